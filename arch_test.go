@@ -1,0 +1,299 @@
+package holdfast_test
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const modulePath = "github.com/holdfast-mq/holdfast"
+
+// everything, in a row of mayImport, allows each package but the test packages.
+const everything = "..."
+
+// mayImport is policy. Change it in a commit of its own that says why. It has rows for
+// packages that are planned; a folder with Go code that has no row is refused.
+var mayImport = map[string][]string{
+	".":                   {},
+	"wire":                {"."},
+	"transport":           {".", "wire"},
+	"transport/grpclink":  {".", "wire"},
+	"adapter/httpcall":    {"."},
+	"adapter/sqlwrite":    {"."},
+	"adapter/webhook":     {"."},
+	"adapter/email":       {".", "notify"},
+	"adapter/chat":        {".", "notify"},
+	"notify":              {"."},
+	"fanout":              {"."},
+	"fanout/notificaties": {".", "fanout"},
+	"track":               {"."},
+	"audit":               {"."},
+	"link":                {".", "wire", "notify", "track", "audit"},
+	"replicate":           {".", "wire"},
+	"sqlite":              {".", "notify", "fanout", "track", "audit", "link", "replicate"},
+	"postgres":            {".", "notify", "fanout", "track", "audit", "link", "replicate"},
+	"metrics":             {"."},
+	"admin":               {".", "notify", "fanout", "track", "audit", "link", "replicate"},
+	"web":                 {"admin"},
+	"config":              {},
+	"gen":                 {},
+	"node":                {everything}, // the one place that knows all
+	"cmd/holdfast":        {"node", "config", "admin", "gen"},
+}
+
+func TestImportsFollowTheTable(t *testing.T) {
+	t.Parallel()
+	faults, err := arrowFaults(os.DirFS("."), mayImport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range faults {
+		t.Error(f)
+	}
+}
+
+// arrowFaults says what the Go files of a module do that the table does not allow.
+//
+//   - A package imports what its row lists, and any internal package.
+//   - An internal package without a row imports internal packages only, so that no arrow
+//     goes round the table.
+//   - A test package (its folder ends in "test") may import anything, and nobody but
+//     _test.go files may import it.
+//
+// Files are parsed here, not by a child process: the cache of go test sees which files this
+// process reads, and runs the test again when one of them changes.
+func arrowFaults(tree fs.FS, table map[string][]string) ([]string, error) {
+	a := arrows{tree: tree, table: table, unknown: map[string]bool{}}
+	err := fs.WalkDir(tree, ".", a.visit)
+	for dir := range a.unknown {
+		a.faults = append(a.faults, dir+": the table has no row for it")
+	}
+	for dir, row := range table {
+		for _, to := range row {
+			if _, ok := table[to]; !ok && to != everything {
+				a.faults = append(a.faults, fmt.Sprintf("the row of %s lists %s, which has no row", dir, to))
+			}
+		}
+	}
+	slices.Sort(a.faults)
+	return a.faults, err
+}
+
+type arrows struct {
+	tree    fs.FS
+	table   map[string][]string
+	faults  []string
+	unknown map[string]bool // folders without a row
+}
+
+func (a *arrows) visit(name string, d fs.DirEntry, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case name == ".":
+		return nil
+	case d.IsDir():
+		return a.enter(name)
+	case path.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go"):
+		return a.check(name)
+	}
+	return nil
+}
+
+// enter skips what the go command does not see as a part of this module.
+func (a *arrows) enter(dir string) error {
+	base := path.Base(dir)
+	if base == "testdata" || base == "vendor" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") {
+		return fs.SkipDir
+	}
+	if _, err := fs.Stat(a.tree, path.Join(dir, "go.mod")); err == nil {
+		return fs.SkipDir // a module of its own
+	}
+	return nil
+}
+
+func (a *arrows) check(file string) error {
+	dir := path.Dir(file)
+	if isTestPackage(dir) {
+		return nil
+	}
+	row, known := a.table[dir]
+	if !known && !isInternal(dir) {
+		a.unknown[dir] = true
+		return nil
+	}
+	src, err := fs.ReadFile(a.tree, file)
+	if err != nil {
+		return err
+	}
+	fset := token.NewFileSet()
+	parsed, err := parser.ParseFile(fset, file, src, parser.ImportsOnly)
+	if err != nil {
+		return err
+	}
+	for _, spec := range parsed.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return err
+		}
+		to, own := inModule(imported)
+		if !own || !isTestPackage(to) && (isInternal(to) || slices.Contains(row, to) || slices.Contains(row, everything)) {
+			continue
+		}
+		a.faults = append(a.faults, fmt.Sprintf("%s:%d: %s may not import %s", file, fset.Position(spec.Pos()).Line, dir, to))
+	}
+	return nil
+}
+
+// inModule turns an import path into a folder of this module.
+func inModule(imported string) (dir string, own bool) {
+	if imported == modulePath {
+		return ".", true
+	}
+	return strings.CutPrefix(imported, modulePath+"/")
+}
+
+func isTestPackage(dir string) bool { return strings.HasSuffix(dir, "test") }
+
+func isInternal(dir string) bool { return strings.HasPrefix(dir, "internal/") }
+
+func TestForbiddenArrowsAreReported(t *testing.T) {
+	t.Parallel()
+	table := map[string][]string{
+		".":            {},
+		"wire":         {"."},
+		"sqlite":       {"."},
+		"node":         {everything},
+		"cmd/holdfast": {"node"},
+	}
+	cases := map[string]struct {
+		imports map[string][]string // file → what it imports; "." and "wire" are folders of the module
+		add     map[string][]string // further rows of the table
+		want    []string
+	}{
+		"all arrows allowed": {
+			imports: map[string][]string{
+				"message.go":           {"context", "internal/run"},
+				"wire/envelope.go":     {".", "encoding/json"},
+				"sqlite/queue.go":      {".", "modernc.org/sqlite"},
+				"node/site.go":         {".", "wire", "sqlite", "internal/run"},
+				"cmd/holdfast/main.go": {"node"},
+				"internal/run/run.go":  {"internal/pace"},
+			},
+		},
+		"an arrow against the table": {
+			imports: map[string][]string{"wire/envelope.go": {".", "sqlite"}},
+			want:    []string{"wire/envelope.go:4: wire may not import sqlite"},
+		},
+		"the root imports a package": {
+			imports: map[string][]string{"outbox.go": {"wire"}},
+			want:    []string{"outbox.go:3: . may not import wire"},
+		},
+		"a file for another system counts": {
+			imports: map[string][]string{"sqlite/lock_windows.go": {"wire"}},
+			want:    []string{"sqlite/lock_windows.go:3: sqlite may not import wire"},
+		},
+		"a folder without a row": {
+			imports: map[string][]string{"util/strings.go": {"strings"}, "cmd/tool/main.go": {"node"}},
+			want:    []string{"cmd/tool: the table has no row for it", "util: the table has no row for it"},
+		},
+		"a row that lists what has no row": {
+			add:  map[string][]string{"web": {"admin"}},
+			want: []string{"the row of web lists admin, which has no row"},
+		},
+		"an internal package that would lead round the table": {
+			imports: map[string][]string{"internal/bridge/bridge.go": {"sqlite"}},
+			want:    []string{"internal/bridge/bridge.go:3: internal/bridge may not import sqlite"},
+		},
+		"an internal package with a row": {
+			imports: map[string][]string{"internal/bridge/bridge.go": {"sqlite"}},
+			add:     map[string][]string{"internal/bridge": {"sqlite"}},
+		},
+		"test packages and test files import as they like": {
+			imports: map[string][]string{
+				"storetest/suite.go":    {".", "sqlite", "node"},
+				"sqlite/queue_test.go":  {"storetest", "wire", "node"},
+				"wire/internal_test.go": {"sqlite"},
+			},
+		},
+		"the product imports a test package": {
+			imports: map[string][]string{
+				"node/site.go":        {"storetest"},
+				"sqlite/queue.go":     {"transport/transporttest"},
+				"internal/run/run.go": {"internal/runtest"},
+			},
+			want: []string{
+				"internal/run/run.go:3: internal/run may not import internal/runtest",
+				"node/site.go:3: node may not import storetest",
+				"sqlite/queue.go:3: sqlite may not import transport/transporttest",
+			},
+		},
+		"outside of the module": {
+			imports: map[string][]string{
+				"bench/go.mod":                    nil,
+				"bench/main.go":                   {"sqlite"},
+				"bench/peers/peers.go":            {"sqlite"},
+				"gen/testdata/case/in.go":         {"node"},
+				".cache/x.go":                     {"node"},
+				"_old/x.go":                       {"node"},
+				"vendor/modernc.org/sqlite/db.go": {"node"},
+			},
+		},
+		"a neighbour whose name begins like ours": {
+			imports: map[string][]string{"wire/envelope.go": {modulePath + "-extras/sqlite"}},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rows := maps.Clone(table)
+			maps.Copy(rows, c.add)
+			tree := fstest.MapFS{}
+			for file, imports := range c.imports {
+				tree[file] = source(imports)
+			}
+			got, err := arrowFaults(tree, rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("got %q, want %q (-want +got):\n%s", got, c.want, diff)
+			}
+		})
+	}
+}
+
+func TestAFileThatDoesNotParseIsAnError(t *testing.T) {
+	t.Parallel()
+	tree := fstest.MapFS{"wire/envelope.go": {Data: []byte("package wire\nimport (")}}
+	if faults, err := arrowFaults(tree, map[string][]string{"wire": {}}); err == nil {
+		t.Errorf("got faults %q and no error, want an error", faults)
+	}
+}
+
+// source is a Go file with one import a line, from line 3 on.
+func source(imports []string) *fstest.MapFile {
+	var b strings.Builder
+	b.WriteString("package p\n\n")
+	for _, to := range imports {
+		switch first, _, _ := strings.Cut(to, "/"); {
+		case to == ".":
+			to = modulePath
+		case slices.Contains([]string{"wire", "sqlite", "node", "storetest", "transport", "internal"}, first):
+			to = modulePath + "/" + to
+		}
+		fmt.Fprintf(&b, "import %q\n", to)
+	}
+	return &fstest.MapFile{Data: []byte(b.String())}
+}

@@ -1,0 +1,229 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// attempt is one request in flight: one message, or a batch.
+type attempt struct {
+	claims    []Claim
+	began     time.Time
+	abandoned bool // guarded by the lane
+}
+
+// finished is a claim whose attempt has ended.
+type finished struct {
+	lane    *laneRun
+	claim   Claim
+	receipt Receipt
+	failure *Failure // nil: delivered
+	took    time.Duration
+}
+
+// reports carries results from the workers to the loop.
+type reports struct {
+	mu   sync.Mutex
+	list []finished
+	ring chan struct{}
+}
+
+func (r *reports) add(list ...finished) {
+	r.mu.Lock()
+	r.list = append(r.list, list...)
+	r.mu.Unlock()
+	select {
+	case r.ring <- struct{}{}:
+	default:
+	}
+}
+
+func (r *reports) take(into []finished) []finished {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	into = append(into, r.list...)
+	clear(r.list)
+	r.list = r.list[:0]
+	return into
+}
+
+// start moves what was claimed into the ready queue and starts workers for
+// the slots that are free.
+func (r *dispatch) start(l *laneRun) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.incoming {
+		l.ready = append(l.ready, c)
+		l.readyBytes += len(c.Message.Payload)
+	}
+	clear(l.incoming)
+	l.incoming = l.incoming[:0]
+	perRequest := 1
+	if l.batch != nil {
+		perRequest = max(l.batch.BatchSize(), 1)
+	}
+	want := (len(l.ready) + perRequest - 1) / perRequest
+	for ; want > 0 && l.active < l.limit && !l.closed; want-- {
+		l.active++
+		go r.worker(l)
+	}
+}
+
+// worker makes attempts one after the other while the lane has claims and
+// slots.
+func (r *dispatch) worker(l *laneRun) {
+	for {
+		a := l.next()
+		if a == nil {
+			return
+		}
+		l.ended(a, r.deliver(l, a), &r.reports)
+	}
+}
+
+// next takes the next request out of the ready queue; nil ends the worker.
+func (l *laneRun) next() *attempt {
+	size := 1
+	if l.batch != nil {
+		size = max(l.batch.BatchSize(), 1)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || len(l.ready) == 0 || l.active > l.limit {
+		l.active--
+		return nil
+	}
+	n, bytes := 0, 0
+	for n < len(l.ready) && n < size && (n == 0 || bytes+len(l.ready[n].Message.Payload) <= batchBytes) {
+		bytes += len(l.ready[n].Message.Payload)
+		n++
+	}
+	a := &attempt{claims: l.ready[:n:n], began: time.Now()}
+	l.ready = l.ready[n:]
+	l.readyBytes -= bytes
+	if len(l.ready) == 0 {
+		l.ready = nil
+	}
+	l.inFlight[a] = struct{}{}
+	return a
+}
+
+// ended takes the attempt out of flight and reports it, in one step, so that
+// whoever sees nothing in flight has the report. If the loop has given the
+// attempt up meanwhile, its late outcome is nobody's any more.
+func (l *laneRun) ended(a *attempt, list []finished, to *reports) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.inFlight, a)
+	if !a.abandoned {
+		to.add(list...)
+	}
+}
+
+// deliver makes one attempt. Messages whose time is over, or whose budget was
+// spent by attempts that killed the process, are not sent.
+func (r *dispatch) deliver(l *laneRun, a *attempt) []finished {
+	list := make([]finished, 0, len(a.claims))
+	send := a.claims[:0:0]
+	for _, c := range a.claims {
+		switch policy := l.policy(&c); {
+		case c.Expires >= 0 && c.Expires <= time.Since(c.taken):
+			list = append(list, finished{lane: l, claim: c, failure: &Failure{Outcome: NotStarted}})
+		case c.Failures > 0 && policy.Spent(c.Failures):
+			list = append(list, finished{lane: l, claim: c, failure: &Failure{Outcome: Permanent, Code: "budget_spent", Reason: ReasonExhausted, Err: errBudget}})
+		default:
+			c.Message.Attempt.RetryFor = l.retryFor(&c, &policy)
+			send = append(send, c)
+		}
+	}
+	if len(send) == 0 {
+		return list
+	}
+	ctx, cancel := context.WithTimeout(r.work, l.route.Timeout)
+	results := r.call(ctx, l, send)
+	cancel()
+	took := time.Since(a.began)
+	for i, c := range send {
+		f := finished{lane: l, claim: c, receipt: results[i].Receipt, took: took}
+		if err := results[i].Err; err != nil {
+			f.failure = r.classify(err)
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+var errBudget = errors.New("the retry budget is spent")
+
+// call runs the deliverer, whose panic is a failed attempt.
+func (r *dispatch) call(ctx context.Context, l *laneRun, send []Claim) (results []Result) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.log.Error("deliverer panicked", slog.String("destination", l.name),
+				slog.String("message_id", string(send[0].Message.ID)), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			results = make([]Result, len(send))
+			for i := range results {
+				results[i].Err = &Failure{Code: "panic", MaybeDelivered: true, Err: fmt.Errorf("deliverer panicked: %v", p)}
+			}
+		}
+	}()
+	if len(send) == 1 {
+		receipt, err := l.route.Deliverer.Deliver(ctx, send[0].Message)
+		return []Result{{receipt, err}}
+	}
+	ms := make([]Message, len(send))
+	for i := range send {
+		ms[i] = send[i].Message
+	}
+	results = l.batch.DeliverBatch(ctx, ms)
+	for len(results) < len(send) {
+		results = append(results, Result{Err: &Failure{Code: "no_result", MaybeDelivered: true, Err: errNoResult}})
+	}
+	return results
+}
+
+var errNoResult = errors.New("the batch had no result for this message")
+
+// classify reads a deliverer's error. An attempt that our own stop cut off
+// has no outcome (NO-09): it is made again, uncharged.
+func (r *dispatch) classify(err error) *Failure {
+	f := AsFailure(err)
+	if f.Outcome != NotStarted && errors.Is(context.Cause(r.work), errShutdown) && errors.Is(err, context.Canceled) {
+		return &Failure{Code: codeShutdown, MaybeDelivered: true, Err: errShutdown}
+	}
+	if f.Code == "" && errors.Is(err, context.DeadlineExceeded) {
+		c := *f
+		c.Code, c.MaybeDelivered = "timeout", true
+		return &c
+	}
+	return f
+}
+
+const codeShutdown = "shutdown"
+
+// policy is the message's own over the route's.
+func (l *laneRun) policy(c *Claim) RetryPolicy {
+	if c.Message.Retry == nil {
+		return l.route.Retry
+	}
+	return c.Message.Retry.Over(l.route.Retry)
+}
+
+// retryFor is how much longer this node will try the message by itself, as
+// the receiver needs to know (OI-10). Attempts that find nobody are not
+// charged, so that without a TTL only a destination that charges them all has
+// an end.
+func (l *laneRun) retryFor(c *Claim, p *RetryPolicy) time.Duration {
+	switch {
+	case c.Expires >= 0:
+		return max(c.Expires-time.Since(c.taken), 0) + l.route.Timeout
+	case l.route.ChargeAll:
+		return p.Window(0, l.route.Timeout)
+	}
+	return -1
+}

@@ -1,0 +1,225 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	maxName    = 128
+	minPayload = kibibyte
+	maxPayload = 64 * mebibyte
+	maxTime    = 3650 * day
+	trustedFix = "or insecure: true if you trust everybody on that network"
+)
+
+// Check finds the faults of a configuration that was made by hand; Load has
+// checked already what it returns. The error is an *Error with every fault.
+func (c *Config) Check() ([]Warning, error) {
+	r := newReport()
+	r.check(c)
+	return r.warnings, r.err()
+}
+
+func (r *report) check(c *Config) {
+	if p := nameProblem(c.Node.ID); p != nil {
+		r.fault("node.id", c.Node.ID, *p)
+	}
+	r.checkListen(c)
+	r.checkPath("data", c.Data)
+	if c.Data == "" {
+		r.fault("data", "", problem{"is not set", "name a folder, such as ./holdfast-data"})
+	}
+	oneOf(r, "log.level", c.Log.Level, LogDebug, LogInfo, LogWarn, LogError)
+	oneOf(r, "log.format", c.Log.Format, LogText, LogJSON)
+	oneOf(r, "durability", c.Durability, Full, Normal)
+	if c.Limits.Payload < minPayload || c.Limits.Payload > maxPayload {
+		r.fault("limits.payload", FormatSize(c.Limits.Payload), problem{
+			"is out of bounds", fmt.Sprintf("write a size from %s to %s", FormatSize(minPayload), FormatSize(maxPayload)),
+		})
+	}
+	r.checkRetention(c.Retention)
+	r.between("stop", c.Stop, 0, time.Hour)
+	for _, name := range slices.Sorted(maps.Keys(c.Destinations)) {
+		r.checkName("destinations", name)
+		r.checkDestination(join("destinations", name), c.Destinations[name])
+	}
+	r.checkReceive(c.Receive)
+}
+
+func (r *report) checkRetention(t Retention) {
+	r.between("retention.delivered", t.Delivered, time.Second, maxTime)
+	r.between("retention.discarded", t.Discarded, time.Second, maxTime)
+	r.between("retention.expired", t.Expired, time.Second, maxTime)
+	r.between("retention.inbox", t.Inbox, time.Second, maxTime)
+	r.between("retention.sweep", t.Sweep, time.Second, day)
+	if t.Parked != Never {
+		r.between("retention.parked", t.Parked, time.Second, maxTime)
+	}
+}
+
+func (r *report) checkListen(c *Config) {
+	r.checkPath("tls.cert", c.TLS.Cert)
+	r.checkPath("tls.key", c.TLS.Key)
+	secured := c.TLS.Cert != "" && c.TLS.Key != ""
+	switch {
+	case c.TLS.Cert != "" && c.TLS.Key == "" && !r.bad["tls.key"]:
+		r.fault("tls", "", problem{"has cert without key", "name both files, or neither"})
+	case c.TLS.Key != "" && c.TLS.Cert == "" && !r.bad["tls.cert"]:
+		r.fault("tls", "", problem{"has key without cert", "name both files, or neither"})
+	}
+	host, port, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		r.fault("listen", c.Listen, problem{"is not an address with a port", "write host:port, such as 127.0.0.1:8420, or [::1]:8420 for IPv6"})
+		return
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		r.fault("listen", c.Listen, problem{"has no port from 0 to 65535", "write host:port, such as 127.0.0.1:8420"})
+		return
+	}
+	// A fault of tls is reported already, and would be the cause of this one.
+	halfway := !secured && c.TLS != (TLS{}) || r.bad["tls"] || r.bad["tls.cert"] || r.bad["tls.key"]
+	switch {
+	case isLoopback(host) || secured || halfway:
+	case !c.Insecure:
+		r.fault("listen", c.Listen, problem{"can be reached from other machines, without TLS", "set tls.cert and tls.key, " + trustedFix})
+	default:
+		r.warn("listen", c.Listen, problem{"can be reached from other machines, without TLS and tokens", "set tls.cert and tls.key unless you trust everybody on that network"})
+	}
+}
+
+// isLoopback does not resolve names: an answer of today says nothing about
+// tomorrow's.
+func isLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+func (r *report) checkReceive(c Receive) {
+	for _, name := range slices.Sorted(maps.Keys(c.Sources)) {
+		r.checkName("receive.secrets", name)
+		r.checkSource(join("receive.secrets", name), c.Sources[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
+		r.checkName("receive.endpoints", name)
+		r.checkEndpoint(join("receive.endpoints", name), c.Endpoints[name])
+	}
+	if len(c.Endpoints) > 0 && len(c.Sources) == 0 && !r.given("receive.secrets") {
+		r.warn("receive.endpoints", "", problem{"has endpoints, but no source has a secret, so that every message will be refused", "add receive.secrets"})
+	}
+}
+
+func (r *report) checkSource(path string, s Source) {
+	oneOf(r, path+".hmac", s.HMAC, HMACv2, HMACv1)
+	if len(s.Secrets) == 0 && !r.bad[path+".secrets"] {
+		r.fault(path, "", problem{"has no secret", referenceFix})
+	}
+	for i, secret := range s.Secrets {
+		r.checkSecret(element(path, i), secret)
+	}
+}
+
+// checkSecret finds what is wrong with a secret that was not read by a loader.
+func (r *report) checkSecret(path string, s Secret) {
+	if r.bad[path] {
+		return
+	}
+	if s.IsZero() {
+		r.fault(path, "", problem{"is missing: messages are always signed", referenceFix})
+	} else if p := shortSecret(s.Bytes()); p != nil {
+		r.fault(path, "", problem{"cannot be used: " + p.what, p.fix})
+	}
+}
+
+func (r *report) checkEndpoint(path string, e Endpoint) {
+	forward := e.Forward != "" || r.given(path+".forward")
+	switch {
+	case forward && e.Keep:
+		r.fault(path, "", problem{"has both forward and keep", "keep one of them: forward calls a program, keep stores the message for one that asks"})
+		return
+	case !forward && !e.Keep:
+		r.fault(path, "", problem{"has neither forward nor keep", "write {forward: URL} or {keep: true}"})
+		return
+	case e.Keep && (e.Timeout != 0 || r.given(path+".timeout")):
+		r.fault(path+".timeout", FormatDuration(e.Timeout), problem{"has no meaning beside keep, which calls nobody", "remove it"})
+	case forward:
+		r.checkURL(path+".forward", e.Forward, true)
+		r.between(path+".timeout", e.Timeout, time.Millisecond, time.Hour)
+	}
+}
+
+func (r *report) between(path string, d, least, most time.Duration) {
+	what := "is too short"
+	switch {
+	case d >= least && d <= most:
+		return
+	case d > most:
+		what = "is too long"
+	}
+	r.fault(path, FormatDuration(d), problem{
+		what, fmt.Sprintf("write a time from %s to %s", FormatDuration(least), FormatDuration(most)),
+	})
+}
+
+// oneOf reports a word that is not among the known ones.
+func oneOf[T ~string](r *report, path string, word T, known ...T) {
+	if slices.Contains(known, word) {
+		return
+	}
+	words := make([]string, len(known))
+	for i, k := range known {
+		words[i] = string(k)
+	}
+	last := len(words) - 1
+	p := problem{what: "is not one of " + strings.Join(words[:last], ", ") + " and " + words[last]}
+	if word == "" {
+		p.what = "is empty; it is one of " + strings.Join(words[:last], ", ") + " and " + words[last]
+	}
+	if k, ok := nearest(string(word), words); ok {
+		p.fix = fmt.Sprintf("did you mean %q?", k)
+	}
+	r.fault(path, string(word), p)
+}
+
+func (r *report) checkName(path, name string) {
+	if p := nameProblem(name); p != nil {
+		r.fault(path, shown(name), *p)
+	}
+}
+
+// nameProblem holds names to what the library accepts in a message, and to
+// what can stand in the path of a URL.
+func nameProblem(s string) *problem {
+	fix := "use 1 to 128 printable ASCII characters without space and slash"
+	switch {
+	case s == "":
+		return &problem{"is empty", fix}
+	case len(s) > maxName:
+		return &problem{fmt.Sprintf("has %d characters", len(s)), fix}
+	case s == "." || s == "..":
+		return &problem{"has a meaning of its own in paths", "use another name"}
+	}
+	if i := strings.IndexFunc(s, func(c rune) bool { return c <= ' ' || c > '~' || c == '/' }); i >= 0 {
+		c, _ := utf8.DecodeRuneInString(s[i:])
+		return &problem{fmt.Sprintf("holds the character %q", c), fix}
+	}
+	return nil
+}
+
+// checkPath refuses what no file system takes and no log line should show.
+func (r *report) checkPath(path, file string) {
+	if !utf8.ValidString(file) || strings.ContainsFunc(file, unicode.IsControl) {
+		r.fault(path, file, problem{"holds a control character, or is not UTF-8", "use another name"})
+	}
+}

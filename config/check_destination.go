@@ -1,0 +1,187 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	maxConcurrency = 1000
+	maxFactor      = 100
+	maxRetries     = 1_000_000
+	maxWaits       = 100
+)
+
+func (r *report) checkDestination(path string, d Destination) {
+	r.checkURL(path+".url", d.URL, false)
+	r.checkSecret(path+".secret", d.Secret)
+	oneOf(r, path+".hmac", d.HMAC, HMACv2, HMACv1)
+	r.checkRetry(path+".retry", d.Retry)
+	if d.TTL != Never {
+		r.between(path+".ttl", d.TTL, time.Second, maxTime)
+	}
+	r.between(path+".timeout", d.Timeout, time.Millisecond, time.Hour)
+	if d.Concurrency < 1 || d.Concurrency > maxConcurrency {
+		r.fault(path+".concurrency", strconv.Itoa(d.Concurrency), problem{"is out of bounds", fmt.Sprintf("write a number from 1 to %d", maxConcurrency)})
+	}
+	oneOf(r, path+".charge", d.Charge, ChargeConnected, ChargeEveryAttempt)
+	oneOf(r, path+".order", d.Order, OrderNone, OrderStrict)
+	r.checkPath(path+".ca", d.CA)
+	if d.CA != "" && schemeOf(d.URL) == "http" {
+		r.fault(path+".ca", d.CA, problem{"has no meaning for a url with http", "write https, or remove ca"})
+	}
+	if first := d.Retry.FirstWait(); d.TTL >= time.Second && d.TTL < first {
+		r.warn(path+".ttl", FormatDuration(d.TTL), problem{
+			"ends before the first retry, after " + FormatDuration(first) + ", so that a message is attempted only once",
+			"make it longer",
+		})
+	}
+}
+
+func (r *report) checkRetry(path string, t Retry) {
+	oneOf(r, path+".policy", t.Policy, Exponential, Fixed, List)
+	if !slices.Contains([]Policy{Exponential, Fixed, List}, t.Policy) {
+		return // nobody knows which keys belong to it
+	}
+	r.foreign(path, t)
+	switch t.Policy {
+	case Exponential:
+		r.checkExponential(path, t)
+	case Fixed:
+		r.between(path+".interval", t.Interval, time.Millisecond, maxTime)
+	case List:
+		r.checkWaits(path+".waits", t.Waits)
+		if t.Retries > 0 && t.Retries < len(t.Waits) {
+			r.fault(path+".retries", strconv.Itoa(t.Retries), problem{
+				fmt.Sprintf("is less than the %d waits, so that some are never used", len(t.Waits)),
+				"remove retries or the last waits",
+			})
+		}
+	}
+	r.between(path+".jitter", t.Jitter, 0, maxTime)
+	noWaits := t.Policy == List && len(t.Waits) == 0 // and so no default for the retries
+	if t.Retries != Unlimited && !noWaits && (t.Retries < 1 || t.Retries > maxRetries) {
+		r.fault(path+".retries", strconv.Itoa(t.Retries), problem{"is out of bounds", fmt.Sprintf("write a number from 1 to %d, or 0 for no limit", maxRetries)})
+	}
+}
+
+// foreign reports keys that belong to another policy.
+func (r *report) foreign(path string, t Retry) {
+	for _, f := range []struct {
+		key  string
+		of   Policy
+		used bool
+	}{
+		{"base", Exponential, t.Base != 0},
+		{"cap", Exponential, t.Cap != 0},
+		{"factor", Exponential, t.Factor != 0},
+		{"interval", Fixed, t.Interval != 0},
+		{"waits", List, len(t.Waits) > 0},
+	} {
+		if f.of != t.Policy && (f.used || r.given(join(path, f.key))) {
+			r.fault(join(path, f.key), "", problem{
+				fmt.Sprintf("belongs to policy %s, not to %s", f.of, t.Policy),
+				fmt.Sprintf("write policy: %s, or remove %s", f.of, f.key),
+			})
+		}
+	}
+}
+
+func (r *report) checkExponential(path string, t Retry) {
+	r.between(path+".base", t.Base, time.Millisecond, maxTime)
+	r.between(path+".cap", t.Cap, time.Millisecond, maxTime)
+	switch {
+	case t.Base <= t.Cap || t.Cap < time.Millisecond || r.bad[path+".base"] || r.bad[path+".cap"]:
+	case r.given(path+".cap") && !r.given(path+".base"):
+		r.fault(path+".cap", FormatDuration(t.Cap), problem{
+			"is shorter than base, " + FormatDuration(t.Base), "make cap " + FormatDuration(t.Base) + " or more, or set base",
+		})
+	default:
+		r.fault(path+".base", FormatDuration(t.Base), problem{
+			"is longer than cap, " + FormatDuration(t.Cap), "make base " + FormatDuration(t.Cap) + " or less, or cap longer",
+		})
+	}
+	if t.Factor < 1 || t.Factor > maxFactor || math.IsNaN(t.Factor) {
+		r.fault(path+".factor", formatFactor(t.Factor), problem{"is out of bounds", fmt.Sprintf("write a number from 1 (equal waits) to %d", maxFactor)})
+	}
+}
+
+func (r *report) checkWaits(path string, waits []time.Duration) {
+	switch n := len(waits); {
+	case n == 0:
+		r.fault(path, "", problem{"has no waits", "write a list, such as [1s, 5s, 30s]"})
+	case n > maxWaits:
+		r.fault(path, "", problem{fmt.Sprintf("has %d waits", n), fmt.Sprintf("write at most %d; the last one repeats", maxWaits)})
+	}
+	for i, w := range waits {
+		r.between(element(path, i), w, 0, maxTime)
+	}
+}
+
+func formatFactor(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+
+// checkURL accepts http and https. The value in a fault is without anything
+// that could be a password or a token.
+func (r *report) checkURL(path, raw string, query bool) {
+	shown := publicURL(raw)
+	bad := func(what, fix string) { r.fault(path, shown, problem{what, fix}) }
+	if raw == "" {
+		bad("is not set", "write a URL, such as http://127.0.0.1:8421")
+		return
+	}
+	u, err := url.Parse(raw)
+	if err != nil { // its text holds the URL
+		bad("is not a URL", "write one such as http://127.0.0.1:8421")
+		return
+	}
+	switch u.Scheme {
+	case "http", "https":
+	case "unix", "grpc", "pipe":
+		bad("uses "+u.Scheme+", over which this version does not deliver yet", "use http or https")
+		return
+	default:
+		bad("does not begin with http:// or https://", "write it such as http://127.0.0.1:8421")
+		return
+	}
+	if u.Hostname() == "" {
+		bad("names no host", "write it such as http://127.0.0.1:8421")
+	}
+	if n, err := strconv.Atoi(u.Port()); u.Port() != "" && (err != nil || n < 1 || n > 65535) {
+		bad("has no port from 1 to 65535", "write it such as http://127.0.0.1:8421")
+	}
+	if u.User != nil {
+		bad("holds credentials, which would be shown wherever the URL is", "remove them: messages are signed with a secret")
+	}
+	if !query && (u.RawQuery != "" || u.ForceQuery) {
+		bad("has a query", "remove ? and what follows")
+	}
+	if strings.Contains(raw, "#") {
+		bad("has a fragment, which is never sent", "remove # and what follows")
+	}
+}
+
+func schemeOf(raw string) string {
+	scheme, _, _ := strings.Cut(raw, ":")
+	return strings.ToLower(scheme)
+}
+
+// publicURL cuts what may be secret out of a URL, also out of a broken one.
+func publicURL(raw string) string {
+	if i := strings.IndexAny(raw, "?#"); i >= 0 {
+		raw = raw[:i] + "…"
+	}
+	at := strings.LastIndex(raw, "@")
+	if at < 0 {
+		return raw
+	}
+	start := 0
+	if i := strings.Index(raw, "://"); i >= 0 && i < at {
+		start = i + len("://")
+	}
+	return raw[:start] + "…" + raw[at:]
+}

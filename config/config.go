@@ -1,0 +1,112 @@
+package config
+
+import "time"
+
+// Never as a TTL or a retention means that no time ends it. The file says
+// "none" for a TTL and "forever" for a retention.
+const Never time.Duration = -1
+
+// Unlimited as Retry.Retries means that only a TTL ends the retries. The
+// file says 0.
+const Unlimited = -1
+
+// Config is all that a node is told at its start. Default fills it, Check
+// finds its faults. Paths that Load returns are absolute.
+type Config struct {
+	Node         Node
+	Listen       string // host:port; port 0: any free one
+	Data         string // folder of the database and its lock
+	Insecure     bool   // a non-loopback address needs no TLS and no tokens
+	TLS          TLS
+	Log          Log
+	Durability   Durability
+	Limits       Limits
+	Retention    Retention
+	Stop         time.Duration // grace for work in hand (SF-10)
+	Destinations map[string]Destination
+	Receive      Receive
+}
+
+// Node says who this node is to its peers.
+type Node struct {
+	ID string // source of the messages it sends
+}
+
+// TLS names the certificate of the listener; both paths or neither.
+type TLS struct {
+	Cert string
+	Key  string
+}
+
+// Log says what is logged and how.
+type Log struct {
+	Level  LogLevel
+	Format LogFormat
+}
+
+// LogLevel is the least important level that is written, in a form that
+// slog.Level reads.
+type LogLevel string
+
+// The log levels.
+const (
+	LogDebug LogLevel = "debug"
+	LogInfo  LogLevel = "info"
+	LogWarn  LogLevel = "warn"
+	LogError LogLevel = "error"
+)
+
+// LogFormat is the form of a log line.
+type LogFormat string
+
+// The log formats.
+const (
+	LogText LogFormat = "text"
+	LogJSON LogFormat = "json"
+)
+
+// Durability says when a commit counts.
+type Durability string
+
+// The levels of durability.
+const (
+	Full   Durability = "full"   // after it reached the disk
+	Normal Durability = "normal" // may lose the last seconds at a power cut
+)
+
+// Limits bounds what the node accepts.
+type Limits struct {
+	Payload int64 // bytes of one message's payload
+}
+
+// Retention says how long final rows are kept. Their ids are refused or
+// recognised as duplicates meanwhile.
+type Retention struct {
+	Delivered time.Duration
+	Discarded time.Duration
+	Expired   time.Duration
+	Inbox     time.Duration // how long a repeat of a received message is recognised
+	Parked    time.Duration // Never: until a person decides
+	Sweep     time.Duration // between two looks for rows to purge
+}
+
+// Receive says what comes in and from whom.
+type Receive struct {
+	Sources   map[string]Source   // by the node id of the sender; key "secrets" of the file
+	Endpoints map[string]Endpoint // by name
+}
+
+// Source is a peer whose messages are taken: the form of its signature and
+// the secrets that it may sign with, the newest first.
+type Source struct {
+	HMAC    HMAC
+	Secrets []Secret
+}
+
+// Endpoint says what becomes of the messages for one endpoint: exactly one of
+// Forward and Keep.
+type Endpoint struct {
+	Forward string        // URL of a local program
+	Timeout time.Duration // of one call; zero with Keep
+	Keep    bool          // the row waits in the inbox until it is marked done
+}

@@ -1,0 +1,226 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxNodes bounds the work that aliases can make of a small file.
+const maxNodes = 50_000
+
+// decode reads one value and stores it.
+type decode func(path string, n *yaml.Node)
+
+// keys are the known keys of a mapping.
+type keys map[string]decode
+
+// document reads the one YAML document of a file.
+func (l *loader) document(c *Config, data []byte) {
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	doc, err := next(dec)
+	if errors.Is(err, io.EOF) {
+		return // nothing but comments
+	}
+	if err == nil {
+		var second *yaml.Node
+		if second, err = next(dec); err == nil {
+			l.syntax(second.Line, problem{"a second document begins here", "keep one document in the file"})
+			return
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		line, text := syntaxError(err)
+		l.syntax(line, problem{"is not YAML: " + text, "check indentation, colons and quotes in this line and in its block"})
+		return
+	}
+	l.object("", doc.Content[0], l.config(c))
+}
+
+func (l *loader) syntax(line int, p problem) {
+	l.faults = append(l.faults, Fault{File: l.file, Line: line, Problem: p.what, Fix: p.fix})
+}
+
+// next returns the next document. The parser panics on some broken input.
+func next(dec *yaml.Decoder) (doc *yaml.Node, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			doc, err = nil, fmt.Errorf("yaml: %v", p)
+		}
+	}()
+	doc = &yaml.Node{}
+	if err := dec.Decode(doc); err != nil {
+		return nil, err
+	}
+	if len(doc.Content) == 0 {
+		return nil, errors.New("yaml: empty document")
+	}
+	return doc, nil
+}
+
+// syntaxError takes the line out of the library's "yaml: line 3: did not find
+// expected key". Its scanner counts lines from 1, its parser from 0 and
+// leaves the first out; the texts tell them apart.
+func syntaxError(err error) (line int, text string) {
+	text = strings.TrimPrefix(err.Error(), "yaml: ")
+	if after, ok := strings.CutPrefix(text, "line "); ok {
+		number, rest, _ := strings.Cut(after, ": ")
+		if n, err := strconv.Atoi(number); err == nil {
+			line, text = n, rest
+		}
+	}
+	if what, ok := strings.CutPrefix(text, "did not find expected "); ok {
+		for _, parsers := range []string{"key", "'-'", "','", "node content", "<document start>"} {
+			if strings.HasPrefix(what, parsers) {
+				return line + 1, text
+			}
+		}
+	}
+	return line, text
+}
+
+// value follows an alias and refuses what no configuration needs.
+func (l *loader) value(path string, n *yaml.Node) (*yaml.Node, bool) {
+	if l.nodes++; l.nodes > maxNodes {
+		if l.nodes == maxNodes+1 {
+			l.unreadable(path, "", problem{fmt.Sprintf("is beyond the %d values that a configuration may have", maxNodes), "use fewer aliases"})
+		}
+		return nil, false
+	}
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if n.Style&yaml.TaggedStyle != 0 {
+		l.unreadable(path, "", problem{"has the tag " + strconv.Quote(clip(n.Tag)), "remove it: the type of a value follows from its key"})
+		return nil, false
+	}
+	return n, true
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
+
+// object reads a mapping with known keys. A key without a value is an empty
+// mapping: its content may all be commented out.
+func (l *loader) object(path string, n *yaml.Node, known keys) {
+	l.entries(path, n, func(name string, key, value *yaml.Node) {
+		read, ok := known[name]
+		if !ok {
+			l.unknownKey(path, name, key.Line, slices.Sorted(maps.Keys(known)))
+			return
+		}
+		at := join(path, name)
+		l.places[at] = place{file: l.file, line: key.Line}
+		read(at, value)
+	})
+}
+
+// names reads a mapping whose keys are names given by people.
+func (l *loader) names(read func(name, path string, n *yaml.Node)) decode {
+	return func(path string, n *yaml.Node) {
+		l.entries(path, n, func(name string, key, value *yaml.Node) {
+			if p := nameProblem(name); p != nil {
+				l.faults = append(l.faults, Fault{
+					File: l.file, Line: key.Line, Path: path, Value: shown(name), Problem: p.what, Fix: p.fix,
+				})
+				return
+			}
+			at := join(path, name)
+			l.places[at] = place{file: l.file, line: key.Line}
+			read(name, at, value)
+		})
+	}
+}
+
+// entries calls each for every entry of a mapping, and refuses keys that are
+// written twice, merged or no text.
+func (l *loader) entries(path string, n *yaml.Node, each func(name string, key, value *yaml.Node)) {
+	n, ok := l.value(path, n)
+	if !ok || isNull(n) {
+		return
+	}
+	if n.Kind != yaml.MappingNode && path == "" {
+		l.syntax(n.Line, problem{"the file is " + typeOf(n) + ", not a mapping", "write lines such as listen: 127.0.0.1:8420"})
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		l.wrongType(path, n, "a mapping", "write one key and its value on each of the next lines, indented")
+		return
+	}
+	seen := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		f := Fault{File: l.file, Line: key.Line, Path: path}
+		name := key.Value
+		switch first, twice := seen[name]; {
+		case key.Kind != yaml.ScalarNode || key.Style&yaml.TaggedStyle != 0:
+			f.Problem, f.Fix = "has a key that is not plain text", "write keys as plain text"
+		case key.Tag == "!!merge":
+			f.Problem, f.Fix = "has a merge key, which is not supported", "write the keys out, or use an alias for the whole value"
+		case twice:
+			f.Problem, f.Fix = fmt.Sprintf("has the key %q twice, first in line %d", shown(name), first), "keep one"
+		}
+		if f.Problem != "" {
+			l.faults = append(l.faults, f)
+			continue
+		}
+		seen[name] = key.Line
+		each(name, key, value)
+	}
+}
+
+func (l *loader) unknownKey(path, name string, line int, known []string) {
+	f := Fault{File: l.file, Line: line, Path: path, Problem: fmt.Sprintf("has the unknown key %q", shown(name))}
+	if path == "" {
+		f.Problem = fmt.Sprintf("unknown key %q", shown(name))
+	}
+	if k, ok := nearest(name, known); ok {
+		f.Fix = fmt.Sprintf("did you mean %q?", k)
+	} else {
+		f.Fix = "the keys here are " + strings.Join(known, ", ")
+	}
+	l.faults = append(l.faults, f)
+}
+
+// shown returns a key or name as it may be printed.
+func shown(name string) string {
+	if looksSecret(name) {
+		return hidden
+	}
+	return clip(name)
+}
+
+func (l *loader) wrongType(path string, n *yaml.Node, want, fix string) {
+	value := ""
+	switch {
+	case isNull(n):
+		l.unreadable(path, "", problem{"has no value", fix + ", or remove the key"})
+		return
+	case n.Kind == yaml.ScalarNode && want == "text":
+		value = n.Value
+		fix += ", or put the value in quotes"
+	case n.Kind == yaml.ScalarNode:
+		value = n.Value
+	}
+	l.unreadable(path, value, problem{"is " + typeOf(n) + ", not " + want, fix})
+}
+
+func typeOf(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.MappingNode:
+		return "a mapping"
+	case n.Kind == yaml.SequenceNode:
+		return "a list"
+	case n.Tag == "!!bool":
+		return "a boolean"
+	case n.Tag == "!!int", n.Tag == "!!float":
+		return "a number"
+	}
+	return "text"
+}

@@ -1,0 +1,57 @@
+package config
+
+import "time"
+
+const day = 24 * time.Hour
+
+// Default returns the configuration of a standalone node without a file. It
+// lacks only the node's id, for which Load takes the host name.
+func Default() *Config {
+	return &Config{
+		Listen:     "127.0.0.1:8420",
+		Data:       "./holdfast-data",
+		Log:        Log{Level: LogInfo, Format: LogText},
+		Durability: Full,
+		Limits:     Limits{Payload: mebibyte},
+		Retention: Retention{
+			Delivered: 7 * day, Discarded: 7 * day, Expired: 7 * day, Inbox: 7 * day,
+			Parked: Never,
+			Sweep:  5 * time.Minute,
+		},
+		Stop:         10 * time.Second,
+		Destinations: map[string]Destination{},
+		Receive:      Receive{Sources: map[string]Source{}, Endpoints: map[string]Endpoint{}},
+	}
+}
+
+// DefaultDestination returns a destination that lacks its URL and its secret.
+func DefaultDestination() Destination {
+	return Destination{
+		HMAC:        HMACv2,
+		Retry:       DefaultRetry(Exponential),
+		TTL:         day,
+		Timeout:     30 * time.Second,
+		Concurrency: 20,
+		Charge:      ChargeConnected,
+		Order:       OrderNone,
+	}
+}
+
+// DefaultRetry returns what a policy means when nothing else is said: OI-05
+// for Exponential, SF-32 for Fixed. A List lacks its waits.
+func DefaultRetry(p Policy) Retry {
+	switch p {
+	case Exponential:
+		return Retry{
+			Policy: p, Base: 2 * time.Second, Cap: 5 * time.Minute, Factor: 2,
+			Jitter: 500 * time.Millisecond, Retries: 5,
+		}
+	case Fixed:
+		return Retry{Policy: p, Interval: 30 * time.Second, Retries: 50}
+	case List:
+		return Retry{Policy: p}
+	}
+	return Retry{Policy: p}
+}
+
+const defaultEndpointTimeout = 30 * time.Second

@@ -1,0 +1,96 @@
+package config
+
+import "time"
+
+// Destination is a peer that messages are sent to.
+type Destination struct {
+	URL         string
+	Secret      Secret
+	HMAC        HMAC
+	Retry       Retry
+	TTL         time.Duration // Never: messages do not expire
+	Timeout     time.Duration // of one attempt
+	Concurrency int           // the most requests in flight
+	Charge      Charge
+	Order       Order
+	CA          string // path of a further CA for https
+}
+
+// HMAC is the form of a message's signature.
+type HMAC string
+
+// The signature forms (OI-09).
+const (
+	HMACv2 HMAC = "v2"
+	HMACv1 HMAC = "v1" // rf-hmac, for old peers
+)
+
+// Charge says which failed attempts count against a message's retries.
+type Charge string
+
+// The rules of charging (SF-07).
+const (
+	ChargeConnected    Charge = "connected"     // an attempt that found nobody is free
+	ChargeEveryAttempt Charge = "every_attempt" // each one counts
+)
+
+// Order says what a parked message does to those behind it.
+type Order string
+
+// The orders.
+const (
+	OrderNone   Order = "none"
+	OrderStrict Order = "strict" // it stops its ordering key
+)
+
+// Policy is the shape of the waits between retries.
+type Policy string
+
+// The retry policies.
+const (
+	Exponential Policy = "exponential" // min(Cap, Base · Factorⁿ), n from 0
+	Fixed       Policy = "fixed"       // Interval
+	List        Policy = "list"        // Waits, the last of which repeats
+)
+
+// Retry says when and how often a failed message is tried again. Fields that
+// belong to another policy are zero.
+type Retry struct {
+	Policy   Policy
+	Base     time.Duration
+	Cap      time.Duration
+	Factor   float64
+	Interval time.Duration
+	Waits    []time.Duration
+	Jitter   time.Duration // each wait is longer by up to this much
+	Retries  int           // after the first attempt; Unlimited: no number ends them
+}
+
+// FirstWait returns the wait before the first retry, without its jitter.
+func (r Retry) FirstWait() time.Duration {
+	switch r.Policy {
+	case Exponential:
+		return min(r.Base, r.Cap)
+	case Fixed:
+		return r.Interval
+	case List:
+		if len(r.Waits) > 0 {
+			return r.Waits[0]
+		}
+	}
+	return 0
+}
+
+// RetryWindow returns the longest time from a message's acceptance to the end
+// of its last attempt, unless a person requeues it. A receiver must keep its
+// ids at least twice as long (OI-10). False: nothing bounds it.
+//
+// The number of retries is no bound: attempts that found nobody are not
+// charged, and a held lane waits for a person. Only the TTL is one; an attempt
+// that began just before its end may take the whole timeout.
+func (d Destination) RetryWindow() (time.Duration, bool) {
+	if d.TTL == Never {
+		return 0, false
+	}
+	return d.TTL + d.Timeout, true
+}

@@ -1,0 +1,105 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// EnvConfig names the variable that a command takes the configuration file
+// from when no flag names it. Load does not read it.
+const EnvConfig = "HOLDFAST_CONFIG"
+
+const envPrefix = "HOLDFAST_"
+
+// setting is a value that a variable or a flag can give.
+type setting struct {
+	path string
+	env  string
+	flag string
+	set  func(text string)
+}
+
+func (l *loader) settings(c *Config) []setting {
+	return []setting{
+		{"node.id", "HOLDFAST_NODE_ID", "--node-id", func(s string) { c.Node.ID = s }},
+		{"listen", "HOLDFAST_LISTEN", "--listen", func(s string) { c.Listen = s }},
+		{"data", "HOLDFAST_DATA", "--data", func(s string) { c.Data = l.absolute("data", "", s) }},
+		{"insecure", "HOLDFAST_INSECURE", "--insecure", func(s string) { c.Insecure = l.truth(s) }},
+		{"log.level", "HOLDFAST_LOG_LEVEL", "--log-level", func(s string) { c.Log.Level = LogLevel(s) }},
+		{"log.format", "HOLDFAST_LOG_FORMAT", "--log-format", func(s string) { c.Log.Format = LogFormat(s) }},
+	}
+}
+
+// environment puts the variables over the file. An empty variable counts as
+// none: container tools write it for a value that was left out.
+func (l *loader) environment(c *Config) {
+	for _, s := range l.settings(c) {
+		if text, ok := l.env.Lookup(s.env); ok && text != "" {
+			l.override(s, s.env, text)
+		}
+	}
+}
+
+func (l *loader) flags(c *Config, o Overrides) {
+	given := map[string]string{
+		"--node-id": o.NodeID, "--listen": o.Listen, "--data": o.Data,
+		"--log-level": o.LogLevel, "--log-format": o.LogFormat,
+	}
+	if o.Insecure != nil {
+		given["--insecure"] = "false"
+		if *o.Insecure {
+			given["--insecure"] = "true"
+		}
+	}
+	for _, s := range l.settings(c) {
+		if text := given[s.flag]; text != "" {
+			l.override(s, s.flag, text)
+		}
+	}
+}
+
+func (l *loader) override(s setting, origin, text string) {
+	l.places[s.path] = place{origin: origin}
+	delete(l.bad, s.path)
+	s.set(text)
+}
+
+func (l *loader) truth(s string) bool {
+	switch s {
+	case "true", "1":
+		return true
+	case "false", "0":
+		return false
+	}
+	l.unreadable("insecure", s, problem{"is neither true nor false", "write true or false"})
+	return false
+}
+
+// unknownVariables warns of variables that were probably meant for us.
+func (l *loader) unknownVariables() {
+	if l.env.List == nil {
+		return
+	}
+	known := append([]string{EnvConfig}, l.env.Known...)
+	for _, s := range l.settings(&Config{}) {
+		known = append(known, s.env)
+	}
+	for _, entry := range slices.Sorted(slices.Values(l.env.List())) {
+		name, _, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(name, envPrefix) || slices.Contains(known, name) || l.secrets[name] || ofKubernetes(name) {
+			continue
+		}
+		w := Warning{Origin: name, Problem: "is a variable that Holdfast does not know", Fix: "it has no effect"}
+		if k, ok := nearest(name, known); ok {
+			w.Fix = "did you mean " + k + "?"
+		}
+		l.warnings = append(l.warnings, w)
+	}
+}
+
+// ofKubernetes says that a variable is one of those that Kubernetes sets in
+// every pod for a service called "holdfast".
+func ofKubernetes(name string) bool {
+	rest := strings.TrimPrefix(name, envPrefix)
+	return rest == "PORT" || strings.HasPrefix(rest, "PORT_") || strings.HasPrefix(rest, "SERVICE_")
+}

@@ -1,0 +1,217 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxFile bounds what is read of a file; a configuration has a few KiB.
+const maxFile = 1 << 20
+
+// Env is what Load sees of the process around it. Its zero value has no
+// variables and no host name.
+type Env struct {
+	Lookup func(name string) (string, bool)
+	List   func() []string // NAME=value, as os.Environ
+	Host   func() (string, error)
+	// ReadFile reads the configuration, secrets and certificates. Nil: the
+	// regular files of the machine, up to 1 MiB.
+	ReadFile func(path string) ([]byte, error)
+	// Known names further HOLDFAST_ variables, which the caller reads itself.
+	Known []string
+}
+
+// Process returns the environment of this process.
+func Process() Env {
+	return Env{Lookup: os.LookupEnv, List: os.Environ, Host: os.Hostname, ReadFile: readFile}
+}
+
+// Overrides holds the values of flags; a zero field was not given.
+type Overrides struct {
+	NodeID    string // --node-id
+	Listen    string // --listen
+	Data      string // --data
+	Insecure  *bool  // --insecure
+	LogLevel  string // --log-level
+	LogFormat string // --log-format
+}
+
+// Load reads the file, puts the environment and the flags over it, and checks
+// the result. An empty file name means that there is no file. The error is an
+// *Error with every fault; the warnings are worth showing in either case.
+func Load(file string, env Env, o Overrides) (*Config, []Warning, error) {
+	if file == "" {
+		return Parse("", nil, env, o)
+	}
+	read := env.ReadFile
+	if read == nil {
+		read = readFile
+	}
+	data, err := read(file)
+	if err != nil {
+		return nil, nil, &Error{Faults: []Fault{{
+			File: file, Problem: "cannot be read: " + cause(err).Error(),
+			Fix: "name an existing file, or none to run with the defaults", Err: cause(err),
+		}}}
+	}
+	return Parse(file, data, env, o)
+}
+
+// Parse is Load for a file that is in memory. Its name stands in faults, and
+// its folder is what the paths in it are relative to.
+func Parse(name string, data []byte, env Env, o Overrides) (*Config, []Warning, error) {
+	l := newLoader(name, env)
+	c := Default()
+	if len(data) > 0 {
+		l.document(c, data)
+	}
+	l.environment(c)
+	l.flags(c, o)
+	if c.Node.ID == "" && !l.given("node.id") {
+		l.host(c)
+	}
+	if !l.given("data") {
+		c.Data = l.absolute("data", "", c.Data)
+	}
+	l.files(c)
+	l.check(c)
+	l.unknownVariables()
+	if err := l.err(); err != nil {
+		return nil, l.warnings, err
+	}
+	return c, l.warnings, nil
+}
+
+// loader fills a Config, and reports what it cannot read.
+type loader struct {
+	*report
+	env     Env
+	file    string
+	dir     string // what paths in the file are relative to
+	nodes   int    // YAML nodes visited
+	secrets map[string]bool
+}
+
+func newLoader(file string, env Env) *loader {
+	l := &loader{report: newReport(), env: env, file: file, secrets: map[string]bool{}}
+	if l.env.Lookup == nil {
+		l.env.Lookup = func(string) (string, bool) { return "", false }
+	}
+	if l.env.ReadFile == nil {
+		l.env.ReadFile = readFile
+	}
+	if file != "" {
+		l.dir = filepath.Dir(file)
+	}
+	return l
+}
+
+// absolute makes a path independent of the working directory, so that a
+// printed configuration means the same wherever it is read.
+func (l *loader) absolute(at, dir, path string) string {
+	switch {
+	case path == "":
+		l.unreadable(at, "", problem{"is empty", "write a path, or remove the key"})
+		return ""
+	case path == "~" || strings.HasPrefix(path, "~/"):
+		l.unreadable(at, path, problem{"begins with ~, which only a shell knows", "write the whole path"})
+		return ""
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		l.unreadable(at, path, problem{"cannot be made absolute: " + err.Error(), "write an absolute path"})
+	}
+	return abs
+}
+
+// unreadable reports a value that the checks need not look at any more.
+func (l *loader) unreadable(path, value string, p problem) {
+	l.fault(path, value, p)
+	l.bad[path] = true
+}
+
+func (l *loader) host(c *Config) {
+	fix := "set node.id, HOLDFAST_NODE_ID or --node-id"
+	if l.env.Host == nil {
+		l.unreadable("node.id", "", problem{"is not set, and there is no host name to take", fix})
+		return
+	}
+	name, err := l.env.Host()
+	if err != nil {
+		l.unreadable("node.id", "", problem{"is not set, and the host name cannot be read: " + err.Error(), fix})
+		return
+	}
+	c.Node.ID = strings.ToLower(name)
+	if p := nameProblem(c.Node.ID); p != nil {
+		l.unreadable("node.id", c.Node.ID, problem{"is the host name, and " + p.what, fix})
+	}
+}
+
+// files tries to read what the node will need later, so that a mistyped path
+// is told together with all other faults.
+func (l *loader) files(c *Config) {
+	l.readable("tls.cert", c.TLS.Cert)
+	l.readable("tls.key", c.TLS.Key)
+	for name, d := range c.Destinations {
+		l.readable(join("destinations", name)+".ca", d.CA)
+	}
+}
+
+func (l *loader) readable(path, file string) {
+	if file == "" {
+		return
+	}
+	if _, err := l.env.ReadFile(file); err != nil {
+		l.cannotRead(path, file, err)
+	}
+}
+
+func (l *loader) cannotRead(path, file string, err error) {
+	before := len(l.faults)
+	l.unreadable(path, file, problem{"cannot be read: " + cause(err).Error(), "check the path and its permissions"})
+	if len(l.faults) > before {
+		l.faults[before].Err = cause(err)
+	}
+}
+
+// readFile reads a regular file: a pipe could block for ever, a device never
+// end.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path) //nolint:gosec // whoever starts the node names its files
+	if err != nil {
+		return nil, fmt.Errorf("read: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("read: %w", err)
+	}
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("larger than %s", FormatSize(maxFile))
+	}
+	return data, nil
+}
+
+// cause strips what fs adds to an error: the path, which the fault names
+// already unless it must not be shown.
+func cause(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}

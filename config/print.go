@@ -1,0 +1,191 @@
+package config
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// YAML returns the whole configuration, defaults included, as a file that
+// Parse reads back to an equal Config. Of a secret it shows where it comes
+// from; one that was made by NewSecret shows as "[secret]", which Parse
+// refuses.
+func (c *Config) YAML() []byte {
+	destinations := mapping()
+	for _, name := range slices.Sorted(maps.Keys(c.Destinations)) {
+		add(destinations, name, destinationNode(c.Destinations[name]))
+	}
+	sources := mapping()
+	for _, name := range slices.Sorted(maps.Keys(c.Receive.Sources)) {
+		add(sources, name, sourceNode(c.Receive.Sources[name]))
+	}
+	endpoints := mapping()
+	for _, name := range slices.Sorted(maps.Keys(c.Receive.Endpoints)) {
+		add(endpoints, name, endpointNode(c.Receive.Endpoints[name]))
+	}
+	root := mapping(
+		pair{"node", flow(pair{"id", str(c.Node.ID)})},
+		pair{"listen", str(c.Listen)},
+		pair{"data", str(c.Data)},
+		pair{"insecure", plain("!!bool", strconv.FormatBool(c.Insecure))},
+	)
+	if c.TLS != (TLS{}) {
+		add(root, "tls", mapping(optional("cert", c.TLS.Cert), optional("key", c.TLS.Key)))
+	}
+	addAll(
+		root,
+		pair{"log", flow(pair{"level", str(string(c.Log.Level))}, pair{"format", str(string(c.Log.Format))})},
+		pair{"durability", str(string(c.Durability))},
+		pair{"limits", flow(pair{"payload", str(FormatSize(c.Limits.Payload))})},
+		pair{"retention", mapping(
+			pair{"delivered", timeNode(c.Retention.Delivered, "")},
+			pair{"discarded", timeNode(c.Retention.Discarded, "")},
+			pair{"expired", timeNode(c.Retention.Expired, "")},
+			pair{"inbox", timeNode(c.Retention.Inbox, "")},
+			pair{"parked", timeNode(c.Retention.Parked, "forever")},
+			pair{"sweep", timeNode(c.Retention.Sweep, "")},
+		)},
+		pair{"stop", timeNode(c.Stop, "")},
+		pair{"destinations", destinations},
+		pair{"receive", mapping(pair{"secrets", sources}, pair{"endpoints", endpoints})},
+	)
+	var out bytes.Buffer
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	if err := enc.Encode(root); err != nil {
+		return nil // a buffer takes everything, and all nodes are made here
+	}
+	return out.Bytes()
+}
+
+func destinationNode(d Destination) *yaml.Node {
+	n := mapping(
+		pair{"url", str(d.URL)},
+		pair{"secret", secretNode(d.Secret)},
+		pair{"hmac", str(string(d.HMAC))},
+		pair{"retry", retryNode(d.Retry)},
+		pair{"ttl", timeNode(d.TTL, "none")},
+		pair{"timeout", timeNode(d.Timeout, "")},
+		pair{"concurrency", plain("!!int", strconv.Itoa(d.Concurrency))},
+		pair{"charge", str(string(d.Charge))},
+		pair{"order", str(string(d.Order))},
+	)
+	addAll(n, optional("ca", d.CA))
+	return n
+}
+
+func retryNode(r Retry) *yaml.Node {
+	n := flow(pair{"policy", str(string(r.Policy))})
+	switch r.Policy {
+	case Exponential:
+		addAll(
+			n,
+			pair{"base", timeNode(r.Base, "")},
+			pair{"cap", timeNode(r.Cap, "")},
+			pair{"factor", plain("", formatFactor(r.Factor))},
+		)
+	case Fixed:
+		add(n, "interval", timeNode(r.Interval, ""))
+	case List:
+		waits := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Style: yaml.FlowStyle}
+		for _, w := range r.Waits {
+			waits.Content = append(waits.Content, timeNode(w, ""))
+		}
+		add(n, "waits", waits)
+	}
+	addAll(
+		n,
+		pair{"jitter", timeNode(r.Jitter, "")},
+		pair{"retries", plain("!!int", strconv.Itoa(max(r.Retries, 0)))},
+	)
+	return n
+}
+
+func sourceNode(s Source) *yaml.Node {
+	if s.HMAC == HMACv2 && len(s.Secrets) == 1 {
+		return secretNode(s.Secrets[0])
+	}
+	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Style: yaml.FlowStyle}
+	for _, secret := range s.Secrets {
+		list.Content = append(list.Content, secretNode(secret))
+	}
+	if s.HMAC == HMACv2 {
+		return list
+	}
+	return flow(pair{"hmac", str(string(s.HMAC))}, pair{"secrets", list})
+}
+
+func secretNode(s Secret) *yaml.Node {
+	switch {
+	case s.env != "":
+		return flow(pair{"env", str(s.env)})
+	case s.at != "":
+		return flow(pair{"file", str(s.at)})
+	}
+	return str(hidden)
+}
+
+func endpointNode(e Endpoint) *yaml.Node {
+	n := flow(optional("forward", e.Forward))
+	if e.Keep {
+		add(n, "keep", plain("!!bool", "true"))
+	} else {
+		add(n, "timeout", timeNode(e.Timeout, ""))
+	}
+	return n
+}
+
+type pair struct {
+	key   string
+	value *yaml.Node // nil: the key is left out
+}
+
+func mapping(pairs ...pair) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	addAll(n, pairs...)
+	return n
+}
+
+func flow(pairs ...pair) *yaml.Node {
+	n := mapping(pairs...)
+	n.Style = yaml.FlowStyle
+	return n
+}
+
+func add(n *yaml.Node, key string, value *yaml.Node) { addAll(n, pair{key, value}) }
+
+func addAll(n *yaml.Node, pairs ...pair) {
+	for _, p := range pairs {
+		if p.value != nil {
+			n.Content = append(n.Content, str(p.key), p.value)
+		}
+	}
+}
+
+func optional(key, value string) pair {
+	if value == "" {
+		return pair{}
+	}
+	return pair{key, str(value)}
+}
+
+func str(s string) *yaml.Node {
+	return plain("!!str", strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+func plain(tag, value string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
+}
+
+// timeNode writes a duration, or the word that stands for Never.
+func timeNode(d time.Duration, never string) *yaml.Node {
+	if d == Never && never != "" {
+		return str(never)
+	}
+	return str(FormatDuration(d))
+}

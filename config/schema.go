@@ -1,0 +1,145 @@
+package config
+
+import (
+	"strconv"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// config returns the keys of the file. What they may hold is checked later,
+// together with the values from elsewhere; here only types matter.
+func (l *loader) config(c *Config) keys {
+	return keys{
+		"node":       l.mapping(keys{"id": text(l, &c.Node.ID, "shop-12")}),
+		"listen":     text(l, &c.Listen, "127.0.0.1:8420"),
+		"data":       l.path(&c.Data, "./holdfast-data"),
+		"insecure":   l.boolean(&c.Insecure),
+		"durability": text(l, &c.Durability, "full"),
+		"stop":       l.duration(&c.Stop),
+		"limits":     l.mapping(keys{"payload": l.size(&c.Limits.Payload)}),
+		"tls": l.mapping(keys{
+			"cert": l.path(&c.TLS.Cert, "cert.pem"),
+			"key":  l.path(&c.TLS.Key, "key.pem"),
+		}),
+		"log": l.mapping(keys{
+			"level":  text(l, &c.Log.Level, "info"),
+			"format": text(l, &c.Log.Format, "json"),
+		}),
+		"retention": l.mapping(keys{
+			"delivered": l.duration(&c.Retention.Delivered),
+			"discarded": l.duration(&c.Retention.Discarded),
+			"expired":   l.duration(&c.Retention.Expired),
+			"inbox":     l.duration(&c.Retention.Inbox),
+			"parked":    l.durationOr(&c.Retention.Parked, "forever"),
+			"sweep":     l.duration(&c.Retention.Sweep),
+		}),
+		"destinations": l.names(func(name, path string, n *yaml.Node) {
+			c.Destinations[name] = l.destination(path, n)
+		}),
+		"receive": l.mapping(keys{
+			"secrets": l.names(func(name, path string, n *yaml.Node) {
+				c.Receive.Sources[name] = l.source(path, n)
+			}),
+			"endpoints": l.names(func(name, path string, n *yaml.Node) {
+				c.Receive.Endpoints[name] = l.endpoint(path, n)
+			}),
+		}),
+	}
+}
+
+func (l *loader) mapping(known keys) decode {
+	return func(path string, n *yaml.Node) { l.object(path, n, known) }
+}
+
+func (l *loader) destination(path string, n *yaml.Node) Destination {
+	d := DefaultDestination()
+	l.object(path, n, keys{
+		"url":         text(l, &d.URL, "http://127.0.0.1:8421"),
+		"secret":      func(path string, n *yaml.Node) { d.Secret = l.secret(path, n) },
+		"hmac":        text(l, &d.HMAC, "v2"),
+		"retry":       func(path string, n *yaml.Node) { d.Retry = l.retry(path, n) },
+		"ttl":         l.durationOr(&d.TTL, "none"),
+		"timeout":     l.duration(&d.Timeout),
+		"concurrency": l.integer(&d.Concurrency, "20"),
+		"charge":      text(l, &d.Charge, "connected"),
+		"order":       text(l, &d.Order, "none"),
+		"ca":          l.path(&d.CA, "ca.pem"),
+	})
+	return d
+}
+
+func (l *loader) retry(path string, n *yaml.Node) Retry {
+	// The policy decides the defaults of the other keys, and may stand below them.
+	r := DefaultRetry(policyOf(n))
+	retries := r.Retries
+	l.object(path, n, keys{
+		"policy":   text(l, &r.Policy, "exponential"),
+		"base":     l.duration(&r.Base),
+		"cap":      l.duration(&r.Cap),
+		"factor":   l.number(&r.Factor, "2"),
+		"interval": l.duration(&r.Interval),
+		"waits":    func(path string, n *yaml.Node) { r.Waits = l.waits(path, n) },
+		"jitter":   l.duration(&r.Jitter),
+		"retries":  l.integer(&retries, "5"),
+	})
+	switch {
+	case !l.given(join(path, "retries")) && r.Policy == List:
+		r.Retries = len(r.Waits)
+	case l.given(join(path, "retries")) && retries == 0:
+		r.Retries = Unlimited
+	case retries < 0: // -1 must not pass for Unlimited
+		l.fault(join(path, "retries"), strconv.Itoa(retries), problem{"is negative", "write 1 or more, or 0 for no limit"})
+		r.Retries = Unlimited
+	default:
+		r.Retries = retries
+	}
+	return r
+}
+
+func policyOf(n *yaml.Node) Policy {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if n.Kind == yaml.MappingNode {
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if v := n.Content[i+1]; n.Content[i].Value == "policy" && v.Kind == yaml.AliasNode {
+				return Policy(v.Alias.Value)
+			} else if n.Content[i].Value == "policy" {
+				return Policy(v.Value)
+			}
+		}
+	}
+	return Exponential
+}
+
+func (l *loader) waits(path string, n *yaml.Node) []time.Duration {
+	n, ok := l.value(path, n)
+	if !ok {
+		return nil
+	}
+	if n.Kind != yaml.SequenceNode {
+		l.wrongType(path, n, "a list", "write a list, such as [1s, 5s, 30s]")
+		return nil
+	}
+	waits := make([]time.Duration, len(n.Content))
+	for i, item := range n.Content {
+		at := element(path, i)
+		l.places[at] = place{file: l.file, line: item.Line}
+		l.duration(&waits[i])(at, item)
+	}
+	return waits
+}
+
+func (l *loader) endpoint(path string, n *yaml.Node) Endpoint {
+	var e Endpoint
+	l.object(path, n, keys{
+		"forward": text(l, &e.Forward, "http://127.0.0.1:9000/orders"),
+		"keep":    l.boolean(&e.Keep),
+		"timeout": l.duration(&e.Timeout),
+	})
+	if !l.given(join(path, "timeout")) && !e.Keep {
+		e.Timeout = defaultEndpointTimeout
+	}
+	return e
+}

@@ -1,0 +1,107 @@
+package config
+
+import (
+	"bytes"
+	"crypto/subtle"
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+)
+
+const (
+	hidden     = "[secret]"
+	minSecret  = 16 // bytes: below it a signature can be guessed
+	makeSecret = "make one with: openssl rand -base64 32"
+)
+
+// Secret is a key that signs or verifies messages. However it is printed,
+// logged or marshalled, it shows as "[secret]"; only Bytes returns it.
+type Secret struct {
+	// A function, because fmt prints an unexported field of somebody's struct
+	// without calling its methods, and follows pointers for a wrong verb.
+	key func() []byte
+	env string // the variable, or
+	at  string // the file, that it was read from
+}
+
+// NewSecret returns a secret of a copy of key.
+func NewSecret(key []byte) Secret {
+	key = bytes.Clone(key)
+	return Secret{key: func() []byte { return bytes.Clone(key) }}
+}
+
+// Bytes returns a copy of the key, nil for the zero Secret.
+func (s Secret) Bytes() []byte {
+	if s.key == nil {
+		return nil
+	}
+	return s.key()
+}
+
+// IsZero says that there is no secret.
+func (s Secret) IsZero() bool { return s.key == nil }
+
+// Equal compares the keys in constant time, and not where they came from.
+func (s Secret) Equal(other Secret) bool {
+	return s.IsZero() == other.IsZero() && subtle.ConstantTimeCompare(s.Bytes(), other.Bytes()) == 1
+}
+
+// String returns "[secret]".
+func (Secret) String() string { return hidden }
+
+// GoString returns "[secret]".
+func (Secret) GoString() string { return hidden }
+
+// Format writes "[secret]" for every verb, also for those that would not ask
+// String.
+func (Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(hidden)) }
+
+// MarshalText returns "[secret]".
+func (Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
+
+// LogValue returns "[secret]".
+func (Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
+
+var (
+	_ fmt.Formatter  = Secret{}
+	_ slog.LogValuer = Secret{}
+)
+
+// parseSecret decodes a secret as it stands in a variable or a file. The
+// problem that it returns never holds a part of it.
+func parseSecret(text string) (Secret, *problem) {
+	if text == "" {
+		return Secret{}, &problem{what: "the secret is empty", fix: makeSecret}
+	}
+	key, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return Secret{}, &problem{what: "the secret is not base64 (A–Z, a–z, 0–9, + and /, padded with =)", fix: makeSecret}
+	}
+	if p := shortSecret(key); p != nil {
+		return Secret{}, p
+	}
+	return NewSecret(key), nil
+}
+
+func shortSecret(key []byte) *problem {
+	if len(key) >= minSecret {
+		return nil
+	}
+	return &problem{
+		what: fmt.Sprintf("the secret has %d bytes, which is too short to be safe", len(key)),
+		fix:  fmt.Sprintf("use at least %d bytes; %s", minSecret, makeSecret),
+	}
+}
+
+// looksSecret says that a text which should be a name may be a secret that
+// was written in the wrong place, so that nobody prints it.
+func looksSecret(s string) bool {
+	for _, enc := range []*base64.Encoding{
+		base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding,
+	} {
+		if key, err := enc.DecodeString(s); err == nil && len(key) >= minSecret {
+			return true
+		}
+	}
+	return false
+}

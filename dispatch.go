@@ -1,0 +1,243 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Route says how a destination is reached. The zero value of each field but
+// Deliverer works.
+type Route struct {
+	Deliverer Deliverer
+	Retry     RetryPolicy   // its zero fields: DefaultRetry
+	Timeout   time.Duration // of one attempt; zero: 30 s
+	Limit     int           // the most requests in flight; zero: 20
+	ChargeAll bool          // an attempt that found nobody counts against the budget too (SF-07)
+}
+
+// Dispatcher claims due messages, delivers them in lanes, and settles what
+// became of them. One destination that is slow or gone costs the others
+// nothing: each lane has its own slots, backs off as a whole, and is probed by
+// one message at a time while it is down.
+type Dispatcher struct {
+	Store  Store
+	Routes map[string]Route
+	Lanes  Lanes // keeps lane faults over restarts; nil: they are not kept
+
+	Poll     time.Duration // backstop of wake-ups and timers; zero: 1 s (OI-04)
+	Grace    time.Duration // for work in hand at a stop; zero: 10 s (SF-10)
+	Observer Observer
+	Logger   *slog.Logger // nil: none
+
+	running atomic.Pointer[dispatch]
+}
+
+// Bounds of what a dispatcher holds. Claims carry payloads, so the lanes
+// bound bytes as well.
+const (
+	heldClaims  = 20000   // in all lanes together
+	laneClaims  = 2048    // ready in one lane
+	laneBytes   = 4 << 20 // of payloads, ready in one lane
+	batchBytes  = 1 << 20 // of payloads, in one request
+	lastWords   = 2 * time.Second
+	hungAfter   = 5 * time.Second // past its time-out, an attempt is given up
+	settleRetry = 5 * time.Second // the longest wait before a settlement is tried again
+)
+
+// dispatch is one run of a dispatcher. Its loop's goroutine owns every field
+// that is not marked.
+type dispatch struct {
+	d       *Dispatcher
+	log     *slog.Logger
+	poll    time.Duration
+	lanes   map[string]*laneRun
+	order   []*laneRun
+	work    context.Context // of attempts: ends when the grace is over
+	halt    context.CancelCauseFunc
+	reports reports // shared with the workers
+
+	outbox   []finished // wait to be settled
+	settling bool
+	settled  chan settleAnswer
+	trouble  time.Duration // since settlements fail: how long to wait next; 0: they do not
+	held     int           // claims in ready queues, in flight, or waiting to be settled
+	stopping bool
+}
+
+// errShutdown is why attempts are cut off at the end of the grace.
+var errShutdown = errors.New("shutting down")
+
+// Run dispatches until ctx ends: then it takes nothing more, lets attempts in
+// hand end for the grace, cuts the rest off, and records every outcome. It
+// returns nil after such a stop, and an error when the store has stopped or
+// an attempt did not return even then (its message is tried again by the
+// next owner).
+func (d *Dispatcher) Run(ctx context.Context) error {
+	r, err := d.newRun(ctx)
+	if err != nil {
+		return fmt.Errorf("dispatch: %w", err)
+	}
+	d.running.Store(r)
+	defer r.halt(nil)
+	if err := r.loop(ctx); err != nil {
+		return fmt.Errorf("dispatch: %w", err)
+	}
+	return nil
+}
+
+func (d *Dispatcher) newRun(ctx context.Context) (*dispatch, error) {
+	r := &dispatch{
+		d: d, log: d.Logger, poll: d.Poll, lanes: map[string]*laneRun{},
+		reports: reports{ring: make(chan struct{}, 1)}, settled: make(chan settleAnswer, 1),
+	}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	if r.poll == 0 {
+		r.poll = time.Second
+	}
+	r.work, r.halt = context.WithCancelCause(context.WithoutCancel(ctx))
+	for name, route := range d.Routes {
+		if route.Deliverer == nil {
+			return nil, fmt.Errorf("%w: %w", ErrInvalid, &FieldError{"route", name, "has no deliverer"})
+		}
+		route.Retry = route.Retry.Over(DefaultRetry())
+		if err := route.Retry.Validate(); err != nil {
+			return nil, fmt.Errorf("%w: route %s: %w", ErrInvalid, name, err)
+		}
+		if route.Timeout == 0 {
+			route.Timeout = 30 * time.Second
+		}
+		if route.Limit == 0 {
+			route.Limit = 20
+		}
+		l := newLaneRun(name, route)
+		r.lanes[name] = l
+		r.order = append(r.order, l)
+	}
+	slices.SortFunc(r.order, func(a, b *laneRun) int { return strings.Compare(a.name, b.name) })
+	if d.Lanes == nil {
+		return r, nil
+	}
+	faults, err := d.Lanes.LaneFaults(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range faults {
+		if l := r.lanes[f.Destination]; l != nil {
+			l.hold(f.Problem, time.Now()) // probed at once: the fault may be mended
+		}
+	}
+	return r, nil
+}
+
+// loop is the one goroutine that decides.
+func (r *dispatch) loop(ctx context.Context) error {
+	wake, unsubscribe := r.d.Store.Wake()
+	defer unsubscribe()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return r.stop()
+		case <-wake:
+			r.mayHaveMore()
+		case <-r.reports.ring:
+			r.collect()
+		case a := <-r.settled:
+			if err := r.answered(a); err != nil {
+				return errors.Join(err, r.stop())
+			}
+		case <-timer.C:
+			r.mayHaveMore()
+			r.giveUpHung(time.Now())
+		}
+		r.settle()
+		wait, err := r.refill(ctx)
+		if errors.Is(err, ErrClosed) {
+			return errors.Join(err, r.stop())
+		}
+		if err != nil && ctx.Err() == nil {
+			r.log.Error("claim failed", slog.Any("error", err))
+		}
+		timer.Reset(wait)
+	}
+}
+
+func (r *dispatch) mayHaveMore() {
+	for _, l := range r.order {
+		l.more = true
+	}
+}
+
+// refill claims for the slots that are free and starts workers. It returns
+// how long there is nothing to do but wait for a wake-up.
+func (r *dispatch) refill(ctx context.Context) (time.Duration, error) {
+	wait := r.poll
+	now := time.Now()
+	slots := map[string]int{}
+	room := heldClaims - r.held
+	for _, l := range r.order {
+		want, probeIn := l.want(now)
+		if probeIn > 0 {
+			wait = min(wait, probeIn)
+		}
+		if want = min(want, room); want > 0 && r.trouble == 0 {
+			slots[l.name] = want
+			room -= want
+		}
+	}
+	if len(slots) == 0 {
+		return wait, nil
+	}
+	batch, err := r.d.Store.Claim(ctx, slots)
+	if err != nil {
+		return wait, err
+	}
+	taken := time.Now()
+	for _, c := range batch.Claims {
+		c.taken = taken
+		l := r.lanes[c.Message.Destination]
+		if l == nil { // a store that gives more than it was asked for
+			r.outbox = append(r.outbox, finished{claim: c, failure: &Failure{Outcome: NotStarted}})
+			continue
+		}
+		l.incoming = append(l.incoming, c)
+	}
+	r.held += len(batch.Claims)
+	for name, want := range slots {
+		l := r.lanes[name]
+		l.more = len(l.incoming) >= want
+		r.start(l)
+		if l.more && !l.down {
+			wait = 0 // there is more than was asked for
+		}
+	}
+	if batch.Next >= 0 {
+		wait = min(wait, max(batch.Next, time.Millisecond))
+	}
+	if wait == 0 {
+		wait = time.Millisecond // the workers ring earlier
+	}
+	return wait, nil
+}
+
+// Status reports the lanes as they are now. It is empty before Run.
+func (d *Dispatcher) Status() []LaneStatus {
+	r := d.running.Load()
+	if r == nil {
+		return nil
+	}
+	list := make([]LaneStatus, 0, len(r.order))
+	for _, l := range r.order {
+		list = append(list, l.status())
+	}
+	return list
+}

@@ -1,0 +1,248 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// Endpoint says what a node does with messages that arrive for it: exactly
+// one of Forward and Keep.
+type Endpoint struct {
+	Forward Deliverer     // called once per id at a time; its answer becomes the stored response
+	Keep    bool          // stored until somebody fetches and ends it
+	Timeout time.Duration // of a forward; zero: 30 s
+}
+
+// Endpoints is the Receiver of a node. A forward is at least once: the call is
+// made outside of any transaction, then id and response are written; a crash
+// in between repeats it with the same Idempotency-Key. What is kept has
+// exactly one row per (Source, ID).
+type Endpoints struct {
+	Log       InboxLog
+	Map       map[string]Endpoint
+	Retention time.Duration // zero: DefaultInboxRetention
+	Observer  Observer
+	Logger    *slog.Logger
+
+	mu      sync.Mutex
+	flights map[flightKey]chan struct{}
+}
+
+var _ BatchReceiver = (*Endpoints)(nil)
+
+type flightKey struct {
+	source string
+	id     ID
+}
+
+// forwardsAtOnce bounds the calls that one batch makes in parallel.
+const forwardsAtOnce = 16
+
+// Receive takes one message.
+func (e *Endpoints) Receive(ctx context.Context, m Message) (Receipt, error) {
+	r := e.ReceiveBatch(ctx, []Message{m})[0]
+	return r.Receipt, r.Err
+}
+
+// ReceiveBatch takes several messages: those to be kept in one commit, those
+// to be forwarded side by side.
+func (e *Endpoints) ReceiveBatch(ctx context.Context, ms []Message) []Result {
+	began := time.Now()
+	results := make([]Result, len(ms))
+	var keep []Message
+	var keepAt []int
+	var calls sync.WaitGroup
+	slots := make(chan struct{}, forwardsAtOnce)
+	for i := range ms {
+		switch to, ok := e.Map[ms[i].Endpoint]; {
+		case !ok:
+			results[i].Err = &Failure{
+				Outcome: Permanent, Code: "unknown_endpoint", Reason: ReasonNoEndpoint,
+				Err: fmt.Errorf("endpoint %q is not known here", clip(ms[i].Endpoint)),
+			}
+		case to.Keep:
+			keep, keepAt = append(keep, ms[i]), append(keepAt, i)
+		case len(ms) == 1:
+			results[i].Receipt, results[i].Err = e.forward(ctx, ms[i], to)
+		default:
+			slots <- struct{}{}
+			calls.Go(func() {
+				defer func() { <-slots }()
+				results[i].Receipt, results[i].Err = e.forward(ctx, ms[i], to)
+			})
+		}
+	}
+	if len(keep) > 0 {
+		kept, err := e.Log.Keep(ctx, e.retention(), keep...)
+		for n, i := range keepAt {
+			if err != nil {
+				results[i].Err = err
+			} else {
+				results[i] = kept[n]
+			}
+		}
+	}
+	calls.Wait()
+	took := time.Since(began)
+	for i := range results {
+		results[i].Err = ReceiveFailure(results[i].Err)
+		e.tell(ctx, &ms[i], &results[i], took)
+	}
+	return results
+}
+
+func (e *Endpoints) retention() time.Duration {
+	if e.Retention == 0 {
+		return DefaultInboxRetention
+	}
+	return e.Retention
+}
+
+// forward calls the endpoint unless the id is known. Of two that arrive at
+// once the second waits for the first, and then finds its id.
+func (e *Endpoints) forward(ctx context.Context, m Message, to Endpoint) (Receipt, error) {
+	end, err := e.takeOff(ctx, flightKey{m.Source, m.ID})
+	if err != nil {
+		return Receipt{}, err
+	}
+	defer end()
+	known, results, err := e.Log.Known(ctx, e.retention(), m)
+	if err != nil {
+		return Receipt{}, err
+	}
+	if known[0] {
+		return results[0].Receipt, results[0].Err
+	}
+	answer, err := e.call(ctx, m, to)
+	if err != nil {
+		return Receipt{}, forwardFailure(err)
+	}
+	// The effect has happened: its id is recorded even if the sender has hung
+	// up meanwhile.
+	results, err = e.Log.Record(context.WithoutCancel(ctx), e.retention(), Processed{Message: m, Response: answer.Response})
+	if err != nil {
+		return Receipt{}, err
+	}
+	return results[0].Receipt, results[0].Err
+}
+
+func (e *Endpoints) call(ctx context.Context, m Message, to Endpoint) (r Receipt, err error) {
+	timeout := to.Timeout
+	if timeout == 0 {
+		timeout = 30 * time.Second
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			e.logger().Error("forward panicked", slog.String("message_id", string(m.ID)), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			err = &Failure{Code: "panic", Err: errors.New("the endpoint's handler panicked")}
+		}
+	}()
+	return to.Forward.Deliver(ctx, m)
+}
+
+// takeOff waits until no other call of the key is in flight.
+func (e *Endpoints) takeOff(ctx context.Context, k flightKey) (end func(), err error) {
+	for {
+		e.mu.Lock()
+		if e.flights == nil {
+			e.flights = map[flightKey]chan struct{}{}
+		}
+		other, busy := e.flights[k]
+		if !busy {
+			landed := make(chan struct{})
+			e.flights[k] = landed
+			e.mu.Unlock()
+			return func() {
+				e.mu.Lock()
+				delete(e.flights, k)
+				e.mu.Unlock()
+				close(landed)
+			}, nil
+		}
+		e.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// forwardFailure turns what the local program answered into what the sender
+// needs to know: whether the same message can succeed later.
+func forwardFailure(err error) error {
+	f := *AsFailure(err)
+	if f.Outcome != Permanent {
+		f.Outcome = Transient
+	}
+	return &f
+}
+
+// ReceiveFailure classifies an inbox's error for the sender; nil stays nil.
+// The texts of storage errors stay here: they are no business of a sender's.
+func ReceiveFailure(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*Failure](err); ok {
+		return err
+	}
+	f := &Failure{Err: err}
+	switch {
+	case errors.Is(err, ErrConflict):
+		f.Outcome, f.Code, f.Reason = Permanent, "conflict", ReasonConflict
+	case errors.Is(err, ErrTooOld):
+		f.Outcome, f.Code, f.Reason = Permanent, "too_old", ReasonTooOld
+	case errors.Is(err, ErrInvalid):
+		f.Outcome, f.Code = Permanent, "invalid"
+	case errors.Is(err, ErrDiskFull):
+		f.Code = "disk_full"
+	case errors.Is(err, ErrClosed):
+		f.Code = "stopping"
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		f.Code = "timeout"
+	default:
+		f.Code = "storage"
+	}
+	return f
+}
+
+// tell logs and counts one incoming message (OI-18).
+func (e *Endpoints) tell(ctx context.Context, m *Message, r *Result, took time.Duration) {
+	if e.Observer != nil {
+		e.Observer.ObserveReceived(ReceivedInfo{Source: m.Source, Endpoint: m.Endpoint, Duplicate: r.Receipt.Duplicate, Took: took, Err: r.Err})
+	}
+	log := e.logger()
+	level, text := slog.LevelInfo, "message processed"
+	switch {
+	case r.Err != nil:
+		level, text = slog.LevelWarn, "message not taken"
+	case r.Receipt.Duplicate:
+		level, text = slog.LevelWarn, "duplicate received"
+	}
+	if !log.Enabled(ctx, level) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("message_id", string(m.ID)), slog.String("source", m.Source),
+		slog.String("endpoint", m.Endpoint), slog.Duration("took", took),
+	}
+	if r.Err != nil {
+		attrs = append(attrs, slog.Any("error", r.Err))
+	}
+	log.LogAttrs(ctx, level, text, attrs...)
+}
+
+func (e *Endpoints) logger() *slog.Logger {
+	if e.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return e.Logger
+}

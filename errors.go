@@ -1,0 +1,109 @@
+package holdfast
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Errors that a caller branches on. Texts and wrapped causes may change.
+var (
+	// ErrInvalid is wrapped by every refusal of a message's or policy's
+	// fields; the FieldErrors inside name them.
+	ErrInvalid = errors.New("invalid")
+	// ErrConflict says that the id is taken by a message of other content.
+	ErrConflict = errors.New("conflict: the id belongs to a message with other content")
+	// ErrNotFound says that no such message, token or inbox row is kept.
+	ErrNotFound = errors.New("not found")
+	// ErrState says that the message is not in a state from which the asked
+	// change leads; nothing was changed.
+	ErrState = errors.New("state does not allow this")
+	// ErrDiskFull says that the disk had no room. Nothing was accepted; the
+	// same call may succeed later.
+	ErrDiskFull = errors.New("disk full")
+	// ErrClosed says that the store has been closed or stopped itself.
+	ErrClosed = errors.New("store closed")
+	// ErrTooOld says that the id may have been known and forgotten here, so
+	// that taking the message could repeat its effect.
+	ErrTooOld = errors.New("too old: first tried before this receiver's memory of ids begins")
+	// ErrNested says that Enqueue or Do was called inside Do or a handler,
+	// where it would wait for itself. Use the transaction that was passed.
+	ErrNested = errors.New("called inside a transaction of the same store; use the transaction that was passed in")
+)
+
+// FieldError names a field, the value found and what to do about it.
+type FieldError struct{ Field, Value, Problem string }
+
+func (e *FieldError) Error() string { return fmt.Sprintf("%s %q %s", e.Field, e.Value, e.Problem) }
+
+// Outcome classifies the end of an attempt, once, where the foreign system is
+// known (design: section 7).
+type Outcome uint8
+
+// The outcomes. The zero value is Transient: what nobody recognised is tried
+// again. The numbers are stored and never change.
+const (
+	Transient   Outcome = 0 // charged; again by policy
+	Permanent   Outcome = 1 // charged; parks
+	LaneFault   Outcome = 2 // not charged; the whole lane is held and probed
+	Unreachable Outcome = 3 // nobody was there and nothing was taken: not charged by default
+	NotStarted  Outcome = 4 // as if never tried
+	Succeeded   Outcome = 5
+)
+
+func (o Outcome) String() string {
+	switch o {
+	case Transient:
+		return "transient"
+	case Permanent:
+		return "permanent"
+	case LaneFault:
+		return "lane_fault"
+	case Unreachable:
+		return "unreachable"
+	case NotStarted:
+		return "not_started"
+	case Succeeded:
+		return "delivered"
+	}
+	return fmt.Sprintf("outcome(%d)", uint8(o))
+}
+
+// Failure is the error of a Deliverer or Receiver that knows what went wrong.
+// Every other error counts as Transient. Its text is shown to operators and
+// must not hold secrets or payloads.
+type Failure struct {
+	Outcome        Outcome
+	Code           string        // short and stable, for people and metrics: "connection_refused"
+	Reason         Reason        // why a Permanent failure parks; zero: ReasonPermanent
+	RetryAfter     time.Duration // the least wait that the other side asked for
+	MaybeDelivered bool          // the data left, the answer did not come
+	Err            error
+}
+
+func (f *Failure) Error() string {
+	switch {
+	case f.Err != nil:
+		return f.Err.Error()
+	case f.Code != "":
+		return f.Code
+	}
+	return f.Outcome.String()
+}
+
+func (f *Failure) Unwrap() error { return f.Err }
+
+// AsFailure returns the classification of err, with err's own text. An error
+// without one is Transient.
+func AsFailure(err error) *Failure {
+	f, ok := errors.AsType[*Failure](err)
+	if !ok {
+		return &Failure{Err: err}
+	}
+	if error(f) == err { //nolint:errorlint // identity is meant: nothing was wrapped around it
+		return f
+	}
+	wrapped := *f
+	wrapped.Err = err
+	return &wrapped
+}

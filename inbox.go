@@ -1,0 +1,85 @@
+package holdfast
+
+import (
+	"context"
+	"time"
+)
+
+// Handler processes an incoming message inside the inbox transaction; T is
+// *sqlite.Tx or pgx.Tx. What it does through tx, the id and the response are
+// one commit. An error keeps nothing, and the sender tries again.
+type Handler[T any] func(ctx context.Context, tx T, m Message) (response []byte, err error)
+
+// InboxStore is what a transactional inbox needs of a store.
+type InboxStore[T any] interface {
+	// Process inserts (Source, ID) first and lets the unique key decide:
+	// a duplicate gets the stored response, other content is ErrConflict, an
+	// unknown id from before the horizon is ErrTooOld; else h runs once.
+	Process(ctx context.Context, m Message, retention time.Duration, h Handler[T]) (Receipt, error)
+}
+
+// DefaultInboxRetention is how long ids are remembered at the least (OI-10).
+const DefaultInboxRetention = 7 * 24 * time.Hour
+
+// Inbox makes handlers idempotent: one effect per (Source, ID) for as long as
+// ids are remembered.
+type Inbox[T any] struct {
+	Store     InboxStore[T]
+	Retention time.Duration // zero: DefaultInboxRetention
+}
+
+// Process runs h for a message that is new, in a transaction of its own.
+func (in *Inbox[T]) Process(ctx context.Context, m Message, h Handler[T]) (Receipt, error) {
+	retention := in.Retention
+	if retention == 0 {
+		retention = DefaultInboxRetention
+	}
+	return in.Store.Process(ctx, m, retention, h)
+}
+
+// InboxLog is what a node's own endpoints need of a store: ids and responses
+// of messages that were forwarded, and messages that wait to be fetched.
+// Methods are atomic and group their commits with others'.
+type InboxLog interface {
+	// Known looks messages up. known[i] tells whether ms[i] was processed
+	// before; then its receipt holds the stored response. ErrConflict and
+	// ErrTooOld come as the result's error, with known true.
+	Known(ctx context.Context, retention time.Duration, ms ...Message) (known []bool, results []Result, err error)
+	// Record remembers messages that were processed, with their responses.
+	Record(ctx context.Context, retention time.Duration, done ...Processed) ([]Result, error)
+	// Keep stores messages for somebody to fetch. A duplicate, conflict or
+	// too old id is a result, not an error.
+	Keep(ctx context.Context, retention time.Duration, ms ...Message) ([]Result, error)
+	// Kept lists messages that wait to be fetched, oldest first.
+	Kept(ctx context.Context, q KeptQuery) (KeptPage, error)
+	// Done ends a kept message with the response that later duplicates get.
+	// A message that is done already with the same response is no error.
+	Done(ctx context.Context, source string, id ID, response []byte) error
+	// SweepInbox deletes a page of ids whose time is over.
+	SweepInbox(ctx context.Context, retention time.Duration) (purged int, more bool, err error)
+}
+
+// Processed is a message and what its endpoint answered.
+type Processed struct {
+	Message  Message
+	Response []byte
+}
+
+// KeptQuery narrows Kept. Zero fields do not narrow.
+type KeptQuery struct {
+	Endpoint string
+	Limit    int   // 1 to 500; zero: 50
+	After    int64 // KeptPage.Next of the page before
+}
+
+// KeptPage is one page of messages that wait to be fetched.
+type KeptPage struct {
+	Messages []KeptMessage
+	Next     int64 // zero: no more
+}
+
+// KeptMessage is a message that waits to be fetched.
+type KeptMessage struct {
+	Message  Message
+	Received time.Time
+}

@@ -1,0 +1,229 @@
+package holdfast
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Limits of a message's fields, in bytes. They bound index rows and log lines,
+// not what a payload may hold: that limit belongs to whoever accepts messages.
+const (
+	MaxIDLen      = 128
+	MaxNameLen    = 128 // destination, endpoint, source, ordering key, correlation id
+	MaxHeaders    = 64
+	MaxHeaderSize = 8 << 10 // all names and values together
+)
+
+// ID names a message for ever: the idempotency key of every attempt. It is 1
+// to 128 printable ASCII bytes. A UUID in any of its usual forms is one value,
+// kept in the canonical lower-case form with hyphens (SF-12, SF-14).
+type ID string
+
+// NewID mints a UUIDv7, whose order in time keeps the id index local.
+func NewID() ID {
+	u, err := uuid.NewV7()
+	if err != nil {
+		// Only a broken system random source gets here, and no id that we
+		// could invent instead would be safe.
+		panic(fmt.Errorf("mint message id: %w", err))
+	}
+	return ID(u.String())
+}
+
+// ParseID checks s and returns its canonical form.
+func ParseID(s string) (ID, error) {
+	switch len(s) {
+	case 32, 36, 38, 45: // N, D, {D} and urn:uuid: forms
+		if u, err := uuid.Parse(s); err == nil {
+			return ID(u.String()), nil
+		}
+	}
+	if err := checkName("id", s, MaxIDLen); err != nil {
+		return "", err
+	}
+	return ID(s), nil
+}
+
+// UUID returns the 16 bytes of an id that is a UUID.
+func (id ID) UUID() (uuid.UUID, bool) {
+	if len(id) != 36 {
+		return uuid.UUID{}, false
+	}
+	u, err := uuid.Parse(string(id))
+	return u, err == nil
+}
+
+// Kind says what a message is to its receiver (OI-02, OI-21).
+type Kind string
+
+// The kinds of the wire protocol. The zero Kind is sent as Signal.
+const (
+	Signal   Kind = "Signal"   // service to engine: something happened
+	Command  Kind = "Command"  // engine to service: do something
+	PushCall Kind = "PushCall" // service to engine: a method was called
+	Response Kind = "Response" // carries the correlation id that it answers
+)
+
+func (k Kind) valid() bool {
+	switch k {
+	case Signal, Command, PushCall, Response:
+		return true
+	}
+	return false
+}
+
+// Message is one unit of work: what is to be delivered, where, and for how
+// long it is worth trying. Durations go in; the store, which owns the clock,
+// makes instants of them. A Message handed to a Deliverer or Receiver is
+// shared: its Payload and Headers must not be changed.
+type Message struct {
+	ID            ID                // zero: minted by Enqueue
+	Source        string            // the node or service that sends; zero: the store's own name
+	Destination   string            // which lane it waits in
+	Endpoint      string            // what is called there
+	Kind          Kind              // zero: Signal
+	CorrelationID string            // ties messages of one conversation together
+	OrderingKey   string            // at most one message of a key is in flight; zero: no order
+	Payload       []byte            // never re-encoded: what is stored is what is signed and sent
+	Headers       map[string]string // travel along; not part of the identity
+	TTL           time.Duration     // past it the message expires; zero: never
+	Delay         time.Duration     // earliest first attempt; zero: at once
+	Retry         *RetryPolicy      // its zero fields, or nil: the destination's
+	Attempt       Attempt           // set by the dispatcher and the wire, ignored by Enqueue
+}
+
+// Attempt is what one try of a message tells the other side. A receiver
+// reads how long it must remember the id from it (OI-10). Ages are durations,
+// so that nobody compares two machines' clocks.
+type Attempt struct {
+	Number   int           // of this cycle, from 1
+	Cycle    int           // from 1; each requeue by an operator starts another
+	FirstAgo time.Duration // since the first attempt of all cycles
+	RetryFor time.Duration // until the sender stops by itself; negative: it does not say
+	Forced   bool          // an operator takes the risk that the receiver has forgotten the id
+}
+
+// normalize canonicalizes the id, fills the zero kind, and reports every
+// fault of the message at once.
+func (m *Message) normalize() error {
+	var faults []error
+	if m.ID == "" {
+		m.ID = NewID()
+	} else if id, err := ParseID(string(m.ID)); err != nil {
+		faults = append(faults, err)
+	} else {
+		m.ID = id
+	}
+	if m.Kind == "" {
+		m.Kind = Signal
+	}
+	if !m.Kind.valid() {
+		faults = append(faults, &FieldError{"kind", string(m.Kind), "must be Signal, Command, PushCall or Response"})
+	}
+	for _, f := range []struct{ name, value string }{
+		{"source", m.Source}, {"destination", m.Destination}, {"endpoint", m.Endpoint},
+	} {
+		faults = append(faults, checkName(f.name, f.value, MaxNameLen))
+	}
+	for _, f := range []struct{ name, value string }{
+		{"correlationId", m.CorrelationID}, {"orderingKey", m.OrderingKey},
+	} {
+		if f.value != "" {
+			faults = append(faults, checkText(f.name, f.value, MaxNameLen))
+		}
+	}
+	if m.TTL < 0 {
+		faults = append(faults, &FieldError{"ttl", m.TTL.String(), "must not be negative; leave it out for no expiry"})
+	}
+	if m.Delay < 0 {
+		faults = append(faults, &FieldError{"delay", m.Delay.String(), "must not be negative"})
+	}
+	if m.Retry != nil {
+		faults = append(faults, m.Retry.Validate())
+	}
+	faults = append(faults, checkHeaders(m.Headers))
+	if err := errors.Join(faults...); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return nil
+}
+
+// Normalize canonicalizes the messages in place: ids, zero kinds, and source
+// where a message names none. Stores call it first; the error wraps
+// ErrInvalid and holds a FieldError for each fault.
+func Normalize(source string, ms []Message) error {
+	var faults []error
+	for i := range ms {
+		if ms[i].Source == "" {
+			ms[i].Source = source
+		}
+		if err := ms[i].normalize(); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func checkHeaders(h map[string]string) error {
+	if len(h) > MaxHeaders {
+		return &FieldError{"headers", fmt.Sprint(len(h), " headers"), fmt.Sprintf("at most %d are kept", MaxHeaders)}
+	}
+	size := 0
+	for name, value := range h {
+		size += len(name) + len(value)
+		if err := checkText("headers", name, MaxNameLen); err != nil {
+			return err
+		}
+		if err := checkText("headers."+name, value, MaxHeaderSize); err != nil && value != "" {
+			return err
+		}
+	}
+	if size > MaxHeaderSize {
+		return &FieldError{"headers", fmt.Sprint(size, " bytes"), fmt.Sprintf("names and values may take %d bytes", MaxHeaderSize)}
+	}
+	return nil
+}
+
+// checkName accepts 1 to limit printable ASCII bytes without spaces.
+func checkName(field, s string, limit int) error {
+	if s == "" {
+		return &FieldError{field, s, "must not be empty"}
+	}
+	if len(s) > limit {
+		return &FieldError{field, clip(s), fmt.Sprintf("has %d bytes; at most %d fit", len(s), limit)}
+	}
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return &FieldError{field, clip(s), fmt.Sprintf("byte %d is not a printable ASCII character", i+1)}
+		}
+	}
+	return nil
+}
+
+// checkText accepts 1 to limit bytes of UTF-8 without control characters.
+func checkText(field, s string, limit int) error {
+	if s == "" {
+		return &FieldError{field, s, "must not be empty"}
+	}
+	if len(s) > limit {
+		return &FieldError{field, clip(s), fmt.Sprintf("has %d bytes; at most %d fit", len(s), limit)}
+	}
+	for _, r := range s {
+		if r < ' ' || r == 0x7f || r == '\uFFFD' {
+			return &FieldError{field, clip(s), "holds a control character or is not UTF-8"}
+		}
+	}
+	return nil
+}
+
+// clip shortens a hostile value for an error text.
+func clip(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "…"
+}

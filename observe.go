@@ -1,0 +1,31 @@
+package holdfast
+
+import "time"
+
+// Observer is told what the library does, for metrics and tests. Calls come
+// from many goroutines and must not block. A nil Observer is none.
+type Observer interface {
+	// ObserveAttempt follows every attempt whose outcome has been recorded.
+	ObserveAttempt(a AttemptInfo)
+	// ObserveExpired tells how many messages of a destination expired.
+	ObserveExpired(n int)
+	// ObserveReceived follows every incoming message.
+	ObserveReceived(r ReceivedInfo)
+}
+
+// AttemptInfo is the end of one attempt.
+type AttemptInfo struct {
+	Destination string
+	Outcome     Outcome
+	State       State // after it
+	Retries     int   // tries of this cycle before this one
+	Took        time.Duration
+}
+
+// ReceivedInfo is the end of one incoming message.
+type ReceivedInfo struct {
+	Source, Endpoint string
+	Duplicate        bool
+	Took             time.Duration
+	Err              error
+}

@@ -1,0 +1,177 @@
+package holdfast
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+// Unlimited, as RetryPolicy.Attempts, means that only a TTL ends the tries.
+const Unlimited = -1
+
+// RetryPolicy says when a failed message is tried again. The wait before
+// retry n, from 0, is
+//
+//	min(Max, First · Factorⁿ) + a random part of up to Jitter
+//
+// or List[n], whose last entry repeats. Jitter only ever delays. The zero
+// policy means DefaultRetry; so does each zero field of a policy in use.
+type RetryPolicy struct {
+	First  time.Duration   `json:"first,omitempty"`
+	Max    time.Duration   `json:"max,omitempty"`
+	Jitter time.Duration   `json:"jitter,omitempty"` // negative: none
+	Factor float64         `json:"factor,omitempty"` // 1: a fixed interval
+	List   []time.Duration `json:"list,omitempty"`   // instead of the formula
+	// Attempts is the budget: how many charged failures park the message, the
+	// first attempt included. Unlimited: no number does. (Sources count
+	// retries; they are converted where they are read: SF-29.)
+	Attempts int `json:"attempts,omitempty"`
+}
+
+// DefaultRetry returns the policy between services: 2, 4, 8, 16, 32 s, each
+// with up to 500 ms on top, six sends in all (OI-05).
+func DefaultRetry() RetryPolicy {
+	return RetryPolicy{First: 2 * time.Second, Max: 5 * time.Minute, Jitter: 500 * time.Millisecond, Factor: 2, Attempts: 6}
+}
+
+// Over returns p with its zero fields taken from base.
+func (p RetryPolicy) Over(base RetryPolicy) RetryPolicy {
+	if p.First == 0 && len(p.List) == 0 {
+		p.First, p.List = base.First, base.List
+	}
+	if p.Max == 0 {
+		p.Max = base.Max
+	}
+	if p.Jitter == 0 {
+		p.Jitter = base.Jitter
+	}
+	if p.Factor == 0 {
+		p.Factor = base.Factor
+	}
+	if p.Attempts == 0 {
+		p.Attempts = base.Attempts
+	}
+	return p
+}
+
+// Wait returns the wait before retry n, from 0, without its jitter.
+func (p RetryPolicy) Wait(n int) time.Duration {
+	n = max(n, 0)
+	if len(p.List) > 0 {
+		return p.List[min(n, len(p.List)-1)]
+	}
+	if p.Factor == 1 || n == 0 || p.First <= 0 {
+		return p.cap(p.First)
+	}
+	w := float64(p.First) * math.Pow(p.Factor, float64(n))
+	if w > float64(math.MaxInt64/2) { // the shift of oagudo's overflow: a huge wait, never a negative one
+		w = float64(math.MaxInt64 / 2)
+	}
+	return p.cap(time.Duration(w))
+}
+
+func (p RetryPolicy) cap(w time.Duration) time.Duration {
+	if p.Max > 0 && w > p.Max {
+		return p.Max
+	}
+	return w
+}
+
+// Next returns the wait before retry n with its jitter, and at least the
+// wait that the other side asked for, which is itself capped at a day.
+func (p RetryPolicy) Next(n int, retryAfter time.Duration) time.Duration {
+	w := p.Wait(n)
+	if p.Jitter > 0 {
+		w += rand.N(p.Jitter + 1) //nolint:gosec // spread, not secrecy
+	}
+	return max(w, min(retryAfter, 24*time.Hour))
+}
+
+// Spent says whether a message with so many charged failures parks.
+func (p RetryPolicy) Spent(failures int) bool {
+	return p.Attempts != Unlimited && failures >= max(p.Attempts, 1)
+}
+
+// Window is the longest that a message may be retried by itself from its
+// first attempt on, each attempt taking up to timeout; ttl bounds it when it
+// is not zero. It is negative when nothing bounds it. A receiver must
+// remember ids for longer (OI-10).
+func (p RetryPolicy) Window(ttl, timeout time.Duration) time.Duration {
+	if p.Attempts == Unlimited {
+		if ttl > 0 {
+			return ttl
+		}
+		return -1
+	}
+	const most = 100 * 365 * 24 * time.Hour
+	window := timeout
+	for n := range p.Attempts - 1 {
+		window += p.Wait(n) + max(p.Jitter, 0) + timeout
+		if window > most {
+			break
+		}
+		if ttl > 0 && window > ttl {
+			return ttl
+		}
+	}
+	return window
+}
+
+// Validate reports every fault of the policy at once.
+func (p RetryPolicy) Validate() error {
+	var faults []error
+	bad := func(field string, value any, problem string) {
+		faults = append(faults, &FieldError{"retry." + field, fmt.Sprint(value), problem})
+	}
+	if p.First < 0 {
+		bad("first", p.First, "must not be negative")
+	}
+	if p.Max < 0 {
+		bad("max", p.Max, "must not be negative")
+	}
+	if p.Max > 0 && p.First > p.Max {
+		bad("first", p.First, fmt.Sprintf("is longer than max %s", p.Max))
+	}
+	if p.Factor != 0 && (p.Factor < 1 || math.IsNaN(p.Factor) || math.IsInf(p.Factor, 0)) {
+		bad("factor", p.Factor, "must be 1 (a fixed interval) or more")
+	}
+	if p.Attempts < Unlimited {
+		bad("attempts", p.Attempts, "must be positive, 0 for the default or Unlimited")
+	}
+	for i, w := range p.List {
+		if w < 0 {
+			bad(fmt.Sprintf("list[%d]", i), w, "must not be negative")
+		}
+	}
+	if len(p.List) > 0 && p.First > 0 {
+		bad("list", p.List, "excludes first: give a list of waits or a formula")
+	}
+	return errors.Join(faults...)
+}
+
+// Timetable prints when each attempt happens after the first, without
+// jitter; at most rows lines.
+func (p RetryPolicy) Timetable(rows int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "attempt 1 at once\n")
+	at := time.Duration(0)
+	for n := 0; p.Attempts == Unlimited || n < p.Attempts-1; n++ {
+		if n+1 >= rows {
+			if p.Attempts == Unlimited {
+				fmt.Fprintf(&b, "… every %s without end\n", p.Wait(n))
+			} else {
+				fmt.Fprintf(&b, "… %d more\n", p.Attempts-1-n)
+			}
+			break
+		}
+		at += p.Wait(n)
+		fmt.Fprintf(&b, "attempt %d after %s (+%s)\n", n+2, p.Wait(n), at)
+	}
+	if p.Jitter > 0 {
+		fmt.Fprintf(&b, "each wait up to %s longer\n", p.Jitter)
+	}
+	return b.String()
+}

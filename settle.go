@@ -1,0 +1,307 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+)
+
+// settleAnswer is the end of one Settle call.
+type settleAnswer struct {
+	list []finished
+	sent []Settlement
+	won  []bool
+	err  error
+}
+
+// collect takes results from the workers, learns from them what the lanes
+// bear, and queues them to be settled.
+func (r *dispatch) collect() {
+	from := len(r.outbox)
+	r.outbox = r.reports.take(r.outbox)
+	now := time.Now()
+	for i := from; i < len(r.outbox); i++ {
+		r.learn(&r.outbox[i], now)
+	}
+}
+
+func (r *dispatch) learn(f *finished, now time.Time) {
+	l := f.lane
+	change := laneSame
+	switch {
+	case f.failure == nil, f.failure.Outcome == Permanent:
+		change = l.succeeded() // it answered, whatever it thinks of the message
+	case f.failure.Outcome == NotStarted, f.failure.Code == codeShutdown:
+	case f.failure.Outcome == Transient, f.failure.Outcome == Unreachable, f.failure.Outcome == LaneFault:
+		change = l.failed(f.claim.Seq, f.failure, now)
+	}
+	switch change {
+	case laneWentUp:
+		r.log.Info("destination is up", slog.String("destination", l.name))
+		r.keepFault(l.name, "")
+	case laneWentDown:
+		if f.failure.Outcome == LaneFault {
+			r.log.Error("destination held", slog.String("destination", l.name), slog.String("code", f.failure.Code), slog.Any("error", f.failure))
+			r.keepFault(l.name, f.failure.Error())
+		} else {
+			r.log.Warn("destination is down", slog.String("destination", l.name), slog.Any("error", f.failure))
+		}
+		r.giveBack(l.takeBack())
+	case laneSame:
+	}
+}
+
+// keepFault writes a lane's fault down. What is lost by a crash is found
+// again by the next attempt, so nobody waits for it.
+func (r *dispatch) keepFault(lane, problem string) {
+	if r.d.Lanes == nil {
+		return
+	}
+	if err := r.d.Lanes.SetLaneFault(r.work, lane, problem); err != nil {
+		r.log.Error("lane fault not kept", slog.String("destination", lane), slog.Any("error", err))
+	}
+}
+
+func (r *dispatch) giveBack(claims []Claim) {
+	for _, c := range claims {
+		r.outbox = append(r.outbox, finished{claim: c, failure: &Failure{Outcome: NotStarted}})
+	}
+}
+
+// settle sends everything that has ended to the store, in one call at a time:
+// whatever ends meanwhile goes with the next.
+func (r *dispatch) settle() {
+	if r.settling || len(r.outbox) == 0 {
+		return
+	}
+	a := settleAnswer{list: r.outbox, sent: make([]Settlement, len(r.outbox))}
+	for i := range a.list {
+		a.sent[i] = a.list[i].settlement()
+	}
+	r.outbox, r.settling = nil, true
+	wait := r.trouble
+	go func() {
+		if wait > 0 { // the disk was full a moment ago
+			t := time.NewTimer(wait)
+			defer t.Stop()
+			select {
+			case <-t.C:
+			case <-r.work.Done(): // the last try
+			}
+		}
+		a.won, a.err = r.d.Store.Settle(context.WithoutCancel(r.work), a.sent...)
+		r.settled <- a
+	}()
+}
+
+// settlement says what a result means for its message.
+func (f *finished) settlement() Settlement {
+	c := &f.claim
+	s := Settlement{Seq: c.Seq, Token: c.Token, Took: f.took, Outcome: Succeeded, State: Delivered}
+	if f.failure == nil {
+		return s
+	}
+	p := RetryPolicy{}
+	chargeAll := false
+	if f.lane != nil {
+		p, chargeAll = f.lane.policy(c), f.lane.route.ChargeAll
+	}
+	s.Outcome, s.Code, s.Maybe, s.State = f.failure.Outcome, f.failure.Code, f.failure.MaybeDelivered, Pending
+	s.Error = errorText(f.failure)
+	switch f.failure.Outcome {
+	case NotStarted:
+		return s
+	case Permanent:
+		s.State, s.Charged, s.Reason = Parked, true, f.failure.Reason
+		if s.Reason == "" {
+			s.Reason = ReasonPermanent
+		}
+		return s
+	case Transient:
+		s.Charged = f.failure.Code != codeShutdown
+	case Unreachable:
+		s.Charged = chargeAll
+	case LaneFault, Succeeded:
+	}
+	if f.failure.Code == codeShutdown {
+		return s // due at once, for the next owner
+	}
+	if s.Charged && p.Spent(c.Failures+1) {
+		s.State, s.Reason = Parked, ReasonExhausted
+		return s
+	}
+	s.RetryIn = p.Next(c.Tries, f.failure.RetryAfter)
+	return s
+}
+
+// errorText is what is kept of an error with the message.
+func errorText(f *Failure) string {
+	const most = 1000
+	text := strings.ToValidUTF8(f.Error(), "�")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+// answered handles the end of a Settle call. Outcomes that could not be
+// recorded stay in memory, and nothing more is claimed, until they can be.
+func (r *dispatch) answered(a settleAnswer) error {
+	r.settling = false
+	if a.err != nil {
+		if errors.Is(a.err, ErrClosed) {
+			return a.err
+		}
+		r.trouble = min(max(2*r.trouble, 50*time.Millisecond), settleRetry)
+		r.log.Error("outcomes not recorded, trying again", slog.Int("count", len(a.list)), slog.Any("error", a.err))
+		r.outbox = append(a.list, r.outbox...)
+		return nil
+	}
+	r.trouble = 0
+	r.held -= len(a.list)
+	for i := range a.list {
+		r.tell(&a.list[i], &a.sent[i], a.won[i])
+	}
+	r.mayHaveMore()
+	return nil
+}
+
+// tell logs and counts an attempt whose outcome is on disk (OI-18).
+func (r *dispatch) tell(f *finished, s *Settlement, won bool) {
+	m := &f.claim.Message
+	if s.Outcome == NotStarted {
+		return
+	}
+	ctx := r.work
+	if !won {
+		r.log.LogAttrs(ctx, slog.LevelWarn, "late outcome changed nothing", slog.String("message_id", string(m.ID)), slog.String("outcome", s.Outcome.String()))
+		return
+	}
+	if o := r.d.Observer; o != nil {
+		o.ObserveAttempt(AttemptInfo{Destination: m.Destination, Outcome: s.Outcome, State: s.State, Retries: f.claim.Tries, Took: s.Took})
+	}
+	switch {
+	case s.State == Delivered:
+		if r.log.Enabled(ctx, slog.LevelInfo) {
+			r.log.LogAttrs(ctx, slog.LevelInfo, "message sent", slog.String("message_id", string(m.ID)), slog.String("destination", m.Destination),
+				slog.String("endpoint", m.Endpoint), slog.Duration("took", s.Took), slog.Bool("duplicate", f.receipt.Duplicate))
+		}
+	case s.State == Parked:
+		r.log.LogAttrs(ctx, slog.LevelError, "message parked", slog.String("message_id", string(m.ID)), slog.String("destination", m.Destination),
+			slog.String("reason", string(s.Reason)), slog.Int("attempts", f.claim.Tries+1), slog.String("error", s.Error))
+	default:
+		r.log.LogAttrs(ctx, slog.LevelWarn, "attempt failed", slog.String("message_id", string(m.ID)), slog.String("destination", m.Destination),
+			slog.Int("attempt", f.claim.Tries+1), slog.String("outcome", s.Outcome.String()), slog.Bool("charged", s.Charged),
+			slog.Duration("retry_in", s.RetryIn), slog.String("error", s.Error))
+	}
+}
+
+// giveUpHung settles attempts that ignore their time-out. Their goroutines
+// keep their slots until they return, so that a deliverer that never does
+// cannot pile up.
+func (r *dispatch) giveUpHung(now time.Time) {
+	for _, l := range r.order {
+		for _, a := range l.hung(now.Add(-l.route.Timeout - hungAfter)) {
+			r.abandon(l, a, now, "hung", "the attempt ignored its time-out")
+		}
+	}
+}
+
+func (r *dispatch) abandon(l *laneRun, a *attempt, now time.Time, code, text string) {
+	for _, c := range a.claims {
+		f := finished{lane: l, claim: c, took: now.Sub(a.began), failure: &Failure{Code: code, MaybeDelivered: true, Err: errors.New(text)}}
+		r.learn(&f, now)
+		r.outbox = append(r.outbox, f)
+	}
+}
+
+// hung marks the attempts that began before the given time as given up.
+func (l *laneRun) hung(before time.Time) (list []*attempt) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for a := range l.inFlight {
+		if !a.abandoned && a.began.Before(before) {
+			a.abandoned = true
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// stop is the second half of a run: first nothing more is begun, then what
+// runs may end, then it is cut off.
+func (r *dispatch) stop() error {
+	r.stopping = true
+	for _, l := range r.order {
+		l.mu.Lock()
+		l.closed = true
+		l.mu.Unlock()
+		r.giveBack(l.takeBack())
+		r.giveBack(l.incoming)
+	}
+	grace := r.d.Grace
+	if grace == 0 {
+		grace = 10 * time.Second
+	}
+	end := time.NewTimer(grace)
+	defer end.Stop()
+	cut := false
+	for {
+		hand := r.inHand() // before the reports are read: they come first
+		r.collect()
+		r.settle()
+		if hand == 0 && !r.settling && len(r.outbox) == 0 {
+			return nil
+		}
+		select {
+		case <-r.reports.ring:
+		case a := <-r.settled:
+			if err := r.answered(a); err != nil {
+				return err
+			}
+			if cut && a.err != nil {
+				return fmt.Errorf("stop: %d outcomes not recorded: %w", len(a.list), a.err)
+			}
+		case <-end.C:
+			if cut {
+				return r.stuck()
+			}
+			cut = true
+			r.halt(errShutdown)
+			end.Reset(lastWords)
+		}
+	}
+}
+
+func (r *dispatch) inHand() int {
+	n := 0
+	for _, l := range r.order {
+		l.mu.Lock()
+		for a := range l.inFlight {
+			if !a.abandoned {
+				n++
+			}
+		}
+		l.mu.Unlock()
+	}
+	return n
+}
+
+// stuck names the messages whose attempts did not return; they stay claimed
+// until the next owner takes over.
+func (r *dispatch) stuck() error {
+	var ids []string
+	for _, l := range r.order {
+		l.mu.Lock()
+		for a := range l.inFlight {
+			for _, c := range a.claims {
+				ids = append(ids, string(c.Message.ID))
+			}
+		}
+		l.mu.Unlock()
+	}
+	return fmt.Errorf("stop: attempts of %s did not return", strings.Join(ids, ", "))
+}

@@ -1,0 +1,279 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	moderncsqlite "modernc.org/sqlite"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// Options of Open. The zero value works.
+type Options struct {
+	// Source is stamped on messages that name none. Zero: the host's name.
+	Source string
+	// Normal gives up the last commits at a power cut for fewer syncs. Health
+	// reports it.
+	Normal bool
+	// TurnWait bounds the wait for a transaction of Do or a handler that does
+	// not end. Zero: 30 s.
+	TurnWait time.Duration
+	// SaneAfter is the earliest time that a working clock shows; before it
+	// nothing expires. Zero: 2020-01-01.
+	SaneAfter time.Time
+	Observer  holdfast.Observer
+	Logger    *slog.Logger // zero: none
+}
+
+func (o *Options) defaults() {
+	if o.Source == "" {
+		o.Source = "$unknown-site" // SF-26
+		if host, err := os.Hostname(); err == nil && host != "" {
+			o.Source = host
+		}
+	}
+	if o.TurnWait == 0 {
+		o.TurnWait = 30 * time.Second
+	}
+	if o.SaneAfter.IsZero() {
+		o.SaneAfter = saneAfter
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+}
+
+// DB is an outbox and an inbox in one SQLite file that this process owns. Its
+// methods may be called concurrently.
+type DB struct {
+	path string
+	opts Options
+	log  *slog.Logger
+
+	owner   *ownership
+	epoch   int64
+	clock   *clock
+	handle  *sql.DB   // holds the writer's connection
+	lent    *sql.Conn // the same connection, for transactions of callers
+	readers *sql.DB
+	writer  *writer
+	lanes   *lanes
+	routes  map[routeKey]route   // the writer's
+	names   map[int64]routeNames // the writer's
+	sources map[string]int64     // the writer's
+
+	followers  *followers
+	followed   atomic.Bool
+	sweeps     sweeps
+	clockSaved int64
+	failed     chan struct{}
+	background chan struct{} // closed when the seeding goroutine has ended
+	cancel     context.CancelFunc
+
+	inboxSize, keptSize, received, duplicates atomic.Int64
+}
+
+var (
+	_ holdfast.Store     = (*DB)(nil)
+	_ holdfast.Outbox    = (*DB)(nil)
+	_ holdfast.Lanes     = (*DB)(nil)
+	_ holdfast.Sweepable = (*DB)(nil)
+	_ holdfast.InboxLog  = (*DB)(nil)
+)
+
+// Open opens or makes the file at path and becomes its owner. It returns when
+// every message of the file can be claimed. ErrOwned, ErrNewer, ErrNotDurable
+// and ErrDamaged say why it did not; then nothing was changed.
+func Open(ctx context.Context, path string, o Options) (*DB, error) {
+	o.defaults()
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return nil, fmt.Errorf("open %s: make its folder: %w", path, err)
+	}
+	db := &DB{
+		path: path, opts: o, log: o.Logger, routes: map[routeKey]route{}, names: map[int64]routeNames{},
+		sources: map[string]int64{}, failed: make(chan struct{}), background: make(chan struct{}),
+	}
+	db.lanes = newLanes(db)
+	db.followers = newFollowers()
+	if db.owner, err = own(path + ".lock"); err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	if err := db.open(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, translate(err)), db.release())
+	}
+	return db, nil
+}
+
+func (db *DB) open(ctx context.Context) error {
+	c, err := db.connect(ctx)
+	if err != nil {
+		return err
+	}
+	db.writer = newWriter(db, c)
+	if err := checkVersions(c); err != nil {
+		return err
+	}
+	if err := db.configure(c); err != nil {
+		return err
+	}
+	if err := migrate(c); err != nil {
+		return err
+	}
+	if err := db.takeOver(c); err != nil {
+		return err
+	}
+	if err := db.seed(c); err != nil {
+		return err
+	}
+	db.readers, err = sql.Open("sqlite", dsn(db.path, "query_only(1)"))
+	if err != nil {
+		return err
+	}
+	db.readers.SetMaxOpenConns(4)
+	db.readers.SetMaxIdleConns(4)
+	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	db.cancel = cancel
+	if err := db.seedInbox(background); err != nil {
+		return err
+	}
+	go db.writer.run()
+	return nil
+}
+
+// dsn names the file with the pragmas that every connection needs. The busy
+// time-out comes first: setting the journal mode can meet a lock.
+func dsn(path string, more ...string) string {
+	s := "file:" + escapePath(path) + "?_pragma=busy_timeout(5000)"
+	for _, p := range append(more, "cache_size(-8000)", "foreign_keys(0)", "temp_store(memory)") {
+		s += "&_pragma=" + p
+	}
+	return s
+}
+
+// single hands out one driver connection, which outlives its handle's use.
+type single struct{ open func() (driver.Conn, error) }
+
+func (s single) Connect(context.Context) (driver.Conn, error) { return s.open() }
+func (s single) Driver() driver.Driver                        { return &moderncsqlite.Driver{} }
+
+// connect opens the writer's connection, once through database/sql, so that
+// callers' transactions can run on it, and takes hold of the driver's own
+// connection for statements of ours.
+func (db *DB) connect(ctx context.Context) (*conn, error) {
+	name := dsn(db.path) + "&_txlock=immediate"
+	db.handle = sql.OpenDB(single{func() (driver.Conn, error) { return (&moderncsqlite.Driver{}).Open(name) }})
+	db.handle.SetMaxOpenConns(1)
+	db.handle.SetConnMaxIdleTime(0)
+	db.handle.SetConnMaxLifetime(0)
+	var err error
+	if db.lent, err = db.handle.Conn(ctx); err != nil {
+		return nil, err
+	}
+	c := &conn{}
+	err = db.lent.Raw(func(raw any) error {
+		dc, ok := raw.(driver.Conn)
+		if !ok {
+			return fmt.Errorf("driver connection is a %T", raw)
+		}
+		c.dc = dc
+		return nil
+	})
+	return c, err
+}
+
+// configure sets what makes a commit durable and reads it back.
+func (db *DB) configure(c *conn) error {
+	level, want := "FULL", "2"
+	if db.opts.Normal {
+		level, want = "NORMAL", "1"
+	}
+	for _, p := range []struct{ set, get, want string }{
+		{"PRAGMA journal_mode = WAL", "PRAGMA journal_mode", "wal"},
+		{"PRAGMA synchronous = " + level, "PRAGMA synchronous", want},
+		{"PRAGMA wal_autocheckpoint = 4000", "PRAGMA wal_autocheckpoint", "4000"},
+		{"PRAGMA journal_size_limit = 67108864", "PRAGMA journal_size_limit", "67108864"},
+	} {
+		if _, err := c.pragma(p.set); err != nil {
+			return fmt.Errorf("%s: %w", p.set, err)
+		}
+		got, err := c.pragma(p.get)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.get, err)
+		}
+		if got != p.want {
+			return fmt.Errorf("%w: %s did not stick, it is %q", ErrNotDurable, p.set, got)
+		}
+	}
+	return nil
+}
+
+// Durability names the level that an accepted message has reached.
+func (db *DB) Durability() string {
+	if db.opts.Normal {
+		return "local, synchronous=NORMAL: the last seconds may be lost at a power cut"
+	}
+	return "local"
+}
+
+// Failed is closed when the store has stopped itself, because the disk no
+// longer answers or another process has taken the file; Err then says why.
+func (db *DB) Failed() <-chan struct{} { return db.failed }
+
+// Err says why the store has stopped itself, if it has.
+func (db *DB) Err() error {
+	db.writer.mu.Lock()
+	defer db.writer.mu.Unlock()
+	return db.writer.fatal
+}
+
+// Close finishes what was begun, notes that the stop was clean, and gives the
+// file up. Calls that come later get ErrClosed.
+func (db *DB) Close() error {
+	db.writer.close()
+	var faults []error
+	if db.Err() == nil && !db.writer.suspect {
+		faults = append(faults, db.leaveClean())
+	}
+	return errors.Join(append(faults, db.release())...)
+}
+
+// release closes what open got, in reverse order.
+func (db *DB) release() error {
+	var faults []error
+	if db.cancel != nil {
+		db.cancel()
+		<-db.background
+	}
+	if db.readers != nil {
+		faults = append(faults, db.readers.Close())
+	}
+	if db.writer != nil {
+		faults = append(faults, db.writer.conn.finalize())
+	}
+	if db.lent != nil {
+		faults = append(faults, db.lent.Close())
+	}
+	if db.handle != nil {
+		faults = append(faults, db.handle.Close())
+	}
+	return errors.Join(append(faults, db.owner.release())...)
+}
+
+func (db *DB) observeExpired(n int) {
+	if o := db.opts.Observer; o != nil {
+		o.ObserveExpired(n)
+	}
+}

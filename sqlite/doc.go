@@ -1,0 +1,29 @@
+// Package sqlite keeps the outbox, the inbox and all that belongs to them in
+// one SQLite file.
+//
+// What it promises: a call that returns without error is on disk
+// (journal_mode=WAL, synchronous=FULL, both read back when the file is
+// opened). Calls of many goroutines share commits, so durability costs one
+// sync per group and not one per message. A claim belongs to one owner;
+// whoever settles late changes nothing. A process that dies at any point
+// loses nothing that it acknowledged, and its claims come back when the file
+// is opened again.
+//
+// How it works: one goroutine, the writer, owns the only connection that
+// writes.
+//
+//	Enqueue, Settle, …          Do, handlers             Claim
+//	      │ queue                    │ turn                 │
+//	      ▼                          ▼                      ▼
+//	┌─ writer: take all that waits ─ one transaction ─ commit ─ answer ─ turns ─ claims ─┐
+//	└──────────────────────────────── next round ◄──────────────────────────────────────┘
+//
+// Fresh messages reach the dispatcher from memory, after their commit
+// (lane.go); the table is asked only for what memory does not hold. Leases are
+// in memory too, because the owner of the file is alone (owner.go): after an
+// unclean stop, claims are written to disk for a while, so that a message
+// that kills the process runs out of attempts instead of looping.
+//
+// What it does not promise: survival of a disk that dies, or of a power cut
+// with Options.Normal.
+package sqlite

@@ -1,0 +1,44 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+
+	driver "modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// Errors of opening and owning a file.
+var (
+	// ErrOwned says that another process owns the file; the text names it.
+	ErrOwned = errors.New("owned by another process")
+	// ErrNewer says that the file was written by a newer release. It has not
+	// been touched.
+	ErrNewer = errors.New("database of a newer release")
+	// ErrNotDurable says that the file does not keep what it was asked to keep.
+	ErrNotDurable = errors.New("durability not given")
+	// ErrDamaged says that the file is no sound SQLite database.
+	ErrDamaged = errors.New("database file damaged")
+
+	errIO            = errors.New("disk input/output error")
+	errLostOwnership = errors.New("another process has taken the file over")
+)
+
+// translate gives a driver's error the library's meaning.
+func translate(err error) error {
+	e, ok := errors.AsType[*driver.Error](err)
+	if !ok {
+		return err
+	}
+	switch e.Code() & 0xff {
+	case lib.SQLITE_FULL:
+		return fmt.Errorf("%w: %w", holdfast.ErrDiskFull, err)
+	case lib.SQLITE_IOERR, lib.SQLITE_CANTOPEN, lib.SQLITE_READONLY:
+		return fmt.Errorf("%w: %w", errIO, err)
+	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return err
+}

@@ -1,0 +1,203 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql/driver"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// longestMemory caps what a sender can make this inbox remember.
+const longestMemory = 366 * 24 * time.Hour
+
+// incoming is a message on its way into the inbox.
+type incoming struct {
+	m       *holdfast.Message
+	id      driver.Value
+	hash    []byte
+	headers driver.Value
+}
+
+func newIncoming(m *holdfast.Message) (incoming, error) {
+	id, err := holdfast.ParseID(string(m.ID))
+	if err != nil {
+		return incoming{}, fmt.Errorf("%w: %w", holdfast.ErrInvalid, err)
+	}
+	if m.Source == "" {
+		return incoming{}, fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{Field: "source", Problem: "must not be empty"})
+	}
+	in := incoming{m: m, id: idValue(id), hash: contentHash(m)}
+	if len(m.Headers) > 0 {
+		b, err := json.Marshal(m.Headers)
+		if err != nil {
+			return in, fmt.Errorf("encode headers: %w", err)
+		}
+		in.headers = string(b)
+	}
+	return in, nil
+}
+
+// contentHash covers what makes two messages of one id the same: kind,
+// endpoint and payload, each with its length, so that no boundary can move.
+func contentHash(m *holdfast.Message) []byte {
+	h := sha256.New()
+	var n [8]byte
+	for _, part := range [][]byte{[]byte(m.Kind), []byte(m.Endpoint), m.Payload} {
+		binary.BigEndian.PutUint64(n[:], uint64(len(part)))
+		h.Write(n[:])
+		h.Write(part)
+	}
+	return h.Sum(nil)
+}
+
+// verdict is what the inbox knows about an incoming message.
+type verdict struct {
+	known   bool
+	kept    bool
+	seq     int64
+	receipt holdfast.Receipt
+	err     error // ErrConflict, ErrTooOld
+}
+
+// look finds the message's id.
+func (in *incoming) look(c *conn, source int64, retention time.Duration) (verdict, error) {
+	var v verdict
+	var hash []byte
+	found, err := c.one(findInbox, func(row []driver.Value) error {
+		v = verdict{known: true, seq: asInt(row[0]), kept: asInt(row[2]) == 1}
+		hash = asBytes(row[1])
+		v.receipt = holdfast.Receipt{ID: in.m.ID, State: holdfast.Delivered, Duplicate: true, Response: asBytes(row[3])}
+		return nil
+	}, source, in.id)
+	switch {
+	case err != nil:
+		return v, err
+	case found && !bytes.Equal(hash, in.hash):
+		v.err = fmt.Errorf("receive %s from %s: %w", in.m.ID, in.m.Source, holdfast.ErrConflict)
+	case !found && forgotten(&in.m.Attempt, retention):
+		v.err = fmt.Errorf("receive %s from %s: first tried %s ago, ids are remembered for %s: %w",
+			in.m.ID, in.m.Source, in.m.Attempt.FirstAgo.Round(time.Second), retention, holdfast.ErrTooOld)
+	}
+	return v, nil
+}
+
+// forgotten says whether an unknown id may have been known once. In its
+// first cycle a sender has told until when it would retry, and ids are kept
+// that long; a sender that told nothing, and a later cycle, may come after
+// the id is gone (OI-10).
+func forgotten(a *holdfast.Attempt, retention time.Duration) bool {
+	return !a.Forced && a.FirstAgo > retention && (a.Cycle > 1 || a.RetryFor < 0)
+}
+
+// memory is until when the id is kept.
+func memory(now int64, a *holdfast.Attempt, retention time.Duration) int64 {
+	return after(now, max(retention, min(a.RetryFor, longestMemory)))
+}
+
+// source interns a sender's name. Only the writer calls it.
+func (tx *writeTx) source(name string) (int64, error) {
+	db := tx.w.db
+	if n, ok := db.sources[name]; ok {
+		return n, nil
+	}
+	if _, err := tx.exec(insertSource, name); err != nil {
+		return 0, err
+	}
+	var n int64
+	if _, err := tx.conn.one(findSource, func(v []driver.Value) error {
+		n = asInt(v[0])
+		return nil
+	}, name); err != nil {
+		return 0, err
+	}
+	if len(db.sources) >= routeCache {
+		clear(db.sources)
+	}
+	db.sources[name] = n
+	tx.newSources = append(tx.newSources, name)
+	return n, nil
+}
+
+// remember inserts the id. A seq of 0 means that it was known after all.
+func (tx *writeTx) remember(in *incoming, source int64, kept bool, response []byte, retention time.Duration) (int64, error) {
+	now := tx.tick()
+	var processed driver.Value
+	if !kept {
+		processed = now
+	}
+	seq, err := tx.conn.insert(insertInbox, source, in.id, in.m.Endpoint, in.hash, asBit(kept), now, processed,
+		memory(now, &in.m.Attempt, retention), nullBytes(response))
+	if seq != 0 {
+		tx.inboxed++
+	}
+	return seq, err
+}
+
+// Process implements holdfast.InboxStore: the id first, then the handler, then
+// the response, one commit. Duplicates that arrive at once wait for each
+// other, since there is one writer.
+func (db *DB) Process(ctx context.Context, m holdfast.Message, retention time.Duration, h holdfast.Handler[*Tx]) (holdfast.Receipt, error) {
+	in, err := newIncoming(&m)
+	if err != nil {
+		return holdfast.Receipt{}, fmt.Errorf("process: %w", err)
+	}
+	var v verdict
+	began := time.Now()
+	err = db.Do(ctx, func(ctx context.Context, tx *Tx) error {
+		source, err := tx.wtx.source(m.Source)
+		if err != nil {
+			return err
+		}
+		// Inside a write transaction nobody else can come between.
+		if v, err = in.look(tx.wtx.conn, source, retention); err != nil || v.known || v.err != nil {
+			return err
+		}
+		seq, err := tx.wtx.remember(&in, source, false, nil, retention)
+		if err != nil {
+			return err
+		}
+		response, err := h(ctx, tx, m)
+		if err != nil {
+			return err
+		}
+		v.receipt = holdfast.Receipt{ID: m.ID, State: holdfast.Delivered, Response: response}
+		_, err = tx.wtx.exec(setResponse, seq, nullBytes(response))
+		return err
+	})
+	if err == nil {
+		err = v.err
+	}
+	db.observeReceived(&m, v.receipt.Duplicate, time.Since(began), err)
+	if err != nil {
+		return holdfast.Receipt{}, err
+	}
+	return v.receipt, nil
+}
+
+func (db *DB) observeReceived(m *holdfast.Message, duplicate bool, took time.Duration, err error) {
+	if err == nil {
+		db.received.Add(1)
+		if duplicate {
+			db.duplicates.Add(1)
+		}
+	}
+	if o := db.opts.Observer; o != nil {
+		o.ObserveReceived(holdfast.ReceivedInfo{Source: m.Source, Endpoint: m.Endpoint, Duplicate: duplicate, Took: took, Err: err})
+	}
+}
+
+// Inbox returns the transactional inbox of this file.
+func (db *DB) Inbox() *holdfast.Inbox[*Tx] { return &holdfast.Inbox[*Tx]{Store: db} }
+
+func nullBytes(b []byte) driver.Value {
+	if b == nil {
+		return nil
+	}
+	return b
+}

@@ -1,0 +1,235 @@
+package sqlite
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// Bounds of what a lane holds in memory between a commit and a claim.
+const (
+	freshRows  = 4096
+	freshBytes = 8 << 20
+)
+
+// lanes is what memory knows of the outbox. It is a copy of what is
+// committed; the writer changes it after each commit.
+type lanes struct {
+	db *DB
+
+	mu      sync.Mutex
+	byName  map[string]*lane
+	leases  map[int64]lease
+	token   int64
+	claimed int64
+	careful int // settlements until claims need no disk write any more
+
+	// nextExpiry is no later than the earliest expiry of a row that waits.
+	nextExpiry int64
+
+	wakers map[chan struct{}]struct{}
+}
+
+// lane is one destination. Everything but id and strict, which are the
+// writer's, is guarded by lanes.mu.
+type lane struct {
+	name   string
+	id     int64
+	strict bool
+
+	// Every due row up to the cursor is leased, or stands in fresh. While
+	// caughtUp, no row after the cursor is due before nextDue, and new rows go
+	// to fresh; otherwise the table has to be asked.
+	cursorDue, cursorSeq int64
+	caughtUp             bool
+	nextDue              int64
+	fresh                []holdfast.Claim
+	freshBytes           int
+
+	counts holdfast.LaneCounts
+}
+
+// lease is a claim in somebody's hands.
+type lease struct {
+	lane     *lane
+	token    int64
+	failures int
+	tries    int
+	cycle    int
+	durable  bool // state 1 on disk
+	okey     string
+	expires  int64
+}
+
+func newLanes(db *DB) *lanes {
+	return &lanes{db: db, byName: map[string]*lane{}, leases: map[int64]lease{}, wakers: map[chan struct{}]struct{}{}}
+}
+
+// get returns the lane of a destination, which may not be on disk yet.
+func (ls *lanes) get(destination string) *lane {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return ls.locked(destination)
+}
+
+func (ls *lanes) locked(destination string) *lane {
+	l := ls.byName[destination]
+	if l == nil {
+		l = &lane{name: destination, nextDue: never}
+		ls.byName[destination] = l
+	}
+	return l
+}
+
+// publish brings memory up to date with a transaction that has committed.
+func (ls *lanes) publish(tx *writeTx) {
+	if len(tx.moves)+len(tx.fresh)+len(tx.released) == 0 {
+		return
+	}
+	ls.mu.Lock()
+	for _, m := range tx.moves {
+		m.lane.count(m.from, -1)
+		m.lane.count(m.to, 1)
+	}
+	for _, r := range tx.released {
+		delete(ls.leases, r.seq)
+		if r.durable && ls.careful > 0 {
+			ls.careful--
+		}
+	}
+	wake := false
+	for i := range tx.fresh {
+		f := &tx.fresh[i]
+		if f.dies != 0 {
+			ls.nextExpiry = min(ls.nextExpiry, f.dies)
+		}
+		if f.due != never {
+			f.lane.learn(f, tx.now, ls.careful == 0)
+			wake = true
+		}
+	}
+	if wake {
+		ls.wake()
+	}
+	ls.mu.Unlock()
+}
+
+func (l *lane) count(s holdfast.State, by int64) {
+	switch s {
+	case holdfast.Pending, holdfast.Claimed:
+		l.counts.Pending += by
+	case holdfast.Parked:
+		l.counts.Parked += by
+	case holdfast.Expired:
+		l.counts.Expired += by
+	case holdfast.Delivered, holdfast.Discarded, none:
+	}
+}
+
+// learn takes note of a pending row that was committed.
+func (l *lane) learn(f *freshRow, now int64, fromMemory bool) {
+	switch {
+	case f.due <= l.cursorDue:
+		l.rewind()
+	case f.due > now:
+		l.nextDue = min(l.nextDue, f.due)
+	case !l.caughtUp:
+	case f.claim == nil, !fromMemory, l.nextDue <= f.due, len(l.fresh) >= freshRows, l.freshBytes >= freshBytes:
+		l.caughtUp = false
+	default:
+		l.fresh = append(l.fresh, *f.claim)
+		l.freshBytes += len(f.claim.Message.Payload)
+		l.cursorDue, l.cursorSeq = f.due, f.claim.Seq
+	}
+}
+
+// rewind makes the next claim look at the table from the start: leased rows
+// are skipped there, so that nothing depends on the cursor being right.
+func (l *lane) rewind() {
+	l.cursorDue, l.cursorSeq, l.caughtUp = math.MinInt64, 0, false
+	l.fresh, l.freshBytes = nil, 0
+}
+
+// needsTable says whether due rows may stand in the table that memory does
+// not hold.
+func (l *lane) needsTable(now int64) bool { return !l.caughtUp || l.nextDue <= now }
+
+// untilDue is how long the lane has nothing to do; negative: for ever.
+func (l *lane) untilDue(now int64) time.Duration {
+	switch {
+	case len(l.fresh) > 0 || l.needsTable(now):
+		return 0
+	case l.nextDue == never:
+		return -1
+	}
+	return time.Duration(l.nextDue-now) * time.Microsecond
+}
+
+// popFresh leases up to n fresh messages. One whose time is over sends the
+// lane back to the table, where it expires.
+func (ls *lanes) popFresh(l *lane, n int, now int64, out []holdfast.Claim) []holdfast.Claim {
+	for n > 0 && len(l.fresh) > 0 {
+		c := l.fresh[0]
+		if c.Expires >= 0 && int64(c.Expires) <= now {
+			l.rewind()
+			break
+		}
+		l.fresh[0] = holdfast.Claim{}
+		l.fresh = l.fresh[1:]
+		l.freshBytes -= len(c.Message.Payload)
+		out = append(out, ls.lease(l, c, now, false))
+		n--
+	}
+	if len(l.fresh) == 0 {
+		l.fresh = nil
+	}
+	return out
+}
+
+// lease hands a claim out. Until then its Expires holds an instant of the
+// store, and its Attempt.FirstAgo one as well.
+func (ls *lanes) lease(l *lane, c holdfast.Claim, now int64, durable bool) holdfast.Claim {
+	ls.token++
+	c.Token = ls.token
+	expires := int64(never)
+	if c.Expires >= 0 {
+		expires = int64(c.Expires)
+		c.Expires = time.Duration(expires-now) * time.Microsecond
+	}
+	if first := int64(c.Message.Attempt.FirstAgo); first != 0 {
+		c.Message.Attempt.FirstAgo = time.Duration(max(now-first, 0)) * time.Microsecond
+	}
+	c.Message.Attempt.Number = c.Tries + 1
+	ls.leases[c.Seq] = lease{
+		lane: l, token: c.Token, failures: c.Failures, tries: c.Tries, cycle: c.Message.Attempt.Cycle,
+		durable: durable, okey: c.Message.OrderingKey, expires: expires,
+	}
+	return c
+}
+
+// wake tells every subscriber that there may be something to claim.
+func (ls *lanes) wake() {
+	for c := range ls.wakers {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Wake implements holdfast.Store.
+func (db *DB) Wake() (<-chan struct{}, func()) {
+	c := make(chan struct{}, 1)
+	c <- struct{}{}
+	ls := db.lanes
+	ls.mu.Lock()
+	ls.wakers[c] = struct{}{}
+	ls.mu.Unlock()
+	return c, func() {
+		ls.mu.Lock()
+		delete(ls.wakers, c)
+		ls.mu.Unlock()
+	}
+}

@@ -1,0 +1,24 @@
+package sqlite
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+var errLocked = errors.New("locked")
+
+// lockOffset is far behind the note in the file: a lock on Windows keeps
+// others from reading the bytes that it covers.
+const lockOffset = 1 << 30
+
+// lockFile takes an exclusive lock or returns errLocked at once.
+func lockFile(f *os.File) error {
+	at := &windows.Overlapped{Offset: lockOffset}
+	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, at)
+	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
+		return errLocked
+	}
+	return err
+}

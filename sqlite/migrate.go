@@ -1,0 +1,133 @@
+package sqlite
+
+import (
+	"embed"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+
+	"database/sql/driver"
+)
+
+//go:embed schema/*.sql
+var schema embed.FS
+
+// Keys of hf_meta.
+const (
+	metaSchema      = "schema"      // number of the last migration
+	metaEpoch       = "epoch"       // grows with each owner
+	metaClean       = "clean"       // 1 after a clean stop
+	metaClock       = "clock"       // an instant that the store's clock has reached
+	metaIncarnation = "incarnation" // changes when the file is restored
+)
+
+// minSQLite is the first release without the WAL-reset fault that could lose
+// a commit with more than one connection (3.7.0 to 3.51.2).
+const minSQLite = "3.51.3"
+
+// checkVersions refuses an SQLite that is too old and a file of a newer
+// release, before anything is written.
+func checkVersions(c *conn) error {
+	v, err := c.pragma("SELECT sqlite_version()")
+	if err != nil {
+		return err
+	}
+	if olderVersion(v, minSQLite) {
+		return fmt.Errorf("%w: SQLite %s is older than %s", ErrNotDurable, v, minSQLite)
+	}
+	have, err := schemaVersion(c)
+	if err != nil {
+		return err
+	}
+	if newest := len(migrations()); have > newest {
+		return fmt.Errorf("%w: its schema is number %d, this release knows %d; use the release that wrote it, or a newer one", ErrNewer, have, newest)
+	}
+	return nil
+}
+
+func olderVersion(a, b string) bool {
+	as, bs := strings.Split(a, "."), strings.Split(b, ".")
+	for i := range min(len(as), len(bs)) {
+		x, _ := strconv.Atoi(as[i])
+		y, _ := strconv.Atoi(bs[i])
+		if x != y {
+			return x < y
+		}
+	}
+	return len(as) < len(bs)
+}
+
+// schemaVersion is 0 for a file without tables of ours.
+func schemaVersion(c *conn) (int, error) {
+	has, err := c.pragma("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'hf_meta'")
+	if err != nil || has == "0" {
+		return 0, err
+	}
+	v, err := c.pragma("SELECT value FROM hf_meta WHERE key = 'schema'")
+	if err != nil || v == "" {
+		return 0, err
+	}
+	return strconv.Atoi(v)
+}
+
+func migrations() []string {
+	entries, err := schema.ReadDir("schema")
+	if err != nil {
+		return nil
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names
+}
+
+// migrate brings the schema up to date, each step in a transaction of its own
+// that also notes its number: a step that was cut short has not happened.
+func migrate(c *conn) error {
+	have, err := schemaVersion(c)
+	if err != nil {
+		return err
+	}
+	for i, name := range migrations() {
+		if i < have {
+			continue
+		}
+		text, err := schema.ReadFile(path.Join("schema", name))
+		if err != nil {
+			return err
+		}
+		if err := migrateStep(c, string(text), i+1); err != nil {
+			return fmt.Errorf("migrate %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func migrateStep(c *conn, text string, number int) (err error) {
+	if err := c.text("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = c.text("ROLLBACK")
+		}
+	}()
+	if err := c.text(text); err != nil {
+		return err
+	}
+	if _, err := c.exec(setMeta, metaSchema, int64(number)); err != nil {
+		return err
+	}
+	return c.text("COMMIT")
+}
+
+func (c *conn) meta(key string) (int64, error) {
+	var n int64
+	_, err := c.one(getMeta, func(v []driver.Value) error {
+		n = asInt(v[0])
+		return nil
+	}, key)
+	return n, err
+}

@@ -1,0 +1,235 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// carefulSettles is how many settlements must succeed after an unclean stop
+// before claims are kept in memory only again.
+const carefulSettles = 1000
+
+// ownership is the lock on the sidecar file: whoever holds it owns the
+// database. The operating system gives it up when the process dies.
+type ownership struct{ file *os.File }
+
+// own takes the lock or says who has it.
+func own(path string) (*ownership, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o640)
+	if err != nil {
+		return nil, fmt.Errorf("open lock file: %w", err)
+	}
+	if err := lockFile(f); err != nil {
+		holder, _ := os.ReadFile(path) //nolint:errcheck // only for the message
+		_ = f.Close()
+		if !errors.Is(err, errLocked) {
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		return nil, fmt.Errorf("%w: %s; stop it, or choose another data folder", ErrOwned, describeHolder(string(holder)))
+	}
+	host, _ := os.Hostname() //nolint:errcheck // only for the message
+	note := fmt.Sprintf("%d %s %s\n", os.Getpid(), host, time.Now().UTC().Format(time.RFC3339))
+	if err := errors.Join(f.Truncate(0), writeAt(f, note)); err != nil {
+		return nil, errors.Join(fmt.Errorf("write lock file: %w", err), f.Close())
+	}
+	return &ownership{f}, nil
+}
+
+func writeAt(f *os.File, s string) error {
+	_, err := f.WriteAt([]byte(s), 0)
+	return err
+}
+
+func describeHolder(note string) string {
+	f := strings.Fields(note)
+	if len(f) != 3 {
+		return "a process that left no name"
+	}
+	return fmt.Sprintf("process %s on %s, since %s", f[0], f[1], f[2])
+}
+
+func (o *ownership) release() error {
+	if o == nil {
+		return nil
+	}
+	return o.file.Close() // closing unlocks; the file stays, so that two openers never lock two files
+}
+
+// takeOver makes this process the owner in the file too, and gives back what
+// the one before held.
+func (db *DB) takeOver(c *conn) (err error) {
+	last, err := c.meta(metaClock)
+	if err != nil {
+		return err
+	}
+	clean, err := c.meta(metaClean)
+	if err != nil {
+		return err
+	}
+	epoch, err := c.meta(metaEpoch)
+	if err != nil {
+		return err
+	}
+	db.clock = newClock(last, db.opts.SaneAfter)
+	if ok, why := db.clock.mayExpire(); !ok {
+		db.log.Warn("expiry suspended", slog.String("why", why))
+	}
+	db.epoch = epoch + 1
+	if clean == 0 && epoch > 0 {
+		db.lanes.careful = carefulSettles
+		db.log.Warn("the last stop was not clean", slog.Int64("epoch", epoch))
+	}
+	if _, err := c.exec(beginImmediate); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_, _ = c.exec(rollbackNow)
+		}
+	}()
+	for key, value := range map[string]int64{metaEpoch: db.epoch, metaClean: 0, metaClock: db.clock.now()} {
+		if _, err := c.exec(setMeta, key, value); err != nil {
+			return err
+		}
+	}
+	if epoch == 0 {
+		if _, err := c.exec(setMeta, metaIncarnation, string(holdfast.NewID())); err != nil {
+			return err
+		}
+	}
+	if err := db.reclaim(c); err != nil {
+		return err
+	}
+	_, err = c.exec(commitNow)
+	return err
+}
+
+// reclaim gives claims that were written down back to pending. Their attempt
+// was counted when it was claimed, so a message that kills the process is
+// parked in the end; the budget is checked by whoever claims it next.
+func (db *DB) reclaim(c *conn) error {
+	now := db.clock.now()
+	for _, text := range []string{
+		fmt.Sprintf(`INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, error)
+			SELECT seq, %d, %d, %d, cycle, tries, %d, 1, 1, 0, 'the process died during the attempt' FROM hf_message WHERE state = 1 AND state IN (1, 3, 4, 5)`,
+			holdfast.Reclaimed, holdfast.Pending, now, holdfast.Transient),
+		fmt.Sprintf(`UPDATE hf_message SET state = 0, due = %d WHERE state = 1 AND state IN (1, 3, 4, 5)`, now),
+	} {
+		if err := c.text(text); err != nil {
+			return fmt.Errorf("reclaim: %w", err)
+		}
+	}
+	return nil
+}
+
+// checkEpoch fails when another process has become the owner: then the lock
+// did not hold (a copied lock file, a file system without locks), and nothing
+// of ours may be written any more.
+func (db *DB) checkEpoch(c *conn) error {
+	epoch, err := c.meta(metaEpoch)
+	if err != nil {
+		return err
+	}
+	if epoch != db.epoch {
+		return fmt.Errorf("%w: epoch %d is not ours, %d", errLostOwnership, epoch, db.epoch)
+	}
+	return nil
+}
+
+// leaveClean notes that nothing was in hand. It also empties the log file,
+// so that what stays on disk is one file.
+func (db *DB) leaveClean() error {
+	c := db.writer.conn
+	if err := db.checkEpoch(c); err != nil {
+		return err
+	}
+	clean := int64(1)
+	if db.Counts().Claimed > 0 {
+		clean = 0 // somebody did not settle: treat it like a crash
+	}
+	for key, value := range map[string]int64{metaClean: clean, metaClock: db.clock.now()} {
+		if _, err := c.exec(setMeta, key, value); err != nil {
+			return fmt.Errorf("note a clean stop: %w", err)
+		}
+	}
+	_, err := c.pragma("PRAGMA wal_checkpoint(TRUNCATE)")
+	return err
+}
+
+// seed fills the counters from live rows: the settled millions are not read.
+func (db *DB) seed(c *conn) (err error) {
+	for _, q := range []struct {
+		state holdfast.State
+		text  string
+	}{
+		{holdfast.Pending, `SELECT l.destination, x.n FROM (SELECT lane, count(*) AS n FROM hf_message WHERE state = 0 GROUP BY lane) AS x JOIN hf_lane AS l ON l.lane = x.lane`},
+		{holdfast.Parked, `SELECT l.destination, x.n FROM (SELECT lane, count(*) AS n FROM hf_message WHERE state = 3 AND state IN (1, 3, 4, 5) GROUP BY lane) AS x JOIN hf_lane AS l ON l.lane = x.lane`},
+		{holdfast.Expired, `SELECT l.destination, x.n FROM (SELECT lane, count(*) AS n FROM hf_message WHERE state = 4 AND state IN (1, 3, 4, 5) GROUP BY lane) AS x JOIN hf_lane AS l ON l.lane = x.lane`},
+	} {
+		if err := c.rows(q.text, func(v []driver.Value) error {
+			db.lanes.locked(asText(v[0])).count(q.state, asInt(v[1]))
+			return nil
+		}); err != nil {
+			return fmt.Errorf("count messages: %w", err)
+		}
+	}
+	return c.rows(`SELECT name, cursor FROM hf_follower`, func(v []driver.Value) error {
+		db.followers.cursors[asText(v[0])] = asInt(v[1])
+		db.followed.Store(true)
+		return nil
+	})
+}
+
+// seedInbox counts remembered ids in the background: there can be tens of
+// millions. It counts the snapshot of before the first write, and everything
+// later is added by whoever writes it.
+func (db *DB) seedInbox(ctx context.Context) error {
+	tx, err := db.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		close(db.background)
+		return err
+	}
+	var kept int64
+	if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM hf_inbox WHERE kept = 1`).Scan(&kept); err != nil {
+		close(db.background)
+		return errors.Join(err, tx.Rollback())
+	}
+	db.keptSize.Store(kept)
+	go func() {
+		defer close(db.background)
+		defer func() { _ = tx.Rollback() }()
+		var n int64
+		if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM hf_inbox`).Scan(&n); err != nil {
+			if ctx.Err() == nil {
+				db.log.Error("count inbox", slog.Any("error", err))
+			}
+			return
+		}
+		db.inboxSize.Add(n)
+	}()
+	return nil
+}
+
+// escapePath keeps characters that mean something in a file URI out of it.
+func escapePath(path string) string {
+	var b strings.Builder
+	for i := range len(path) {
+		switch c := path[i]; c {
+		case '%', '?', '#', '&':
+			b.WriteString("%" + strings.ToUpper(strconv.FormatInt(int64(c), 16)))
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}

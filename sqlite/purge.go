@@ -1,0 +1,121 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// Purge implements holdfast.Sweepable: it deletes final rows that are past
+// their retention, with bodies and histories, a page at a time from the
+// oldest on. The highest row is spared, so that no seq is ever given twice.
+func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error) {
+	s := &db.sweeps
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := db.clock.now()
+	keep := map[holdfast.State]int64{}
+	shortest := int64(never)
+	for state, d := range map[holdfast.State]time.Duration{
+		holdfast.Delivered: r.Delivered, holdfast.Expired: r.Expired, holdfast.Discarded: r.Discarded, holdfast.Parked: r.Parked,
+	} {
+		if d > 0 {
+			keep[state] = now - micros(d)
+			shortest = min(shortest, micros(d))
+		}
+	}
+	if len(keep) == 0 {
+		return 0, false, nil
+	}
+	// A row that was created within the shortest retention cannot be over it.
+	page, read, err := db.purgePage(ctx, now-shortest, keep)
+	if err != nil {
+		return 0, false, fmt.Errorf("purge: %w", err)
+	}
+	done := 0
+	for len(page) > 0 {
+		n := min(len(page), sweepWrite)
+		k := &purge{rows: page[:n], cursor: db.followers.lowest()}
+		if err := db.writer.do(ctx, k); err != nil {
+			return done, false, fmt.Errorf("purge: %w", err)
+		}
+		done += k.done
+		page = page[n:]
+	}
+	if read < sweepPage {
+		s.purged = 0
+		return done, false, nil
+	}
+	return done, true, nil
+}
+
+type purgeRow struct {
+	seq   int64
+	state holdfast.State
+	lane  *lane // where it is counted
+}
+
+func (db *DB) purgePage(ctx context.Context, createdBefore int64, keep map[holdfast.State]int64) (page []purgeRow, read int, err error) {
+	s := &db.sweeps
+	rows, err := db.readers.QueryContext(ctx,
+		`SELECT m.seq, m.state, m.created, m.settled, l.destination FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane
+			WHERE m.seq > ?1 AND m.seq < (SELECT max(seq) FROM hf_message) ORDER BY m.seq LIMIT ?2`, s.purged, sweepPage)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var seq, state, created int64
+		var settled sql.NullInt64
+		var destination string
+		if err := rows.Scan(&seq, &state, &created, &settled, &destination); err != nil {
+			return nil, 0, err
+		}
+		if created > createdBefore {
+			return page, 0, nil // all that follow are younger
+		}
+		read++
+		s.purged = seq
+		if before, ok := keep[holdfast.State(state)]; ok && settled.Valid && settled.Int64 < before {
+			page = append(page, purgeRow{seq, holdfast.State(state), db.lanes.get(destination)})
+		}
+	}
+	return page, read, rows.Err()
+}
+
+// purge is the work of deleting some rows.
+type purge struct {
+	rows   []purgeRow
+	cursor int64 // every follower has read the journal up to here
+	done   int
+}
+
+func (k *purge) size() (int, int) { return 4 * len(k.rows), 0 }
+
+func (k *purge) apply(tx *writeTx) error {
+	k.done = 0
+	for _, r := range k.rows {
+		n, err := tx.exec(purgeMessage, r.seq, int64(r.state), k.cursor)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			continue // requeued meanwhile, or somebody has not read of it yet
+		}
+		k.done++
+		if _, err := tx.exec(purgeBody, r.seq); err != nil {
+			return err
+		}
+		if _, err := tx.exec(purgeEvents, r.seq); err != nil {
+			return err
+		}
+		if r.lane != nil {
+			tx.moves = append(tx.moves, move{r.lane, r.state, none})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// routeKey are the names that a message shares with others.
+type routeKey struct {
+	source, destination, endpoint string
+	kind                          holdfast.Kind
+}
+
+type route struct {
+	route int64
+	lane  *lane
+}
+
+// routeCache bounds the names kept in memory: endpoints come from outside.
+const routeCache = 8192
+
+// route interns the message's names. Only the writer calls it; what a
+// transaction adds is forgotten when it rolls back.
+func (tx *writeTx) route(m *holdfast.Message) (route, error) {
+	db := tx.w.db
+	k := routeKey{m.Source, m.Destination, m.Endpoint, m.Kind}
+	if r, ok := db.routes[k]; ok {
+		return r, nil
+	}
+	l, err := tx.lane(m.Destination)
+	if err != nil {
+		return route{}, err
+	}
+	if _, err := tx.exec(insertRoute, l.id, m.Source, string(m.Kind), m.Endpoint); err != nil {
+		return route{}, err
+	}
+	r := route{lane: l}
+	if _, err := tx.conn.one(findRoute, func(v []driver.Value) error {
+		r.route = asInt(v[0])
+		return nil
+	}, l.id, m.Source, string(m.Kind), m.Endpoint); err != nil {
+		return route{}, err
+	}
+	if len(db.routes) >= routeCache {
+		clear(db.routes)
+	}
+	db.routes[k] = r
+	tx.routes = append(tx.routes, k)
+	return r, nil
+}
+
+// lane returns the destination's lane with its number.
+func (tx *writeTx) lane(destination string) (*lane, error) {
+	l := tx.w.db.lanes.get(destination)
+	if l.id != 0 {
+		return l, nil
+	}
+	if _, err := tx.exec(insertLane, destination); err != nil {
+		return nil, err
+	}
+	found, err := tx.conn.one(findLane, func(v []driver.Value) error {
+		l.id, l.strict = asInt(v[0]), asInt(v[1]) == 1
+		return nil
+	}, destination)
+	if err == nil && !found {
+		err = fmt.Errorf("lane %s: neither new nor known", destination)
+	}
+	if err != nil {
+		return nil, err
+	}
+	tx.lanes = append(tx.lanes, l)
+	return l, nil
+}
+
+// routeNames is a route as claims and people read it.
+type routeNames struct {
+	source, endpoint string
+	kind             holdfast.Kind
+}
+
+// routeNames reads a route's names. Only the writer's goroutine calls it.
+func (db *DB) routeNames(c *conn, id int64) (routeNames, error) {
+	if n, ok := db.names[id]; ok {
+		return n, nil
+	}
+	var n routeNames
+	found, err := c.one(readRoute, func(v []driver.Value) error {
+		n = routeNames{source: asText(v[0]), kind: holdfast.Kind(asText(v[1])), endpoint: asText(v[2])}
+		return nil
+	}, id)
+	if err == nil && !found {
+		err = fmt.Errorf("route %d is missing", id)
+	}
+	if err != nil {
+		return n, err
+	}
+	if len(db.names) >= routeCache {
+		clear(db.names)
+	}
+	db.names[id] = n
+	return n, nil
+}
+
+// uuidText writes the canonical form without the detour over a UUID type.
+func uuidText(u [16]byte) holdfast.ID {
+	var b [36]byte
+	hex.Encode(b[:8], u[:4])
+	b[8] = '-'
+	hex.Encode(b[9:13], u[4:6])
+	b[13] = '-'
+	hex.Encode(b[14:18], u[6:8])
+	b[18] = '-'
+	hex.Encode(b[19:23], u[8:10])
+	b[23] = '-'
+	hex.Encode(b[24:], u[10:])
+	return holdfast.ID(b[:])
+}

@@ -1,0 +1,123 @@
+-- Times are microseconds of the store's own clock (clock.go), durations
+-- microseconds. Numbers of states, outcomes and kinds are the library's.
+
+CREATE TABLE hf_meta (
+  key   TEXT PRIMARY KEY,
+  value ANY NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- One lane per destination: what belongs to it rather than to a message.
+CREATE TABLE hf_lane (
+  lane        INTEGER PRIMARY KEY,
+  destination TEXT NOT NULL UNIQUE,
+  strict      INTEGER NOT NULL DEFAULT 0,  -- a parked message stops its ordering key
+  fault       TEXT,                        -- why the lane is held
+  fault_since INTEGER
+) STRICT;
+
+-- Names that many messages share, stored once.
+CREATE TABLE hf_route (
+  route    INTEGER PRIMARY KEY,
+  lane     INTEGER NOT NULL REFERENCES hf_lane,
+  source   TEXT NOT NULL,
+  kind     TEXT NOT NULL,
+  endpoint TEXT NOT NULL,
+  UNIQUE (lane, source, kind, endpoint)
+) STRICT;
+
+-- The hot row: small, so that claims and settlements touch few pages.
+CREATE TABLE hf_message (
+  seq       INTEGER PRIMARY KEY,          -- never reused: purge spares the highest
+  id        ANY NOT NULL UNIQUE,          -- a UUID as 16 bytes, any other id as text
+  route     INTEGER NOT NULL REFERENCES hf_route,
+  lane      INTEGER NOT NULL REFERENCES hf_lane,
+  state     INTEGER NOT NULL DEFAULT 0,
+  due       INTEGER NOT NULL,             -- min(next try, expiry); a row blocked by its key: expiry or for ever
+  created   INTEGER NOT NULL,
+  expires   INTEGER,
+  failures  INTEGER NOT NULL DEFAULT 0,   -- charged, of this cycle
+  tries     INTEGER NOT NULL DEFAULT 0,   -- of this cycle
+  cycle     INTEGER NOT NULL DEFAULT 1,
+  first_try INTEGER,                      -- of all cycles; written with the first failure
+  settled   INTEGER,                      -- when it became final
+  reason    TEXT,
+  okey      TEXT,                         -- ordering key
+  force     INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+CREATE INDEX hf_message_due ON hf_message (lane, due) WHERE state = 0;
+CREATE INDEX hf_message_key ON hf_message (lane, okey, seq) WHERE okey IS NOT NULL AND state IN (0, 1, 3);
+CREATE INDEX hf_message_aside ON hf_message (state, lane, seq) WHERE state IN (1, 3, 4, 5);
+
+-- The cold part: read once per attempt, never rewritten.
+CREATE TABLE hf_body (
+  seq     INTEGER PRIMARY KEY,
+  payload BLOB NOT NULL,
+  headers TEXT,
+  corr    TEXT,
+  retry   TEXT,
+  ttl     INTEGER
+) STRICT;
+
+-- The journal. AUTOINCREMENT, because a follower's cursor must never meet a
+-- number again.
+CREATE TABLE hf_event (
+  seq     INTEGER PRIMARY KEY AUTOINCREMENT,
+  message INTEGER NOT NULL,
+  kind    INTEGER NOT NULL,
+  state   INTEGER NOT NULL,
+  at      INTEGER NOT NULL,
+  cycle   INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  outcome INTEGER NOT NULL,
+  charged INTEGER NOT NULL,
+  maybe   INTEGER NOT NULL,
+  took    INTEGER NOT NULL,
+  reason  TEXT,
+  code    TEXT,
+  error   TEXT,
+  actor   TEXT
+) STRICT;
+
+CREATE INDEX hf_event_message ON hf_event (message, seq);
+
+CREATE TABLE hf_follower (
+  name   TEXT PRIMARY KEY,
+  cursor INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE hf_source (
+  source INTEGER PRIMARY KEY,
+  name   TEXT NOT NULL UNIQUE
+) STRICT;
+
+CREATE TABLE hf_inbox (
+  seq       INTEGER PRIMARY KEY,
+  source    INTEGER NOT NULL REFERENCES hf_source,
+  id        ANY NOT NULL,
+  endpoint  TEXT NOT NULL,
+  hash      BLOB NOT NULL,                -- of kind, endpoint and payload
+  kept      INTEGER NOT NULL DEFAULT 0,   -- 1: waits to be fetched
+  received  INTEGER NOT NULL,
+  processed INTEGER,
+  expires   INTEGER NOT NULL,             -- when the id may be forgotten
+  response  BLOB,
+  UNIQUE (source, id)
+) STRICT;
+
+CREATE INDEX hf_inbox_kept ON hf_inbox (seq) WHERE kept = 1;
+
+CREATE TABLE hf_inbox_body (
+  seq     INTEGER PRIMARY KEY,
+  kind    TEXT NOT NULL,
+  payload BLOB NOT NULL,
+  headers TEXT,
+  corr    TEXT
+) STRICT;
+
+CREATE TABLE hf_token (
+  name    TEXT PRIMARY KEY,
+  role    TEXT NOT NULL,
+  hash    BLOB NOT NULL UNIQUE,
+  created INTEGER NOT NULL
+) STRICT;

@@ -1,0 +1,137 @@
+package sqlite
+
+// statement numbers the SQL that is kept prepared.
+type statement int
+
+const (
+	beginImmediate statement = iota
+	commitNow
+	rollbackNow
+	getMeta
+	setMeta
+	insertLane
+	findLane
+	setLaneStrict
+	setLaneFault
+	insertRoute
+	findRoute
+	insertMessage
+	insertBody
+	findMessage
+	findBody
+	keyBlocked
+	keyNext
+	keyWake
+	claimPage
+	claimDurably
+	nextDue
+	settleDelivered
+	settlePending
+	settleParked
+	insertEvent
+	expireOne
+	requeueOne
+	discardOne
+	findSource
+	insertSource
+	findInbox
+	insertInbox
+	insertInboxBody
+	finishInbox
+	deleteInboxBody
+	readRoute
+	findForOperator
+	findPending
+	purgeMessage
+	purgeBody
+	purgeEvents
+	getFollower
+	setFollower
+	dropFollower
+	purgeInbox
+	setResponse
+	statementCount
+)
+
+// claimColumns are what a claim needs of a message and its body.
+const claimColumns = `m.seq, m.id, m.route, m.due, m.expires, m.failures, m.tries, m.cycle, m.first_try, m.okey, m.force,
+	b.payload, b.headers, b.corr, b.retry, b.ttl`
+
+// statements are the SQL texts. A query on a partial index repeats the
+// index's WHERE term word for word, or SQLite would not use it; plan_test.go
+// looks for scans and sorts in every plan.
+var statements = [statementCount]string{ //nolint:gochecknoglobals // constant texts
+	beginImmediate: `BEGIN IMMEDIATE`,
+	commitNow:      `COMMIT`,
+	rollbackNow:    `ROLLBACK`,
+
+	getMeta: `SELECT value FROM hf_meta WHERE key = ?1`,
+	setMeta: `INSERT INTO hf_meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
+
+	insertLane:    `INSERT INTO hf_lane (destination) VALUES (?1) ON CONFLICT (destination) DO NOTHING`,
+	findLane:      `SELECT lane, strict FROM hf_lane WHERE destination = ?1`,
+	setLaneStrict: `UPDATE hf_lane SET strict = ?2 WHERE lane = ?1`,
+	setLaneFault:  `UPDATE hf_lane SET fault = ?2, fault_since = ?3 WHERE lane = ?1`,
+
+	insertRoute: `INSERT INTO hf_route (lane, source, kind, endpoint) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING`,
+	findRoute:   `SELECT route FROM hf_route WHERE lane = ?1 AND source = ?2 AND kind = ?3 AND endpoint = ?4`,
+
+	insertMessage: `INSERT INTO hf_message (id, route, lane, due, created, expires, okey)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING`,
+	insertBody:  `INSERT INTO hf_body (seq, payload, headers, corr, retry, ttl) VALUES (?1, ?2, ?3, ?4, ?5, ?6)`,
+	findMessage: `SELECT seq, lane, route, state, cycle, okey FROM hf_message WHERE id = ?1`,
+	findBody:    `SELECT payload FROM hf_body WHERE seq = ?1`,
+
+	// A key is blocked by an unfinished message, or, where order is strict, by
+	// a parked one (state 3) that came before.
+	keyBlocked: `SELECT 1 FROM hf_message WHERE lane = ?1 AND okey = ?2 AND okey IS NOT NULL AND state IN (0, 1, 3)
+		AND (state != 3 OR (?3 AND seq < ?4)) AND seq != ?4 LIMIT 1`,
+	keyNext: `SELECT seq, state, due, expires FROM hf_message WHERE lane = ?1 AND okey = ?2 AND okey IS NOT NULL AND state IN (0, 1, 3)
+		AND (state != 3 OR ?3) ORDER BY seq LIMIT 1`,
+	keyWake: `UPDATE hf_message SET due = ?2 WHERE seq = ?1 AND state = 0`,
+
+	claimPage: `SELECT ` + claimColumns + ` FROM hf_message AS m JOIN hf_body AS b ON b.seq = m.seq
+		WHERE m.lane = ?1 AND m.state = 0 AND m.due <= ?2 AND (m.due, m.seq) > (?3, ?4)
+		ORDER BY m.due, m.seq LIMIT ?5`,
+	claimDurably: `UPDATE hf_message SET state = 1, failures = failures + 1, tries = tries + 1 WHERE seq = ?1 AND state = 0`,
+	nextDue:      `SELECT due FROM hf_message WHERE lane = ?1 AND state = 0 AND due > ?2 ORDER BY due LIMIT 1`,
+
+	settleDelivered: `UPDATE hf_message SET state = 2, tries = ?3, failures = ?4, settled = ?5 WHERE seq = ?1 AND state = ?2`,
+	settlePending: `UPDATE hf_message SET state = 0, tries = ?3, failures = ?4, due = ?5, first_try = coalesce(first_try, ?6)
+		WHERE seq = ?1 AND state = ?2`,
+	settleParked: `UPDATE hf_message SET state = 3, tries = ?3, failures = ?4, settled = ?5, first_try = coalesce(first_try, ?6), reason = ?7
+		WHERE seq = ?1 AND state = ?2`,
+
+	insertEvent: `INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error, actor)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)`,
+
+	expireOne: `UPDATE hf_message SET state = 4, settled = ?3 WHERE seq = ?1 AND state = ?2`,
+	requeueOne: `UPDATE hf_message SET state = 0, due = ?3, expires = ?4, failures = 0, tries = 0, cycle = cycle + 1, settled = NULL, reason = NULL, force = ?5
+		WHERE seq = ?1 AND state = ?2`,
+	discardOne: `UPDATE hf_message SET state = 5, settled = ?3 WHERE seq = ?1 AND state = ?2`,
+
+	findSource:   `SELECT source FROM hf_source WHERE name = ?1`,
+	insertSource: `INSERT INTO hf_source (name) VALUES (?1) ON CONFLICT DO NOTHING`,
+	findInbox:    `SELECT seq, hash, kept, response FROM hf_inbox WHERE source = ?1 AND id = ?2`,
+	insertInbox: `INSERT INTO hf_inbox (source, id, endpoint, hash, kept, received, processed, expires, response)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (source, id) DO NOTHING`,
+	insertInboxBody: `INSERT INTO hf_inbox_body (seq, kind, payload, headers, corr) VALUES (?1, ?2, ?3, ?4, ?5)`,
+	finishInbox:     `UPDATE hf_inbox SET kept = 0, processed = ?2, response = ?3, expires = max(expires, ?4) WHERE seq = ?1 AND kept = 1`,
+	purgeMessage: `DELETE FROM hf_message WHERE seq = ?1 AND state = ?2
+		AND NOT EXISTS (SELECT 1 FROM hf_event AS e WHERE e.message = ?1 AND e.seq > ?3)`,
+	purgeBody:   `DELETE FROM hf_body WHERE seq = ?1`,
+	purgeEvents: `DELETE FROM hf_event WHERE message = ?1`,
+
+	getFollower:  `SELECT cursor FROM hf_follower WHERE name = ?1`,
+	setFollower:  `INSERT INTO hf_follower (name, cursor) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET cursor = excluded.cursor`,
+	dropFollower: `DELETE FROM hf_follower WHERE name = ?1`,
+
+	setResponse: `UPDATE hf_inbox SET response = ?2 WHERE seq = ?1`,
+	purgeInbox:  `DELETE FROM hf_inbox WHERE seq = ?1 AND kept = 0 AND expires < ?2`,
+
+	readRoute: `SELECT source, kind, endpoint FROM hf_route WHERE route = ?1`,
+	findForOperator: `SELECT m.seq, m.lane, m.state, m.cycle, m.tries, m.okey, l.destination, b.ttl
+		FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane JOIN hf_body AS b ON b.seq = m.seq WHERE m.id = ?1`,
+	findPending:     `SELECT m.state, m.expires, m.okey, m.cycle, m.tries, l.destination FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane WHERE m.seq = ?1`,
+	deleteInboxBody: `DELETE FROM hf_inbox_body WHERE seq = ?1`,
+}

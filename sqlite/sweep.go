@@ -1,0 +1,204 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// sweepPage is how many rows one call looks at, sweepWrite how many it
+// changes in one work, so that writers wait a few milliseconds at most.
+const (
+	sweepPage  = 5000
+	sweepWrite = 500
+)
+
+// sweeps holds where the sweeps stand between their calls.
+type sweeps struct {
+	mu             sync.Mutex
+	scanning       bool
+	lane, due, seq int64 // the last row looked at
+	aside          bool  // pending rows are done, parked ones come
+	earliest       int64 // expiry seen in this scan
+	purged         int64 // every message up to here has been looked at in this purge
+	forgotten      int64 // the same for the inbox
+}
+
+// Expire implements holdfast.Sweepable. Rows that claims find in time expire
+// there; this finds the rest: those of lanes that are down, and parked ones.
+// It looks at the table only when something can have expired.
+func (db *DB) Expire(ctx context.Context) (int, bool, error) {
+	if ok, why := db.clock.mayExpire(); !ok {
+		db.log.Warn("expiry suspended", slog.String("why", why))
+		return 0, false, nil
+	}
+	s := &db.sweeps
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := db.clock.now()
+	if !s.scanning && !db.lanes.mayHaveExpired(now) {
+		return 0, false, nil
+	}
+	if !s.scanning {
+		s.scanning, s.aside, s.lane, s.due, s.seq, s.earliest = true, false, -1, 0, 0, never
+	}
+	expired, rows, err := db.expiryPage(ctx, now)
+	if err != nil {
+		return 0, false, fmt.Errorf("expire: %w", err)
+	}
+	n, err := db.expireRows(ctx, expired)
+	if err != nil {
+		return n, false, err
+	}
+	if rows == sweepPage {
+		return n, true, nil
+	}
+	if !s.aside {
+		s.aside, s.lane, s.seq = true, -1, 0
+		return n, true, nil
+	}
+	s.scanning = false
+	db.lanes.expiresFrom(s.earliest)
+	return n, false, nil
+}
+
+// mayHaveExpired says whether a waiting row's time may be over. Then the
+// bound is reset: rows that are enqueued during the scan lower it again.
+func (ls *lanes) mayHaveExpired(now int64) bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.nextExpiry > now {
+		return false
+	}
+	ls.nextExpiry = never
+	return true
+}
+
+func (ls *lanes) expiresFrom(at int64) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.nextExpiry = min(ls.nextExpiry, at)
+}
+
+// expiryPage reads the next rows that could expire.
+func (db *DB) expiryPage(ctx context.Context, now int64) (expired []int64, read int, err error) {
+	s := &db.sweeps
+	text, args := `SELECT lane, due, seq, expires FROM hf_message WHERE state = 0 AND (lane, due, seq) > (?1, ?2, ?3) ORDER BY lane, due, seq LIMIT ?4`,
+		[]any{s.lane, s.due, s.seq, sweepPage}
+	if s.aside {
+		text, args = `SELECT lane, due, seq, expires FROM hf_message WHERE state = 3 AND state IN (1, 3, 4, 5) AND (lane, seq) > (?1, ?2) ORDER BY lane, seq LIMIT ?3`,
+			[]any{s.lane, s.seq, sweepPage}
+	}
+	rows, err := db.readers.QueryContext(ctx, text, args...)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var expires sql.NullInt64
+		if err := rows.Scan(&s.lane, &s.due, &s.seq, &expires); err != nil {
+			return nil, 0, err
+		}
+		read++
+		switch {
+		case !expires.Valid:
+		case expires.Int64 <= now:
+			expired = append(expired, s.seq)
+			// One that is being delivered now is left; look again soon.
+			s.earliest = min(s.earliest, now)
+		default:
+			s.earliest = min(s.earliest, expires.Int64)
+		}
+	}
+	return expired, read, rows.Err()
+}
+
+// expireRows ends rows whose time is over, and tells how many it ended.
+func (db *DB) expireRows(ctx context.Context, seqs []int64) (int, error) {
+	total := 0
+	for len(seqs) > 0 {
+		n := min(len(seqs), sweepWrite)
+		k := &expire{db: db, seqs: seqs[:n]}
+		if err := db.writer.do(ctx, k); err != nil {
+			return total, fmt.Errorf("expire: %w", err)
+		}
+		total += k.done
+		seqs = seqs[n:]
+	}
+	return total, nil
+}
+
+// expire is the work of ending some rows.
+type expire struct {
+	db   *DB
+	seqs []int64
+	done int
+}
+
+func (k *expire) size() (int, int) { return len(k.seqs), 0 }
+
+func (k *expire) apply(tx *writeTx) error {
+	k.done = 0
+	for _, seq := range k.seqs {
+		won, err := k.one(tx, seq)
+		if err != nil {
+			return err
+		}
+		if won {
+			k.done++
+		}
+	}
+	return nil
+}
+
+func (k *expire) one(tx *writeTx, seq int64) (bool, error) {
+	var state holdfast.State
+	var expires int64
+	var okey, destination string
+	var cycle, tries int
+	found, err := tx.conn.one(findPending, func(v []driver.Value) error {
+		state, expires, okey, destination = holdfast.State(asInt(v[0])), never, asText(v[2]), asText(v[5])
+		cycle, tries = int(asInt(v[3])), int(asInt(v[4]))
+		if v[1] != nil {
+			expires = asInt(v[1])
+		}
+		return nil
+	}, seq)
+	if err != nil || !found || expires > tx.now || !state.CanBecome(holdfast.Expired) {
+		return false, err
+	}
+	l, err := tx.lane(destination)
+	if err != nil {
+		return false, err
+	}
+	// From here on nobody can take the row from memory, and what is leased
+	// already is being delivered: delivered beats TTL.
+	ls := k.db.lanes
+	ls.mu.Lock()
+	_, leased := ls.leases[seq]
+	if !leased {
+		l.rewind()
+	}
+	ls.mu.Unlock()
+	if leased {
+		return false, nil
+	}
+	n, err := tx.exec(expireOne, seq, int64(state), tx.tick())
+	if err != nil || n == 0 {
+		return false, err
+	}
+	tx.moves = append(tx.moves, move{l, state, holdfast.Expired})
+	if err := tx.event(&event{message: seq, kind: holdfast.TimedOut, state: holdfast.Expired, cycle: cycle, attempt: tries}); err != nil {
+		return false, err
+	}
+	if state != holdfast.Parked || l.strict {
+		return true, tx.keyLeft(l, okey)
+	}
+	return true, nil
+}

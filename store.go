@@ -1,0 +1,210 @@
+package holdfast
+
+import (
+	"context"
+	"time"
+)
+
+// Store is what a Dispatcher needs of an outbox. Every method is atomic and
+// may be called concurrently. The store owns the clock: durations cross this
+// contract, instants do not. storetest holds the suite that a store must pass.
+type Store interface {
+	Enqueuer
+
+	// Claim takes due messages for each lane that is asked for, at most as
+	// many as its number says, and reports how long until the earliest of the
+	// rest is due (Next; a store may say less). A claimed message belongs to
+	// the caller until Settle; the store gives it to nobody else before its
+	// owner is gone. A message whose TTL has passed is never claimed: it
+	// becomes expired here, so that expiry cannot race a delivery. Claim does
+	// not wait for messages to come.
+	Claim(ctx context.Context, slots map[string]int) (Batch, error)
+
+	// Settle records outcomes. won[i] says whether s[i] took effect: a
+	// settlement of a claim that is no longer the caller's changes nothing
+	// (somebody else's decision stands). After an error nothing is recorded,
+	// and the same settlements may be tried again.
+	Settle(ctx context.Context, s ...Settlement) (won []bool, err error)
+
+	// Wake returns a channel that gets a value, or already holds one, when
+	// messages may have become claimable, and a function that ends the
+	// subscription. A poll is the backstop.
+	Wake() (wake <-chan struct{}, stop func())
+}
+
+// Batch is what one Claim call got.
+type Batch struct {
+	Claims []Claim
+	Next   time.Duration // until the next due message of the asked lanes; negative: none is known
+}
+
+// Claim is a message in the hands of one owner.
+type Claim struct {
+	Message  Message       // Attempt is filled in
+	Seq      int64         // the store's own key
+	Token    int64         // claim number: fences a former owner's settlement
+	Failures int           // charged failures of this cycle so far
+	Tries    int           // tries of this cycle so far, charged or not
+	Expires  time.Duration // until the TTL ends, counted from Claim's return; negative: never
+
+	taken time.Time // when the dispatcher got it
+}
+
+// Settlement is the end of one claim.
+type Settlement struct {
+	Seq, Token int64
+	State      State         // Delivered, Pending, Parked
+	Reason     Reason        // with Parked
+	RetryIn    time.Duration // with Pending
+	Outcome    Outcome       // NotStarted: everything stays as if never claimed
+	Charged    bool          // counts against the budget
+	Code       string
+	Error      string
+	Maybe      bool          // the data left, the answer did not come
+	Took       time.Duration // of the attempt
+}
+
+// Lane settings that the store itself must know, because they decide which
+// message of an ordering key is next.
+type LaneSettings struct {
+	// Strict: a parked message stops its ordering key.
+	Strict bool
+}
+
+// LaneFaultInfo is why a lane is held, kept over restarts.
+type LaneFaultInfo struct {
+	Destination string
+	Problem     string
+	Since       time.Time
+}
+
+// Lanes keeps what belongs to a destination rather than to a message.
+type Lanes interface {
+	ConfigureLane(ctx context.Context, destination string, s LaneSettings) error
+	// SetLaneFault records why a lane is held; an empty problem clears it.
+	SetLaneFault(ctx context.Context, destination, problem string) error
+	LaneFaults(ctx context.Context) ([]LaneFaultInfo, error)
+}
+
+// Sweepable is the upkeep that a Sweeper runs: expire, purge, nothing else.
+// Each call does one bounded page and reports whether more is waiting, so
+// that writers never wait for a whole sweep.
+type Sweepable interface {
+	Expire(ctx context.Context) (expired int, more bool, err error)
+	Purge(ctx context.Context, r Retention) (purged int, more bool, err error)
+}
+
+// Retention is how long final rows are kept. Zero keeps them for ever.
+type Retention struct {
+	Delivered, Expired, Discarded, Parked time.Duration
+}
+
+// Outbox is what people see of the messages and may do to them.
+type Outbox interface {
+	// Get returns one message with its history, or ErrNotFound.
+	Get(ctx context.Context, id ID) (Record, error)
+	// List returns one page, newest first.
+	List(ctx context.Context, q Query) (Page, error)
+	// Requeue starts a new cycle of a parked or expired message: failures
+	// count from zero and it is due at once. Any other state is ErrState.
+	Requeue(ctx context.Context, id ID, r Requeue) (Record, error)
+	// Discard gives a parked or expired message up. Any other state is
+	// ErrState.
+	Discard(ctx context.Context, id ID, actor string) (Record, error)
+	// Counts returns the numbers kept in memory; it asks no database.
+	Counts() Counts
+}
+
+// Requeue says how a message is tried again.
+type Requeue struct {
+	TTL   time.Duration // zero: as long as the message had at first
+	Force bool          // send it even if the receiver may have forgotten the id
+	Actor string        // who asked
+}
+
+// Query narrows a List. Zero fields do not narrow.
+type Query struct {
+	States      []State
+	Destination string
+	Limit       int    // 1 to 500; zero: 50
+	After       string // Page.Next of the page before
+}
+
+// Page is one page of messages, without payloads and histories.
+type Page struct {
+	Records []Record
+	Next    string // empty: no more
+}
+
+// Record is a message as people see it.
+type Record struct {
+	Message     Message
+	Seq         int64
+	State       State
+	Reason      Reason
+	Failures    int // charged failures of this cycle
+	Tries       int // tries of this cycle
+	Cycle       int
+	Created     time.Time
+	Due         time.Time // zero unless pending
+	Expires     time.Time // zero: never
+	LastAttempt time.Time // zero: never tried
+	LastError   string
+	Settled     time.Time // when it became final; zero: it is not
+	Size        int       // of the payload, in bytes
+	History     []Event   // oldest first; filled by Get
+}
+
+// Counts are gauges in memory, seeded once at start (SF-15).
+type Counts struct {
+	Lanes                             map[string]LaneCounts
+	Pending, Claimed, Parked, Expired int64
+	Inbox, Kept                       int64 // ids remembered; rows that wait to be fetched
+	Received, Duplicates              int64 // since start
+}
+
+// LaneCounts are the numbers of one destination.
+type LaneCounts struct{ Pending, Parked, Expired int64 }
+
+// EventKind is what happened to a message.
+type EventKind uint8
+
+// The kinds. The numbers are stored and never change.
+const (
+	Enqueued  EventKind = 1
+	Attempted EventKind = 2 // State says where it led
+	Requeued  EventKind = 3
+	GivenUp   EventKind = 4 // discarded
+	TimedOut  EventKind = 5 // expired
+	Reclaimed EventKind = 6 // its owner was gone
+)
+
+var eventNames = [...]string{"", "enqueued", "attempted", "requeued", "discarded", "expired", "reclaimed"}
+
+func (k EventKind) String() string {
+	if k > 0 && int(k) < len(eventNames) {
+		return eventNames[k]
+	}
+	return "unknown"
+}
+
+// Event is one change of one message in the journal. Failures and decisions
+// are always kept with the message; first enqueues and deliveries are written
+// only while something follows the journal, and shown from the row otherwise.
+type Event struct {
+	Seq         int64
+	ID          ID
+	Destination string
+	Kind        EventKind
+	State       State // after it
+	Reason      Reason
+	At          time.Time
+	Cycle       int
+	Attempt     int // number in its cycle
+	Outcome     Outcome
+	Charged     bool
+	Code, Error string
+	Maybe       bool
+	Took        time.Duration
+	Actor       string // who, where a person or token did it
+}

@@ -1,0 +1,92 @@
+package holdfast
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// Sweeper does the upkeep: it expires what nobody claimed in time, and purges
+// final rows and forgotten ids after their retention. Nothing else.
+type Sweeper struct {
+	Outbox Sweepable // nil: none
+	Inbox  InboxLog  // nil: none
+
+	Retention      Retention
+	InboxRetention time.Duration // zero: DefaultInboxRetention
+	Every          time.Duration // between purges; zero: 5 min (OI-10)
+	Observer       Observer
+	Logger         *slog.Logger
+}
+
+// expireEvery is how often rows are looked for whose TTL is over. Most expire
+// when a claim meets them; these are the ones of lanes that are down.
+const expireEvery = 10 * time.Second
+
+// Run sweeps until ctx ends. A sweep that fails is logged and made again.
+func (s *Sweeper) Run(ctx context.Context) error {
+	every := s.Every
+	if every == 0 {
+		every = 5 * time.Minute
+	}
+	expire, purge := time.NewTicker(min(expireEvery, every)), time.NewTicker(every)
+	defer expire.Stop()
+	defer purge.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-expire.C:
+			s.expire(ctx)
+		case <-purge.C:
+			s.purge(ctx)
+		}
+	}
+}
+
+func (s *Sweeper) expire(ctx context.Context) {
+	if s.Outbox == nil {
+		return
+	}
+	s.pages(ctx, "messages expired", func() (int, bool, error) {
+		n, more, err := s.Outbox.Expire(ctx)
+		if n > 0 && s.Observer != nil {
+			s.Observer.ObserveExpired(n)
+		}
+		return n, more, err
+	})
+}
+
+func (s *Sweeper) purge(ctx context.Context) {
+	if s.Outbox != nil {
+		s.pages(ctx, "messages purged", func() (int, bool, error) { return s.Outbox.Purge(ctx, s.Retention) })
+	}
+	if s.Inbox != nil {
+		keep := s.InboxRetention
+		if keep == 0 {
+			keep = DefaultInboxRetention
+		}
+		s.pages(ctx, "inbox ids purged", func() (int, bool, error) { return s.Inbox.SweepInbox(ctx, keep) })
+	}
+}
+
+// pages calls page until it has nothing more, and logs how much it did.
+func (s *Sweeper) pages(ctx context.Context, done string, page func() (int, bool, error)) {
+	total := 0
+	for ctx.Err() == nil {
+		n, more, err := page()
+		total += n
+		if err != nil {
+			if ctx.Err() == nil && s.Logger != nil {
+				s.Logger.Error("sweep failed", slog.Any("error", err))
+			}
+			break
+		}
+		if !more {
+			break
+		}
+	}
+	if total > 0 && s.Logger != nil {
+		s.Logger.Info(done, slog.Int("count", total)) //nolint:sloglint // one of three constants
+	}
+}
