@@ -221,10 +221,10 @@ func (r *dispatch) refill(ctx context.Context) (time.Duration, error) {
 		}
 	}
 	if batch.Next >= 0 {
-		wait = min(wait, max(batch.Next, time.Millisecond))
+		wait = min(wait, batch.Next)
 	}
 	if wait == 0 {
-		wait = time.Millisecond // the workers ring earlier
+		wait = time.Millisecond // there is more, but no slot: the workers ring earlier
 	}
 	return wait, nil
 }

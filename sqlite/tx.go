@@ -69,7 +69,7 @@ func (db *DB) Do(ctx context.Context, fn func(ctx context.Context, tx *Tx) error
 		return fmt.Errorf("do: %w", holdfast.ErrNested)
 	}
 	w := db.writer
-	j := jobs.Get().(*job)
+	j := w.jobs.Get().(*job)
 	t := &turn{back: make(chan struct{})}
 	j.turn = t
 	if err := w.await(ctx, j); err != nil {

@@ -49,8 +49,6 @@ const (
 // turn lends the connection to a caller between two groups.
 type turn struct{ back chan struct{} }
 
-var jobs = sync.Pool{New: func() any { return &job{done: make(chan struct{}, 1)} }} //nolint:gochecknoglobals // a pool
-
 // writer owns the connection that writes. One goroutine runs it.
 type writer struct {
 	db   *DB
@@ -63,6 +61,7 @@ type writer struct {
 	ring    chan struct{} // of one: there is work
 	ended   chan struct{}
 
+	jobs      sync.Pool    // of this writer alone: a channel must not cross a test's time bubble
 	turnSince atomic.Int64 // when the present turn began, 0 without one
 	pace      time.Duration
 	suspect   bool // a sync failed: nothing is acknowledged before a full checkpoint
@@ -73,14 +72,17 @@ type writer struct {
 }
 
 func newWriter(db *DB, c *conn) *writer {
-	return &writer{db: db, conn: c, ring: make(chan struct{}, 1), ended: make(chan struct{})}
+	return &writer{
+		db: db, conn: c, ring: make(chan struct{}, 1), ended: make(chan struct{}),
+		jobs: sync.Pool{New: func() any { return &job{done: make(chan struct{}, 1)} }},
+	}
 }
 
 // do queues w and waits until it is durable or refused. When ctx ends first,
 // work that has not been begun is withdrawn; work that has been is waited
 // for, so that the answer is never "perhaps".
 func (w *writer) do(ctx context.Context, k work) error {
-	j := jobs.Get().(*job)
+	j := w.jobs.Get().(*job)
 	j.work = k
 	return w.await(ctx, j)
 }
@@ -88,7 +90,7 @@ func (w *writer) do(ctx context.Context, k work) error {
 // inspect runs read on the writer's connection, between transactions, where
 // it sees everything that has been settled.
 func (w *writer) inspect(ctx context.Context, read func(c *conn) error) error {
-	j := jobs.Get().(*job)
+	j := w.jobs.Get().(*job)
 	j.read = read
 	return w.await(ctx, j)
 }
@@ -104,7 +106,7 @@ func (w *writer) await(ctx context.Context, j *job) error {
 			patience.Stop()
 			err := j.err
 			*j = job{done: j.done}
-			jobs.Put(j)
+			w.jobs.Put(j)
 			return err
 		case <-ctx.Done():
 			patience.Stop()
