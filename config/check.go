@@ -52,7 +52,7 @@ func (r *report) check(c *Config) {
 		r.checkName("destinations", name)
 		r.checkDestination(join("destinations", name), c.Destinations[name])
 	}
-	r.checkReceive(c.Receive)
+	r.checkReceive(c)
 }
 
 func (r *report) checkRetention(t Retention) {
@@ -106,7 +106,17 @@ func isLoopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-func (r *report) checkReceive(c Receive) {
+func (r *report) checkReceive(all *Config) {
+	c := all.Receive
+	r.between("receive.window", c.Window, time.Second, maxTime)
+	// OI-10: an id that is forgotten while its sender still retries is new
+	// again, and its effect happens twice.
+	if len(c.Endpoints) > 0 && all.Retention.Inbox < 2*c.Window {
+		r.fault("retention.inbox", FormatDuration(all.Retention.Inbox), problem{
+			"is shorter than twice receive.window, " + FormatDuration(c.Window),
+			"keep ids for at least " + FormatDuration(2*c.Window) + ", or make receive.window the longest that your senders retry",
+		})
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Sources)) {
 		r.checkName("receive.secrets", name)
 		r.checkSource(join("receive.secrets", name), c.Sources[name])

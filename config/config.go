@@ -92,6 +92,7 @@ type Retention struct {
 
 // Receive says what comes in and from whom.
 type Receive struct {
+	Window    time.Duration       // the longest that a sender may retry one message
 	Sources   map[string]Source   // by the node id of the sender; key "secrets" of the file
 	Endpoints map[string]Endpoint // by name
 }

@@ -20,7 +20,7 @@ func Default() *Config {
 		},
 		Stop:         10 * time.Second,
 		Destinations: map[string]Destination{},
-		Receive:      Receive{Sources: map[string]Source{}, Endpoints: map[string]Endpoint{}},
+		Receive:      Receive{Window: day, Sources: map[string]Source{}, Endpoints: map[string]Endpoint{}},
 	}
 }
 

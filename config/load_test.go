@@ -59,7 +59,7 @@ func TestDefaults(t *testing.T) {
 		},
 		Stop:         10 * time.Second,
 		Destinations: map[string]config.Destination{},
-		Receive:      config.Receive{Sources: map[string]config.Source{}, Endpoints: map[string]config.Endpoint{}},
+		Receive:      config.Receive{Window: 24 * time.Hour, Sources: map[string]config.Source{}, Endpoints: map[string]config.Endpoint{}},
 	}
 	if diff := cmp.Diff(want, config.Default()); diff != "" {
 		t.Errorf("node (-want +got):\n%s", diff)

@@ -52,7 +52,7 @@ func (c *Config) YAML() []byte {
 		)},
 		pair{"stop", timeNode(c.Stop, "")},
 		pair{"destinations", destinations},
-		pair{"receive", mapping(pair{"secrets", sources}, pair{"endpoints", endpoints})},
+		pair{"receive", mapping(pair{"window", timeNode(c.Receive.Window, "")}, pair{"secrets", sources}, pair{"endpoints", endpoints})},
 	)
 	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)

@@ -38,6 +38,7 @@ func (l *loader) config(c *Config) keys {
 			c.Destinations[name] = l.destination(path, n)
 		}),
 		"receive": l.mapping(keys{
+			"window": l.duration(&c.Receive.Window),
 			"secrets": l.names(func(name, path string, n *yaml.Node) {
 				c.Receive.Sources[name] = l.source(path, n)
 			}),

@@ -119,5 +119,6 @@ CREATE TABLE hf_token (
   name    TEXT PRIMARY KEY,
   role    TEXT NOT NULL,
   hash    BLOB NOT NULL UNIQUE,
-  created INTEGER NOT NULL
+  created INTEGER NOT NULL,
+  used    INTEGER
 ) STRICT;

@@ -1,0 +1,90 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// tokenNoted is how exact a token's last use is kept: a write per request
+// would cost more than the knowledge is worth.
+const tokenNoted = time.Hour
+
+// CreateToken keeps an API token as the hash of its secret. ErrConflict: the
+// name is taken.
+func (db *DB) CreateToken(ctx context.Context, name, role string, hash [32]byte) error {
+	return db.token(ctx, "create", name, func(tx *Tx) (sql.Result, error) {
+		return tx.ExecContext(ctx, `INSERT INTO hf_token (name, role, hash, created) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING`,
+			name, role, hash[:], tx.wtx.tick())
+	}, holdfast.ErrConflict)
+}
+
+// DeleteToken ends a token. ErrNotFound: there is none of that name.
+func (db *DB) DeleteToken(ctx context.Context, name string) error {
+	return db.token(ctx, "delete", name, func(tx *Tx) (sql.Result, error) {
+		return tx.ExecContext(ctx, `DELETE FROM hf_token WHERE name = ?1`, name)
+	}, holdfast.ErrNotFound)
+}
+
+func (db *DB) token(ctx context.Context, verb, name string, change func(tx *Tx) (sql.Result, error), unchanged error) error {
+	err := db.Do(ctx, func(_ context.Context, tx *Tx) error {
+		r, err := change(tx)
+		if err != nil {
+			return err
+		}
+		if n, err := r.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, unchanged)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s token %q: %w", verb, name, err)
+	}
+	return nil
+}
+
+// FindToken returns the token whose secret has this hash, or ErrNotFound.
+func (db *DB) FindToken(ctx context.Context, hash [32]byte) (name, role string, err error) {
+	var used sql.NullInt64
+	err = db.readers.QueryRowContext(ctx, `SELECT name, role, used FROM hf_token WHERE hash = ?1`, hash[:]).Scan(&name, &role, &used)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", "", fmt.Errorf("find token: %w", holdfast.ErrNotFound)
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("find token: %w", err)
+	}
+	if now := db.clock.now(); now-used.Int64 > micros(tokenNoted) {
+		err := db.Do(ctx, func(ctx context.Context, tx *Tx) error {
+			_, err := tx.ExecContext(ctx, `UPDATE hf_token SET used = ?2 WHERE name = ?1`, name, now)
+			return err
+		})
+		if err != nil { // no reason to refuse the request
+			db.log.Warn("use of a token not noted", slog.String("token", name), slog.Any("error", err))
+		}
+	}
+	return name, role, nil
+}
+
+// EachToken calls yield for each token, by name.
+func (db *DB) EachToken(ctx context.Context, yield func(name, role string, created, lastUsed time.Time)) (err error) {
+	rows, err := db.readers.QueryContext(ctx, `SELECT name, role, created, used FROM hf_token ORDER BY name`)
+	if err != nil {
+		return fmt.Errorf("list tokens: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var name, role string
+		var created int64
+		var used sql.NullInt64
+		if err := rows.Scan(&name, &role, &created, &used); err != nil {
+			return fmt.Errorf("list tokens: %w", err)
+		}
+		yield(name, role, db.clock.wall(created), db.wall(used))
+	}
+	return rows.Err()
+}
