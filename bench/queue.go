@@ -1,0 +1,69 @@
+package main
+
+import "context"
+
+// Queue is one contender, opened on a directory of its own. Its methods are
+// called by many goroutines at once.
+type Queue interface {
+	// Enqueue returns when the message is durable. The payload is the queue's
+	// from then on. A contender that knows no destinations ignores dest.
+	Enqueue(ctx context.Context, dest int, payload []byte) error
+	// Unsettled counts the messages that are not yet settled durably.
+	Unsettled(ctx context.Context) (int, error)
+	// Close stops the work and closes the files.
+	Close() error
+}
+
+// Deliver is what a contender calls for each message. It may be called by many
+// goroutines at once and may block for as long as ctx lives, which Close
+// ends at the latest.
+type Deliver func(ctx context.Context, dest int, payload []byte) error
+
+// Setup says how a contender is opened.
+type Setup struct {
+	Dir          string  // exists; may hold what an earlier Open of the same contender left
+	Destinations int     // numbered from 0
+	Deliver      Deliver // nil: nothing is delivered, messages only pile up
+}
+
+// Opener opens a contender. When it returns, deliveries may already run.
+type Opener func(ctx context.Context, s Setup) (Queue, error)
+
+// Filler is a Queue with a faster way to a backlog than Enqueue.
+type Filler interface {
+	// Fill makes count messages for dest durable; payload(i) is the i-th.
+	Fill(ctx context.Context, dest, count int, payload func(i int) []byte) error
+}
+
+// Cycler is a Queue whose users send, receive and settle in one goroutine.
+type Cycler interface {
+	// Cycle does all three for one message.
+	Cycle(ctx context.Context, payload []byte) error
+}
+
+// Claimer measures the claim alone.
+type Claimer interface {
+	// Claim takes up to limit due messages of destination 0 and leaves them as
+	// they were, so that the next Claim finds them again. It reports how many
+	// it took and the microseconds that the taking cost.
+	Claim(ctx context.Context, limit int) (taken int, micros float64, err error)
+	Close() error
+}
+
+// ClaimRows says what a table holds before claims are measured. Destination 0
+// is healthy, destination 1 is dead.
+type ClaimRows struct {
+	Parked    int // of destination 1
+	Delivered int // of destination 1
+	Dead      int // pending and due, of destination 1
+	Due       int // pending and due, of destination 0
+}
+
+// Hop is a pair of nodes that are joined by HTTP.
+type Hop struct {
+	// Receive serves the receiving node until ctx ends.
+	Receive func(ctx context.Context, h Receiving) error
+	// Send opens the sending node, which delivers destination 0 to url. It
+	// calls s.Deliver once for each message that the receiver has acked.
+	Send func(ctx context.Context, s Setup, url string, batch bool) (Queue, error)
+}
