@@ -120,6 +120,7 @@ func (l *laneRun) ended(a *attempt, list []finished, to *reports) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.inFlight, a)
+	l.lastEnd = time.Now()
 	if !a.abandoned {
 		to.add(list...)
 	}

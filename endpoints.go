@@ -25,6 +25,7 @@ type Endpoint struct {
 type Endpoints struct {
 	Log       InboxLog
 	Map       map[string]Endpoint
+	Other     *Endpoint     // for endpoints that Map does not name; nil: they are refused
 	Retention time.Duration // zero: DefaultInboxRetention
 	Observer  Observer
 	Logger    *slog.Logger
@@ -59,7 +60,11 @@ func (e *Endpoints) ReceiveBatch(ctx context.Context, ms []Message) []Result {
 	var calls sync.WaitGroup
 	slots := make(chan struct{}, forwardsAtOnce)
 	for i := range ms {
-		switch to, ok := e.Map[ms[i].Endpoint]; {
+		to, ok := e.Map[ms[i].Endpoint]
+		if !ok && e.Other != nil {
+			to, ok = *e.Other, true
+		}
+		switch {
 		case !ok:
 			results[i].Err = &Failure{
 				Outcome: Permanent, Code: "unknown_endpoint", Reason: ReasonNoEndpoint,

@@ -34,6 +34,8 @@ type laneRun struct {
 	problem    string
 	held       bool
 	nextProbe  time.Time
+	since      time.Time // of being up or down
+	lastEnd    time.Time // of any attempt
 
 	// The loop's alone.
 	incoming []Claim
@@ -56,12 +58,16 @@ type LaneStatus struct {
 	InFlight    int           // requests
 	Ready       int           // messages claimed and not begun
 	NextProbe   time.Duration // while it is down
+	Since       time.Duration // it has been up, or down, for so long
+	Idle        time.Duration // since any attempt ended; since the start, before the first
 }
 
 func newLaneRun(name string, route Route) *laneRun {
 	l := &laneRun{name: name, route: route, limit: min(startLimit, route.Limit), more: true, inFlight: map[*attempt]struct{}{}}
 	l.batch, _ = route.Deliverer.(BatchDeliverer)
 	l.target = 2 * route.Limit
+	l.since = time.Now()
+	l.lastEnd = l.since
 	return l
 }
 
@@ -99,6 +105,7 @@ func (l *laneRun) status() LaneStatus {
 	s := LaneStatus{
 		Destination: l.name, Up: !l.down, Held: l.held, Failures: l.streak,
 		Limit: l.limit, InFlight: len(l.inFlight), Ready: len(l.ready),
+		Since: time.Since(l.since), Idle: time.Since(l.lastEnd),
 	}
 	if l.down || l.streak > 0 {
 		s.Problem = l.problem
@@ -113,7 +120,7 @@ func (l *laneRun) status() LaneStatus {
 func (l *laneRun) hold(problem string, probe time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.down, l.held, l.problem, l.nextProbe = true, true, problem, probe
+	l.down, l.held, l.problem, l.nextProbe, l.since = true, true, problem, probe, time.Now()
 }
 
 // laneChange is what a result did to its lane.
@@ -133,7 +140,7 @@ func (l *laneRun) succeeded() laneChange {
 	if l.down {
 		l.down, l.held, l.problem, l.probes, l.run = false, false, "", 0, 0
 		l.limit = min(startLimit, l.route.Limit)
-		l.more = true
+		l.more, l.since = true, time.Now()
 		return laneWentUp
 	}
 	if l.run++; l.run >= l.limit && l.limit < l.route.Limit {
@@ -167,7 +174,7 @@ func (l *laneRun) failed(seq int64, f *Failure, now time.Time) laneChange {
 	if !fault && (l.streak < downAfter || !l.several) {
 		return laneSame
 	}
-	l.down, l.held, l.probes = true, fault, 0
+	l.down, l.held, l.probes, l.since = true, fault, 0, now
 	l.nextProbe = now.Add(l.route.Retry.Next(0, f.RetryAfter))
 	return laneWentDown
 }

@@ -106,7 +106,7 @@ func TestBareLoopDeliversAndSettlesAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if n, err := c.number("SELECT count(*) FROM message JOIN body USING (seq) WHERE state = 1"); err != nil || n != producers*each {
+	if n, err := c.number("SELECT count(*) FROM hf_message JOIN hf_body USING (seq) WHERE state = 2"); err != nil || n != producers*each {
 		t.Errorf("file holds %d delivered, %v; want %d", n, err, producers*each)
 	}
 }
@@ -123,7 +123,7 @@ func TestPageOfDueRowsUsesItsIndex(t *testing.T) {
 		plan = append(plan, row[3].(string))
 	}, int64(0), int64(0), int64(1))
 	got := strings.Join(plan, "\n")
-	if err != nil || !strings.Contains(got, "message_due") || strings.Contains(got, "TEMP B-TREE") || strings.Contains(got, "SCAN") {
+	if err != nil || !strings.Contains(got, "hf_message_due") || strings.Contains(got, "TEMP B-TREE") || strings.Contains(got, "SCAN") {
 		t.Errorf("plan:\n%s\n%v", got, err)
 	}
 }

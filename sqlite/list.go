@@ -251,3 +251,25 @@ func values(rows *sql.Rows, n int) ([]any, error) {
 	}
 	return v, rows.Scan(dest...)
 }
+
+// Overdue returns, for each destination with due messages, for how long the
+// oldest of them has been due. It reads one index entry per lane.
+func (db *DB) Overdue(ctx context.Context) (list map[string]time.Duration, err error) {
+	now := db.clock.now()
+	rows, err := db.readers.QueryContext(ctx, `SELECT l.destination, (SELECT due FROM hf_message WHERE lane = l.lane AND state = 0 ORDER BY due LIMIT 1) AS first
+		FROM hf_lane AS l WHERE first <= ?1`, now)
+	if err != nil {
+		return nil, fmt.Errorf("look for overdue messages: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	list = map[string]time.Duration{}
+	for rows.Next() {
+		var destination string
+		var due int64
+		if err := rows.Scan(&destination, &due); err != nil {
+			return nil, fmt.Errorf("look for overdue messages: %w", err)
+		}
+		list[destination] = duration(now - due)
+	}
+	return list, rows.Err()
+}

@@ -1,0 +1,201 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/adapter/httpcall"
+	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/transport"
+	"github.com/holdfast-mq/holdfast/wire"
+)
+
+// self is the destination of a node that was told of none: its own inbox, in
+// which every message is kept. It lets a newcomer see a message arrive with
+// one node and no configuration.
+const self = "self"
+
+// selfOnly says whether the node was told neither where to send nor what to
+// receive.
+func (n *Node) selfOnly() bool {
+	return len(n.cfg.Destinations) == 0 && len(n.cfg.Receive.Endpoints) == 0
+}
+
+func (n *Node) destinationNames() []string {
+	if n.selfOnly() {
+		return []string{self}
+	}
+	return slices.Sorted(maps.Keys(n.cfg.Destinations))
+}
+
+// destinations are what the API accepts messages for.
+func (n *Node) destinations() []admin.Destination {
+	var list []admin.Destination
+	for _, name := range n.destinationNames() {
+		d, ok := n.cfg.Destinations[name]
+		if !ok {
+			d = config.DefaultDestination()
+		}
+		list = append(list, admin.Destination{Name: name, TTL: max(d.TTL, 0), Retry: retryPolicy(d.Retry)})
+	}
+	return list
+}
+
+// retryPolicy converts a configured policy: the file counts retries, the
+// library attempts (SF-29).
+func retryPolicy(r config.Retry) holdfast.RetryPolicy {
+	p := holdfast.RetryPolicy{Jitter: r.Jitter, Attempts: r.Retries + 1}
+	if r.Jitter == 0 {
+		p.Jitter = -1 // none, rather than the default
+	}
+	if r.Retries == config.Unlimited {
+		p.Attempts = holdfast.Unlimited
+	}
+	switch r.Policy {
+	case config.Exponential:
+		p.First, p.Max, p.Factor = r.Base, r.Cap, r.Factor
+	case config.Fixed:
+		p.First, p.Max, p.Factor = r.Interval, r.Interval, 1
+	case config.List:
+		p.List = r.Waits
+	}
+	return p
+}
+
+func (n *Node) buildDispatcher(ctx context.Context) error {
+	routes := map[string]holdfast.Route{}
+	for _, name := range n.destinationNames() {
+		d, ok := n.cfg.Destinations[name]
+		if !ok {
+			routes[name] = holdfast.Route{Deliverer: inProcess{n.endpoints}}
+			continue
+		}
+		client, err := n.client(name, d)
+		if err != nil {
+			return fmt.Errorf("destination %s: %w", name, err)
+		}
+		n.clients = append(n.clients, client)
+		routes[name] = holdfast.Route{
+			Deliverer: client, Retry: retryPolicy(d.Retry), Timeout: d.Timeout,
+			Limit: d.Concurrency, ChargeAll: d.Charge == config.ChargeEveryAttempt,
+		}
+		if err := n.store.ConfigureLane(ctx, name, holdfast.LaneSettings{Strict: d.Order == config.OrderStrict}); err != nil {
+			return err
+		}
+	}
+	n.dispatcher = &holdfast.Dispatcher{
+		Store: n.store, Lanes: n.store, Routes: routes, Grace: n.cfg.Stop, Observer: n.metrics, Logger: n.log,
+	}
+	return nil
+}
+
+func (n *Node) client(name string, d config.Destination) (*transport.Client, error) {
+	secret, err := wire.NewSecret(d.Secret.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	conf := transport.ClientConfig{
+		URL: d.URL, Source: n.cfg.Node.ID, Secrets: []*wire.Secret{secret}, V1: d.HMAC == config.HMACv1,
+		Concurrency: d.Concurrency, Logger: n.log.With(slog.String("destination", name)),
+	}
+	if d.CA != "" {
+		if conf.CA, err = os.ReadFile(d.CA); err != nil {
+			return nil, fmt.Errorf("read CA: %w", err)
+		}
+	}
+	return transport.NewClient(conf)
+}
+
+func (n *Node) buildEndpoints() (*holdfast.Endpoints, error) {
+	e := &holdfast.Endpoints{
+		Log: n.store, Map: map[string]holdfast.Endpoint{}, Retention: n.cfg.Retention.Inbox, Observer: n.metrics, Logger: n.log,
+	}
+	if n.selfOnly() {
+		e.Other = &holdfast.Endpoint{Keep: true}
+	}
+	for name, c := range n.cfg.Receive.Endpoints {
+		to := holdfast.Endpoint{Keep: c.Keep, Timeout: c.Timeout}
+		if !c.Keep {
+			caller, err := httpcall.New(c.Forward, nil)
+			if err != nil {
+				return nil, fmt.Errorf("endpoint %s: %w", name, err)
+			}
+			to.Forward = caller
+		}
+		e.Map[name] = to
+	}
+	return e, nil
+}
+
+// buildReceiver makes the way in for peers. Without secrets nobody can sign,
+// and everything is refused.
+func (n *Node) buildReceiver() (http.Handler, error) {
+	peers := map[string]transport.Peer{}
+	for name, s := range n.cfg.Receive.Sources {
+		p := transport.Peer{V1: s.HMAC == config.HMACv1}
+		for _, key := range s.Secrets {
+			secret, err := wire.NewSecret(key.Bytes())
+			if err != nil {
+				return nil, fmt.Errorf("secret of source %s: %w", name, err)
+			}
+			p.Secrets = append(p.Secrets, secret)
+		}
+		peers[name] = p
+	}
+	return transport.NewServer(transport.ServerConfig{
+		Receiver: n.endpoints, Destination: n.cfg.Node.ID, MaxPayload: int(n.cfg.Limits.Payload), Logger: n.log,
+		Peer: func(source string) (transport.Peer, bool) {
+			p, ok := peers[source]
+			return p, ok
+		},
+	})
+}
+
+// inProcess delivers to this node's own receiver.
+type inProcess struct{ to *holdfast.Endpoints }
+
+var _ holdfast.BatchDeliverer = inProcess{}
+
+func (p inProcess) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Receipt, error) {
+	return p.to.Receive(ctx, m)
+}
+
+func (p inProcess) BatchSize() int { return 64 }
+
+func (p inProcess) DeliverBatch(ctx context.Context, ms []holdfast.Message) []holdfast.Result {
+	return p.to.ReceiveBatch(ctx, ms)
+}
+
+// lanes are how the destinations fare; none before the dispatcher runs.
+func (n *Node) lanes() []holdfast.LaneStatus {
+	if n.dispatcher == nil {
+		return nil
+	}
+	return n.dispatcher.Status()
+}
+
+func (n *Node) laneStates() map[string]string {
+	states := map[string]string{}
+	for _, s := range n.lanes() {
+		states[s.Destination] = laneState(s)
+	}
+	return states
+}
+
+// laneState is the word that metrics use for a lane.
+func laneState(s holdfast.LaneStatus) string {
+	switch {
+	case s.Held:
+		return "held"
+	case !s.Up:
+		return "down"
+	}
+	return "up"
+}

@@ -1,0 +1,135 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-mq/holdfast/admin"
+)
+
+// stuckAfter is how long due messages of a destination that is up may make no
+// progress before health turns red.
+const stuckAfter = time.Minute
+
+// progress is what watchProgress saw last.
+type progress struct {
+	stuck    []string // destinations that are up and do not move
+	unrouted []string // destinations that have messages and no configuration
+	err      error    // the store did not answer
+}
+
+// watchProgress looks every few seconds whether due messages move.
+func (n *Node) watchProgress(ctx context.Context) error {
+	tick := time.NewTicker(10 * time.Second)
+	defer tick.Stop()
+	warned := time.Time{}
+	for {
+		p := n.look(ctx)
+		n.progress.Store(p)
+		if len(p.unrouted) > 0 && time.Since(warned) > time.Minute {
+			warned = time.Now()
+			n.log.Warn("messages wait for destinations that the configuration does not name; they stay pending",
+				slog.String("destinations", strings.Join(p.unrouted, ", ")))
+		}
+		if len(p.stuck) > 0 {
+			n.log.Error("due messages make no progress", slog.String("destinations", strings.Join(p.stuck, ", ")))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (n *Node) look(ctx context.Context) *progress {
+	p := &progress{}
+	overdue, err := n.store.Overdue(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			p.err = err
+		}
+		return p
+	}
+	for _, s := range n.dispatcher.Status() {
+		if late, due := overdue[s.Destination]; due && s.Up && late > stuckAfter && s.Idle > stuckAfter {
+			p.stuck = append(p.stuck, s.Destination)
+		}
+		delete(overdue, s.Destination)
+	}
+	for name := range overdue {
+		p.unrouted = append(p.unrouted, name)
+	}
+	slices.Sort(p.unrouted)
+	return p
+}
+
+// health is the node's own judgement, for people and for probes.
+func (n *Node) health() admin.Health {
+	h := admin.Health{Status: admin.OK, Role: "standalone", Started: n.started}
+	add := func(name, status, detail string) {
+		h.Checks = append(h.Checks, admin.Check{Name: name, Status: status, Detail: detail})
+		if status == admin.Failing || h.Status == admin.OK {
+			h.Status = status
+		}
+	}
+	if err := n.store.Err(); err != nil {
+		add("store", admin.Failing, err.Error())
+	} else {
+		add("store", admin.OK, "durability "+n.store.Durability())
+	}
+	if p := n.progress.Load(); p != nil {
+		if p.err != nil {
+			add("progress", admin.Failing, p.err.Error())
+		}
+		for _, name := range p.stuck {
+			add("progress", admin.Failing, fmt.Sprintf("%s is up, and due messages have not moved for over %s", name, stuckAfter))
+		}
+		if len(p.unrouted) > 0 {
+			add("destinations", admin.Degraded, "messages wait for "+strings.Join(p.unrouted, ", ")+", which the configuration does not name; add them, or discard the messages")
+		}
+	}
+	for _, s := range n.dispatcher.Status() {
+		if s.Held {
+			add("destination "+s.Destination, admin.Degraded, "held: "+s.Problem)
+		} else if !s.Up {
+			add("destination "+s.Destination, admin.Degraded, "down: "+s.Problem)
+		}
+	}
+	if parked := n.store.Counts().Parked; parked > 0 {
+		add("parked", admin.OK, fmt.Sprintf("%d messages wait for a person", parked))
+	}
+	return h
+}
+
+// healthz is for a supervisor: 503 means that a restart may help.
+func (n *Node) healthz(w http.ResponseWriter, _ *http.Request) {
+	if h := n.health(); h.Status == admin.Failing {
+		var problems []string
+		for _, c := range h.Checks {
+			if c.Status == admin.Failing {
+				problems = append(problems, c.Name+": "+c.Detail)
+			}
+		}
+		http.Error(w, strings.Join(problems, "\n"), http.StatusServiceUnavailable)
+		return
+	}
+	_, _ = w.Write([]byte("ok\n"))
+}
+
+// readyz is for a load balancer: 503 means that requests should go elsewhere.
+func (n *Node) readyz(w http.ResponseWriter, _ *http.Request) {
+	switch {
+	case n.state.Load() == stopping:
+		http.Error(w, "stopping", http.StatusServiceUnavailable)
+	case n.state.Load() != ready || n.store.Err() != nil:
+		http.Error(w, "not ready", http.StatusServiceUnavailable)
+	default:
+		_, _ = w.Write([]byte("ready\n"))
+	}
+}

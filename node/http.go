@@ -1,0 +1,69 @@
+package node
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// listen takes the address, or says who may have it.
+func (n *Node) listen(ctx context.Context) (net.Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", n.cfg.Listen)
+	if isInUse(err) {
+		return nil, fmt.Errorf("listen on %s: another program uses this address; stop it, or choose another with --listen", n.cfg.Listen)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", n.cfg.Listen, err)
+	}
+	return l, nil
+}
+
+// serveHTTP answers requests until ctx ends, then lets those in hand end.
+func (n *Node) serveHTTP(ctx context.Context) error {
+	srv := &http.Server{
+		Handler:           n.handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       time.Minute,
+		WriteTimeout:      2 * time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    32 << 10,
+		ErrorLog:          slog.NewLogLogger(n.log.Handler(), slog.LevelWarn),
+		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+	}
+	serve := func() error { return srv.Serve(n.listener) }
+	if n.cfg.TLS.Cert != "" {
+		cert, err := tls.LoadX509KeyPair(n.cfg.TLS.Cert, n.cfg.TLS.Key)
+		if err != nil {
+			return fmt.Errorf("load certificate: %w", err)
+		}
+		srv.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}}
+		serve = func() error { return srv.ServeTLS(n.listener, "", "") }
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- serve() }()
+	n.state.Store(ready)
+	if n.opts.Ready != nil {
+		n.opts.Ready(n.listener.Addr().String())
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	n.state.Store(stopping)
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.cfg.Stop)
+	defer cancel()
+	err := srv.Shutdown(grace)
+	if errors.Is(err, context.DeadlineExceeded) {
+		n.log.Warn("requests cut off at the stop")
+		err = srv.Close()
+	}
+	<-ended
+	return err
+}

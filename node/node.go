@@ -1,0 +1,254 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/run"
+	"github.com/holdfast-mq/holdfast/metrics"
+	"github.com/holdfast-mq/holdfast/sqlite"
+	"github.com/holdfast-mq/holdfast/transport"
+)
+
+// Options are what a node needs beside its configuration.
+type Options struct {
+	Version, Commit string
+	Out             io.Writer // what a person who starts the node reads; nil: nothing
+	Log             io.Writer // log lines; nil: none
+	// Ready is told the address once requests are answered; nil: nobody.
+	Ready func(address string)
+}
+
+// Node is one running node.
+type Node struct {
+	cfg     *config.Config
+	opts    Options
+	log     *slog.Logger
+	started time.Time
+
+	listener   net.Listener
+	store      *sqlite.DB
+	metrics    *metrics.Metrics
+	dispatcher *holdfast.Dispatcher
+	endpoints  *holdfast.Endpoints
+	clients    []*transport.Client
+	handler    http.Handler
+	state      atomic.Int32
+	progress   atomic.Pointer[progress]
+}
+
+// States of a node, for /readyz.
+const (
+	starting int32 = iota
+	ready
+	stopping
+)
+
+// Serve runs a node until ctx ends, which is a stop without error.
+func Serve(ctx context.Context, cfg *config.Config, o Options) (err error) {
+	n := &Node{cfg: cfg, opts: o, started: time.Now(), log: newLogger(cfg.Log, o.Log)}
+	// The address first: a second node on this machine fails here, without
+	// having touched anything.
+	if n.listener, err = n.listen(ctx); err != nil {
+		return err
+	}
+	defer n.listener.Close() //nolint:errcheck // closed by the server already, unless the start failed
+	if n.store, err = n.openStore(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, n.store.Close()) }()
+	if err := n.build(ctx); err != nil {
+		return err
+	}
+	defer func() {
+		for _, c := range n.clients {
+			c.Close()
+		}
+	}()
+	n.banner()
+	err = run.All(ctx,
+		run.Part{Name: "store", Run: n.watchStore},
+		run.Part{Name: "sweeper", Run: n.sweeper().Run},
+		run.Part{Name: "health", Run: n.watchProgress},
+		run.Part{Name: "dispatcher", Run: n.dispatcher.Run},
+		run.Part{Name: "http", Run: n.serveHTTP},
+	)
+	if errors.Is(err, holdfast.ErrClosed) && n.store.Err() != nil {
+		return fmt.Errorf("the store has stopped: %w", n.store.Err())
+	}
+	return err
+}
+
+func (n *Node) openStore(ctx context.Context) (*sqlite.DB, error) {
+	o := sqlite.Options{Source: n.cfg.Node.ID, Normal: n.cfg.Durability == config.Normal, Logger: n.log}
+	// Metrics need the store's counts, and the store an observer of expiry.
+	o.Observer = late{n}
+	return sqlite.Open(ctx, filepath.Join(n.cfg.Data, "holdfast.db"), o)
+}
+
+// late passes on what the store observes once there is somebody to tell.
+type late struct{ n *Node }
+
+func (l late) ObserveAttempt(a holdfast.AttemptInfo) {
+	if m := l.n.metrics; m != nil {
+		m.ObserveAttempt(a)
+	}
+}
+
+func (l late) ObserveExpired(count int) {
+	if m := l.n.metrics; m != nil {
+		m.ObserveExpired(count)
+	}
+}
+
+func (l late) ObserveReceived(r holdfast.ReceivedInfo) {
+	if m := l.n.metrics; m != nil {
+		m.ObserveReceived(r)
+	}
+}
+
+// build makes the parts out of the configuration.
+func (n *Node) build(ctx context.Context) (err error) {
+	if n.metrics, err = metrics.New(metrics.Options{
+		Counts: n.store.Counts, Lanes: n.laneStates, Version: n.opts.Version, Commit: n.opts.Commit,
+	}); err != nil {
+		return fmt.Errorf("metrics: %w", err)
+	}
+	if n.endpoints, err = n.buildEndpoints(); err != nil {
+		return err
+	}
+	if err := n.buildDispatcher(ctx); err != nil {
+		return err
+	}
+	receiver, err := n.buildReceiver()
+	if err != nil {
+		return err
+	}
+	protected, err := n.authRequired(ctx)
+	if err != nil {
+		return err
+	}
+	api := &admin.Server{
+		Outbox: n.store, Enqueuer: n.store, Inbox: n.store, Tokens: n.store,
+		Destinations: n.destinations, Lanes: n.lanes, Health: n.health,
+		Node: n.cfg.Node.ID, Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload,
+		AuthRequired: protected, Logger: n.log,
+		Mounts: []admin.Mount{
+			{Pattern: "POST /_rf/receive", Handler: receiver}, // signed, so no token is asked
+			{Pattern: "GET /healthz", Handler: http.HandlerFunc(n.healthz)},
+			{Pattern: "GET /readyz", Handler: http.HandlerFunc(n.readyz)},
+			{Pattern: "GET /metrics", Handler: n.metrics.Handler(), Role: admin.Read},
+		},
+	}
+	if n.cfg.Insecure {
+		api.AllowedHosts = []string{"*"}
+	}
+	n.handler, err = api.Handler()
+	return err
+}
+
+// authRequired says whether requests need a token: on any address that other
+// machines reach, unless the configuration gives that up.
+func (n *Node) authRequired(ctx context.Context) (bool, error) {
+	if isLoopback(n.listener.Addr()) || n.cfg.Insecure {
+		return false, nil
+	}
+	has := false
+	if err := n.store.EachToken(ctx, func(string, string, time.Time, time.Time) { has = true }); err != nil {
+		return false, err
+	}
+	if !has {
+		return false, fmt.Errorf("listen on %s: other machines can reach it and no token exists yet, so nobody could be let in; "+
+			"make the first with: holdfast tokens create NAME --role admin --data %s", n.cfg.Listen, n.cfg.Data)
+	}
+	return true, nil
+}
+
+func isLoopback(a net.Addr) bool {
+	tcp, ok := a.(*net.TCPAddr)
+	return !ok || tcp.IP.IsLoopback()
+}
+
+// watchStore ends the node when the store has stopped itself.
+func (n *Node) watchStore(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-n.store.Failed():
+		return n.store.Err()
+	}
+}
+
+func (n *Node) sweeper() *holdfast.Sweeper {
+	r := n.cfg.Retention
+	return &holdfast.Sweeper{
+		Outbox: n.store, Inbox: n.store,
+		Retention: holdfast.Retention{
+			Delivered: r.Delivered, Expired: r.Expired, Discarded: r.Discarded, Parked: max(r.Parked, 0), // Never is negative
+		},
+		InboxRetention: r.Inbox, Every: r.Sweep, Observer: n.metrics, Logger: n.log,
+	}
+}
+
+// banner tells a person what was started and what to try first.
+func (n *Node) banner() {
+	if n.opts.Out == nil {
+		return
+	}
+	url := n.url()
+	fmt.Fprintf(n.opts.Out, "holdfast %s: node %s\n", n.opts.Version, n.cfg.Node.ID)
+	fmt.Fprintf(n.opts.Out, "  data        %s (%s)\n", n.cfg.Data, n.store.Durability())
+	fmt.Fprintf(n.opts.Out, "  listening   %s\n", url)
+	names := n.destinationNames()
+	fmt.Fprintf(n.opts.Out, "  sends to    %s\n", orNone(names))
+	fmt.Fprintf(n.opts.Out, "  waiting     %d messages, %d parked\n", n.store.Counts().Pending, n.store.Counts().Parked)
+	if len(names) > 0 {
+		fmt.Fprintf(n.opts.Out, "\nSend a first message:\n\n  curl -s %s/v1/messages -H 'Content-Type: application/json' \\\n    -d '{\"destination\": \"%s\", \"endpoint\": \"Hello\", \"payload\": {\"n\": 1}}'\n", url, names[0])
+		if n.selfOnly() {
+			fmt.Fprintf(n.opts.Out, "\nand see it arrive in this node's own inbox:\n\n  curl -s %s/v1/inbox\n", url)
+		}
+	}
+	fmt.Fprintf(n.opts.Out, "\nStop with Ctrl-C.\n")
+}
+
+func (n *Node) url() string {
+	scheme := "http"
+	if n.cfg.TLS.Cert != "" {
+		scheme = "https"
+	}
+	return scheme + "://" + n.listener.Addr().String()
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "nobody: the configuration names no destinations"
+	}
+	return strings.Join(names, ", ")
+}
+
+func newLogger(c config.Log, w io.Writer) *slog.Logger {
+	if w == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
+		level = slog.LevelInfo
+	}
+	o := &slog.HandlerOptions{Level: level}
+	if c.Format == config.LogJSON {
+		return slog.New(slog.NewJSONHandler(w, o))
+	}
+	return slog.New(slog.NewTextHandler(w, o))
+}
