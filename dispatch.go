@@ -58,6 +58,7 @@ type dispatch struct {
 	poll    time.Duration
 	lanes   map[string]*laneRun
 	order   []*laneRun
+	slots   map[string]int  // what wants returns, used again
 	work    context.Context // of attempts: ends when the grace is over
 	halt    context.CancelCauseFunc
 	reports reports // shared with the workers
@@ -93,7 +94,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 
 func (d *Dispatcher) newRun(ctx context.Context) (*dispatch, error) {
 	r := &dispatch{
-		d: d, log: d.Logger, poll: d.Poll, lanes: map[string]*laneRun{},
+		d: d, log: d.Logger, poll: d.Poll, lanes: map[string]*laneRun{}, slots: map[string]int{},
 		reports: reports{ring: make(chan struct{}, 1)}, settled: make(chan settleAnswer, 1),
 	}
 	if r.log == nil {
@@ -177,23 +178,37 @@ func (r *dispatch) mayHaveMore() {
 	}
 }
 
-// refill claims for the slots that are free and starts workers. It returns
-// how long there is nothing to do but wait for a wake-up.
-func (r *dispatch) refill(ctx context.Context) (time.Duration, error) {
-	wait := r.poll
-	now := time.Now()
-	slots := map[string]int{}
-	room := heldClaims - r.held
+// wants collects what the lanes can use. What all of them hold together is
+// bounded; where that is scarce, each gets an equal part of it.
+func (r *dispatch) wants(now time.Time) (slots map[string]int, wait time.Duration) {
+	slots, wait = r.slots, r.poll
+	clear(slots)
+	total := 0
 	for _, l := range r.order {
 		want, probeIn := l.want(now)
 		if probeIn > 0 {
 			wait = min(wait, probeIn)
 		}
-		if want = min(want, room); want > 0 && r.trouble == 0 {
+		if want > 0 && r.trouble == 0 {
 			slots[l.name] = want
-			room -= want
+			total += want
 		}
 	}
+	if room := max(heldClaims-r.held, 0); total > room {
+		part := room / len(slots)
+		for name, want := range slots {
+			if slots[name] = min(want, part); part == 0 {
+				delete(slots, name)
+			}
+		}
+	}
+	return slots, wait
+}
+
+// refill claims for the slots that are free and starts workers. It returns
+// how long there is nothing to do but wait for a wake-up.
+func (r *dispatch) refill(ctx context.Context) (time.Duration, error) {
+	slots, wait := r.wants(time.Now())
 	if len(slots) == 0 {
 		return wait, nil
 	}
@@ -215,6 +230,7 @@ func (r *dispatch) refill(ctx context.Context) (time.Duration, error) {
 	for name, want := range slots {
 		l := r.lanes[name]
 		l.more = len(l.incoming) >= want
+		l.filled = l.more
 		r.start(l)
 		if l.more && !l.down {
 			wait = 0 // there is more than was asked for

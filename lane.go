@@ -41,6 +41,7 @@ type laneRun struct {
 	incoming []Claim
 	more     bool // the store may have due messages
 	target   int  // how many ready claims it keeps
+	filled   bool // the last claim got all that was asked for
 	firstSeq int64
 	several  bool // the streak is over more than one message
 	run      int  // successes since the limit last grew
@@ -88,8 +89,9 @@ func (l *laneRun) want(now time.Time) (n int, probeIn time.Duration) {
 	if !l.more || l.readyBytes >= laneBytes {
 		return 0, 0
 	}
-	if len(l.ready) == 0 && l.active > 0 && l.target < laneClaims {
-		l.target *= 2 // it was faster than we were
+	if len(l.ready) == 0 && l.filled {
+		l.target = min(2*l.target, laneClaims) // it was faster than we were
+		l.filled = false
 	}
 	// Ask for a good part at once: a claim per message would cost a turn each.
 	if n = l.target - len(l.ready); n < l.target/4 {
