@@ -180,22 +180,3 @@ func (n *Node) lanes() []holdfast.LaneStatus {
 	}
 	return n.dispatcher.Status()
 }
-
-func (n *Node) laneStates() map[string]string {
-	states := map[string]string{}
-	for _, s := range n.lanes() {
-		states[s.Destination] = laneState(s)
-	}
-	return states
-}
-
-// laneState is the word that metrics use for a lane.
-func laneState(s holdfast.LaneStatus) string {
-	switch {
-	case s.Held:
-		return "held"
-	case !s.Up:
-		return "down"
-	}
-	return "up"
-}

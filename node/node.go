@@ -122,7 +122,7 @@ func (l late) ObserveReceived(r holdfast.ReceivedInfo) {
 // build makes the parts out of the configuration.
 func (n *Node) build(ctx context.Context) (err error) {
 	if n.metrics, err = metrics.New(metrics.Options{
-		Counts: n.store.Counts, Lanes: n.laneStates, Version: n.opts.Version, Commit: n.opts.Commit,
+		Counts: n.store.Counts, Lanes: n.lanes, Version: n.opts.Version, Commit: n.opts.Commit,
 	}); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}

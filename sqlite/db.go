@@ -228,6 +228,9 @@ func (db *DB) Durability() string {
 	return "local"
 }
 
+// Path is the file that the store keeps everything in.
+func (db *DB) Path() string { return db.path }
+
 // Failed is closed when the store has stopped itself, because the disk no
 // longer answers or another process has taken the file; Err then says why.
 func (db *DB) Failed() <-chan struct{} { return db.failed }

@@ -1,0 +1,119 @@
+package admin
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// Role is what a token allows. Each includes those before it.
+type Role string
+
+// The roles.
+const (
+	Read    Role = "read"    // look
+	Operate Role = "operate" // send, retry, discard, mark done
+	Admin   Role = "admin"   // tokens
+)
+
+// Local is the actor of a request that needed no token.
+const Local = "local"
+
+func (r Role) rank() int {
+	switch r {
+	case Read:
+		return 1
+	case Operate:
+		return 2
+	case Admin:
+		return 3
+	}
+	return 0
+}
+
+const roleKey = "role" // in an operation's metadata
+
+type actorKey struct{}
+
+// actor is who makes the request: a token's name, or Local.
+func actor(ctx context.Context) string {
+	name, _ := ctx.Value(actorKey{}).(string)
+	return name
+}
+
+// authenticate is the middleware of the API's own routes.
+func (s *Server) authenticate(ctx huma.Context, next func(huma.Context)) {
+	role, _ := ctx.Operation().Metadata[roleKey].(Role)
+	r, w := humago.Unwrap(ctx)
+	name, p := s.authorize(r, role)
+	if p != nil {
+		p.write(w)
+		return
+	}
+	next(huma.WithValue(ctx, actorKey{}, name))
+}
+
+// allow does the same for a route of another package.
+func (s *Server) allow(role Role, next http.Handler) http.Handler {
+	if role == "" {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, p := s.authorize(r, role); p != nil {
+			p.write(w)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// authorize says who asks, or why the request is refused. A token that is
+// given counts even where none is needed: so its name is recorded.
+func (s *Server) authorize(r *http.Request, need Role) (string, *Problem) {
+	header := r.Header.Get("Authorization")
+	if !s.AuthRequired && (header == "" || s.Tokens == nil) {
+		return Local, nil
+	}
+	if header == "" {
+		return "", unauthorized("", "send a token: Authorization: Bearer hf_…")
+	}
+	scheme, secret, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", unauthorized("", "the Authorization header must have the form: Bearer hf_…")
+	}
+	secret = strings.TrimSpace(secret)
+	if !wellFormed(secret) {
+		return "", unauthorized("invalid_token", "the token is mistyped or cut short; it begins with hf_ and has 52 characters")
+	}
+	name, role, err := s.Tokens.FindToken(r.Context(), sha256.Sum256([]byte(secret)))
+	switch {
+	case errors.Is(err, holdfast.ErrNotFound):
+		s.log().LogAttrs(r.Context(), slog.LevelWarn, "unknown token refused",
+			slog.String("method", r.Method), slog.String("path", r.URL.Path))
+		return "", unauthorized("invalid_token", "the token is not known here; it may have been deleted")
+	case err != nil:
+		return "", s.refuse(r.Context(), "look the token up", err)
+	}
+	if Role(role).rank() < need.rank() {
+		return "", kindRole.problem(fmt.Sprintf("this needs a token with the role %s; token %q has the role %s", need, name, role)).
+			with("WWW-Authenticate", fmt.Sprintf(`Bearer realm="holdfast", error="insufficient_scope", scope="%s"`, need))
+	}
+	return name, nil
+}
+
+func unauthorized(code, detail string) *Problem {
+	challenge := `Bearer realm="holdfast"`
+	if code != "" {
+		challenge += fmt.Sprintf(`, error="%s"`, code)
+	}
+	return kindUnauthorized.problem(detail).with("WWW-Authenticate", challenge)
+}

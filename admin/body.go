@@ -1,0 +1,75 @@
+package admin
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+)
+
+// Limits of a request, beside its payload: an address in bytes, and how long
+// a body may take to arrive.
+const (
+	smallBody   = 64 << 10
+	bodyTimeout = 30 * time.Second
+)
+
+// body is the request's content, read by us rather than by huma: it is
+// bounded with an answer that names the limit, and decoded without a change
+// to a payload's bytes.
+type body struct {
+	data  []byte
+	fault *Problem
+}
+
+// Resolve reads the body; what goes wrong is told by decode.
+func (b *body) Resolve(ctx huma.Context) []error {
+	r, w := humago.Unwrap(ctx)
+	b.data, b.fault = readBody(w, r, ctx.Operation().MaxBodyBytes)
+	return nil
+}
+
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *Problem) {
+	if r.ContentLength > limit {
+		return nil, tooLarge(fmt.Sprint(r.ContentLength), limit)
+	}
+	// The deadline is for reading only: a slow store must not end the request.
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // a recorder in a test has none
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	_ = control.SetReadDeadline(time.Time{})
+	if err != nil {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return nil, tooLarge(fmt.Sprintf("more than %d", limit), limit)
+		}
+		if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
+			return nil, kindTimeout.problem(fmt.Sprintf("the body did not arrive within %s; send it again", bodyTimeout))
+		}
+		return nil, kindUnreadable.problem("the body ended early: " + err.Error())
+	}
+	if len(data) > 0 && !isJSON(r.Header.Get("Content-Type")) {
+		return nil, kindMediaType.problem("send the header Content-Type: application/json",
+			Fault{Field: "Content-Type", Value: clip(r.Header.Get("Content-Type")), Problem: "must be application/json"}).
+			with("Accept", "application/json")
+	}
+	return data, nil
+}
+
+func tooLarge(size string, limit int64) *Problem {
+	return kindTooLarge.problem(fmt.Sprintf("the request has %s bytes; this route takes at most %d", size, limit),
+		Fault{Field: "body", Value: size + " bytes", Problem: fmt.Sprintf("at most %d bytes are taken", limit)})
+}
+
+// isJSON also keeps pages of other sites out: a browser sends this type only
+// after asking, and nobody here answers that question.
+func isJSON(contentType string) bool {
+	t, _, err := mime.ParseMediaType(contentType)
+	return err == nil && (t == "application/json" || strings.HasSuffix(t, "+json"))
+}

@@ -1,0 +1,197 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// ErrUnreachable is wrapped by the error of a request that found no node.
+var ErrUnreachable = errors.New("cannot reach the node")
+
+// Client asks a node. Its methods may be called concurrently; they return a
+// *Problem where the node refuses, and wrap ErrUnreachable where it does not
+// answer. They set no deadline of their own: the context does.
+type Client struct {
+	base  *url.URL
+	at    string // as it was given, for errors
+	token string
+	http  *http.Client
+}
+
+// maxAnswer bounds what is read of an answer: a page of the largest payloads.
+const maxAnswer = 1 << 30
+
+// NewClient returns a client of the node at address: http://host:port,
+// https://host:port, or unix:///path/of/socket. The token may be empty.
+func NewClient(address, token string) (*Client, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("node address %q: %w", address, errors.Unwrap(err))
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // of net/http, and always this
+	switch {
+	case (u.Scheme == "http" || u.Scheme == "https") && u.Host != "":
+		u.Path = strings.TrimSuffix(u.Path, "/")
+	case u.Scheme == "unix" && u.Path != "" && u.Host == "":
+		socket := u.Path
+		transport.Proxy = nil
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		}
+		u = &url.URL{Scheme: "http", Host: "localhost"}
+	default:
+		return nil, fmt.Errorf("node address %q: must be http://host:port, https://host:port or unix:///path/of/socket", address)
+	}
+	if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return nil, fmt.Errorf("node address %q: must end after its path, and name no user", u.Redacted())
+	}
+	if token != "" && !wellFormed(token) {
+		return nil, errors.New("the token is mistyped or cut short: it begins with hf_ and has 52 characters")
+	}
+	return &Client{base: u, at: address, token: token, http: &http.Client{
+		Transport: transport,
+		// The API redirects nowhere; a token must not follow one that something else makes.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+// do asks, and decodes the answer into out. path is escaped already.
+func (c *Client) do(ctx context.Context, method, path string, query url.Values, body []byte, out any) error {
+	resp, err := c.roundTrip(ctx, method, path, query, body)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }() // it was only read
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return problemOf(resp)
+	}
+	if out == nil {
+		return nil
+	}
+	return decodeAnswer(resp, out)
+}
+
+func (c *Client) roundTrip(ctx context.Context, method, path string, query url.Values, body []byte) (*http.Response, error) {
+	target := c.base.String() + path
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	req.Header.Set("Accept", "application/json")
+	if len(body) > 0 {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return nil, fmt.Errorf("%s %s: %w", method, path, ctx.Err())
+		}
+		if e, ok := errors.AsType[*url.Error](err); ok {
+			err = e.Err // it would repeat method and address
+		}
+		return nil, fmt.Errorf("%w at %s: %w", ErrUnreachable, c.at, err)
+	}
+	return resp, nil
+}
+
+func decodeAnswer(resp *http.Response, out any) error {
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(out); err != nil {
+		return fmt.Errorf("%s %s: read the answer: %w", resp.Request.Method, resp.Request.URL.Path, err)
+	}
+	return nil
+}
+
+// problemOf reads a refusal, also one that something between us and the node
+// has written.
+func problemOf(resp *http.Response) error {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil {
+		return fmt.Errorf("%s %s: %s: read the answer: %w", resp.Request.Method, resp.Request.URL.Path, resp.Status, err)
+	}
+	p := &Problem{}
+	t, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if t == problemType && json.Unmarshal(text, p) == nil && p.Detail != "" {
+		p.Status = resp.StatusCode // a proxy may have changed it
+		return p
+	}
+	return &Problem{
+		Type: "about:blank", Title: http.StatusText(resp.StatusCode), Status: resp.StatusCode,
+		Detail: fmt.Sprintf("%s %s: answered %s, and not by a Holdfast node: %q", resp.Request.Method, resp.Request.URL.Path,
+			resp.Status, clip(strings.TrimSpace(string(text)))),
+	}
+}
+
+// Health asks how the node fares. A node that is failing is no error.
+func (c *Client) Health(ctx context.Context) (Health, error) {
+	var h Health
+	resp, err := c.roundTrip(ctx, http.MethodGet, "/_rf/health", nil, nil)
+	if err != nil {
+		return h, err
+	}
+	defer func() { _ = resp.Body.Close() }() // it was only read
+	t, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if resp.StatusCode != http.StatusOK && (resp.StatusCode != http.StatusServiceUnavailable || t != "application/json") {
+		return h, problemOf(resp)
+	}
+	err = decodeAnswer(resp, &h)
+	return h, err
+}
+
+// OutboxStats returns the numbers of the outbox.
+func (c *Client) OutboxStats(ctx context.Context) (OutboxStats, error) {
+	var s OutboxStats
+	err := c.do(ctx, http.MethodGet, "/_rf/outbox/stats", nil, nil, &s)
+	return s, err
+}
+
+// InboxStats returns the numbers of the inbox.
+func (c *Client) InboxStats(ctx context.Context) (InboxStats, error) {
+	var s InboxStats
+	err := c.do(ctx, http.MethodGet, "/_rf/inbox/stats", nil, nil, &s)
+	return s, err
+}
+
+// Destinations lists the destinations with their lanes.
+func (c *Client) Destinations(ctx context.Context) ([]DestinationStatus, error) {
+	var list DestinationList
+	err := c.do(ctx, http.MethodGet, "/v1/destinations", nil, nil, &list)
+	return list.Destinations, err
+}
+
+// Tokens lists the tokens.
+func (c *Client) Tokens(ctx context.Context) ([]Token, error) {
+	var list TokenList
+	err := c.do(ctx, http.MethodGet, "/v1/tokens", nil, nil, &list)
+	return list.Tokens, err
+}
+
+// CreateToken makes a token; its secret is in the answer, this once.
+func (c *Client) CreateToken(ctx context.Context, t NewToken) (CreatedToken, error) {
+	var created CreatedToken
+	body, err := json.Marshal(t)
+	if err != nil {
+		return created, fmt.Errorf("encode token: %w", err)
+	}
+	err = c.do(ctx, http.MethodPost, "/v1/tokens", nil, body, &created)
+	return created, err
+}
+
+// DeleteToken ends a token.
+func (c *Client) DeleteToken(ctx context.Context, name string) error {
+	return c.do(ctx, http.MethodDelete, "/v1/tokens/"+segment(name), nil, nil, nil)
+}

@@ -1,0 +1,178 @@
+package admin
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// decode fills the struct that req points to, and reports every field that is
+// unknown, given twice or of a wrong type. An empty body is an empty object.
+func (b *body) decode(req any) ([]Fault, *Problem) {
+	if b.fault != nil || len(b.data) == 0 {
+		return nil, b.fault
+	}
+	members, p := readObject(b.data)
+	if p != nil {
+		return nil, p
+	}
+	target := reflect.ValueOf(req).Elem()
+	names := jsonNames(target.Type())
+	seen := map[string]bool{}
+	var faults []Fault
+	for _, m := range members {
+		i := slices.Index(names, m.name)
+		switch {
+		case i < 0:
+			faults = append(faults, unknownField(m, names))
+		case seen[m.name]:
+			faults = append(faults, Fault{Field: m.name, Value: clip(string(m.value)), Problem: "is given a second time; keep one of them"})
+		default:
+			if problem := assign(target.Field(i), m.value); problem != "" {
+				faults = append(faults, Fault{Field: m.name, Value: clip(string(m.value)), Problem: problem})
+			}
+		}
+		seen[m.name] = true
+	}
+	return faults, nil
+}
+
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// readObject splits an object into its members; values keep their bytes.
+func readObject(data []byte) ([]member, *Problem) {
+	if !utf8.Valid(data) {
+		return nil, kindUnreadable.problem("the body is not UTF-8; JSON must be (RFC 8259)")
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	start, err := dec.Token()
+	if err != nil {
+		return nil, notJSON(data, dec, err)
+	}
+	if start != json.Delim('{') {
+		return nil, kindUnreadable.problem(fmt.Sprintf("the body must be an object, {…}, and begins with %v", clip(fmt.Sprint(start))))
+	}
+	var members []member
+	for dec.More() {
+		var m member
+		name, err := dec.Token()
+		if err != nil {
+			return nil, notJSON(data, dec, err)
+		}
+		m.name, _ = name.(string) // the decoder takes no other names
+		if err := dec.Decode(&m.value); err != nil {
+			return nil, notJSON(data, dec, err)
+		}
+		members = append(members, m)
+	}
+	if _, err := dec.Token(); err != nil {
+		return nil, notJSON(data, dec, err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, kindUnreadable.problem("the body goes on after the object's closing brace" + position(data, dec.InputOffset()))
+	}
+	return members, nil
+}
+
+func notJSON(data []byte, dec *json.Decoder, err error) *Problem {
+	at := dec.InputOffset()
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		at = e.Offset
+	}
+	text := err.Error()
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		text, at = "the body ends in the middle of the object", int64(len(data))
+	}
+	return kindUnreadable.problem(text + position(data, at))
+}
+
+// position counts lines and bytes from 1, as editors do.
+func position(data []byte, offset int64) string {
+	before := data[:min(max(offset, 0), int64(len(data)))]
+	line := 1 + bytes.Count(before, []byte("\n"))
+	return fmt.Sprintf(" (line %d, byte %d)", line, max(len(before)-1-bytes.LastIndexByte(before, '\n'), 1))
+}
+
+// jsonNames returns the names of a struct's fields in JSON, in their order.
+func jsonNames(t reflect.Type) []string {
+	names := make([]string, t.NumField())
+	for i := range names {
+		names[i], _, _ = strings.Cut(t.Field(i).Tag.Get("json"), ",")
+	}
+	return names
+}
+
+// assign decodes a value into a field, or says what it should have been.
+func assign(field reflect.Value, value json.RawMessage) string {
+	if field.Type() == reflect.TypeFor[json.RawMessage]() {
+		field.SetBytes(value)
+		return ""
+	}
+	if err := json.Unmarshal(value, field.Addr().Interface()); err == nil {
+		return ""
+	}
+	t := field.Type()
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() { //nolint:exhaustive // what fields of requests are
+	case reflect.String:
+		return `must be a text in quotes, such as "…"`
+	case reflect.Int:
+		return "must be a whole number"
+	case reflect.Bool:
+		return "must be true or false"
+	case reflect.Map:
+		return `must be an object of texts, such as {"name": "value"}`
+	default:
+		return "has the wrong type"
+	}
+}
+
+func unknownField(m member, names []string) Fault {
+	problem := "is not a field of this request; the fields are " + strings.Join(names, ", ")
+	for _, name := range names {
+		if strings.EqualFold(strings.Map(letters, name), strings.Map(letters, m.name)) {
+			problem = "is not a field of this request; it is written " + name
+		}
+	}
+	return Fault{Field: clip(m.name), Value: clip(string(m.value)), Problem: problem}
+}
+
+// letters drops what people put between words: max_retries is maxRetries.
+func letters(r rune) rune {
+	if r == '_' || r == '-' || r == ' ' {
+		return -1
+	}
+	return r
+}
+
+// spliced writes v, which must become an object, with a member more whose
+// bytes stay as they are: Marshal would compact and escape them, and a hash
+// over what is shown would not be the one over what is stored.
+func spliced(v any, name string, raw []byte) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode %T: %w", v, err)
+	}
+	if raw == nil {
+		return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	}
+	b.Truncate(b.Len() - len("}\n"))
+	if b.Len() > 1 {
+		b.WriteByte(',')
+	}
+	fmt.Fprintf(&b, "%q:%s}", name, raw)
+	return b.Bytes(), nil
+}

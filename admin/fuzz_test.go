@@ -1,0 +1,79 @@
+package admin_test
+
+import (
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-mq/holdfast/admin"
+)
+
+func FuzzDuration(f *testing.F) {
+	for _, s := range []string{"1w2d", "1.5h", "90s", "", ".", "1..5s", "9999999999999999999h", "106751d", "1d1", "-1s", "1µs", "0", "0s", "1e3s"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		d, problem := admin.ParseDuration(s)
+		if problem != "" {
+			return
+		}
+		if d < 0 {
+			t.Fatalf("%q: got %s, want none that is negative", s, d)
+		}
+		if back, problem := admin.ParseDuration(admin.FormatDuration(d)); problem != "" || back != d {
+			t.Fatalf("%q: got %s, which is written %s and read as %s (%s)", s, d, admin.FormatDuration(d), back, problem)
+		}
+		if want, err := time.ParseDuration(s); err == nil && want != d {
+			t.Fatalf("%q: got %s, want %s as Go reads it", s, d, want)
+		}
+	})
+}
+
+// Whatever the query, the answer is a page or a problem of the caller's.
+func FuzzListQuery(f *testing.F) {
+	for _, q := range []string{"", "state=parked", "state=parked,expired&limit=3&after=2", "after=%00", "limit=-1", "limit=9e9", "state=%FF", "state=,,", "a;b", "%zz"} {
+		f.Add(q)
+	}
+	fixture := serve(f)
+	for range 3 {
+		fixture.send(f, message)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/v1/messages", nil)
+		r.Host = "localhost"
+		r.URL = &url.URL{Path: "/v1/messages", RawQuery: query}
+		w := httptest.NewRecorder()
+		fixture.handler.ServeHTTP(w, r)
+		if w.Code == 200 {
+			return
+		}
+		if p := problem(t, w); w.Code != 422 || len(p.Errors) == 0 {
+			t.Fatalf("%q: got %d %s", query, w.Code, w.Body)
+		}
+	})
+}
+
+// Whatever the body, it is accepted or refused with a problem of the
+// caller's.
+func FuzzSend(f *testing.F) {
+	for _, body := range []string{message, "", "{}", `{"payload":{"a":[1,2,{}]},"destination":"inventory","endpoint":"x"}`, `{"ttl":"1w"}`, `{"maxRetries":9223372036854775807,"destination":"inventory","endpoint":"x"}`, `{"id":null}`, "\"", "{\"a\":\xff}"} {
+		f.Add(body)
+	}
+	fixture := serve(f)
+	f.Fuzz(func(t *testing.T, body string) {
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/messages", strings.NewReader(body))
+		r.Host = "localhost"
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		fixture.handler.ServeHTTP(w, r)
+		switch w.Code {
+		case 200, 202:
+		case 400, 409, 422:
+			problem(t, w)
+		default:
+			t.Fatalf("%q: got %d %s", body, w.Code, w.Body)
+		}
+	})
+}

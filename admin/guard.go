@@ -1,0 +1,122 @@
+package admin
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"slices"
+	"strings"
+)
+
+// guard keeps web pages of other sites away from a listener that asks for no
+// token: those that a browser sends here by a name which resolves to the
+// loopback (DNS rebinding), and those that post here across sites. It also
+// turns a panic into an answer.
+func (s *Server) guard(next http.Handler) http.Handler {
+	var foreign http.CrossOriginProtection
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Cache-Control", "no-store")
+		if !s.AuthRequired {
+			if !s.answersTo(r.Host) {
+				kindHost.problem(fmt.Sprintf("this node does not answer to the name %q without a token; use localhost or 127.0.0.1", clip(r.Host)),
+					Fault{Field: "Host", Value: clip(r.Host), Problem: "is not a name of the loopback"}).write(w)
+				return
+			}
+			if err := foreign.Check(r); err != nil {
+				kindOrigin.problem("a web page of another site may not change anything here",
+					Fault{Field: "Origin", Value: clip(r.Header.Get("Origin")), Problem: "is not this node"}).write(w)
+				return
+			}
+		}
+		tracked := &trackedWriter{ResponseWriter: w}
+		defer s.recover(tracked, r)
+		next.ServeHTTP(tracked, r)
+	})
+}
+
+func (s *Server) answersTo(hostport string) bool {
+	if slices.Contains(s.AllowedHosts, "*") {
+		return true
+	}
+	host := hostport
+	if h, _, err := net.SplitHostPort(hostport); err == nil {
+		host = h
+	}
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	if host == "" || host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
+		return true
+	}
+	return slices.ContainsFunc(s.AllowedHosts, func(allowed string) bool { return strings.EqualFold(allowed, host) })
+}
+
+// recover answers for a handler that panicked.
+func (s *Server) recover(w *trackedWriter, r *http.Request) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if v != http.ErrAbortHandler { //nolint:errorlint // net/http's own signal, passed as it is
+		s.log().LogAttrs(r.Context(), slog.LevelError, "request panicked",
+			slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+	}
+	if w.begun || v == http.ErrAbortHandler { //nolint:errorlint // as above
+		panic(http.ErrAbortHandler) // half an answer must not look whole
+	}
+	kindInternal.problem("the node failed; its log says why").write(w)
+}
+
+// trackedWriter knows whether an answer has begun.
+type trackedWriter struct {
+	http.ResponseWriter
+	begun bool
+}
+
+func (w *trackedWriter) WriteHeader(status int) {
+	w.begun = true
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *trackedWriter) Write(p []byte) (int, error) {
+	w.begun = true
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *trackedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// answerAll answers with a problem where the mux would answer with a line of
+// text.
+func answerAll(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h, pattern := mux.Handler(r)
+		if pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		probe := headerOnly{}
+		h.ServeHTTP(probe, r)
+		if allow := probe.Header().Get("Allow"); allow != "" {
+			kindMethod.problem(fmt.Sprintf("%s does not take %s; it takes %s", clip(r.URL.Path), clip(r.Method), allow),
+				Fault{Field: "method", Value: clip(r.Method), Problem: "must be one of " + allow}).
+				with("Allow", allow).write(w)
+			return
+		}
+		kindRoute.problem(fmt.Sprintf("there is nothing at %s; /openapi.json lists what there is", clip(r.URL.Path)),
+			Fault{Field: "path", Value: clip(r.URL.Path), Problem: "is not a route of this API"}).write(w)
+	})
+}
+
+// headerOnly takes an answer and keeps its header.
+type headerOnly http.Header
+
+func (h headerOnly) Header() http.Header         { return http.Header(h) }
+func (h headerOnly) Write(p []byte) (int, error) { return len(p), nil }
+func (h headerOnly) WriteHeader(int)             {}

@@ -1,0 +1,37 @@
+package admin_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-mq/holdfast/admin"
+)
+
+// The guide names every route and every sort of problem.
+func TestTheGuideIsComplete(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "docs", "guide", "api.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	guide := string(text)
+	var doc document
+	if err := json.Unmarshal(serve(t).do(t, call{method: "GET", path: "/openapi.json"}).Body.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	for path, methods := range doc.Paths {
+		for method := range methods {
+			if route := "`" + strings.ToUpper(method) + " " + path + "`"; !strings.Contains(guide, route) {
+				t.Errorf("%s is not in the guide", route)
+			}
+		}
+	}
+	for _, sort := range admin.ProblemSorts() {
+		if !strings.Contains(guide, "`"+sort+"`") {
+			t.Errorf("problem %s is not in the guide", sort)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package admin
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// Message is a message as lists show it.
+type Message struct {
+	ID            string     `json:"id" doc:"The message id: the idempotency key of every attempt." example:"0190c5a2-7b1e-7c3d-9a4f-1d2e3f405162"`
+	State         string     `json:"state" enum:"pending,claimed,delivered,parked,expired,discarded" doc:"Where it stands. pending waits to be tried; claimed is being tried; the others are final until an operator acts."`
+	Reason        string     `json:"reason,omitempty" doc:"Why it is parked: exhausted, permanent, conflict, too_old, too_large, undecodable, no_endpoint; or discarded: operator."`
+	Source        string     `json:"source" doc:"The node or service that sends it."`
+	Destination   string     `json:"destination" doc:"Where it goes."`
+	Endpoint      string     `json:"endpoint" doc:"What is called there."`
+	Kind          string     `json:"kind" enum:"Signal,Command,PushCall,Response" doc:"What it is to its receiver."`
+	CorrelationID string     `json:"correlationId,omitempty" doc:"Ties the messages of one conversation together."`
+	OrderingKey   string     `json:"orderingKey,omitempty" doc:"At most one message of a key is in flight."`
+	Failures      int        `json:"failures" doc:"Failed attempts of this cycle that count against the retry budget."`
+	Tries         int        `json:"tries" doc:"Attempts of this cycle, counted or not."`
+	Cycle         int        `json:"cycle" doc:"From 1; each retry by an operator starts another."`
+	Size          int        `json:"size" doc:"Bytes of the payload."`
+	Created       time.Time  `json:"created" doc:"When it was accepted."`
+	Due           *time.Time `json:"due,omitempty" doc:"When it is tried next; only while pending."`
+	Expires       *time.Time `json:"expires,omitempty" doc:"When its TTL ends; absent: never."`
+	LastAttempt   *time.Time `json:"lastAttempt,omitempty" doc:"Absent: never tried."`
+	LastError     string     `json:"lastError,omitempty" doc:"What the last attempt said."`
+	Settled       *time.Time `json:"settled,omitempty" doc:"When it became final."`
+}
+
+// MessageDetail is a message with all that is known of it.
+type MessageDetail struct {
+	Message
+	WaitsFor      string            `json:"waitsFor,omitempty" doc:"Why it has not been sent yet, or what it needs, in words." example:"retry 3 of 5 in 12s"`
+	Headers       map[string]string `json:"headers,omitempty" doc:"Travel along; not part of the identity."`
+	History       []Event           `json:"history" nullable:"false" doc:"What happened to it, oldest first. An uneventful delivery may have left no trace but the state."`
+	PayloadBase64 string            `json:"payloadBase64,omitempty" doc:"The payload, where it is not JSON."`
+	Payload       json.RawMessage   `json:"payload,omitempty" doc:"The payload, byte by byte as it was sent."`
+}
+
+// Event is one thing that happened to a message.
+type Event struct {
+	At            time.Time `json:"at"`
+	Event         string    `json:"event" doc:"enqueued, attempted, requeued (an operator's retry), discarded, expired or reclaimed (its node was gone)."`
+	State         string    `json:"state" doc:"After it."`
+	Reason        string    `json:"reason,omitempty"`
+	Cycle         int       `json:"cycle"`
+	Attempt       int       `json:"attempt,omitempty" doc:"Its number in the cycle, from 1."`
+	Outcome       string    `json:"outcome,omitempty" doc:"Of an attempt: delivered, transient, permanent, lane_fault, unreachable or not_started."`
+	Charged       bool      `json:"charged,omitempty" doc:"It counts against the retry budget."`
+	Code          string    `json:"code,omitempty" doc:"A short, stable name of what went wrong." example:"connection_refused"`
+	Error         string    `json:"error,omitempty"`
+	MaybeReceived bool      `json:"maybeReceived,omitempty" doc:"The data left and no answer came: the other side may have taken it."`
+	TookMs        float64   `json:"tookMs,omitempty" doc:"How long the attempt took, in milliseconds."`
+	Actor         string    `json:"actor,omitempty" doc:"Who did it: the name of a token, or local."`
+}
+
+// MessagePage is one page of a list.
+type MessagePage struct {
+	Messages []Message `json:"messages" nullable:"false" doc:"Newest first."`
+	Next     string    `json:"next,omitempty" doc:"Pass it as after to get the next page; absent: no more."`
+}
+
+func messageOf(r holdfast.Record) Message {
+	m := r.Message
+	return Message{
+		ID: string(m.ID), State: r.State.String(), Reason: string(r.Reason),
+		Source: m.Source, Destination: m.Destination, Endpoint: m.Endpoint, Kind: string(m.Kind),
+		CorrelationID: m.CorrelationID, OrderingKey: m.OrderingKey,
+		Failures: r.Failures, Tries: r.Tries, Cycle: r.Cycle, Size: r.Size,
+		Created: r.Created.UTC(), Due: instant(r.Due), Expires: instant(r.Expires),
+		LastAttempt: instant(r.LastAttempt), LastError: r.LastError, Settled: instant(r.Settled),
+	}
+}
+
+// instant leaves a zero time out.
+func instant(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+func pageOf(p holdfast.Page) MessagePage {
+	page := MessagePage{Messages: make([]Message, len(p.Records)), Next: p.Next}
+	for i, r := range p.Records {
+		page.Messages[i] = messageOf(r)
+	}
+	return page
+}
+
+func detailOf(r holdfast.Record, waitsFor string) MessageDetail {
+	d := MessageDetail{
+		Message: messageOf(r), WaitsFor: waitsFor, Headers: r.Message.Headers,
+		History: make([]Event, len(r.History)),
+	}
+	for i, e := range r.History {
+		d.History[i] = eventOf(e)
+	}
+	d.Payload, d.PayloadBase64 = payloadOf(r.Message.Payload)
+	return d
+}
+
+// payloadOf shows a payload that is JSON as it is, any other in base64.
+func payloadOf(payload []byte) (raw json.RawMessage, encoded string) {
+	switch {
+	case len(payload) == 0:
+		return nil, ""
+	case json.Valid(payload):
+		return payload, ""
+	}
+	return nil, base64.StdEncoding.EncodeToString(payload)
+}
+
+func eventOf(e holdfast.Event) Event {
+	out := Event{
+		At: e.At.UTC(), Event: e.Kind.String(), State: e.State.String(), Reason: string(e.Reason),
+		Cycle: e.Cycle, Attempt: e.Attempt, Charged: e.Charged, Code: e.Code, Error: e.Error,
+		MaybeReceived: e.Maybe, TookMs: float64(e.Took.Microseconds()) / 1000, Actor: e.Actor,
+	}
+	if e.Kind == holdfast.Attempted {
+		out.Outcome = e.Outcome.String()
+	}
+	return out
+}
+
+// appendJSON keeps the payload's bytes.
+func (d MessageDetail) appendJSON() ([]byte, error) {
+	raw := d.Payload
+	d.Payload = nil
+	return spliced(d, "payload", raw)
+}

@@ -1,0 +1,159 @@
+package admin
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// Problem is a refusal, as RFC 9457 writes it. It is what the server answers
+// and the error that Client returns.
+type Problem struct { //nolint:errname // the name of RFC 9457, and of the schema
+	Type   string  `json:"type" format:"uri" doc:"What sort of problem it is; stable, for programs." example:"urn:holdfast:problem:invalid"`
+	Title  string  `json:"title" doc:"The sort of problem in words; the same for each of its sort." example:"a field is wrong"`
+	Status int     `json:"status" doc:"The HTTP status." example:"422"`
+	Detail string  `json:"detail" doc:"What went wrong this time." example:"destination \"inventroy\" is not known here; known: inventory, billing"`
+	Errors []Fault `json:"errors,omitempty" nullable:"false" doc:"Each field that is wrong."`
+
+	header http.Header // sent along
+}
+
+// Fault names a field of the request, the value found and what to do about it.
+type Fault struct {
+	Field   string `json:"field" doc:"The field of the body, the parameter or the header." example:"ttl"`
+	Value   string `json:"value" doc:"What it held, shortened." example:"1 day"`
+	Problem string `json:"problem" doc:"What is wrong with it, and what to do." example:"has no unit; write a number with a unit, such as 30s, 5m, 24h or 7d, or none"`
+}
+
+// Error returns the detail.
+func (p *Problem) Error() string { return p.Detail }
+
+// GetStatus returns the HTTP status; huma asks for it.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// GetHeaders returns the headers that belong to the answer.
+func (p *Problem) GetHeaders() http.Header { return p.header }
+
+// ContentType returns the media type of problem documents.
+func (*Problem) ContentType(string) string { return problemType }
+
+const problemType = "application/problem+json"
+
+// with adds a header to the answer.
+func (p *Problem) with(name, value string) *Problem {
+	if p.header == nil {
+		p.header = http.Header{}
+	}
+	p.header.Add(name, value)
+	return p
+}
+
+// write answers a request with p.
+func (p *Problem) write(w http.ResponseWriter) {
+	maps.Copy(w.Header(), p.header)
+	w.Header().Set("Content-Type", problemType)
+	w.WriteHeader(p.Status)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(p) // the client is gone: nobody to tell
+}
+
+// kind is a sort of problem.
+type kind uint8
+
+const (
+	kindUnreadable kind = iota
+	kindUnauthorized
+	kindRole
+	kindOrigin
+	kindHost
+	kindRoute
+	kindNotFound
+	kindMethod
+	kindTimeout
+	kindConflict
+	kindState
+	kindTooLarge
+	kindMediaType
+	kindInvalid
+	kindInternal
+	kindUnsupported
+	kindUnavailable
+	kindDiskFull
+)
+
+var kinds = [...]struct {
+	status      int
+	slug, title string
+}{
+	kindUnreadable:   {http.StatusBadRequest, "unreadable", "the request body is not readable JSON"},
+	kindUnauthorized: {http.StatusUnauthorized, "unauthorized", "a valid token is needed"},
+	kindRole:         {http.StatusForbidden, "role", "the token's role does not allow this"},
+	kindOrigin:       {http.StatusForbidden, "origin", "the request comes from a foreign web page"},
+	kindHost:         {http.StatusForbidden, "host", "the request is addressed to a name that this node does not answer to"},
+	kindRoute:        {http.StatusNotFound, "route", "there is no such route"},
+	kindNotFound:     {http.StatusNotFound, "not-found", "nothing is kept under this name"},
+	kindMethod:       {http.StatusMethodNotAllowed, "method", "the route does not take this method"},
+	kindTimeout:      {http.StatusRequestTimeout, "timeout", "the request body did not arrive in time"},
+	kindConflict:     {http.StatusConflict, "conflict", "the name is taken by something else"},
+	kindState:        {http.StatusConflict, "state", "the present state does not allow this"},
+	kindTooLarge:     {http.StatusRequestEntityTooLarge, "too-large", "the request is larger than this node takes"},
+	kindMediaType:    {http.StatusUnsupportedMediaType, "media-type", "the body must be JSON"},
+	kindInvalid:      {http.StatusUnprocessableEntity, "invalid", "a field is wrong"},
+	kindInternal:     {http.StatusInternalServerError, "internal", "the node failed"},
+	kindUnsupported:  {http.StatusNotImplemented, "unsupported", "this node does not have this part"},
+	kindUnavailable:  {http.StatusServiceUnavailable, "unavailable", "the node cannot do this now"},
+	kindDiskFull:     {http.StatusInsufficientStorage, "disk-full", "the disk is full"},
+}
+
+func (k kind) problem(detail string, faults ...Fault) *Problem {
+	return &Problem{
+		Type: "urn:holdfast:problem:" + kinds[k].slug, Title: kinds[k].title,
+		Status: kinds[k].status, Detail: detail, Errors: faults,
+	}
+}
+
+// invalid sums faults up in one line.
+func invalid(faults ...Fault) *Problem {
+	lines := make([]string, len(faults))
+	for i, f := range faults {
+		lines[i] = f.Field + " " + f.Problem
+		if f.Value != "" {
+			lines[i] = fmt.Sprintf("%s %q %s", f.Field, f.Value, f.Problem)
+		}
+	}
+	slices.Sort(lines)
+	return kindInvalid.problem(strings.Join(slices.Compact(lines), "; "), faults...)
+}
+
+// faultsOf collects the FieldErrors of an error and of all that it joins.
+func faultsOf(err error) []Fault {
+	switch e := err.(type) { //nolint:errorlint // the whole tree is walked, level by level
+	case nil:
+		return nil
+	case *holdfast.FieldError:
+		return []Fault{{Field: e.Field, Value: clip(e.Value), Problem: e.Problem}}
+	case interface{ Unwrap() []error }:
+		var all []Fault
+		for _, child := range e.Unwrap() {
+			all = append(all, faultsOf(child)...)
+		}
+		return all
+	}
+	return faultsOf(errors.Unwrap(err))
+}
+
+// clip shortens a value that is shown again.
+func clip(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

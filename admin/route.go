@@ -1,0 +1,202 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// route describes one operation: for the router, for the token check and for
+// the OpenAPI document.
+type route struct {
+	method, path  string
+	id            string // operation id
+	tag           string
+	summary       string
+	description   string
+	role          Role
+	status        int             // of success; zero: 200
+	problems      map[kind]string // what it may refuse besides what every route may
+	request       reflect.Type    // of its JSON body; nil: it reads none
+	bodyRequired  bool
+	bodyLimit     int64 // bytes; zero: smallBody
+	requestSample any
+}
+
+// handle registers a route. In's parameters are read and checked by huma, its
+// body by type body.
+func handle[In, Out any](b *builder, r route, h func(context.Context, *In) (*Out, error)) {
+	limit := r.bodyLimit
+	if limit == 0 {
+		limit = smallBody
+	}
+	op := huma.Operation{
+		Method: r.method, Path: r.path, OperationID: r.id, Tags: []string{r.tag},
+		Summary: r.summary, Description: r.description,
+		DefaultStatus: r.status, MaxBodyBytes: limit,
+		Metadata:  map[string]any{roleKey: r.role},
+		Security:  []map[string][]string{{}, {"token": {string(r.role)}}},
+		Responses: b.responses(r),
+	}
+	huma.Register(b.api, op, h)
+	// Afterwards: with a schema of the body in sight, huma would read, check
+	// and decode it too.
+	if r.request != nil {
+		b.strict[r.request.Name()] = true
+		registered := b.operation(r.method, r.path)
+		registered.RequestBody = &huma.RequestBody{
+			Required: r.bodyRequired,
+			Content: map[string]*huma.MediaType{"application/json": {
+				Schema: b.schema(r.request), Example: r.requestSample,
+			}},
+		}
+	}
+}
+
+func (b *builder) schema(t reflect.Type) *huma.Schema {
+	return b.api.OpenAPI().Components.Schemas.Schema(t, true, t.Name())
+}
+
+func (b *builder) operation(method, path string) *huma.Operation {
+	item := b.api.OpenAPI().Paths[path]
+	switch method {
+	case http.MethodPost:
+		return item.Post
+	case http.MethodDelete:
+		return item.Delete
+	}
+	return item.Get
+}
+
+// responses documents what the route answers beside its success.
+func (b *builder) responses(r route) map[string]*huma.Response {
+	all := map[string]*huma.Response{}
+	texts := map[int][]string{}
+	add := func(k kind, text string) {
+		texts[kinds[k].status] = append(texts[kinds[k].status], text)
+	}
+	for k, text := range r.problems {
+		add(k, text)
+	}
+	add(kindUnauthorized, "A token is needed, or the one given is not known.")
+	add(kindRole, fmt.Sprintf("The token's role does not include %s; or a web page of another site asks.", r.role))
+	add(kindUnavailable, "The store is closed; send the same request again later.")
+	add(kindInternal, "The node failed; its log says why.")
+	if r.request != nil {
+		add(kindUnreadable, "The body is not a JSON object.")
+		add(kindMediaType, "The body must come as application/json.")
+		add(kindTimeout, fmt.Sprintf("The body did not arrive within %s.", bodyTimeout))
+		if _, ok := r.problems[kindTooLarge]; !ok {
+			add(kindTooLarge, "The body is larger than this route takes.")
+		}
+	}
+	if _, ok := r.problems[kindInvalid]; !ok {
+		add(kindInvalid, "A parameter or field is wrong or unknown; errors names each.")
+	}
+	problem := b.schema(reflect.TypeFor[Problem]())
+	for status, lines := range texts {
+		slices.Sort(lines)
+		all[strconv.Itoa(status)] = &huma.Response{
+			Description: strings.Join(lines, " "),
+			Content:     map[string]*huma.MediaType{problemType: {Schema: problem}},
+		}
+	}
+	return all
+}
+
+// config is huma without its routes for documentation, with our form of JSON
+// and of problems.
+func (s *Server) config() huma.Config {
+	format := huma.Format{Marshal: writeJSON, Unmarshal: json.Unmarshal}
+	c := huma.DefaultConfig("Holdfast operator API", s.version())
+	c.OpenAPIPath, c.DocsPath, c.SchemasPath = "", "", ""
+	c.CreateHooks = nil // adds $schema to each answer
+	c.Formats = map[string]huma.Format{"application/json": format, "json": format}
+	c.RejectUnknownQueryParameters = true
+	c.Transformers = []huma.Transformer{translate}
+	return c
+}
+
+func (s *Server) version() string {
+	if s.Version == "" {
+		return "dev"
+	}
+	return s.Version
+}
+
+// verbatim is an answer that writes its own JSON.
+type verbatim interface{ appendJSON() ([]byte, error) }
+
+// writeJSON writes an answer. That the client is gone is no error: there is
+// nobody to tell, and huma would panic.
+func writeJSON(w io.Writer, v any) error {
+	if own, ok := v.(verbatim); ok {
+		data, err := own.appendJSON()
+		if err != nil {
+			return err
+		}
+		_, _ = w.Write(append(data, '\n'))
+		return nil
+	}
+	var b bytes.Buffer // whole or not at all: an error must not leave half an answer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, _ = w.Write(b.Bytes())
+	return nil
+}
+
+// translate turns huma's own refusals, all of which are about parameters,
+// into ours.
+func translate(ctx huma.Context, _ string, v any) (any, error) {
+	e, ok := v.(*huma.ErrorModel)
+	if !ok {
+		return v, nil
+	}
+	if e.Status != http.StatusUnprocessableEntity {
+		return kindInternal.problem("the node failed; its log says why"), nil
+	}
+	faults := make([]Fault, 0, len(e.Errors))
+	for _, d := range e.Errors {
+		_, field, _ := strings.Cut(d.Location, ".")
+		f := Fault{Field: clip(field), Problem: "is wrong: " + d.Message}
+		if d.Value != nil {
+			f.Value = clip(fmt.Sprint(d.Value))
+		}
+		switch {
+		case d.Message == "unknown query parameter":
+			f.Problem = "is not a parameter of this route" + parameters(ctx.Operation())
+		case d.Message == "invalid integer":
+			f.Problem = "must be a whole number"
+		case strings.HasPrefix(d.Message, "expected "):
+			f.Problem = "is not what is " + d.Message
+		}
+		faults = append(faults, f)
+	}
+	slices.SortStableFunc(faults, func(a, b Fault) int { return strings.Compare(a.Field, b.Field) })
+	return invalid(faults...), nil
+}
+
+func parameters(op *huma.Operation) string {
+	var names []string
+	for _, p := range op.Parameters {
+		if p.In == "query" {
+			names = append(names, p.Name)
+		}
+	}
+	if len(names) == 0 {
+		return "; it has none"
+	}
+	return "; there are " + strings.Join(names, ", ")
+}

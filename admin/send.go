@@ -1,0 +1,153 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// NewMessage is what POST /v1/messages takes.
+type NewMessage struct {
+	ID            string            `json:"id,omitempty" maxLength:"128" doc:"The message id, 1 to 128 printable ASCII characters; a UUID in any form is one value. Absent: the node mints one. Send the same id again when you do not know whether a request arrived."`
+	Source        string            `json:"source,omitempty" maxLength:"128" doc:"Who sends it. Absent: the node."`
+	Destination   string            `json:"destination" maxLength:"128" doc:"Where it goes: one of GET /v1/destinations." example:"inventory"`
+	Endpoint      string            `json:"endpoint" maxLength:"128" doc:"What is called there." example:"OrderApproved"`
+	Kind          string            `json:"kind,omitempty" enum:"Signal,Command,PushCall,Response" doc:"Absent: Signal."`
+	CorrelationID string            `json:"correlationId,omitempty" maxLength:"128" doc:"Ties the messages of one conversation together."`
+	OrderingKey   string            `json:"orderingKey,omitempty" maxLength:"128" doc:"At most one message of a key is in flight, in the order of acceptance. Absent: no order."`
+	Headers       map[string]string `json:"headers,omitempty" doc:"Travel along; not part of the identity. At most 64, 8 KiB together."`
+	TTL           string            `json:"ttl,omitempty" doc:"How long it is worth delivering: a duration such as 90s, 24h, 7d or 2w, or none. Absent: the destination's." example:"24h"`
+	Delay         string            `json:"delay,omitempty" doc:"The earliest first attempt, as a duration from now. Absent: at once." example:"5m"`
+	MaxRetries    *int              `json:"maxRetries,omitempty" minimum:"0" maximum:"1000000" doc:"Retries after the first attempt; 0: without limit, until the TTL ends. Absent: the destination's."`
+	Payload       json.RawMessage   `json:"payload,omitempty" doc:"Any JSON. Its bytes are kept, signed and sent as they are. Absent: null."`
+}
+
+// Accepted is the answer to a message that was taken.
+type Accepted struct {
+	ID         string `json:"id" doc:"The message id, in its canonical form."`
+	State      string `json:"state" enum:"pending,claimed,delivered,parked,expired,discarded" doc:"Where the message stands now."`
+	Accepted   bool   `json:"accepted" doc:"Always true: a refusal is a problem document."`
+	Buffered   bool   `json:"buffered" doc:"It waits in the outbox or is being tried."`
+	Durability string `json:"durability" doc:"How far it is safe: local is on this node's disk." example:"local"`
+	Duplicate  bool   `json:"duplicate" doc:"The id was known, with the same content: this request changed nothing."`
+}
+
+type sendInput struct {
+	Key     string `header:"Idempotency-Key" doc:"Gives the id, where the body does not."`
+	Content body
+}
+
+type sendOutput struct {
+	Status   int
+	Location string `header:"Location" doc:"Where the message can be watched."`
+	Body     Accepted
+}
+
+const (
+	envelopeRoom = 128 << 10 // bytes for all fields but the payload, escaped
+	mostRetries  = 1_000_000
+)
+
+func (b *builder) send() {
+	handle(b, route{
+		method: http.MethodPost, path: "/v1/messages", id: "send-message", tag: "messages", role: Operate,
+		summary: "Send a message",
+		description: "The answer comes after the message is on disk. The same id with the same content (kind, destination, endpoint, " +
+			"payload; never headers) is the same message: sending it again is safe and changes nothing.",
+		status: http.StatusAccepted,
+		problems: map[kind]string{
+			kindConflict: "The id belongs to a message with other content.",
+			kindTooLarge: fmt.Sprintf("The payload is larger than this node takes: %d bytes.", b.maxPayload()),
+			kindDiskFull: "The disk is full; nothing was accepted.",
+		},
+		request: reflect.TypeFor[NewMessage](), bodyRequired: true, bodyLimit: b.maxPayload() + envelopeRoom,
+		requestSample: json.RawMessage(`{"destination":"inventory","endpoint":"OrderApproved","payload":{"order":42}}`),
+	}, b.Server.send)
+	responses := b.operation(http.MethodPost, "/v1/messages").Responses
+	repeat := *responses["202"]
+	repeat.Description = "The id was known with the same content; this request changed nothing."
+	responses["200"] = &repeat
+	responses["202"].Description = "The message is new, and on disk."
+}
+
+func (s *Server) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
+	var req NewMessage
+	faults, p := in.Content.decode(&req)
+	if p != nil {
+		return nil, p
+	}
+	if size := int64(len(req.Payload)); size > s.maxPayload() {
+		return nil, kindTooLarge.problem(
+			fmt.Sprintf("the payload has %d bytes; this node takes at most %d: send large content by reference, or raise the node's limit", size, s.maxPayload()),
+			Fault{Field: "payload", Value: fmt.Sprintf("%d bytes", size), Problem: fmt.Sprintf("at most %d bytes are taken", s.maxPayload())})
+	}
+	m, more := s.message(req, in.Key)
+	ms := []holdfast.Message{m}
+	faults = slices.Concat(faults, more, faultsOf(holdfast.Normalize(s.Node, ms)))
+	if len(faults) > 0 {
+		return nil, invalid(withoutRepeats(faults)...)
+	}
+	receipts, err := s.Enqueuer.Enqueue(ctx, ms...)
+	switch {
+	case errors.Is(err, holdfast.ErrConflict):
+		return nil, kindConflict.problem(
+			fmt.Sprintf("message %s is known with other content; take a new id for a new message, or send the same kind, destination, endpoint and payload", ms[0].ID),
+			Fault{Field: "id", Value: string(ms[0].ID), Problem: "belongs to a message with other content"})
+	case err != nil:
+		return nil, s.refuse(ctx, "store the message", err)
+	case len(receipts) != 1:
+		return nil, s.refuse(ctx, "store the message", fmt.Errorf("enqueue 1 message: got %d receipts", len(receipts)))
+	}
+	return s.accepted(ctx, ms[0], receipts[0]), nil
+}
+
+func (s *Server) accepted(ctx context.Context, m holdfast.Message, r holdfast.Receipt) *sendOutput {
+	out := &sendOutput{
+		Status:   http.StatusAccepted,
+		Location: "/v1/messages/" + segment(string(r.ID)),
+		Body: Accepted{
+			ID: string(r.ID), State: r.State.String(), Accepted: true, Buffered: !r.State.Final(),
+			Durability: s.Durability, Duplicate: r.Duplicate,
+		},
+	}
+	if out.Body.Durability == "" {
+		out.Body.Durability = "local"
+	}
+	if r.Duplicate {
+		out.Status = http.StatusOK
+		return out
+	}
+	if log := s.log(); log.Enabled(ctx, slog.LevelInfo) {
+		log.LogAttrs(ctx, slog.LevelInfo, "message enqueued", slog.String("message_id", string(r.ID)),
+			slog.String("destination", m.Destination), slog.String("endpoint", m.Endpoint), slog.String("actor", actor(ctx)))
+	}
+	return out
+}
+
+// withoutRepeats keeps the first fault of each field: what is said next about
+// a field that could not be read follows from it.
+func withoutRepeats(faults []Fault) []Fault {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(faults, func(f Fault) bool {
+		again := seen[f.Field]
+		seen[f.Field] = true
+		return again
+	})
+}
+
+// segment escapes an id for a path; a browser or proxy would resolve dots.
+func segment(id string) string {
+	if id == "." || id == ".." {
+		return strings.ReplaceAll(id, ".", "%2E")
+	}
+	return url.PathEscape(id)
+}

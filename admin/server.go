@@ -1,0 +1,153 @@
+package admin
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// DefaultMaxPayload is how many bytes a payload may have unless a Server says
+// otherwise.
+const DefaultMaxPayload = 1 << 20
+
+// Server answers the operator API of one node. Its fields are set before
+// Handler is called and not changed afterwards; functions in it are called
+// concurrently and must not block.
+type Server struct {
+	Outbox   holdfast.Outbox
+	Enqueuer holdfast.Enqueuer
+	Inbox    holdfast.InboxLog
+	Tokens   TokenStore // nil: the node keeps no tokens
+
+	// Destinations are those that messages may be sent to, with what holds
+	// for a message that does not say otherwise.
+	Destinations func() []Destination
+	// Lanes tells how the lanes of the destinations fare; Dispatcher has it.
+	// Nil: nobody knows.
+	Lanes func() []holdfast.LaneStatus
+	// Health is what GET /_rf/health answers; the server adds node, version
+	// and counts. Nil: always ok.
+	Health func() Health
+
+	Node       string // its id: the source of messages that name none
+	Version    string // of the program
+	Durability string // the level that an acceptance reports; zero: "local"
+	MaxPayload int64  // bytes; zero: DefaultMaxPayload
+
+	// AuthRequired asks every request for a token. Without it whoever can
+	// connect may do everything, as "local": for a loopback listener or a
+	// socket only. Requests of foreign web pages are refused then.
+	AuthRequired bool
+	// AllowedHosts are names, beside those of the loopback, that a request
+	// without a token may be addressed to; "*" allows every name.
+	AllowedHosts []string
+
+	// Mounts are routes of other packages on the same listener, behind the
+	// same guard, with the same answers to a wrong path or method.
+	Mounts []Mount
+
+	Logger *slog.Logger // nil: none
+}
+
+// Mount is a route of another package.
+type Mount struct {
+	Pattern string // as http.ServeMux reads it: "GET /metrics"
+	Handler http.Handler
+	Role    Role // what a token must be allowed to; zero: no token is asked
+}
+
+// Destination is where messages may be sent to.
+type Destination struct {
+	Name  string
+	TTL   time.Duration        // of a message that gives none; zero: it never expires
+	Retry holdfast.RetryPolicy // of a message that gives none; its zero fields: the default's
+}
+
+// Handler returns the API. The error holds every fault of the Server.
+func (s *Server) Handler() (http.Handler, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	b := &builder{Server: s, api: humago.New(mux, s.config()), strict: map[string]bool{}}
+	b.api.UseMiddleware(s.authenticate)
+	b.messages()
+	b.inbox()
+	b.destinations()
+	b.tokens()
+	b.diagnostics()
+	b.others()
+	if err := b.document(mux); err != nil {
+		return nil, err
+	}
+	for _, m := range s.Mounts {
+		mux.Handle(m.Pattern, s.allow(m.Role, m.Handler))
+	}
+	return s.guard(answerAll(mux)), nil
+}
+
+func (s *Server) check() error {
+	var faults []error
+	need := func(ok bool, name string) {
+		if !ok {
+			faults = append(faults, errors.New("admin server: "+name))
+		}
+	}
+	need(s.Outbox != nil, "Outbox is nil")
+	need(s.Enqueuer != nil, "Enqueuer is nil")
+	need(s.Inbox != nil, "Inbox is nil")
+	need(s.Destinations != nil, "Destinations is nil")
+	need(s.Node != "", "Node is empty")
+	need(s.MaxPayload >= 0, "MaxPayload is negative")
+	need(!s.AuthRequired || s.Tokens != nil, "AuthRequired without Tokens would lock everybody out")
+	return errors.Join(faults...)
+}
+
+func (s *Server) log() *slog.Logger {
+	if s.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return s.Logger
+}
+
+func (s *Server) maxPayload() int64 {
+	if s.MaxPayload == 0 {
+		return DefaultMaxPayload
+	}
+	return s.MaxPayload
+}
+
+// destination finds one by name.
+func (s *Server) destination(name string) (Destination, bool) {
+	for _, d := range s.Destinations() {
+		if d.Name == name {
+			return d, true
+		}
+	}
+	return Destination{}, false
+}
+
+// lane finds the lane of a destination.
+func (s *Server) lane(name string) (holdfast.LaneStatus, bool) {
+	if s.Lanes != nil {
+		for _, l := range s.Lanes() {
+			if l.Destination == name {
+				return l, true
+			}
+		}
+	}
+	return holdfast.LaneStatus{}, false
+}
+
+// builder adds routes to the API while it is made.
+type builder struct {
+	*Server
+	api    huma.API
+	strict map[string]bool // schemas of requests: what they do not list is refused
+}

@@ -1,0 +1,83 @@
+package admin
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// waitsFor says in words why a message has not been sent, or what would make
+// it go on. It is empty where nothing is waited for.
+func (s *Server) waitsFor(r holdfast.Record) string {
+	switch r.State {
+	case holdfast.Pending:
+		return s.pendingBecause(r)
+	case holdfast.Claimed:
+		return fmt.Sprintf("attempt %d is under way", r.Tries+1)
+	case holdfast.Parked:
+		return fmt.Sprintf("parked (%s): retry or discard it", r.Reason)
+	case holdfast.Expired:
+		return "its TTL ended before it was delivered: retry it with a new one, or discard it"
+	case holdfast.Delivered, holdfast.Discarded:
+	}
+	return ""
+}
+
+func (s *Server) pendingBecause(r holdfast.Record) string {
+	to := r.Message.Destination
+	d, known := s.destination(to)
+	if !known {
+		return fmt.Sprintf("destination %s is not configured on this node: configure it", to)
+	}
+	if lane, ok := s.lane(to); ok && (lane.Held || !lane.Up) {
+		return laneBecause(lane)
+	}
+	if wait := time.Until(r.Due); wait > 0 {
+		if r.Tries == 0 {
+			return fmt.Sprintf("first attempt in %s: it was sent with a delay", inWords(wait))
+		}
+		return fmt.Sprintf("%s in %s", nextRetry(r, d.Retry), inWords(wait))
+	}
+	if r.Message.OrderingKey != "" {
+		return fmt.Sprintf("due now; waits for a free slot of destination %s, or for an earlier message of ordering key %s", to, r.Message.OrderingKey)
+	}
+	return fmt.Sprintf("due now; waits for a free slot of destination %s", to)
+}
+
+// nextRetry numbers the retry to come against the budget. Attempts that are
+// not charged repeat a number: they do not use the budget up.
+func nextRetry(r holdfast.Record, destination holdfast.RetryPolicy) string {
+	var policy holdfast.RetryPolicy
+	if r.Message.Retry != nil {
+		policy = *r.Message.Retry
+	}
+	policy = policy.Over(destination).Over(holdfast.DefaultRetry())
+	n := max(r.Failures, 1)
+	if policy.Attempts == holdfast.Unlimited {
+		return fmt.Sprintf("retry %d (no limit)", n)
+	}
+	return fmt.Sprintf("retry %d of %d", n, policy.Attempts-1)
+}
+
+func laneBecause(l holdfast.LaneStatus) string {
+	text := fmt.Sprintf("destination %s is %s", l.Destination, laneState(l))
+	if l.Problem != "" {
+		text += " (" + l.Problem + ")"
+	}
+	if l.NextProbe > 0 {
+		text += ", next probe in " + inWords(l.NextProbe)
+	}
+	return text
+}
+
+// laneState is the word for how a lane fares.
+func laneState(l holdfast.LaneStatus) string {
+	switch {
+	case l.Held:
+		return "held"
+	case !l.Up:
+		return "down"
+	}
+	return "up"
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-mq/holdfast/config"
+)
+
+// configFlags are the flags that stand over the configuration file.
+type configFlags struct {
+	file     string
+	over     config.Overrides
+	insecure bool
+}
+
+func (f *configFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVarP(&f.file, "config", "c", "", "configuration file (env "+config.EnvConfig+"); without one the defaults hold")
+	flags.StringVar(&f.over.NodeID, "node-id", "", "id of the node; default: the host's name")
+	flags.StringVar(&f.over.Data, "data", "", "folder of the database")
+	flags.StringVar(&f.over.Listen, "listen", "", "address to listen on, host:port")
+	flags.BoolVar(&f.insecure, "insecure", false, "listen on any address without TLS and tokens")
+	flags.StringVar(&f.over.LogLevel, "log-level", "", "debug, info, warn or error")
+	flags.StringVar(&f.over.LogFormat, "log-format", "", "text or json")
+}
+
+// load reads the configuration and prints its warnings.
+func (a *app) load(cmd *cobra.Command, f *configFlags) (*config.Config, error) {
+	file, over := f.file, f.over
+	if file == "" {
+		file = a.getenv(config.EnvConfig)
+	}
+	if cmd.Flags().Changed("insecure") {
+		over.Insecure = &f.insecure
+	}
+	env := a.env
+	env.Known = append(env.Known, envURL, envToken, config.EnvConfig)
+	c, warnings, err := config.Load(file, env, over)
+	for _, w := range warnings {
+		a.note("holdfast: warning: %s\n", plain(w.String()))
+	}
+	return c, err
+}
+
+func (a *app) configCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Check and show the configuration",
+		Args:  cobra.ArbitraryArgs, RunE: group,
+	}
+	check, show := &configFlags{}, &configFlags{}
+	checkCommand := &cobra.Command{
+		Use:   "check",
+		Short: "Check the configuration, as serve would read it",
+		Long: `Check the configuration as serve would read it: file, environment and flags. All
+faults are printed, each with its place; the exit code is 2 then.`,
+		Example: `  holdfast config check --config holdfast.yaml`,
+		Args:    args(0, 0, "none; the file is given by --config"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := a.load(cmd, check); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(a.stdout, "the configuration is in order")
+			return err
+		},
+	}
+	showCommand := &cobra.Command{
+		Use:   "show",
+		Short: "Print the whole configuration, defaults included, without secrets",
+		Example: `  holdfast config show --config holdfast.yaml
+  holdfast config show >holdfast.yaml`,
+		Args: args(0, 0, "none; the file is given by --config"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.load(cmd, show)
+			if err != nil {
+				return err
+			}
+			_, err = a.stdout.Write(c.YAML())
+			return err
+		},
+	}
+	check.add(checkCommand)
+	show.add(showCommand)
+	cmd.AddCommand(checkCommand, showCommand)
+	return cmd
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/config"
+)
+
+// The exit codes; docs/guide/cli.md promises them.
+const (
+	exitOK          = 0
+	exitFailure     = 1 // may succeed later
+	exitUsage       = 2 // the command line, the configuration or a value is wrong
+	exitNotFound    = 3
+	exitConflict    = 4 // the present state, or a name that is taken, does not allow it
+	exitUnreachable = 5
+	exitRefused     = 6 // no token, or one that does not allow it
+)
+
+// usageError is an error of whoever wrote the command line.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usage(err error) error { return &usageError{err} }
+
+// several are errors of which each is reported by itself.
+type several []error
+
+func (s several) Error() string   { return errors.Join(s...).Error() }
+func (s several) Unwrap() []error { return s }
+
+// exitCode is that of the first of several errors.
+func exitCode(err error) int {
+	if all, ok := errors.AsType[several](err); ok {
+		err = all[0]
+	}
+	if p, ok := errors.AsType[*admin.Problem](err); ok {
+		return problemCode(p.Status)
+	}
+	if _, ok := errors.AsType[*usageError](err); ok {
+		return exitUsage
+	}
+	if _, ok := errors.AsType[*config.Error](err); ok {
+		return exitUsage
+	}
+	if errors.Is(err, admin.ErrUnreachable) {
+		return exitUnreachable
+	}
+	return exitFailure
+}
+
+func problemCode(status int) int {
+	switch status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
+		return exitUsage
+	case http.StatusNotFound:
+		return exitNotFound
+	case http.StatusConflict:
+		return exitConflict
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return exitRefused
+	}
+	return exitFailure
+}
+
+// report prints an error in one line, and below it what to do.
+func report(w io.Writer, cmd *cobra.Command, err error) {
+	if all, ok := errors.AsType[several](err); ok {
+		for _, one := range all {
+			report(w, cmd, one)
+		}
+		return
+	}
+	_, _ = fmt.Fprintf(w, "holdfast: %s\n", plain(err.Error()))
+	if advice := adviceFor(cmd, err); advice != "" {
+		_, _ = fmt.Fprintf(w, "  %s\n", advice)
+	}
+}
+
+func adviceFor(cmd *cobra.Command, err error) string {
+	if p, ok := errors.AsType[*admin.Problem](err); ok {
+		if p.Status == http.StatusUnauthorized {
+			return "give it with --token-file, --token or " + envToken
+		}
+		return ""
+	}
+	if errors.Is(err, admin.ErrUnreachable) {
+		if errors.Is(err, context.DeadlineExceeded) {
+			return "the node did not answer in time; wait longer with --timeout"
+		}
+		return "start it with: holdfast serve; or name another with --url or " + envURL
+	}
+	if _, ok := errors.AsType[*usageError](err); ok && cmd != nil {
+		return "see: " + cmd.CommandPath() + " --help"
+	}
+	return ""
+}

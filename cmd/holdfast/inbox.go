@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-mq/holdfast/admin"
+)
+
+func (a *app) inboxCommand(g *global) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "inbox",
+		Short: "List received messages that wait, mark them done",
+		Args:  cobra.ArbitraryArgs, RunE: group,
+	}
+	cmd.AddCommand(a.inboxListCommand(g), a.doneCommand(g))
+	return cmd
+}
+
+func (a *app) inboxListCommand(g *global) *cobra.Command {
+	var q admin.InboxQuery
+	var all bool
+	cmd := &cobra.Command{
+		Use: "ls", Aliases: []string{"list"},
+		Short: "List received messages that wait, oldest first",
+		Long: `List received messages of endpoints that keep them, oldest first, until they
+are marked done. With --json each has its payload.`,
+		Example: `  holdfast inbox ls --endpoint ReserveStock
+  holdfast inbox ls --all --json`,
+		Args: args(0, 0, "none"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.listInbox(cmd, g, q, all) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&q.Endpoint, "endpoint", "", "only this endpoint")
+	f.IntVar(&q.Limit, "limit", 50, "messages per page, 1 to 500")
+	f.Int64Var(&q.After, "after", 0, "begin after this place, which the page before named")
+	f.BoolVar(&all, "all", false, "follow the pages to the end")
+	return cmd
+}
+
+func (a *app) listInbox(cmd *cobra.Command, g *global, q admin.InboxQuery, all bool) error {
+	for {
+		var page admin.KeptPage
+		err := a.ask(cmd, g, func(ctx context.Context, c *admin.Client) (err error) {
+			page, err = c.Inbox(ctx, q)
+			return err
+		})
+		switch {
+		case err != nil:
+		case g.json:
+			err = printJSON(a.stdout, page)
+		default:
+			rows := make([][]string, len(page.Messages))
+			for i, m := range page.Messages {
+				payload := string(m.Payload)
+				if m.PayloadBase64 != "" {
+					payload = "base64: " + m.PayloadBase64
+				}
+				rows[i] = []string{m.ID, m.Source, m.Endpoint, m.Kind, at(m.Received), payload}
+			}
+			err = table(a.stdout, []string{"ID", "SOURCE", "ENDPOINT", "KIND", "RECEIVED", "PAYLOAD"}, rows)
+		}
+		if err != nil || page.Next == 0 {
+			return err
+		}
+		if !all {
+			if !g.json {
+				a.note("there are more; continue with --after %d, or take all with --all\n", page.Next)
+			}
+			return nil
+		}
+		q.After = page.Next
+	}
+}
+
+func (a *app) doneCommand(g *global) *cobra.Command {
+	var source, response, file string
+	cmd := &cobra.Command{
+		Use:   "done ID",
+		Short: "Mark a received message done",
+		Long: `Mark a received message done. It leaves the list; its id is remembered, so that
+a repeat of it is answered with the response. Doing it again with the same
+response is no error.`,
+		Example: `  holdfast inbox done order-42
+  holdfast inbox done order-42 --source engine --response '{"reserved":true}'
+  holdfast inbox done order-42 --response-file - <answer.json`,
+		Args: args(1, 1, "one message id"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			req := admin.DoneRequest{Source: source}
+			if response != "" && file != "" {
+				return usage(errors.New("--response and --response-file exclude each other; keep one"))
+			}
+			text, from := []byte(response), "--response"
+			if file != "" {
+				var err error
+				if text, err = a.readInput(file); err != nil {
+					return err
+				}
+				from = file
+			}
+			if response != "" || file != "" {
+				var err error
+				if req.Response, err = rawJSON(from, text); err != nil {
+					return err
+				}
+			}
+			return a.done(cmd, g, given[0], req)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&source, "source", "", "who sent the message; needed where several sent the same id")
+	f.StringVar(&response, "response", "", "what a repeat of the message is answered with, as JSON")
+	f.StringVar(&file, "response-file", "", `file that holds the response; "-" for standard input`)
+	return cmd
+}
+
+func (a *app) done(cmd *cobra.Command, g *global, id string, req admin.DoneRequest) error {
+	return a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
+		d, err := c.Done(ctx, id, req)
+		switch {
+		case err != nil:
+			return err
+		case g.json:
+			return printJSON(a.stdout, d)
+		}
+		_, err = fmt.Fprintf(a.stdout, "%s of %s is done\n", d.ID, plain(d.Source))
+		return err
+	})
+}

@@ -1,0 +1,47 @@
+// Holdfast is the one binary: a node, and the commands that ask a node.
+//
+// It is thin: what a node does is in package node, what its API answers in
+// package admin. docs/guide/cli.md describes it.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/holdfast-mq/holdfast/config"
+)
+
+func main() {
+	os.Exit(thisProcess().run(context.Background(), os.Args[1:]))
+}
+
+// app is the process around the commands, so that a test can give another.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	env            config.Env
+	serve          func(ctx context.Context, o ServeOptions) error
+	notify         func(c chan<- os.Signal) (stop func()) // of signals that ask to stop
+	exit           func(code int)                         // at once
+}
+
+// thisProcess is the app of a real process.
+func thisProcess() *app {
+	return &app{
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		env: config.Process(), serve: serveNode, exit: os.Exit,
+		notify: func(c chan<- os.Signal) func() {
+			signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+			return func() { signal.Stop(c) }
+		},
+	}
+}
+
+// getenv returns a variable, empty where it is not set.
+func (a *app) getenv(name string) string {
+	value, _ := a.env.Lookup(name)
+	return value
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-mq/holdfast/admin"
+)
+
+// Variables that stand for flags.
+const (
+	envURL   = "HOLDFAST_URL"
+	envToken = "HOLDFAST_TOKEN"
+)
+
+const defaultURL = "http://127.0.0.1:8420"
+
+// global holds the flags of every command.
+type global struct {
+	url, token, tokenFile string
+	json                  bool
+	timeout               time.Duration
+}
+
+// run runs one command line and returns the exit code.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	report(a.stderr, cmd, err)
+	return exitCode(err)
+}
+
+func (a *app) root() *cobra.Command {
+	g := &global{}
+	root := &cobra.Command{
+		Use:   "holdfast",
+		Short: "Store messages durably, deliver them when the other side is there",
+		Long: `Holdfast takes messages, makes them durable, delivers them when the other side
+is there, and shows what became of them.
+
+"holdfast serve" runs a node. The other commands ask a running node over its
+HTTP API: the one at ` + defaultURL + ` unless --url or HOLDFAST_URL
+names another.`,
+		Example: `  holdfast serve --config holdfast.yaml
+  holdfast send inventory OrderApproved '{"order":42}'
+  holdfast messages ls --state parked`,
+		SilenceErrors: true, SilenceUsage: true,
+		Args: cobra.ArbitraryArgs, RunE: group,
+	}
+	f := root.PersistentFlags()
+	f.StringVar(&g.url, "url", defaultURL, "address of the node: http://, https:// or unix:///path/of/socket (env "+envURL+")")
+	f.StringVar(&g.token, "token", "", "token for the node (env "+envToken+"); other users of the machine can see it here: prefer --token-file")
+	f.StringVar(&g.tokenFile, "token-file", "", "file that holds the token")
+	f.BoolVar(&g.json, "json", false, "print JSON, one document per line")
+	f.DurationVar(&g.timeout, "timeout", 30*time.Second, "longest time to wait for each answer of the node")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.AddCommand(
+		a.serveCommand(), a.sendCommand(g), a.messagesCommand(g), a.inboxCommand(g), a.tokensCommand(g),
+		a.configCommand(), a.versionCommand(g),
+	)
+	return root
+}
+
+// group is what a command does that only holds others.
+func group(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	text := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		text += "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usage(errors.New(text))
+}
+
+// args makes a wrong number of arguments a usage error that says what is
+// expected.
+func args(least, most int, expected string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, given []string) error {
+		if len(given) < least || most >= 0 && len(given) > most {
+			return usage(fmt.Errorf("got %d arguments; expected %s", len(given), expected))
+		}
+		return nil
+	}
+}
+
+// ask runs f with a client of the node and one answer's time.
+func (a *app) ask(cmd *cobra.Command, g *global, f func(ctx context.Context, c *admin.Client) error) error {
+	if g.timeout <= 0 {
+		return usage(fmt.Errorf("--timeout %s: must be longer than nothing", g.timeout))
+	}
+	c, err := a.client(cmd, g)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), g.timeout)
+	defer cancel()
+	return f(ctx, c)
+}
+
+func (a *app) client(cmd *cobra.Command, g *global) (*admin.Client, error) {
+	address := g.url
+	if given := a.getenv(envURL); given != "" && !cmd.Flags().Changed("url") {
+		address = given
+	}
+	token, err := a.secret(g)
+	if err != nil {
+		return nil, err
+	}
+	c, err := admin.NewClient(address, token)
+	if err != nil {
+		return nil, usage(err)
+	}
+	return c, nil
+}
+
+func (a *app) secret(g *global) (string, error) {
+	switch {
+	case g.token != "" && g.tokenFile != "":
+		return "", usage(errors.New("--token and --token-file exclude each other; keep --token-file"))
+	case g.tokenFile != "":
+		text, err := os.ReadFile(g.tokenFile)
+		if err != nil {
+			return "", usage(fmt.Errorf("--token-file: %w", err))
+		}
+		if token := strings.TrimSpace(string(text)); token != "" {
+			return token, nil
+		}
+		return "", usage(fmt.Errorf("--token-file %s: the file is empty", g.tokenFile))
+	case g.token != "":
+		return g.token, nil
+	}
+	return a.getenv(envToken), nil
+}
+
+// readInput reads a file, or standard input for "-".
+func (a *app) readInput(name string) ([]byte, error) {
+	if name == "-" {
+		text, err := io.ReadAll(a.stdin)
+		if err != nil {
+			return nil, fmt.Errorf("read standard input: %w", err)
+		}
+		return text, nil
+	}
+	text, err := os.ReadFile(name) //nolint:gosec // the user names the file
+	if err != nil {
+		return nil, usage(err)
+	}
+	return text, nil
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/admintest"
+	"github.com/holdfast-mq/holdfast/config"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"holdfast": main, libraryCommand: libraryMain})
+}
+
+// TestScripts runs the real main in processes of its own, against the real
+// API over a stand-in store. A script has, besides testscript's commands,
+//
+//	exits CODE ARGS...                 run holdfast, want this exit code
+//	state ID STATE                     bring a message into a state
+//	keep SOURCE ID ENDPOINT PAYLOAD    receive a message that is kept
+//
+// and the variables HOLDFAST_URL, a node that asks for no token, and
+// LOCKED_URL, the same node through a listener that does.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script", Setup: setup,
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits": exits, "state": setState, "keep": keep,
+		},
+	})
+}
+
+type storeKey struct{}
+
+func setup(env *testscript.Env) error {
+	store := &admintest.Memory{}
+	env.Values[storeKey{}] = store
+	env.Setenv("GORACE", "atexit_sleep_ms=0") // or each process waits for a second at its end
+	for name, locked := range map[string]bool{"HOLDFAST_URL": false, "LOCKED_URL": true} {
+		s := admin.Server{
+			Outbox: store, Enqueuer: store, Inbox: store, Tokens: store, Node: "test", AuthRequired: locked, MaxPayload: 99,
+			Destinations: func() []admin.Destination {
+				return []admin.Destination{{Name: "inventory", TTL: 24 * time.Hour}, {Name: "billing"}}
+			},
+		}
+		handler, err := s.Handler()
+		if err != nil {
+			return err
+		}
+		server := httptest.NewServer(handler)
+		env.Defer(server.Close)
+		env.Setenv(name, server.URL)
+	}
+	return nil
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: exits CODE ARGS...")
+	}
+	got := 0
+	if err := ts.Exec("holdfast", args[1:]...); err != nil {
+		e, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			ts.Fatalf("%v", err)
+		}
+		got = e.ExitCode()
+	}
+	if strconv.Itoa(got) != args[0] {
+		ts.Fatalf("got exit code %d, want %s; stderr:\n%s", got, args[0], ts.ReadFile("stderr"))
+	}
+}
+
+func setState(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: state ID STATE")
+	}
+	state, err := holdfast.ParseState(args[1])
+	ts.Check(err)
+	ts.Check(ts.Value(storeKey{}).(*admintest.Memory).Change(holdfast.ID(args[0]), func(r *holdfast.Record) {
+		r.State, r.Tries, r.Failures = state, 6, 6
+		r.LastError = "connection \x1b[31mrefused\nby peer"
+		if state == holdfast.Parked {
+			r.Reason = holdfast.ReasonExhausted
+		}
+		r.History = append(r.History, holdfast.Event{
+			Kind: holdfast.Attempted, State: state, At: time.Now(), Cycle: 1, Attempt: 6, Outcome: holdfast.Transient, Took: 12 * time.Millisecond,
+			Code: "connection_refused", Error: r.LastError, Maybe: true,
+		})
+	}))
+}
+
+func keep(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: keep SOURCE ID ENDPOINT PAYLOAD")
+	}
+	_, err := ts.Value(storeKey{}).(*admintest.Memory).Keep(context.Background(), 0, holdfast.Message{
+		ID: holdfast.ID(args[1]), Source: args[0], Endpoint: args[2], Kind: holdfast.Command, Payload: []byte(args[3]),
+	})
+	ts.Check(err)
+}
+
+// served is an app whose node is f, and whose signals the test sends.
+func served(f func(ctx context.Context, o ServeOptions) error) (a *app, signals chan<- os.Signal, stderr *bytes.Buffer, exited chan int) {
+	stderr, exited = &bytes.Buffer{}, make(chan int, 1)
+	pass := make(chan os.Signal)
+	a = &app{
+		stdin: &bytes.Buffer{}, stdout: &bytes.Buffer{}, stderr: stderr, serve: f,
+		env:  config.Env{Host: func() (string, error) { return "plant-7", nil }, Lookup: func(string) (string, bool) { return "", false }},
+		exit: func(code int) { exited <- code },
+		notify: func(c chan<- os.Signal) func() {
+			done := make(chan struct{})
+			go func() {
+				for {
+					select {
+					case s := <-pass:
+						c <- s
+					case <-done:
+						return
+					}
+				}
+			}()
+			return func() { close(done) }
+		},
+	}
+	return a, pass, stderr, exited
+}
+
+func TestTheFirstSignalStopsANodeGracefully(t *testing.T) {
+	t.Parallel()
+	running := make(chan struct{})
+	a, signals, stderr, _ := served(func(ctx context.Context, o ServeOptions) error {
+		if o.Config.Node.ID != "here" || o.Config.Listen != "127.0.0.1:0" || o.Version == "" {
+			return fmt.Errorf("got %+v", o.Config)
+		}
+		close(running)
+		<-ctx.Done()
+		return nil
+	})
+	code := make(chan int)
+	go func() { code <- a.run(t.Context(), []string{"serve", "--node-id", "here", "--listen", "127.0.0.1:0"}) }()
+	select {
+	case <-running:
+		signals <- os.Interrupt
+	case got := <-code:
+		t.Fatalf("got %d before a signal: %s", got, stderr)
+	}
+	if got := <-code; got != exitOK {
+		t.Errorf("got exit code %d, want 0: %s", got, stderr)
+	}
+	if want := "holdfast: interrupt: stopping; a second one ends it at once\n"; stderr.String() != want {
+		t.Errorf("got %q, want %q", stderr, want)
+	}
+}
+
+func TestTheSecondSignalEndsTheProcess(t *testing.T) {
+	t.Parallel()
+	running, release := make(chan struct{}), make(chan struct{})
+	a, signals, _, exited := served(func(context.Context, ServeOptions) error {
+		close(running)
+		<-release // deaf
+		return nil
+	})
+	code := make(chan int)
+	go func() { code <- a.run(t.Context(), []string{"serve"}) }()
+	<-running
+	signals <- os.Interrupt
+	signals <- os.Interrupt
+	if got := <-exited; got != exitFailure {
+		t.Errorf("got exit code %d, want 1", got)
+	}
+	close(release)
+	<-code
+}
+
+func TestANodeThatFailsIsAFailure(t *testing.T) {
+	t.Parallel()
+	a, _, stderr, _ := served(func(context.Context, ServeOptions) error { return errors.New("open database: disk full") })
+	if got := a.run(t.Context(), []string{"serve"}); got != exitFailure || stderr.String() != "holdfast: open database: disk full\n" {
+		t.Errorf("got %d %q, want 1 and the error", got, stderr)
+	}
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-mq/holdfast/admin"
+)
+
+type sendFlags struct {
+	m       admin.NewMessage
+	headers []string
+	retries int
+	file    string
+	quiet   bool
+}
+
+func (a *app) sendCommand(g *global) *cobra.Command {
+	f := &sendFlags{}
+	cmd := &cobra.Command{
+		Use:   "send DESTINATION ENDPOINT [PAYLOAD | -]",
+		Short: "Send a message",
+		Long: `Send a message through the node. It returns when the message is on the node's
+disk; "messages show" tells what becomes of it.
+
+The payload is JSON: the third argument, the content of --file, or standard
+input for "-". Its bytes are kept as they are. Without one, null is sent.
+
+Give --id to be able to repeat the command: the same id with the same content
+is the same message, and is sent once.`,
+		Example: `  holdfast send inventory OrderApproved '{"order":42}'
+  holdfast send inventory OrderApproved --file order.json --ttl 7d
+  jq .order in.json | holdfast send inventory OrderApproved - --id order-42
+  holdfast send billing Invoice '"text in quotes"' --kind Command --max-retries 3`,
+		Args: args(2, 3, "a destination, an endpoint and at most one payload"),
+		RunE: func(cmd *cobra.Command, given []string) error { return a.send(cmd, g, f, given) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.m.ID, "id", "", "message id; default: the node mints one")
+	flags.StringVar(&f.m.Kind, "kind", "", "Signal, Command, PushCall or Response (default Signal)")
+	flags.StringVar(&f.m.CorrelationID, "correlation-id", "", "ties the messages of one conversation together")
+	flags.StringVar(&f.m.OrderingKey, "ordering-key", "", "at most one message of a key is in flight")
+	flags.StringVar(&f.m.Source, "source", "", "who sends it; default: the node")
+	flags.StringVar(&f.m.TTL, "ttl", "", "how long it is worth delivering: 90s, 24h, 7d, or none; default: the destination's")
+	flags.StringVar(&f.m.Delay, "delay", "", "earliest first attempt, from now: 90s, 24h, 7d")
+	flags.IntVar(&f.retries, "max-retries", 0, "retries after the first attempt; 0: without limit; default: the destination's")
+	flags.StringArrayVar(&f.headers, "header", nil, "header NAME=VALUE to send along; may be repeated")
+	flags.StringVar(&f.file, "file", "", "file that holds the payload")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print the message id only")
+	return cmd
+}
+
+func (a *app) send(cmd *cobra.Command, g *global, f *sendFlags, given []string) error {
+	m := f.m
+	m.Destination, m.Endpoint = given[0], given[1]
+	if cmd.Flags().Changed("max-retries") {
+		m.MaxRetries = &f.retries
+	}
+	for _, h := range f.headers {
+		name, value, ok := strings.Cut(h, "=")
+		if !ok || name == "" {
+			return usage(fmt.Errorf("--header %q: must have the form NAME=VALUE", h))
+		}
+		if m.Headers == nil {
+			m.Headers = map[string]string{}
+		}
+		m.Headers[name] = value
+	}
+	var err error
+	if m.Payload, err = a.payload(f.file, given[2:]); err != nil {
+		return err
+	}
+	return a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
+		sent, err := c.Send(ctx, m)
+		switch {
+		case err != nil:
+			return err
+		case g.json:
+			return printJSON(a.stdout, sent)
+		case f.quiet:
+			_, err = fmt.Fprintln(a.stdout, sent.ID)
+		case sent.Duplicate:
+			_, err = fmt.Fprintf(a.stdout, "%s was known already; it is %s\n", sent.ID, sent.State)
+		default:
+			_, err = fmt.Fprintf(a.stdout, "%s accepted; it is %s\n", sent.ID, sent.State)
+		}
+		return err
+	})
+}
+
+// payload takes JSON from the argument, the file or standard input.
+func (a *app) payload(file string, arg []string) (json.RawMessage, error) {
+	var text []byte
+	from := "the payload"
+	switch {
+	case file != "" && len(arg) > 0:
+		return nil, usage(errors.New("the payload is given twice, as an argument and by --file; keep one"))
+	case file != "" || len(arg) > 0 && arg[0] == "-":
+		name := "-"
+		from = "standard input"
+		if file != "" {
+			name, from = file, file
+		}
+		var err error
+		if text, err = a.readInput(name); err != nil {
+			return nil, err
+		}
+	case len(arg) > 0:
+		text = []byte(arg[0])
+	default:
+		return nil, nil
+	}
+	return rawJSON(from, text)
+}
+
+// rawJSON checks JSON that a person wrote.
+func rawJSON(from string, text []byte) (json.RawMessage, error) {
+	text = bytes.TrimSpace(text)
+	if !json.Valid(text) {
+		var value json.RawMessage
+		cause := json.Unmarshal(text, &value)
+		return nil, usage(fmt.Errorf(`%s is not JSON: %w; quote a text twice: '"text"'`, from, cause))
+	}
+	return text, nil
+}

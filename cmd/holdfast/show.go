@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-mq/holdfast/admin"
+)
+
+func (a *app) showCommand(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:     "show ID",
+		Short:   "Show a message: payload, history, and why it has not been sent yet",
+		Example: `  holdfast messages show 0190c5a2-7b1e-7c3d-9a4f-1d2e3f405162`,
+		Args:    args(1, 1, "one message id"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
+				m, err := c.Message(ctx, given[0])
+				switch {
+				case err != nil:
+					return err
+				case g.json:
+					return printJSON(a.stdout, m)
+				}
+				return printMessage(a.stdout, m)
+			})
+		},
+	}
+}
+
+func printMessage(w io.Writer, m admin.MessageDetail) error {
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	line := func(name, value string) {
+		if value != "" {
+			_, _ = fmt.Fprintf(t, "%s\t%s\n", name, strings.ReplaceAll(plain(value), "\n", " "))
+		}
+	}
+	when := func(name string, value *time.Time) {
+		if value != nil {
+			line(name, at(*value))
+		}
+	}
+	state := m.State
+	if m.Reason != "" {
+		state += " (" + m.Reason + ")"
+	}
+	line("id", m.ID)
+	line("state", state)
+	line("waits for", m.WaitsFor)
+	line("from", m.Source)
+	line("to", m.Destination+" / "+m.Endpoint)
+	line("kind", m.Kind)
+	line("correlation id", m.CorrelationID)
+	line("ordering key", m.OrderingKey)
+	line("attempts", fmt.Sprintf("%d, of which %d failed and count, in cycle %d", m.Tries, m.Failures, m.Cycle))
+	line("created", at(m.Created))
+	when("due", m.Due)
+	when("expires", m.Expires)
+	when("last attempt", m.LastAttempt)
+	line("last error", m.LastError)
+	when("settled", m.Settled)
+	for _, name := range slices.Sorted(maps.Keys(m.Headers)) {
+		line("header", name+": "+m.Headers[name])
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	if len(m.History) > 0 {
+		rows := make([][]string, len(m.History))
+		for i, e := range m.History {
+			rows[i] = historyRow(e)
+		}
+		if _, err := fmt.Fprintln(w); err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
+		if err := table(w, []string{"AT", "EVENT", "STATE", "CYCLE", "ATTEMPT", "TOOK", "DETAIL"}, rows); err != nil {
+			return err
+		}
+	}
+	payload := plain(string(m.Payload))
+	if m.PayloadBase64 != "" {
+		payload = "base64: " + m.PayloadBase64
+	}
+	_, err := fmt.Fprintf(w, "\npayload (%d bytes)\n%s\n", m.Size, payload)
+	return err
+}
+
+func historyRow(e admin.Event) []string {
+	attempt, took := "", ""
+	if e.Attempt > 0 {
+		attempt, took = fmt.Sprint(e.Attempt), fmt.Sprintf("%gms", e.TookMs)
+	}
+	var detail []string
+	for _, part := range []string{e.Outcome, e.Reason, e.Code, e.Error} {
+		if part != "" && !slices.Contains(detail, part) {
+			detail = append(detail, part)
+		}
+	}
+	if e.MaybeReceived {
+		detail = append(detail, "may have been received")
+	}
+	if e.Actor != "" {
+		detail = append(detail, "by "+e.Actor)
+	}
+	return []string{at(e.At), e.Event, e.State, fmt.Sprint(e.Cycle), attempt, took, strings.Join(detail, ", ")}
+}

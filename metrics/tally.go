@@ -1,0 +1,100 @@
+package metrics
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+)
+
+// What is counted on the way of each message is counted here, in atomics, and
+// handed to OpenTelemetry when it asks: an instrument of its SDK normalizes
+// the attributes of each measurement, which takes ten times as long.
+
+// histogram counts values per bucket.
+type histogram struct {
+	attributes attribute.Set
+	bounds     []float64 // shared; the last bucket has none
+	counts     []atomic.Uint64
+	sum        atomic.Uint64 // bits of a float64
+}
+
+func newHistogram(bounds []float64, attributes ...attribute.KeyValue) *histogram {
+	return &histogram{attributes: attribute.NewSet(attributes...), bounds: bounds, counts: make([]atomic.Uint64, len(bounds)+1)}
+}
+
+func (h *histogram) observe(v float64) {
+	i, _ := slices.BinarySearch(h.bounds, v) // a bound belongs to the bucket below it
+	h.counts[i].Add(1)
+	for {
+		old := h.sum.Load()
+		if h.sum.CompareAndSwap(old, math.Float64bits(math.Float64frombits(old)+v)) {
+			return
+		}
+	}
+}
+
+func (h *histogram) point(start, now time.Time) metricdata.HistogramDataPoint[float64] {
+	p := metricdata.HistogramDataPoint[float64]{
+		Attributes: h.attributes, StartTime: start, Time: now, Bounds: h.bounds,
+		BucketCounts: make([]uint64, len(h.counts)), Sum: math.Float64frombits(h.sum.Load()),
+	}
+	for i := range h.counts {
+		p.BucketCounts[i] = h.counts[i].Load()
+		p.Count += p.BucketCounts[i]
+	}
+	return p
+}
+
+// tally is all of it.
+type tally struct {
+	start      time.Time
+	expired    atomic.Int64
+	duplicates atomic.Int64
+	results    [len(resultNames)]*histogram
+	each       func(yield func(d *destination))
+}
+
+// Produce hands the numbers over; it is the sdk's Producer.
+func (t *tally) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
+	now := time.Now()
+	send := metricdata.Histogram[float64]{Temporality: metricdata.CumulativeTemporality}
+	retries, process := send, send
+	failed := metricdata.Sum[int64]{Temporality: metricdata.CumulativeTemporality, IsMonotonic: true}
+	t.each(func(d *destination) {
+		for _, h := range d.send {
+			if p := h.point(t.start, now); p.Count > 0 {
+				send.DataPoints = append(send.DataPoints, p)
+			}
+		}
+		retries.DataPoints = append(retries.DataPoints, d.retries.point(t.start, now))
+		failed.DataPoints = append(failed.DataPoints, metricdata.DataPoint[int64]{
+			Attributes: d.retries.attributes, StartTime: t.start, Time: now, Value: d.parked.Load(),
+		})
+	})
+	for _, h := range t.results {
+		process.DataPoints = append(process.DataPoints, h.point(t.start, now))
+	}
+	single := func(n *atomic.Int64) metricdata.Sum[int64] {
+		return metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality, IsMonotonic: true,
+			DataPoints: []metricdata.DataPoint[int64]{{StartTime: t.start, Time: now, Value: n.Load()}},
+		}
+	}
+	return []metricdata.ScopeMetrics{{
+		Scope: instrumentation.Scope{Name: scope},
+		Metrics: []metricdata.Metrics{
+			{Name: "rf_outbox_send_duration_ms", Description: "Time that one attempt took, in milliseconds.", Data: send},
+			{Name: "rf_outbox_retry_count", Description: "Retries that a message took until it was delivered or parked.", Data: retries},
+			{Name: "rf_outbox_failed_count", Description: "Messages that were parked, since the start.", Data: failed},
+			{Name: "rf_outbox_expired_count", Description: "Messages whose TTL ended before they were delivered, since the start.", Data: single(&t.expired)},
+			{Name: "rf_inbox_duplicate_count", Description: "Incoming messages that were known, since the start.", Data: single(&t.duplicates)},
+			{Name: "rf_inbox_process_duration_ms", Description: "Time to process an incoming message, in milliseconds.", Data: process},
+		},
+	}}, nil
+}

@@ -1,0 +1,313 @@
+package transport_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log" //nolint:depguard // http.Server wants one
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/transport"
+	"github.com/holdfast-mq/holdfast/transport/transporttest"
+	"github.com/holdfast-mq/holdfast/wire"
+)
+
+func TestDialErrorsAreClassified(t *testing.T) {
+	t.Parallel()
+	op := func(err error) error {
+		return &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", err)}
+	}
+	for name, c := range map[string]struct {
+		err  error
+		want holdfast.Failure
+	}{
+		"refused":      {op(syscall.ECONNREFUSED), holdfast.Failure{Outcome: holdfast.Unreachable, Code: "connection_refused"}},
+		"no host":      {op(syscall.EHOSTUNREACH), holdfast.Failure{Outcome: holdfast.Unreachable, Code: "no_route"}},
+		"no network":   {op(syscall.ENETUNREACH), holdfast.Failure{Outcome: holdfast.Unreachable, Code: "no_route"}},
+		"timed out":    {op(syscall.ETIMEDOUT), holdfast.Failure{Outcome: holdfast.Unreachable, Code: "connect_timeout"}},
+		"no such name": {&net.DNSError{Err: "x", Name: "peer.test", IsNotFound: true}, holdfast.Failure{Outcome: holdfast.LaneFault, Code: "no_such_host"}},
+		"DNS away":     {&net.DNSError{Err: "x", Name: "peer.test", IsTemporary: true}, holdfast.Failure{Outcome: holdfast.Unreachable, Code: "dns_failed"}},
+		"DNS timeout":  {&net.DNSError{Err: "x", Name: "peer.test", IsTimeout: true}, holdfast.Failure{Outcome: holdfast.Unreachable, Code: "dns_failed"}},
+		"forbidden":    {op(syscall.EACCES), holdfast.Failure{Outcome: holdfast.LaneFault, Code: "access_denied"}},
+		"unknown":      {errors.New("certificate has expired"), holdfast.Failure{Outcome: holdfast.Unreachable, Code: "connect_failed"}}, // text does not count
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := newClient(t, transport.ClientConfig{
+				URL: "http://peer.test", Dial: func(context.Context, string, string) (net.Conn, error) { return nil, c.err },
+			})
+			_, err := client.Deliver(t.Context(), transporttest.Message())
+			if got := classified(t, err); got != c.want || !errors.Is(err, c.err) {
+				t.Errorf("got %+v (%v), want %+v", got, err, c.want)
+			}
+		})
+	}
+}
+
+func TestTimeOutsInVirtualTime(t *testing.T) {
+	t.Parallel()
+	black := func(answer bool) func(context.Context, string, string) (net.Conn, error) {
+		return func(ctx context.Context, _, _ string) (net.Conn, error) {
+			if !answer {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			here, there := net.Pipe()
+			go io.Copy(io.Discard, there) //nolint:errcheck // accepts, never replies
+			return here, nil
+		}
+	}
+	for name, c := range map[string]struct {
+		accepts bool
+		want    holdfast.Failure
+	}{
+		"nobody picks up":     {false, holdfast.Failure{Outcome: holdfast.Unreachable, Code: "connect_timeout"}},
+		"accepts, no replies": {true, holdfast.Failure{Code: "timeout", MaybeDelivered: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				client := newClient(t, transport.ClientConfig{URL: "http://peer.test", Dial: black(c.accepts)})
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				defer cancel()
+				start := time.Now()
+				_, err := client.Deliver(ctx, transporttest.Message())
+				if got := classified(t, err); got != c.want {
+					t.Errorf("got %+v (%v), want %+v", got, err, c.want)
+				}
+				if took := time.Since(start); took != 30*time.Second {
+					t.Errorf("got an end after %s, want 30s", took)
+				}
+			})
+		})
+	}
+}
+
+func TestCancelledWhileDialingIsNotStarted(t *testing.T) {
+	t.Parallel()
+	dialing := make(chan struct{})
+	client := newClient(t, transport.ClientConfig{URL: "http://peer.test", Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		close(dialing)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-dialing
+		cancel()
+	}()
+	_, err := client.Deliver(ctx, transporttest.Message())
+	if got, want := classified(t, err), (holdfast.Failure{Outcome: holdfast.NotStarted, Code: "canceled"}); got != want {
+		t.Errorf("got %+v (%v), want %+v", got, err, want)
+	}
+}
+
+func TestCutConnectionsMayHaveDelivered(t *testing.T) {
+	t.Parallel()
+	inbox := &transporttest.Inbox{}
+	url := listen(t, newServer(t, transport.ServerConfig{Receiver: inbox}))
+	for name, limit := range map[string]transporttest.Limit{
+		"in the request's head": {Written: 20, Read: -1},
+		"in the request's body": {Written: 600, Read: -1},
+		"before the reply":      {Written: -1, Read: 0},
+		"in the reply's head":   {Written: -1, Read: 20},
+		"in the reply's body":   {Written: -1, Read: 240},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cutter := &transporttest.Cutter{Plan: func(n int) transporttest.Limit {
+				if n == 0 {
+					return limit
+				}
+				return transporttest.Whole()
+			}}
+			client := newClient(t, transport.ClientConfig{URL: url, Dial: cutter.Dial, Secrets: []*wire.Secret{secret(t, "k")}})
+			m := transporttest.Message()
+			_, err := client.Deliver(t.Context(), m)
+			if got, want := classified(t, err), (holdfast.Failure{Code: "connection_lost", MaybeDelivered: true}); got != want {
+				t.Errorf("got %+v (%v), want %+v", got, err, want)
+			}
+			if _, err := client.Deliver(t.Context(), m); err != nil {
+				t.Errorf("next attempt: %v", err)
+			}
+		})
+	}
+	t.Cleanup(func() {
+		if got := inbox.Effects(); got != 5 {
+			t.Errorf("got %d effects, want 5", got)
+		}
+	})
+}
+
+// closesSecond is a server that answers the first request of its first
+// connection and closes it on the second, as servers do whose idle time-out
+// runs out just then. Later connections are answered if more says so.
+func closesSecond(t *testing.T, more bool) (url string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() }) //nolint:errcheck // it is a test
+	go func() {
+		for n := 0; ; n++ {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			if n == 0 && !more {
+				l.Close() //nolint:errcheck // nobody is to come any more
+			}
+			in := bufio.NewReader(conn)
+			for requests := 0; n > 0 || requests < 1; requests++ {
+				r, err := http.ReadRequest(in)
+				if err != nil {
+					break
+				}
+				io.Copy(io.Discard, r.Body) //nolint:errcheck // a stub
+				const ack = `{"acknowledged":true}`
+				fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(ack), ack) //nolint:errcheck // a stub
+			}
+			if n == 0 {
+				in.ReadByte() //nolint:errcheck // the second request has come
+			}
+			conn.Close() //nolint:errcheck // a stub
+		}
+	}()
+	return "http://" + l.Addr().String()
+}
+
+func TestAClosedIdleConnectionCostsNoAttempt(t *testing.T) {
+	t.Parallel()
+	client := newClient(t, transport.ClientConfig{URL: closesSecond(t, true)})
+	for n := range 2 {
+		if _, err := client.Deliver(t.Context(), transporttest.Message()); err != nil {
+			t.Errorf("delivery %d: %v", n+1, err)
+		}
+	}
+}
+
+// The second try of net/http finds nobody; the first may have delivered.
+func TestARetriedRequestIsNotCalledUnreachable(t *testing.T) {
+	t.Parallel()
+	client := newClient(t, transport.ClientConfig{URL: closesSecond(t, false)})
+	if _, err := client.Deliver(t.Context(), transporttest.Message()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := client.Deliver(t.Context(), transporttest.Message())
+	if got, want := classified(t, err), (holdfast.Failure{Code: "connection_lost", MaybeDelivered: true}); got != want {
+		t.Errorf("got %+v (%v), want %+v", got, err, want)
+	}
+}
+
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	h := newServer(t, transport.ServerConfig{Receiver: &transporttest.Inbox{}, Insecure: true})
+	server := httptest.NewUnstartedServer(h)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+
+	mutual := httptest.NewUnstartedServer(h)
+	mutual.TLS = &tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: x509.NewCertPool()}
+	mutual.Config.ErrorLog = log.New(io.Discard, "", 0)
+	mutual.StartTLS()
+	t.Cleanup(mutual.Close)
+
+	plain := listen(t, h)
+	elsewhere := func(to string) func(context.Context, string, string) (net.Conn, error) {
+		return func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, to)
+		}
+	}
+	for name, c := range map[string]struct {
+		conf transport.ClientConfig
+		want holdfast.Failure
+	}{
+		"trusted":              {transport.ClientConfig{URL: server.URL, CA: ca}, holdfast.Failure{Outcome: holdfast.Succeeded}},
+		"unknown authority":    {transport.ClientConfig{URL: server.URL}, holdfast.Failure{Outcome: holdfast.LaneFault, Code: "tls_certificate"}},
+		"another name":         {transport.ClientConfig{URL: "https://other.test", CA: ca, Dial: elsewhere(server.Listener.Addr().String())}, holdfast.Failure{Outcome: holdfast.LaneFault, Code: "tls_certificate"}},
+		"our certificate":      {transport.ClientConfig{URL: mutual.URL, CA: ca}, holdfast.Failure{Outcome: holdfast.LaneFault, Code: "tls_client_refused"}},
+		"a plain server":       {transport.ClientConfig{URL: "https" + plain[len("http"):], CA: ca}, holdfast.Failure{Outcome: holdfast.LaneFault, Code: "tls_failed"}},
+		"no version in common": {transport.ClientConfig{URL: server.URL, CA: ca, TLS: &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10}}, holdfast.Failure{Outcome: holdfast.LaneFault, Code: "tls_failed"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := newClient(t, c.conf).Deliver(t.Context(), transporttest.Message())
+			if c.want.Outcome == holdfast.Succeeded {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if got := classified(t, err); got != c.want {
+				t.Errorf("got %+v (%v), want %+v", got, err, c.want)
+			}
+		})
+	}
+}
+
+func TestUnixSocket(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "rf") //nolint:usetesting // a socket's path must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) }) //nolint:errcheck // it is a test
+	path := filepath.Join(dir, "s")
+	client := newClient(t, transport.ClientConfig{URL: "unix://" + path})
+	_, err = client.Deliver(t.Context(), transporttest.Message())
+	if got, want := classified(t, err), (holdfast.Failure{Outcome: holdfast.Unreachable, Code: "connection_refused"}); got != want {
+		t.Errorf("without a server: got %+v (%v), want %+v", got, err, want)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Skipf("no unix sockets here: %v", err)
+	}
+	s := httptest.NewUnstartedServer(newServer(t, transport.ServerConfig{Receiver: &transporttest.Inbox{}, Insecure: true}))
+	s.Listener.Close() //nolint:errcheck // another takes its place
+	s.Listener = l
+	s.Start()
+	t.Cleanup(s.Close)
+	if _, err := client.Deliver(t.Context(), transporttest.Message()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestConnectionsAreKept(t *testing.T) {
+	t.Parallel()
+	cutter := &transporttest.Cutter{Plan: func(int) transporttest.Limit { return transporttest.Whole() }}
+	var failing atomic.Bool
+	url := listen(t, newServer(t, transport.ServerConfig{Insecure: true, Receiver: &transporttest.Recorder{
+		Answer: func(context.Context, holdfast.Message) (holdfast.Receipt, error) {
+			if failing.Load() {
+				return holdfast.Receipt{}, errors.New("handler")
+			}
+			return holdfast.Receipt{}, nil
+		},
+	}}))
+	client := newClient(t, transport.ClientConfig{URL: url, Dial: cutter.Dial})
+	for n := range 10 {
+		failing.Store(n%2 == 1)
+		client.Deliver(t.Context(), transporttest.Message()) //nolint:errcheck // half of them fail
+	}
+	if got := cutter.Dialed(); got != 1 {
+		t.Errorf("got %d connections for 10 deliveries, want 1", got)
+	}
+}

@@ -1,0 +1,79 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// answer is a response, read to its end.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// post makes one request. The failure classifies an exchange that brought no
+// whole response.
+func (c *Client) post(ctx context.Context, contentType string, body []byte) (answer, *holdfast.Failure) {
+	if err := ctx.Err(); err != nil {
+		return answer{}, &holdfast.Failure{Outcome: holdfast.NotStarted, Code: CodeCanceled, Err: err}
+	}
+	var p progress
+	req, err := http.NewRequestWithContext(p.attach(ctx), http.MethodPost, c.url, bytes.NewReader(body))
+	if err != nil {
+		return answer{}, &holdfast.Failure{Outcome: holdfast.LaneFault, Code: CodeConnect, Err: err}
+	}
+	req.Header.Set("Content-Type", contentType)
+	req.Header.Set("Accept", contentType)
+	req.Header.Set("User-Agent", "holdfast")
+	// An empty list sends nothing. It tells net/http that the request may be
+	// repeated when a reused connection turns out to be closed: the receiver
+	// deduplicates, and the attempt is not spent on it.
+	req.Header["Idempotency-Key"] = []string{}
+	if at, ok := ctx.Deadline(); ok {
+		req.Header.Set(HeaderBudget, strconv.FormatInt(budgetFor(time.Until(at)).Milliseconds(), 10))
+	}
+	resp, err := c.rt.RoundTrip(req)
+	if err != nil {
+		return answer{}, exchangeFailure(ctx, err, &p)
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was read; nothing depends on it
+	a := answer{status: resp.StatusCode, header: resp.Header}
+	a.body, err = readAll(resp, c.conf.MaxReply+1)
+	switch {
+	case err != nil:
+		p.wrote.Store(true) // a RoundTripper without trace may have got this far, too
+		return answer{}, exchangeFailure(ctx, fmt.Errorf("read reply: %w", err), &p)
+	case int64(len(a.body)) > c.conf.MaxReply:
+		return answer{}, &holdfast.Failure{
+			Code: CodeReplyTooLong, MaybeDelivered: true,
+			Err: errors.New("read reply: it is larger than " + strconv.FormatInt(c.conf.MaxReply, 10) + " bytes"),
+		}
+	}
+	c.offer.learn(resp.Header, resp.StatusCode >= 200 && resp.StatusCode < 300)
+	return a, nil
+}
+
+// readAll reads a body, at most limit bytes of it.
+func readAll(resp *http.Response, limit int64) ([]byte, error) {
+	if n := resp.ContentLength; n >= 0 && n < limit {
+		body := make([]byte, n)
+		_, err := io.ReadFull(resp.Body, body)
+		return body, err
+	}
+	return io.ReadAll(io.LimitReader(resp.Body, limit))
+}
+
+// budgetFor keeps a part of the time for what has begun to end and for the
+// reply to come back; else "not begun" would be said to nobody.
+func budgetFor(left time.Duration) time.Duration {
+	return max(left-min(left/5, 2*time.Second), time.Millisecond)
+}

@@ -1,0 +1,223 @@
+package transport
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"mime"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/wire"
+)
+
+// Peer is what a server knows of one source of messages.
+type Peer struct {
+	Secrets []*wire.Secret // all that are valid now
+	V1      bool           // the source may sign as OI-09 says, too
+}
+
+// ServerConfig says who may send, and how much. Receiver and Peer are needed.
+type ServerConfig struct {
+	Receiver holdfast.Receiver
+	// Peer looks up a source; it is called for each message, concurrently.
+	Peer func(source string) (Peer, bool)
+	// Insecure takes unsigned messages from anybody. It goes with no Peer.
+	Insecure bool
+	// Destination is put into messages that come in: this node's name.
+	Destination string
+
+	MaxPayload    int           // bytes; zero: 1 MiB
+	MaxBatch      int           // messages of a batch; zero: 512; 1: no batches
+	MaxBatchBytes int           // zero: 4 MiB
+	Concurrency   int           // calls of the Receiver at one time; zero: 64
+	Timeout       time.Duration // of one call, whether or not the sender still waits; zero: 1 min
+
+	Logger  *slog.Logger  // nil: silent
+	Refused func(Refused) // told of each refused message; nil: nobody is
+}
+
+// Server is the way in over HTTP. It serves POST, at whatever path it is
+// mounted (wire.ReceivePath). Read and idle time-outs are those of the
+// http.Server around it.
+type Server struct {
+	conf    ServerConfig
+	log     *slog.Logger
+	offer   string
+	slots   chan struct{} // bounds the calls of the Receiver
+	watch   watch
+	readers sync.Pool // of *wire.Decoder
+}
+
+var _ http.Handler = (*Server)(nil)
+
+// NewServer checks the settings, all at once.
+func NewServer(conf ServerConfig) (*Server, error) {
+	if conf.MaxPayload == 0 {
+		conf.MaxPayload = 1 << 20
+	}
+	if conf.MaxBatch == 0 {
+		conf.MaxBatch = defaultBatchRows
+	}
+	if conf.MaxBatchBytes == 0 {
+		conf.MaxBatchBytes = defaultBatchBytes
+	}
+	if conf.Concurrency == 0 {
+		conf.Concurrency = 64
+	}
+	if conf.Timeout == 0 {
+		conf.Timeout = time.Minute
+	}
+	if conf.Logger == nil {
+		conf.Logger = slog.New(slog.DiscardHandler)
+	}
+	if err := errors.Join(conf.faults()...); err != nil {
+		return nil, fmt.Errorf("new server: %w", err)
+	}
+	s := &Server{conf: conf, log: conf.Logger, slots: make(chan struct{}, conf.Concurrency)}
+	s.watch.seen = make(map[netip.Addr]*rate.Limiter)
+	s.readers.New = func() any { return new(wire.Decoder) }
+	if conf.MaxBatch > 1 {
+		s.offer = formatOffer(conf.MaxBatch, conf.MaxBatchBytes)
+	}
+	return s, nil
+}
+
+func (c *ServerConfig) faults() []error {
+	var faults []error
+	if c.Receiver == nil {
+		faults = append(faults, errors.New("receiver: nothing would take the messages"))
+	}
+	if c.Peer == nil && !c.Insecure {
+		faults = append(faults, errors.New("peer: nobody could send; give secrets, or say insecure"))
+	}
+	if c.Peer != nil && c.Insecure {
+		faults = append(faults, errors.New("insecure: secrets are configured; leave one of the two out"))
+	}
+	for name, n := range map[string]int64{
+		"maxPayload": int64(c.MaxPayload), "maxBatch": int64(c.MaxBatch), "maxBatchBytes": int64(c.MaxBatchBytes),
+		"concurrency": int64(c.Concurrency), "timeout": int64(c.Timeout),
+	} {
+		if n < 0 {
+			faults = append(faults, fmt.Errorf("%s: must not be negative", name))
+		}
+	}
+	return faults
+}
+
+// ServeHTTP takes one message or a batch.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer s.contain(w, r)
+	if s.offer != "" {
+		w.Header().Set(HeaderBatch, s.offer)
+	}
+	if r.Method != wire.Method {
+		w.Header().Set("Allow", wire.Method)
+		s.refuseRequest(w, http.StatusMethodNotAllowed, holdfast.LaneFault, "method_not_allowed", "only POST is served here")
+		return
+	}
+	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
+		s.refuseRequest(w, http.StatusUnsupportedMediaType, holdfast.LaneFault, "content_encoding", "send the body as it is")
+		return
+	}
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case err == nil && kind == wire.BatchType && s.conf.MaxBatch > 1:
+		s.serveBatch(w, r)
+	case r.Header.Get("Content-Type") == "" || err == nil && kind == wire.MessageType:
+		s.serveSingle(w, r)
+	default:
+		s.refuseRequest(w, http.StatusUnsupportedMediaType, holdfast.LaneFault, "content_type", "send "+wire.MessageType)
+	}
+}
+
+// contain answers a request whose handling panicked outside of the Receiver.
+func (s *Server) contain(w http.ResponseWriter, r *http.Request) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(p) // net/http's own way to end a connection
+	}
+	f := s.panicked(r.Context(), &holdfast.Message{}, p)
+	reply := wire.ReplyTo(holdfast.Receipt{}, f)
+	s.write(w, http.StatusInternalServerError, wire.MessageType, reply.AppendTo(nil))
+}
+
+// refuseRequest answers a request out of which no message was read.
+func (s *Server) refuseRequest(w http.ResponseWriter, status int, o holdfast.Outcome, code, text string) {
+	reply := wire.Reply{Outcome: o.String(), Code: code, Error: text}
+	if o == holdfast.Permanent {
+		reply.Reason = holdfast.ReasonUndecodable
+		if status == http.StatusRequestEntityTooLarge {
+			reply.Reason = holdfast.ReasonTooLarge
+		}
+	}
+	s.write(w, status, wire.MessageType, reply.AppendTo(nil))
+}
+
+func (s *Server) write(w http.ResponseWriter, status int, contentType string, body []byte) {
+	h := w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	w.Write(body) //nolint:errcheck,gosec // the sender is gone and will ask again
+}
+
+// trustedLength is how many bytes are set aside before they have arrived.
+const trustedLength = 64 << 10
+
+// read reads the body to its end, or answers why not.
+func (s *Server) read(w http.ResponseWriter, r *http.Request, limit int) ([]byte, bool) {
+	tooLarge := func() ([]byte, bool) {
+		s.refuseRequest(w, http.StatusRequestEntityTooLarge, holdfast.Permanent, wire.CodeTooLarge,
+			fmt.Sprintf("the body is larger than %d bytes", limit))
+		return nil, false
+	}
+	if r.ContentLength > int64(limit) {
+		return tooLarge()
+	}
+	body := http.MaxBytesReader(w, r.Body, int64(limit))
+	var buf bytes.Buffer
+	// What is announced is not taken for granted: a stranger who sends
+	// nothing must not hold megabytes here.
+	buf.Grow(int(min(max(r.ContentLength, 0), trustedLength)) + bytes.MinRead)
+	_, err := buf.ReadFrom(body)
+	if _, over := errors.AsType[*http.MaxBytesError](err); over {
+		return tooLarge()
+	}
+	if err != nil {
+		// Cut off or too slow: nothing was taken, so the sender may come again.
+		s.refuseRequest(w, http.StatusRequestTimeout, holdfast.Transient, "body_cut", "the body did not arrive")
+		return nil, false
+	}
+	return buf.Bytes(), true
+}
+
+func (s *Server) serveSingle(w http.ResponseWriter, r *http.Request) {
+	started := time.Now()
+	data, ok := s.read(w, r, s.conf.MaxPayload+wire.Overhead)
+	if !ok {
+		return
+	}
+	in := s.open(r, data)
+	if in.refused == nil {
+		in.reply = s.receive(r.Context(), budgetOf(r, started), &in.envelope.Message)
+	}
+	status := in.status()
+	if in.reply.RetryAfter > 0 {
+		w.Header().Set("Retry-After", seconds(in.reply.RetryAfter))
+	}
+	if status == http.StatusTooManyRequests {
+		w.Header().Set("Connection", "close") // make the next guess cost a handshake
+	}
+	s.write(w, status, wire.MessageType, in.reply.AppendTo(nil))
+}

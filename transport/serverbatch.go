@@ -1,0 +1,130 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/wire"
+)
+
+const (
+	// batchStep is how many messages a BatchReceiver gets at once: between two
+	// steps the sender's budget is looked at.
+	batchStep = 64
+	// batchWorkers is how many messages of one batch a Receiver gets at a time.
+	batchWorkers = 8
+	// maxReplies bounds a batch's reply. What does not fit is left out; the
+	// sender asks again, and gets it from the inbox.
+	maxReplies = 4 << 20
+)
+
+func (s *Server) serveBatch(w http.ResponseWriter, r *http.Request) {
+	started := time.Now()
+	data, ok := s.read(w, r, s.conf.MaxBatchBytes)
+	if !ok {
+		return
+	}
+	frames, err := wire.Frames(data, s.conf.MaxBatch)
+	switch {
+	case errors.Is(err, wire.ErrTooMany):
+		s.refuseRequest(w, http.StatusRequestEntityTooLarge, holdfast.Permanent, wire.CodeTooLarge, "too many messages in one batch")
+		return
+	case err != nil || len(frames) == 0:
+		s.refuseRequest(w, http.StatusBadRequest, holdfast.Permanent, wire.CodeEnvelope, "not a batch")
+		return
+	}
+	all := make([]incoming, len(frames))
+	good := make([]*incoming, 0, len(frames))
+	for i, frame := range frames {
+		all[i] = s.open(r, frame)
+		if all[i].refused == nil {
+			good = append(good, &all[i])
+		}
+	}
+	s.receiveAll(r.Context(), budgetOf(r, started), good)
+	s.write(w, batchStatus(all), wire.BatchType, appendReplies(all))
+}
+
+// batchStatus is 200, since each message has its own reply, unless every
+// signature was refused.
+func batchStatus(all []incoming) int {
+	for i := range all {
+		if all[i].refused == nil || all[i].reply.Code != CodeSignature {
+			return http.StatusOK
+		}
+	}
+	return http.StatusUnauthorized
+}
+
+func appendReplies(all []incoming) []byte {
+	const usual = 160 // of a reply without response
+	body, one := make([]byte, 0, usual*len(all)), make([]byte, 0, usual)
+	for i := range all {
+		reply := &all[i].reply
+		reply.MessageID = all[i].envelope.MessageID
+		if reply.MessageID == "" || reply.Outcome == "" {
+			continue // nothing to name it by, or the receiver gave no result
+		}
+		one = reply.AppendTo(one[:0])
+		if len(body)+len(one) > maxReplies && len(body) > 0 {
+			break
+		}
+		body = wire.AppendFrame(body, one)
+	}
+	return body
+}
+
+// receiveAll hands the messages on; each gets its own reply, and none stops
+// another.
+func (s *Server) receiveAll(ctx context.Context, b budget, all []*incoming) {
+	if to, ok := s.conf.Receiver.(holdfast.BatchReceiver); ok {
+		for len(all) > 0 {
+			n := min(batchStep, len(all))
+			s.receiveStep(ctx, b, to, all[:n])
+			all = all[n:]
+		}
+		return
+	}
+	next := make(chan *incoming)
+	var workers sync.WaitGroup
+	for range min(batchWorkers, len(all)) {
+		workers.Go(func() {
+			for in := range next {
+				in.reply = s.receive(ctx, b, &in.envelope.Message)
+			}
+		})
+	}
+	for _, in := range all {
+		next <- in
+	}
+	close(next)
+	workers.Wait()
+}
+
+func (s *Server) receiveStep(ctx context.Context, b budget, to holdfast.BatchReceiver, all []*incoming) {
+	end, ok := s.begin(ctx, b)
+	if !ok {
+		for _, in := range all {
+			in.reply = notBegun()
+		}
+		return
+	}
+	defer end()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.conf.Timeout)
+	defer cancel()
+	ms := make([]holdfast.Message, len(all))
+	for i, in := range all {
+		ms[i] = in.envelope.Message
+	}
+	for i, result := range s.callBatch(ctx, to, ms) {
+		if i == len(all) {
+			break // more results than messages: a receiver's mistake
+		}
+		s.note(ctx, &ms[i], result.Err)
+		all[i].reply = wire.ReplyTo(result.Receipt, result.Err)
+	}
+}

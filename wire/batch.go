@@ -1,0 +1,63 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+)
+
+// Content types of one envelope and of a batch; replies have the same.
+const (
+	MessageType = "application/json"
+	BatchType   = "application/vnd.holdfast.batch"
+)
+
+// maxFrameDigits bounds the length line of a frame.
+const maxFrameDigits = 10
+
+// AppendFrame appends one frame of a batch: the decimal length of data, a
+// line feed, data, a line feed. Data may hold line feeds itself.
+func AppendFrame(dst, data []byte) []byte {
+	dst = strconv.AppendInt(dst, int64(len(data)), 10)
+	dst = append(dst, '\n')
+	dst = append(dst, data...)
+	return append(dst, '\n')
+}
+
+// NextFrame cuts the first frame off a batch. The frame shares batch's bytes.
+func NextFrame(batch []byte) (frame, rest []byte, err error) {
+	line := batch[:min(len(batch), maxFrameDigits+1)]
+	end := bytes.IndexByte(line, '\n')
+	if end < 0 {
+		return nil, nil, errors.New("read frame: no length line")
+	}
+	n, ok := digits(line[:end], int64(len(batch)))
+	if !ok {
+		return nil, nil, errors.New("read frame: the length is no number or reaches past the end")
+	}
+	data := batch[end+1:]
+	if int64(len(data)) <= n || data[n] != '\n' {
+		return nil, nil, errors.New("read frame: it does not end with a line feed")
+	}
+	return data[:n:n], data[n+1:], nil
+}
+
+// Frames cuts a whole batch into at most limit frames, so that a damaged one
+// is refused before its first message is taken.
+func Frames(batch []byte, limit int) ([][]byte, error) {
+	var frames [][]byte
+	for len(batch) > 0 {
+		if len(frames) == limit {
+			return nil, ErrTooMany
+		}
+		frame, rest, err := NextFrame(batch)
+		if err != nil {
+			return nil, err
+		}
+		frames, batch = append(frames, frame), rest
+	}
+	return frames, nil
+}
+
+// ErrTooMany says that a batch has more frames than are taken at once.
+var ErrTooMany = errors.New("read batch: too many frames")

@@ -1,0 +1,222 @@
+package wire
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// Reply answers one message: OI-20's fields, and ours that classify.
+type Reply struct {
+	MessageID    string // as the envelope had it; only in a batch
+	Acknowledged bool
+	Duplicate    bool
+	Response     []byte // nil: none
+	Error        string // for people; no internals of the receiver
+
+	// Ours. A peer that knows only OI-20 leaves them out.
+	Outcome        string // holdfast.Outcome's name; empty: the peer does not classify
+	Code           string
+	Reason         holdfast.Reason
+	RetryAfter     time.Duration
+	MaybeDelivered bool
+}
+
+// How Response stands in a reply when it is not JSON.
+const (
+	encodingText   = "text"   // a JSON string of the text
+	encodingBase64 = "base64" // a JSON string of its standard base64
+)
+
+// Codes that ReplyTo gives errors without a code of their own.
+const (
+	CodeConflict   = "conflict"
+	CodeTooOld     = "too_old"
+	CodeNoEndpoint = "no_endpoint"
+	CodeTooLarge   = "too_large"
+	CodeDiskFull   = "disk_full"
+	CodeStopping   = "stopping"
+	CodeTimeout    = "timeout"
+	CodeHandler    = "handler_error"
+)
+
+// ReplyTo words what a Receiver returned. Of an error it tells the class, the
+// code and the reason, never the text: that may hold internals (OI-20).
+func ReplyTo(receipt holdfast.Receipt, err error) Reply {
+	if err == nil {
+		return Reply{
+			Acknowledged: true, Duplicate: receipt.Duplicate, Response: receipt.Response,
+			Outcome: holdfast.Succeeded.String(),
+		}
+	}
+	f := Classify(err)
+	return Reply{
+		Error: publicText(f), Outcome: f.Outcome.String(), Code: f.Code, Reason: f.Reason,
+		RetryAfter: max(f.RetryAfter, 0), MaybeDelivered: f.MaybeDelivered,
+	}
+}
+
+// Classify returns the Failure of a Receiver's error, where the library's own
+// errors have their meaning and every other error is a handler's: transient.
+func Classify(err error) *holdfast.Failure {
+	if f, ok := errors.AsType[*holdfast.Failure](err); ok {
+		c := *f
+		if c.Outcome > holdfast.NotStarted {
+			c.Outcome = holdfast.Transient // an error is no success
+		}
+		if c.Outcome != holdfast.Permanent {
+			c.Reason = ""
+		} else if c.Reason == "" {
+			c.Reason = holdfast.ReasonPermanent
+		}
+		if !isCode(c.Code) {
+			c.Code = defaultCode(&c)
+		}
+		return &c
+	}
+	permanent := func(code string, r holdfast.Reason) *holdfast.Failure {
+		return &holdfast.Failure{Outcome: holdfast.Permanent, Code: code, Reason: r, Err: err}
+	}
+	switch {
+	case errors.Is(err, holdfast.ErrConflict):
+		return permanent(CodeConflict, holdfast.ReasonConflict)
+	case errors.Is(err, holdfast.ErrTooOld):
+		return permanent(CodeTooOld, holdfast.ReasonTooOld)
+	case errors.Is(err, holdfast.ErrInvalid):
+		return permanent(CodeInvalid, holdfast.ReasonPermanent)
+	case errors.Is(err, holdfast.ErrDiskFull):
+		return &holdfast.Failure{Code: CodeDiskFull, Err: err}
+	case errors.Is(err, holdfast.ErrClosed):
+		return &holdfast.Failure{Code: CodeStopping, Err: err}
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return &holdfast.Failure{Code: CodeTimeout, Err: err}
+	}
+	return &holdfast.Failure{Code: CodeHandler, Err: err}
+}
+
+func defaultCode(f *holdfast.Failure) string {
+	if f.Reason != "" {
+		return string(f.Reason)
+	}
+	return f.Outcome.String()
+}
+
+func publicText(f *holdfast.Failure) string {
+	switch f.Reason {
+	case holdfast.ReasonConflict:
+		return holdfast.ErrConflict.Error()
+	case holdfast.ReasonTooOld:
+		return holdfast.ErrTooOld.Error()
+	case holdfast.ReasonNoEndpoint:
+		return "no such endpoint here"
+	case holdfast.ReasonTooLarge:
+		return "larger than this receiver takes"
+	case holdfast.ReasonUndecodable:
+		return "not understood"
+	case holdfast.ReasonPermanent, holdfast.ReasonExhausted, holdfast.ReasonOperator:
+	}
+	switch f.Outcome {
+	case holdfast.Permanent:
+		return "refused for good"
+	case holdfast.NotStarted:
+		return "not begun"
+	case holdfast.Unreachable:
+		return "what should process it is not there"
+	case holdfast.LaneFault:
+		return "nothing is taken until somebody has repaired the settings"
+	case holdfast.Transient, holdfast.Succeeded:
+	}
+	return "not processed; try again"
+}
+
+// AppendTo appends the reply as JSON.
+func (r *Reply) AppendTo(dst []byte) []byte {
+	w := writer{dst: dst}
+	w.raw(`{`)
+	if r.MessageID != "" {
+		w.raw(`"messageId":`).quote(r.MessageID).raw(`,`)
+	}
+	w.raw(`"acknowledged":`).boolean(r.Acknowledged)
+	w.raw(`,"duplicateDetected":`).boolean(r.Duplicate)
+	r.appendResponse(&w)
+	w.optional("error", r.Error)
+	w.optional("outcome", r.Outcome)
+	w.optional("code", r.Code)
+	w.optional("reason", string(r.Reason))
+	if r.RetryAfter > 0 {
+		w.raw(`,"retryAfterMs":`)
+		w.dst = strconv.AppendInt(w.dst, millis(r.RetryAfter), 10)
+	}
+	if r.MaybeDelivered {
+		w.raw(`,"maybeDelivered":true`)
+	}
+	w.raw(`}`)
+	return w.dst
+}
+
+// appendResponse splices JSON in, without whitespace around it. Anything
+// else becomes a string that says how, so that the bytes survive; so does
+// null itself, which alone means that there is no response.
+func (r *Reply) appendResponse(w *writer) {
+	if len(r.Response) == 0 {
+		return
+	}
+	if b, err := TrimPayload(r.Response); err == nil && string(b) != "null" {
+		w.raw(`,"payload":`)
+		w.dst = append(w.dst, b...)
+		return
+	}
+	if utf8.Valid(r.Response) {
+		w.raw(`,"payload":`).quote(string(r.Response)).raw(`,"payloadEncoding":"` + encodingText + `"`)
+		return
+	}
+	w.raw(`,"payload":"`)
+	w.dst = base64.StdEncoding.AppendEncode(w.dst, r.Response)
+	w.raw(`","payloadEncoding":"` + encodingBase64 + `"`)
+}
+
+func (w *writer) boolean(b bool) { w.dst = strconv.AppendBool(w.dst, b) }
+
+func (w *writer) optional(name, value string) {
+	if value != "" {
+		w.raw(`,"` + name + `":`).quote(value)
+	}
+}
+
+// Result is the sender's reading of a reply: an ack, or a duplicate, is
+// success (OI-04); a classified refusal is that Failure. It reports false if
+// the reply is neither, so that the transport has to judge by its own status.
+func (r *Reply) Result(id holdfast.ID) (holdfast.Result, bool) {
+	if r.Acknowledged || r.Duplicate {
+		return holdfast.Result{Receipt: holdfast.Receipt{
+			ID: id, State: holdfast.Delivered, Duplicate: r.Duplicate, Response: r.Response,
+		}}, true
+	}
+	outcome, ok := refusal(r.Outcome)
+	if !ok {
+		return holdfast.Result{}, false
+	}
+	text := "the receiver gave no reason"
+	if r.Error != "" {
+		text = "the receiver says: " + r.Error
+	}
+	return holdfast.Result{Receipt: holdfast.Receipt{ID: id}, Err: &holdfast.Failure{
+		Outcome: outcome, Code: r.Code, Reason: r.Reason, RetryAfter: r.RetryAfter, MaybeDelivered: r.MaybeDelivered,
+		Err: fmt.Errorf("deliver message %s: %s", id, text),
+	}}, true
+}
+
+func refusal(name string) (holdfast.Outcome, bool) {
+	for o := holdfast.Transient; o <= holdfast.NotStarted; o++ {
+		if o.String() == name {
+			return o, true
+		}
+	}
+	return holdfast.Transient, false
+}
