@@ -24,6 +24,7 @@ type finished struct {
 	receipt Receipt
 	failure *Failure // nil: delivered
 	took    time.Duration
+	sent    bool // the deliverer was called
 }
 
 // reports carries results from the workers to the loop.
@@ -150,7 +151,7 @@ func (r *dispatch) deliver(l *laneRun, a *attempt) []finished {
 	cancel()
 	took := time.Since(a.began)
 	for i, c := range send {
-		f := finished{lane: l, claim: c, receipt: results[i].Receipt, took: took}
+		f := finished{lane: l, claim: c, receipt: results[i].Receipt, took: took, sent: true}
 		if err := results[i].Err; err != nil {
 			f.failure = r.classify(err)
 		}

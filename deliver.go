@@ -45,14 +45,15 @@ type BatchDeliverer interface {
 // Receiver is the way in. Receive returns after the message and its effect
 // are durable; it is called concurrently and repeatedly with the same
 // message, and has one effect per (Source, ID). A Failure tells the sender
-// whether to try again.
+// whether to try again; ReceiveFailure says what other errors mean.
 type Receiver interface {
 	Receive(ctx context.Context, m Message) (Receipt, error)
 }
 
 // BatchReceiver is a Receiver that takes several messages at once. Each
 // message has its own result, in order; one that fails does not stop the
-// others.
+// others. After ctx has ended it begins nothing more: what it has not begun is
+// NotStarted.
 type BatchReceiver interface {
 	Receiver
 	ReceiveBatch(ctx context.Context, ms []Message) []Result

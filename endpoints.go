@@ -67,7 +67,7 @@ func (e *Endpoints) ReceiveBatch(ctx context.Context, ms []Message) []Result {
 		switch {
 		case !ok:
 			results[i].Err = &Failure{
-				Outcome: Permanent, Code: "unknown_endpoint", Reason: ReasonNoEndpoint,
+				Outcome: Permanent, Code: "no_endpoint", Reason: ReasonNoEndpoint,
 				Err: fmt.Errorf("endpoint %q is not known here", clip(ms[i].Endpoint)),
 			}
 		case to.Keep:
@@ -76,6 +76,11 @@ func (e *Endpoints) ReceiveBatch(ctx context.Context, ms []Message) []Result {
 			results[i].Receipt, results[i].Err = e.forward(ctx, ms[i], to)
 		default:
 			slots <- struct{}{}
+			if ctx.Err() != nil {
+				<-slots
+				results[i].Err = notBegun(ctx)
+				continue
+			}
 			calls.Go(func() {
 				defer func() { <-slots }()
 				results[i].Receipt, results[i].Err = e.forward(ctx, ms[i], to)
@@ -83,7 +88,11 @@ func (e *Endpoints) ReceiveBatch(ctx context.Context, ms []Message) []Result {
 		}
 	}
 	if len(keep) > 0 {
-		kept, err := e.Log.Keep(ctx, e.retention(), keep...)
+		err := notBegun(ctx)
+		var kept []Result
+		if err == nil {
+			kept, err = e.Log.Keep(ctx, e.retention(), keep...)
+		}
 		for n, i := range keepAt {
 			if err != nil {
 				results[i].Err = err
@@ -99,6 +108,14 @@ func (e *Endpoints) ReceiveBatch(ctx context.Context, ms []Message) []Result {
 		e.tell(ctx, &ms[i], &results[i], took)
 	}
 	return results
+}
+
+// notBegun is the outcome of what the sender's patience leaves no time for.
+func notBegun(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return &Failure{Outcome: NotStarted, Code: "not_started", Err: ctx.Err()}
 }
 
 func (e *Endpoints) retention() time.Duration {
@@ -190,8 +207,9 @@ func forwardFailure(err error) error {
 	return &f
 }
 
-// ReceiveFailure classifies an inbox's error for the sender; nil stays nil.
-// The texts of storage errors stay here: they are no business of a sender's.
+// ReceiveFailure classifies a Receiver's error for the sender: the library's
+// own errors have their meaning, a Failure stays what it is, and every other
+// error is a handler's and transient. Nil stays nil.
 func ReceiveFailure(err error) error {
 	if err == nil {
 		return nil
@@ -206,7 +224,7 @@ func ReceiveFailure(err error) error {
 	case errors.Is(err, ErrTooOld):
 		f.Outcome, f.Code, f.Reason = Permanent, "too_old", ReasonTooOld
 	case errors.Is(err, ErrInvalid):
-		f.Outcome, f.Code = Permanent, "invalid"
+		f.Outcome, f.Code = Permanent, "invalid_message"
 	case errors.Is(err, ErrDiskFull):
 		f.Code = "disk_full"
 	case errors.Is(err, ErrClosed):
@@ -214,7 +232,7 @@ func ReceiveFailure(err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		f.Code = "timeout"
 	default:
-		f.Code = "storage"
+		f.Code = "handler_error"
 	}
 	return f
 }

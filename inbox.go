@@ -52,8 +52,12 @@ type InboxLog interface {
 	Keep(ctx context.Context, retention time.Duration, ms ...Message) ([]Result, error)
 	// Kept lists messages that wait to be fetched, oldest first.
 	Kept(ctx context.Context, q KeptQuery) (KeptPage, error)
+	// Sources tells who sent a message of this id that waits to be fetched;
+	// where none waits any more, who sent those that did.
+	Sources(ctx context.Context, id ID) ([]string, error)
 	// Done ends a kept message with the response that later duplicates get.
-	// A message that is done already with the same response is no error.
+	// A message that is done already with the same response is no error;
+	// with another one it is ErrState, and one that is not there ErrNotFound.
 	Done(ctx context.Context, source string, id ID, response []byte) error
 	// SweepInbox deletes a page of ids whose time is over.
 	SweepInbox(ctx context.Context, retention time.Duration) (purged int, more bool, err error)

@@ -43,9 +43,11 @@ type laneRun struct {
 	target   int  // how many ready claims it keeps
 	filled   bool // the last claim got all that was asked for
 	firstSeq int64
-	several  bool // the streak is over more than one message
-	run      int  // successes since the limit last grew
-	probes   int  // failed ones since the lane went down
+	several  bool      // the streak is over more than one message
+	run      int       // successes since the limit last grew
+	probes   int       // failed ones since the lane went down
+	resume   time.Time // nothing is begun before
+	pauses   int       // in a row
 }
 
 // LaneStatus is a lane as people see it.
@@ -85,6 +87,9 @@ func (l *laneRun) want(now time.Time) (n int, probeIn time.Duration) {
 			return 0, 0
 		}
 		return 1, 0
+	}
+	if wait := l.resume.Sub(now); wait > 0 {
+		return 0, wait
 	}
 	if !l.more || l.readyBytes >= laneBytes {
 		return 0, 0
@@ -138,7 +143,7 @@ const (
 func (l *laneRun) succeeded() laneChange {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.streak, l.several = 0, false
+	l.streak, l.several, l.pauses = 0, false, 0
 	if l.down {
 		l.down, l.held, l.problem, l.probes, l.run = false, false, "", 0, 0
 		l.limit = min(startLimit, l.route.Limit)
@@ -149,6 +154,17 @@ func (l *laneRun) succeeded() laneChange {
 		l.limit, l.run = l.limit+1, 0
 	}
 	return laneSame
+}
+
+// pause makes the lane wait a moment, longer each time in a row: the other
+// side could not even begin.
+func (l *laneRun) pause(retryAfter time.Duration, now time.Time) {
+	if now.Before(l.resume) {
+		return // begun before the pause
+	}
+	const first, longest = 50 * time.Millisecond, 10 * time.Second
+	l.resume = now.Add(max(min(first<<min(l.pauses, 10), longest), min(retryAfter, time.Hour)))
+	l.pauses++
 }
 
 // failed notes a failure that says something about the destination.

@@ -7,7 +7,7 @@ import "time"
 type Observer interface {
 	// ObserveAttempt follows every attempt whose outcome has been recorded.
 	ObserveAttempt(a AttemptInfo)
-	// ObserveExpired tells how many messages of a destination expired.
+	// ObserveExpired tells how many messages expired at once.
 	ObserveExpired(n int)
 	// ObserveReceived follows every incoming message.
 	ObserveReceived(r ReceivedInfo)

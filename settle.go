@@ -34,6 +34,9 @@ func (r *dispatch) learn(f *finished, now time.Time) {
 	switch {
 	case f.failure == nil, f.failure.Outcome == Permanent:
 		change = l.succeeded() // it answered, whatever it thinks of the message
+	case f.failure.Outcome == NotStarted && f.sent:
+		l.pause(f.failure.RetryAfter, now) // the other side is busy, not broken
+		r.giveBack(l.takeBack())
 	case f.failure.Outcome == NotStarted, f.failure.Code == codeShutdown:
 	case f.failure.Outcome == Transient, f.failure.Outcome == Unreachable, f.failure.Outcome == LaneFault:
 		change = l.failed(f.claim.Seq, f.failure, now)

@@ -60,13 +60,6 @@ type doneInput struct {
 
 type doneOutput struct{ Body Done }
 
-// InboxFinder is implemented by an InboxLog that can tell under which sources
-// it knows an id, done or not. Without it a message whose source is not given
-// is looked for among those that still wait.
-type InboxFinder interface {
-	InboxSources(ctx context.Context, id holdfast.ID) ([]string, error)
-}
-
 func (b *builder) inbox() {
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/inbox", id: "list-inbox", tag: "inbox", role: Read,
@@ -154,7 +147,7 @@ func (s *Server) done(ctx context.Context, in *doneInput) (*doneOutput, error) {
 	switch {
 	case errors.Is(err, holdfast.ErrNotFound):
 		return nil, notKept(id, source)
-	case errors.Is(err, holdfast.ErrConflict), errors.Is(err, holdfast.ErrState):
+	case errors.Is(err, holdfast.ErrState):
 		return nil, kindConflict.problem(fmt.Sprintf("message %s of %s is done already with another response; the first one stands", id, source),
 			Fault{Field: "response", Value: clip(string(req.Response)), Problem: "is not the response that the message was marked done with"})
 	case err != nil:
@@ -173,7 +166,7 @@ func notKept(id holdfast.ID, source string) *Problem {
 
 // sourceOf finds who sent the message, if that is clear.
 func (s *Server) sourceOf(ctx context.Context, id holdfast.ID) (string, *Problem) {
-	sources, err := s.sources(ctx, id)
+	sources, err := s.Inbox.Sources(ctx, id)
 	switch {
 	case err != nil:
 		return "", s.refuse(ctx, "look the message up", err)
@@ -184,26 +177,4 @@ func (s *Server) sourceOf(ctx context.Context, id holdfast.ID) (string, *Problem
 			Fault{Field: "source", Problem: "is missing, and the id alone does not name one message"})
 	}
 	return sources[0], nil
-}
-
-func (s *Server) sources(ctx context.Context, id holdfast.ID) ([]string, error) {
-	if finder, ok := s.Inbox.(InboxFinder); ok {
-		return finder.InboxSources(ctx, id)
-	}
-	var found []string
-	for q := (holdfast.KeptQuery{Limit: 500}); ; {
-		page, err := s.Inbox.Kept(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		for _, k := range page.Messages {
-			if k.Message.ID == id {
-				found = append(found, k.Message.Source)
-			}
-		}
-		if page.Next == 0 {
-			return found, nil
-		}
-		q.After = page.Next
-	}
 }

@@ -333,6 +333,7 @@ func TestKeptMessagesAreListedAndDone(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	done("a", `{"source":"engine","response":{"ok": 1 }}`, 200) // again
+	done("a", `{"response":{"ok": 1 }}`, 200)                   // and without the source
 	done("a", `{"source":"engine","response":{"ok": 2 }}`, 409) // otherwise
 	done("c", ``, 409)                                          // whose?
 	done("c", `{"source":"other"}`, 200)                        // that one

@@ -65,6 +65,9 @@ func laneBecause(l holdfast.LaneStatus) string {
 	if l.Problem != "" {
 		text += " (" + l.Problem + ")"
 	}
+	if l.Since >= time.Second {
+		text += " for " + inWords(l.Since)
+	}
 	if l.NextProbe > 0 {
 		text += ", next probe in " + inWords(l.NextProbe)
 	}

@@ -201,6 +201,36 @@ func (db *DB) Kept(ctx context.Context, q holdfast.KeptQuery) (p holdfast.KeptPa
 	return p, rows.Err()
 }
 
+// Sources implements holdfast.InboxLog.
+func (db *DB) Sources(ctx context.Context, id holdfast.ID) (list []string, err error) {
+	id, err = holdfast.ParseID(string(id))
+	if err != nil {
+		return nil, fmt.Errorf("look for incoming message: %w: %w", holdfast.ErrInvalid, err)
+	}
+	rows, err := db.readers.QueryContext(ctx, `SELECT s.name, x.kept FROM hf_source AS s JOIN hf_inbox AS x ON x.source = s.source AND x.id = ?1 ORDER BY s.name`, idValue(id))
+	if err != nil {
+		return nil, fmt.Errorf("look for incoming message %s: %w", id, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var waiting, done []string
+	for rows.Next() {
+		var source string
+		var kept bool
+		if err := rows.Scan(&source, &kept); err != nil {
+			return nil, fmt.Errorf("look for incoming message %s: %w", id, err)
+		}
+		if kept {
+			waiting = append(waiting, source)
+		} else {
+			done = append(done, source)
+		}
+	}
+	if len(waiting) > 0 {
+		return waiting, rows.Err()
+	}
+	return done, rows.Err()
+}
+
 // finishKept is the work of ending a kept message.
 type finishKept struct {
 	source   string

@@ -217,10 +217,13 @@ func (d *Decoder) open(data []byte) error {
 	return nil
 }
 
-// close lets go of the data.
+// close lets go of the data, and of memory that only a hostile envelope needs.
 func (d *Decoder) close() {
 	d.buf = bytes.Buffer{}
 	d.json.Reset(&d.buf)
+	if cap(d.text) > Overhead {
+		d.text = nil
+	}
 }
 
 // object reads an object and calls field for each name, to read its value.

@@ -1,9 +1,7 @@
 package wire
 
 import (
-	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -65,39 +63,19 @@ func ReplyTo(receipt holdfast.Receipt, err error) Reply {
 // Classify returns the Failure of a Receiver's error, where the library's own
 // errors have their meaning and every other error is a handler's: transient.
 func Classify(err error) *holdfast.Failure {
-	if f, ok := errors.AsType[*holdfast.Failure](err); ok {
-		c := *f
-		if c.Outcome > holdfast.NotStarted {
-			c.Outcome = holdfast.Transient // an error is no success
-		}
-		if c.Outcome != holdfast.Permanent {
-			c.Reason = ""
-		} else if c.Reason == "" {
-			c.Reason = holdfast.ReasonPermanent
-		}
-		if !isCode(c.Code) {
-			c.Code = defaultCode(&c)
-		}
-		return &c
+	c := *holdfast.AsFailure(holdfast.ReceiveFailure(err))
+	if c.Outcome > holdfast.NotStarted {
+		c.Outcome = holdfast.Transient // an error is no success
 	}
-	permanent := func(code string, r holdfast.Reason) *holdfast.Failure {
-		return &holdfast.Failure{Outcome: holdfast.Permanent, Code: code, Reason: r, Err: err}
+	if c.Outcome != holdfast.Permanent {
+		c.Reason = ""
+	} else if c.Reason == "" {
+		c.Reason = holdfast.ReasonPermanent
 	}
-	switch {
-	case errors.Is(err, holdfast.ErrConflict):
-		return permanent(CodeConflict, holdfast.ReasonConflict)
-	case errors.Is(err, holdfast.ErrTooOld):
-		return permanent(CodeTooOld, holdfast.ReasonTooOld)
-	case errors.Is(err, holdfast.ErrInvalid):
-		return permanent(CodeInvalid, holdfast.ReasonPermanent)
-	case errors.Is(err, holdfast.ErrDiskFull):
-		return &holdfast.Failure{Code: CodeDiskFull, Err: err}
-	case errors.Is(err, holdfast.ErrClosed):
-		return &holdfast.Failure{Code: CodeStopping, Err: err}
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return &holdfast.Failure{Code: CodeTimeout, Err: err}
+	if !isCode(c.Code) {
+		c.Code = defaultCode(&c)
 	}
-	return &holdfast.Failure{Code: CodeHandler, Err: err}
+	return &c
 }
 
 func defaultCode(f *holdfast.Failure) string {

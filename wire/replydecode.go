@@ -53,6 +53,7 @@ func (d *Decoder) DecodeReply(data []byte) (Reply, error) {
 	if err == nil {
 		err = d.end()
 	}
+	all := string(d.text)
 	d.close()
 	if err == nil && f.seen&replyAck == 0 {
 		err = errors.New("acknowledged is missing")
@@ -60,7 +61,6 @@ func (d *Decoder) DecodeReply(data []byte) (Reply, error) {
 	if err != nil {
 		return Reply{}, fmt.Errorf("decode reply: %w", err)
 	}
-	all := string(d.text)
 	of := func(s span) string { return all[s.from:s.to] }
 	r := Reply{
 		MessageID: of(f.id), Acknowledged: f.ack, Duplicate: f.duplicate, Error: shown(of(f.text)),

@@ -82,10 +82,33 @@ func (m *Memory) Done(ctx context.Context, source string, id holdfast.ID, respon
 			continue
 		}
 		if k.done && !bytes.Equal(k.response, response) {
-			return fmt.Errorf("done %s of %s: %w", id, source, holdfast.ErrConflict)
+			return fmt.Errorf("done %s of %s: %w", id, source, holdfast.ErrState)
 		}
 		k.done, k.response = true, response
 		return nil
 	}
 	return fmt.Errorf("done %s of %s: %w", id, source, holdfast.ErrNotFound)
+}
+
+// Sources tells who sent a message of this id.
+func (m *Memory) Sources(ctx context.Context, id holdfast.ID) ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.ready(ctx); err != nil {
+		return nil, err
+	}
+	var waiting, done []string
+	for i := range m.kept {
+		switch k := &m.kept[i]; {
+		case k.message.Message.ID != id:
+		case k.done:
+			done = append(done, k.message.Message.Source)
+		default:
+			waiting = append(waiting, k.message.Message.Source)
+		}
+	}
+	if len(waiting) > 0 {
+		return waiting, nil
+	}
+	return done, nil
 }

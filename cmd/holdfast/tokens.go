@@ -2,28 +2,60 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/node"
 )
 
 func (a *app) tokensCommand(g *global) *cobra.Command {
+	t := &tokens{app: a, global: g}
 	cmd := &cobra.Command{
 		Use: "tokens", Aliases: []string{"token"},
 		Short: "Create, list and remove tokens",
 		Long: `Create, list and remove the tokens that programs and people use towards the
-node. A node that listens on the loopback asks for none: so the first one is
-made on its own machine.`,
+node. A node that listens on the loopback asks for none.
+
+A node that other machines can reach does not start before it has one. With
+--data the commands work on the data folder of a node that does not run.`,
 		Args: cobra.ArbitraryArgs, RunE: group,
 	}
-	cmd.AddCommand(a.createTokenCommand(g), a.listTokensCommand(g), a.removeTokenCommand(g))
+	cmd.PersistentFlags().StringVar(&t.data, "data", "", "data folder of a node that does not run, instead of asking one that does")
+	cmd.AddCommand(t.create(), t.list(), t.remove())
 	return cmd
 }
 
-func (a *app) createTokenCommand(g *global) *cobra.Command {
+// tokens are the commands about tokens, of a running node or of a folder.
+type tokens struct {
+	*app
+	*global
+	data string
+}
+
+// ask calls f with a client of the node, or of the folder.
+func (t *tokens) ask(cmd *cobra.Command, f func(ctx context.Context, c *admin.Client) error) error {
+	if t.data == "" {
+		return t.app.ask(cmd, t.global, f)
+	}
+	if cmd.Flags().Changed("url") {
+		return usage(errors.New("--data and --url exclude each other: name a folder or a node"))
+	}
+	url, stop, err := node.Offline(cmd.Context(), t.data)
+	if err != nil {
+		return err
+	}
+	c, err := admin.NewClient(url, "")
+	if err == nil {
+		err = f(cmd.Context(), c)
+	}
+	return errors.Join(err, stop())
+}
+
+func (t *tokens) create() *cobra.Command {
 	var role string
 	cmd := &cobra.Command{
 		Use:   "create NAME",
@@ -35,19 +67,20 @@ it. The roles are
   operate  look, send, retry, discard, mark done
   admin    all of it, and tokens`,
 		Example: `  holdfast tokens create erp --role operate
-  holdfast tokens create backup --role read >token && chmod 600 token`,
+  holdfast tokens create backup --role read >token && chmod 600 token
+  holdfast tokens create first --role admin --data /var/lib/holdfast`,
 		Args: args(1, 1, "the token's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
+			return t.ask(cmd, func(ctx context.Context, c *admin.Client) error {
 				created, err := c.CreateToken(ctx, admin.NewToken{Name: given[0], Role: admin.Role(role)})
 				switch {
 				case err != nil:
 					return err
-				case g.json:
-					return printJSON(a.stdout, created)
+				case t.json:
+					return printJSON(t.stdout, created)
 				}
-				a.note("token %s with the role %s; keep it now, it cannot be shown again:\n", created.Name, created.Role)
-				_, err = fmt.Fprintln(a.stdout, created.Secret)
+				t.note("token %s with the role %s; keep it now, it cannot be shown again:\n", created.Name, created.Role)
+				_, err = fmt.Fprintln(t.stdout, created.Secret)
 				return err
 			})
 		},
@@ -56,25 +89,25 @@ it. The roles are
 	return cmd
 }
 
-func (a *app) listTokensCommand(g *global) *cobra.Command {
+func (t *tokens) list() *cobra.Command {
 	return &cobra.Command{
 		Use: "ls", Aliases: []string{"list"},
 		Short: "List tokens",
 		Args:  args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
+			return t.ask(cmd, func(ctx context.Context, c *admin.Client) error {
 				list, err := c.Tokens(ctx)
 				switch {
 				case err != nil:
 					return err
-				case g.json:
-					return printJSON(a.stdout, admin.TokenList{Tokens: list})
+				case t.json:
+					return printJSON(t.stdout, admin.TokenList{Tokens: list})
 				}
 				rows := make([][]string, len(list))
-				for i, t := range list {
-					rows[i] = []string{t.Name, string(t.Role), optional(t.Created), optional(t.LastUsed)}
+				for i, k := range list {
+					rows[i] = []string{k.Name, string(k.Role), optional(k.Created), optional(k.LastUsed)}
 				}
-				return table(a.stdout, []string{"NAME", "ROLE", "CREATED", "LAST USED"}, rows)
+				return table(t.stdout, []string{"NAME", "ROLE", "CREATED", "LAST USED"}, rows)
 			})
 		},
 	}
@@ -87,20 +120,20 @@ func optional(t *time.Time) string {
 	return at(*t)
 }
 
-func (a *app) removeTokenCommand(g *global) *cobra.Command {
+func (t *tokens) remove() *cobra.Command {
 	return &cobra.Command{
 		Use: "rm NAME", Aliases: []string{"remove", "delete"},
 		Short: "Remove a token: requests that use it are refused from now on",
 		Args:  args(1, 1, "the token's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
+			return t.ask(cmd, func(ctx context.Context, c *admin.Client) error {
 				if err := c.DeleteToken(ctx, given[0]); err != nil {
 					return err
 				}
-				if g.json {
+				if t.json {
 					return nil
 				}
-				_, err := fmt.Fprintf(a.stdout, "token %s is removed\n", given[0])
+				_, err := fmt.Fprintf(t.stdout, "token %s is removed\n", given[0])
 				return err
 			})
 		},

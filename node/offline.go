@@ -1,0 +1,48 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/sqlite"
+)
+
+// Offline answers the operator API on a loopback address over the data of a
+// node that does not run, until stop is called. It delivers nothing. It is how
+// the first token of a node comes into being that other machines can reach.
+func Offline(ctx context.Context, data string) (url string, stop func() error, err error) {
+	db, err := sqlite.Open(ctx, filepath.Join(data, "holdfast.db"), sqlite.Options{})
+	if err != nil {
+		return "", nil, err
+	}
+	api := &admin.Server{
+		Outbox: db, Enqueuer: db, Inbox: db, Tokens: db, Node: "offline",
+		Destinations: func() []admin.Destination { return nil },
+	}
+	handler, err := api.Handler()
+	if err != nil {
+		return "", nil, errors.Join(err, db.Close())
+	}
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, errors.Join(fmt.Errorf("listen: %w", err), db.Close())
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(listener) // ends with stop
+	}()
+	return "http://" + listener.Addr().String(), func() error {
+		err := server.Close()
+		<-served
+		return errors.Join(err, db.Close())
+	}, nil
+}
