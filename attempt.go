@@ -166,7 +166,7 @@ var errBudget = errors.New("the retry budget is spent")
 func (r *dispatch) call(ctx context.Context, l *laneRun, send []Claim) (results []Result) {
 	defer func() {
 		if p := recover(); p != nil {
-			r.log.Error("deliverer panicked", slog.String("destination", l.name),
+			r.log.ErrorContext(ctx, "deliverer panicked", slog.String("destination", l.name),
 				slog.String("message_id", string(send[0].Message.ID)), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 			results = make([]Result, len(send))
 			for i := range results {

@@ -166,7 +166,7 @@ func (r *dispatch) loop(ctx context.Context) error {
 			return errors.Join(err, r.stop())
 		}
 		if err != nil && ctx.Err() == nil {
-			r.log.Error("claim failed", slog.Any("error", err))
+			r.log.ErrorContext(ctx, "claim failed", slog.Any("error", err))
 		}
 		timer.Reset(wait)
 	}

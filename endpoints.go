@@ -162,7 +162,7 @@ func (e *Endpoints) call(ctx context.Context, m Message, to Endpoint) (r Receipt
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
-			e.logger().Error("forward panicked", slog.String("message_id", string(m.ID)), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			e.logger().ErrorContext(ctx, "forward panicked", slog.String("message_id", string(m.ID)), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 			err = &Failure{Code: "panic", Err: errors.New("the endpoint's handler panicked")}
 		}
 	}()
@@ -243,12 +243,9 @@ func (e *Endpoints) tell(ctx context.Context, m *Message, r *Result, took time.D
 		e.Observer.ObserveReceived(ReceivedInfo{Source: m.Source, Endpoint: m.Endpoint, Duplicate: r.Receipt.Duplicate, Took: took, Err: r.Err})
 	}
 	log := e.logger()
-	level, text := slog.LevelInfo, "message processed"
-	switch {
-	case r.Err != nil:
-		level, text = slog.LevelWarn, "message not taken"
-	case r.Receipt.Duplicate:
-		level, text = slog.LevelWarn, "duplicate received"
+	level := slog.LevelInfo
+	if r.Err != nil || r.Receipt.Duplicate {
+		level = slog.LevelWarn
 	}
 	if !log.Enabled(ctx, level) {
 		return
@@ -257,10 +254,14 @@ func (e *Endpoints) tell(ctx context.Context, m *Message, r *Result, took time.D
 		slog.String("message_id", string(m.ID)), slog.String("source", m.Source),
 		slog.String("endpoint", m.Endpoint), slog.Duration("took", took),
 	}
-	if r.Err != nil {
-		attrs = append(attrs, slog.Any("error", r.Err))
+	switch {
+	case r.Err != nil:
+		log.LogAttrs(ctx, level, "message not taken", append(attrs, slog.Any("error", r.Err))...)
+	case r.Receipt.Duplicate:
+		log.LogAttrs(ctx, level, "duplicate received", attrs...)
+	default:
+		log.LogAttrs(ctx, level, "message processed", attrs...)
 	}
-	log.LogAttrs(ctx, level, text, attrs...)
 }
 
 func (e *Endpoints) logger() *slog.Logger {

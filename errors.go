@@ -72,7 +72,7 @@ func (o Outcome) String() string {
 // Failure is the error of a Deliverer or Receiver that knows what went wrong.
 // Every other error counts as Transient. Its text is shown to operators and
 // must not hold secrets or payloads.
-type Failure struct {
+type Failure struct { //nolint:errname // the word of the field; it is read, not only returned
 	Outcome        Outcome
 	Code           string        // short and stable, for people and metrics: "connection_refused"
 	Reason         Reason        // why a Permanent failure parks; zero: ReasonPermanent

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -16,25 +15,25 @@ import (
 
 // openStore opens a store on a file of the test's own. Inside a synctest
 // bubble the clock shows the year 2000, which must not suspend expiry here.
-func openStore(t testing.TB) *sqlite.DB {
-	t.Helper()
-	return openStoreAt(t, filepath.Join(t.TempDir(), "holdfast.db"))
+func openStore(tb testing.TB) *sqlite.DB {
+	tb.Helper()
+	return openStoreAt(tb, filepath.Join(tb.TempDir(), "holdfast.db"))
 }
 
-func openStoreAt(t testing.TB, path string) *sqlite.DB {
-	t.Helper()
-	db, err := sqlite.Open(t.Context(), path, sqlite.Options{Source: "test", SaneAfter: time.Unix(1, 0)})
+func openStoreAt(tb testing.TB, path string) *sqlite.DB {
+	tb.Helper()
+	db, err := sqlite.Open(tb.Context(), path, sqlite.Options{Source: "test", SaneAfter: time.Unix(1, 0)})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return db
 }
 
 // closeStore is called inside the bubble: cleanups run outside of it.
-func closeStore(t testing.TB, db *sqlite.DB) {
-	t.Helper()
+func closeStore(tb testing.TB, db *sqlite.DB) {
+	tb.Helper()
 	if err := db.Close(); err != nil {
-		t.Errorf("close store: %v", err)
+		tb.Errorf("close store: %v", err)
 	}
 }
 
@@ -101,9 +100,9 @@ func always(err error) func(context.Context, holdfast.Message) error {
 
 // dispatch runs a dispatcher until the returned function is called, which
 // reports what Run returned.
-func dispatch(t testing.TB, d *holdfast.Dispatcher) (stop func() error) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
+func dispatch(tb testing.TB, d *holdfast.Dispatcher) (stop func() error) {
+	tb.Helper()
+	ctx, cancel := context.WithCancel(tb.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run(ctx) }()
 	return func() error {
@@ -112,8 +111,8 @@ func dispatch(t testing.TB, d *holdfast.Dispatcher) (stop func() error) {
 	}
 }
 
-func enqueue(t testing.TB, to holdfast.Enqueuer, ms ...holdfast.Message) []holdfast.ID {
-	t.Helper()
+func enqueue(tb testing.TB, to holdfast.Enqueuer, ms ...holdfast.Message) []holdfast.ID {
+	tb.Helper()
 	for i := range ms {
 		if ms[i].Endpoint == "" {
 			ms[i].Endpoint = "E"
@@ -122,9 +121,9 @@ func enqueue(t testing.TB, to holdfast.Enqueuer, ms ...holdfast.Message) []holdf
 			ms[i].Payload = []byte(`{}`)
 		}
 	}
-	receipts, err := to.Enqueue(t.Context(), ms...)
+	receipts, err := to.Enqueue(tb.Context(), ms...)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	ids := make([]holdfast.ID, len(receipts))
 	for i, r := range receipts {
@@ -133,33 +132,22 @@ func enqueue(t testing.TB, to holdfast.Enqueuer, ms ...holdfast.Message) []holdf
 	return ids
 }
 
-func record(t testing.TB, db *sqlite.DB, id holdfast.ID) holdfast.Record {
-	t.Helper()
-	r, err := db.Get(t.Context(), id)
+func record(tb testing.TB, db *sqlite.DB, id holdfast.ID) holdfast.Record {
+	tb.Helper()
+	r, err := db.Get(tb.Context(), id)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return r
 }
 
-func wantState(t testing.TB, db *sqlite.DB, id holdfast.ID, want holdfast.State) holdfast.Record {
-	t.Helper()
-	r := record(t, db, id)
+func wantState(tb testing.TB, db *sqlite.DB, id holdfast.ID, want holdfast.State) holdfast.Record {
+	tb.Helper()
+	r := record(tb, db, id)
 	if r.State != want {
-		t.Errorf("message %s is %s (reason %q, last error %q), want %s", id, r.State, r.Reason, r.LastError, want)
+		tb.Errorf("message %s is %s (reason %q, last error %q), want %s", id, r.State, r.Reason, r.LastError, want)
 	}
 	return r
-}
-
-func testLogger(t testing.TB) *slog.Logger {
-	return slog.New(slog.NewTextHandler(logWriter{t}, &slog.HandlerOptions{Level: slog.LevelDebug}))
-}
-
-type logWriter struct{ t testing.TB }
-
-func (w logWriter) Write(b []byte) (int, error) {
-	w.t.Log(string(b))
-	return len(b), nil
 }
 
 func numbered(n int, destination string) []holdfast.Message {

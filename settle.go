@@ -186,16 +186,16 @@ func (r *dispatch) tell(f *finished, s *Settlement, won bool) {
 	if o := r.d.Observer; o != nil {
 		o.ObserveAttempt(AttemptInfo{Destination: m.Destination, Outcome: s.Outcome, State: s.State, Retries: f.claim.Tries, Took: s.Took})
 	}
-	switch {
-	case s.State == Delivered:
+	switch s.State {
+	case Delivered:
 		if r.log.Enabled(ctx, slog.LevelInfo) {
 			r.log.LogAttrs(ctx, slog.LevelInfo, "message sent", slog.String("message_id", string(m.ID)), slog.String("destination", m.Destination),
 				slog.String("endpoint", m.Endpoint), slog.Duration("took", s.Took), slog.Bool("duplicate", f.receipt.Duplicate))
 		}
-	case s.State == Parked:
+	case Parked:
 		r.log.LogAttrs(ctx, slog.LevelError, "message parked", slog.String("message_id", string(m.ID)), slog.String("destination", m.Destination),
 			slog.String("reason", string(s.Reason)), slog.Int("attempts", f.claim.Tries+1), slog.String("error", s.Error))
-	default:
+	case Pending, Claimed, Expired, Discarded:
 		r.log.LogAttrs(ctx, slog.LevelWarn, "attempt failed", slog.String("message_id", string(m.ID)), slog.String("destination", m.Destination),
 			slog.Int("attempt", f.claim.Tries+1), slog.String("outcome", s.Outcome.String()), slog.Bool("charged", s.Charged),
 			slog.Duration("retry_in", s.RetryIn), slog.String("error", s.Error))

@@ -1,6 +1,9 @@
 package holdfast
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // State is where a message stands in its one lifecycle:
 //
@@ -71,12 +74,7 @@ func (s State) CanBecome(next State) bool {
 	if int(s) >= len(arrows) {
 		return false
 	}
-	for _, to := range arrows[s] {
-		if to == next {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(arrows[s], next)
 }
 
 // Reason says why a message is parked or discarded.

@@ -64,8 +64,8 @@ type Settlement struct {
 	Took       time.Duration // of the attempt
 }
 
-// Lane settings that the store itself must know, because they decide which
-// message of an ordering key is next.
+// LaneSettings are what the store itself must know of a lane, because it
+// decides which message of an ordering key is next.
 type LaneSettings struct {
 	// Strict: a parked message stops its ordering key.
 	Strict bool

@@ -78,7 +78,7 @@ func (s *Sweeper) pages(ctx context.Context, done string, page func() (int, bool
 		total += n
 		if err != nil {
 			if ctx.Err() == nil && s.Logger != nil {
-				s.Logger.Error("sweep failed", slog.Any("error", err))
+				s.Logger.ErrorContext(ctx, "sweep failed", slog.Any("error", err))
 			}
 			break
 		}
@@ -87,6 +87,6 @@ func (s *Sweeper) pages(ctx context.Context, done string, page func() (int, bool
 		}
 	}
 	if total > 0 && s.Logger != nil {
-		s.Logger.Info(done, slog.Int("count", total)) //nolint:sloglint // one of three constants
+		s.Logger.InfoContext(ctx, "swept", slog.String("what", done), slog.Int("count", total))
 	}
 }

@@ -33,11 +33,11 @@ func (n *Node) watchProgress(ctx context.Context) error {
 		n.progress.Store(p)
 		if len(p.unrouted) > 0 && time.Since(warned) > time.Minute {
 			warned = time.Now()
-			n.log.Warn("messages wait for destinations that the configuration does not name; they stay pending",
+			n.log.WarnContext(ctx, "messages wait for destinations that the configuration does not name; they stay pending",
 				slog.String("destinations", strings.Join(p.unrouted, ", ")))
 		}
 		if len(p.stuck) > 0 {
-			n.log.Error("due messages make no progress", slog.String("destinations", strings.Join(p.stuck, ", ")))
+			n.log.ErrorContext(ctx, "due messages make no progress", slog.String("destinations", strings.Join(p.stuck, ", ")))
 		}
 		select {
 		case <-ctx.Done():

@@ -61,9 +61,11 @@ func (n *Node) serveHTTP(ctx context.Context) error {
 	defer cancel()
 	err := srv.Shutdown(grace)
 	if errors.Is(err, context.DeadlineExceeded) {
-		n.log.Warn("requests cut off at the stop")
+		n.log.WarnContext(ctx, "requests cut off at the stop")
 		err = srv.Close()
 	}
-	<-ended
+	if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
 	return err
 }

@@ -207,20 +207,22 @@ func (n *Node) banner() {
 	if n.opts.Out == nil {
 		return
 	}
-	url := n.url()
-	fmt.Fprintf(n.opts.Out, "holdfast %s: node %s\n", n.opts.Version, n.cfg.Node.ID)
-	fmt.Fprintf(n.opts.Out, "  data        %s (%s)\n", n.cfg.Data, n.store.Durability())
-	fmt.Fprintf(n.opts.Out, "  listening   %s\n", url)
-	names := n.destinationNames()
-	fmt.Fprintf(n.opts.Out, "  sends to    %s\n", orNone(names))
-	fmt.Fprintf(n.opts.Out, "  waiting     %d messages, %d parked\n", n.store.Counts().Pending, n.store.Counts().Parked)
+	var b strings.Builder
+	url, names, counts := n.url(), n.destinationNames(), n.store.Counts()
+	fmt.Fprintf(&b, "holdfast %s: node %s\n", n.opts.Version, n.cfg.Node.ID)
+	fmt.Fprintf(&b, "  data        %s (durability: %s)\n", n.cfg.Data, n.store.Durability())
+	fmt.Fprintf(&b, "  listening   %s\n", url)
+	fmt.Fprintf(&b, "  sends to    %s\n", orNone(names))
+	fmt.Fprintf(&b, "  waiting     %d messages, %d parked\n", counts.Pending, counts.Parked)
 	if len(names) > 0 {
-		fmt.Fprintf(n.opts.Out, "\nSend a first message:\n\n  curl -s %s/v1/messages -H 'Content-Type: application/json' \\\n    -d '{\"destination\": \"%s\", \"endpoint\": \"Hello\", \"payload\": {\"n\": 1}}'\n", url, names[0])
-		if n.selfOnly() {
-			fmt.Fprintf(n.opts.Out, "\nand see it arrive in this node's own inbox:\n\n  curl -s %s/v1/inbox\n", url)
-		}
+		fmt.Fprintf(&b, "\nSend a first message:\n\n  curl -s %s/v1/messages -H 'Content-Type: application/json' \\\n    -d '{\"destination\": \"%s\", \"endpoint\": \"Hello\", \"payload\": {\"n\": 1}}'\n", url, names[0])
 	}
-	fmt.Fprintf(n.opts.Out, "\nStop with Ctrl-C.\n")
+	if n.selfOnly() {
+		fmt.Fprintf(&b, "\nand see it arrive in this node's own inbox:\n\n  curl -s %s/v1/inbox\n", url)
+	}
+	b.WriteString("\nStop with Ctrl-C.\n")
+	// Nobody is served worse if it cannot be read.
+	_, _ = io.WriteString(n.opts.Out, b.String())
 }
 
 func (n *Node) url() string {

@@ -166,7 +166,7 @@ func (c *Client) eachSecret(try func(wire.Seal) (refused bool)) {
 		i := (first + n) % len(all)
 		if !try(wire.Seal{Secret: all[i], V1: c.conf.V1, Now: time.Now()}) {
 			if n > 0 {
-				c.current.Store(int32(i)) //nolint:gosec // a handful of secrets
+				c.current.Store(int32(i))
 				c.log.Info("peer took another secret", slog.String("key_id", all[i].ID()))
 			}
 			return

@@ -163,7 +163,7 @@ func closesSecond(t *testing.T, more bool) (url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { l.Close() }) //nolint:errcheck // it is a test
+	t.Cleanup(func() { l.Close() })
 	go func() {
 		for n := 0; ; n++ {
 			conn, err := l.Accept()
@@ -171,7 +171,7 @@ func closesSecond(t *testing.T, more bool) (url string) {
 				return
 			}
 			if n == 0 && !more {
-				l.Close() //nolint:errcheck // nobody is to come any more
+				l.Close()
 			}
 			in := bufio.NewReader(conn)
 			for requests := 0; n > 0 || requests < 1; requests++ {
@@ -186,7 +186,7 @@ func closesSecond(t *testing.T, more bool) (url string) {
 			if n == 0 {
 				in.ReadByte() //nolint:errcheck // the second request has come
 			}
-			conn.Close() //nolint:errcheck // a stub
+			conn.Close()
 		}
 	}()
 	return "http://" + l.Addr().String()
@@ -281,7 +281,7 @@ func TestUnixSocket(t *testing.T) {
 		t.Skipf("no unix sockets here: %v", err)
 	}
 	s := httptest.NewUnstartedServer(newServer(t, transport.ServerConfig{Receiver: &transporttest.Inbox{}, Insecure: true}))
-	s.Listener.Close() //nolint:errcheck // another takes its place
+	s.Listener.Close()
 	s.Listener = l
 	s.Start()
 	t.Cleanup(s.Close)

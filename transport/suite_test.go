@@ -74,7 +74,7 @@ func pipes(tb testing.TB, h http.Handler, conf transport.ClientConfig) *transpor
 		s.Serve(l) //nolint:errcheck // it ends with the test
 	}()
 	tb.Cleanup(func() {
-		s.Close() //nolint:errcheck // it is a test
+		s.Close()
 		<-done
 	})
 	conf.URL, conf.Dial = "http://peer.test", l.Dial

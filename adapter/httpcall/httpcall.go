@@ -42,7 +42,7 @@ func New(target string, transport http.RoundTripper) (*Caller, error) {
 		return nil, fmt.Errorf("forward URL %q: must begin with http:// or https:// and name a host", target)
 	}
 	if transport == nil {
-		own := http.DefaultTransport.(*http.Transport).Clone() //nolint:errcheck,forcetypeassert // documented type
+		own := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // its documented type
 		own.MaxIdleConnsPerHost = 32
 		own.Proxy = nil // a local program; a proxy variable must not send its calls elsewhere
 		transport = own

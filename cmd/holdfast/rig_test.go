@@ -174,8 +174,9 @@ func (p *child) ready() {
 // transaction that remembers its id.
 func libraryMain() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	if err := runLibrary(ctx, os.Args[1], os.Args[2]); err != nil {
+	err := runLibrary(ctx, os.Args[1], os.Args[2])
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -18,10 +18,10 @@ import (
 )
 
 // serving starts a node that the test stops.
-func serving(t *testing.T, config string, args ...string) *child {
+func serving(t *testing.T, config string) *child {
 	t.Helper()
 	c := &child{t: t, address: freeAddress(t), data: filepath.Join(t.TempDir(), "data")}
-	c.args = append([]string{"holdfast", "serve", "--listen", c.address, "--data", c.data}, args...)
+	c.args = []string{"holdfast", "serve", "--listen", c.address, "--data", c.data}
 	if config != "" {
 		path := filepath.Join(t.TempDir(), "holdfast.yaml")
 		write(t, path, config)
@@ -88,8 +88,10 @@ func TestANewcomersFirstNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	var sent struct {
-		ID, State, Durability string
-		Accepted, Buffered    bool
+		ID         string `json:"id"`
+		State      string `json:"state"`
+		Durability string `json:"durability"`
+		Accepted   bool   `json:"accepted"`
 	}
 	err = json.NewDecoder(resp.Body).Decode(&sent)
 	_ = resp.Body.Close()

@@ -82,7 +82,7 @@ func (c *cutConn) Write(p []byte) (int, error) {
 			return n, err
 		}
 	}
-	c.Close() //nolint:errcheck // it is cut
+	c.Close()
 	return n, ErrCut
 }
 
@@ -98,7 +98,7 @@ func (c *cutConn) Read(p []byte) (int, error) {
 		if _, err := c.Conn.Read(make([]byte, 1)); err != nil {
 			return 0, err
 		}
-		c.Close() //nolint:errcheck // it is cut
+		c.Close()
 		return 0, ErrCut
 	}
 	n, err := c.Conn.Read(p[:min(len(p), left)])
