@@ -1,0 +1,140 @@
+package holdfast_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+func waits(p holdfast.RetryPolicy, n int) []time.Duration {
+	var list []time.Duration
+	for i := range n {
+		list = append(list, p.Wait(i))
+	}
+	return list
+}
+
+// OI-05, WH-03, SF-06: each source's timetable by the one formula.
+func TestTimetablesOfTheSources(t *testing.T) {
+	t.Parallel()
+	s, m, h := time.Second, time.Minute, time.Hour
+	for name, c := range map[string]struct {
+		policy holdfast.RetryPolicy
+		want   []time.Duration
+	}{
+		"between services": {holdfast.DefaultRetry(), []time.Duration{2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 64 * s, 128 * s, 256 * s, 5 * m, 5 * m}},
+		"webhooks": {
+			holdfast.RetryPolicy{First: 25 * s, Factor: 4, Max: 52000 * s},
+			[]time.Duration{25 * s, 100 * s, 400 * s, 1600 * s, 6400 * s, 25600 * s, 52000 * s},
+		},
+		"fixed": {holdfast.RetryPolicy{First: 30 * s, Factor: 1}, []time.Duration{30 * s, 30 * s, 30 * s}},
+		"list":  {holdfast.RetryPolicy{List: []time.Duration{s, m, h}}, []time.Duration{s, m, h, h, h}},
+	} {
+		if d := cmp.Diff(waits(c.policy, len(c.want)), c.want); d != "" {
+			t.Errorf("%s (-got +want):\n%s", name, d)
+		}
+	}
+}
+
+// A huge exponent is a long wait, never a negative one; jitter only delays,
+// and Retry-After is a minimum.
+func TestWaitsNeverShrink(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p := holdfast.RetryPolicy{
+			First:  time.Duration(rapid.Int64Range(0, int64(100*time.Hour)).Draw(t, "first")),
+			Factor: rapid.Float64Range(1, 1e6).Draw(t, "factor"),
+			Jitter: time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "jitter")),
+		}
+		n := rapid.IntRange(0, 100000).Draw(t, "n")
+		after := time.Duration(rapid.Int64Range(0, int64(48*time.Hour)).Draw(t, "after"))
+		w := p.Wait(n)
+		if w < p.First || p.Wait(n+1) < w {
+			t.Fatalf("wait %d is %s, the next %s, the first %s", n, w, p.Wait(n+1), p.First)
+		}
+		if got := p.Next(n, after); got < w || got < min(after, 24*time.Hour) || got > max(w+p.Jitter, 24*time.Hour) {
+			t.Fatalf("next is %s; wait %s, jitter %s, asked for %s", got, w, p.Jitter, after)
+		}
+	})
+}
+
+// SF-29: the budget counts attempts, the first included.
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		attempts, failures int
+		want               bool
+	}{{6, 5, false}, {6, 6, true}, {1, 1, true}, {holdfast.Unlimited, math.MaxInt, false}} {
+		if got := (holdfast.RetryPolicy{Attempts: c.attempts}).Spent(c.failures); got != c.want {
+			t.Errorf("%d attempts, %d failures: spent is %t", c.attempts, c.failures, got)
+		}
+	}
+}
+
+func TestWindow(t *testing.T) {
+	t.Parallel()
+	p := holdfast.RetryPolicy{First: 10 * time.Second, Factor: 1, Attempts: 3}
+	for name, c := range map[string]struct {
+		policy holdfast.RetryPolicy
+		ttl    time.Duration
+		want   time.Duration
+	}{
+		"budget":         {p, 0, 23 * time.Second},
+		"ttl first":      {p, 15 * time.Second, 15 * time.Second},
+		"unlimited, ttl": {holdfast.RetryPolicy{Attempts: holdfast.Unlimited}, time.Hour, time.Hour},
+		"unlimited":      {holdfast.RetryPolicy{Attempts: holdfast.Unlimited}, 0, -1},
+	} {
+		if got := c.policy.Window(c.ttl, time.Second); got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestPoliciesThatMakeNoSense(t *testing.T) {
+	t.Parallel()
+	for field, p := range map[string]holdfast.RetryPolicy{
+		"retry.first":    {First: -1},
+		"retry.max":      {Max: -1},
+		"retry.factor":   {Factor: 0.5},
+		"retry.attempts": {Attempts: -2},
+		"retry.list":     {First: 1, List: []time.Duration{1}},
+		"retry.list[1]":  {List: []time.Duration{1, -1}},
+	} {
+		fault, ok := errors.AsType[*holdfast.FieldError](p.Validate())
+		if !ok || fault.Field != field {
+			t.Errorf("%+v: got %v, want a fault of %s", p, p.Validate(), field)
+		}
+	}
+	if err := (holdfast.RetryPolicy{First: 2 * time.Second, Max: time.Second}).Validate(); err == nil || !strings.Contains(err.Error(), "longer than max 1s") {
+		t.Errorf("first over max: %v", err)
+	}
+	if err := holdfast.DefaultRetry().Validate(); err != nil {
+		t.Errorf("the default: %v", err)
+	}
+}
+
+func TestTimetableIsPrinted(t *testing.T) {
+	t.Parallel()
+	want := `attempt 1 at once
+attempt 2 after 2s (+2s)
+attempt 3 after 4s (+6s)
+attempt 4 after 8s (+14s)
+attempt 5 after 16s (+30s)
+attempt 6 after 32s (+1m2s)
+each wait up to 500ms longer
+`
+	if d := cmp.Diff(holdfast.DefaultRetry().Timetable(20), want); d != "" {
+		t.Errorf("(-got +want):\n%s", d)
+	}
+	endless := holdfast.RetryPolicy{First: time.Minute, Factor: 1, Attempts: holdfast.Unlimited}
+	if got := endless.Timetable(2); !strings.Contains(got, "every 1m0s without end") {
+		t.Errorf("got %s", got)
+	}
+}

@@ -1,0 +1,149 @@
+package holdfast_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/sqlite"
+)
+
+func sweep(tb testing.TB, db *sqlite.DB, s *holdfast.Sweeper) (stop func()) {
+	tb.Helper()
+	s.Outbox, s.Inbox = db, db
+	ctx, cancel := context.WithCancel(tb.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	return func() {
+		cancel()
+		if err := <-ended; err != nil {
+			tb.Error(err)
+		}
+	}
+}
+
+// OI-06: past its TTL a message expires, also in a lane that is down and also
+// when it is parked; within it, it is delivered.
+func TestMessagesExpireWhereNothingClaimsThem(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db := openStore(t)
+		defer closeStore(t, db)
+		defer sweep(t, db, &holdfast.Sweeper{})()
+		to := &script{answer: always(errUnreachable)}
+		bad := &script{answer: always(errPermanent)}
+		ms := numbered(12, "down")
+		for i := range ms {
+			ms[i].TTL = time.Hour
+		}
+		ids := enqueue(t, db, ms...)
+		parked := enqueue(t, db, holdfast.Message{Destination: "bad", TTL: 2 * time.Hour})[0]
+		stop := dispatch(t, &holdfast.Dispatcher{Store: db, Routes: map[string]holdfast.Route{"down": {Deliverer: to}, "bad": {Deliverer: bad}}})
+		time.Sleep(59 * time.Minute)
+		for _, id := range ids {
+			wantState(t, db, id, holdfast.Pending)
+		}
+		wantState(t, db, parked, holdfast.Parked)
+		time.Sleep(2 * time.Minute)
+		for _, id := range ids {
+			wantState(t, db, id, holdfast.Expired)
+		}
+		wantState(t, db, parked, holdfast.Parked)
+		time.Sleep(time.Hour)
+		wantState(t, db, parked, holdfast.Expired)
+		if c := db.Counts(); c.Pending != 0 || c.Parked != 0 || c.Expired != 13 {
+			t.Errorf("counts %+v", c)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// OI-10, outbox case 36: final rows go after their retention, a year-old
+// parked message stays.
+func TestFinalRowsArePurgedAndParkedOnesStay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db := openStore(t)
+		defer closeStore(t, db)
+		week := 7 * 24 * time.Hour
+		keep := holdfast.Retention{Delivered: week, Discarded: week, Expired: week}
+		end := sweep(t, db, &holdfast.Sweeper{Every: 6 * time.Hour, Retention: keep})
+		stop := dispatch(t, &holdfast.Dispatcher{Store: db, Poll: time.Hour, Routes: map[string]holdfast.Route{
+			"good": {Deliverer: &script{}}, "bad": {Deliverer: &script{answer: always(errPermanent)}},
+		}})
+		delivered := enqueue(t, db, numbered(5, "good")...)
+		parked := enqueue(t, db, numbered(2, "bad")...)
+		time.Sleep(time.Minute)
+		if _, err := db.Discard(t.Context(), parked[0], "tester"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(6 * 24 * time.Hour)
+		for _, id := range delivered {
+			wantState(t, db, id, holdfast.Delivered)
+		}
+		time.Sleep(2 * 24 * time.Hour)
+		for _, id := range append(delivered, parked[0]) {
+			if r, err := db.Get(t.Context(), id); err == nil {
+				t.Errorf("message %s is still there, %s", id, r.State)
+			}
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		end()
+		time.Sleep(365 * 24 * time.Hour)
+		defer sweep(t, db, &holdfast.Sweeper{Every: time.Hour, Retention: keep})()
+		time.Sleep(2 * time.Hour)
+		wantState(t, db, parked[1], holdfast.Parked)
+	})
+}
+
+// OI-10: an id is remembered for the retention, and for as long as its
+// sender said that it may retry.
+func TestTheInboxForgetsWhenItMay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db := openStore(t)
+		defer closeStore(t, db)
+		week := 7 * 24 * time.Hour
+		defer sweep(t, db, &holdfast.Sweeper{Every: 6 * time.Hour, InboxRetention: week})()
+		e := &holdfast.Endpoints{Log: db, Retention: week, Map: map[string]holdfast.Endpoint{"Book": {Forward: &program{}}}}
+		take := func(id string, a holdfast.Attempt) (holdfast.Receipt, error) {
+			m := arriving(id, "Book")
+			m.Attempt = a
+			return e.Receive(t.Context(), m)
+		}
+		short := holdfast.Attempt{Number: 1, Cycle: 1, RetryFor: 24 * time.Hour}
+		long := holdfast.Attempt{Number: 1, Cycle: 1, RetryFor: 30 * 24 * time.Hour}
+		for id, a := range map[string]holdfast.Attempt{"short": short, "long": long} {
+			if _, err := take(id, a); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(8 * 24 * time.Hour)
+		late := func(a holdfast.Attempt) holdfast.Attempt {
+			a.Number, a.FirstAgo = 9, 8*24*time.Hour
+			return a
+		}
+		if r, err := take("long", late(long)); err != nil || !r.Duplicate {
+			t.Errorf("within its sender's time: got %+v, %v; want a duplicate", r, err)
+		}
+		if r, err := take("short", late(short)); err != nil || r.Duplicate {
+			t.Errorf("an honest sender had its end before: got %+v, %v", r, err)
+		}
+		// One that comes in a later cycle may have been forgotten.
+		again := holdfast.Attempt{Number: 1, Cycle: 2, RetryFor: time.Hour, FirstAgo: 8 * 24 * time.Hour}
+		_, err := take("unknown", again)
+		if f := holdfast.AsFailure(err); f.Reason != holdfast.ReasonTooOld {
+			t.Errorf("got %v, want too old", err)
+		}
+		again.Forced = true
+		if _, err := take("unknown", again); err != nil {
+			t.Errorf("forced by an operator: %v", err)
+		}
+	})
+}
