@@ -3,9 +3,8 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"time"
 
@@ -21,27 +20,29 @@ const claimBytes = 8 << 20
 // handed out again.
 func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, error) {
 	batch := holdfast.Batch{Next: -1}
+	if err := db.writer.usable(ctx); err != nil {
+		return batch, fmt.Errorf("claim: %w", err)
+	}
 	ls := db.lanes
-	var table []*lane
-	var wants []int
+	k := &tableClaim{db: db}
 	now := db.clock.now()
 	ls.mu.Lock()
+	k.durable = ls.careful > 0
 	for name, n := range slots {
 		l := ls.locked(name)
 		had := len(batch.Claims)
-		if n > 0 && ls.careful == 0 {
+		if n > 0 && !k.durable {
 			batch.Claims = ls.popFresh(l, n, now, batch.Claims)
 		}
 		n -= len(batch.Claims) - had
 		if n > 0 && l.needsTable(now) {
-			table, wants = append(table, l), append(wants, n)
+			k.table, k.wants = append(k.table, l), append(k.wants, n)
 		}
 	}
-	ls.claimed += int64(len(batch.Claims))
 	ls.mu.Unlock()
-	if len(table) > 0 {
+	if len(k.table) > 0 {
 		// Claims in hand are answered even if the table cannot be read now.
-		if err := db.claimFromTable(ctx, table, wants, &batch); err != nil && len(batch.Claims) == 0 {
+		if err := k.run(ctx, &batch); err != nil && len(batch.Claims) == 0 {
 			return batch, fmt.Errorf("claim: %w", err)
 		}
 	}
@@ -56,33 +57,6 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 	return batch, nil
 }
 
-func (db *DB) claimFromTable(ctx context.Context, table []*lane, wants []int, batch *holdfast.Batch) error {
-	db.lanes.mu.Lock()
-	careful := db.lanes.careful > 0
-	db.lanes.mu.Unlock()
-	k := &tableClaim{db: db, table: table, wants: wants, durable: careful}
-	var err error
-	if careful {
-		if err = db.writer.do(ctx, k); err != nil {
-			k.release()
-		}
-	} else {
-		err = db.writer.inspect(ctx, func(c *conn) error { return k.read(c) })
-	}
-	batch.Claims = append(batch.Claims, k.claims...)
-	if len(k.expired) == 0 {
-		return err
-	}
-	n, expireErr := db.expireRows(ctx, k.expired)
-	if expireErr == nil && n > 0 {
-		db.observeExpired(n)
-	}
-	if err == nil {
-		err = expireErr
-	}
-	return err
-}
-
 // tableClaim reads due rows of some lanes. After an unclean stop it also
 // writes the claims down, and counts the attempt before it is made.
 type tableClaim struct {
@@ -92,49 +66,80 @@ type tableClaim struct {
 	durable bool
 
 	claims  []holdfast.Claim
+	lanes   []*lane // of the claims
 	expired []int64
 	bytes   int
+}
+
+func (k *tableClaim) run(ctx context.Context, batch *holdfast.Batch) (err error) {
+	if k.durable {
+		err = k.db.writer.do(ctx, k)
+	} else {
+		err = k.db.writer.inspect(ctx, k.read)
+	}
+	if err != nil && k.durable {
+		return err
+	}
+	batch.Claims = append(batch.Claims, k.claims...)
+	if len(k.expired) == 0 {
+		return err
+	}
+	n, expireErr := k.db.expireRows(ctx, k.expired)
+	if n > 0 {
+		k.db.observeExpired(n)
+	}
+	return errors.Join(err, expireErr)
 }
 
 func (k *tableClaim) size() (int, int) { return len(k.table), 0 }
 
 func (k *tableClaim) apply(tx *writeTx) error {
-	// Undone and run again, it must not hold the leases of the first run.
-	k.release()
+	k.claims, k.lanes, k.expired, k.bytes = nil, nil, nil, 0
+	tx.undo = append(tx.undo, k.unread)
 	if err := k.read(tx.conn); err != nil {
-		k.release()
 		return err
 	}
 	for i := range k.claims {
 		c := &k.claims[i]
 		n, err := tx.exec(claimDurably, c.Seq)
-		if err != nil || n != 1 {
-			k.release()
-			return fmt.Errorf("claim %s: %d rows: %w", c.Message.ID, n, err)
+		if err == nil && n != 1 {
+			err = errors.New("it is not pending")
+		}
+		if err != nil {
+			return fmt.Errorf("claim %s: %w", c.Message.ID, err)
 		}
 	}
+	tx.after = append(tx.after, k.lease)
 	return nil
 }
 
-func (k *tableClaim) release() {
-	ls := k.db.lanes
-	ls.mu.Lock()
-	for i := range k.claims {
-		l := ls.leases[k.claims[i].Seq].lane
-		delete(ls.leases, k.claims[i].Seq)
-		if l != nil {
-			l.rewind()
-		}
+// unread takes back what memory learned from a transaction that did not
+// happen: rows and names in it may be others next time.
+func (k *tableClaim) unread() {
+	clear(k.db.names)
+	k.db.lanes.mu.Lock()
+	defer k.db.lanes.mu.Unlock()
+	for _, l := range k.table {
+		k.db.lanes.rewind(l)
 	}
-	ls.mu.Unlock()
-	k.claims, k.expired, k.bytes = nil, nil, 0
+}
+
+// lease takes claims that have been written down.
+func (k *tableClaim) lease() {
+	ls := k.db.lanes
+	now := k.db.writer.instant()
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for i := range k.claims {
+		k.claims[i] = ls.lease(k.lanes[i], k.claims[i], now, true)
+	}
 }
 
 func (k *tableClaim) read(c *conn) error {
 	for i, l := range k.table {
 		if l.id == 0 { // never had a message
 			found, err := c.one(findLane, func(v []driver.Value) error {
-				l.id, l.strict = asInt(v[0]), asInt(v[1]) == 1
+				l.id, l.order = asInt(v[0]), asInt(v[1])
 				return nil
 			}, l.name)
 			if err != nil {
@@ -160,78 +165,86 @@ func (k *tableClaim) readLane(c *conn, l *lane, want int) error {
 	for want > 0 && k.bytes < claimBytes {
 		now := k.db.writer.instant()
 		ls.mu.Lock()
-		due, seq := l.cursorDue, l.cursorSeq
-		held := len(ls.leases)
-		ls.mu.Unlock()
-		page, rows, full := want, 0, false
+		due, seq, turn := l.cursorDue, l.cursorSeq, l.rewinds
+		page, rows := want, 0
 		if due == math.MinInt64 {
-			page += min(held, 1024) // after a rewind leased rows come first
+			page += min(l.leased, 1024) // after a rewind leased rows come first
 		}
+		ls.mu.Unlock()
+		full := false
 		err := c.each(claimPage, func(v []driver.Value) error {
 			rows++
-			if want == 0 || k.bytes >= claimBytes {
-				full = true
-				return nil
+			if full = want == 0 || k.bytes >= claimBytes; full {
+				return errStop
 			}
-			taken, err := k.take(c, l, v, now)
-			if taken {
-				want--
-			}
-			return err
+			return k.take(c, l, v, now, turn, &want)
 		}, l.id, now, due, seq, int64(page))
-		if err != nil {
+		if err != nil || full {
 			return err
 		}
-		if rows < page && !full {
-			return k.reachedEnd(c, l, now)
+		if rows < page {
+			if done, err := k.reachedEnd(c, l, now, turn); err != nil || done {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// take leases one row unless it is leased already or its time is over.
-func (k *tableClaim) take(c *conn, l *lane, v []driver.Value, now int64) (bool, error) {
+// take claims one row unless it is leased already or its time is over. It
+// stops the page if somebody has sent the lane back meanwhile.
+func (k *tableClaim) take(c *conn, l *lane, v []driver.Value, now int64, turn uint64, want *int) error {
 	claim, due, err := k.db.readClaim(c, l, v)
 	if err != nil {
-		return false, err
-	}
-	ls := k.db.lanes
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	l.cursorDue, l.cursorSeq = due, claim.Seq
-	if _, leased := ls.leases[claim.Seq]; leased {
-		return false, nil
-	}
-	if expires := int64(claim.Expires); expires >= 0 && expires <= now {
-		if ok, why := k.db.clock.mayExpire(); ok {
-			k.expired = append(k.expired, claim.Seq)
-			return false, nil
-		} else if claim.Message.OrderingKey != "" && due == expires {
-			k.db.log.Warn("expiry suspended", slog.String("why", why))
-			return false, nil // blocked by its key: only due because it would expire
-		}
-	}
-	k.bytes += len(claim.Message.Payload)
-	k.claims = append(k.claims, ls.lease(l, claim, now, k.durable))
-	ls.claimed++
-	return true, nil
-}
-
-// reachedEnd notes that memory knows all due rows of the lane up to now.
-func (k *tableClaim) reachedEnd(c *conn, l *lane, now int64) error {
-	next := int64(never)
-	if _, err := c.one(nextDue, func(v []driver.Value) error {
-		next = asInt(v[0])
-		return nil
-	}, l.id, now); err != nil {
 		return err
 	}
 	ls := k.db.lanes
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
+	if l.rewinds != turn {
+		return errStop
+	}
+	l.cursorDue, l.cursorSeq = due, claim.Seq
+	if _, leased := ls.leases[claim.Seq]; leased {
+		return nil
+	}
+	if expires := int64(claim.Expires); expires >= 0 && expires <= now {
+		if ok, _ := k.db.clock.mayExpire(); ok {
+			k.expired = append(k.expired, claim.Seq)
+			return nil
+		}
+		if asInt(v[11]) == 1 {
+			return nil // blocked by its key, and only due because it would expire
+		}
+	}
+	*want--
+	k.bytes += len(claim.Message.Payload)
+	if !k.durable {
+		claim = ls.lease(l, claim, now, false)
+	}
+	k.claims, k.lanes = append(k.claims, claim), append(k.lanes, l)
+	return nil
+}
+
+// reachedEnd notes that memory knows all due rows of the lane up to now,
+// unless somebody has sent the lane back meanwhile.
+func (k *tableClaim) reachedEnd(c *conn, l *lane, now int64, turn uint64) (bool, error) {
+	next := int64(never)
+	if _, err := c.one(nextDue, func(v []driver.Value) error {
+		next = asInt(v[0])
+		return nil
+	}, l.id, now); err != nil {
+		return false, err
+	}
+	ls := k.db.lanes
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if l.rewinds != turn {
+		return false, nil
+	}
 	l.caughtUp, l.nextDue = true, next
 	l.cursorDue, l.cursorSeq = max(l.cursorDue, now), math.MaxInt64
-	return nil
+	return true, nil
 }
 
 // instant is the latest that any committed row can have been made due at.
@@ -247,8 +260,8 @@ func (db *DB) readClaim(c *conn, l *lane, v []driver.Value) (holdfast.Claim, int
 		Seq: asInt(v[0]), Failures: int(asInt(v[5])), Tries: int(asInt(v[6])), Expires: -1,
 		Message: holdfast.Message{
 			ID: idFrom(v[1]), Source: names.source, Destination: l.name, Endpoint: names.endpoint, Kind: names.kind,
-			OrderingKey: asText(v[9]), Payload: asBytes(v[11]), CorrelationID: asText(v[13]),
-			TTL: time.Duration(asInt(v[15])) * time.Microsecond,
+			OrderingKey: asText(v[9]), Payload: payload(v[12]), CorrelationID: asText(v[14]),
+			TTL: duration(asInt(v[16])),
 			Attempt: holdfast.Attempt{
 				Cycle: int(asInt(v[7])), FirstAgo: time.Duration(asInt(v[8])), Forced: asInt(v[10]) == 1,
 			},
@@ -257,19 +270,6 @@ func (db *DB) readClaim(c *conn, l *lane, v []driver.Value) (holdfast.Claim, int
 	if v[4] != nil {
 		claim.Expires = time.Duration(asInt(v[4]))
 	}
-	// What cannot be read back is not a reason to stop the lane: the message
-	// goes on without, and the receiver's answer decides.
-	if h := asText(v[12]); h != "" {
-		if err := json.Unmarshal([]byte(h), &claim.Message.Headers); err != nil {
-			db.log.Error("stored headers unreadable", slog.String("message_id", string(claim.Message.ID)), slog.Any("error", err))
-		}
-	}
-	if r := asText(v[14]); r != "" {
-		claim.Message.Retry = &holdfast.RetryPolicy{}
-		if err := json.Unmarshal([]byte(r), claim.Message.Retry); err != nil {
-			claim.Message.Retry = nil
-			db.log.Error("stored retry policy unreadable", slog.String("message_id", string(claim.Message.ID)), slog.Any("error", err))
-		}
-	}
+	db.readExtras(&claim.Message, asText(v[13]), asText(v[15]))
 	return claim, asInt(v[3]), nil
 }

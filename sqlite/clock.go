@@ -14,10 +14,12 @@ const never = math.MaxInt64
 var saneAfter = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // jumpAfter is how far the wall clock may run ahead of the elapsed time
-// before expiry is suspended for jumpGrace.
+// before expiry is suspended for jumpGrace; longAway is the same for the time
+// between two runs.
 const (
 	jumpAfter = time.Hour
 	jumpGrace = 10 * time.Minute
+	longAway  = 30 * 24 * time.Hour
 )
 
 // clock makes the store's instants: microseconds that start at the wall
@@ -27,52 +29,68 @@ const (
 // backward step and a restart, rows that wait keep their turn. Instants for
 // people are made by adding the difference to the wall clock of now.
 type clock struct {
-	start time.Time // with its monotonic reading
-	base  int64
+	read reading
+	base int64 // the store's instant at which elapsed time is 0
 
 	mu        sync.Mutex
-	checked   time.Time
-	suspended time.Time // expiry is suspended until then, by the monotonic clock
+	wallSeen  time.Time // at the last look
+	ranSeen   time.Duration
+	suspended time.Duration // expiry is suspended until so much has elapsed
 	sane      time.Time
+}
+
+// reading is the wall clock, and the time that has elapsed by the monotonic
+// clock.
+type reading func() (wall time.Time, ran time.Duration)
+
+func machineClock() reading {
+	start := time.Now()
+	return func() (time.Time, time.Duration) {
+		now := time.Now()
+		return now.Round(0), now.Sub(start)
+	}
 }
 
 // newClock starts at the wall clock, or at last, the latest instant that the
 // file knows, if that is later.
-func newClock(last int64, sane time.Time) *clock {
-	now := time.Now()
-	c := &clock{start: now, base: max(now.UnixMicro(), last), checked: now, sane: sane}
-	if last > 0 && now.UnixMicro()-last > int64(30*24*time.Hour/time.Microsecond) {
+func newClock(read reading, last int64, sane time.Time) *clock {
+	wall, ran := read()
+	c := &clock{read: read, base: max(wall.UnixMicro(), last) - ran.Microseconds(), wallSeen: wall, ranSeen: ran, sane: sane}
+	if last > 0 && span(last, wall.UnixMicro()) > longAway {
 		// Weeks have passed since the file was last open, or the clock is
 		// wrong. Time for it to be set before anything is given up.
-		c.suspended = now.Add(jumpGrace)
+		c.suspended = ran + jumpGrace
 	}
 	return c
 }
 
-func (c *clock) now() int64 { return c.base + time.Since(c.start).Microseconds() }
+func (c *clock) now() int64 {
+	_, ran := c.read()
+	return c.base + ran.Microseconds()
+}
 
 // wall turns an instant of the store into one for people.
 func (c *clock) wall(at int64) time.Time {
 	if at == 0 || at == never {
 		return time.Time{}
 	}
-	return time.Now().Add(time.Duration(at-c.now()) * time.Microsecond).UTC().Truncate(time.Microsecond)
+	wall, ran := c.read()
+	return wall.Add(span(c.base+ran.Microseconds(), at)).UTC().Truncate(time.Microsecond)
 }
 
 // mayExpire says whether the wall clock can be believed; why is for a log.
 func (c *clock) mayExpire() (ok bool, why string) {
-	now := time.Now()
+	wall, ran := c.read()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	elapsed, stepped := now.Sub(c.checked), now.Round(0).Sub(c.checked.Round(0))
-	c.checked = now
-	if stepped-elapsed > jumpAfter {
-		c.suspended = now.Add(jumpGrace)
+	if wall.Sub(c.wallSeen)-(ran-c.ranSeen) > jumpAfter {
+		c.suspended = ran + jumpGrace
 	}
+	c.wallSeen, c.ranSeen = wall, ran
 	switch {
-	case now.Before(c.sane):
+	case wall.Before(c.sane):
 		return false, "the clock shows a time before " + c.sane.Format(time.DateOnly)
-	case now.Before(c.suspended):
+	case ran < c.suspended:
 		return false, "the clock jumped forward"
 	}
 	return true, ""
@@ -80,12 +98,25 @@ func (c *clock) mayExpire() (ok bool, why string) {
 
 // micros rounds up, so that a wait is never cut short.
 func micros(d time.Duration) int64 {
-	return int64((d + time.Microsecond - 1) / time.Microsecond)
+	m := int64(d / time.Microsecond)
+	if d%time.Microsecond > 0 {
+		m++
+	}
+	return m
 }
 
-// after adds without overflow.
+// duration and span turn stored microseconds into a Duration, which holds
+// less: what is longer becomes the longest.
+func duration(us int64) time.Duration {
+	const most = math.MaxInt64 / int64(time.Microsecond)
+	return time.Duration(min(max(us, -most), most)) * time.Microsecond
+}
+
+func span(from, to int64) time.Duration { return duration(to - from) }
+
+// after adds without overflow; a negative wait is none.
 func after(at int64, d time.Duration) int64 {
-	m := micros(d)
+	m := micros(max(d, 0))
 	if at > never-m {
 		return never
 	}

@@ -78,6 +78,9 @@ func (c *conn) each(id statement, row func(v []driver.Value) error, args ...driv
 	return eachRow(s, c.bind(args), row)
 }
 
+// errStop, returned by a row function, ends a query early without an error.
+var errStop = errors.New("enough rows")
+
 func eachRow(s driver.Stmt, args []driver.NamedValue, row func(v []driver.Value) error) (err error) {
 	rows, err := s.(driver.StmtQueryContext).QueryContext(context.Background(), args)
 	if err != nil {
@@ -92,7 +95,10 @@ func eachRow(s driver.Stmt, args []driver.NamedValue, row func(v []driver.Value)
 		case err != nil:
 			return err
 		}
-		if err := row(v); err != nil {
+		switch err := row(v); {
+		case errors.Is(err, errStop):
+			return nil
+		case err != nil:
 			return err
 		}
 	}
@@ -105,6 +111,17 @@ func (c *conn) one(id statement, row func(v []driver.Value) error, args ...drive
 		return row(v)
 	}, args...)
 	return found, err
+}
+
+// open says whether a transaction is open: a statement that was interrupted,
+// or met a full disk, has undone it, and the next one would commit by itself.
+// SQLite has no statement that tells, but refuses to begin twice.
+func (c *conn) open() bool {
+	if _, err := c.exec(beginProbe); err != nil {
+		return true
+	}
+	_, _ = c.exec(rollbackNow) // it had nothing in it
+	return false
 }
 
 // text runs SQL that is not worth keeping prepared.
@@ -170,12 +187,28 @@ func asBytes(v driver.Value) []byte {
 	return b
 }
 
+// payload reads an empty payload as empty, not as none.
+func payload(v driver.Value) []byte {
+	if b := asBytes(v); b != nil {
+		return b
+	}
+	return []byte{}
+}
+
 // nullText binds an empty text as NULL.
 func nullText(s string) driver.Value {
 	if s == "" {
 		return nil
 	}
 	return s
+}
+
+// nullInstant binds never as NULL.
+func nullInstant(at int64) driver.Value {
+	if at == never {
+		return nil
+	}
+	return at
 }
 
 func asBit(b bool) driver.Value {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,6 +33,9 @@ type Options struct {
 	SaneAfter time.Time
 	Observer  holdfast.Observer
 	Logger    *slog.Logger // zero: none
+
+	clock   reading                                // of the machine; tests set it
+	connect func(name string) (driver.Conn, error) // of the driver; tests wrap it
 }
 
 func (o *Options) defaults() {
@@ -46,6 +50,12 @@ func (o *Options) defaults() {
 	}
 	if o.SaneAfter.IsZero() {
 		o.SaneAfter = saneAfter
+	}
+	if o.clock == nil {
+		o.clock = machineClock()
+	}
+	if o.connect == nil {
+		o.connect = (&moderncsqlite.Driver{}).Open
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -74,10 +84,13 @@ type DB struct {
 	followers  *followers
 	followed   atomic.Bool
 	sweeps     sweeps
-	clockSaved int64
+	clockSaved int64 // the writer's
 	failed     chan struct{}
 	background chan struct{} // closed when the seeding goroutine has ended
 	cancel     context.CancelFunc
+	closing    sync.Once
+	closed     error
+	gone       atomic.Bool // Close has begun: readers get ErrClosed
 
 	inboxSize, keptSize, received, duplicates atomic.Int64
 }
@@ -102,6 +115,9 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return nil, fmt.Errorf("open %s: make its folder: %w", path, err)
 	}
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		path = to // two names of one file have one lock
+	}
 	db := &DB{
 		path: path, opts: o, log: o.Logger, routes: map[routeKey]route{}, names: map[int64]routeNames{},
 		sources: map[string]int64{}, failed: make(chan struct{}), background: make(chan struct{}),
@@ -118,14 +134,14 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 }
 
 func (db *DB) open(ctx context.Context) error {
+	if err := db.peek(); err != nil {
+		return err
+	}
 	c, err := db.connect(ctx)
 	if err != nil {
 		return err
 	}
 	db.writer = newWriter(db, c)
-	if err := checkVersions(c); err != nil {
-		return err
-	}
 	if err := db.configure(c); err != nil {
 		return err
 	}
@@ -138,10 +154,7 @@ func (db *DB) open(ctx context.Context) error {
 	if err := db.seed(c); err != nil {
 		return err
 	}
-	db.readers, err = sql.Open("sqlite", dsn(db.path, "query_only(1)"))
-	if err != nil {
-		return err
-	}
+	db.readers = sql.OpenDB(connector{db.opts.connect, dsn(db.path, "query_only(1)")})
 	db.readers.SetMaxOpenConns(4)
 	db.readers.SetMaxIdleConns(4)
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -163,18 +176,35 @@ func dsn(path string, more ...string) string {
 	return s
 }
 
-// single hands out one driver connection, which outlives its handle's use.
-type single struct{ open func() (driver.Conn, error) }
+// peek refuses a file that is not for this release. It reads only: to close
+// the last connection that may write would merge the log into the file.
+func (db *DB) peek() (err error) {
+	name := dsn(db.path) + "&mode=ro"
+	if s, err := os.Stat(db.path); err != nil || s.Size() == 0 {
+		name = ":memory:" // there is nothing to read yet, but SQLite has a version
+	}
+	dc, err := db.opts.connect(name)
+	if err != nil {
+		return err
+	}
+	c := &conn{dc: dc}
+	return errors.Join(checkVersions(c), c.finalize(), dc.Close())
+}
 
-func (s single) Connect(context.Context) (driver.Conn, error) { return s.open() }
-func (s single) Driver() driver.Driver                        { return &moderncsqlite.Driver{} }
+// connector makes database/sql use one driver, registered or not.
+type connector struct {
+	open func(name string) (driver.Conn, error)
+	name string
+}
+
+func (c connector) Connect(context.Context) (driver.Conn, error) { return c.open(c.name) }
+func (c connector) Driver() driver.Driver                        { return &moderncsqlite.Driver{} }
 
 // connect opens the writer's connection, once through database/sql, so that
 // callers' transactions can run on it, and takes hold of the driver's own
 // connection for statements of ours.
 func (db *DB) connect(ctx context.Context) (*conn, error) {
-	name := dsn(db.path) + "&_txlock=immediate"
-	db.handle = sql.OpenDB(single{func() (driver.Conn, error) { return (&moderncsqlite.Driver{}).Open(name) }})
+	db.handle = sql.OpenDB(connector{db.opts.connect, dsn(db.path) + "&_txlock=immediate"})
 	db.handle.SetMaxOpenConns(1)
 	db.handle.SetConnMaxIdleTime(0)
 	db.handle.SetConnMaxLifetime(0)
@@ -245,12 +275,16 @@ func (db *DB) Err() error {
 // Close finishes what was begun, notes that the stop was clean, and gives the
 // file up. Calls that come later get ErrClosed.
 func (db *DB) Close() error {
-	db.writer.close()
-	var faults []error
-	if db.Err() == nil && !db.writer.suspect {
-		faults = append(faults, db.leaveClean())
-	}
-	return errors.Join(append(faults, db.release())...)
+	db.closing.Do(func() {
+		db.gone.Store(true)
+		db.writer.close()
+		var faults []error
+		if db.Err() == nil && !db.writer.suspect {
+			faults = append(faults, db.leaveClean())
+		}
+		db.closed = errors.Join(append(faults, db.release())...)
+	})
+	return db.closed
 }
 
 // release closes what open got, in reverse order.

@@ -19,6 +19,7 @@ type entry struct {
 	m       holdfast.Message
 	id      driver.Value
 	minted  bool // nobody else can have this id
+	sourced bool // the caller named the source
 	headers driver.Value
 	retry   driver.Value
 }
@@ -41,7 +42,7 @@ func (db *DB) newEnqueue(ms []holdfast.Message) (*enqueue, error) {
 	}
 	for i := range own {
 		e := &k.entries[i]
-		e.m, e.minted = own[i], ms[i].ID == ""
+		e.m, e.minted, e.sourced = own[i], ms[i].ID == "", ms[i].Source != ""
 		e.m.Attempt = holdfast.Attempt{Cycle: 1}
 		e.id = idValue(e.m.ID)
 		if len(e.m.Headers) > 0 {
@@ -73,9 +74,6 @@ func (db *DB) newEnqueue(ms []holdfast.Message) (*enqueue, error) {
 func (db *DB) Enqueue(ctx context.Context, ms ...holdfast.Message) ([]holdfast.Receipt, error) {
 	if len(ms) == 0 {
 		return nil, nil
-	}
-	if db.within(ctx) {
-		return nil, fmt.Errorf("enqueue: %w", holdfast.ErrNested)
 	}
 	k, err := db.newEnqueue(ms)
 	if err != nil {
@@ -123,7 +121,7 @@ func (k *enqueue) check(tx *writeTx) error {
 		if e.minted {
 			continue
 		}
-		if first := seen[e.m.ID]; first != nil && !sameContent(&first.m, &e.m) {
+		if first := seen[e.m.ID]; first != nil && !e.same(&first.m) {
 			k.conflict = fmt.Errorf("enqueue %s: %w", e.m.ID, holdfast.ErrConflict)
 			return nil
 		}
@@ -138,9 +136,12 @@ func (k *enqueue) check(tx *writeTx) error {
 	return nil
 }
 
-func sameContent(a, b *holdfast.Message) bool {
-	return a.Kind == b.Kind && a.Source == b.Source && a.Destination == b.Destination &&
-		a.Endpoint == b.Endpoint && bytes.Equal(a.Payload, b.Payload)
+// same says whether a message that has the entry's id is the same message:
+// headers and time limits do not count, and the source only where the caller
+// named it, because the store's own name may change between two tries.
+func (e *entry) same(m *holdfast.Message) bool {
+	return m.Kind == e.m.Kind && m.Destination == e.m.Destination && m.Endpoint == e.m.Endpoint &&
+		bytes.Equal(m.Payload, e.m.Payload) && (!e.sourced || m.Source == e.m.Source)
 }
 
 // insert writes one message, or finds the one that has its id.
@@ -150,27 +151,11 @@ func (tx *writeTx) insert(e *entry) (holdfast.Receipt, error) {
 	if err != nil {
 		return holdfast.Receipt{}, err
 	}
-	now := tx.tick()
-	due, expires := after(now, m.Delay), int64(never)
-	if m.Delay == 0 {
-		due = now
+	p, err := tx.place(m, r.lane)
+	if err != nil {
+		return holdfast.Receipt{}, err
 	}
-	var expiresValue driver.Value
-	if m.TTL > 0 {
-		expires = after(due, m.TTL)
-		expiresValue = expires
-	}
-	if m.OrderingKey != "" {
-		blocked, err := tx.keyIsBlocked(r.lane, m.OrderingKey, never)
-		if err != nil {
-			return holdfast.Receipt{}, err
-		}
-		if blocked {
-			due = never
-		}
-	}
-	due = min(due, expires)
-	seq, err := tx.conn.insert(insertMessage, e.id, r.route, r.lane.id, due, now, expiresValue, nullText(m.OrderingKey))
+	seq, err := tx.conn.insert(insertMessage, e.id, r.route, r.lane.id, p.due, p.now, nullInstant(p.expires), nullText(m.OrderingKey), asBit(p.blocked))
 	if err != nil {
 		return holdfast.Receipt{}, err
 	}
@@ -181,11 +166,14 @@ func (tx *writeTx) insert(e *entry) (holdfast.Receipt, error) {
 		}
 		return receipt, err
 	}
-	var ttl driver.Value
+	var ttl, start driver.Value
 	if m.TTL > 0 {
 		ttl = micros(m.TTL)
 	}
-	if _, err := tx.exec(insertBody, seq, m.Payload, e.headers, nullText(m.CorrelationID), e.retry, ttl); err != nil {
+	if p.blocked && m.Delay > 0 {
+		start = p.start
+	}
+	if _, err := tx.exec(insertBody, seq, m.Payload, e.headers, nullText(m.CorrelationID), e.retry, ttl, start); err != nil {
 		return holdfast.Receipt{}, err
 	}
 	if tx.w.db.followed.Load() {
@@ -195,11 +183,11 @@ func (tx *writeTx) insert(e *entry) (holdfast.Receipt, error) {
 		}
 	}
 	tx.moves = append(tx.moves, move{r.lane, none, holdfast.Pending})
-	f := freshRow{lane: r.lane, due: due, dies: expires}
-	if due == now {
+	f := freshRow{lane: r.lane, due: p.due, dies: p.expires}
+	if p.due == p.now {
 		c := holdfast.Claim{Message: *m, Seq: seq, Expires: -1}
 		if m.TTL > 0 {
-			c.Expires = time.Duration(expires) // an instant until it is leased
+			c.Expires = time.Duration(p.expires) // an instant until it is leased
 		}
 		f.claim = &c
 	}
@@ -207,33 +195,54 @@ func (tx *writeTx) insert(e *entry) (holdfast.Receipt, error) {
 	return holdfast.Receipt{ID: m.ID, State: holdfast.Pending}, nil
 }
 
+// place is where a new message stands in its lane.
+type place struct {
+	now, start   int64 // earliest first try
+	due, expires int64
+	blocked      bool
+}
+
+func (tx *writeTx) place(m *holdfast.Message, l *lane) (p place, err error) {
+	p.now = tx.tick()
+	p.start, p.expires = after(p.now, m.Delay), never
+	if m.TTL > 0 {
+		p.expires = after(p.start, m.TTL)
+	}
+	p.due = min(p.start, p.expires)
+	if m.OrderingKey == "" {
+		return p, nil
+	}
+	if p.blocked, err = tx.keyIsBlocked(l, m.OrderingKey, never); p.blocked {
+		p.due = p.expires
+	}
+	return p, err
+}
+
 // lookup finds the message that has the entry's id; other content is
 // ErrConflict.
 func (tx *writeTx) lookup(e *entry) (r holdfast.Receipt, found bool, err error) {
-	var seq, routeID int64
+	var seq, lane int64
 	var state holdfast.State
+	m := holdfast.Message{Destination: e.m.Destination}
 	found, err = tx.conn.one(findMessage, func(v []driver.Value) error {
-		seq, routeID, state = asInt(v[0]), asInt(v[2]), holdfast.State(asInt(v[3]))
+		seq, lane, state = asInt(v[0]), asInt(v[1]), holdfast.State(asInt(v[2]))
+		m.Source, m.Kind, m.Endpoint = asText(v[3]), holdfast.Kind(asText(v[4])), asText(v[5])
 		return nil
 	}, e.id)
 	if err != nil || !found {
 		return r, found, err
 	}
-	want, err := tx.route(&e.m)
+	l, err := tx.lane(e.m.Destination)
 	if err != nil {
 		return r, true, err
 	}
-	same := want.route == routeID
-	if same {
-		_, err = tx.conn.one(findBody, func(v []driver.Value) error {
-			same = bytes.Equal(asBytes(v[0]), e.m.Payload)
-			return nil
-		}, seq)
-	}
-	if err != nil {
+	if _, err = tx.conn.one(findBody, func(v []driver.Value) error {
+		m.Payload = asBytes(v[0])
+		return nil
+	}, seq); err != nil {
 		return r, true, err
 	}
-	if !same {
+	if l.id != lane || !e.same(&m) {
 		return r, true, fmt.Errorf("enqueue %s: %w", e.m.ID, holdfast.ErrConflict)
 	}
 	return holdfast.Receipt{ID: e.m.ID, State: tx.w.db.lanes.shown(seq, state), Duplicate: true}, true, nil

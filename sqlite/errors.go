@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	driver "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 
 	"github.com/holdfast-mq/holdfast"
@@ -23,14 +22,24 @@ var (
 	ErrDamaged = errors.New("database file damaged")
 
 	errIO            = errors.New("disk input/output error")
+	errUndone        = errors.New("the transaction is over already: a statement that was interrupted or failed has undone it, or one ended it")
 	errLostOwnership = errors.New("another process has taken the file over")
 )
 
+// coded is an error of SQLite, whichever driver it comes from.
+type coded interface {
+	error
+	Code() int
+}
+
 // translate gives a driver's error the library's meaning.
 func translate(err error) error {
-	e, ok := errors.AsType[*driver.Error](err)
+	e, ok := errors.AsType[coded](err)
 	if !ok {
 		return err
+	}
+	if errors.Is(err, holdfast.ErrDiskFull) || errors.Is(err, errIO) || errors.Is(err, ErrDamaged) {
+		return err // it has been done
 	}
 	switch e.Code() & 0xff {
 	case lib.SQLITE_FULL:

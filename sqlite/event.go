@@ -27,14 +27,13 @@ func (tx *writeTx) event(e *event) error {
 	return err
 }
 
-// eventColumns are what readEvent reads, of hf_event AS e.
-const eventColumns = `e.seq, e.kind, e.state, e.at, e.cycle, e.attempt, e.outcome, e.charged, e.maybe, e.took, e.reason, e.code, e.error, e.actor`
-
-func (db *DB) readEvent(v []any) holdfast.Event {
+// readEvent makes an event of a row of eventColumns.
+func (db *DB) readEvent(v func(i int) any) holdfast.Event {
+	n := func(i int) int64 { return asInt(v(i)) }
 	return holdfast.Event{
-		Seq: asInt(v[0]), Kind: holdfast.EventKind(asInt(v[1])), State: holdfast.State(asInt(v[2])), At: db.clock.wall(asInt(v[3])),
-		Cycle: int(asInt(v[4])), Attempt: int(asInt(v[5])), Outcome: holdfast.Outcome(asInt(v[6])),
-		Charged: asInt(v[7]) == 1, Maybe: asInt(v[8]) == 1, Took: duration(asInt(v[9])),
-		Reason: holdfast.Reason(asText(v[10])), Code: asText(v[11]), Error: asText(v[12]), Actor: asText(v[13]),
+		Seq: n(0), Kind: holdfast.EventKind(n(1)), State: holdfast.State(n(2)), At: db.clock.wall(n(3)),
+		Cycle: int(n(4)), Attempt: int(n(5)), Outcome: holdfast.Outcome(n(6)),
+		Charged: n(7) == 1, Maybe: n(8) == 1, Took: duration(n(9)),
+		Reason: holdfast.Reason(asText(v(10))), Code: asText(v(11)), Error: asText(v(12)), Actor: asText(v(13)),
 	}
 }

@@ -16,23 +16,28 @@ import (
 // longestMemory caps what a sender can make this inbox remember.
 const longestMemory = 366 * 24 * time.Hour
 
-// incoming is a message on its way into the inbox.
+// incoming is a message on its way into the inbox, with its canonical id.
 type incoming struct {
-	m       *holdfast.Message
+	m       holdfast.Message
 	id      driver.Value
 	hash    []byte
 	headers driver.Value
 }
 
-func newIncoming(m *holdfast.Message) (incoming, error) {
-	id, err := holdfast.ParseID(string(m.ID))
-	if err != nil {
-		return incoming{}, fmt.Errorf("%w: %w", holdfast.ErrInvalid, err)
+func newIncoming(m holdfast.Message) (in incoming, err error) {
+	if m.ID, err = holdfast.ParseID(string(m.ID)); err != nil {
+		return in, fmt.Errorf("%w: %w", holdfast.ErrInvalid, err)
 	}
 	if m.Source == "" {
-		return incoming{}, fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{Field: "source", Problem: "must not be empty"})
+		return in, fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{Field: "source", Problem: "must not be empty"})
 	}
-	in := incoming{m: m, id: idValue(id), hash: contentHash(m)}
+	if m.Kind == "" {
+		m.Kind = holdfast.Signal
+	}
+	if m.Payload == nil {
+		m.Payload = []byte{}
+	}
+	in = incoming{m: m, id: idValue(m.ID), hash: contentHash(&m)}
 	if len(m.Headers) > 0 {
 		b, err := json.Marshal(m.Headers)
 		if err != nil {
@@ -89,10 +94,10 @@ func (in *incoming) look(c *conn, source int64, retention time.Duration) (verdic
 
 // forgotten says whether an unknown id may have been known once. In its
 // first cycle a sender has told until when it would retry, and ids are kept
-// that long; a sender that told nothing, and a later cycle, may come after
-// the id is gone (OI-10).
+// that long, up to longestMemory; a sender that told nothing, and a later
+// cycle, may come after the id is gone (OI-10).
 func forgotten(a *holdfast.Attempt, retention time.Duration) bool {
-	return !a.Forced && a.FirstAgo > retention && (a.Cycle > 1 || a.RetryFor < 0)
+	return !a.Forced && a.FirstAgo > retention && (a.Cycle > 1 || a.RetryFor < 0 || a.FirstAgo > longestMemory)
 }
 
 // memory is until when the id is kept.
@@ -120,7 +125,7 @@ func (tx *writeTx) source(name string) (int64, error) {
 		clear(db.sources)
 	}
 	db.sources[name] = n
-	tx.newSources = append(tx.newSources, name)
+	tx.undo = append(tx.undo, func() { delete(db.sources, name) })
 	return n, nil
 }
 
@@ -143,41 +148,55 @@ func (tx *writeTx) remember(in *incoming, source int64, kept bool, response []by
 // the response, one commit. Duplicates that arrive at once wait for each
 // other, since there is one writer.
 func (db *DB) Process(ctx context.Context, m holdfast.Message, retention time.Duration, h holdfast.Handler[*Tx]) (holdfast.Receipt, error) {
-	in, err := newIncoming(&m)
+	in, err := newIncoming(m)
 	if err != nil {
 		return holdfast.Receipt{}, fmt.Errorf("process: %w", err)
 	}
 	var v verdict
 	began := time.Now()
 	err = db.Do(ctx, func(ctx context.Context, tx *Tx) error {
-		source, err := tx.wtx.source(m.Source)
+		var seq int64
+		if err := tx.ours(func(wtx *writeTx) (err error) {
+			v, seq, err = in.arrive(wtx, retention)
+			return err
+		}); err != nil || seq == 0 {
+			return err
+		}
+		response, err := h(ctx, tx, in.m)
 		if err != nil {
 			return err
 		}
-		// Inside a write transaction nobody else can come between.
-		if v, err = in.look(tx.wtx.conn, source, retention); err != nil || v.known || v.err != nil {
+		v.receipt = holdfast.Receipt{ID: in.m.ID, State: holdfast.Delivered, Response: response}
+		return tx.ours(func(wtx *writeTx) error {
+			_, err := wtx.exec(setResponse, seq, nullBytes(response))
 			return err
-		}
-		seq, err := tx.wtx.remember(&in, source, false, nil, retention)
-		if err != nil {
-			return err
-		}
-		response, err := h(ctx, tx, m)
-		if err != nil {
-			return err
-		}
-		v.receipt = holdfast.Receipt{ID: m.ID, State: holdfast.Delivered, Response: response}
-		_, err = tx.wtx.exec(setResponse, seq, nullBytes(response))
-		return err
+		})
 	})
 	if err == nil {
 		err = v.err
 	}
-	db.observeReceived(&m, v.receipt.Duplicate, time.Since(began), err)
+	db.observeReceived(&in.m, v.receipt.Duplicate, time.Since(began), err)
 	if err != nil {
 		return holdfast.Receipt{}, err
 	}
 	return v.receipt, nil
+}
+
+// arrive inserts the id if it is new. Inside a write transaction nobody else
+// can come between the look and the insert.
+func (in *incoming) arrive(tx *writeTx, retention time.Duration) (v verdict, seq int64, err error) {
+	source, err := tx.source(in.m.Source)
+	if err != nil {
+		return v, 0, err
+	}
+	if v, err = in.look(tx.conn, source, retention); err != nil || v.known || v.err != nil {
+		return v, 0, err
+	}
+	seq, err = tx.remember(in, source, false, nil, retention)
+	if err == nil && seq == 0 {
+		err = fmt.Errorf("remember %s: neither new nor known", in.m.ID)
+	}
+	return v, seq, err
 }
 
 func (db *DB) observeReceived(m *holdfast.Message, duplicate bool, took time.Duration, err error) {

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
-	"errors"
 	"fmt"
 	"math"
 	"runtime/debug"
@@ -14,7 +13,7 @@ import (
 )
 
 // journalPage is how many events one call of a follower's function gets.
-const journalPage = 500
+const journalPage int64 = 500
 
 // followers knows how far each reader of the journal has come.
 type followers struct {
@@ -78,7 +77,7 @@ func (db *DB) Follow(ctx context.Context, name string, fn func(ctx context.Conte
 			return nil
 		case err != nil:
 			return fmt.Errorf("follow journal as %s: %w", name, err)
-		case n == journalPage:
+		case int64(n) == journalPage:
 			continue
 		}
 		select {
@@ -92,102 +91,101 @@ func (db *DB) Follow(ctx context.Context, name string, fn func(ctx context.Conte
 	}
 }
 
-// Unfollow forgets a follower, so that its events need not be kept.
+// Unfollow forgets a follower, so that its events need not be kept. A Follow
+// that still runs ends with ErrNotFound.
 func (db *DB) Unfollow(ctx context.Context, name string) error {
 	err := db.Do(ctx, func(_ context.Context, tx *Tx) error {
-		_, err := tx.wtx.exec(dropFollower, name)
-		return err
+		return tx.ours(func(wtx *writeTx) error {
+			wtx.after = append(wtx.after, func() { db.setFollower(name, -1) })
+			_, err := wtx.exec(dropFollower, name)
+			return err
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("unfollow journal as %s: %w", name, err)
 	}
-	f := db.followers
-	f.mu.Lock()
-	delete(f.cursors, name)
-	db.followed.Store(len(f.cursors) > 0)
-	f.mu.Unlock()
 	return nil
 }
 
-func (db *DB) register(ctx context.Context, name string) error {
+// setFollower notes how far a follower is, or, with -1, that it is gone. It
+// runs before the next transaction begins.
+func (db *DB) setFollower(name string, cursor int64) {
 	f := db.followers
 	f.mu.Lock()
-	_, known := f.cursors[name]
-	f.mu.Unlock()
-	if known {
-		return nil
+	defer f.mu.Unlock()
+	if cursor < 0 {
+		delete(f.cursors, name)
+	} else {
+		f.cursors[name] = cursor
 	}
-	var at int64
-	err := db.Do(ctx, func(ctx context.Context, tx *Tx) error {
-		if err := tx.QueryRowContext(ctx, `SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'hf_event'`).Scan(&at); err != nil {
+	db.followed.Store(len(f.cursors) > 0)
+}
+
+// register makes a follower that is new start at the end of the journal.
+func (db *DB) register(ctx context.Context, name string) error {
+	return db.Do(ctx, func(_ context.Context, tx *Tx) error {
+		return tx.ours(func(wtx *writeTx) error {
+			if known, err := wtx.conn.one(getFollower, exists, name); err != nil || known {
+				return err
+			}
+			var at int64
+			if _, err := wtx.conn.one(lastEvent, func(v []driver.Value) error {
+				at = asInt(v[0])
+				return nil
+			}); err != nil {
+				return err
+			}
+			wtx.after = append(wtx.after, func() { db.setFollower(name, at) })
+			_, err := wtx.exec(setFollower, name, at)
 			return err
-		}
-		_, err := tx.wtx.exec(setFollower, name, at)
-		tx.wtx.after = append(tx.wtx.after, func() { // before the next transaction begins
-			f.mu.Lock()
-			f.cursors[name] = at
-			db.followed.Store(true)
-			f.mu.Unlock()
 		})
-		return err
 	})
-	return err
 }
 
 func (db *DB) followPage(ctx context.Context, name string, fn func(ctx context.Context, tx *Tx, events []holdfast.Event) error) (n int, err error) {
-	last := int64(0)
 	err = db.Do(ctx, func(ctx context.Context, tx *Tx) (err error) {
 		defer func() {
 			if p := recover(); p != nil {
 				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 			}
 		}()
-		events, err := tx.eventsAfter(ctx, name)
+		events, err := tx.eventsAfter(name)
 		if err != nil || len(events) == 0 {
 			return err
 		}
-		n, last = len(events), events[len(events)-1].Seq
 		if err := fn(ctx, tx, events); err != nil {
 			return err
 		}
-		_, err = tx.wtx.exec(setFollower, name, last)
-		return err
+		n = len(events)
+		last := events[n-1].Seq
+		return tx.ours(func(wtx *writeTx) error {
+			wtx.after = append(wtx.after, func() { db.setFollower(name, last) })
+			_, err = wtx.exec(setFollower, name, last)
+			return err
+		})
 	})
-	if err != nil || n == 0 {
-		return 0, err
-	}
-	f := db.followers
-	f.mu.Lock()
-	if _, ok := f.cursors[name]; ok {
-		f.cursors[name] = last
-	}
-	f.mu.Unlock()
-	return n, nil
+	return n, err
 }
 
-func (t *Tx) eventsAfter(ctx context.Context, name string) (events []holdfast.Event, err error) {
-	var cursor int64
-	if _, err := t.wtx.conn.one(getFollower, func(v []driver.Value) error {
-		cursor = asInt(v[0])
-		return nil
-	}, name); err != nil {
-		return nil, err
-	}
-	rows, err := t.QueryContext(ctx, `SELECT `+eventColumns+`, m.id, l.destination FROM hf_event AS e
-		JOIN hf_message AS m ON m.seq = e.message JOIN hf_lane AS l ON l.lane = m.lane
-		WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2`, cursor, journalPage)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		v, err := values(rows, 16)
-		if err != nil {
-			return nil, err
+func (t *Tx) eventsAfter(name string) (events []holdfast.Event, err error) {
+	err = t.ours(func(tx *writeTx) error {
+		var cursor int64
+		found, err := tx.conn.one(getFollower, func(v []driver.Value) error {
+			cursor = asInt(v[0])
+			return nil
+		}, name)
+		if err == nil && !found {
+			err = fmt.Errorf("it is not followed any more: %w", holdfast.ErrNotFound)
 		}
-		e := t.db.readEvent(v)
-		e.ID, e.Destination = idFrom(v[14]), asText(v[15])
-		events = append(events, e)
-	}
-	return events, rows.Err()
+		if err != nil {
+			return err
+		}
+		return tx.conn.each(eventsAfter, func(v []driver.Value) error {
+			e := t.db.readEvent(func(i int) any { return v[i] })
+			e.ID, e.Destination = idFrom(v[14]), asText(v[15])
+			events = append(events, e)
+			return nil
+		}, cursor, journalPage)
+	})
+	return events, err
 }

@@ -12,6 +12,7 @@ import (
 const (
 	freshRows  = 4096
 	freshBytes = 8 << 20
+	freshTotal = 64 << 20 // in all lanes together
 )
 
 // lanes is what memory knows of the outbox. It is a copy of what is
@@ -23,8 +24,8 @@ type lanes struct {
 	byName  map[string]*lane
 	leases  map[int64]lease
 	token   int64
-	claimed int64
 	careful int // settlements until claims need no disk write any more
+	bytes   int // of the payloads in fresh, of all lanes
 
 	// nextExpiry is no later than the earliest expiry of a row that waits.
 	nextExpiry int64
@@ -32,12 +33,12 @@ type lanes struct {
 	wakers map[chan struct{}]struct{}
 }
 
-// lane is one destination. Everything but id and strict, which are the
+// lane is one destination. Everything but id and order, which are the
 // writer's, is guarded by lanes.mu.
 type lane struct {
-	name   string
-	id     int64
-	strict bool
+	name  string
+	id    int64
+	order int64 // of ordering keys: key.go
 
 	// Every due row up to the cursor is leased, or stands in fresh. While
 	// caughtUp, no row after the cursor is due before nextDue, and new rows go
@@ -47,7 +48,9 @@ type lane struct {
 	nextDue              int64
 	fresh                []holdfast.Claim
 	freshBytes           int
+	rewinds              uint64 // tells a reader of the table that its cursor is not the lane's any more
 
+	leased int // claims in somebody's hands
 	counts holdfast.LaneCounts
 }
 
@@ -94,8 +97,11 @@ func (ls *lanes) publish(tx *writeTx) {
 		m.lane.count(m.to, 1)
 	}
 	for _, r := range tx.released {
-		delete(ls.leases, r.seq)
-		if r.durable && ls.careful > 0 {
+		if held, ok := ls.leases[r.seq]; ok {
+			held.lane.leased--
+			delete(ls.leases, r.seq)
+		}
+		if r.tried && ls.careful > 0 {
 			ls.careful--
 		}
 	}
@@ -106,7 +112,7 @@ func (ls *lanes) publish(tx *writeTx) {
 			ls.nextExpiry = min(ls.nextExpiry, f.dies)
 		}
 		if f.due != never {
-			f.lane.learn(f, tx.now, ls.careful == 0)
+			ls.learn(f, tx.now)
 			wake = true
 		}
 	}
@@ -129,27 +135,36 @@ func (l *lane) count(s holdfast.State, by int64) {
 }
 
 // learn takes note of a pending row that was committed.
-func (l *lane) learn(f *freshRow, now int64, fromMemory bool) {
+func (ls *lanes) learn(f *freshRow, now int64) {
+	l := f.lane
 	switch {
 	case f.due <= l.cursorDue:
-		l.rewind()
+		ls.rewind(l)
 	case f.due > now:
 		l.nextDue = min(l.nextDue, f.due)
 	case !l.caughtUp:
-	case f.claim == nil, !fromMemory, l.nextDue <= f.due, len(l.fresh) >= freshRows, l.freshBytes >= freshBytes:
+	case f.claim == nil, ls.careful > 0, l.nextDue <= f.due, ls.full(l):
 		l.caughtUp = false
 	default:
+		n := len(f.claim.Message.Payload)
 		l.fresh = append(l.fresh, *f.claim)
-		l.freshBytes += len(f.claim.Message.Payload)
+		l.freshBytes += n
+		ls.bytes += n
 		l.cursorDue, l.cursorSeq = f.due, f.claim.Seq
 	}
 }
 
+func (ls *lanes) full(l *lane) bool {
+	return len(l.fresh) >= freshRows || l.freshBytes >= freshBytes || ls.bytes >= freshTotal
+}
+
 // rewind makes the next claim look at the table from the start: leased rows
 // are skipped there, so that nothing depends on the cursor being right.
-func (l *lane) rewind() {
+func (ls *lanes) rewind(l *lane) {
+	ls.bytes -= l.freshBytes
 	l.cursorDue, l.cursorSeq, l.caughtUp = math.MinInt64, 0, false
 	l.fresh, l.freshBytes = nil, 0
+	l.rewinds++
 }
 
 // needsTable says whether due rows may stand in the table that memory does
@@ -164,7 +179,7 @@ func (l *lane) untilDue(now int64) time.Duration {
 	case l.nextDue == never:
 		return -1
 	}
-	return time.Duration(l.nextDue-now) * time.Microsecond
+	return span(now, l.nextDue)
 }
 
 // popFresh leases up to n fresh messages. One whose time is over sends the
@@ -173,12 +188,13 @@ func (ls *lanes) popFresh(l *lane, n int, now int64, out []holdfast.Claim) []hol
 	for n > 0 && len(l.fresh) > 0 {
 		c := l.fresh[0]
 		if c.Expires >= 0 && int64(c.Expires) <= now {
-			l.rewind()
+			ls.rewind(l)
 			break
 		}
 		l.fresh[0] = holdfast.Claim{}
 		l.fresh = l.fresh[1:]
 		l.freshBytes -= len(c.Message.Payload)
+		ls.bytes -= len(c.Message.Payload)
 		out = append(out, ls.lease(l, c, now, false))
 		n--
 	}
@@ -196,12 +212,13 @@ func (ls *lanes) lease(l *lane, c holdfast.Claim, now int64, durable bool) holdf
 	expires := int64(never)
 	if c.Expires >= 0 {
 		expires = int64(c.Expires)
-		c.Expires = time.Duration(expires-now) * time.Microsecond
+		c.Expires = span(now, expires)
 	}
 	if first := int64(c.Message.Attempt.FirstAgo); first != 0 {
-		c.Message.Attempt.FirstAgo = time.Duration(max(now-first, 0)) * time.Microsecond
+		c.Message.Attempt.FirstAgo = span(min(first, now), now)
 	}
 	c.Message.Attempt.Number = c.Tries + 1
+	l.leased++
 	ls.leases[c.Seq] = lease{
 		lane: l, token: c.Token, failures: c.Failures, tries: c.Tries, cycle: c.Message.Attempt.Cycle,
 		durable: durable, okey: c.Message.OrderingKey, expires: expires,

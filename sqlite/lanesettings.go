@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 
@@ -15,22 +16,76 @@ type workFunc func(tx *writeTx) error
 func (f workFunc) apply(tx *writeTx) error { return f(tx) }
 func (f workFunc) size() (int, int)        { return 1, 0 }
 
-// ConfigureLane implements holdfast.Lanes.
+// freePage is how many ordering keys one transaction frees.
+const freePage = 200
+
+// ConfigureLane implements holdfast.Lanes. Where strict order ends, keys that
+// it has stopped go on: a page of them per transaction, and again from the
+// start if the process dies in between.
 func (db *DB) ConfigureLane(ctx context.Context, destination string, s holdfast.LaneSettings) error {
-	err := db.writer.do(ctx, workFunc(func(tx *writeTx) error {
-		l, err := tx.lane(destination)
-		if err != nil || l.strict == s.Strict {
-			return err
+	k := &configure{destination: destination, strict: s.Strict}
+	for !k.done {
+		if err := db.writer.do(ctx, k); err != nil {
+			return fmt.Errorf("configure lane %s: %w", destination, err)
 		}
-		if _, err := tx.exec(setLaneStrict, l.id, asBit(s.Strict)); err != nil {
-			return err
-		}
-		tx.after = append(tx.after, func() { l.strict = s.Strict })
-		return nil
-	}))
-	if err != nil {
-		return fmt.Errorf("configure lane %s: %w", destination, err)
+		k.from = k.reached
 	}
+	return nil
+}
+
+// configure is the work of one page of ConfigureLane.
+type configure struct {
+	destination   string
+	strict        bool
+	from, reached string // keys up to here have been freed
+	done          bool
+}
+
+func (k *configure) size() (int, int) { return freePage, 0 }
+
+func (k *configure) apply(tx *writeTx) error {
+	k.reached, k.done = k.from, true
+	l, err := tx.lane(k.destination)
+	switch {
+	case err != nil:
+		return err
+	case k.strict:
+		return tx.setOrder(l, orderStrict)
+	case l.order == orderLoose:
+		return nil
+	}
+	if err := tx.setOrder(l, orderFreeing); err != nil {
+		return err
+	}
+	for range freePage {
+		found, err := tx.conn.one(keyAfter, func(v []driver.Value) error {
+			k.reached = asText(v[0])
+			return nil
+		}, l.id, k.reached)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return tx.setOrder(l, orderLoose)
+		}
+		if err := tx.keyLeft(l, k.reached); err != nil {
+			return err
+		}
+	}
+	k.done = false
+	return nil
+}
+
+func (tx *writeTx) setOrder(l *lane, order int64) error {
+	was := l.order
+	if was == order {
+		return nil
+	}
+	if _, err := tx.exec(setLaneOrder, l.id, order); err != nil {
+		return err
+	}
+	l.order = order
+	tx.undo = append(tx.undo, func() { l.order = was })
 	return nil
 }
 
@@ -56,7 +111,7 @@ func (db *DB) SetLaneFault(ctx context.Context, destination, problem string) err
 
 // LaneFaults implements holdfast.Lanes.
 func (db *DB) LaneFaults(ctx context.Context) (list []holdfast.LaneFaultInfo, err error) {
-	rows, err := db.readers.QueryContext(ctx, `SELECT destination, fault, fault_since FROM hf_lane WHERE fault IS NOT NULL`)
+	rows, err := db.query(ctx, laneFaults)
 	if err != nil {
 		return nil, fmt.Errorf("read lane faults: %w", err)
 	}

@@ -19,3 +19,7 @@ func lockFile(f *os.File) error {
 	}
 	return err
 }
+
+// unlockFile gives the lock up by name: a child process between fork and exec
+// still holds the file, and closing it here would not be the last close.
+func unlockFile(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }

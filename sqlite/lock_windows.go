@@ -22,3 +22,8 @@ func lockFile(f *os.File) error {
 	}
 	return err
 }
+
+// unlockFile gives the lock up.
+func unlockFile(f *os.File) error {
+	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &windows.Overlapped{Offset: lockOffset})
+}

@@ -1,9 +1,11 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -39,9 +41,6 @@ func (db *DB) Discard(ctx context.Context, id holdfast.ID, actor string) (holdfa
 }
 
 func (db *DB) decide(ctx context.Context, verb string, k *decision) (holdfast.Record, error) {
-	if db.within(ctx) {
-		return holdfast.Record{}, fmt.Errorf("%s: %w", verb, holdfast.ErrNested)
-	}
 	id, err := holdfast.ParseID(string(k.id))
 	if err != nil {
 		return holdfast.Record{}, fmt.Errorf("%s: %w: %w", verb, holdfast.ErrInvalid, err)
@@ -53,7 +52,14 @@ func (db *DB) decide(ctx context.Context, verb string, k *decision) (holdfast.Re
 	if k.fault != nil {
 		return holdfast.Record{}, fmt.Errorf("%s %s: %w", verb, id, k.fault)
 	}
-	return db.Get(ctx, id)
+	// It has been done, whoever still waits for it, and also if it cannot be
+	// shown.
+	r, err := db.Get(context.WithoutCancel(ctx), id)
+	if err != nil {
+		db.log.Error("decision made, record not read", slog.String("message_id", string(id)), slog.Any("error", err))
+		r = holdfast.Record{Message: holdfast.Message{ID: id}, State: k.to}
+	}
+	return r, nil
 }
 
 // operated is the row an operator decides about.
@@ -95,7 +101,7 @@ func (k *decision) apply(tx *writeTx) error {
 		ev.kind, ev.cycle, ev.attempt, ev.reason = holdfast.Requeued, row.cycle+1, 0, ""
 		err = tx.requeue(k, &row, l)
 	} else {
-		_, err = tx.exec(discardOne, row.seq, int64(row.state), tx.tick())
+		_, err = tx.exec(discardOne, row.seq, int64(row.state), tx.tick(), ev.reason)
 	}
 	if err != nil {
 		return err
@@ -104,38 +110,29 @@ func (k *decision) apply(tx *writeTx) error {
 	if err := tx.event(&ev); err != nil {
 		return err
 	}
-	if k.to == holdfast.Discarded && l.strict {
-		return tx.keyLeft(l, row.okey)
+	if k.to == holdfast.Discarded {
+		return tx.keyLeft(l, row.okey) // a strict key may have waited for it
 	}
 	return nil
 }
 
 func (tx *writeTx) requeue(k *decision, row *operated, l *lane) error {
-	now := tx.tick()
-	due, expires := now, int64(never)
-	if ttl := max(k.ttl, 0); ttl > 0 || row.ttl > 0 {
-		if ttl == 0 {
-			ttl = row.ttl
-		}
-		expires = after(now, ttl)
+	due, expires := tx.tick(), int64(never)
+	if ttl := cmp.Or(k.ttl, row.ttl); ttl > 0 {
+		expires = after(due, ttl)
 	}
-	var expiresValue driver.Value
-	if expires != never {
-		expiresValue = expires
-	}
+	blocked := false
 	if row.okey != "" {
-		// The message itself may be what a strict key waited for; otherwise
-		// the key may have another head by now.
-		blocked, err := tx.keyIsBlocked(l, row.okey, row.seq)
-		if err != nil {
+		// The key may have another head by now.
+		var err error
+		if blocked, err = tx.keyIsBlocked(l, row.okey, row.seq); err != nil {
 			return err
 		}
 		if blocked {
-			due = never
+			due = expires
 		}
 	}
-	due = min(due, expires)
-	if _, err := tx.exec(requeueOne, row.seq, int64(row.state), due, expiresValue, asBit(k.force)); err != nil {
+	if _, err := tx.exec(requeueOne, row.seq, int64(row.state), due, nullInstant(expires), asBit(k.force), asBit(blocked)); err != nil {
 		return err
 	}
 	tx.fresh = append(tx.fresh, freshRow{lane: l, due: due, dies: expires})
@@ -147,7 +144,7 @@ func (db *DB) Counts() holdfast.Counts {
 	ls := db.lanes
 	c := holdfast.Counts{
 		Lanes: map[string]holdfast.LaneCounts{},
-		Inbox: db.inboxSize.Load(), Kept: db.keptSize.Load(),
+		Inbox: max(db.inboxSize.Load(), 0), Kept: db.keptSize.Load(),
 		Received: db.received.Load(), Duplicates: db.duplicates.Load(),
 	}
 	ls.mu.Lock()
@@ -161,5 +158,3 @@ func (db *DB) Counts() holdfast.Counts {
 	c.Claimed = int64(len(ls.leases))
 	return c
 }
-
-func duration(us int64) time.Duration { return time.Duration(us) * time.Microsecond }

@@ -62,13 +62,14 @@ func (o *ownership) release() error {
 	if o == nil {
 		return nil
 	}
-	return o.file.Close() // closing unlocks; the file stays, so that two openers never lock two files
+	// The file stays, so that two openers never lock two files.
+	return errors.Join(unlockFile(o.file), o.file.Close())
 }
 
 // takeOver makes this process the owner in the file too, and gives back what
 // the one before held.
 func (db *DB) takeOver(c *conn) (err error) {
-	last, err := c.meta(metaClock)
+	last, err := db.lastInstant(c)
 	if err != nil {
 		return err
 	}
@@ -80,11 +81,12 @@ func (db *DB) takeOver(c *conn) (err error) {
 	if err != nil {
 		return err
 	}
-	db.clock = newClock(last, db.opts.SaneAfter)
+	db.clock = newClock(db.opts.clock, last, db.opts.SaneAfter)
 	if ok, why := db.clock.mayExpire(); !ok {
 		db.log.Warn("expiry suspended", slog.String("why", why))
 	}
 	db.epoch = epoch + 1
+	db.lanes.token = db.epoch << 32 // a claim of the owner before has another number
 	if clean == 0 && epoch > 0 {
 		db.lanes.careful = carefulSettles
 		db.log.Warn("the last stop was not clean", slog.Int64("epoch", epoch))
@@ -114,18 +116,27 @@ func (db *DB) takeOver(c *conn) (err error) {
 	return err
 }
 
+// lastInstant is the latest that the file knows: what is noted now and then,
+// or what was written after that.
+func (db *DB) lastInstant(c *conn) (int64, error) {
+	last, err := c.meta(metaClock)
+	if err != nil {
+		return 0, err
+	}
+	err = c.rows(queries[lastInstant], func(v []driver.Value) error {
+		last = max(last, asInt(v[0]))
+		return nil
+	})
+	return last, err
+}
+
 // reclaim gives claims that were written down back to pending. Their attempt
 // was counted when it was claimed, so a message that kills the process is
 // parked in the end; the budget is checked by whoever claims it next.
 func (db *DB) reclaim(c *conn) error {
 	now := db.clock.now()
-	for _, text := range []string{
-		fmt.Sprintf(`INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, error)
-			SELECT seq, %d, %d, %d, cycle, tries, %d, 1, 1, 0, 'the process died during the attempt' FROM hf_message WHERE state = 1 AND state IN (1, 3, 4, 5)`,
-			holdfast.Reclaimed, holdfast.Pending, now, holdfast.Transient),
-		fmt.Sprintf(`UPDATE hf_message SET state = 0, due = %d WHERE state = 1 AND state IN (1, 3, 4, 5)`, now),
-	} {
-		if err := c.text(text); err != nil {
+	for _, id := range []statement{reclaimEvents, reclaimClaims} {
+		if _, err := c.exec(id, now); err != nil {
 			return fmt.Errorf("reclaim: %w", err)
 		}
 	}
@@ -170,20 +181,16 @@ func (db *DB) leaveClean() error {
 func (db *DB) seed(c *conn) (err error) {
 	for _, q := range []struct {
 		state holdfast.State
-		text  string
-	}{
-		{holdfast.Pending, `SELECT l.destination, x.n FROM (SELECT lane, count(*) AS n FROM hf_message WHERE state = 0 GROUP BY lane) AS x JOIN hf_lane AS l ON l.lane = x.lane`},
-		{holdfast.Parked, `SELECT l.destination, x.n FROM (SELECT lane, count(*) AS n FROM hf_message WHERE state = 3 AND state IN (1, 3, 4, 5) GROUP BY lane) AS x JOIN hf_lane AS l ON l.lane = x.lane`},
-		{holdfast.Expired, `SELECT l.destination, x.n FROM (SELECT lane, count(*) AS n FROM hf_message WHERE state = 4 AND state IN (1, 3, 4, 5) GROUP BY lane) AS x JOIN hf_lane AS l ON l.lane = x.lane`},
-	} {
-		if err := c.rows(q.text, func(v []driver.Value) error {
+		count query
+	}{{holdfast.Pending, countPending}, {holdfast.Parked, countParked}, {holdfast.Expired, countExpired}} {
+		if err := c.rows(queries[q.count], func(v []driver.Value) error {
 			db.lanes.locked(asText(v[0])).count(q.state, asInt(v[1]))
 			return nil
 		}); err != nil {
 			return fmt.Errorf("count messages: %w", err)
 		}
 	}
-	return c.rows(`SELECT name, cursor FROM hf_follower`, func(v []driver.Value) error {
+	return c.rows(queries[allFollowers], func(v []driver.Value) error {
 		db.followers.cursors[asText(v[0])] = asInt(v[1])
 		db.followed.Store(true)
 		return nil
@@ -200,7 +207,7 @@ func (db *DB) seedInbox(ctx context.Context) error {
 		return err
 	}
 	var kept int64
-	if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM hf_inbox WHERE kept = 1`).Scan(&kept); err != nil {
+	if err := tx.QueryRowContext(ctx, queries[countKept]).Scan(&kept); err != nil {
 		close(db.background)
 		return errors.Join(err, tx.Rollback())
 	}
@@ -209,7 +216,7 @@ func (db *DB) seedInbox(ctx context.Context) error {
 		defer close(db.background)
 		defer func() { _ = tx.Rollback() }()
 		var n int64
-		if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM hf_inbox`).Scan(&n); err != nil {
+		if err := tx.QueryRowContext(ctx, queries[countInbox]).Scan(&n); err != nil {
 			if ctx.Err() == nil {
 				db.log.Error("count inbox", slog.Any("error", err))
 			}

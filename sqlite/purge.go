@@ -54,34 +54,34 @@ func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error
 }
 
 type purgeRow struct {
-	seq   int64
-	state holdfast.State
-	lane  *lane // where it is counted
+	seq               int64
+	state             holdfast.State
+	destination, okey string
 }
 
 func (db *DB) purgePage(ctx context.Context, createdBefore int64, keep map[holdfast.State]int64) (page []purgeRow, read int, err error) {
 	s := &db.sweeps
-	rows, err := db.readers.QueryContext(ctx,
-		`SELECT m.seq, m.state, m.created, m.settled, l.destination FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane
-			WHERE m.seq > ?1 AND m.seq < (SELECT max(seq) FROM hf_message) ORDER BY m.seq LIMIT ?2`, s.purged, sweepPage)
+	rows, err := db.query(ctx, purgeable, s.purged, sweepPage)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		var seq, state, created int64
+		var r purgeRow
+		var created int64
 		var settled sql.NullInt64
-		var destination string
-		if err := rows.Scan(&seq, &state, &created, &settled, &destination); err != nil {
+		var okey sql.NullString
+		if err := rows.Scan(&r.seq, &r.state, &created, &settled, &r.destination, &okey); err != nil {
 			return nil, 0, err
 		}
+		r.okey = okey.String
 		if created > createdBefore {
 			return page, 0, nil // all that follow are younger
 		}
 		read++
-		s.purged = seq
-		if before, ok := keep[holdfast.State(state)]; ok && settled.Valid && settled.Int64 < before {
-			page = append(page, purgeRow{seq, holdfast.State(state), db.lanes.get(destination)})
+		s.purged = r.seq
+		if before, ok := keep[r.state]; ok && settled.Valid && settled.Int64 < before {
+			page = append(page, r)
 		}
 	}
 	return page, read, rows.Err()
@@ -98,24 +98,33 @@ func (k *purge) size() (int, int) { return 4 * len(k.rows), 0 }
 
 func (k *purge) apply(tx *writeTx) error {
 	k.done = 0
-	for _, r := range k.rows {
-		n, err := tx.exec(purgeMessage, r.seq, int64(r.state), k.cursor)
+	for i := range k.rows {
+		gone, err := k.one(tx, &k.rows[i])
 		if err != nil {
 			return err
 		}
-		if n == 0 {
-			continue // requeued meanwhile, or somebody has not read of it yet
-		}
-		k.done++
-		if _, err := tx.exec(purgeBody, r.seq); err != nil {
-			return err
-		}
-		if _, err := tx.exec(purgeEvents, r.seq); err != nil {
-			return err
-		}
-		if r.lane != nil {
-			tx.moves = append(tx.moves, move{r.lane, r.state, none})
+		if gone {
+			k.done++
 		}
 	}
 	return nil
+}
+
+func (k *purge) one(tx *writeTx, r *purgeRow) (bool, error) {
+	n, err := tx.exec(purgeMessage, r.seq, int64(r.state), k.cursor)
+	if err != nil || n == 0 { // requeued meanwhile, or somebody has not read of it yet
+		return false, err
+	}
+	if _, err := tx.exec(purgeBody, r.seq); err != nil {
+		return false, err
+	}
+	if _, err := tx.exec(purgeEvents, r.seq); err != nil {
+		return false, err
+	}
+	l, err := tx.lane(r.destination)
+	if err != nil {
+		return false, err
+	}
+	tx.moves = append(tx.moves, move{l, r.state, none})
+	return true, tx.keyLeft(l, r.okey) // a strict key may have waited for it
 }

@@ -48,7 +48,7 @@ func (tx *writeTx) route(m *holdfast.Message) (route, error) {
 		clear(db.routes)
 	}
 	db.routes[k] = r
-	tx.routes = append(tx.routes, k)
+	tx.undo = append(tx.undo, func() { delete(db.routes, k) })
 	return r, nil
 }
 
@@ -62,7 +62,7 @@ func (tx *writeTx) lane(destination string) (*lane, error) {
 		return nil, err
 	}
 	found, err := tx.conn.one(findLane, func(v []driver.Value) error {
-		l.id, l.strict = asInt(v[0]), asInt(v[1]) == 1
+		l.id, l.order = asInt(v[0]), asInt(v[1])
 		return nil
 	}, destination)
 	if err == nil && !found {
@@ -71,7 +71,7 @@ func (tx *writeTx) lane(destination string) (*lane, error) {
 	if err != nil {
 		return nil, err
 	}
-	tx.lanes = append(tx.lanes, l)
+	tx.undo = append(tx.undo, func() { l.id = 0 })
 	return l, nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
+	"strconv"
+	"time"
 
 	"github.com/holdfast-mq/holdfast"
 )
@@ -13,15 +15,21 @@ type settle struct {
 	db   *DB
 	list []holdfast.Settlement
 	won  []bool
+
+	plain []plainRow // delivered, and nothing else depends on the row
+	seqs  []byte     // theirs, as JSON
+}
+
+// plainRow is a settlement that can be written together with others.
+type plainRow struct {
+	at   int // in the list
+	lane *lane
 }
 
 // Settle implements holdfast.Store.
 func (db *DB) Settle(ctx context.Context, list ...holdfast.Settlement) ([]bool, error) {
 	if len(list) == 0 {
 		return nil, nil
-	}
-	if db.within(ctx) {
-		return nil, fmt.Errorf("settle: %w", holdfast.ErrNested)
 	}
 	k := &settle{db: db, list: list, won: make([]bool, len(list))}
 	if err := db.writer.do(ctx, k); err != nil {
@@ -34,6 +42,7 @@ func (k *settle) size() (int, int) { return len(k.list), 64 * len(k.list) }
 
 func (k *settle) apply(tx *writeTx) error {
 	clear(k.won)
+	k.plain = k.plain[:0]
 	ls := k.db.lanes
 	for i := range k.list {
 		s := &k.list[i]
@@ -43,12 +52,65 @@ func (k *settle) apply(tx *writeTx) error {
 		if !ok || held.token != s.Token {
 			continue // somebody else's, or ended: their decision stands
 		}
+		if _, twice := tx.ended[s.Seq]; twice {
+			continue // in this very transaction
+		}
+		tx.release(s.Seq, s.Outcome != holdfast.NotStarted)
+		if k.isPlain(s, &held) {
+			k.plain = append(k.plain, plainRow{i, held.lane})
+			continue
+		}
 		won, err := tx.settleOne(s, &held)
 		if err != nil {
 			return err
 		}
 		k.won[i] = won
-		tx.released = append(tx.released, released{s.Seq, true})
+	}
+	return k.settlePlain(tx)
+}
+
+// isPlain says whether the row may be settled together with others: nearly
+// all are delivered, at the first try or later, and then the same values are
+// written to each of them.
+func (k *settle) isPlain(s *holdfast.Settlement, held *lease) bool {
+	return s.State == holdfast.Delivered && s.Outcome != holdfast.NotStarted && !s.Charged &&
+		!held.durable && held.okey == "" && !k.db.followed.Load()
+}
+
+// settlePlain writes the plain rows by one statement, which takes two thirds
+// of the time of one for each.
+func (k *settle) settlePlain(tx *writeTx) error {
+	if len(k.plain) == 0 {
+		return nil
+	}
+	k.seqs = append(k.seqs[:0], '[')
+	for n, p := range k.plain {
+		if n > 0 {
+			k.seqs = append(k.seqs, ',')
+		}
+		k.seqs = strconv.AppendInt(k.seqs, k.list[p.at].Seq, 10)
+	}
+	seqs, now := string(append(k.seqs, ']')), tx.tick()
+	n, err := tx.exec(settleMany, now, seqs)
+	if err != nil {
+		return err
+	}
+	var settled map[int64]bool
+	if int(n) != len(k.plain) {
+		// Some were gone or decided before; ours carry this very instant.
+		settled = map[int64]bool{}
+		if err := tx.conn.each(settledAt, func(v []driver.Value) error {
+			settled[asInt(v[0])] = true
+			return nil
+		}, now, seqs); err != nil {
+			return err
+		}
+	}
+	for _, p := range k.plain {
+		if settled == nil || settled[k.list[p.at].Seq] {
+			k.won[p.at] = true
+			tx.moves = append(tx.moves, move{p.lane, holdfast.Pending, holdfast.Delivered})
+		}
 	}
 	return nil
 }
@@ -68,7 +130,7 @@ func (tx *writeTx) settleOne(s *holdfast.Settlement, held *lease) (bool, error) 
 		return tx.giveBack(s, held, from)
 	}
 	now := tx.tick()
-	began := now - micros(s.Took)
+	began := now - micros(max(s.Took, 0))
 	due := int64(never)
 	var n int64
 	var err error
@@ -76,11 +138,13 @@ func (tx *writeTx) settleOne(s *holdfast.Settlement, held *lease) (bool, error) 
 	case holdfast.Delivered:
 		n, err = tx.exec(settleDelivered, s.Seq, from, tries, failures, now)
 	case holdfast.Pending:
-		due = min(after(now, s.RetryIn), held.expires)
+		due = tx.retryAt(now, s.RetryIn, held.expires)
 		n, err = tx.exec(settlePending, s.Seq, from, tries, failures, due, began)
 	case holdfast.Parked:
 		n, err = tx.exec(settleParked, s.Seq, from, tries, failures, now, began, nullText(string(s.Reason)))
 	case holdfast.Claimed, holdfast.Expired, holdfast.Discarded:
+		fallthrough
+	default:
 		return false, fmt.Errorf("settle seq %d: a claim cannot become %s: %w", s.Seq, s.State, holdfast.ErrState)
 	}
 	if err != nil || n == 0 {
@@ -99,15 +163,27 @@ func (tx *writeTx) settleOne(s *holdfast.Settlement, held *lease) (bool, error) 
 	}
 	return true, tx.event(&event{
 		message: s.Seq, kind: holdfast.Attempted, state: s.State, cycle: held.cycle, attempt: held.tries + 1,
-		outcome: s.Outcome, charged: s.Charged, maybe: s.Maybe, took: micros(s.Took),
+		outcome: s.Outcome, charged: s.Charged, maybe: s.Maybe, took: micros(max(s.Took, 0)),
 		reason: string(s.Reason), code: s.Code, error: s.Error,
 	})
 }
 
-// giveBack undoes a claim that was never tried.
+// retryAt is when a failed message is due: after its wait, or at its expiry.
+// While expiry is suspended only the wait counts, or the retries would burst.
+func (tx *writeTx) retryAt(now int64, wait time.Duration, expires int64) int64 {
+	due := after(now, wait)
+	if expires <= now {
+		if ok, _ := tx.w.db.clock.mayExpire(); !ok {
+			return due
+		}
+	}
+	return min(due, expires)
+}
+
+// giveBack undoes a claim that was never tried: the message keeps its place.
 func (tx *writeTx) giveBack(s *holdfast.Settlement, held *lease, from int64) (bool, error) {
 	if held.durable {
-		n, err := tx.exec(settlePending, s.Seq, from, int64(held.tries), int64(held.failures), tx.tick(), driver.Value(nil))
+		n, err := tx.exec(settleBack, s.Seq, from, int64(held.tries), int64(held.failures))
 		if err != nil || n == 0 {
 			return false, err
 		}

@@ -7,11 +7,12 @@ const (
 	beginImmediate statement = iota
 	commitNow
 	rollbackNow
+	beginProbe
 	getMeta
 	setMeta
 	insertLane
 	findLane
-	setLaneStrict
+	setLaneOrder
 	setLaneFault
 	insertRoute
 	findRoute
@@ -19,14 +20,19 @@ const (
 	insertBody
 	findMessage
 	findBody
-	keyBlocked
+	keyHead
+	keyHeld
 	keyNext
 	keyWake
+	keyAfter
 	claimPage
 	claimDurably
 	nextDue
 	settleDelivered
+	settleMany
+	settledAt
 	settlePending
+	settleBack
 	settleParked
 	insertEvent
 	expireOne
@@ -48,14 +54,21 @@ const (
 	getFollower
 	setFollower
 	dropFollower
+	eventsAfter
+	lastEvent
+	reclaimEvents
+	reclaimClaims
 	purgeInbox
 	setResponse
 	statementCount
 )
 
 // claimColumns are what a claim needs of a message and its body.
-const claimColumns = `m.seq, m.id, m.route, m.due, m.expires, m.failures, m.tries, m.cycle, m.first_try, m.okey, m.force,
+const claimColumns = `m.seq, m.id, m.route, m.due, m.expires, m.failures, m.tries, m.cycle, m.first_try, m.okey, m.force, m.blocked,
 	b.payload, b.headers, b.corr, b.retry, b.ttl`
+
+// ofKey are the words of the index on ordering keys.
+const ofKey = ` AND okey IS NOT NULL AND state IN (0, 1, 3)`
 
 // statements are the SQL texts. A query on a partial index repeats the
 // index's WHERE term word for word, or SQLite would not use it; plan_test.go
@@ -64,31 +77,32 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	beginImmediate: `BEGIN IMMEDIATE`,
 	commitNow:      `COMMIT`,
 	rollbackNow:    `ROLLBACK`,
+	beginProbe:     `BEGIN`,
 
 	getMeta: `SELECT value FROM hf_meta WHERE key = ?1`,
 	setMeta: `INSERT INTO hf_meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
 
-	insertLane:    `INSERT INTO hf_lane (destination) VALUES (?1) ON CONFLICT (destination) DO NOTHING`,
-	findLane:      `SELECT lane, strict FROM hf_lane WHERE destination = ?1`,
-	setLaneStrict: `UPDATE hf_lane SET strict = ?2 WHERE lane = ?1`,
-	setLaneFault:  `UPDATE hf_lane SET fault = ?2, fault_since = ?3 WHERE lane = ?1`,
+	insertLane:   `INSERT INTO hf_lane (destination) VALUES (?1) ON CONFLICT (destination) DO NOTHING`,
+	findLane:     `SELECT lane, strict FROM hf_lane WHERE destination = ?1`,
+	setLaneOrder: `UPDATE hf_lane SET strict = ?2 WHERE lane = ?1`,
+	setLaneFault: `UPDATE hf_lane SET fault = ?2, fault_since = ?3 WHERE lane = ?1`,
 
 	insertRoute: `INSERT INTO hf_route (lane, source, kind, endpoint) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING`,
 	findRoute:   `SELECT route FROM hf_route WHERE lane = ?1 AND source = ?2 AND kind = ?3 AND endpoint = ?4`,
 
-	insertMessage: `INSERT INTO hf_message (id, route, lane, due, created, expires, okey)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING`,
-	insertBody:  `INSERT INTO hf_body (seq, payload, headers, corr, retry, ttl) VALUES (?1, ?2, ?3, ?4, ?5, ?6)`,
-	findMessage: `SELECT seq, lane, route, state, cycle, okey FROM hf_message WHERE id = ?1`,
-	findBody:    `SELECT payload FROM hf_body WHERE seq = ?1`,
+	insertMessage: `INSERT INTO hf_message (id, route, lane, due, created, expires, okey, blocked)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING`,
+	insertBody: `INSERT INTO hf_body (seq, payload, headers, corr, retry, ttl, start) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`,
+	findMessage: `SELECT m.seq, m.lane, m.state, r.source, r.kind, r.endpoint
+		FROM hf_message AS m JOIN hf_route AS r ON r.route = m.route WHERE m.id = ?1`,
+	findBody: `SELECT payload FROM hf_body WHERE seq = ?1`,
 
-	// A key is blocked by an unfinished message, or, where order is strict, by
-	// a parked one (state 3) that came before.
-	keyBlocked: `SELECT 1 FROM hf_message WHERE lane = ?1 AND okey = ?2 AND okey IS NOT NULL AND state IN (0, 1, 3)
-		AND (state != 3 OR (?3 AND seq < ?4)) AND seq != ?4 LIMIT 1`,
-	keyNext: `SELECT seq, state, due, expires FROM hf_message WHERE lane = ?1 AND okey = ?2 AND okey IS NOT NULL AND state IN (0, 1, 3)
-		AND (state != 3 OR ?3) ORDER BY seq LIMIT 1`,
-	keyWake: `UPDATE hf_message SET due = ?2 WHERE seq = ?1 AND state = 0`,
+	keyHead: `SELECT 1 FROM hf_message WHERE lane = ?1 AND state IN (0, 1) AND blocked = 0 AND okey = ?2` + ofKey + ` LIMIT 1`,
+	keyHeld: `SELECT 1 FROM hf_message WHERE lane = ?1 AND state = 3 AND blocked = 0 AND okey = ?2 AND seq < ?3` + ofKey + ` LIMIT 1`,
+	keyNext: `SELECT m.seq, m.expires, CASE WHEN m.cycle = 1 THEN b.start END FROM hf_message AS m JOIN hf_body AS b ON b.seq = m.seq
+		WHERE m.lane = ?1 AND m.state = 0 AND m.blocked = 1 AND m.okey = ?2 AND m.okey IS NOT NULL AND m.state IN (0, 1, 3) ORDER BY m.seq LIMIT 1`,
+	keyWake:  `UPDATE hf_message SET blocked = 0, due = ?2 WHERE seq = ?1 AND state = 0 AND blocked = 1`,
+	keyAfter: `SELECT okey FROM hf_message WHERE lane = ?1 AND state = 0 AND blocked = 1 AND okey > ?2` + ofKey + ` ORDER BY okey LIMIT 1`,
 
 	claimPage: `SELECT ` + claimColumns + ` FROM hf_message AS m JOIN hf_body AS b ON b.seq = m.seq
 		WHERE m.lane = ?1 AND m.state = 0 AND m.due <= ?2 AND (m.due, m.seq) > (?3, ?4)
@@ -96,9 +110,13 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	claimDurably: `UPDATE hf_message SET state = 1, failures = failures + 1, tries = tries + 1 WHERE seq = ?1 AND state = 0`,
 	nextDue:      `SELECT due FROM hf_message WHERE lane = ?1 AND state = 0 AND due > ?2 ORDER BY due LIMIT 1`,
 
+	settleMany: `UPDATE hf_message SET state = 2, tries = tries + 1, settled = ?1
+		WHERE state = 0 AND seq IN (SELECT value FROM json_each(?2))`,
+	settledAt:       `SELECT seq FROM hf_message WHERE state = 2 AND settled = ?1 AND seq IN (SELECT value FROM json_each(?2))`,
 	settleDelivered: `UPDATE hf_message SET state = 2, tries = ?3, failures = ?4, settled = ?5 WHERE seq = ?1 AND state = ?2`,
 	settlePending: `UPDATE hf_message SET state = 0, tries = ?3, failures = ?4, due = ?5, first_try = coalesce(first_try, ?6)
 		WHERE seq = ?1 AND state = ?2`,
+	settleBack: `UPDATE hf_message SET state = 0, tries = ?3, failures = ?4 WHERE seq = ?1 AND state = ?2`,
 	settleParked: `UPDATE hf_message SET state = 3, tries = ?3, failures = ?4, settled = ?5, first_try = coalesce(first_try, ?6), reason = ?7
 		WHERE seq = ?1 AND state = ?2`,
 
@@ -106,9 +124,9 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)`,
 
 	expireOne: `UPDATE hf_message SET state = 4, settled = ?3 WHERE seq = ?1 AND state = ?2`,
-	requeueOne: `UPDATE hf_message SET state = 0, due = ?3, expires = ?4, failures = 0, tries = 0, cycle = cycle + 1, settled = NULL, reason = NULL, force = ?5
-		WHERE seq = ?1 AND state = ?2`,
-	discardOne: `UPDATE hf_message SET state = 5, settled = ?3 WHERE seq = ?1 AND state = ?2`,
+	requeueOne: `UPDATE hf_message SET state = 0, due = ?3, expires = ?4, failures = 0, tries = 0, cycle = cycle + 1, settled = NULL, reason = NULL,
+		force = ?5, blocked = ?6 WHERE seq = ?1 AND state = ?2`,
+	discardOne: `UPDATE hf_message SET state = 5, settled = ?3, reason = ?4 WHERE seq = ?1 AND state = ?2`,
 
 	findSource:   `SELECT source FROM hf_source WHERE name = ?1`,
 	insertSource: `INSERT INTO hf_source (name) VALUES (?1) ON CONFLICT DO NOTHING`,
@@ -116,7 +134,8 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	insertInbox: `INSERT INTO hf_inbox (source, id, endpoint, hash, kept, received, processed, expires, response)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (source, id) DO NOTHING`,
 	insertInboxBody: `INSERT INTO hf_inbox_body (seq, kind, payload, headers, corr) VALUES (?1, ?2, ?3, ?4, ?5)`,
-	finishInbox:     `UPDATE hf_inbox SET kept = 0, processed = ?2, response = ?3, expires = max(expires, ?4) WHERE seq = ?1 AND kept = 1`,
+	finishInbox: `UPDATE hf_inbox SET kept = 0, processed = ?2, response = ?3, expires = max(expires, ?2 + (expires - received))
+		WHERE seq = ?1 AND kept = 1`,
 	purgeMessage: `DELETE FROM hf_message WHERE seq = ?1 AND state = ?2
 		AND NOT EXISTS (SELECT 1 FROM hf_event AS e WHERE e.message = ?1 AND e.seq > ?3)`,
 	purgeBody:   `DELETE FROM hf_body WHERE seq = ?1`,
@@ -125,6 +144,14 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	getFollower:  `SELECT cursor FROM hf_follower WHERE name = ?1`,
 	setFollower:  `INSERT INTO hf_follower (name, cursor) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET cursor = excluded.cursor`,
 	dropFollower: `DELETE FROM hf_follower WHERE name = ?1`,
+	eventsAfter: `SELECT ` + eventColumns + `, m.id, l.destination FROM hf_event AS e
+		JOIN hf_message AS m ON m.seq = e.message JOIN hf_lane AS l ON l.lane = m.lane
+		WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2`,
+	lastEvent: `SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'hf_event'`,
+
+	reclaimEvents: `INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, error)
+		SELECT seq, 6, 0, ?1, cycle, tries, 0, 1, 1, 0, 'the process died during the attempt' FROM hf_message WHERE state = 1` + ofAside,
+	reclaimClaims: `UPDATE hf_message SET state = 0, first_try = coalesce(first_try, ?1) WHERE state = 1` + ofAside,
 
 	setResponse: `UPDATE hf_inbox SET response = ?2 WHERE seq = ?1`,
 	purgeInbox:  `DELETE FROM hf_inbox WHERE seq = ?1 AND kept = 0 AND expires < ?2`,

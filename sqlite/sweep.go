@@ -60,7 +60,7 @@ func (db *DB) Expire(ctx context.Context) (int, bool, error) {
 		return n, true, nil
 	}
 	if !s.aside {
-		s.aside, s.lane, s.seq = true, -1, 0
+		s.aside, s.seq = true, 0
 		return n, true, nil
 	}
 	s.scanning = false
@@ -89,13 +89,11 @@ func (ls *lanes) expiresFrom(at int64) {
 // expiryPage reads the next rows that could expire.
 func (db *DB) expiryPage(ctx context.Context, now int64) (expired []int64, read int, err error) {
 	s := &db.sweeps
-	text, args := `SELECT lane, due, seq, expires FROM hf_message WHERE state = 0 AND (lane, due, seq) > (?1, ?2, ?3) ORDER BY lane, due, seq LIMIT ?4`,
-		[]any{s.lane, s.due, s.seq, sweepPage}
+	q, args := expirable, []any{s.lane, s.due, s.seq, sweepPage}
 	if s.aside {
-		text, args = `SELECT lane, due, seq, expires FROM hf_message WHERE state = 3 AND state IN (1, 3, 4, 5) AND (lane, seq) > (?1, ?2) ORDER BY lane, seq LIMIT ?3`,
-			[]any{s.lane, s.seq, sweepPage}
+		q, args = expirableAside, []any{s.seq, sweepPage}
 	}
-	rows, err := db.readers.QueryContext(ctx, text, args...)
+	rows, err := db.query(ctx, q, args...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -170,23 +168,15 @@ func (k *expire) one(tx *writeTx, seq int64) (bool, error) {
 		}
 		return nil
 	}, seq)
-	if err != nil || !found || expires > tx.now || !state.CanBecome(holdfast.Expired) {
+	// One that is claimed on disk is being delivered: delivered beats TTL.
+	if err != nil || !found || expires > tx.now || state == holdfast.Claimed || !state.CanBecome(holdfast.Expired) {
 		return false, err
 	}
 	l, err := tx.lane(destination)
 	if err != nil {
 		return false, err
 	}
-	// From here on nobody can take the row from memory, and what is leased
-	// already is being delivered: delivered beats TTL.
-	ls := k.db.lanes
-	ls.mu.Lock()
-	_, leased := ls.leases[seq]
-	if !leased {
-		l.rewind()
-	}
-	ls.mu.Unlock()
-	if leased {
+	if state == holdfast.Pending && !k.db.lanes.untake(l, seq) {
 		return false, nil
 	}
 	n, err := tx.exec(expireOne, seq, int64(state), tx.tick())
@@ -197,8 +187,17 @@ func (k *expire) one(tx *writeTx, seq int64) (bool, error) {
 	if err := tx.event(&event{message: seq, kind: holdfast.TimedOut, state: holdfast.Expired, cycle: cycle, attempt: tries}); err != nil {
 		return false, err
 	}
-	if state != holdfast.Parked || l.strict {
-		return true, tx.keyLeft(l, okey)
+	return true, tx.keyLeft(l, okey)
+}
+
+// untake makes sure that nobody can take the row from memory any more; it
+// fails when somebody has.
+func (ls *lanes) untake(l *lane, seq int64) bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if _, leased := ls.leases[seq]; leased {
+		return false
 	}
-	return true, nil
+	ls.rewind(l)
+	return true
 }

@@ -5,53 +5,111 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/holdfast-mq/holdfast"
 )
 
 // Tx is a transaction on the store's file, passed to Do and to handlers. It
 // is not for concurrent use, and ends with the function it was passed to.
+//
+// A statement whose ctx ends while it writes, or that meets a full disk, undoes
+// the whole transaction; so does SQL that ends it. From then on every call
+// fails, and Do reports it even if the function does not.
 type Tx struct {
-	db  *DB
-	tx  *sql.Tx
-	wtx *writeTx
+	db    *DB
+	tx    *sql.Tx
+	wtx   *writeTx
+	over  atomic.Bool
+	fault error // why it cannot be committed
 }
 
 var _ holdfast.Enqueuer = (*Tx)(nil)
 
 // ExecContext runs a statement in the transaction.
 func (t *Tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	return t.tx.ExecContext(ctx, query, args...)
+	if err := t.ours(nil); err != nil {
+		return nil, err
+	}
+	r, err := t.tx.ExecContext(ctx, query, args...)
+	return r, t.seen(err)
 }
 
 // QueryContext runs a query in the transaction.
 func (t *Tx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	return t.tx.QueryContext(ctx, query, args...)
+	if err := t.ours(nil); err != nil {
+		return nil, err
+	}
+	rows, err := t.tx.QueryContext(ctx, query, args...) //nolint:sqlclosecheck,rowserrcheck // the caller does
+	return rows, t.seen(err)
 }
 
 // QueryRowContext runs a query for at most one row in the transaction.
 func (t *Tx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	if err := t.ours(nil); err != nil {
+		// A Row cannot be made with an error of ours; Do will tell.
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		ctx = ended
+	}
 	return t.tx.QueryRowContext(ctx, query, args...)
 }
 
 // Enqueue writes messages in the transaction: they exist if it commits. After
-// an error other than ErrInvalid and ErrConflict, return it: the transaction
-// is not worth committing.
+// an error other than ErrInvalid and ErrConflict it will not commit.
 func (t *Tx) Enqueue(ctx context.Context, ms ...holdfast.Message) ([]holdfast.Receipt, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if len(ms) == 0 {
+		return nil, nil
 	}
 	k, err := t.db.newEnqueue(ms)
 	if err != nil {
 		return nil, err
 	}
-	if err := k.apply(t.wtx); err != nil {
-		return nil, fmt.Errorf("enqueue: %w", translate(err))
+	if err := t.ours(func(tx *writeTx) error { return k.apply(tx) }); err != nil {
+		return nil, fmt.Errorf("enqueue: %w", err)
 	}
 	if k.conflict != nil {
 		return nil, k.conflict
 	}
 	return k.receipts, nil
+}
+
+// ours runs statements of the store in the transaction, if it is still open.
+// database/sql may use the connection beside the caller, to close rows whose
+// context has ended: Raw keeps it out meanwhile. A fault here may have left
+// half of something behind, so that the transaction must not commit.
+func (t *Tx) ours(statements func(tx *writeTx) error) error {
+	if t.over.Load() {
+		return sql.ErrTxDone
+	}
+	if t.fault != nil {
+		return t.fault
+	}
+	err := t.db.lent.Raw(func(any) error {
+		if !t.wtx.conn.open() {
+			return errUndone
+		}
+		if statements == nil {
+			return nil
+		}
+		return statements(t.wtx)
+	})
+	t.fault = translate(err)
+	return t.fault
+}
+
+// seen translates an error for the caller's function, which may do with it
+// what it likes, and remembers what it says about the disk.
+func (t *Tx) seen(err error) error {
+	if err == nil {
+		return nil
+	}
+	err = translate(err)
+	t.db.writer.note(err)
+	return err
 }
 
 // insideKey marks a context that was passed to Do's function.
@@ -65,9 +123,6 @@ func (db *DB) within(ctx context.Context) bool { return ctx.Value(insideKey{db})
 // the store's other writers while fn runs: keep it short, and call nothing in
 // it that waits for another machine.
 func (db *DB) Do(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
-	if db.within(ctx) {
-		return fmt.Errorf("do: %w", holdfast.ErrNested)
-	}
 	w := db.writer
 	j := w.jobs.Get().(*job)
 	t := &turn{back: make(chan struct{})}
@@ -80,10 +135,10 @@ func (db *DB) Do(ctx context.Context, fn func(ctx context.Context, tx *Tx) error
 		return fmt.Errorf("do: %w", err)
 	}
 	err := db.transaction(ctx, fn)
+	if own, ok := errors.AsType[*callerError](err); ok {
+		return own.err
+	}
 	if err != nil {
-		if own, ok := errors.AsType[*callerError](err); ok {
-			return own.err
-		}
 		return fmt.Errorf("do: %w", w.judge(err))
 	}
 	return nil
@@ -103,21 +158,26 @@ func (db *DB) transaction(ctx context.Context, fn func(ctx context.Context, tx *
 	}
 	wtx := &db.writer.tx
 	wtx.begin(db.writer)
+	tx := &Tx{db: db, tx: sqlTx, wtx: wtx}
 	committed := false
 	defer func() {
-		if !committed {
+		tx.over.Store(true)
+		if !committed { // also after a panic, or runtime.Goexit
 			_ = sqlTx.Rollback() // after a failed statement it may be gone already
-			wtx.forget()
+			wtx.rollback()       // after a failed commit database/sql takes it for gone
 		}
 	}()
 	if err := db.checkEpoch(db.writer.conn); err != nil {
 		return err
 	}
-	if err := fn(context.WithValue(ctx, insideKey{db}, true), &Tx{db: db, tx: sqlTx, wtx: wtx}); err != nil {
+	if err := fn(context.WithValue(ctx, insideKey{db}, true), tx); err != nil {
 		return &callerError{err}
 	}
 	if err := ctx.Err(); err != nil {
 		return &callerError{err}
+	}
+	if err := tx.ours(db.writer.saveClock); err != nil {
+		return err
 	}
 	if err := sqlTx.Commit(); err != nil {
 		return fmt.Errorf("commit: %w", err)

@@ -2,9 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,6 +38,12 @@ type job struct {
 	done  chan struct{} // of one
 }
 
+// take is the writer's claim on the job: it fails if the caller has given up.
+func (j *job) take() bool { return j.state.CompareAndSwap(jobQueued, jobTaken) }
+
+// withdraw is the caller's.
+func (j *job) withdraw() bool { return j.state.CompareAndSwap(jobQueued, jobWithdrawn) }
+
 const (
 	jobQueued int32 = iota
 	jobTaken
@@ -61,8 +65,9 @@ type writer struct {
 	ring    chan struct{} // of one: there is work
 	ended   chan struct{}
 
-	jobs      sync.Pool    // of this writer alone: a channel must not cross a test's time bubble
-	turnSince atomic.Int64 // when the present turn began, 0 without one
+	jobs      sync.Pool // of this writer alone: a channel must not cross a test's time bubble
+	born      time.Time
+	turnSince atomic.Int64 // when the present turn began, counted from born; 0 without one
 	pace      time.Duration
 	suspect   bool // a sync failed: nothing is acknowledged before a full checkpoint
 	strikes   int
@@ -73,7 +78,7 @@ type writer struct {
 
 func newWriter(db *DB, c *conn) *writer {
 	return &writer{
-		db: db, conn: c, ring: make(chan struct{}, 1), ended: make(chan struct{}),
+		db: db, conn: c, born: time.Now(), ring: make(chan struct{}, 1), ended: make(chan struct{}),
 		jobs: sync.Pool{New: func() any { return &job{done: make(chan struct{}, 1)} }},
 	}
 }
@@ -96,31 +101,48 @@ func (w *writer) inspect(ctx context.Context, read func(c *conn) error) error {
 }
 
 func (w *writer) await(ctx context.Context, j *job) error {
+	if w.db.within(ctx) {
+		return holdfast.ErrNested
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if err := w.push(j); err != nil {
 		return err
 	}
+	patience := time.NewTimer(w.db.opts.TurnWait)
+	defer patience.Stop()
+	gone := ctx.Done()
 	for {
-		patience := time.NewTimer(w.db.opts.TurnWait)
 		select {
 		case <-j.done:
-			patience.Stop()
 			err := j.err
 			*j = job{done: j.done}
 			w.jobs.Put(j)
 			return err
-		case <-ctx.Done():
-			patience.Stop()
-			if j.state.CompareAndSwap(jobQueued, jobWithdrawn) {
+		case <-gone:
+			if j.withdraw() {
 				return ctx.Err()
 			}
-			ctx = context.WithoutCancel(ctx)
+			gone = nil
 		case <-patience.C:
 			// A handler that waits for the outbox it runs in would wait for ever.
-			if w.turnSince.Load() != 0 && j.state.CompareAndSwap(jobQueued, jobWithdrawn) {
-				return fmt.Errorf("wait for the writer: a transaction has held it for %s: %w", w.db.opts.TurnWait, holdfast.ErrNested)
+			held := w.turnHeld()
+			if held >= w.db.opts.TurnWait && j.withdraw() {
+				return fmt.Errorf("wait for the writer: a transaction has held it for %s: %w", held.Round(time.Millisecond), holdfast.ErrNested)
 			}
+			patience.Reset(w.db.opts.TurnWait - min(held, w.db.opts.TurnWait-time.Millisecond))
 		}
 	}
+}
+
+// turnHeld is for how long a caller has had the connection; 0 if none has.
+func (w *writer) turnHeld() time.Duration {
+	began := w.turnSince.Load()
+	if began == 0 {
+		return 0
+	}
+	return time.Since(w.born) - time.Duration(began)
 }
 
 func (w *writer) push(j *job) error {
@@ -135,6 +157,19 @@ func (w *writer) push(j *job) error {
 		case w.ring <- struct{}{}:
 		default:
 		}
+	}
+	return nil
+}
+
+// usable fails inside a transaction of the store, and once it takes no more.
+func (w *writer) usable(ctx context.Context) error {
+	if w.db.within(ctx) {
+		return holdfast.ErrNested
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closing {
+		return w.closedError()
 	}
 	return nil
 }
@@ -214,173 +249,41 @@ func (w *writer) round(group []*job) {
 	writes, others := w.writes[:0], w.others[:0]
 	for _, j := range group {
 		switch {
-		case !j.state.CompareAndSwap(jobQueued, jobTaken):
-		case j.work != nil:
-			writes = append(writes, j)
-		default:
+		case j.work == nil:
 			others = append(others, j)
+		case j.take():
+			writes = append(writes, j)
 		}
 	}
 	if len(writes) > 0 {
 		w.commit(writes)
 	}
 	for _, j := range others {
-		if j.turn != nil {
+		switch {
+		case !j.take(): // they can give up while another has its turn
+		case j.turn != nil:
 			w.lend(j)
-			continue
+		default:
+			finish(j, w.look(j.read))
 		}
-		finish(j, j.read(w.conn))
 	}
 	clear(writes) // a finished job belongs to its waiter again
 	clear(others)
 	w.writes, w.others = writes, others
 }
 
-func (w *writer) lend(j *job) {
-	t := j.turn
-	w.turnSince.Store(time.Now().UnixNano() | 1)
-	j.done <- struct{}{}
-	<-t.back
-	w.turnSince.Store(0)
-}
-
-// commit writes the group in one transaction, or, if anything in it fails,
-// each work in its own, so that nobody pays for another's fault.
-func (w *writer) commit(group []*job) {
-	if err := w.trusted(); err != nil {
-		for _, j := range group {
-			finish(j, err)
-		}
-		return
-	}
-	began := time.Now()
-	if err := w.transact(group); err == nil {
-		w.pace = (7*w.pace + time.Since(began)) / 8
-		for _, j := range group {
-			finish(j, nil)
-		}
-		return
-	} else if len(group) == 1 {
-		finish(group[0], w.judge(err))
-		return
-	}
-	for i, j := range group {
-		if err := w.trusted(); err != nil {
-			for _, rest := range group[i:] {
-				finish(rest, err)
-			}
-			return
-		}
-		finish(j, w.judge(w.transact(group[i:i+1])))
-	}
-}
-
-func finish(j *job, err error) {
-	j.err = err
-	j.done <- struct{}{}
-}
-
-// transact runs the group in one transaction and publishes what it did to
-// memory after the commit.
-func (w *writer) transact(group []*job) (err error) {
-	tx := &w.tx
-	tx.begin(w)
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic in a transaction: %v", p)
-		}
-		if err != nil {
-			tx.rollback()
-		}
-	}()
-	if _, err := w.conn.exec(beginImmediate); err != nil {
-		return fmt.Errorf("begin: %w", err)
-	}
-	if err := w.db.checkEpoch(w.conn); err != nil {
-		return err
-	}
-	for _, j := range group {
-		if err := j.work.apply(tx); err != nil {
-			return err
-		}
-	}
-	if err := w.saveClock(tx); err != nil {
-		return err
-	}
-	if _, err := w.conn.exec(commitNow); err != nil {
-		return fmt.Errorf("commit: %w", err)
-	}
-	tx.publish()
-	return nil
-}
-
-// saveClock keeps the store's clock in the file now and then, for newClock.
-func (w *writer) saveClock(tx *writeTx) error {
-	const every = int64(time.Minute / time.Microsecond)
-	if tx.now-w.db.clockSaved < every {
-		return nil
-	}
-	w.db.clockSaved = tx.now
-	_, err := w.conn.exec(setMeta, metaClock, tx.now)
-	return err
-}
-
-// judge translates an error for the caller and notes what it says about the
-// disk. After a failed sync the kernel may have dropped what it could not
-// write, and a later sync would succeed without it.
-func (w *writer) judge(err error) error {
-	if err == nil {
-		w.strikes = 0
-		return nil
-	}
-	err = translate(err)
-	if errors.Is(err, errIO) {
-		w.suspect = true
-		w.db.log.Error("write failed", slog.Any("error", err))
-	}
-	if errors.Is(err, errLostOwnership) {
-		w.stop(err)
-	}
-	return err
-}
-
-// trusted says whether a commit would be believed: after a failed sync, only
-// once a truncating checkpoint has rewritten everything.
-func (w *writer) trusted() error {
+// look lets read use the connection between two transactions.
+func (w *writer) look(read func(c *conn) error) error {
 	if w.fatal != nil {
 		return w.closedError()
 	}
-	if !w.suspect {
-		return nil
-	}
-	busy, err := w.conn.pragma("PRAGMA wal_checkpoint(TRUNCATE)")
-	if err == nil && busy == "0" {
-		w.suspect, w.strikes = false, 0
-		w.db.log.Warn("disk answers again after a failed write")
-		return nil
-	}
-	w.strikes++
-	if err == nil {
-		err = errors.New("a reader holds the file")
-	}
-	err = fmt.Errorf("checkpoint after a failed sync: %w", translate(err))
-	if w.strikes >= maxStrikes {
-		w.stop(err)
-	}
-	return err
+	return translate(read(w.conn))
 }
 
-// maxStrikes is how often in a row the disk may refuse before the store stops.
-const maxStrikes = 8
-
-// stop ends the store: nothing more is accepted, and DB.Failed tells.
-func (w *writer) stop(err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.fatal != nil {
-		return
-	}
-	w.fatal, w.closing = err, true
-	w.db.log.Error("store stopped", slog.Any("error", err))
-	close(w.db.failed)
+func (w *writer) lend(j *job) {
+	t := j.turn
+	w.turnSince.Store(int64(time.Since(w.born)) | 1)
+	j.done <- struct{}{}
+	<-t.back
+	w.turnSince.Store(0)
 }

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"database/sql/driver"
+	"slices"
 
 	"github.com/holdfast-mq/holdfast"
 )
@@ -16,11 +17,10 @@ type writeTx struct {
 	moves    []move
 	fresh    []freshRow
 	released []released
-	routes   []routeKey // cached in this transaction
-	lanes    []*lane    // got their number in this transaction
-	after    []func()
+	ended    map[int64]struct{} // claims settled in this transaction
+	after    []func()           // run once it is committed
+	undo     []func()           // run when it is rolled back, last one first
 
-	newSources    []string
 	inboxed, kept int64 // rows added to the inbox, and of those that wait
 	received      int64
 	duplicates    int64
@@ -47,16 +47,19 @@ type freshRow struct {
 
 // released is a claim that ended.
 type released struct {
-	seq     int64
-	durable bool // it was settled: counts towards a clean run
+	seq   int64
+	tried bool // an attempt was made: counts towards a clean run
 }
 
 func (tx *writeTx) begin(w *writer) {
-	last := tx.now
+	last, ended := tx.now, tx.ended
+	if ended == nil {
+		ended = map[int64]struct{}{}
+	}
+	clear(ended)
 	*tx = writeTx{
-		w: w, conn: w.conn, now: max(w.db.clock.now(), last+1),
-		moves: tx.moves[:0], fresh: tx.fresh[:0], released: tx.released[:0],
-		routes: tx.routes[:0], lanes: tx.lanes[:0], newSources: tx.newSources[:0],
+		w: w, conn: w.conn, now: max(w.db.clock.now(), last+1), ended: ended,
+		moves: tx.moves[:0], fresh: tx.fresh[:0], released: tx.released[:0], after: tx.after[:0], undo: tx.undo[:0],
 	}
 }
 
@@ -70,6 +73,12 @@ func (tx *writeTx) exec(id statement, args ...driver.Value) (int64, error) {
 	return tx.conn.exec(id, args...)
 }
 
+// release ends a claim, once.
+func (tx *writeTx) release(seq int64, tried bool) {
+	tx.ended[seq] = struct{}{}
+	tx.released = append(tx.released, released{seq, tried})
+}
+
 func (tx *writeTx) rollback() {
 	// The transaction may be gone already; then this says so, and that is fine.
 	_, _ = tx.conn.exec(rollbackNow)
@@ -78,17 +87,10 @@ func (tx *writeTx) rollback() {
 
 // forget drops what memory learned in a transaction that did not happen.
 func (tx *writeTx) forget() {
-	for _, k := range tx.routes {
-		delete(tx.w.db.routes, k)
+	for _, f := range slices.Backward(tx.undo) {
+		f()
 	}
-	for _, l := range tx.lanes {
-		l.id = 0
-	}
-	for _, name := range tx.newSources {
-		delete(tx.w.db.sources, name)
-	}
-	clear(tx.fresh)
-	tx.after = nil
+	tx.drop()
 }
 
 // publish tells memory what is now on disk.
@@ -105,6 +107,13 @@ func (tx *writeTx) publish() {
 	if tx.journaled {
 		db.followers.wake()
 	}
-	clear(tx.fresh) // drop the references to payloads
-	tx.after = nil
+	tx.drop()
+}
+
+// drop lets go of what the transaction refers to: payloads above all.
+func (tx *writeTx) drop() {
+	clear(tx.fresh)
+	clear(tx.after)
+	clear(tx.undo)
+	tx.fresh, tx.after, tx.undo = tx.fresh[:0], tx.after[:0], tx.undo[:0]
 }

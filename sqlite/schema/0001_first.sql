@@ -10,7 +10,7 @@ CREATE TABLE hf_meta (
 CREATE TABLE hf_lane (
   lane        INTEGER PRIMARY KEY,
   destination TEXT NOT NULL UNIQUE,
-  strict      INTEGER NOT NULL DEFAULT 0,  -- a parked message stops its ordering key
+  strict      INTEGER NOT NULL DEFAULT 0,  -- 1: a parked message stops its ordering key; 2: no more, keys are being freed
   fault       TEXT,                        -- why the lane is held
   fault_since INTEGER
 ) STRICT;
@@ -32,7 +32,7 @@ CREATE TABLE hf_message (
   route     INTEGER NOT NULL REFERENCES hf_route,
   lane      INTEGER NOT NULL REFERENCES hf_lane,
   state     INTEGER NOT NULL DEFAULT 0,
-  due       INTEGER NOT NULL,             -- min(next try, expiry); a row blocked by its key: expiry or for ever
+  due       INTEGER NOT NULL,             -- min(next try, expiry); a blocked row: expiry or for ever
   created   INTEGER NOT NULL,
   expires   INTEGER,
   failures  INTEGER NOT NULL DEFAULT 0,   -- charged, of this cycle
@@ -42,12 +42,13 @@ CREATE TABLE hf_message (
   settled   INTEGER,                      -- when it became final
   reason    TEXT,
   okey      TEXT,                         -- ordering key
+  blocked   INTEGER NOT NULL DEFAULT 0,   -- waits for another message of its key
   force     INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE INDEX hf_message_due ON hf_message (lane, due) WHERE state = 0;
-CREATE INDEX hf_message_key ON hf_message (lane, okey, seq) WHERE okey IS NOT NULL AND state IN (0, 1, 3);
-CREATE INDEX hf_message_aside ON hf_message (state, lane, seq) WHERE state IN (1, 3, 4, 5);
+CREATE INDEX hf_message_key ON hf_message (lane, state, blocked, okey, seq) WHERE okey IS NOT NULL AND state IN (0, 1, 3);
+CREATE INDEX hf_message_aside ON hf_message (state, seq, lane) WHERE state IN (1, 3, 4, 5);
 
 -- The cold part: read once per attempt, never rewritten.
 CREATE TABLE hf_body (
@@ -56,7 +57,8 @@ CREATE TABLE hf_body (
   headers TEXT,
   corr    TEXT,
   retry   TEXT,
-  ttl     INTEGER
+  ttl     INTEGER,
+  start   INTEGER                         -- earliest first try, of a delayed message that its key blocks
 ) STRICT;
 
 -- The journal. AUTOINCREMENT, because a follower's cursor must never meet a

@@ -1,0 +1,203 @@
+package sqlite_test
+
+import (
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/sqlite"
+)
+
+// machine is a clock whose wall time can be set apart from the time that
+// elapses.
+type machine struct {
+	mu   sync.Mutex
+	wall time.Time
+	ran  time.Duration
+}
+
+func (m *machine) read() (time.Time, time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.wall, m.ran
+}
+
+func (m *machine) pass(d time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.wall = m.wall.Add(d)
+	m.ran += d
+}
+func (m *machine) step(d time.Duration) { m.mu.Lock(); defer m.mu.Unlock(); m.wall = m.wall.Add(d) }
+
+var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+
+func expireAll(t testing.TB, db *sqlite.DB) (n int) {
+	t.Helper()
+	for {
+		some, more, err := db.Expire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n += some; !more {
+			return n
+		}
+	}
+}
+
+func withTTL(id holdfast.ID, ttl time.Duration) holdfast.Message {
+	m := message(id)
+	m.TTL = ttl
+	return m
+}
+
+// A step of the wall clock neither stalls nor bursts what waits.
+func TestClockStepsDoNotMoveWhatWaits(t *testing.T) {
+	t.Parallel()
+	for name, step := range map[string]time.Duration{"back": -5 * time.Hour, "forward": 5 * time.Hour} {
+		m := &machine{wall: noon}
+		db := fresh(t, sqlite.Options{}.On(m.read))
+		enqueue(t, db, message("retry"))
+		s := settlement(claim(t, db, 1)[0], holdfast.Pending)
+		s.RetryIn = time.Minute
+		if _, err := db.Settle(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		m.step(step)
+		m.pass(59 * time.Second)
+		if got := claim(t, db, 1); len(got) != 0 {
+			t.Errorf("%s: claimed too early", name)
+		}
+		m.pass(2 * time.Second)
+		if got := claim(t, db, 1); len(got) != 1 {
+			t.Errorf("%s: not claimed in time", name)
+		}
+		// People see the time of today's wall clock.
+		r, err := db.Get(t.Context(), "retry")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := r.Created, noon.Add(step); got.Sub(want).Abs() > time.Second {
+			t.Errorf("%s: created %s, want about %s", name, got, want)
+		}
+		shut(t, db)
+	}
+}
+
+// A jump forward, or a clock that is plainly wrong, suspends expiry; messages
+// are delivered meanwhile, and their retries keep their distance.
+func TestWrongClockSuspendsExpiry(t *testing.T) {
+	t.Parallel()
+	t.Run("jump", func(t *testing.T) {
+		t.Parallel()
+		m := &machine{wall: noon}
+		db := fresh(t, sqlite.Options{}.On(m.read))
+		defer shut(t, db)
+		enqueue(t, db, withTTL("m", time.Minute))
+		m.pass(50 * time.Second)
+		m.step(3 * time.Hour)
+		if _, ok := db.Clock(); ok {
+			t.Error("the clock is believed right after a jump")
+		}
+		m.pass(20 * time.Second)
+		if n := expireAll(t, db); n != 0 {
+			t.Errorf("%d expired right after a jump", n)
+		}
+		for range 3 { // past its TTL, but it may be tried
+			c := claim(t, db, 1)
+			if len(c) != 1 {
+				t.Fatal("not claimed")
+			}
+			s := settlement(c[0], holdfast.Pending)
+			s.RetryIn = 10 * time.Second
+			if _, err := db.Settle(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			if got := claim(t, db, 1); len(got) != 0 {
+				t.Fatal("its retries burst")
+			}
+			m.pass(11 * time.Second)
+		}
+		m.pass(15 * time.Minute)
+		if n := expireAll(t, db); n != 1 {
+			t.Errorf("%d expired after the grace, want 1", n)
+		}
+		audit(t, db)
+	})
+	t.Run("before 2020", func(t *testing.T) {
+		t.Parallel()
+		m := &machine{wall: time.Date(1970, 1, 1, 0, 3, 0, 0, time.UTC)}
+		db := fresh(t, sqlite.Options{}.On(m.read))
+		defer shut(t, db)
+		k := withTTL("blocked", time.Minute)
+		k.OrderingKey = "k"
+		head := message("head")
+		head.OrderingKey = "k"
+		enqueue(t, db, head, k, withTTL("m", time.Minute))
+		m.pass(time.Hour)
+		if n := expireAll(t, db); n != 0 {
+			t.Errorf("%d expired in 1970", n)
+		}
+		if c := claim(t, db, 10); len(c) != 2 {
+			t.Errorf("%d claims, want the head and the one without a key", len(c))
+		}
+		m.step(56 * 365 * 24 * time.Hour) // the time server answers
+		if n := expireAll(t, db); n != 0 {
+			t.Errorf("%d expired in the moment that the clock was set", n)
+		}
+		m.pass(15 * time.Minute)
+		if n := expireAll(t, db); n != 1 {
+			t.Errorf("%d expired, want the blocked one", n)
+		}
+		audit(t, db)
+	})
+	t.Run("weeks later", func(t *testing.T) {
+		t.Parallel()
+		path := filepath.Join(t.TempDir(), "holdfast.db")
+		m := &machine{wall: noon}
+		db := open(t, path, sqlite.Options{}.On(m.read))
+		enqueue(t, db, withTTL("m", time.Minute))
+		shut(t, db)
+		m = &machine{wall: noon.Add(60 * 24 * time.Hour)}
+		db = open(t, path, sqlite.Options{}.On(m.read))
+		defer shut(t, db)
+		if n := expireAll(t, db); n != 0 {
+			t.Errorf("%d expired at once", n)
+		}
+		m.pass(11 * time.Minute)
+		if n := expireAll(t, db); n != 1 {
+			t.Errorf("%d expired, want 1", n)
+		}
+	})
+}
+
+// After a backward step and a restart the store's time goes on from where it
+// was: what waits keeps its turn, and nothing new goes before it.
+func TestClockNeverRunsBackOverARestart(t *testing.T) {
+	t.Parallel()
+	for name, crash := range map[string]bool{"clean": false, "crash": true} {
+		path := filepath.Join(t.TempDir(), "holdfast.db")
+		m := &machine{wall: noon}
+		db := open(t, path, sqlite.Options{}.On(m.read))
+		m.pass(30 * time.Second) // less than the clock is noted after
+		enqueue(t, db, message("first"))
+		now, _ := db.Clock()
+		if crash {
+			path = copyOf(t, path)
+		}
+		shut(t, db)
+		m = &machine{wall: noon.Add(-10 * time.Hour)}
+		db = open(t, path, sqlite.Options{}.On(m.read))
+		if later, _ := db.Clock(); later < now {
+			t.Errorf("%s: the store's time went back by %d µs", name, now-later)
+		}
+		enqueue(t, db, message("second"))
+		c := claim(t, db, 10)
+		if len(c) != 2 || c[0].Message.ID != "first" {
+			t.Errorf("%s: got %d claims", name, len(c))
+		}
+		shut(t, db)
+	}
+}

@@ -1,0 +1,175 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+)
+
+// maxStrikes is how often in a row the disk may refuse before the store stops.
+const maxStrikes = 8
+
+// beginError is a fault of the transaction, not of anything in it: to run
+// each work by itself would meet it again.
+type beginError struct{ error }
+
+func (e *beginError) Unwrap() error { return e.error }
+
+// commit writes the group in one transaction, or, if anything in it fails,
+// each work in its own, so that nobody pays for another's fault.
+func (w *writer) commit(group []*job) {
+	if err := w.trusted(); err != nil {
+		finishAll(group, err)
+		return
+	}
+	began := time.Now()
+	err := w.transact(group)
+	if err == nil {
+		w.pace = (7*w.pace + time.Since(began)) / 8
+		finishAll(group, nil)
+		return
+	}
+	fault := w.judge(err)
+	if _, ok := errors.AsType[*beginError](err); ok || len(group) == 1 {
+		finishAll(group, fault)
+		return
+	}
+	for i, j := range group {
+		// What was just judged may mean that the disk has to prove itself.
+		if err := w.trusted(); err != nil {
+			finishAll(group[i:], err)
+			return
+		}
+		finish(j, w.judge(w.transact(group[i:i+1])))
+	}
+}
+
+func finish(j *job, err error) {
+	j.err = err
+	j.done <- struct{}{}
+}
+
+func finishAll(group []*job, err error) {
+	for _, j := range group {
+		finish(j, err)
+	}
+}
+
+// transact runs the group in one transaction and publishes what it did to
+// memory after the commit.
+func (w *writer) transact(group []*job) (err error) {
+	tx := &w.tx
+	tx.begin(w)
+	defer func() {
+		if p := recover(); p != nil {
+			w.db.log.Error("panic in a transaction", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			err = fmt.Errorf("panic in a transaction: %v", p)
+		}
+		if err != nil {
+			tx.rollback()
+		}
+	}()
+	if err := w.begin(); err != nil {
+		return &beginError{err}
+	}
+	for _, j := range group {
+		if err := j.work.apply(tx); err != nil {
+			return err
+		}
+	}
+	if err := w.saveClock(tx); err != nil {
+		return err
+	}
+	if _, err := w.conn.exec(commitNow); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	tx.publish()
+	return nil
+}
+
+func (w *writer) begin() error {
+	if _, err := w.conn.exec(beginImmediate); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	return w.db.checkEpoch(w.conn)
+}
+
+// saveClock keeps the store's clock in the file now and then, for newClock.
+func (w *writer) saveClock(tx *writeTx) error {
+	const every = int64(time.Minute / time.Microsecond)
+	saved := w.db.clockSaved
+	if tx.now-saved < every {
+		return nil
+	}
+	w.db.clockSaved = tx.now
+	tx.undo = append(tx.undo, func() { w.db.clockSaved = saved })
+	_, err := w.conn.exec(setMeta, metaClock, tx.now)
+	return err
+}
+
+// judge translates an error for the caller and notes what it says about the
+// disk.
+func (w *writer) judge(err error) error {
+	if err == nil {
+		return nil
+	}
+	err = translate(err)
+	w.note(err)
+	if w.fatal != nil {
+		return w.closedError()
+	}
+	return err
+}
+
+// note remembers a write that failed: the kernel may have dropped what it
+// could not write, and a later sync would succeed without it.
+func (w *writer) note(err error) {
+	if errors.Is(err, errIO) {
+		w.suspect = true
+		w.db.log.Error("write failed", slog.Any("error", err))
+	}
+	if errors.Is(err, errLostOwnership) {
+		w.stop(err)
+	}
+}
+
+// trusted says whether a commit would be believed: after a failed write, only
+// once a truncating checkpoint has rewritten everything.
+func (w *writer) trusted() error {
+	if w.fatal != nil {
+		return w.closedError()
+	}
+	if !w.suspect {
+		return nil
+	}
+	busy, err := w.conn.pragma("PRAGMA wal_checkpoint(TRUNCATE)")
+	if err == nil && busy == "0" {
+		w.suspect, w.strikes = false, 0
+		w.db.log.Warn("disk answers again after a failed write")
+		return nil
+	}
+	w.strikes++
+	if err == nil {
+		err = errors.New("a reader holds the file")
+	}
+	err = fmt.Errorf("checkpoint after a failed write: %w", translate(err))
+	if w.strikes >= maxStrikes {
+		w.stop(err)
+		return w.closedError()
+	}
+	return err
+}
+
+// stop ends the store: nothing more is accepted, and DB.Failed tells.
+func (w *writer) stop(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.fatal != nil {
+		return
+	}
+	w.fatal, w.closing = err, true
+	w.db.log.Error("store stopped", slog.Any("error", err))
+	close(w.db.failed)
+}

@@ -1,0 +1,144 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// Kept implements holdfast.InboxLog.
+func (db *DB) Kept(ctx context.Context, q holdfast.KeptQuery) (p holdfast.KeptPage, err error) {
+	limit := q.Limit
+	if limit == 0 {
+		limit = 50
+	}
+	limit = min(max(limit, 1), 500)
+	which, args := keptAll, []any{q.After, limit}
+	if q.Endpoint != "" {
+		which, args = keptOf, append(args, q.Endpoint)
+	}
+	rows, err := db.query(ctx, which, args...)
+	if err != nil {
+		return p, fmt.Errorf("list kept messages: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var seq, received int64
+		var id any
+		var m holdfast.Message
+		var headers, corr sql.NullString
+		if err := rows.Scan(&seq, &id, &m.Source, &m.Endpoint, &received, &m.Kind, &m.Payload, &headers, &corr); err != nil {
+			return p, fmt.Errorf("list kept messages: %w", err)
+		}
+		m.ID, m.CorrelationID = idFrom(id), corr.String
+		if headers.Valid {
+			if err := json.Unmarshal([]byte(headers.String), &m.Headers); err != nil {
+				db.log.Error("stored headers unreadable", slog.String("message_id", string(m.ID)), slog.Any("error", err))
+			}
+		}
+		p.Messages = append(p.Messages, holdfast.KeptMessage{Message: m, Received: db.clock.wall(received)})
+		if len(p.Messages) == limit {
+			p.Next = seq
+		}
+	}
+	return p, rows.Err()
+}
+
+// Sources implements holdfast.InboxLog.
+func (db *DB) Sources(ctx context.Context, id holdfast.ID) (list []string, err error) {
+	id, err = holdfast.ParseID(string(id))
+	if err != nil {
+		return nil, fmt.Errorf("look for incoming message: %w: %w", holdfast.ErrInvalid, err)
+	}
+	rows, err := db.query(ctx, sourcesOf, idValue(id))
+	if err != nil {
+		return nil, fmt.Errorf("look for incoming message %s: %w", id, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var waiting, done []string
+	for rows.Next() {
+		var source string
+		var kept bool
+		if err := rows.Scan(&source, &kept); err != nil {
+			return nil, fmt.Errorf("look for incoming message %s: %w", id, err)
+		}
+		if kept {
+			waiting = append(waiting, source)
+		} else {
+			done = append(done, source)
+		}
+	}
+	if len(waiting) > 0 {
+		return waiting, rows.Err()
+	}
+	return done, rows.Err()
+}
+
+// finishKept is the work of ending a kept message.
+type finishKept struct {
+	source   string
+	id       holdfast.ID
+	response []byte
+	fault    error
+}
+
+func (k *finishKept) size() (int, int) { return 2, len(k.response) }
+
+func (k *finishKept) apply(tx *writeTx) error {
+	k.fault = nil
+	var source, seq int64
+	var kept bool
+	var response []byte
+	found, err := tx.conn.one(findSource, func(v []driver.Value) error {
+		source = asInt(v[0])
+		return nil
+	}, k.source)
+	if err == nil && found {
+		found, err = tx.conn.one(findInbox, func(v []driver.Value) error {
+			seq, kept, response = asInt(v[0]), asInt(v[2]) == 1, asBytes(v[3])
+			return nil
+		}, source, idValue(k.id))
+	}
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		k.fault = holdfast.ErrNotFound
+		return nil
+	case !kept && !bytes.Equal(response, k.response):
+		k.fault = fmt.Errorf("it is done already, with another response: %w", holdfast.ErrState)
+		return nil
+	case !kept:
+		return nil
+	}
+	n, err := tx.exec(finishInbox, seq, tx.tick(), nullBytes(k.response))
+	if err != nil || n == 0 {
+		return err
+	}
+	tx.kept--
+	_, err = tx.exec(deleteInboxBody, seq)
+	return err
+}
+
+// Done implements holdfast.InboxLog.
+func (db *DB) Done(ctx context.Context, source string, id holdfast.ID, response []byte) error {
+	id, err := holdfast.ParseID(string(id))
+	if err != nil {
+		return fmt.Errorf("done: %w: %w", holdfast.ErrInvalid, err)
+	}
+	k := &finishKept{source: source, id: id, response: response}
+	if err := db.writer.do(ctx, k); err != nil {
+		return fmt.Errorf("done %s: %w", id, err)
+	}
+	if k.fault != nil {
+		return fmt.Errorf("done %s from %s: %w", id, source, k.fault)
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package sqlite_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/sqlite"
+)
+
+// copyOf copies the files as a process that is killed now would leave them.
+// No write may be under way.
+func copyOf(t testing.TB, path string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "crashed.db")
+	for _, suffix := range []string{"", "-wal"} {
+		b := contents(t, path+suffix)[0]
+		if b == nil {
+			continue
+		}
+		if err := os.WriteFile(to+suffix, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return to
+}
+
+func onDisk(t testing.TB, db *sqlite.DB, state int) int64 {
+	t.Helper()
+	rows, err := db.SQL(t.Context(), fmt.Sprint("SELECT count(*) FROM hf_message WHERE state = ", state))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows[0][0].(int64)
+}
+
+// Claims are in memory after a clean stop, on disk after an unclean one, and
+// back in memory after 1,000 attempts that did not kill the process.
+func TestClaimsAreWrittenDownAfterAnUncleanStop(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "holdfast.db")
+	db := open(t, path, sqlite.Options{})
+	ms := make([]holdfast.Message, 1010)
+	for i := range ms {
+		ms[i] = holdfast.Message{ID: holdfast.ID(fmt.Sprint("m", i)), Destination: "a", Endpoint: "E"}
+	}
+	enqueue(t, db, ms...)
+	c := claim(t, db, 2)
+	if n := onDisk(t, db, 1); n != 0 || db.Careful() != 0 {
+		t.Errorf("%d claims on disk of a first owner", n)
+	}
+	s := settlement(c[0], holdfast.Pending)
+	s.RetryIn = 0
+	if _, err := db.Settle(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	crashed := copyOf(t, path)
+	shut(t, db) // a claim was not settled
+	for name, path := range map[string]string{"killed": crashed, "a claim was left": path} {
+		db := open(t, path, sqlite.Options{})
+		if db.Careful() != 1000 {
+			t.Errorf("%s: %d settlements are missing, want 1000", name, db.Careful())
+		}
+		c := claim(t, db, 3)
+		if n := onDisk(t, db, 1); n != 3 || len(c) != 3 {
+			t.Errorf("%s: %d of %d claims on disk", name, n, len(c))
+		}
+		audit(t, db)
+		if name == "killed" {
+			carefulRun(t, db, c)
+		}
+		shut(t, db)
+	}
+}
+
+func carefulRun(t *testing.T, db *sqlite.DB, c []holdfast.Claim) {
+	t.Helper()
+	// What was not begun is no proof that the process survives attempts.
+	back := settlement(c[0], holdfast.Pending)
+	back.Outcome = holdfast.NotStarted
+	if won, err := db.Settle(t.Context(), back); err != nil || !won[0] || db.Careful() != 1000 {
+		t.Errorf("won %v, %v, %d settlements are missing", won, err, db.Careful())
+	}
+	again := claim(t, db, 1)
+	if again[0].Message.ID != c[0].Message.ID || again[0].Tries != c[0].Tries || again[0].Failures != c[0].Failures {
+		t.Errorf("given back: got %+v, want %+v", again[0], c[0])
+	}
+	c[0] = again[0]
+	c = append(c, claim(t, db, 997)...)
+	list := make([]holdfast.Settlement, len(c))
+	for i := range c {
+		list[i] = settlement(c[i], holdfast.Delivered)
+	}
+	won, err := db.Settle(t.Context(), list...)
+	if err != nil || len(won) != 1000 {
+		t.Fatalf("%d settled, %v", len(won), err)
+	}
+	if n := onDisk(t, db, 1); n != 0 || db.Careful() != 0 {
+		t.Errorf("%d claims on disk, %d settlements are missing", n, db.Careful())
+	}
+	if rest := claim(t, db, 100); len(rest) != 10 || onDisk(t, db, 1) != 0 {
+		t.Errorf("%d claims, %d on disk; want 10 in memory", len(rest), onDisk(t, db, 1))
+	}
+	audit(t, db)
+}
+
+// A durable claim counts the attempt before it is made.
+func TestDurableClaimsCountTheAttempt(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "holdfast.db")
+	db := open(t, path, sqlite.Options{})
+	m := message("m")
+	m.OrderingKey = "k"
+	next := message("next")
+	next.OrderingKey = "k"
+	enqueue(t, db, m, next)
+	for deaths := range 4 {
+		c := claim(t, db, 10)
+		if len(c) != 1 || c[0].Failures != max(deaths-1, 0) || c[0].Tries != max(deaths-1, 0) {
+			t.Fatalf("death %d: claims %+v", deaths, c)
+		}
+		crashed := copyOf(t, path)
+		shut(t, db)
+		path = crashed
+		db = open(t, path, sqlite.Options{})
+		audit(t, db)
+	}
+	defer shut(t, db)
+	r, err := db.Get(t.Context(), "m")
+	if err != nil || r.Failures != 3 || r.LastError == "" {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	c := claim(t, db, 10)
+	if len(c) != 1 || c[0].Message.Attempt.FirstAgo == 0 {
+		t.Errorf("claims %+v", c)
+	}
+}

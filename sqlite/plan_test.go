@@ -1,0 +1,102 @@
+package sqlite_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-mq/holdfast/sqlite"
+)
+
+// mayScan lists what reads a whole index or sorts, and why that is no matter.
+var mayScan = map[string]string{
+	"SELECT seq FROM hf_message WHERE state = 0 AND (?1 IS NULL": "asked only while few messages wait; the index holds nothing else",
+	"SELECT l.destination, x.n FROM (SELECT lane, count(*)":      "once, when the file is opened, over live rows",
+	"SELECT count(*) FROM hf_inbox":                              "once, when the file is opened, in the background",
+	"SELECT max(coalesce((SELECT created FROM hf_message ORDER":  "reads one row of each table",
+	"SELECT * FROM (SELECT e.seq, e.kind":                        "sorts at most 500 events",
+}
+
+var (
+	fullScan = regexp.MustCompile(`^SCAN (hf_message|hf_body|hf_inbox|hf_event|[a-z])\b`)
+	sorts    = regexp.MustCompile(`TEMP B-TREE`)
+)
+
+// A statement that reads the whole of a table is fast in a test and stops a
+// node that has been running for a year.
+func TestNoStatementScansOrSorts(t *testing.T) {
+	t.Parallel()
+	db := fresh(t, sqlite.Options{})
+	defer shut(t, db)
+	unused := map[string]bool{}
+	for prefix := range mayScan {
+		unused[prefix] = true
+	}
+	for _, text := range append(sqlite.Statements(), sqlite.Queries()...) {
+		if text == "" {
+			t.Fatal("a statement has no text")
+		}
+		lines, err := db.Plan(t.Context(), text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		for _, line := range lines {
+			small := strings.HasPrefix(line, "SCAN l ") && strings.Contains(text, "FROM hf_lane AS l") || // a row per destination
+				strings.HasPrefix(line, "SCAN s ") && strings.Contains(text, "FROM hf_source AS s") // a row per sender
+			if small || !fullScan.MatchString(line) && !sorts.MatchString(line) {
+				continue
+			}
+			allowed := false
+			for prefix := range mayScan {
+				if strings.HasPrefix(text, prefix) {
+					allowed, unused[prefix] = true, false
+				}
+			}
+			if !allowed {
+				t.Errorf("%s\nplan: %q", text, lines)
+			}
+		}
+	}
+	for prefix, never := range unused {
+		if never {
+			t.Errorf("nothing that begins with %q scans or sorts any more: take it off the list", prefix)
+		}
+	}
+}
+
+// SQL outside of the two tables of texts would escape the test above.
+func TestSQLStandsInItsTables(t *testing.T) {
+	t.Parallel()
+	allowed := map[string]string{
+		"statement.go": "the writer's",
+		"query.go":     "the readers'",
+		"token.go":     "a handful of rows",
+		"migrate.go":   "run once",
+	}
+	verb := regexp.MustCompile("^`?\"?(SELECT|INSERT|UPDATE|DELETE|WITH)\\b")
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || allowed[name] != "" {
+			continue
+		}
+		files := token.NewFileSet()
+		f, err := parser.ParseFile(files, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && verb.MatchString(lit.Value) {
+				t.Errorf("%s: %s", files.Position(lit.Pos()), lit.Value)
+			}
+			return true
+		})
+	}
+}

@@ -1,0 +1,108 @@
+package sqlite
+
+// query numbers the SQL of the readers, which database/sql prepares when it
+// is asked. Like the statements, every plan is looked at by plan_test.go.
+type query int
+
+const (
+	getRecord query = iota
+	getHistory
+	listRecords
+	listWindow
+	listTop
+	listParked
+	listExpired
+	listDiscarded
+	listWaiting
+	laneOf
+	overdue
+	expirable
+	expirableAside
+	purgeable
+	forgettable
+	knownID
+	keptAll
+	keptOf
+	sourcesOf
+	laneFaults
+	countPending
+	countParked
+	countExpired
+	countKept
+	countInbox
+	lastInstant
+	allFollowers
+	queryCount
+)
+
+// recordColumns are what a Record needs besides its history and payload.
+const recordColumns = `m.seq, m.id, m.state, m.reason, m.failures, m.tries, m.cycle, m.created, m.due, m.expires, m.settled, m.okey, m.force, m.blocked,
+	r.source, r.kind, r.endpoint, l.destination, length(b.payload), b.headers, b.corr, b.retry, b.ttl,
+	(SELECT e.error FROM hf_event AS e WHERE e.message = m.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1),
+	(SELECT e.at FROM hf_event AS e WHERE e.message = m.seq AND e.kind = 2 ORDER BY e.seq DESC LIMIT 1)`
+
+const recordTables = ` FROM hf_message AS m JOIN hf_route AS r ON r.route = m.route JOIN hf_lane AS l ON l.lane = m.lane JOIN hf_body AS b ON b.seq = m.seq`
+
+// eventColumns are what readEvent reads, of hf_event AS e.
+const eventColumns = `e.seq, e.kind, e.state, e.at, e.cycle, e.attempt, e.outcome, e.charged, e.maybe, e.took, e.reason, e.code, e.error, e.actor`
+
+// ofAside are the words of the index on rows that nobody tries.
+const ofAside = ` AND state IN (1, 3, 4, 5)`
+
+// listAside lists rows before ?1, of one lane or, without it, of all, newest first.
+const listAside = ofAside + ` AND seq < ?1 AND (?2 IS NULL OR lane = ?2) ORDER BY seq DESC LIMIT ?3`
+
+const keptColumns = `SELECT x.seq, x.id, s.name, x.endpoint, x.received, b.kind, b.payload, b.headers, b.corr FROM hf_inbox AS x
+	JOIN hf_source AS s ON s.source = x.source JOIN hf_inbox_body AS b ON b.seq = x.seq WHERE x.kept = 1 AND x.seq > ?1`
+
+var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
+	getRecord:  `SELECT b.payload, ` + recordColumns + recordTables + ` WHERE m.id = ?1`,
+	getHistory: `SELECT * FROM (SELECT ` + eventColumns + ` FROM hf_event AS e WHERE e.message = ?1 ORDER BY e.seq DESC LIMIT ?2) ORDER BY 1`,
+
+	// A list first finds out which rows it shows.
+	listRecords: `SELECT ` + recordColumns + recordTables + ` WHERE m.seq IN (SELECT value FROM json_each(?1)) ORDER BY m.seq DESC`,
+	listWindow:  `SELECT seq, state FROM hf_message WHERE seq < ?1 AND seq >= ?2 AND (?3 IS NULL OR lane = ?3) ORDER BY seq DESC`,
+	listTop:     `SELECT max(seq) FROM hf_message WHERE seq < ?1`,
+
+	listParked:    `SELECT seq FROM hf_message WHERE state = 3` + listAside,
+	listExpired:   `SELECT seq FROM hf_message WHERE state = 4` + listAside,
+	listDiscarded: `SELECT seq FROM hf_message WHERE state = 5` + listAside,
+	listWaiting:   `SELECT seq FROM hf_message WHERE state = 0 AND (?1 IS NULL OR lane = ?1)`,
+	laneOf:        `SELECT lane FROM hf_lane WHERE destination = ?1`,
+	overdue: `SELECT l.destination, (SELECT due FROM hf_message WHERE lane = l.lane AND state = 0 ORDER BY due LIMIT 1) AS first
+		FROM hf_lane AS l WHERE first <= ?1`,
+
+	// Rows that wait for ever for their key all have the same due time, which
+	// pages could not tell apart.
+	expirable: `SELECT lane, due, seq, expires FROM hf_message WHERE state = 0 AND (lane, due, seq) > (?1, ?2, ?3)
+		AND due != 9223372036854775807 ORDER BY lane, due, seq LIMIT ?4`,
+	expirableAside: `SELECT lane, due, seq, expires FROM hf_message WHERE state = 3` + ofAside + ` AND seq > ?1 ORDER BY seq LIMIT ?2`,
+	purgeable: `SELECT m.seq, m.state, m.created, m.settled, l.destination, m.okey FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane
+		WHERE m.seq > ?1 AND m.seq < (SELECT max(seq) FROM hf_message) ORDER BY m.seq LIMIT ?2`,
+	forgettable: `SELECT seq, kept, received, expires FROM hf_inbox WHERE seq > ?1 AND seq < (SELECT max(seq) FROM hf_inbox)
+		ORDER BY seq LIMIT ?2`,
+
+	knownID: `SELECT x.hash, x.response FROM hf_inbox AS x JOIN hf_source AS s ON s.source = x.source WHERE s.name = ?1 AND x.id = ?2`,
+	keptAll: keptColumns + ` ORDER BY x.seq LIMIT ?2`,
+	keptOf:  keptColumns + ` AND x.endpoint = ?3 ORDER BY x.seq LIMIT ?2`,
+
+	// CROSS JOIN keeps the order: left to itself, SQLite reads the whole inbox.
+	sourcesOf: `SELECT s.name, x.kept FROM hf_source AS s CROSS JOIN hf_inbox AS x ON x.source = s.source AND x.id = ?1 ORDER BY s.name`,
+
+	laneFaults: `SELECT destination, fault, fault_since FROM hf_lane WHERE fault IS NOT NULL`,
+
+	countPending: `SELECT l.destination, x.n FROM (SELECT lane, count(*) AS n FROM hf_message WHERE state = 0 GROUP BY lane) AS x
+		JOIN hf_lane AS l ON l.lane = x.lane`,
+	countParked: `SELECT l.destination, x.n FROM (SELECT lane, count(*) AS n FROM hf_message WHERE state = 3` + ofAside + ` GROUP BY lane) AS x
+		JOIN hf_lane AS l ON l.lane = x.lane`,
+	countExpired: `SELECT l.destination, x.n FROM (SELECT lane, count(*) AS n FROM hf_message WHERE state = 4` + ofAside + ` GROUP BY lane) AS x
+		JOIN hf_lane AS l ON l.lane = x.lane`,
+	countKept:  `SELECT count(*) FROM hf_inbox WHERE kept = 1`,
+	countInbox: `SELECT count(*) FROM hf_inbox`,
+
+	// Run once, when the file is opened.
+	lastInstant: `SELECT max(coalesce((SELECT created FROM hf_message ORDER BY seq DESC LIMIT 1), 0),
+		coalesce((SELECT at FROM hf_event ORDER BY seq DESC LIMIT 1), 0),
+		coalesce((SELECT received FROM hf_inbox ORDER BY seq DESC LIMIT 1), 0))`,
+	allFollowers: `SELECT name, cursor FROM hf_follower`,
+}

@@ -1,0 +1,94 @@
+package sqlite_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/sqlite"
+	"github.com/holdfast-mq/holdfast/storetest"
+)
+
+// file is a store and where it stands.
+type file struct {
+	*sqlite.DB
+	path string
+}
+
+// virtual are options for a test in virtual time, which begins in 2000.
+func virtual() sqlite.Options {
+	return sqlite.Options{Source: storetest.Source, SaneAfter: time.Unix(0, 0)}
+}
+
+func open(t testing.TB, path string, o sqlite.Options) *sqlite.DB {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// fresh opens a store in a folder of the test's own.
+func fresh(t testing.TB, o sqlite.Options) *sqlite.DB {
+	t.Helper()
+	return open(t, filepath.Join(t.TempDir(), "holdfast.db"), o)
+}
+
+func shut(t testing.TB, db *sqlite.DB) {
+	t.Helper()
+	if err := db.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
+// audit fails the test for whatever must never be.
+func audit(t testing.TB, db *sqlite.DB) {
+	t.Helper()
+	faults, err := db.Audit(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range faults {
+		t.Error(f)
+	}
+}
+
+var maker = storetest.Maker{
+	Open: func(t testing.TB) storetest.Full {
+		path := filepath.Join(t.TempDir(), "holdfast.db")
+		return &file{open(t, path, virtual()), path}
+	},
+	Reopen: func(t testing.TB, s storetest.Full) storetest.Full {
+		f := s.(*file)
+		shut(t, f.DB)
+		return &file{open(t, f.path, virtual()), f.path}
+	},
+	Run:   synctest.Test,
+	Pass:  time.Sleep,
+	Check: func(t testing.TB, s storetest.Full) { audit(t, s.(*file).DB) },
+}
+
+func TestStore(t *testing.T) {
+	t.Parallel()
+	t.Run("enqueuer", func(t *testing.T) { storetest.Enqueuer(t, maker) })
+	t.Run("claims", func(t *testing.T) { storetest.Claims(t, maker) })
+	t.Run("expiry", func(t *testing.T) { storetest.Expiry(t, maker) })
+	t.Run("keys", func(t *testing.T) { storetest.Keys(t, maker) })
+	t.Run("outbox", func(t *testing.T) { storetest.Outbox(t, maker) })
+	t.Run("lanes", func(t *testing.T) { storetest.Lanes(t, maker) })
+	t.Run("purging", func(t *testing.T) { storetest.Purging(t, maker) })
+	t.Run("inbox log", func(t *testing.T) { storetest.InboxLog(t, maker) })
+	t.Run("inbox store", func(t *testing.T) {
+		storetest.InboxStore(t, maker, storetest.Transaction[*sqlite.Tx]{
+			Of: func(s storetest.Full) holdfast.InboxStore[*sqlite.Tx] { return s.(*file).DB },
+			Enqueue: func(ctx context.Context, tx *sqlite.Tx, m holdfast.Message) error {
+				_, err := tx.Enqueue(ctx, m)
+				return err
+			},
+		})
+	})
+}
