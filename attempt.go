@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 )
@@ -24,7 +25,7 @@ type finished struct {
 	receipt Receipt
 	failure *Failure // nil: delivered
 	took    time.Duration
-	sent    bool // the deliverer was called
+	attempt *attempt // that the deliverer was called with; nil: it was not
 }
 
 // reports carries results from the workers to the loop.
@@ -56,30 +57,84 @@ func (r *reports) take(into []finished) []finished {
 // start moves what was claimed into the ready queue and starts workers for
 // the slots that are free.
 func (r *dispatch) start(l *laneRun) {
+	perRequest := r.batchSize(l)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, c := range l.incoming {
-		l.ready = append(l.ready, c)
-		l.readyBytes += len(c.Message.Payload)
+	if l.down && len(l.incoming) > 1 {
+		r.giveBack(l.pickProbe())
 	}
-	clear(l.incoming)
-	l.incoming = l.incoming[:0]
-	perRequest := 1
-	if l.batch != nil {
-		perRequest = max(l.batch.BatchSize(), 1)
-	}
+	l.line()
 	want := (len(l.ready) + perRequest - 1) / perRequest
-	for ; want > 0 && l.active < l.limit && !l.closed; want-- {
+	for want = min(want, l.slots()); want > 0; want-- {
 		l.active++
 		go r.worker(l)
 	}
+}
+
+// pickProbe keeps the message that was tried the fewest times, and returns
+// the others: those that failed before say less about the destination.
+func (l *laneRun) pickProbe() []Claim {
+	best := 0
+	for i := range l.incoming {
+		if l.incoming[i].Tries < l.incoming[best].Tries {
+			best = i
+		}
+	}
+	l.incoming[0], l.incoming[best] = l.incoming[best], l.incoming[0]
+	rest := slices.Clone(l.incoming[1:])
+	l.incoming = l.incoming[:1]
+	return rest
+}
+
+// line moves what was claimed into the ready queue, one that was never tried
+// and one that was in turn: a few bad messages do not stand in the way of all
+// that come after them.
+func (l *laneRun) line() {
+	var again []Claim
+	next := func() {
+		l.ready, again = append(l.ready, again[0]), again[1:]
+	}
+	for _, c := range l.incoming {
+		l.readyBytes += len(c.Message.Payload)
+		if c.Tries > 0 {
+			again = append(again, c)
+		}
+	}
+	for _, c := range l.incoming {
+		if c.Tries > 0 {
+			continue
+		}
+		l.ready = append(l.ready, c)
+		if len(again) > 0 {
+			next()
+		}
+	}
+	for len(again) > 0 {
+		next()
+	}
+	clear(l.incoming)
+	l.incoming = l.incoming[:0]
+}
+
+// batchSize is how many messages one request carries at most now.
+func (r *dispatch) batchSize(l *laneRun) (n int) {
+	if l.batch == nil {
+		return 1
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			r.log.ErrorContext(r.work, "deliverer panicked", slog.String("destination", l.name), slog.Any("panic", p))
+			n = 1
+		}
+	}()
+	return max(l.batch.BatchSize(), 1)
 }
 
 // worker makes attempts one after the other while the lane has claims and
 // slots.
 func (r *dispatch) worker(l *laneRun) {
 	for {
-		a := l.next()
+		a := l.next(r.batchSize(l))
 		if a == nil {
 			return
 		}
@@ -87,18 +142,16 @@ func (r *dispatch) worker(l *laneRun) {
 	}
 }
 
-// next takes the next request out of the ready queue; nil ends the worker.
-func (l *laneRun) next() *attempt {
-	size := 1
-	if l.batch != nil {
-		size = max(l.batch.BatchSize(), 1)
-	}
+// next takes the next request, of at most size messages, out of the ready
+// queue; nil ends the worker.
+func (l *laneRun) next(size int) *attempt {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || len(l.ready) == 0 || l.active > l.limit {
-		l.active--
+	l.active-- // it counts again if there is something to do
+	if len(l.ready) == 0 || l.slots() <= 0 {
 		return nil
 	}
+	l.active++
 	n, bytes := 0, 0
 	for n < len(l.ready) && n < size && (n == 0 || bytes+len(l.ready[n].Message.Payload) <= batchBytes) {
 		bytes += len(l.ready[n].Message.Payload)
@@ -122,9 +175,11 @@ func (l *laneRun) ended(a *attempt, list []finished, to *reports) {
 	defer l.mu.Unlock()
 	delete(l.inFlight, a)
 	l.lastEnd = time.Now()
-	if !a.abandoned {
-		to.add(list...)
+	if a.abandoned {
+		l.hanging--
+		return
 	}
+	to.add(list...)
 }
 
 // deliver makes one attempt. Messages whose time is over, or whose budget was
@@ -133,13 +188,13 @@ func (r *dispatch) deliver(l *laneRun, a *attempt) []finished {
 	list := make([]finished, 0, len(a.claims))
 	send := a.claims[:0:0]
 	for _, c := range a.claims {
-		switch policy := l.policy(&c); {
+		switch {
 		case c.Expires >= 0 && c.Expires <= time.Since(c.taken):
 			list = append(list, finished{lane: l, claim: c, failure: &Failure{Outcome: NotStarted}})
-		case c.Failures > 0 && policy.Spent(c.Failures):
+		case c.Failures > 0 && l.policy(&c).Spent(c.Failures):
 			list = append(list, finished{lane: l, claim: c, failure: &Failure{Outcome: Permanent, Code: "budget_spent", Reason: ReasonExhausted, Err: errBudget}})
 		default:
-			c.Message.Attempt.RetryFor = l.retryFor(&c, &policy)
+			c.Message.Attempt.RetryFor = l.retryFor(&c)
 			send = append(send, c)
 		}
 	}
@@ -151,7 +206,7 @@ func (r *dispatch) deliver(l *laneRun, a *attempt) []finished {
 	cancel()
 	took := time.Since(a.began)
 	for i, c := range send {
-		f := finished{lane: l, claim: c, receipt: results[i].Receipt, took: took, sent: true}
+		f := finished{lane: l, claim: c, receipt: results[i].Receipt, took: took, attempt: a}
 		if err := results[i].Err; err != nil {
 			f.failure = r.classify(err)
 		}
@@ -195,10 +250,17 @@ var errNoResult = errors.New("the batch had no result for this message")
 // has no outcome (NO-09): it is made again, uncharged.
 func (r *dispatch) classify(err error) *Failure {
 	f := AsFailure(err)
-	if f.Outcome != NotStarted && errors.Is(context.Cause(r.work), errShutdown) && errors.Is(err, context.Canceled) {
+	// An HTTP client returns the cause of the cancellation, others the plain error.
+	cut := errors.Is(f, errShutdown) || errors.Is(f, context.Canceled)
+	if f.Outcome != NotStarted && cut && errors.Is(context.Cause(r.work), errShutdown) {
 		return &Failure{Code: codeShutdown, MaybeDelivered: true, Err: errShutdown}
 	}
-	if f.Code == "" && errors.Is(err, context.DeadlineExceeded) {
+	if f.Outcome > NotStarted { // an error is no success
+		c := *f
+		c.Outcome = Transient
+		f = &c
+	}
+	if f.Code == "" && errors.Is(f, context.DeadlineExceeded) {
 		c := *f
 		c.Code, c.MaybeDelivered = "timeout", true
 		return &c
@@ -217,15 +279,11 @@ func (l *laneRun) policy(c *Claim) RetryPolicy {
 }
 
 // retryFor is how much longer this node will try the message by itself, as
-// the receiver needs to know (OI-10). Attempts that find nobody are not
-// charged, so that without a TTL only a destination that charges them all has
-// an end.
-func (l *laneRun) retryFor(c *Claim, p *RetryPolicy) time.Duration {
-	switch {
-	case c.Expires >= 0:
-		return max(c.Expires-time.Since(c.taken), 0) + l.route.Timeout
-	case l.route.ChargeAll:
-		return p.Window(0, l.route.Timeout)
+// the receiver needs to know (OI-10). Only a TTL is an end: attempts that find
+// nobody may be free, a lane may be held, and a node may stand still.
+func (l *laneRun) retryFor(c *Claim) time.Duration {
+	if c.Expires < 0 {
+		return -1
 	}
-	return -1
+	return max(c.Expires-time.Since(c.taken), 0) + l.route.Timeout
 }

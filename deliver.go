@@ -52,8 +52,9 @@ type Receiver interface {
 
 // BatchReceiver is a Receiver that takes several messages at once. Each
 // message has its own result, in order; one that fails does not stop the
-// others. After ctx has ended it begins nothing more: what it has not begun is
-// NotStarted.
+// others. After ctx has ended it begins nothing more and answers at once: what
+// it has not begun is NotStarted, what it has begun goes on and is a transient
+// failure that may have been delivered.
 type BatchReceiver interface {
 	Receiver
 	ReceiveBatch(ctx context.Context, ms []Message) []Result

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -36,13 +37,14 @@ type Dispatcher struct {
 	Logger   *slog.Logger // nil: none
 
 	running atomic.Pointer[dispatch]
+	busy    atomic.Bool
 }
 
 // Bounds of what a dispatcher holds. Claims carry payloads, so the lanes
 // bound bytes as well.
 const (
-	heldClaims  = 20000   // in all lanes together
-	laneClaims  = 2048    // ready in one lane
+	heldClaims  = 20000   // ready in all lanes together, each an equal part
+	laneClaims  = 2048    // ready in one lane at most
 	laneBytes   = 4 << 20 // of payloads, ready in one lane
 	batchBytes  = 1 << 20 // of payloads, in one request
 	lastWords   = 2 * time.Second
@@ -67,8 +69,8 @@ type dispatch struct {
 	settling bool
 	settled  chan settleAnswer
 	trouble  time.Duration // since settlements fail: how long to wait next; 0: they do not
-	held     int           // claims in ready queues, in flight, or waiting to be settled
-	stopping bool
+	looked   time.Time     // when attempts that hang were looked for
+	faults   faultKeeper
 }
 
 // errShutdown is why attempts are cut off at the end of the grace.
@@ -78,18 +80,44 @@ var errShutdown = errors.New("shutting down")
 // hand end for the grace, cuts the rest off, and records every outcome. It
 // returns nil after such a stop, and an error when the store has stopped or
 // an attempt did not return even then (its message is tried again by the
-// next owner).
+// next owner). A Dispatcher runs once at a time.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	r, err := d.newRun(ctx)
 	if err != nil {
 		return fmt.Errorf("dispatch: %w", err)
 	}
-	d.running.Store(r)
 	defer r.halt(nil)
-	if err := r.loop(ctx); err != nil {
+	if !d.busy.CompareAndSwap(false, true) {
+		return fmt.Errorf("dispatch: %w: it is running already", ErrState)
+	}
+	defer d.busy.Store(false)
+	d.running.Store(r)
+	err = r.loop(ctx)
+	r.faults.wait()
+	if err != nil {
 		return fmt.Errorf("dispatch: %w", err)
 	}
 	return nil
+}
+
+// check reports what is wrong with a route, with its zero fields filled.
+func (route *Route) check(name string) error {
+	switch {
+	case route.Deliverer == nil:
+		return &FieldError{"route", name, "has no deliverer"}
+	case route.Timeout < 0:
+		return &FieldError{"route." + name + ".timeout", route.Timeout.String(), "must not be negative"}
+	case route.Limit < 0:
+		return &FieldError{"route." + name + ".limit", strconv.Itoa(route.Limit), "must not be negative"}
+	}
+	route.Retry = route.Retry.Over(DefaultRetry())
+	if route.Timeout == 0 {
+		route.Timeout = 30 * time.Second
+	}
+	if route.Limit == 0 {
+		route.Limit = 20
+	}
+	return route.Retry.Validate()
 }
 
 func (d *Dispatcher) newRun(ctx context.Context) (*dispatch, error) {
@@ -100,25 +128,16 @@ func (d *Dispatcher) newRun(ctx context.Context) (*dispatch, error) {
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
-	if r.poll == 0 {
+	if r.poll <= 0 {
 		r.poll = time.Second
 	}
 	r.work, r.halt = context.WithCancelCause(context.WithoutCancel(ctx))
+	r.faults.lanes, r.faults.log = d.Lanes, r.log
 	for name, route := range d.Routes {
-		if route.Deliverer == nil {
-			return nil, fmt.Errorf("%w: %w", ErrInvalid, &FieldError{"route", name, "has no deliverer"})
-		}
-		route.Retry = route.Retry.Over(DefaultRetry())
-		if err := route.Retry.Validate(); err != nil {
+		if err := route.check(name); err != nil {
 			return nil, fmt.Errorf("%w: route %s: %w", ErrInvalid, name, err)
 		}
-		if route.Timeout == 0 {
-			route.Timeout = 30 * time.Second
-		}
-		if route.Limit == 0 {
-			route.Limit = 20
-		}
-		l := newLaneRun(name, route)
+		l := newLaneRun(name, route, heldClaims/len(d.Routes))
 		r.lanes[name] = l
 		r.order = append(r.order, l)
 	}
@@ -154,16 +173,20 @@ func (r *dispatch) loop(ctx context.Context) error {
 			r.collect()
 		case a := <-r.settled:
 			if err := r.answered(a); err != nil {
-				return errors.Join(err, r.stop())
+				return errors.Join(err, r.abort())
 			}
 		case <-timer.C:
 			r.mayHaveMore()
-			r.giveUpHung(time.Now())
+		}
+		// Not only when the timer fires: events put it off again and again.
+		if now := time.Now(); now.Sub(r.looked) >= time.Second {
+			r.looked = now
+			r.giveUpHung(now)
 		}
 		r.settle()
 		wait, err := r.refill(ctx)
 		if errors.Is(err, ErrClosed) {
-			return errors.Join(err, r.stop())
+			return errors.Join(err, r.abort())
 		}
 		if err != nil && ctx.Err() == nil {
 			r.log.ErrorContext(ctx, "claim failed", slog.Any("error", err))
@@ -178,12 +201,10 @@ func (r *dispatch) mayHaveMore() {
 	}
 }
 
-// wants collects what the lanes can use. What all of them hold together is
-// bounded; where that is scarce, each gets an equal part of it.
+// wants collects what the lanes can use.
 func (r *dispatch) wants(now time.Time) (slots map[string]int, wait time.Duration) {
 	slots, wait = r.slots, r.poll
 	clear(slots)
-	total := 0
 	for _, l := range r.order {
 		want, probeIn := l.want(now)
 		if probeIn > 0 {
@@ -191,15 +212,6 @@ func (r *dispatch) wants(now time.Time) (slots map[string]int, wait time.Duratio
 		}
 		if want > 0 && r.trouble == 0 {
 			slots[l.name] = want
-			total += want
-		}
-	}
-	if room := max(heldClaims-r.held, 0); total > room {
-		part := room / len(slots)
-		for name, want := range slots {
-			if slots[name] = min(want, part); part == 0 {
-				delete(slots, name)
-			}
 		}
 	}
 	return slots, wait
@@ -226,7 +238,6 @@ func (r *dispatch) refill(ctx context.Context) (time.Duration, error) {
 		}
 		l.incoming = append(l.incoming, c)
 	}
-	r.held += len(batch.Claims)
 	for name, want := range slots {
 		l := r.lanes[name]
 		l.more = len(l.incoming) >= want

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,7 +22,9 @@ type Endpoint struct {
 // Endpoints is the Receiver of a node. A forward is at least once: the call is
 // made outside of any transaction, then id and response are written; a crash
 // in between repeats it with the same Idempotency-Key. What is kept has
-// exactly one row per (Source, ID).
+// exactly one row per (Source, ID). A forward that has begun goes on when its
+// sender stops waiting, so that the next attempt finds it done; Wait waits for
+// those. One endpoint that does not answer costs the others nothing.
 type Endpoints struct {
 	Log       InboxLog
 	Map       map[string]Endpoint
@@ -30,8 +33,10 @@ type Endpoints struct {
 	Observer  Observer
 	Logger    *slog.Logger
 
+	calls   sync.WaitGroup
 	mu      sync.Mutex
 	flights map[flightKey]chan struct{}
+	gates   map[string]*gate
 }
 
 var _ BatchReceiver = (*Endpoints)(nil)
@@ -40,9 +45,6 @@ type flightKey struct {
 	source string
 	id     ID
 }
-
-// forwardsAtOnce bounds the calls that one batch makes in parallel.
-const forwardsAtOnce = 16
 
 // Receive takes one message.
 func (e *Endpoints) Receive(ctx context.Context, m Message) (Receipt, error) {
@@ -57,8 +59,8 @@ func (e *Endpoints) ReceiveBatch(ctx context.Context, ms []Message) []Result {
 	results := make([]Result, len(ms))
 	var keep []Message
 	var keepAt []int
-	var calls sync.WaitGroup
-	slots := make(chan struct{}, forwardsAtOnce)
+	answers := make(chan answer, len(ms))
+	waiting := map[int]*begun{}
 	for i := range ms {
 		to, ok := e.Map[ms[i].Endpoint]
 		if !ok && e.Other != nil {
@@ -70,29 +72,21 @@ func (e *Endpoints) ReceiveBatch(ctx context.Context, ms []Message) []Result {
 				Outcome: Permanent, Code: "no_endpoint", Reason: ReasonNoEndpoint,
 				Err: fmt.Errorf("endpoint %q is not known here", clip(ms[i].Endpoint)),
 			}
+		case ctx.Err() != nil:
+			results[i].Err = notBegun(ctx)
 		case to.Keep:
 			keep, keepAt = append(keep, ms[i]), append(keepAt, i)
-		case len(ms) == 1:
-			results[i].Receipt, results[i].Err = e.forward(ctx, ms[i], to)
 		default:
-			slots <- struct{}{}
-			if ctx.Err() != nil {
-				<-slots
-				results[i].Err = notBegun(ctx)
-				continue
-			}
-			calls.Go(func() {
-				defer func() { <-slots }()
-				results[i].Receipt, results[i].Err = e.forward(ctx, ms[i], to)
+			b := &begun{}
+			waiting[i] = b
+			e.calls.Go(func() {
+				r, err := e.forward(ctx, ms[i], to, b)
+				answers <- answer{i, Result{r, err}}
 			})
 		}
 	}
 	if len(keep) > 0 {
-		err := notBegun(ctx)
-		var kept []Result
-		if err == nil {
-			kept, err = e.Log.Keep(ctx, e.retention(), keep...)
-		}
+		kept, err := e.Log.Keep(ctx, e.retention(), keep...)
 		for n, i := range keepAt {
 			if err != nil {
 				results[i].Err = err
@@ -101,7 +95,7 @@ func (e *Endpoints) ReceiveBatch(ctx context.Context, ms []Message) []Result {
 			}
 		}
 	}
-	calls.Wait()
+	gather(ctx, answers, waiting, results)
 	took := time.Since(began)
 	for i := range results {
 		results[i].Err = ReceiveFailure(results[i].Err)
@@ -110,11 +104,67 @@ func (e *Endpoints) ReceiveBatch(ctx context.Context, ms []Message) []Result {
 	return results
 }
 
+// answer is the end of one forward of a batch.
+type answer struct {
+	at     int
+	result Result
+}
+
+// begun decides between a forward that is about to call its endpoint and a
+// sender that stops waiting: whoever is first.
+type begun struct{ state atomic.Int32 }
+
+func (b *begun) begin() bool { return b.state.CompareAndSwap(0, 1) }
+func (b *begun) giveUp() bool { return b.state.CompareAndSwap(0, 2) }
+
+// gather collects the answers of forwards until ctx ends: then those that
+// have begun may yet succeed, and the sender hears of the others at least.
+func gather(ctx context.Context, answers <-chan answer, waiting map[int]*begun, results []Result) {
+	take := func(a answer) {
+		results[a.at] = a.result
+		delete(waiting, a.at)
+	}
+	for len(waiting) > 0 {
+		select {
+		case a := <-answers: // before ctx, where both are there
+			take(a)
+			continue
+		default:
+		}
+		select {
+		case a := <-answers:
+			take(a)
+		case <-ctx.Done():
+			for i, b := range waiting {
+				results[i].Err = &Failure{Code: "timeout", MaybeDelivered: true, Err: errStillRuns}
+				if b.giveUp() {
+					results[i].Err = notBegun(ctx)
+				}
+			}
+			return
+		}
+	}
+}
+
+var errStillRuns = errors.New("the endpoint has not answered yet")
+
+// Wait returns when no forward runs any more, or ctx ends.
+func (e *Endpoints) Wait(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() {
+		e.calls.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for forwards: %w", ctx.Err())
+	}
+}
+
 // notBegun is the outcome of what the sender's patience leaves no time for.
 func notBegun(ctx context.Context) error {
-	if ctx.Err() == nil {
-		return nil
-	}
 	return &Failure{Outcome: NotStarted, Code: "not_started", Err: ctx.Err()}
 }
 
@@ -127,26 +177,41 @@ func (e *Endpoints) retention() time.Duration {
 
 // forward calls the endpoint unless the id is known. Of two that arrive at
 // once the second waits for the first, and then finds its id.
-func (e *Endpoints) forward(ctx context.Context, m Message, to Endpoint) (Receipt, error) {
-	end, err := e.takeOff(ctx, flightKey{m.Source, m.ID})
+func (e *Endpoints) forward(ctx context.Context, m Message, to Endpoint, b *begun) (Receipt, error) {
+	if id, err := ParseID(string(m.ID)); err == nil {
+		m.ID = id // one flight for all forms of an id
+	}
+	land, err := e.takeOff(ctx, flightKey{m.Source, m.ID})
 	if err != nil {
 		return Receipt{}, err
 	}
-	defer end()
+	defer land()
 	known, results, err := e.Log.Known(ctx, e.retention(), m)
+	if ctx.Err() != nil {
+		return Receipt{}, notBegun(ctx)
+	}
 	if err != nil {
 		return Receipt{}, err
 	}
 	if known[0] {
 		return results[0].Receipt, results[0].Err
 	}
-	answer, err := e.call(ctx, m, to)
+	leave, err := e.gate(m.Endpoint).enter(ctx)
+	if err != nil {
+		return Receipt{}, err
+	}
+	defer leave()
+	if !b.begin() {
+		return Receipt{}, notBegun(ctx)
+	}
+	// From here on the sender's patience does not matter: the effect may
+	// happen, and then its id is recorded.
+	ctx = context.WithoutCancel(ctx)
+	reply, err := e.call(ctx, m, to)
 	if err != nil {
 		return Receipt{}, forwardFailure(err)
 	}
-	// The effect has happened: its id is recorded even if the sender has hung
-	// up meanwhile.
-	results, err = e.Log.Record(context.WithoutCancel(ctx), e.retention(), Processed{Message: m, Response: answer.Response})
+	results, err = e.Log.Record(ctx, e.retention(), Processed{Message: m, Response: reply.Response})
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -170,7 +235,7 @@ func (e *Endpoints) call(ctx context.Context, m Message, to Endpoint) (r Receipt
 }
 
 // takeOff waits until no other call of the key is in flight.
-func (e *Endpoints) takeOff(ctx context.Context, k flightKey) (end func(), err error) {
+func (e *Endpoints) takeOff(ctx context.Context, k flightKey) (land func(), err error) {
 	for {
 		e.mu.Lock()
 		if e.flights == nil {
@@ -192,7 +257,7 @@ func (e *Endpoints) takeOff(ctx context.Context, k flightKey) (end func(), err e
 		select {
 		case <-other:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, notBegun(ctx)
 		}
 	}
 }

@@ -97,8 +97,11 @@ func (f *Failure) Unwrap() error { return f.Err }
 // without one is Transient.
 func AsFailure(err error) *Failure {
 	f, ok := errors.AsType[*Failure](err)
-	if !ok {
+	switch {
+	case !ok:
 		return &Failure{Err: err}
+	case f == nil: // a deliverer's mistake
+		return &Failure{Err: errors.New("failed without saying why")}
 	}
 	if error(f) == err { //nolint:errorlint // identity is meant: nothing was wrapped around it
 		return f

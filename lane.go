@@ -14,6 +14,9 @@ import (
 const (
 	startLimit = 5
 	downAfter  = 5
+	probeAmong = 64              // due messages that a probe is picked from
+	leastWait  = time.Second     // before anything uncharged is tried again
+	mostProbe  = 5 * time.Minute // that one message's Retry-After holds up a lane
 )
 
 // laneRun is a lane during one run.
@@ -26,6 +29,7 @@ type laneRun struct {
 	ready      []Claim
 	readyBytes int
 	active     int // workers
+	hanging    int // of them, those whose attempt was given up
 	limit      int
 	closed     bool
 	inFlight   map[*attempt]struct{}
@@ -41,6 +45,7 @@ type laneRun struct {
 	incoming []Claim
 	more     bool // the store may have due messages
 	target   int  // how many ready claims it keeps
+	most     int  // the largest target
 	filled   bool // the last claim got all that was asked for
 	firstSeq int64
 	several  bool      // the streak is over more than one message
@@ -59,16 +64,22 @@ type LaneStatus struct {
 	Failures    int           // in a row
 	Limit       int           // requests at a time, now
 	InFlight    int           // requests
+	Hanging     int           // of them, those that ignore their time-out
+	Oldest      time.Duration // of the requests that do not hang; zero: there is none
+	Timeout     time.Duration // of one request
+	Paused      time.Duration // until it goes on, where the other side could not begin
 	Ready       int           // messages claimed and not begun
 	NextProbe   time.Duration // while it is down
 	Since       time.Duration // it has been up, or down, for so long
 	Idle        time.Duration // since any attempt ended; since the start, before the first
 }
 
-func newLaneRun(name string, route Route) *laneRun {
+// newLaneRun makes a lane that holds at most about most claims.
+func newLaneRun(name string, route Route, most int) *laneRun {
 	l := &laneRun{name: name, route: route, limit: min(startLimit, route.Limit), more: true, inFlight: map[*attempt]struct{}{}}
 	l.batch, _ = route.Deliverer.(BatchDeliverer)
-	l.target = 2 * route.Limit
+	l.most = min(max(most, startLimit), laneClaims)
+	l.target = min(2*route.Limit, l.most)
 	l.since = time.Now()
 	l.lastEnd = l.since
 	return l
@@ -80,13 +91,13 @@ func (l *laneRun) want(now time.Time) (n int, probeIn time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.down {
-		if wait := l.nextProbe.Sub(now); wait > 0 {
+		if wait := max(l.nextProbe.Sub(now), l.resume.Sub(now)); wait > 0 {
 			return 0, wait
 		}
-		if l.active > 0 || len(l.ready) > 0 || !l.more {
+		if l.probing() || len(l.ready) > 0 || !l.more {
 			return 0, 0
 		}
-		return 1, 0
+		return probeAmong, 0
 	}
 	if wait := l.resume.Sub(now); wait > 0 {
 		return 0, wait
@@ -95,7 +106,7 @@ func (l *laneRun) want(now time.Time) (n int, probeIn time.Duration) {
 		return 0, 0
 	}
 	if len(l.ready) == 0 && l.filled {
-		l.target = min(2*l.target, laneClaims) // it was faster than we were
+		l.target = min(2*l.target, l.most) // it was faster than we were
 		l.filled = false
 	}
 	// Ask for a good part at once: a claim per message would cost a turn each.
@@ -105,14 +116,45 @@ func (l *laneRun) want(now time.Time) (n int, probeIn time.Duration) {
 	return n, 0
 }
 
+// probing says whether a request of since the lane went down is under way.
+// Older ones may take long, and no probe waits for them.
+func (l *laneRun) probing() bool {
+	for a := range l.inFlight {
+		if !a.abandoned && a.began.After(l.since) {
+			return true
+		}
+	}
+	return false
+}
+
+// slots is how many more requests may begin now. While the lane is down that
+// is one probe, whatever is left of before.
+func (l *laneRun) slots() int {
+	switch {
+	case l.closed, l.active >= l.limit+2*l.route.Limit:
+		return 0
+	case !l.down:
+		return l.limit - (l.active - l.hanging)
+	case l.probing():
+		return 0
+	}
+	return 1
+}
+
 // status reads the lane for people.
 func (l *laneRun) status() LaneStatus {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	now := time.Now()
 	s := LaneStatus{
 		Destination: l.name, Up: !l.down, Held: l.held, Failures: l.streak,
-		Limit: l.limit, InFlight: len(l.inFlight), Ready: len(l.ready),
-		Since: time.Since(l.since), Idle: time.Since(l.lastEnd),
+		Limit: l.limit, InFlight: len(l.inFlight), Hanging: l.hanging, Ready: len(l.ready),
+		Timeout: l.route.Timeout, Paused: max(l.resume.Sub(now), 0), Since: now.Sub(l.since), Idle: now.Sub(l.lastEnd),
+	}
+	for a := range l.inFlight {
+		if !a.abandoned {
+			s.Oldest = max(s.Oldest, now.Sub(a.began))
+		}
 	}
 	if l.down || l.streak > 0 {
 		s.Problem = l.problem
@@ -137,12 +179,17 @@ const (
 	laneSame laneChange = iota
 	laneWentDown
 	laneWentUp
+	laneWasHeld // it was down already
 )
 
-// succeeded notes that the destination answered as it should.
-func (l *laneRun) succeeded() laneChange {
+// succeeded notes that the destination answered as it should. What was sent
+// before credentials were refused says nothing about them.
+func (l *laneRun) succeeded(a *attempt) laneChange {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.held && !a.began.After(l.since) {
+		return laneSame
+	}
 	l.streak, l.several, l.pauses = 0, false, 0
 	if l.down {
 		l.down, l.held, l.problem, l.probes, l.run = false, false, "", 0, 0
@@ -167,34 +214,42 @@ func (l *laneRun) pause(retryAfter time.Duration, now time.Time) {
 	l.pauses++
 }
 
-// failed notes a failure that says something about the destination.
-func (l *laneRun) failed(seq int64, f *Failure, now time.Time) laneChange {
+// failed notes a request that failed, for a reason that says something about
+// the destination.
+func (l *laneRun) failed(a *attempt, f *Failure, now time.Time) laneChange {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.problem = f.Error()
 	l.run = 0
 	if l.streak == 0 {
-		l.firstSeq = seq
+		l.firstSeq = a.claims[0].Seq
 	}
 	l.streak++
-	l.several = l.several || seq != l.firstSeq
+	l.several = l.several || len(a.claims) > 1 || a.claims[0].Seq != l.firstSeq
 	l.limit = max(l.limit-1, 1)
 	fault := f.Outcome == LaneFault
 	if l.down {
-		l.held = l.held || fault
-		if now.Before(l.nextProbe) {
-			return laneSame // begun before the lane went down
+		change := laneSame
+		if fault && !l.held {
+			l.held, change = true, laneWasHeld
 		}
-		l.probes++
-		l.nextProbe = now.Add(l.route.Retry.Next(l.probes, f.RetryAfter))
-		return laneSame
+		if a.began.After(l.since) { // else it was begun before the lane went down
+			l.probes++
+			l.nextProbe = now.Add(l.probeWait(f))
+		}
+		return change
 	}
 	if !fault && (l.streak < downAfter || !l.several) {
 		return laneSame
 	}
 	l.down, l.held, l.probes, l.since = true, fault, 0, now
-	l.nextProbe = now.Add(l.route.Retry.Next(0, f.RetryAfter))
+	l.nextProbe = now.Add(l.probeWait(f))
 	return laneWentDown
+}
+
+// probeWait is how long until the next probe.
+func (l *laneRun) probeWait(f *Failure) time.Duration {
+	return max(l.route.Retry.Next(l.probes, min(f.RetryAfter, mostProbe)), leastWait)
 }
 
 // takeBack empties the ready queue.

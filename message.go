@@ -35,8 +35,8 @@ func NewID() ID {
 
 // ParseID checks s and returns its canonical form.
 func ParseID(s string) (ID, error) {
-	switch len(s) {
-	case 32, 36, 38, 45: // N, D, {D} and urn:uuid: forms
+	switch n := len(s); {
+	case n == 32, n == 36, n == 45, n == 38 && s[0] == '{' && s[37] == '}': // N, D, urn:uuid: and {D} forms
 		if u, err := uuid.Parse(s); err == nil {
 			return ID(u.String()), nil
 		}

@@ -44,6 +44,9 @@ func (p RetryPolicy) Over(base RetryPolicy) RetryPolicy {
 	}
 	if p.Max == 0 {
 		p.Max = base.Max
+		if p.Max > 0 {
+			p.Max = max(p.Max, p.First) // a first wait of its own is meant
+		}
 	}
 	if p.Jitter == 0 {
 		p.Jitter = base.Jitter
@@ -95,42 +98,21 @@ func (p RetryPolicy) Spent(failures int) bool {
 	return p.Attempts != Unlimited && failures >= max(p.Attempts, 1)
 }
 
-// Window is the longest that a message may be retried by itself from its
-// first attempt on, each attempt taking up to timeout; ttl bounds it when it
-// is not zero. It is negative when nothing bounds it. A receiver must
-// remember ids for longer (OI-10).
-func (p RetryPolicy) Window(ttl, timeout time.Duration) time.Duration {
-	if p.Attempts == Unlimited {
-		if ttl > 0 {
-			return ttl
-		}
-		return -1
-	}
-	const most = 100 * 365 * 24 * time.Hour
-	window := timeout
-	for n := range p.Attempts - 1 {
-		window += p.Wait(n) + max(p.Jitter, 0) + timeout
-		if window > most {
-			break
-		}
-		if ttl > 0 && window > ttl {
-			return ttl
-		}
-	}
-	return window
-}
-
 // Validate reports every fault of the policy at once.
 func (p RetryPolicy) Validate() error {
+	const longest = 10 * 365 * 24 * time.Hour // and no sum of two overflows
 	var faults []error
 	bad := func(field string, value any, problem string) {
 		faults = append(faults, &FieldError{"retry." + field, fmt.Sprint(value), problem})
 	}
-	if p.First < 0 {
-		bad("first", p.First, "must not be negative")
+	if p.First < 0 || p.First > longest {
+		bad("first", p.First, "must be from 0 to ten years")
 	}
-	if p.Max < 0 {
-		bad("max", p.Max, "must not be negative")
+	if p.Max < 0 || p.Max > longest {
+		bad("max", p.Max, "must be from 0 to ten years")
+	}
+	if p.Jitter > longest {
+		bad("jitter", p.Jitter, "must be at most ten years")
 	}
 	if p.Max > 0 && p.First > p.Max {
 		bad("first", p.First, fmt.Sprintf("is longer than max %s", p.Max))
@@ -142,8 +124,8 @@ func (p RetryPolicy) Validate() error {
 		bad("attempts", p.Attempts, "must be positive, 0 for the default or Unlimited")
 	}
 	for i, w := range p.List {
-		if w < 0 {
-			bad(fmt.Sprintf("list[%d]", i), w, "must not be negative")
+		if w < 0 || w > longest {
+			bad(fmt.Sprintf("list[%d]", i), w, "must be from 0 to ten years")
 		}
 	}
 	if len(p.List) > 0 && p.First > 0 {

@@ -78,25 +78,6 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-func TestWindow(t *testing.T) {
-	t.Parallel()
-	p := holdfast.RetryPolicy{First: 10 * time.Second, Factor: 1, Attempts: 3}
-	for name, c := range map[string]struct {
-		policy holdfast.RetryPolicy
-		ttl    time.Duration
-		want   time.Duration
-	}{
-		"budget":         {p, 0, 23 * time.Second},
-		"ttl first":      {p, 15 * time.Second, 15 * time.Second},
-		"unlimited, ttl": {holdfast.RetryPolicy{Attempts: holdfast.Unlimited}, time.Hour, time.Hour},
-		"unlimited":      {holdfast.RetryPolicy{Attempts: holdfast.Unlimited}, 0, -1},
-	} {
-		if got := c.policy.Window(c.ttl, time.Second); got != c.want {
-			t.Errorf("%s: got %s, want %s", name, got, c.want)
-		}
-	}
-}
-
 func TestPoliciesThatMakeNoSense(t *testing.T) {
 	t.Parallel()
 	for field, p := range map[string]holdfast.RetryPolicy{

@@ -23,48 +23,60 @@ func (r *dispatch) collect() {
 	from := len(r.outbox)
 	r.outbox = r.reports.take(r.outbox)
 	now := time.Now()
-	for i := from; i < len(r.outbox); i++ {
-		r.learn(&r.outbox[i], now)
+	ended := r.outbox[from:] // learn may append to the outbox
+	for len(ended) > 0 {
+		n := 1
+		for n < len(ended) && ended[n].attempt != nil && ended[n].attempt == ended[0].attempt {
+			n++
+		}
+		r.learn(ended[:n], now)
+		ended = ended[n:]
 	}
 }
 
-func (r *dispatch) learn(f *finished, now time.Time) {
-	l := f.lane
-	change := laneSame
-	switch {
-	case f.failure == nil, f.failure.Outcome == Permanent:
-		change = l.succeeded() // it answered, whatever it thinks of the message
-	case f.failure.Outcome == NotStarted && f.sent:
-		l.pause(f.failure.RetryAfter, now) // the other side is busy, not broken
-		r.giveBack(l.takeBack())
-	case f.failure.Outcome == NotStarted, f.failure.Code == codeShutdown:
-	case f.failure.Outcome == Transient, f.failure.Outcome == Unreachable, f.failure.Outcome == LaneFault:
-		change = l.failed(f.claim.Seq, f.failure, now)
+// learn tells the lane how one request ended: it worked if any of its
+// messages did.
+func (r *dispatch) learn(request []finished, now time.Time) {
+	l, a := request[0].lane, request[0].attempt
+	if a == nil {
+		return // nobody was asked
 	}
+	var failure *Failure
+	for i := range request {
+		f := request[i].failure
+		if f == nil || f.Outcome == Permanent {
+			r.changed(l, l.succeeded(a), nil) // it answered, whatever it thinks of the message
+			return
+		}
+		if f.Code != codeShutdown && (failure == nil || failure.Outcome == NotStarted) {
+			failure = f
+		}
+	}
+	switch {
+	case failure == nil:
+	case failure.Outcome == NotStarted:
+		l.pause(failure.RetryAfter, now) // the other side is busy, not broken
+		r.giveBack(l.takeBack())
+	default:
+		r.changed(l, l.failed(a, failure, now), failure)
+	}
+}
+
+// changed acts on a lane's change.
+func (r *dispatch) changed(l *laneRun, change laneChange, f *Failure) {
 	switch change {
 	case laneWentUp:
-		r.log.Info("destination is up", slog.String("destination", l.name))
-		r.keepFault(l.name, "")
-	case laneWentDown:
-		if f.failure.Outcome == LaneFault {
-			r.log.Error("destination held", slog.String("destination", l.name), slog.String("code", f.failure.Code), slog.Any("error", f.failure))
-			r.keepFault(l.name, f.failure.Error())
+		r.log.InfoContext(r.work, "destination is up", slog.String("destination", l.name))
+		r.faults.keep(l.name, "")
+	case laneWentDown, laneWasHeld:
+		if f.Outcome == LaneFault {
+			r.log.ErrorContext(r.work, "destination held", slog.String("destination", l.name), slog.String("code", f.Code), slog.Any("error", f))
+			r.faults.keep(l.name, f.Error())
 		} else {
-			r.log.Warn("destination is down", slog.String("destination", l.name), slog.Any("error", f.failure))
+			r.log.WarnContext(r.work, "destination is down", slog.String("destination", l.name), slog.Any("error", f))
 		}
 		r.giveBack(l.takeBack())
 	case laneSame:
-	}
-}
-
-// keepFault writes a lane's fault down. What is lost by a crash is found
-// again by the next attempt, so nobody waits for it.
-func (r *dispatch) keepFault(lane, problem string) {
-	if r.d.Lanes == nil {
-		return
-	}
-	if err := r.d.Lanes.SetLaneFault(r.work, lane, problem); err != nil {
-		r.log.Error("lane fault not kept", slog.String("destination", lane), slog.Any("error", err))
 	}
 }
 
@@ -137,6 +149,9 @@ func (f *finished) settlement() Settlement {
 		return s
 	}
 	s.RetryIn = p.Next(c.Tries, f.failure.RetryAfter)
+	if !s.Charged {
+		s.RetryIn = max(s.RetryIn, leastWait) // no budget ends it
+	}
 	return s
 }
 
@@ -164,7 +179,6 @@ func (r *dispatch) answered(a settleAnswer) error {
 		return nil
 	}
 	r.trouble = 0
-	r.held -= len(a.list)
 	for i := range a.list {
 		r.tell(&a.list[i], &a.sent[i], a.won[i])
 	}
@@ -183,8 +197,8 @@ func (r *dispatch) tell(f *finished, s *Settlement, won bool) {
 		r.log.LogAttrs(ctx, slog.LevelWarn, "late outcome changed nothing", slog.String("message_id", string(m.ID)), slog.String("outcome", s.Outcome.String()))
 		return
 	}
-	if o := r.d.Observer; o != nil {
-		o.ObserveAttempt(AttemptInfo{Destination: m.Destination, Outcome: s.Outcome, State: s.State, Retries: f.claim.Tries, Took: s.Took})
+	if r.d.Observer != nil {
+		r.observe(AttemptInfo{Destination: m.Destination, Outcome: s.Outcome, State: s.State, Retries: f.claim.Tries, Took: s.Took})
 	}
 	switch s.State {
 	case Delivered:
@@ -202,6 +216,16 @@ func (r *dispatch) tell(f *finished, s *Settlement, won bool) {
 	}
 }
 
+// observe tells the observer, whose panic is its own affair (SF-24).
+func (r *dispatch) observe(a AttemptInfo) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.log.ErrorContext(r.work, "observer panicked", slog.Any("panic", p))
+		}
+	}()
+	r.d.Observer.ObserveAttempt(a)
+}
+
 // giveUpHung settles attempts that ignore their time-out. Their goroutines
 // keep their slots until they return, so that a deliverer that never does
 // cannot pile up.
@@ -214,11 +238,15 @@ func (r *dispatch) giveUpHung(now time.Time) {
 }
 
 func (r *dispatch) abandon(l *laneRun, a *attempt, now time.Time, code, text string) {
-	for _, c := range a.claims {
-		f := finished{lane: l, claim: c, took: now.Sub(a.began), failure: &Failure{Code: code, MaybeDelivered: true, Err: errors.New(text)}}
-		r.learn(&f, now)
-		r.outbox = append(r.outbox, f)
+	list := make([]finished, len(a.claims))
+	for i, c := range a.claims {
+		list[i] = finished{
+			lane: l, claim: c, took: now.Sub(a.began), attempt: a,
+			failure: &Failure{Code: code, MaybeDelivered: true, Err: errors.New(text)},
+		}
 	}
+	r.outbox = append(r.outbox, list...)
+	r.learn(list, now)
 }
 
 // hung marks the attempts that began before the given time as given up.
@@ -228,6 +256,7 @@ func (l *laneRun) hung(before time.Time) (list []*attempt) {
 	for a := range l.inFlight {
 		if !a.abandoned && a.began.Before(before) {
 			a.abandoned = true
+			l.hanging++
 			list = append(list, a)
 		}
 	}
@@ -236,36 +265,51 @@ func (l *laneRun) hung(before time.Time) (list []*attempt) {
 
 // stop is the second half of a run: first nothing more is begun, then what
 // runs may end, then it is cut off.
-func (r *dispatch) stop() error {
-	r.stopping = true
+func (r *dispatch) stop() error { return r.wind(false) }
+
+// abort is stop for a store that takes no more outcomes: attempts are cut off
+// at once, and waited for.
+func (r *dispatch) abort() error { return r.wind(true) }
+
+func (r *dispatch) wind(closed bool) error {
 	for _, l := range r.order {
 		l.mu.Lock()
 		l.closed = true
 		l.mu.Unlock()
 		r.giveBack(l.takeBack())
 		r.giveBack(l.incoming)
+		l.incoming = nil
 	}
 	grace := r.d.Grace
 	if grace == 0 {
 		grace = 10 * time.Second
 	}
+	cut := closed
+	if closed {
+		grace = lastWords
+		r.halt(errShutdown)
+	}
 	end := time.NewTimer(grace)
 	defer end.Stop()
-	cut := false
 	for {
 		hand := r.inHand() // before the reports are read: they come first
 		r.collect()
-		r.settle()
+		if closed {
+			r.outbox = nil
+		} else {
+			r.settle()
+		}
 		if hand == 0 && !r.settling && len(r.outbox) == 0 {
 			return nil
 		}
 		select {
 		case <-r.reports.ring:
 		case a := <-r.settled:
-			if err := r.answered(a); err != nil {
-				return err
+			err := r.answered(a)
+			if err != nil && !closed {
+				return errors.Join(err, r.abort())
 			}
-			if cut && a.err != nil {
+			if cut && a.err != nil && !closed {
 				return fmt.Errorf("stop: %d outcomes not recorded: %w", len(a.list), a.err)
 			}
 		case <-end.C:
@@ -305,6 +349,9 @@ func (r *dispatch) stuck() error {
 			}
 		}
 		l.mu.Unlock()
+	}
+	if len(ids) == 0 {
+		return errors.New("stop: the store did not record the last outcomes in time")
 	}
 	return fmt.Errorf("stop: attempts of %s did not return", strings.Join(ids, ", "))
 }

@@ -26,7 +26,7 @@ const expireEvery = 10 * time.Second
 // Run sweeps until ctx ends. A sweep that fails is logged and made again.
 func (s *Sweeper) Run(ctx context.Context) error {
 	every := s.Every
-	if every == 0 {
+	if every <= 0 {
 		every = 5 * time.Minute
 	}
 	expire, purge := time.NewTicker(min(expireEvery, every)), time.NewTicker(every)

@@ -12,9 +12,6 @@ import (
 )
 
 const (
-	// batchStep is how many messages a BatchReceiver gets at once: between two
-	// steps the sender's budget is looked at.
-	batchStep = 64
 	// batchWorkers is how many messages of one batch a Receiver gets at a time.
 	batchWorkers = 8
 	// maxReplies bounds a batch's reply. What does not fit is left out; the
@@ -82,10 +79,8 @@ func appendReplies(all []incoming) []byte {
 // another.
 func (s *Server) receiveAll(ctx context.Context, b budget, all []*incoming) {
 	if to, ok := s.conf.Receiver.(holdfast.BatchReceiver); ok {
-		for len(all) > 0 {
-			n := min(batchStep, len(all))
-			s.receiveStep(ctx, b, to, all[:n])
-			all = all[n:]
+		if len(all) > 0 {
+			s.receiveBatch(ctx, b, to, all)
 		}
 		return
 	}
@@ -105,7 +100,10 @@ func (s *Server) receiveAll(ctx context.Context, b budget, all []*incoming) {
 	workers.Wait()
 }
 
-func (s *Server) receiveStep(ctx context.Context, b budget, to holdfast.BatchReceiver, all []*incoming) {
+// receiveBatch hands a whole batch on: one commit for all that is kept. The
+// context ends when the sender stops waiting; then a BatchReceiver answers
+// with what it knows.
+func (s *Server) receiveBatch(ctx context.Context, b budget, to holdfast.BatchReceiver, all []*incoming) {
 	end, ok := s.begin(ctx, b)
 	if !ok {
 		for _, in := range all {
@@ -116,6 +114,10 @@ func (s *Server) receiveStep(ctx context.Context, b budget, to holdfast.BatchRec
 	defer end()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.conf.Timeout)
 	defer cancel()
+	if !b.until.IsZero() {
+		ctx, cancel = context.WithDeadline(ctx, b.until)
+		defer cancel()
+	}
 	ms := make([]holdfast.Message, len(all))
 	for i, in := range all {
 		ms[i] = in.envelope.Message
