@@ -114,7 +114,7 @@ type answer struct {
 // sender that stops waiting: whoever is first.
 type begun struct{ state atomic.Int32 }
 
-func (b *begun) begin() bool { return b.state.CompareAndSwap(0, 1) }
+func (b *begun) begin() bool  { return b.state.CompareAndSwap(0, 1) }
 func (b *begun) giveUp() bool { return b.state.CompareAndSwap(0, 2) }
 
 // gather collects the answers of forwards until ctx ends: then those that

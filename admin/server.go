@@ -60,6 +60,9 @@ type Mount struct {
 	Pattern string // as http.ServeMux reads it: "GET /metrics"
 	Handler http.Handler
 	Role    Role // what a token must be allowed to; zero: no token is asked
+	// Signed requests prove where they come from, so that the guard against
+	// web pages does not ask by which name they came: a proxy passes on its own.
+	Signed bool
 }
 
 // Destination is where messages may be sent to.

@@ -91,7 +91,7 @@ func (n *Node) buildDispatcher(ctx context.Context) error {
 		}
 	}
 	n.dispatcher = &holdfast.Dispatcher{
-		Store: n.store, Lanes: n.store, Routes: routes, Grace: n.cfg.Stop, Observer: n.metrics, Logger: n.log,
+		Store: n.store, Lanes: n.store, Routes: routes, Grace: n.grace(), Observer: n.metrics, Logger: n.log,
 	}
 	return nil
 }
@@ -151,6 +151,8 @@ func (n *Node) buildReceiver() (http.Handler, error) {
 	}
 	return transport.NewServer(transport.ServerConfig{
 		Receiver: n.endpoints, Destination: n.cfg.Node.ID, MaxPayload: int(n.cfg.Limits.Payload), Logger: n.log,
+		// The endpoints have bounds of their own; this one is for memory.
+		Concurrency: 512, Timeout: n.patience(),
 		Peer: func(source string) (transport.Peer, bool) {
 			p, ok := peers[source]
 			return p, ok

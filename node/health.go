@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
 )
 
@@ -57,7 +58,7 @@ func (n *Node) look(ctx context.Context) *progress {
 		return p
 	}
 	for _, s := range n.dispatcher.Status() {
-		if late, due := overdue[s.Destination]; due && s.Up && late > stuckAfter && s.Idle > stuckAfter {
+		if late, due := overdue[s.Destination]; due && late > stuckAfter && stands(s) {
 			p.stuck = append(p.stuck, s.Destination)
 		}
 		delete(overdue, s.Destination)
@@ -67,6 +68,14 @@ func (n *Node) look(ctx context.Context) *progress {
 	}
 	slices.Sort(p.unrouted)
 	return p
+}
+
+// stands says whether a lane that should move does not: it is up, nothing
+// has ended for long, and no request is within its time-out.
+func stands(s holdfast.LaneStatus) bool {
+	const slack = 10 * time.Second
+	works := s.InFlight > s.Hanging && s.Oldest < s.Timeout+slack
+	return s.Up && s.Paused == 0 && !works && s.Idle > stuckAfter
 }
 
 // health is the node's own judgement, for people and for probes.
@@ -95,10 +104,17 @@ func (n *Node) health() admin.Health {
 		}
 	}
 	for _, s := range n.dispatcher.Status() {
-		if s.Held {
-			add("destination "+s.Destination, admin.Degraded, "held: "+s.Problem)
-		} else if !s.Up {
-			add("destination "+s.Destination, admin.Degraded, "down: "+s.Problem)
+		name := "destination " + s.Destination
+		switch {
+		case s.Held:
+			add(name, admin.Degraded, "held: "+s.Problem)
+		case !s.Up:
+			add(name, admin.Degraded, "down: "+s.Problem)
+		case s.Paused > 0:
+			add(name, admin.Degraded, fmt.Sprintf("asked for a pause, %s left", s.Paused.Round(time.Second)))
+		}
+		if s.Hanging > 0 {
+			add(name, admin.Degraded, fmt.Sprintf("%d requests ignore their time-out", s.Hanging))
 		}
 	}
 	if parked := n.store.Counts().Parked; parked > 0 {

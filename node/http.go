@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,25 +23,30 @@ func (n *Node) listen(ctx context.Context) (net.Listener, error) {
 	return l, nil
 }
 
+// patience is how long the answer to a message that comes in may take: as
+// long as the slowest endpoint's own time-out.
+func (n *Node) patience() time.Duration {
+	longest := time.Minute
+	for _, e := range n.cfg.Receive.Endpoints {
+		longest = max(longest, e.Timeout)
+	}
+	return longest + 10*time.Second
+}
+
 // serveHTTP answers requests until ctx ends, then lets those in hand end.
 func (n *Node) serveHTTP(ctx context.Context) error {
 	srv := &http.Server{
 		Handler:           n.handler,
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       time.Minute,
-		WriteTimeout:      2 * time.Minute,
+		WriteTimeout:      n.patience() + 30*time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    32 << 10,
 		ErrorLog:          slog.NewLogLogger(n.log.Handler(), slog.LevelWarn),
 		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	serve := func() error { return srv.Serve(n.listener) }
-	if n.cfg.TLS.Cert != "" {
-		cert, err := tls.LoadX509KeyPair(n.cfg.TLS.Cert, n.cfg.TLS.Key)
-		if err != nil {
-			return fmt.Errorf("load certificate: %w", err)
-		}
-		srv.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}}
+	if srv.TLSConfig = n.tls; n.tls != nil {
 		serve = func() error { return srv.ServeTLS(n.listener, "", "") }
 	}
 	ended := make(chan error, 1)
@@ -57,7 +61,7 @@ func (n *Node) serveHTTP(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	n.state.Store(stopping)
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.cfg.Stop)
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.grace())
 	defer cancel()
 	err := srv.Shutdown(grace)
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -45,6 +46,7 @@ type Node struct {
 	endpoints  *holdfast.Endpoints
 	clients    []*transport.Client
 	handler    http.Handler
+	tls        *tls.Config
 	state      atomic.Int32
 	progress   atomic.Pointer[progress]
 }
@@ -56,8 +58,17 @@ const (
 	stopping
 )
 
-// Serve runs a node until ctx ends, which is a stop without error.
-func Serve(ctx context.Context, cfg *config.Config, o Options) (err error) {
+// Serve runs a node until ctx ends, which is a stop without error, also while
+// the node is still starting.
+func Serve(ctx context.Context, cfg *config.Config, o Options) error {
+	err := serve(ctx, cfg, o)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+func serve(ctx context.Context, cfg *config.Config, o Options) (err error) {
 	n := &Node{cfg: cfg, opts: o, started: time.Now(), log: newLogger(cfg.Log, o.Log)}
 	// The address first: a second node on this machine fails here, without
 	// having touched anything.
@@ -82,7 +93,8 @@ func Serve(ctx context.Context, cfg *config.Config, o Options) (err error) {
 		run.Part{Name: "store", Run: n.watchStore},
 		run.Part{Name: "sweeper", Run: n.sweeper().Run},
 		run.Part{Name: "health", Run: n.watchProgress},
-		run.Part{Name: "dispatcher", Run: n.dispatcher.Run},
+		run.Part{Name: "endpoints", Run: n.finishForwards},
+		run.Part{Name: "dispatcher", Run: atOnce(ctx, n.dispatcher.Run)},
 		run.Part{Name: "http", Run: n.serveHTTP},
 	)
 	if errors.Is(err, holdfast.ErrClosed) && n.store.Err() != nil {
@@ -97,6 +109,37 @@ func (n *Node) openStore(ctx context.Context) (*sqlite.DB, error) {
 	o.Observer = late{n}
 	return sqlite.Open(ctx, filepath.Join(n.cfg.Data, "holdfast.db"), o)
 }
+
+// atOnce stops a part as soon as the node is told to stop, and not only when
+// its turn comes: the parts before it take their grace meanwhile, and the
+// whole stop takes one grace rather than their sum.
+func atOnce(stop context.Context, part func(ctx context.Context) error) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		both, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(stop, cancel)()
+		err := part(both)
+		if err == nil && stop.Err() != nil {
+			<-ctx.Done() // it is no early end
+		}
+		return err
+	}
+}
+
+// finishForwards waits at the stop for calls of local programs that are under
+// way: what they did is still to be written down.
+func (n *Node) finishForwards(ctx context.Context) error {
+	<-ctx.Done()
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.grace())
+	defer cancel()
+	if err := n.endpoints.Wait(grace); err != nil {
+		n.log.WarnContext(ctx, "local programs have not answered; their messages come again", slog.Any("error", err))
+	}
+	return nil
+}
+
+// grace is how long work in hand may take at a stop.
+func (n *Node) grace() time.Duration { return max(n.cfg.Stop, time.Millisecond) }
 
 // late passes on what the store observes once there is somebody to tell.
 type late struct{ n *Node }
@@ -121,6 +164,13 @@ func (l late) ObserveReceived(r holdfast.ReceivedInfo) {
 
 // build makes the parts out of the configuration.
 func (n *Node) build(ctx context.Context) (err error) {
+	if n.cfg.TLS.Cert != "" {
+		cert, err := tls.LoadX509KeyPair(n.cfg.TLS.Cert, n.cfg.TLS.Key)
+		if err != nil {
+			return fmt.Errorf("load certificate %s with key %s: %w", n.cfg.TLS.Cert, n.cfg.TLS.Key, err)
+		}
+		n.tls = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}}
+	}
 	if n.metrics, err = metrics.New(metrics.Options{
 		Counts: n.store.Counts, Lanes: n.lanes, Version: n.opts.Version, Commit: n.opts.Commit,
 	}); err != nil {
@@ -146,7 +196,7 @@ func (n *Node) build(ctx context.Context) (err error) {
 		Node: n.cfg.Node.ID, Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload,
 		AuthRequired: protected, Logger: n.log,
 		Mounts: []admin.Mount{
-			{Pattern: "POST /_rf/receive", Handler: receiver}, // signed, so no token is asked
+			{Pattern: "POST /_rf/receive", Handler: receiver, Signed: true},
 			{Pattern: "GET /healthz", Handler: http.HandlerFunc(n.healthz)},
 			{Pattern: "GET /readyz", Handler: http.HandlerFunc(n.readyz)},
 			{Pattern: "GET /metrics", Handler: n.metrics.Handler(), Role: admin.Read},

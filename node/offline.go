@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -13,9 +14,10 @@ import (
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
-// Offline answers the operator API on a loopback address over the data of a
-// node that does not run, until stop is called. It delivers nothing. It is how
-// the first token of a node comes into being that other machines can reach.
+// Offline answers the operator API over the data of a node that does not run,
+// on a socket in a folder that only this user can enter, until stop is
+// called. It delivers nothing. It is how the first token of a node comes into
+// being that other machines can reach.
 func Offline(ctx context.Context, data string) (url string, stop func() error, err error) {
 	db, err := sqlite.Open(ctx, filepath.Join(data, "holdfast.db"), sqlite.Options{})
 	if err != nil {
@@ -29,10 +31,15 @@ func Offline(ctx context.Context, data string) (url string, stop func() error, e
 	if err != nil {
 		return "", nil, errors.Join(err, db.Close())
 	}
-	var lc net.ListenConfig
-	listener, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	dir, err := os.MkdirTemp("", "holdfast") // a socket's path is short; the data folder's may not be
 	if err != nil {
-		return "", nil, errors.Join(fmt.Errorf("listen: %w", err), db.Close())
+		return "", nil, errors.Join(err, db.Close())
+	}
+	socket := filepath.Join(dir, "api")
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "unix", socket)
+	if err != nil {
+		return "", nil, errors.Join(fmt.Errorf("listen: %w", err), os.RemoveAll(dir), db.Close())
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan struct{})
@@ -40,9 +47,9 @@ func Offline(ctx context.Context, data string) (url string, stop func() error, e
 		defer close(served)
 		_ = server.Serve(listener) // ends with stop
 	}()
-	return "http://" + listener.Addr().String(), func() error {
+	return "unix://" + filepath.ToSlash(socket), func() error {
 		err := server.Close()
 		<-served
-		return errors.Join(err, db.Close())
+		return errors.Join(err, os.RemoveAll(dir), db.Close())
 	}, nil
 }

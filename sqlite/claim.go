@@ -30,6 +30,7 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 	k.durable = ls.careful > 0
 	for name, n := range slots {
 		l := ls.locked(name)
+		n = l.mayClaim(n, k.durable)
 		had := len(batch.Claims)
 		if n > 0 && !k.durable {
 			batch.Claims = ls.popFresh(l, n, now, batch.Claims)

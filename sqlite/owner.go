@@ -135,6 +135,14 @@ func (db *DB) lastInstant(c *conn) (int64, error) {
 // parked in the end; the budget is checked by whoever claims it next.
 func (db *DB) reclaim(c *conn) error {
 	now := db.clock.now()
+	if err := c.rows(queries[claimedRows], func(v []driver.Value) error {
+		l := db.lanes.locked(asText(v[1]))
+		db.lanes.suspects[asInt(v[0])] = l
+		l.suspects++
+		return nil
+	}); err != nil {
+		return fmt.Errorf("reclaim: %w", err)
+	}
 	for _, id := range []statement{reclaimEvents, reclaimClaims} {
 		if _, err := c.exec(id, now); err != nil {
 			return fmt.Errorf("reclaim: %w", err)

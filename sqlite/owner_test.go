@@ -88,20 +88,27 @@ func carefulRun(t *testing.T, db *sqlite.DB, c []holdfast.Claim) {
 		t.Errorf("given back: got %+v, want %+v", again[0], c[0])
 	}
 	c[0] = again[0]
-	c = append(c, claim(t, db, 997)...)
-	list := make([]holdfast.Settlement, len(c))
-	for i := range c {
-		list[i] = settlement(c[i], holdfast.Delivered)
-	}
-	won, err := db.Settle(t.Context(), list...)
-	if err != nil || len(won) != 1000 {
-		t.Fatalf("%d settled, %v", len(won), err)
+	for settled := 0; ; c = claim(t, db, 100) {
+		// Few at a time: what is claimed counts as tried if the process dies.
+		if len(c) == 0 || len(c) > 5 {
+			t.Fatalf("%d claims at once after %d settled", len(c), settled)
+		}
+		list := make([]holdfast.Settlement, len(c))
+		for i := range c {
+			list[i] = settlement(c[i], holdfast.Delivered)
+		}
+		if _, err := db.Settle(t.Context(), list...); err != nil {
+			t.Fatal(err)
+		}
+		if settled += len(c); settled >= 1000 {
+			break
+		}
 	}
 	if n := onDisk(t, db, 1); n != 0 || db.Careful() != 0 {
 		t.Errorf("%d claims on disk, %d settlements are missing", n, db.Careful())
 	}
-	if rest := claim(t, db, 100); len(rest) != 10 || onDisk(t, db, 1) != 0 {
-		t.Errorf("%d claims, %d on disk; want 10 in memory", len(rest), onDisk(t, db, 1))
+	if rest := claim(t, db, 100); len(rest) < 5 || onDisk(t, db, 1) != 0 {
+		t.Errorf("%d claims, %d on disk; want all that is left, in memory", len(rest), onDisk(t, db, 1))
 	}
 	audit(t, db)
 }
@@ -136,4 +143,49 @@ func TestDurableClaimsCountTheAttempt(t *testing.T) {
 	if len(c) != 1 || c[0].Message.Attempt.FirstAgo == 0 {
 		t.Errorf("claims %+v", c)
 	}
+}
+
+// What was in hand when the process died is tried alone: nobody is parked for
+// his neighbour's fault.
+func TestSuspectsAreTriedAlone(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "holdfast.db")
+	db := open(t, path, sqlite.Options{})
+	for i := range 9 {
+		enqueue(t, db, holdfast.Message{ID: holdfast.ID(fmt.Sprint("m", i)), Destination: "a", Endpoint: "E"})
+	}
+	claim(t, db, 2)
+	path = copyOf(t, path) // the first death: nothing was written down
+	shut(t, db)
+	db = open(t, path, sqlite.Options{})
+	if c := claim(t, db, 100); len(c) != 5 {
+		t.Errorf("%d claims at once, want 5", len(c))
+	}
+	path = copyOf(t, path) // the second: any of the five may be the cause
+	shut(t, db)
+	db = open(t, path, sqlite.Options{})
+	defer shut(t, db)
+	for i := range 9 {
+		c := claim(t, db, 100)
+		if i < 5 && len(c) != 1 || len(c) == 0 {
+			t.Fatalf("round %d: %d claims at once", i, len(c))
+		}
+		if i < 5 && (c[0].Failures != 1 || c[0].Message.ID != holdfast.ID(fmt.Sprint("m", i))) {
+			t.Errorf("round %d: %s after %d failures", i, c[0].Message.ID, c[0].Failures)
+		}
+		list := make([]holdfast.Settlement, len(c))
+		for n := range c {
+			list[n] = settlement(c[n], holdfast.Delivered)
+		}
+		if _, err := db.Settle(t.Context(), list...); err != nil {
+			t.Fatal(err)
+		}
+		if db.Counts().Pending == 0 {
+			break
+		}
+	}
+	if n := db.Counts().Pending; n != 0 {
+		t.Errorf("%d messages are left", n)
+	}
+	audit(t, db)
 }

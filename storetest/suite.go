@@ -133,6 +133,22 @@ func many(n int, prefix string, of holdfast.Message) []holdfast.Message {
 // claim takes up to n messages of lane "a".
 func (k *kit) claim(n int) []holdfast.Claim { k.t.Helper(); return k.claimOf("a", n) }
 
+// drain claims and delivers until nothing is left: after an unclean stop a
+// store may give a few at a time.
+func (k *kit) drain() (all []holdfast.Claim) {
+	k.t.Helper()
+	for {
+		some := k.claim(200)
+		if len(some) == 0 {
+			return all
+		}
+		for _, c := range some {
+			k.wins(c, delivered())
+		}
+		all = append(all, some...)
+	}
+}
+
 func (k *kit) claimOf(lane string, n int) []holdfast.Claim {
 	k.t.Helper()
 	b, err := k.Claim(k.ctx(), map[string]int{lane: n})

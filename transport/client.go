@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/retryafter"
 	"github.com/holdfast-mq/holdfast/wire"
 )
 
@@ -216,7 +217,7 @@ func clockHint(h http.Header) string {
 // withHeaders adds to a failure what the headers say beside the reply.
 func withHeaders(r holdfast.Result, a answer) holdfast.Result {
 	if f, ok := errors.AsType[*holdfast.Failure](r.Err); ok {
-		f.RetryAfter = max(f.RetryAfter, retryAfter(a.header))
+		f.RetryAfter = max(f.RetryAfter, retryafter.Of(a.header))
 		if a.status == http.StatusUnauthorized {
 			f.Err = fmt.Errorf("%w%s", f.Err, clockHint(a.header))
 		}

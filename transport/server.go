@@ -14,6 +14,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/retryafter"
 	"github.com/holdfast-mq/holdfast/wire"
 )
 
@@ -214,7 +215,7 @@ func (s *Server) serveSingle(w http.ResponseWriter, r *http.Request) {
 	}
 	status := in.status()
 	if in.reply.RetryAfter > 0 {
-		w.Header().Set("Retry-After", seconds(in.reply.RetryAfter))
+		w.Header().Set("Retry-After", retryafter.Seconds(in.reply.RetryAfter))
 	}
 	if status == http.StatusTooManyRequests {
 		w.Header().Set("Connection", "close") // make the next guess cost a handshake

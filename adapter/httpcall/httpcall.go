@@ -12,11 +12,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/retryafter"
 )
 
 // MaxResponse is the most of an answer that is kept; a longer one is a
@@ -35,17 +37,18 @@ var _ holdfast.Deliverer = (*Caller)(nil)
 // may be nil.
 func New(target string, transport http.RoundTripper) (*Caller, error) {
 	u, err := url.Parse(target)
-	if err != nil {
-		return nil, fmt.Errorf("forward URL: %w", err)
+	if err != nil { // its text holds the whole target, with a password perhaps
+		return nil, errors.New("forward URL: it cannot be read as a URL")
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("forward URL %q: must begin with http:// or https:// and name a host", target)
+		return nil, fmt.Errorf("forward URL %q: must begin with http:// or https:// and name a host", u.Redacted())
 	}
 	if transport == nil {
-		own := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // its documented type
-		own.MaxIdleConnsPerHost = 32
-		own.Proxy = nil // a local program; a proxy variable must not send its calls elsewhere
-		transport = own
+		// Without proxies: for a local program a variable must not send calls elsewhere.
+		transport = &http.Transport{
+			DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+			TLSHandshakeTimeout: 10 * time.Second, MaxIdleConnsPerHost: 32, IdleConnTimeout: 90 * time.Second, ForceAttemptHTTP2: true,
+		}
 	}
 	return &Caller{url: target, client: &http.Client{
 		Transport:     transport,
@@ -68,8 +71,8 @@ func (c *Caller) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Rece
 	if m.CorrelationID != "" {
 		h.Set("Holdfast-Correlation-Id", url.QueryEscape(m.CorrelationID))
 	}
-	for name, value := range m.Headers {
-		h.Set("Holdfast-Header-"+url.QueryEscape(name), url.QueryEscape(value))
+	for name, value := range m.Headers { // names may differ only in case: HTTP's then repeat
+		h.Add("Holdfast-Header-"+url.QueryEscape(name), url.QueryEscape(value))
 	}
 	resp, err := c.client.Do(req)
 	if err != nil {
@@ -101,6 +104,8 @@ func failedCall(err error) error {
 	switch {
 	case dialFailed(err):
 		f.Outcome, f.Code, f.MaybeDelivered = holdfast.Unreachable, "unreachable", false
+	case badCertificate(err):
+		f.Code, f.MaybeDelivered = "certificate", false
 	case errors.Is(err, context.DeadlineExceeded):
 		f.Code = "timeout"
 	}
@@ -111,7 +116,7 @@ func failedCall(err error) error {
 // except those that say "not now"; everything else may pass.
 func failedStatus(resp *http.Response) error {
 	f := &holdfast.Failure{
-		Code: fmt.Sprintf("http_%d", resp.StatusCode), RetryAfter: retryAfter(resp.Header.Get("Retry-After")),
+		Code: fmt.Sprintf("http_%d", resp.StatusCode), RetryAfter: retryafter.Of(resp.Header),
 		Err: fmt.Errorf("the endpoint answered %d", resp.StatusCode),
 	}
 	switch resp.StatusCode {
@@ -122,15 +127,4 @@ func failedStatus(resp *http.Response) error {
 		}
 	}
 	return f
-}
-
-// retryAfter reads seconds or a date (RFC 9110, 10.2.3); zero: none.
-func retryAfter(v string) time.Duration {
-	if s, err := time.ParseDuration(v + "s"); err == nil {
-		return max(s, 0)
-	}
-	if at, err := http.ParseTime(v); err == nil {
-		return max(time.Until(at), 0)
-	}
-	return 0
 }
