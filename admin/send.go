@@ -126,8 +126,8 @@ func (s *Server) accepted(ctx context.Context, m holdfast.Message, r holdfast.Re
 		out.Status = http.StatusOK
 		return out
 	}
-	if log := s.log(); log.Enabled(ctx, slog.LevelInfo) {
-		log.LogAttrs(ctx, slog.LevelInfo, "message enqueued", slog.String("message_id", string(r.ID)),
+	if log := s.log(); log.Enabled(ctx, slog.LevelDebug) { // the store says that it is enqueued
+		log.LogAttrs(ctx, slog.LevelDebug, "message accepted", slog.String("message_id", string(r.ID)),
 			slog.String("destination", m.Destination), slog.String("endpoint", m.Endpoint), slog.String("actor", actor(ctx)))
 	}
 	return out

@@ -161,11 +161,11 @@ func TestAnIDThatAPathMustEscapeIsFoundAgain(t *testing.T) {
 func TestAnAcceptedMessageIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	f := serve(t, func(s *admin.Server) { s.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	f := serve(t, func(s *admin.Server) { s.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})) })
 	body := `{"id":"m-1","destination":"inventory","endpoint":"OrderApproved","payload":"private"}`
 	f.send(t, body)
 	f.send(t, body)
-	if n := strings.Count(log.String(), `msg="message enqueued" message_id=m-1 destination=inventory endpoint=OrderApproved actor=local`); n != 1 {
+	if n := strings.Count(log.String(), `msg="message accepted" message_id=m-1 destination=inventory endpoint=OrderApproved actor=local`); n != 1 {
 		t.Errorf("got %d lines in %q, want 1", n, log.String())
 	}
 	if strings.Contains(log.String(), "private") {

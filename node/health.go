@@ -92,6 +92,9 @@ func (n *Node) health() admin.Health {
 	} else {
 		add("store", admin.OK, "durability "+n.store.Durability())
 	}
+	if n.store.Full() {
+		add("disk", admin.Degraded, "full: no message is accepted until there is room at "+n.store.Path())
+	}
 	if p := n.progress.Load(); p != nil {
 		if p.err != nil {
 			add("progress", admin.Failing, p.err.Error())
@@ -143,6 +146,8 @@ func (n *Node) readyz(w http.ResponseWriter, _ *http.Request) {
 	switch {
 	case n.state.Load() == stopping:
 		http.Error(w, "stopping", http.StatusServiceUnavailable)
+	case n.store.Full():
+		http.Error(w, "disk full", http.StatusServiceUnavailable)
 	case n.state.Load() != ready || n.store.Err() != nil:
 		http.Error(w, "not ready", http.StatusServiceUnavailable)
 	default:

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"time"
+
+	"github.com/holdfast-mq/holdfast"
 )
 
 // maxStrikes is how often in a row the disk may refuse before the store stops.
@@ -126,6 +128,12 @@ func (w *writer) judge(err error) error {
 // note remembers a write that failed: the kernel may have dropped what it
 // could not write, and a later sync would succeed without it.
 func (w *writer) note(err error) {
+	if errors.Is(err, holdfast.ErrDiskFull) {
+		if !w.db.Full() { // small writes may find room between large ones
+			w.db.log.Error("disk full: messages are refused until there is room", slog.String("path", w.db.path))
+		}
+		w.db.full.Store(int64(time.Since(w.born)) | 1)
+	}
 	if errors.Is(err, errIO) {
 		w.suspect = true
 		w.db.log.Error("write failed", slog.Any("error", err))

@@ -92,6 +92,8 @@ type DB struct {
 	closed     error
 	gone       atomic.Bool // Close has begun: readers get ErrClosed
 
+	full atomic.Bool // the last write found no room
+
 	inboxSize, keptSize, received, duplicates atomic.Int64
 }
 
@@ -260,6 +262,10 @@ func (db *DB) Durability() string {
 
 // Path is the file that the store keeps everything in.
 func (db *DB) Path() string { return db.path }
+
+// Full says whether the last write found no room on the disk. What was
+// accepted before is safe; the first write that finds room ends it.
+func (db *DB) Full() bool { return db.full.Load() }
 
 // Failed is closed when the store has stopped itself, because the disk no
 // longer answers or another process has taken the file; Err then says why.

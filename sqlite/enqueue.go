@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -85,7 +86,21 @@ func (db *DB) Enqueue(ctx context.Context, ms ...holdfast.Message) ([]holdfast.R
 	if k.conflict != nil {
 		return nil, k.conflict
 	}
+	k.tell(ctx, db.log)
 	return k.receipts, nil
+}
+
+// tell logs what is new, once it is on disk (OI-18).
+func (k *enqueue) tell(ctx context.Context, log *slog.Logger) {
+	if !log.Enabled(ctx, slog.LevelInfo) {
+		return
+	}
+	for i, r := range k.receipts {
+		if m := &k.entries[i].m; !r.Duplicate {
+			log.LogAttrs(ctx, slog.LevelInfo, "message enqueued", slog.String("message_id", string(r.ID)),
+				slog.String("destination", m.Destination), slog.String("endpoint", m.Endpoint))
+		}
+	}
 }
 
 func (k *enqueue) size() (int, int) { return len(k.entries), k.bytes }

@@ -74,6 +74,7 @@ func (t *Tx) Enqueue(ctx context.Context, ms ...holdfast.Message) ([]holdfast.Re
 	if k.conflict != nil {
 		return nil, k.conflict
 	}
+	t.wtx.after = append(t.wtx.after, func() { k.tell(context.WithoutCancel(ctx), t.db.log) })
 	return k.receipts, nil
 }
 
