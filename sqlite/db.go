@@ -92,7 +92,7 @@ type DB struct {
 	closed     error
 	gone       atomic.Bool // Close has begun: readers get ErrClosed
 
-	full atomic.Bool // the last write found no room
+	full atomic.Int64 // when a write found no room, since the writer's birth; 0: never
 
 	inboxSize, keptSize, received, duplicates atomic.Int64
 }
@@ -263,9 +263,12 @@ func (db *DB) Durability() string {
 // Path is the file that the store keeps everything in.
 func (db *DB) Path() string { return db.path }
 
-// Full says whether the last write found no room on the disk. What was
-// accepted before is safe; the first write that finds room ends it.
-func (db *DB) Full() bool { return db.full.Load() }
+// Full says whether a write found no room on the disk within the last half
+// minute. What was accepted before is safe.
+func (db *DB) Full() bool {
+	at := db.full.Load()
+	return at != 0 && time.Since(db.writer.born)-time.Duration(at) < 30*time.Second
+}
 
 // Failed is closed when the store has stopped itself, because the disk no
 // longer answers or another process has taken the file; Err then says why.

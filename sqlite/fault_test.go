@@ -389,6 +389,9 @@ func TestDiskFull(t *testing.T) {
 	if !errors.Is(err, holdfast.ErrDiskFull) {
 		t.Errorf("do: got %v, want ErrDiskFull", err)
 	}
+	if !db.Full() {
+		t.Error("the store does not say that the disk is full")
+	}
 	// Small works of a group still fit beside one that does not.
 	errs := group(t, db,
 		func() error { _, err := db.Enqueue(context.Background(), big("too-big")); return err },
