@@ -14,7 +14,7 @@ import (
 // does; a dispatcher delivers it.
 func Example() {
 	dir, _ := os.MkdirTemp("", "holdfast")
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	db, err := sqlite.Open(ctx, filepath.Join(dir, "shop.db"), sqlite.Options{Source: "shop"})
@@ -59,7 +59,7 @@ func Example() {
 // repeat has no second effect, and gets the first answer.
 func ExampleInbox() {
 	dir, _ := os.MkdirTemp("", "holdfast")
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	ctx := context.Background()
 	db, err := sqlite.Open(ctx, filepath.Join(dir, "warehouse.db"), sqlite.Options{})
 	if err != nil {

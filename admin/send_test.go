@@ -161,7 +161,9 @@ func TestAnIDThatAPathMustEscapeIsFoundAgain(t *testing.T) {
 func TestAnAcceptedMessageIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	f := serve(t, func(s *admin.Server) { s.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})) })
+	f := serve(t, func(s *admin.Server) {
+		s.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
 	body := `{"id":"m-1","destination":"inventory","endpoint":"OrderApproved","payload":"private"}`
 	f.send(t, body)
 	f.send(t, body)

@@ -41,7 +41,7 @@ func leftOver() (left string) {
 		stacks := make([]byte, 1<<20)
 		stacks = stacks[:runtime.Stack(stacks, true)]
 		left = ""
-		for _, g := range strings.Split(string(stacks), "\n\n") {
+		for g := range strings.SplitSeq(string(stacks), "\n\n") {
 			if strings.Contains(g, "holdfast/sqlite.") || strings.Contains(g, "database/sql.") {
 				left += g + "\n\n"
 			}
@@ -112,7 +112,7 @@ func die() {
 	select {}
 }
 
-func say(a ...any) { fmt.Fprintln(os.Stdout, a...) }
+func say(a ...any) { _, _ = fmt.Fprintln(os.Stdout, a...) }
 
 func must(err error) {
 	if err != nil {

@@ -11,7 +11,7 @@ const never = math.MaxInt64
 
 // saneAfter is the earliest wall-clock time that a machine with a working
 // clock shows; before it nothing expires.
-var saneAfter = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+func saneAfter() time.Time { return time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // jumpAfter is how far the wall clock may run ahead of the elapsed time
 // before expiry is suspended for jumpGrace; longAway is the same for the time

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,7 +39,7 @@ type Options struct {
 	connect func(name string) (driver.Conn, error) // of the driver; tests wrap it
 }
 
-func (o *Options) defaults() {
+func (o Options) withDefaults() Options {
 	if o.Source == "" {
 		o.Source = "$unknown-site" // SF-26
 		if host, err := os.Hostname(); err == nil && host != "" {
@@ -49,7 +50,7 @@ func (o *Options) defaults() {
 		o.TurnWait = 30 * time.Second
 	}
 	if o.SaneAfter.IsZero() {
-		o.SaneAfter = saneAfter
+		o.SaneAfter = saneAfter()
 	}
 	if o.clock == nil {
 		o.clock = machineClock()
@@ -60,6 +61,7 @@ func (o *Options) defaults() {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	return o
 }
 
 // DB is an outbox and an inbox in one SQLite file that this process owns. Its
@@ -109,7 +111,7 @@ var (
 // every message of the file can be claimed. ErrOwned, ErrNewer, ErrNotDurable
 // and ErrDamaged say why it did not; then nothing was changed.
 func Open(ctx context.Context, path string, o Options) (*DB, error) {
-	o.defaults()
+	o = o.withDefaults()
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
@@ -171,11 +173,9 @@ func (db *DB) open(ctx context.Context) error {
 // dsn names the file with the pragmas that every connection needs. The busy
 // time-out comes first: setting the journal mode can meet a lock.
 func dsn(path string, more ...string) string {
-	s := "file:" + escapePath(path) + "?_pragma=busy_timeout(5000)"
-	for _, p := range append(more, "cache_size(-8000)", "foreign_keys(0)", "temp_store(memory)") {
-		s += "&_pragma=" + p
-	}
-	return s
+	pragmas := append([]string{"busy_timeout(5000)"}, more...)
+	pragmas = append(pragmas, "cache_size(-8000)", "foreign_keys(0)", "temp_store(memory)")
+	return "file:" + escapePath(path) + "?_pragma=" + strings.Join(pragmas, "&_pragma=")
 }
 
 // peek refuses a file that is not for this release. It reads only: to close

@@ -40,7 +40,7 @@ func (db *DB) Kept(ctx context.Context, q holdfast.KeptQuery) (p holdfast.KeptPa
 		m.ID, m.CorrelationID = idFrom(id), corr.String
 		if headers.Valid {
 			if err := json.Unmarshal([]byte(headers.String), &m.Headers); err != nil {
-				db.log.Error("stored headers unreadable", slog.String("message_id", string(m.ID)), slog.Any("error", err))
+				db.log.ErrorContext(ctx, "stored headers unreadable", slog.String("message_id", string(m.ID)), slog.Any("error", err))
 			}
 		}
 		p.Messages = append(p.Messages, holdfast.KeptMessage{Message: m, Received: db.clock.wall(received)})

@@ -1,13 +1,12 @@
 package sqlite
 
 import (
+	"database/sql/driver"
 	"embed"
 	"fmt"
 	"path"
 	"strconv"
 	"strings"
-
-	"database/sql/driver"
 )
 
 //go:embed schema/*.sql

@@ -56,7 +56,7 @@ func (db *DB) decide(ctx context.Context, verb string, k *decision) (holdfast.Re
 	// shown.
 	r, err := db.Get(context.WithoutCancel(ctx), id)
 	if err != nil {
-		db.log.Error("decision made, record not read", slog.String("message_id", string(id)), slog.Any("error", err))
+		db.log.ErrorContext(ctx, "decision made, record not read", slog.String("message_id", string(id)), slog.Any("error", err))
 		r = holdfast.Record{Message: holdfast.Message{ID: id}, State: k.to}
 	}
 	return r, nil

@@ -25,19 +25,19 @@ type ownership struct{ file *os.File }
 
 // own takes the lock or says who has it.
 func own(path string) (*ownership, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o640)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o640) //nolint:gosec // beside the database, for its group to read who owns it
 	if err != nil {
 		return nil, fmt.Errorf("open lock file: %w", err)
 	}
 	if err := lockFile(f); err != nil {
-		holder, _ := os.ReadFile(path) //nolint:errcheck // only for the message
+		holder, _ := os.ReadFile(path) //nolint:gosec // our own lock file; only for the message
 		_ = f.Close()
 		if !errors.Is(err, errLocked) {
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
 		return nil, fmt.Errorf("%w: %s; stop it, or choose another data folder", ErrOwned, describeHolder(string(holder)))
 	}
-	host, _ := os.Hostname() //nolint:errcheck // only for the message
+	host, _ := os.Hostname()
 	note := fmt.Sprintf("%d %s %s\n", os.Getpid(), host, time.Now().UTC().Format(time.RFC3339))
 	if err := errors.Join(f.Truncate(0), writeAt(f, note)); err != nil {
 		return nil, errors.Join(fmt.Errorf("write lock file: %w", err), f.Close())
@@ -226,7 +226,7 @@ func (db *DB) seedInbox(ctx context.Context) error {
 		var n int64
 		if err := tx.QueryRowContext(ctx, queries[countInbox]).Scan(&n); err != nil {
 			if ctx.Err() == nil {
-				db.log.Error("count inbox", slog.Any("error", err))
+				db.log.ErrorContext(ctx, "count inbox", slog.Any("error", err))
 			}
 			return
 		}

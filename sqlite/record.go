@@ -26,7 +26,7 @@ func (db *DB) query(ctx context.Context, q query, args ...any) (*sql.Rows, error
 	if db.gone.Load() {
 		return nil, holdfast.ErrClosed
 	}
-	rows, err := db.readers.QueryContext(ctx, queries[q], args...) //nolint:sqlclosecheck,rowserrcheck // the caller does
+	rows, err := db.readers.QueryContext(ctx, queries[q], args...)
 	return rows, translate(err)
 }
 

@@ -35,7 +35,7 @@ type sweeps struct {
 // It looks at the table only when something can have expired.
 func (db *DB) Expire(ctx context.Context) (int, bool, error) {
 	if ok, why := db.clock.mayExpire(); !ok {
-		db.log.Warn("expiry suspended", slog.String("why", why))
+		db.log.WarnContext(ctx, "expiry suspended", slog.String("why", why))
 		return 0, false, nil
 	}
 	s := &db.sweeps

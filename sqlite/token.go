@@ -64,7 +64,7 @@ func (db *DB) FindToken(ctx context.Context, hash [32]byte) (name, role string, 
 			return err
 		})
 		if err != nil { // no reason to refuse the request
-			db.log.Warn("use of a token not noted", slog.String("token", name), slog.Any("error", err))
+			db.log.WarnContext(ctx, "use of a token not noted", slog.String("token", name), slog.Any("error", err))
 		}
 	}
 	return name, role, nil

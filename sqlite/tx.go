@@ -40,7 +40,7 @@ func (t *Tx) QueryContext(ctx context.Context, query string, args ...any) (*sql.
 	if err := t.ours(nil); err != nil {
 		return nil, err
 	}
-	rows, err := t.tx.QueryContext(ctx, query, args...) //nolint:sqlclosecheck,rowserrcheck // the caller does
+	rows, err := t.tx.QueryContext(ctx, query, args...)
 	return rows, t.seen(err)
 }
 

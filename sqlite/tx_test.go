@@ -246,7 +246,7 @@ func TestTxAfterItsEnd(t *testing.T) {
 	ctx := t.Context()
 	_, enqueueErr := escaped.Enqueue(ctx, message("m"))
 	_, execErr := escaped.ExecContext(ctx, "INSERT INTO business VALUES (1)")
-	_, queryErr := escaped.QueryContext(ctx, "SELECT 1") //nolint:sqlclosecheck,rowserrcheck // it fails
+	_, queryErr := escaped.QueryContext(ctx, "SELECT 1")
 	for _, err := range []error{enqueueErr, execErr, queryErr} {
 		if !errors.Is(err, sql.ErrTxDone) {
 			t.Errorf("got %v, want ErrTxDone", err)

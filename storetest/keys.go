@@ -87,7 +87,7 @@ func Keys(t *testing.T, m Maker) {
 			k.requeue("1")
 			k.nothing()
 			k.wins(c, failed(0)) // still the head
-			c = k.next("2")
+			k.next("2")
 			k.reopen()
 			c = k.next("2")
 			k.wins(c, delivered())

@@ -46,12 +46,13 @@ func (m Maker) run(t *testing.T, cases map[string]func(k *kit)) {
 	t.Helper()
 	run := m.Run
 	if run == nil {
-		run = func(t *testing.T, test func(t *testing.T)) { test(t) }
+		run = func(t *testing.T, test func(t *testing.T)) { t.Helper(); test(t) }
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			run(t, func(t *testing.T) {
+				t.Helper()
 				k := &kit{t: t, m: m, Full: m.Open(t)}
 				defer func() {
 					if err := k.Close(); err != nil {
