@@ -245,6 +245,8 @@ func TestALaneStartsSlowAndIsBounded(t *testing.T) {
 }
 
 // SF-10: a stop lets work in hand end.
+//
+// Outbox case 29.
 func TestStopWaitsForWorkInHand(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -54,6 +54,8 @@ func withTTL(id holdfast.ID, ttl time.Duration) holdfast.Message {
 }
 
 // A step of the wall clock neither stalls nor bursts what waits.
+//
+// Outbox case 52.
 func TestClockStepsDoNotMoveWhatWaits(t *testing.T) {
 	t.Parallel()
 	for name, step := range map[string]time.Duration{"back": -5 * time.Hour, "forward": 5 * time.Hour} {

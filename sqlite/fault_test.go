@@ -52,6 +52,8 @@ func stateOf(t testing.TB, db *sqlite.DB, id holdfast.ID) string {
 
 // every statement of each kind of work fails once: the caller gets an error,
 // nothing of the work is there, and the same call succeeds afterwards.
+//
+// Edge case 61.
 func TestAnyStatementMayFail(t *testing.T) {
 	t.Parallel()
 	handler := func(ctx context.Context, tx *sqlite.Tx, _ holdfast.Message) ([]byte, error) {
@@ -289,6 +291,8 @@ func TestForeignLockFailsTheGroupOnce(t *testing.T) {
 // G: after a failed sync, nothing is acknowledged before a checkpoint has
 // rewritten everything, neither alone nor in a group; a disk that goes on
 // refusing stops the store.
+//
+// Edge case 60.
 func TestFailedSyncIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	for name, count := range map[string]int{"alone": 1, "in a group": 5} {
@@ -350,6 +354,8 @@ func TestFailedSyncIsNotForgotten(t *testing.T) {
 
 // F: a full disk is a typed refusal; what was acknowledged stays, and when
 // there is room again everything goes on without a restart.
+//
+// Edge case 52.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "holdfast.db")

@@ -97,6 +97,8 @@ var inbound = holdfast.Message{ID: "in", Source: "s", Endpoint: "E", Payload: []
 
 // F: what was acknowledged is there, and nothing is there by half, wherever
 // the process dies.
+//
+// Outbox case 48; edge cases 2, 18.
 func TestKilledBetweenTwoStatements(t *testing.T) {
 	t.Parallel()
 	template := filepath.Join(t.TempDir(), "template.db")

@@ -127,6 +127,8 @@ func TestEverythingAtOnce(t *testing.T) {
 
 // Case 18: a reader that holds a snapshot makes the log grow; when it ends,
 // the log shrinks back under its limit without a restart.
+//
+// Edge case 53.
 func TestLogShrinksAfterALongReader(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "holdfast.db")
@@ -175,6 +177,8 @@ func TestLogShrinksAfterALongReader(t *testing.T) {
 }
 
 // Memory does not grow with the number of destinations that are down.
+//
+// Edge cases 55, 56.
 func TestFreshMessagesOfManyLanesAreBounded(t *testing.T) {
 	t.Parallel()
 	db := fresh(t, sqlite.Options{})
@@ -224,6 +228,8 @@ func TestClaimReadsABoundedNumberOfBytes(t *testing.T) {
 }
 
 // What cannot be read back stops neither the lane nor the list.
+//
+// Outbox cases 5, 66; edge case 21.
 func TestUnreadableColumnsStopNothing(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "holdfast.db")

@@ -81,6 +81,7 @@ func TestRefusesWhatIsNotDurable(t *testing.T) {
 	}
 }
 
+// Edge case 65.
 func TestSQLiteIsNewEnough(t *testing.T) {
 	t.Parallel()
 	for version, ok := range map[string]bool{"3.51.3": true, "3.52": true, "4.0.0": true, "3.51.10": true, "3.51": false, "3.51.2": false, "3.7.0": false} {
@@ -143,6 +144,8 @@ func contents(t testing.TB, paths ...string) [][]byte {
 }
 
 // SF-16: opening again changes nothing that is there.
+//
+// Outbox case 10; SF-16.
 func TestOpenAgainKeepsTheSchema(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "holdfast.db")

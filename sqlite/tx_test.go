@@ -80,6 +80,8 @@ func TestDoIsOneCommit(t *testing.T) {
 // An interrupted statement undoes the transaction behind the function's back.
 // What the function does next must not stand by itself, and Do must not
 // report a success, whatever the function makes of it.
+//
+// Outbox case 12.
 func TestInterruptedStatementUndoesEverything(t *testing.T) {
 	t.Parallel()
 	for name, next := range map[string]func(ctx context.Context, tx *sqlite.Tx) error{

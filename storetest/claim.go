@@ -59,7 +59,9 @@ func Claims(t *testing.T, m Maker) {
 				k.t.Errorf("%d claims, next in %s, %v; want 1 and 0", len(b.Claims), b.Next, err)
 			}
 		},
+		// Outbox case 1.
 		"a settlement takes effect once": settledOnce,
+		// Outbox cases 25, 41, 56.
 		"a claim that went to another owner cannot be settled": func(k *kit) {
 			k.put(holdfast.Message{ID: "m"})
 			old := k.one("m")
@@ -90,6 +92,7 @@ func Claims(t *testing.T, m Maker) {
 			k.wins(c, failed(-time.Hour)) // at once, not never
 			k.one("m")
 		},
+		// Outbox case 9.
 		"what was not charged does not count as a failure": func(k *kit) {
 			k.put(holdfast.Message{ID: "m"})
 			for range 300 {
@@ -101,6 +104,7 @@ func Claims(t *testing.T, m Maker) {
 				k.t.Errorf("got %d failures, %d tries", c.Failures, c.Tries)
 			}
 		},
+		// Outbox cases 9, 20, 21.
 		"not started is as if never claimed": func(k *kit) {
 			k.put(many(3, "m", holdfast.Message{})...)
 			claims := k.claim(3)
@@ -132,8 +136,10 @@ func Claims(t *testing.T, m Maker) {
 			k.wins(c[0], delivered())
 			k.wins(c[1], delivered())
 		},
+		// Outbox case 33.
 		"two owners never share a claim": twoOwners,
 		"wake":                           wake,
+		// Outbox cases 53, 57; edge case 10.
 		"claims that nobody settled come back": func(k *kit) {
 			k.put(many(100, "m", holdfast.Message{})...)
 			for i, c := range k.claim(100) {

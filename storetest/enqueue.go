@@ -17,7 +17,9 @@ func Enqueuer(t *testing.T, m Maker) {
 	m.run(t, map[string]func(k *kit){
 		"what was accepted is claimed as it was, from memory and from disk": acceptedAsItWas,
 		"an id that is known is the same message":                           duplicates,
-		"an id with other content is a conflict":                            conflicts,
+		// Outbox case 49; SF-14.
+		"an id with other content is a conflict": conflicts,
+		// Outbox case 45.
 		"two messages of one id in one call": func(k *kit) {
 			m := fill([]holdfast.Message{{ID: "twice"}})[0]
 			receipts, err := k.Enqueue(k.ctx(), m, m)
@@ -35,6 +37,7 @@ func Enqueuer(t *testing.T, m Maker) {
 				k.t.Errorf("got %v, want that neither was stored", err)
 			}
 		},
+		// Outbox case 45.
 		"all messages of a call or none": func(k *kit) {
 			k.put(holdfast.Message{ID: "known"})
 			for name, bad := range map[string]holdfast.Message{
@@ -65,6 +68,7 @@ func Enqueuer(t *testing.T, m Maker) {
 			}
 		},
 		"ids": ids,
+		// Outbox case 32: a duration has no zone.
 		"a delayed message is due after its delay": func(k *kit) {
 			k.put(holdfast.Message{ID: "late", Delay: time.Hour})
 			k.nothing()

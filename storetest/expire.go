@@ -11,6 +11,7 @@ import (
 func Expiry(t *testing.T, m Maker) {
 	t.Helper()
 	m.run(t, map[string]func(k *kit){
+		// OI-06.
 		"a message past its TTL is never claimed": func(k *kit) {
 			k.put(holdfast.Message{ID: "m", TTL: time.Minute}, holdfast.Message{ID: "n"})
 			k.pass(time.Minute + time.Millisecond)
@@ -94,6 +95,7 @@ func Expiry(t *testing.T, m Maker) {
 			k.nothing()
 			k.is("m", holdfast.Expired)
 		},
+		// OI-06.
 		"an expired message can be requeued with a fresh TTL": func(k *kit) {
 			k.put(holdfast.Message{ID: "m", TTL: time.Minute}, holdfast.Message{ID: "n", TTL: time.Minute})
 			k.pass(2 * time.Minute)

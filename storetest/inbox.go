@@ -27,6 +27,7 @@ func InboxStore[T any](t *testing.T, m Maker, with Transaction[T]) {
 	t.Helper()
 	p := processing[T]{with}
 	m.run(t, map[string]func(k *kit){
+		// OI-07.
 		"a handler runs once": p.once,
 		"a response may be empty, or none": func(k *kit) {
 			for id, response := range map[holdfast.ID][]byte{"none": nil, "empty": {}, "binary": {0, 1, 255}} {
@@ -46,6 +47,7 @@ func InboxStore[T any](t *testing.T, m Maker, with Transaction[T]) {
 			other.Source = "plant-8"
 			k.ok(took(p.process(k, other, p.effect("2", nil)), "m", false, ""))
 		},
+		// OI-07.
 		"a handler's error keeps nothing": func(k *kit) {
 			broken := errors.New("broken")
 			r := p.process(k, arrived("m"), func(ctx context.Context, tx T, m holdfast.Message) ([]byte, error) {
@@ -88,6 +90,7 @@ func InboxStore[T any](t *testing.T, m Maker, with Transaction[T]) {
 			k.fails(err, holdfast.ErrNotFound)
 			k.ok(took(p.process(k, arrived("m"), p.effect("e", nil)), "m", false, ""))
 		},
+		// OI-07.
 		"duplicates that arrive at once run the handler once": func(k *kit) {
 			var runs atomic.Int32
 			var callers sync.WaitGroup
@@ -110,6 +113,7 @@ func InboxStore[T any](t *testing.T, m Maker, with Transaction[T]) {
 				k.t.Errorf("got %d received, %d duplicates", got.Received, got.Duplicates)
 			}
 		},
+		// OI-10; outbox case 44.
 		"ids that may have been forgotten are refused": func(k *kit) {
 			m := arrived("m")
 			m.Attempt = holdfast.Attempt{Number: 1, Cycle: 2, FirstAgo: week + time.Hour, RetryFor: time.Hour}

@@ -224,6 +224,7 @@ func InboxLog(t *testing.T, m Maker) {
 			_, err := k.Sources(k.ctx(), "two words")
 			k.fails(err, holdfast.ErrInvalid)
 		},
+		// Edge case 59.
 		"counters": func(k *kit) {
 			k.keep(arrived("1"), arrived("2"))
 			k.keep(arrived("1"))
@@ -239,7 +240,9 @@ func InboxLog(t *testing.T, m Maker) {
 				k.t.Errorf("got %+v, want 1 kept, 5 received, 2 duplicates", got)
 			}
 		},
+		// OI-10; outbox case 44.
 		"ids that may have been forgotten are refused": tooOld,
+		// OI-10.
 		"ids are remembered for as long as a sender tries": func(k *kit) {
 			long, short := arrived("long"), arrived("short")
 			long.Attempt.RetryFor = 2 * week

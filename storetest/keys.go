@@ -40,6 +40,7 @@ func (k *kit) next(id holdfast.ID) holdfast.Claim {
 func Keys(t *testing.T, m Maker) {
 	t.Helper()
 	m.run(t, map[string]func(k *kit){
+		// Outbox case 22.
 		"one of a key is in flight, in order, over retries": func(k *kit) {
 			k.put(keyedAll("1", "2", "3")...)
 			k.put(holdfast.Message{ID: "free"})

@@ -17,6 +17,7 @@ import (
 func Outbox(t *testing.T, m Maker) {
 	t.Helper()
 	m.run(t, map[string]func(k *kit){
+		// Outbox case 26.
 		"a record tells everything": recordTells,
 		"history":                   history,
 		"unknown messages": func(k *kit) {
@@ -38,6 +39,7 @@ func Outbox(t *testing.T, m Maker) {
 				}
 			}
 		},
+		// SF-12, NO-16.
 		"requeue and discard start from parked and expired only": allowedStates,
 		"a requeue starts a new cycle": func(k *kit) {
 			id := k.put(holdfast.Message{ID: "m", TTL: time.Hour})[0]
@@ -64,6 +66,7 @@ func Outbox(t *testing.T, m Maker) {
 				k.t.Error("a force of the cycle before is still on")
 			}
 		},
+		// Outbox cases 1, 6; SF-09.
 		"a decision is not overwritten by a late settlement": func(k *kit) {
 			k.put(holdfast.Message{ID: "m"})
 			late := k.one("m")

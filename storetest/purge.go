@@ -21,6 +21,7 @@ func Purging(t *testing.T, m Maker) {
 		return err != nil
 	}
 	m.run(t, map[string]func(k *kit){
+		// Outbox case 36.
 		"each state has its retention": func(k *kit) {
 			made := k.standing("a")
 			k.put(holdfast.Message{ID: "newest", Destination: "c"})
@@ -61,6 +62,7 @@ func Purging(t *testing.T, m Maker) {
 				k.t.Errorf("%d purged", n)
 			}
 		},
+		// Outbox cases 36, 50.
 		"a purge of many rows is made in pages": func(k *kit) {
 			const n = 1300
 			k.put(many(n, "m", holdfast.Message{})...)
