@@ -309,6 +309,7 @@ func TestOI12ReceiverCrashesAfterProcessingBeforeInboxWrite(t *testing.T) {
 		id := w.send(holdfast.Message{})
 		w.run()
 		time.Sleep(time.Second)
+		synctest.Wait()
 		w.crash(&w.receiver, left)
 		if n := effects(t, w.receiver, id); n != 0 {
 			t.Errorf("the effect outlived its transaction: %d rows", n)

@@ -30,7 +30,6 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 	k.durable = ls.careful > 0
 	for name, n := range slots {
 		l := ls.locked(name)
-		n = l.mayClaim(n, k.durable)
 		had := len(batch.Claims)
 		if n > 0 && !k.durable {
 			batch.Claims = ls.popFresh(l, n, now, batch.Claims)
@@ -40,7 +39,12 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 			k.table, k.wants = append(k.table, l), append(k.wants, n)
 		}
 	}
+	full := k.durable && ls.room() == 0
 	ls.mu.Unlock()
+	if full {
+		batch.Next = roomPoll
+		return batch, nil
+	}
 	if len(k.table) > 0 {
 		// Claims in hand are answered even if the table cannot be read now.
 		if err := k.run(ctx, &batch); err != nil && len(batch.Claims) == 0 {
@@ -94,48 +98,6 @@ func (k *tableClaim) run(ctx context.Context, batch *holdfast.Batch) (err error)
 
 func (k *tableClaim) size() (int, int) { return len(k.table), 0 }
 
-func (k *tableClaim) apply(tx *writeTx) error {
-	k.claims, k.lanes, k.expired, k.bytes = nil, nil, nil, 0
-	tx.undo = append(tx.undo, k.unread)
-	if err := k.read(tx.conn); err != nil {
-		return err
-	}
-	for i := range k.claims {
-		c := &k.claims[i]
-		n, err := tx.exec(claimDurably, c.Seq)
-		if err == nil && n != 1 {
-			err = errors.New("it is not pending")
-		}
-		if err != nil {
-			return fmt.Errorf("claim %s: %w", c.Message.ID, err)
-		}
-	}
-	tx.after = append(tx.after, k.lease)
-	return nil
-}
-
-// unread takes back what memory learned from a transaction that did not
-// happen: rows and names in it may be others next time.
-func (k *tableClaim) unread() {
-	clear(k.db.names)
-	k.db.lanes.mu.Lock()
-	defer k.db.lanes.mu.Unlock()
-	for _, l := range k.table {
-		k.db.lanes.rewind(l)
-	}
-}
-
-// lease takes claims that have been written down.
-func (k *tableClaim) lease() {
-	ls := k.db.lanes
-	now := k.db.writer.instant()
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	for i := range k.claims {
-		k.claims[i] = ls.lease(k.lanes[i], k.claims[i], now, true)
-	}
-}
-
 func (k *tableClaim) read(c *conn) error {
 	for i, l := range k.table {
 		if l.id == 0 { // never had a message
@@ -153,7 +115,7 @@ func (k *tableClaim) read(c *conn) error {
 				continue
 			}
 		}
-		if err := k.readLane(c, l, k.wants[i]); err != nil {
+		if err := k.readLane(c, l, min(k.wants[i], k.share(len(k.table)-i))); err != nil {
 			return err
 		}
 	}

@@ -198,7 +198,8 @@ func (tx *writeTx) insert(e *entry) (holdfast.Receipt, error) {
 		}
 	}
 	tx.moves = append(tx.moves, move{r.lane, none, holdfast.Pending})
-	f := freshRow{lane: r.lane, due: p.due, dies: p.expires}
+	tx.expires(p.expires)
+	f := freshRow{lane: r.lane, due: p.due}
 	if p.due == p.now {
 		c := holdfast.Claim{Message: *m, Seq: seq, Expires: -1}
 		if m.TTL > 0 {

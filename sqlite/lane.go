@@ -24,11 +24,9 @@ type lanes struct {
 	byName  map[string]*lane
 	leases  map[int64]lease
 	token   int64
-	careful int // settlements until claims need no disk write any more
-	// suspects were in hand when the process died: one of them may have been
-	// the cause, and until each has been tried alone its lane has no other.
-	suspects map[int64]*lane
-	bytes    int // of the payloads in fresh, of all lanes
+	careful int // attempts that must end until claims need no disk write any more
+	most    int // claims in hand, while careful: careful.go
+	bytes   int // of the payloads in fresh, of all lanes
 
 	// nextExpiry is no later than the earliest expiry of a row that waits.
 	nextExpiry int64
@@ -53,9 +51,8 @@ type lane struct {
 	freshBytes           int
 	rewinds              uint64 // tells a reader of the table that its cursor is not the lane's any more
 
-	leased   int // claims in somebody's hands
-	suspects int
-	counts   holdfast.LaneCounts
+	leased int // claims in somebody's hands
+	counts holdfast.LaneCounts
 }
 
 // lease is a claim in somebody's hands.
@@ -71,7 +68,7 @@ type lease struct {
 }
 
 func newLanes(db *DB) *lanes {
-	return &lanes{db: db, byName: map[string]*lane{}, leases: map[int64]lease{}, suspects: map[int64]*lane{}, wakers: map[chan struct{}]struct{}{}}
+	return &lanes{db: db, most: everything, byName: map[string]*lane{}, leases: map[int64]lease{}, wakers: map[chan struct{}]struct{}{}}
 }
 
 // get returns the lane of a destination, which may not be on disk yet.
@@ -105,20 +102,14 @@ func (ls *lanes) publish(tx *writeTx) {
 			held.lane.leased--
 			delete(ls.leases, r.seq)
 		}
-		if r.tried && ls.careful > 0 {
-			ls.careful--
-		}
-		if l := ls.suspects[r.seq]; l != nil && r.tried {
-			l.suspects--
-			delete(ls.suspects, r.seq)
+		if r.tried {
+			ls.survived()
 		}
 	}
+	ls.nextExpiry = min(ls.nextExpiry, tx.expiry)
 	wake := false
 	for i := range tx.fresh {
 		f := &tx.fresh[i]
-		if f.dies != 0 {
-			ls.nextExpiry = min(ls.nextExpiry, f.dies)
-		}
 		if f.due != never {
 			ls.learn(f, tx.now)
 			wake = true
@@ -128,21 +119,6 @@ func (ls *lanes) publish(tx *writeTx) {
 		ls.wake()
 	}
 	ls.mu.Unlock()
-}
-
-// carefulClaims is how many claims of a lane are written down at a time after
-// an unclean stop: what is claimed then counts as tried if the process dies.
-const carefulClaims = 5
-
-// mayClaim is how many of n messages may be claimed now.
-func (l *lane) mayClaim(n int, careful bool) int {
-	switch {
-	case !careful:
-		return n
-	case l.suspects > 0:
-		return min(n, 1-l.leased)
-	}
-	return min(n, carefulClaims-l.leased)
 }
 
 func (l *lane) count(s holdfast.State, by int64) {

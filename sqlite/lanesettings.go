@@ -17,7 +17,7 @@ func (f workFunc) apply(tx *writeTx) error { return f(tx) }
 func (f workFunc) size() (int, int)        { return 1, 0 }
 
 // freePage is how many ordering keys one transaction frees.
-const freePage = 200
+const freePage = 100
 
 // ConfigureLane implements holdfast.Lanes. Where strict order ends, keys that
 // it has stopped go on: a page of them per transaction, and again from the

@@ -135,7 +135,8 @@ func (tx *writeTx) requeue(k *decision, row *operated, l *lane) error {
 	if _, err := tx.exec(requeueOne, row.seq, int64(row.state), due, nullInstant(expires), asBit(k.force), asBit(blocked)); err != nil {
 		return err
 	}
-	tx.fresh = append(tx.fresh, freshRow{lane: l, due: due, dies: expires})
+	tx.expires(expires)
+	tx.fresh = append(tx.fresh, freshRow{lane: l, due: due})
 	return nil
 }
 

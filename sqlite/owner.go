@@ -15,10 +15,6 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// carefulSettles is how many settlements must succeed after an unclean stop
-// before claims are kept in memory only again.
-const carefulSettles = 1000
-
 // ownership is the lock on the sidecar file: whoever holds it owns the
 // database. The operating system gives it up when the process dies.
 type ownership struct{ file *os.File }
@@ -128,27 +124,6 @@ func (db *DB) lastInstant(c *conn) (int64, error) {
 		return nil
 	})
 	return last, err
-}
-
-// reclaim gives claims that were written down back to pending. Their attempt
-// was counted when it was claimed, so a message that kills the process is
-// parked in the end; the budget is checked by whoever claims it next.
-func (db *DB) reclaim(c *conn) error {
-	now := db.clock.now()
-	if err := c.rows(queries[claimedRows], func(v []driver.Value) error {
-		l := db.lanes.locked(asText(v[1]))
-		db.lanes.suspects[asInt(v[0])] = l
-		l.suspects++
-		return nil
-	}); err != nil {
-		return fmt.Errorf("reclaim: %w", err)
-	}
-	for _, id := range []statement{reclaimEvents, reclaimClaims} {
-		if _, err := c.exec(id, now); err != nil {
-			return fmt.Errorf("reclaim: %w", err)
-		}
-	}
-	return nil
 }
 
 // checkEpoch fails when another process has become the owner: then the lock

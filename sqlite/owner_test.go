@@ -88,27 +88,20 @@ func carefulRun(t *testing.T, db *sqlite.DB, c []holdfast.Claim) {
 		t.Errorf("given back: got %+v, want %+v", again[0], c[0])
 	}
 	c[0] = again[0]
-	for settled := 0; ; c = claim(t, db, 100) {
-		// Few at a time: what is claimed counts as tried if the process dies.
-		if len(c) == 0 || len(c) > 5 {
-			t.Fatalf("%d claims at once after %d settled", len(c), settled)
-		}
-		list := make([]holdfast.Settlement, len(c))
-		for i := range c {
-			list[i] = settlement(c[i], holdfast.Delivered)
-		}
-		if _, err := db.Settle(t.Context(), list...); err != nil {
-			t.Fatal(err)
-		}
-		if settled += len(c); settled >= 1000 {
-			break
-		}
+	c = append(c, claim(t, db, 997)...)
+	list := make([]holdfast.Settlement, len(c))
+	for i := range c {
+		list[i] = settlement(c[i], holdfast.Delivered)
+	}
+	won, err := db.Settle(t.Context(), list...)
+	if err != nil || len(won) != 1000 {
+		t.Fatalf("%d settled, %v", len(won), err)
 	}
 	if n := onDisk(t, db, 1); n != 0 || db.Careful() != 0 {
 		t.Errorf("%d claims on disk, %d settlements are missing", n, db.Careful())
 	}
-	if rest := claim(t, db, 100); len(rest) < 5 || onDisk(t, db, 1) != 0 {
-		t.Errorf("%d claims, %d on disk; want all that is left, in memory", len(rest), onDisk(t, db, 1))
+	if rest := claim(t, db, 100); len(rest) != 10 || onDisk(t, db, 1) != 0 {
+		t.Errorf("%d claims, %d on disk; want 10 in memory", len(rest), onDisk(t, db, 1))
 	}
 	audit(t, db)
 }
@@ -145,47 +138,74 @@ func TestDurableClaimsCountTheAttempt(t *testing.T) {
 	}
 }
 
-// What was in hand when the process died is tried alone: nobody is parked for
-// his neighbour's fault.
+// What was in hand when the process died is tried alone, and only who was
+// alone pays for a death: nobody is parked for his neighbour's fault, in his
+// own lane or in another.
 func TestSuspectsAreTriedAlone(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "holdfast.db")
 	db := open(t, path, sqlite.Options{})
-	for i := range 9 {
-		enqueue(t, db, holdfast.Message{ID: holdfast.ID(fmt.Sprint("m", i)), Destination: "a", Endpoint: "E"})
+	crash := func() {
+		t.Helper()
+		path = copyOf(t, path)
+		shut(t, db)
+		db = open(t, path, sqlite.Options{})
 	}
-	claim(t, db, 2)
-	path = copyOf(t, path) // the first death: nothing was written down
-	shut(t, db)
-	db = open(t, path, sqlite.Options{})
-	if c := claim(t, db, 100); len(c) != 5 {
-		t.Errorf("%d claims at once, want 5", len(c))
+	for i := range 20 {
+		m := message(holdfast.ID(fmt.Sprint("m", i)))
+		m.Destination = []string{"a", "b"}[i%2]
+		enqueue(t, db, m)
 	}
-	path = copyOf(t, path) // the second: any of the five may be the cause
-	shut(t, db)
-	db = open(t, path, sqlite.Options{})
-	defer shut(t, db)
-	for i := range 9 {
-		c := claim(t, db, 100)
-		if i < 5 && len(c) != 1 || len(c) == 0 {
-			t.Fatalf("round %d: %d claims at once", i, len(c))
-		}
-		if i < 5 && (c[0].Failures != 1 || c[0].Message.ID != holdfast.ID(fmt.Sprint("m", i))) {
-			t.Errorf("round %d: %s after %d failures", i, c[0].Message.ID, c[0].Failures)
-		}
-		list := make([]holdfast.Settlement, len(c))
-		for n := range c {
-			list[n] = settlement(c[n], holdfast.Delivered)
-		}
-		if _, err := db.Settle(t.Context(), list...); err != nil {
+	both := func() []holdfast.Claim {
+		t.Helper()
+		b, err := db.Claim(t.Context(), map[string]int{"a": 100, "b": 100})
+		if err != nil {
 			t.Fatal(err)
 		}
-		if db.Counts().Pending == 0 {
-			break
+		return b.Claims
+	}
+	both()
+	crash() // the first death: nothing was written down
+	if c := both(); len(c) != 20 {
+		t.Errorf("%d claims at once, want all", len(c))
+	}
+	crash() // the second: any of the twenty may be the cause
+	if c := both(); len(c) != 2 {
+		t.Errorf("%d claims at once, want a tenth", len(c))
+	}
+	crash()
+	alone := both()
+	if len(alone) != 1 || alone[0].Failures != 0 || len(both()) != 0 {
+		t.Fatalf("claims %+v, want one alone, uncharged", alone)
+	}
+	crash()
+	again := both()
+	for len(again) > 0 && again[0].Message.ID != alone[0].Message.ID { // of the other lane
+		back := settlement(again[0], holdfast.Pending)
+		back.Outcome = holdfast.NotStarted
+		if _, err := db.Settle(t.Context(), back); err != nil {
+			t.Fatal(err)
+		}
+		again = both()
+	}
+	if len(again) != 1 || again[0].Failures != 1 {
+		t.Fatalf("claims %+v, want one alone, charged", again)
+	}
+	// Each attempt that ends lets one more in.
+	inHand := again
+	for want := 2; want < 6; want++ {
+		if _, err := db.Settle(t.Context(), settlement(inHand[0], holdfast.Delivered)); err != nil {
+			t.Fatal(err)
+		}
+		if inHand = append(inHand[1:], both()...); len(inHand) != want {
+			t.Errorf("%d in hand, want %d", len(inHand), want)
 		}
 	}
-	if n := db.Counts().Pending; n != 0 {
-		t.Errorf("%d messages are left", n)
+	for _, r := range inHand {
+		if r.Failures != 0 {
+			t.Errorf("%s was charged", r.Message.ID)
+		}
 	}
 	audit(t, db)
+	shut(t, db)
 }

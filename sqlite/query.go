@@ -32,7 +32,6 @@ const (
 	countInbox
 	lastInstant
 	allFollowers
-	claimedRows
 	queryCount
 )
 
@@ -106,6 +105,4 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 		coalesce((SELECT at FROM hf_event ORDER BY seq DESC LIMIT 1), 0),
 		coalesce((SELECT received FROM hf_inbox ORDER BY seq DESC LIMIT 1), 0))`,
 	allFollowers: `SELECT name, cursor FROM hf_follower`,
-	claimedRows: `SELECT m.seq, l.destination FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane
-		WHERE m.state = 1 AND m.state IN (1, 3, 4, 5)`,
 }

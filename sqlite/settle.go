@@ -55,6 +55,7 @@ func (k *settle) apply(tx *writeTx) error {
 		if _, twice := tx.ended[s.Seq]; twice {
 			continue // in this very transaction
 		}
+		tx.expires(held.expires) // a sweep may have left it out while it was claimed
 		tx.release(s.Seq, s.Outcome != holdfast.NotStarted)
 		if k.isPlain(s, &held) {
 			k.plain = append(k.plain, plainRow{i, held.lane})
@@ -183,7 +184,7 @@ func (tx *writeTx) retryAt(now int64, wait time.Duration, expires int64) int64 {
 // giveBack undoes a claim that was never tried: the message keeps its place.
 func (tx *writeTx) giveBack(s *holdfast.Settlement, held *lease, from int64) (bool, error) {
 	if held.durable {
-		n, err := tx.exec(settleBack, s.Seq, from, int64(held.tries), int64(held.failures))
+		n, err := tx.exec(settleBack, s.Seq, from)
 		if err != nil || n == 0 {
 			return false, err
 		}

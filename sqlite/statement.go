@@ -56,6 +56,7 @@ const (
 	dropFollower
 	eventsAfter
 	lastEvent
+	countClaimed
 	reclaimEvents
 	reclaimClaims
 	purgeInbox
@@ -107,7 +108,7 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	claimPage: `SELECT ` + claimColumns + ` FROM hf_message AS m JOIN hf_body AS b ON b.seq = m.seq
 		WHERE m.lane = ?1 AND m.state = 0 AND m.due <= ?2 AND (m.due, m.seq) > (?3, ?4)
 		ORDER BY m.due, m.seq LIMIT ?5`,
-	claimDurably: `UPDATE hf_message SET state = 1, failures = failures + 1, tries = tries + 1 WHERE seq = ?1 AND state = 0`,
+	claimDurably: `UPDATE hf_message SET state = 1 WHERE seq = ?1 AND state = 0`,
 	nextDue:      `SELECT due FROM hf_message WHERE lane = ?1 AND state = 0 AND due > ?2 ORDER BY due LIMIT 1`,
 
 	settleMany: `UPDATE hf_message SET state = 2, tries = tries + 1, settled = ?1
@@ -116,7 +117,7 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	settleDelivered: `UPDATE hf_message SET state = 2, tries = ?3, failures = ?4, settled = ?5 WHERE seq = ?1 AND state = ?2`,
 	settlePending: `UPDATE hf_message SET state = 0, tries = ?3, failures = ?4, due = ?5, first_try = coalesce(first_try, ?6)
 		WHERE seq = ?1 AND state = ?2`,
-	settleBack: `UPDATE hf_message SET state = 0, tries = ?3, failures = ?4 WHERE seq = ?1 AND state = ?2`,
+	settleBack: `UPDATE hf_message SET state = 0 WHERE seq = ?1 AND state = ?2`,
 	settleParked: `UPDATE hf_message SET state = 3, tries = ?3, failures = ?4, settled = ?5, first_try = coalesce(first_try, ?6), reason = ?7
 		WHERE seq = ?1 AND state = ?2`,
 
@@ -149,9 +150,10 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 		WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2`,
 	lastEvent: `SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'hf_event'`,
 
+	countClaimed: `SELECT count(*) FROM hf_message WHERE state = 1` + ofAside,
 	reclaimEvents: `INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, error)
-		SELECT seq, 6, 0, ?1, cycle, tries, 0, 1, 1, 0, 'the process died during the attempt' FROM hf_message WHERE state = 1` + ofAside,
-	reclaimClaims: `UPDATE hf_message SET state = 0, first_try = coalesce(first_try, ?1) WHERE state = 1` + ofAside,
+		SELECT seq, 6, 0, ?1, cycle, tries + 1, 0, ?2, 1, 0, 'the process died during the attempt' FROM hf_message WHERE state = 1` + ofAside,
+	reclaimClaims: `UPDATE hf_message SET state = 0, tries = tries + 1, failures = failures + ?2, first_try = coalesce(first_try, ?1) WHERE state = 1` + ofAside,
 
 	setResponse: `UPDATE hf_inbox SET response = ?2 WHERE seq = ?1`,
 	purgeInbox:  `DELETE FROM hf_inbox WHERE seq = ?1 AND kept = 0 AND expires < ?2`,

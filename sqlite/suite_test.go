@@ -3,6 +3,8 @@ package sqlite_test
 import (
 	"context"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,6 +45,20 @@ func shut(t testing.TB, db *sqlite.DB) {
 	if err := db.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}
+}
+
+// raced says whether the race detector is on: it makes the driver ten times
+// slower, so that tests with a store per step take every third one.
+func raced() bool {
+	info, _ := debug.ReadBuildInfo()
+	return info != nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
+func stride() int {
+	if raced() {
+		return 3
+	}
+	return 1
 }
 
 // audit fails the test for whatever must never be.

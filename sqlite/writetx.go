@@ -20,6 +20,7 @@ type writeTx struct {
 	ended    map[int64]struct{} // claims settled in this transaction
 	after    []func()           // run once it is committed
 	undo     []func()           // run when it is rolled back, last one first
+	expiry   int64              // the earliest of the messages that it wrote
 
 	inboxed, kept int64 // rows added to the inbox, and of those that wait
 	received      int64
@@ -41,7 +42,6 @@ const none = holdfast.State(255)
 type freshRow struct {
 	lane  *lane
 	due   int64
-	dies  int64           // when it expires; 0: that did not change
 	claim *holdfast.Claim // nil: only the table has it
 }
 
@@ -58,7 +58,7 @@ func (tx *writeTx) begin(w *writer) {
 	}
 	clear(ended)
 	*tx = writeTx{
-		w: w, conn: w.conn, now: max(w.db.clock.now(), last+1), ended: ended,
+		w: w, conn: w.conn, now: max(w.db.clock.now(), last+1), ended: ended, expiry: never,
 		moves: tx.moves[:0], fresh: tx.fresh[:0], released: tx.released[:0], after: tx.after[:0], undo: tx.undo[:0],
 	}
 }
@@ -72,6 +72,9 @@ func (tx *writeTx) tick() int64 {
 func (tx *writeTx) exec(id statement, args ...driver.Value) (int64, error) {
 	return tx.conn.exec(id, args...)
 }
+
+// expires notes that a message which is not final will expire.
+func (tx *writeTx) expires(at int64) { tx.expiry = min(tx.expiry, at) }
 
 // release ends a claim, once.
 func (tx *writeTx) release(seq int64, tried bool) {

@@ -29,7 +29,7 @@ func Claims(t *testing.T, m Maker) {
 			equal(k, "claims after opening again", idsOf(k.drain()), want)
 		},
 		"nothing is taken from lanes that are not asked for": func(k *kit) {
-			k.put(many(300, "a", holdfast.Message{})...)
+			k.put(many(60, "a", holdfast.Message{})...)
 			k.put(holdfast.Message{ID: "b", Destination: "b"})
 			equal(k, "claims", idsOf(k.claimOf("b", 10)), []holdfast.ID{"b"})
 			if got := k.claimOf("unknown", 10); len(got) > 0 {
@@ -42,8 +42,8 @@ func Claims(t *testing.T, m Maker) {
 			if err != nil || len(b.Claims) != 5 {
 				k.t.Errorf("got %d claims, %v; want 5 of a", len(b.Claims), err)
 			}
-			if n := len(k.claim(1000)); n != 295 {
-				k.t.Errorf("got %d more of a, want 295", n)
+			if n := len(k.claim(1000)); n != 55 {
+				k.t.Errorf("got %d more of a, want 55", n)
 			}
 		},
 		"Next tells when the next message is due": func(k *kit) {
@@ -95,12 +95,12 @@ func Claims(t *testing.T, m Maker) {
 		// Outbox case 9.
 		"what was not charged does not count as a failure": func(k *kit) {
 			k.put(holdfast.Message{ID: "m"})
-			for range 300 {
+			for range 50 {
 				s := failed(0)
 				s.Charged, s.Outcome = false, holdfast.Unreachable
 				k.wins(k.one("m"), s)
 			}
-			if c := k.one("m"); c.Failures != 0 || c.Tries != 300 {
+			if c := k.one("m"); c.Failures != 0 || c.Tries != 50 {
 				k.t.Errorf("got %d failures, %d tries", c.Failures, c.Tries)
 			}
 		},
@@ -196,7 +196,7 @@ func settledOnce(k *kit) {
 }
 
 func twoOwners(k *kit) {
-	const messages = 200
+	const messages = 100
 	k.put(many(messages, "m", holdfast.Message{})...)
 	var mu sync.Mutex
 	seen := map[holdfast.ID]int{}

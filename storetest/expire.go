@@ -37,7 +37,7 @@ func Expiry(t *testing.T, m Maker) {
 			}
 		},
 		"a sweep expires what nobody claims": func(k *kit) {
-			k.put(many(700, "m", holdfast.Message{TTL: time.Minute})...)
+			k.put(many(520, "m", holdfast.Message{TTL: time.Minute})...)
 			k.put(many(3, "later", holdfast.Message{TTL: time.Hour})...)
 			k.put(many(3, "never", holdfast.Message{})...)
 			k.put(many(3, "delayed", holdfast.Message{Delay: time.Hour, TTL: time.Minute})...)
@@ -45,8 +45,8 @@ func Expiry(t *testing.T, m Maker) {
 				k.t.Errorf("%d expired too early", n)
 			}
 			k.pass(2 * time.Minute)
-			if n := k.expire(); n != 700 {
-				k.t.Errorf("%d expired, want 700", n)
+			if n := k.expire(); n != 520 {
+				k.t.Errorf("%d expired, want 520", n)
 			}
 			k.reopen()
 			k.pass(time.Hour)

@@ -272,7 +272,7 @@ func InboxLog(t *testing.T, m Maker) {
 			k.ok(took(k.keep(arrived("waits"))[0], "waits", true, "r"))
 		},
 		"an inbox of many is swept in pages": func(k *kit) {
-			const n = 1100
+			const n = 600
 			ms := make([]holdfast.Message, n)
 			for i := range ms {
 				ms[i] = arrived(holdfast.ID(fmt.Sprint("m", i)))

@@ -150,7 +150,7 @@ func Keys(t *testing.T, m Maker) {
 		},
 		"no longer strict: what was stopped goes on": func(k *kit) {
 			k.strict(true)
-			const keys = 410 // more than one transaction frees
+			const keys = 210 // more than one transaction frees
 			var ms []holdfast.Message
 			for i := range keys {
 				key := fmt.Sprint("key", i)

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"math/bits"
 	"slices"
 	"strings"
 	"testing"
@@ -274,6 +275,9 @@ func lists(k *kit) {
 	}
 	every := []holdfast.State{holdfast.Pending, holdfast.Claimed, holdfast.Delivered, holdfast.Parked, holdfast.Expired, holdfast.Discarded}
 	for set := range 1 << len(every) {
+		if n := bits.OnesCount(uint(set)); n > 2 && n < len(every) {
+			continue // one, two, and all of them
+		}
 		var states []holdfast.State
 		for i, s := range every {
 			if set&(1<<i) != 0 {

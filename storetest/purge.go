@@ -64,7 +64,7 @@ func Purging(t *testing.T, m Maker) {
 		},
 		// Outbox cases 36, 50.
 		"a purge of many rows is made in pages": func(k *kit) {
-			const n = 1300
+			const n = 700
 			k.put(many(n, "m", holdfast.Message{})...)
 			k.winAll(k.claim(n), delivered())
 			k.put(holdfast.Message{ID: "newest"})
