@@ -77,10 +77,10 @@ func (e *Endpoints) ReceiveBatch(ctx context.Context, ms []Message) []Result {
 		case to.Keep:
 			keep, keepAt = append(keep, ms[i]), append(keepAt, i)
 		default:
-			b := &begun{}
+			m, b := ms[i], &begun{} // a copy: the forward may outlive the call
 			waiting[i] = b
 			e.calls.Go(func() {
-				r, err := e.forward(ctx, ms[i], to, b)
+				r, err := e.forward(ctx, m, to, b)
 				answers <- answer{i, Result{r, err}}
 			})
 		}

@@ -155,10 +155,11 @@ func TestStoreFollowsTheModel(t *testing.T) {
 		if left--; left < 0 {
 			return
 		}
-		dir, err := os.MkdirTemp(t.TempDir(), "model")
+		dir, err := os.MkdirTemp("", "holdfast-model") //nolint:usetesting // removed after each run: there may be thousands
 		if err != nil {
 			rt.Fatal(err)
 		}
+		defer func() { _ = os.RemoveAll(dir) }()
 		var stopped any
 		synctest.Test(t, func(t *testing.T) {
 			r := &modelRun{rt: rt, t: &rapidTB{t, rt}, path: filepath.Join(dir, "0.db"), dir: dir}
@@ -175,9 +176,6 @@ func TestStoreFollowsTheModel(t *testing.T) {
 		default:
 			left = 1 << 30 // to shrink it
 			panic(stopped)
-		}
-		if err := os.RemoveAll(dir); err != nil {
-			rt.Fatal(err)
 		}
 	})
 }
@@ -217,8 +215,18 @@ func (r *modelRun) run() {
 		name string
 		do   func()
 	}{
-		{"enqueue", r.enqueue}, {"enqueue", r.enqueue}, {"claim", r.claim}, {"claim", r.claim}, {"settle", r.settle}, {"settle", r.settle},
-		{"late", r.late}, {"requeue", r.requeue}, {"discard", r.discard}, {"pass", r.pass}, {"reopen", r.reopen}, {"crash", r.crash},
+		{"enqueue", r.enqueue},
+		{"enqueue", r.enqueue},
+		{"claim", r.claim},
+		{"claim", r.claim},
+		{"settle", r.settle},
+		{"settle", r.settle},
+		{"late", r.late},
+		{"requeue", r.requeue},
+		{"discard", r.discard},
+		{"pass", r.pass},
+		{"reopen", r.reopen},
+		{"crash", r.crash},
 	}
 	steps := rapid.IntRange(1, 40).Draw(r.rt, "steps")
 	for range steps {

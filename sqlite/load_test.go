@@ -55,7 +55,7 @@ func TestEverythingAtOnce(t *testing.T) {
 		})
 	}
 	stop := make(chan struct{})
-	for range 3 {
+	for range 4 {
 		takers.Go(func() {
 			for done.Load() < producers*each {
 				select {
@@ -123,6 +123,53 @@ func TestEverythingAtOnce(t *testing.T) {
 	}
 	storetest.Recount(t, db)
 	audit(t, db)
+}
+
+// A claim that meets an expired message in memory sends its lane back to the
+// table, also while another claim is reading there: nothing is lost from sight.
+func TestLaneSentBackDuringAReadIsReadAgain(t *testing.T) {
+	t.Parallel()
+	p := &tap{}
+	db := fresh(t, sqlite.Options{}.With(p.wrap))
+	defer shut(t, db)
+	enqueue(t, db, message("first"))
+	claim(t, db, 1)
+	db.ForgetFresh("a")
+	var calls sync.WaitGroup
+	queue := func(call func()) {
+		before := db.Queued()
+		calls.Go(call)
+		for db.Queued() == before {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	reads := 0
+	p.set(nil, func(sql string) error {
+		if sql != sqlite.ClaimPage {
+			return nil
+		}
+		switch reads++; reads {
+		case 1: // a second claim waits for the table, and a message comes
+			queue(func() { claim(t, db, 5) })
+			queue(func() { enqueue(t, db, withTTL("short", time.Millisecond), message("long")) })
+		case 2: // the second reads; a third meets the message in memory, too late
+			time.Sleep(5 * time.Millisecond)
+			queue(func() {
+				for _, c := range claim(t, db, 5) {
+					if c.Message.ID != "long" {
+						t.Errorf("claimed %s", c.Message.ID)
+					}
+				}
+			})
+		}
+		return nil
+	})
+	claim(t, db, 5)
+	calls.Wait()
+	p.set(nil, nil)
+	if got := db.Counts(); got.Pending != 2 || got.Claimed != 2 || got.Expired != 1 {
+		t.Errorf("got %+v, want both that live claimed, and the short one expired", got)
+	}
 }
 
 // Case 18: a reader that holds a snapshot makes the log grow; when it ends,

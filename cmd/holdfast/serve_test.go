@@ -314,3 +314,31 @@ func TestBadMessages(t *testing.T) {
 		t.Errorf("%d messages are kept, want 1: %s", n, out)
 	}
 }
+
+// Design 16: the first token is made before the node runs; a token that is
+// given names the actor.
+func TestTheFirstToken(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	secret, stderr, code := command(t, "tokens", "create", "first", "--role", "admin", "--data", data)
+	if code != exitOK || !strings.HasPrefix(secret, "hf_") {
+		t.Fatalf("exit code %d, %q, %q", code, secret, stderr)
+	}
+	if _, stderr, code := command(t, "tokens", "create", "first", "--role", "read", "--data", data); code != exitConflict || !strings.Contains(stderr, "first") {
+		t.Errorf("the same name again: exit code %d, %q", code, stderr)
+	}
+	if out, _, _ := command(t, "tokens", "ls", "--data", data); !strings.Contains(out, "first") || strings.Contains(out, "hf_") {
+		t.Errorf("tokens ls: %q", out)
+	}
+	refused(t, exitUsage, []string{"--data and --url exclude each other"}, "tokens", "ls", "--data", data, "--url", "http://127.0.0.1:1")
+	c := &child{t: t, address: freeAddress(t), data: data}
+	c.args = []string{"holdfast", "serve", "--listen", c.address, "--data", c.data}
+	c.start()
+	t.Cleanup(c.kill)
+	c.ready()
+	if out, stderr, code := command(t, "tokens", "ls", "--url", c.url(), "--token", strings.TrimSpace(secret)); code != exitOK || !strings.Contains(out, "admin") {
+		t.Errorf("with the token: exit code %d, %q, %q", code, out, stderr)
+	}
+	refused(t, exitUsage, []string{"mistyped"}, "messages", "ls", "--url", c.url(), "--token", "hf_wrong")
+	refused(t, exitFailure, []string{"owned by another process"}, "tokens", "ls", "--data", data)
+}
