@@ -97,9 +97,9 @@ func (e *Endpoints) ReceiveBatch(ctx context.Context, ms []Message) []Result {
 	}
 	gather(ctx, answers, waiting, results)
 	took := time.Since(began)
-	for i := range results {
+	for i, m := range ms {
 		results[i].Err = ReceiveFailure(results[i].Err)
-		e.tell(ctx, &ms[i], &results[i], took)
+		e.tell(ctx, &m, &results[i], took)
 	}
 	return results
 }
