@@ -283,7 +283,10 @@ func ReceiveFailure(err error) error {
 		return err
 	}
 	f := &Failure{Err: err}
+	_, handlers := errors.AsType[*handlerError](err)
 	switch {
+	case handlers:
+		f.Code = "handler_error"
 	case errors.Is(err, ErrConflict):
 		f.Outcome, f.Code, f.Reason = Permanent, "conflict", ReasonConflict
 	case errors.Is(err, ErrTooOld):

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
 func arriving(id, endpoint string) holdfast.Message {
@@ -193,5 +195,27 @@ func TestNothingIsBegunAfterTheDeadline(t *testing.T) {
 	}
 	if p.calls.Load() != 0 || db.Counts().Kept != 0 {
 		t.Error("something was begun")
+	}
+}
+
+// What a handler meets inside its own transaction is not the message's fault:
+// it is tried again, unless the handler says that it should not be.
+func TestAHandlersErrorsAreItsOwn(t *testing.T) {
+	t.Parallel()
+	db := openStore(t)
+	defer closeStore(t, db)
+	for name, c := range map[string]struct {
+		err  error
+		want holdfast.Outcome
+	}{
+		"a conflict of its own": {fmt.Errorf("enqueue: %w", holdfast.ErrConflict), holdfast.Transient},
+		"its own bad message":   {fmt.Errorf("enqueue: %w", holdfast.ErrInvalid), holdfast.Transient},
+		"a permanent failure":   {&holdfast.Failure{Outcome: holdfast.Permanent, Err: errors.New("no")}, holdfast.Permanent},
+	} {
+		_, err := db.Inbox().Process(t.Context(), arriving("m-"+strconv.Itoa(len(name)), "Book"),
+			func(context.Context, *sqlite.Tx, holdfast.Message) ([]byte, error) { return nil, c.err })
+		if f := holdfast.AsFailure(holdfast.ReceiveFailure(err)); f.Outcome != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%s: got %s, %v", name, f.Outcome, err)
+		}
 	}
 }

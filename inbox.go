@@ -34,8 +34,21 @@ func (in *Inbox[T]) Process(ctx context.Context, m Message, h Handler[T]) (Recei
 	if retention == 0 {
 		retention = DefaultInboxRetention
 	}
-	return in.Store.Process(ctx, m, retention, h)
+	return in.Store.Process(ctx, m, retention, func(ctx context.Context, tx T, m Message) ([]byte, error) {
+		response, err := h(ctx, tx, m)
+		if err != nil {
+			return nil, &handlerError{err}
+		}
+		return response, nil
+	})
 }
+
+// handlerError marks an error as a handler's: an ErrConflict in it is about
+// something of the handler's, not about the message.
+type handlerError struct{ err error }
+
+func (e *handlerError) Error() string { return e.err.Error() }
+func (e *handlerError) Unwrap() error { return e.err }
 
 // InboxLog is what a node's own endpoints need of a store: ids and responses
 // of messages that were forwarded, and messages that wait to be fetched.

@@ -273,7 +273,7 @@ func TestSilentLanesDoNotUseUpTheClaims(t *testing.T) {
 		for i := range 25 {
 			name := fmt.Sprintf("hole-%d", i)
 			routes[name] = holdfast.Route{Deliverer: hole, Limit: 1000}
-			enqueue(t, db, numbered(2500, name)...)
+			enqueue(t, db, numbered(850, name)...)
 		}
 		stop := dispatch(t, &holdfast.Dispatcher{Store: db, Routes: routes})
 		time.Sleep(2 * time.Second)

@@ -41,8 +41,9 @@ type expected struct {
 // each time. Messages are in the order of their arrival. Lane "strict" is.
 type model struct {
 	messages []*expected
-	careful  bool // the last stop was not clean: claims are written to disk
-	most     int  // may be in hand after a death during attempts; 0: any number
+	careful  bool        // the last stop was not clean: claims are written to disk
+	most     int         // may be in hand after a death during attempts; 0: any number
+	suspects []*expected // in hand at that death, and not tried since
 	claims   []holdfast.Claim
 	ended    []holdfast.Claim // claims that must not take effect any more
 }
@@ -131,15 +132,37 @@ func (m *model) restart(clean bool) {
 	if len(inHand) == 1 {
 		inHand[0].Failures++
 	}
+	m.suspects = inHand
 	m.ended, m.claims = append(m.ended, m.claims...), nil
 }
 
-// room is how many of n messages may be handed out.
-func (m *model) room(n int) int {
-	if m.most == 0 {
-		return n
+// may returns which messages a claim of a lane may give, and how many:
+// suspects before all others, and the last few of them by themselves.
+func (m *model) may(lane string, n int) (ids []holdfast.ID, most int) {
+	if m.most > 0 {
+		n = min(n, max(m.most-len(m.claims), 0))
 	}
-	return min(n, max(m.most-len(m.claims), 0))
+	ids = m.claimable(lane)
+	var first []holdfast.ID
+	tried, few := false, len(m.suspects) <= 10
+	m.suspects = slices.DeleteFunc(m.suspects, func(e *expected) bool {
+		switch {
+		case e.State == holdfast.Claimed:
+			tried = true
+		case e.lane == lane && len(first) < n && slices.Contains(ids, e.ID):
+			first = append(first, e.ID)
+		case e.lane == lane && len(first) < n:
+			return true // looked up, and not pending any more
+		}
+		return false
+	})
+	switch {
+	case few && len(first) > 0:
+		ids = first
+	case few && tried:
+		ids = nil
+	}
+	return ids, min(n, len(ids))
 }
 
 // A store does what the model says, whatever happens in whatever order:
@@ -211,30 +234,12 @@ func (r *modelRun) run() {
 	if err := r.db.ConfigureLane(r.t.Context(), "strict", holdfast.LaneSettings{Strict: true}); err != nil {
 		r.t.Fatal(err)
 	}
-	actions := []struct {
-		name string
-		do   func()
-	}{
-		{"enqueue", r.enqueue},
-		{"enqueue", r.enqueue},
-		{"claim", r.claim},
-		{"claim", r.claim},
-		{"settle", r.settle},
-		{"settle", r.settle},
-		{"late", r.late},
-		{"requeue", r.requeue},
-		{"discard", r.discard},
-		{"pass", r.pass},
-		{"reopen", r.reopen},
-		{"crash", r.crash},
-	}
-	steps := rapid.IntRange(1, 40).Draw(r.rt, "steps")
-	for range steps {
-		a := actions[rapid.IntRange(0, len(actions)-1).Draw(r.rt, "action")]
-		r.rt.Log(a.name)
-		a.do()
-		r.check()
-	}
+	do := func(action func()) func(*rapid.T) { return func(*rapid.T) { action() } }
+	r.rt.Repeat(map[string]func(*rapid.T){
+		"enqueue": do(r.enqueue), "enqueue more": do(r.enqueue), "claim": do(r.claim), "claim more": do(r.claim),
+		"settle": do(r.settle), "settle more": do(r.settle), "late": do(r.late), "requeue": do(r.requeue), "discard": do(r.discard),
+		"pass": do(r.pass), "reopen": do(r.reopen), "crash": do(r.crash), "": do(r.check),
+	})
 	storetest.Recount(r.t, r.db)
 }
 
@@ -315,10 +320,10 @@ func (r *modelRun) enqueue() {
 func (r *modelRun) claim() {
 	lane := rapid.SampledFrom([]string{"loose", "strict"}).Draw(r.rt, "lane")
 	n := rapid.IntRange(1, 4).Draw(r.rt, "slots")
-	want := r.m.claimable(lane)
+	want, most := r.m.may(lane, n)
 	b, err := r.db.Claim(r.t.Context(), map[string]int{lane: n})
-	if err != nil || len(b.Claims) != r.m.room(min(n, len(want))) {
-		r.t.Fatalf("claim %d of %s: %d claims of %v, %v", n, lane, len(b.Claims), want, err)
+	if err != nil || len(b.Claims) != most {
+		r.t.Fatalf("claim %d of %s: %d claims, want %d of %v, %v", n, lane, len(b.Claims), most, want, err)
 	}
 	for _, c := range b.Claims {
 		e := r.m.find(c.Message.ID)
@@ -378,8 +383,11 @@ func (r *modelRun) settle() {
 	if s.State != holdfast.Pending {
 		r.m.end(e, s.State, s.Reason)
 	}
-	if r.m.most > 0 && outcome != "not started" {
-		r.m.most++
+	if outcome != "not started" {
+		r.m.suspects = slices.DeleteFunc(r.m.suspects, func(s *expected) bool { return s == e })
+		if r.m.most > 0 {
+			r.m.most++
+		}
 	}
 }
 

@@ -130,7 +130,7 @@ func (f *finished) settlement() Settlement {
 	case NotStarted:
 		return s
 	case Permanent:
-		s.State, s.Charged, s.Reason = Parked, true, f.failure.Reason
+		s.State, s.Charged, s.Reason = Parked, f.attempt != nil, f.failure.Reason
 		if s.Reason == "" {
 			s.Reason = ReasonPermanent
 		}

@@ -150,3 +150,31 @@ func TestTheInboxForgetsWhenItMay(t *testing.T) {
 		}
 	})
 }
+
+// A backlog that found nobody for weeks is no risk for the receiver's memory:
+// nothing of it was ever handed over, so it is taken when the line is back.
+func TestABacklogThatFoundNobodyIsNotTooOld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		out, in := openStore(t), openStore(t)
+		defer closeStore(t, out)
+		defer closeStore(t, in)
+		e := &holdfast.Endpoints{Log: in, Map: map[string]holdfast.Endpoint{"E": {Keep: true}}}
+		to := &script{answer: always(errUnreachable)}
+		ids := enqueue(t, out, numbered(3, "a")...)
+		routes := map[string]holdfast.Route{"a": {Deliverer: to}}
+		stop := dispatch(t, &holdfast.Dispatcher{Store: out, Routes: routes, Poll: time.Hour})
+		time.Sleep(20 * 24 * time.Hour)
+		to.become(func(ctx context.Context, m holdfast.Message) error {
+			_, err := e.Receive(ctx, m)
+			return err
+		})
+		time.Sleep(time.Hour)
+		for _, id := range ids {
+			wantState(t, out, id, holdfast.Delivered)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -16,23 +17,27 @@ import (
 //
 // A message that kills the process must run out of attempts, and those that
 // only happened to be in hand must not pay for it. So a death is charged when
-// one message alone was in hand. After a death with more of them fewer are in
-// hand at a time, a tenth, until the culprit is alone; each attempt that ends
-// lets one more in.
-const carefulSettles = 1000
+// one message alone was in hand. After a death with more of them they are
+// suspects: a tenth of them at a time is tried before anything else, and the
+// last few by themselves. Each attempt that ends lets one more in.
+const (
+	carefulSettles = 1000
+	fewSuspects    = 10
+)
 
 // everything is no bound of what may be in hand.
 const everything = math.MaxInt
 
 // reclaim gives claims that were written down back to pending.
 func (db *DB) reclaim(c *conn) error {
-	inHand := 0
-	if _, err := c.one(countClaimed, func(v []driver.Value) error {
-		inHand = int(asInt(v[0]))
+	ls := db.lanes
+	if err := c.each(claimedRows, func(v []driver.Value) error {
+		ls.suspects[asInt(v[0])] = ls.locked(asText(v[1]))
 		return nil
 	}); err != nil {
-		return fmt.Errorf("count claims: %w", err)
+		return fmt.Errorf("read claims: %w", err)
 	}
+	inHand := len(ls.suspects)
 	if inHand == 0 {
 		return nil
 	}
@@ -43,7 +48,7 @@ func (db *DB) reclaim(c *conn) error {
 			return fmt.Errorf("reclaim: %w", err)
 		}
 	}
-	db.lanes.most = max(inHand/10, 1)
+	ls.most = max(inHand/10, 1)
 	db.log.Warn("the process died during attempts", slog.Int("in_hand", inHand), slog.Bool("charged", alone))
 	return nil
 }
@@ -75,7 +80,8 @@ func (k *tableClaim) share(lanes int) int {
 }
 
 // survived notes that an attempt has ended and the process lives.
-func (ls *lanes) survived() {
+func (ls *lanes) survived(seq int64) {
+	delete(ls.suspects, seq)
 	if ls.careful > 0 {
 		ls.careful--
 	}
@@ -84,14 +90,81 @@ func (ls *lanes) survived() {
 	}
 }
 
+// suspected lists the suspects that can be tried now, oldest first, and says
+// whether one of the last few is being tried.
+func (ls *lanes) suspected(slots map[string]int) (free []int64, tried bool) {
+	for seq, l := range ls.suspects {
+		if _, leased := ls.leases[seq]; leased {
+			tried = true
+		} else if slots[l.name] > 0 {
+			free = append(free, seq)
+		}
+	}
+	slices.Sort(free)
+	return free, tried && len(ls.suspects) <= fewSuspects
+}
+
+// readSuspects claims suspects, and says whether others have to wait.
+func (k *tableClaim) readSuspects(c *conn) (wait bool, err error) {
+	ls := k.db.lanes
+	ls.mu.Lock()
+	free, wait := ls.suspected(k.slots)
+	room, few := ls.room(), len(ls.suspects) <= fewSuspects
+	ls.mu.Unlock()
+	for _, seq := range free {
+		l := ls.suspect(seq)
+		if len(k.claims) >= room || k.got[l] >= k.slots[l.name] {
+			continue
+		}
+		had := len(k.claims)
+		if _, err := c.one(claimOne, func(v []driver.Value) error {
+			claim, _, err := k.db.readClaim(c, l, v)
+			if err == nil {
+				k.claims, k.lanes = append(k.claims, claim), append(k.lanes, l)
+				k.got[l]++
+			}
+			return err
+		}, seq, k.db.writer.instant()); err != nil {
+			return false, err
+		}
+		if len(k.claims) == had {
+			k.cleared = append(k.cleared, seq) // not pending any more, or over
+		}
+	}
+	return wait || few && len(k.claims) > 0, nil
+}
+
+func (ls *lanes) suspect(seq int64) *lane {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return ls.suspects[seq]
+}
+
 // apply claims rows on disk.
 func (k *tableClaim) apply(tx *writeTx) error {
-	k.claims, k.lanes, k.expired, k.bytes = nil, nil, nil, 0
+	k.claims, k.lanes, k.expired, k.cleared, k.bytes, k.got = nil, nil, nil, nil, 0, map[*lane]int{}
 	tx.undo = append(tx.undo, k.unread)
-	if err := k.read(tx.conn); err != nil {
+	wait, err := k.readSuspects(tx.conn)
+	if err != nil {
 		return err
 	}
-	for i := range k.claims {
+	if err := k.writeDown(tx, 0); err != nil {
+		return err
+	}
+	if suspects := len(k.claims); !wait {
+		if err := k.read(tx.conn); err != nil {
+			return err
+		}
+		if err := k.writeDown(tx, suspects); err != nil {
+			return err
+		}
+	}
+	tx.after = append(tx.after, k.lease)
+	return nil
+}
+
+func (k *tableClaim) writeDown(tx *writeTx, from int) error {
+	for i := from; i < len(k.claims); i++ {
 		c := &k.claims[i]
 		n, err := tx.exec(claimDurably, c.Seq)
 		if err == nil && n != 1 {
@@ -101,7 +174,6 @@ func (k *tableClaim) apply(tx *writeTx) error {
 			return fmt.Errorf("claim %s: %w", c.Message.ID, err)
 		}
 	}
-	tx.after = append(tx.after, k.lease)
 	return nil
 }
 
@@ -124,5 +196,8 @@ func (k *tableClaim) lease() {
 	defer ls.mu.Unlock()
 	for i := range k.claims {
 		k.claims[i] = ls.lease(k.lanes[i], k.claims[i], now, true)
+	}
+	for _, seq := range k.cleared {
+		delete(ls.suspects, seq)
 	}
 }

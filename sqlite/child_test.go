@@ -169,7 +169,7 @@ func stepChild(db *sqlite.DB, p *tap, work string, n int) {
 func deliverChild(db *sqlite.DB) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	d := &holdfast.Dispatcher{Store: db, Logger: slog.New(slog.DiscardHandler), Routes: map[string]holdfast.Route{"a": {
+	route := holdfast.Route{
 		Retry: holdfast.RetryPolicy{First: time.Millisecond, Jitter: -1, Attempts: 3},
 		Deliverer: holdfast.DelivererFunc(func(_ context.Context, m holdfast.Message) (holdfast.Receipt, error) {
 			if strings.HasPrefix(string(m.ID), "poison") {
@@ -177,7 +177,11 @@ func deliverChild(db *sqlite.DB) {
 			}
 			return holdfast.Receipt{ID: m.ID}, nil
 		}),
-	}}}
+	}
+	d := &holdfast.Dispatcher{
+		Store: db, Logger: slog.New(slog.DiscardHandler),
+		Routes: map[string]holdfast.Route{"a": route, "b": route, "c": route},
+	}
 	go func() {
 		for db.Counts().Pending > 0 {
 			time.Sleep(5 * time.Millisecond)

@@ -24,7 +24,7 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 		return batch, fmt.Errorf("claim: %w", err)
 	}
 	ls := db.lanes
-	k := &tableClaim{db: db}
+	k := &tableClaim{db: db, slots: slots}
 	now := db.clock.now()
 	ls.mu.Lock()
 	k.durable = ls.careful > 0
@@ -40,12 +40,13 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 		}
 	}
 	full := k.durable && ls.room() == 0
+	suspects := k.durable && len(ls.suspects) > 0
 	ls.mu.Unlock()
 	if full {
 		batch.Next = roomPoll
 		return batch, nil
 	}
-	if len(k.table) > 0 {
+	if len(k.table) > 0 || suspects {
 		// Claims in hand are answered even if the table cannot be read now.
 		if err := k.run(ctx, &batch); err != nil && len(batch.Claims) == 0 {
 			return batch, fmt.Errorf("claim: %w", err)
@@ -66,13 +67,16 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 // writes the claims down, and counts the attempt before it is made.
 type tableClaim struct {
 	db      *DB
-	table   []*lane
+	slots   map[string]int
+	table   []*lane // those of the slots that have to be asked
 	wants   []int
 	durable bool
 
 	claims  []holdfast.Claim
 	lanes   []*lane // of the claims
 	expired []int64
+	cleared []int64       // suspects no longer
+	got     map[*lane]int // suspects that were claimed
 	bytes   int
 }
 
@@ -115,7 +119,7 @@ func (k *tableClaim) read(c *conn) error {
 				continue
 			}
 		}
-		if err := k.readLane(c, l, min(k.wants[i], k.share(len(k.table)-i))); err != nil {
+		if err := k.readLane(c, l, min(k.wants[i]-k.got[l], k.share(len(k.table)-i))); err != nil {
 			return err
 		}
 	}

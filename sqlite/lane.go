@@ -28,6 +28,8 @@ type lanes struct {
 	most    int // claims in hand, while careful: careful.go
 	bytes   int // of the payloads in fresh, of all lanes
 
+	suspects map[int64]*lane // in hand when the process died, and not tried since
+
 	// nextExpiry is no later than the earliest expiry of a row that waits.
 	nextExpiry int64
 
@@ -68,7 +70,10 @@ type lease struct {
 }
 
 func newLanes(db *DB) *lanes {
-	return &lanes{db: db, most: everything, byName: map[string]*lane{}, leases: map[int64]lease{}, wakers: map[chan struct{}]struct{}{}}
+	return &lanes{
+		db: db, most: everything, byName: map[string]*lane{}, leases: map[int64]lease{},
+		suspects: map[int64]*lane{}, wakers: map[chan struct{}]struct{}{},
+	}
 }
 
 // get returns the lane of a destination, which may not be on disk yet.
@@ -103,7 +108,7 @@ func (ls *lanes) publish(tx *writeTx) {
 			delete(ls.leases, r.seq)
 		}
 		if r.tried {
-			ls.survived()
+			ls.survived(r.seq)
 		}
 	}
 	ls.nextExpiry = min(ls.nextExpiry, tx.expiry)

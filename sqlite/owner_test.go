@@ -151,14 +151,16 @@ func TestSuspectsAreTriedAlone(t *testing.T) {
 		shut(t, db)
 		db = open(t, path, sqlite.Options{})
 	}
-	for i := range 20 {
+	const many = 300
+	for i := range many {
 		m := message(holdfast.ID(fmt.Sprint("m", i)))
 		m.Destination = []string{"a", "b"}[i%2]
 		enqueue(t, db, m)
 	}
+	slots := 100
 	both := func() []holdfast.Claim {
 		t.Helper()
-		b, err := db.Claim(t.Context(), map[string]int{"a": 100, "b": 100})
+		b, err := db.Claim(t.Context(), map[string]int{"a": slots, "b": slots})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,10 +168,19 @@ func TestSuspectsAreTriedAlone(t *testing.T) {
 	}
 	both()
 	crash() // the first death: nothing was written down
-	if c := both(); len(c) != 20 {
-		t.Errorf("%d claims at once, want all", len(c))
+	if c := both(); len(c) != 200 {
+		t.Errorf("%d claims at once, want all that are asked for", len(c))
 	}
-	crash() // the second: any of the twenty may be the cause
+	crash() // the second: any of the 200 may be the cause
+	slots = 7
+	if c := both(); len(c) != 14 {
+		t.Errorf("%d claims at once, want seven of each lane", len(c))
+	}
+	slots = 100
+	if c := both(); len(c) != 6 {
+		t.Errorf("%d more claims, want 20 in all, a tenth", len(c))
+	}
+	crash()
 	if c := both(); len(c) != 2 {
 		t.Errorf("%d claims at once, want a tenth", len(c))
 	}
@@ -179,17 +190,9 @@ func TestSuspectsAreTriedAlone(t *testing.T) {
 		t.Fatalf("claims %+v, want one alone, uncharged", alone)
 	}
 	crash()
-	again := both()
-	for len(again) > 0 && again[0].Message.ID != alone[0].Message.ID { // of the other lane
-		back := settlement(again[0], holdfast.Pending)
-		back.Outcome = holdfast.NotStarted
-		if _, err := db.Settle(t.Context(), back); err != nil {
-			t.Fatal(err)
-		}
-		again = both()
-	}
-	if len(again) != 1 || again[0].Failures != 1 {
-		t.Fatalf("claims %+v, want one alone, charged", again)
+	again := both() // before all others, whichever lane they wait in
+	if len(again) != 1 || again[0].Message.ID != alone[0].Message.ID || again[0].Failures != 1 {
+		t.Fatalf("claims %+v, want %s alone, charged", again, alone[0].Message.ID)
 	}
 	// Each attempt that ends lets one more in.
 	inHand := again

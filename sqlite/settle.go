@@ -131,7 +131,12 @@ func (tx *writeTx) settleOne(s *holdfast.Settlement, held *lease) (bool, error) 
 		return tx.giveBack(s, held, from)
 	}
 	now := tx.tick()
-	began := now - micros(max(s.Took, 0))
+	// Since when a receiver may know the id: an attempt that certainly handed
+	// nothing over does not count (OI-10).
+	var began driver.Value
+	if s.Outcome != holdfast.Unreachable && s.Outcome != holdfast.LaneFault {
+		began = now - micros(max(s.Took, 0))
+	}
 	due := int64(never)
 	var n int64
 	var err error

@@ -26,6 +26,7 @@ const (
 	keyWake
 	keyAfter
 	claimPage
+	claimOne
 	claimDurably
 	nextDue
 	settleDelivered
@@ -56,7 +57,7 @@ const (
 	dropFollower
 	eventsAfter
 	lastEvent
-	countClaimed
+	claimedRows
 	reclaimEvents
 	reclaimClaims
 	purgeInbox
@@ -108,6 +109,8 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	claimPage: `SELECT ` + claimColumns + ` FROM hf_message AS m JOIN hf_body AS b ON b.seq = m.seq
 		WHERE m.lane = ?1 AND m.state = 0 AND m.due <= ?2 AND (m.due, m.seq) > (?3, ?4)
 		ORDER BY m.due, m.seq LIMIT ?5`,
+	claimOne: `SELECT ` + claimColumns + ` FROM hf_message AS m JOIN hf_body AS b ON b.seq = m.seq
+		WHERE m.seq = ?1 AND m.state = 0 AND m.blocked = 0 AND m.due <= ?2 AND (m.expires IS NULL OR m.expires > ?2)`,
 	claimDurably: `UPDATE hf_message SET state = 1 WHERE seq = ?1 AND state = 0`,
 	nextDue:      `SELECT due FROM hf_message WHERE lane = ?1 AND state = 0 AND due > ?2 ORDER BY due LIMIT 1`,
 
@@ -150,7 +153,8 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 		WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2`,
 	lastEvent: `SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'hf_event'`,
 
-	countClaimed: `SELECT count(*) FROM hf_message WHERE state = 1` + ofAside,
+	claimedRows: `SELECT m.seq, l.destination FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane
+		WHERE m.state = 1 AND m.state IN (1, 3, 4, 5)`,
 	reclaimEvents: `INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, error)
 		SELECT seq, 6, 0, ?1, cycle, tries + 1, 0, ?2, 1, 0, 'the process died during the attempt' FROM hf_message WHERE state = 1` + ofAside,
 	reclaimClaims: `UPDATE hf_message SET state = 0, tries = tries + 1, failures = failures + ?2, first_try = coalesce(first_try, ?1) WHERE state = 1` + ofAside,
