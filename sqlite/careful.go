@@ -32,7 +32,10 @@ const everything = math.MaxInt
 func (db *DB) reclaim(c *conn) error {
 	ls := db.lanes
 	if err := c.each(claimedRows, func(v []driver.Value) error {
-		ls.suspects[asInt(v[0])] = ls.locked(asText(v[1]))
+		// With its number: a suspect is claimed before the lane is read.
+		l := ls.locked(asText(v[1]))
+		l.id, l.order = asInt(v[2]), asInt(v[3])
+		ls.suspects[asInt(v[0])] = l
 		return nil
 	}); err != nil {
 		return fmt.Errorf("read claims: %w", err)

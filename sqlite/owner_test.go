@@ -212,3 +212,31 @@ func TestSuspectsAreTriedAlone(t *testing.T) {
 	audit(t, db)
 	shut(t, db)
 }
+
+// A suspect that is the head of its ordering key frees the next one like any
+// other.
+func TestASuspectFreesItsKey(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "holdfast.db")
+	db := open(t, path, sqlite.Options{})
+	for i := range 2 {
+		enqueue(t, db, holdfast.Message{ID: holdfast.ID(fmt.Sprint("m", i)), Destination: "a", Endpoint: "E", OrderingKey: "k"})
+	}
+	for range 2 { // the first death leaves nothing written down, the second a suspect
+		claim(t, db, 1)
+		path = copyOf(t, path)
+		shut(t, db)
+		db = open(t, path, sqlite.Options{})
+	}
+	defer shut(t, db)
+	for i := range 2 {
+		c := claim(t, db, 10)
+		if len(c) != 1 || c[0].Message.ID != holdfast.ID(fmt.Sprint("m", i)) {
+			t.Fatalf("claim %d: got %d claims", i, len(c))
+		}
+		if _, err := db.Settle(t.Context(), settlement(c[0], holdfast.Delivered)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	audit(t, db)
+}

@@ -153,7 +153,7 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 		WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2`,
 	lastEvent: `SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'hf_event'`,
 
-	claimedRows: `SELECT m.seq, l.destination FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane
+	claimedRows: `SELECT m.seq, l.destination, l.lane, l.strict FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane
 		WHERE m.state = 1 AND m.state IN (1, 3, 4, 5)`,
 	reclaimEvents: `INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, error)
 		SELECT seq, 6, 0, ?1, cycle, tries + 1, 0, ?2, 1, 0, 'the process died during the attempt' FROM hf_message WHERE state = 1` + ofAside,
