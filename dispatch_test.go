@@ -3,6 +3,7 @@ package holdfast_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -54,13 +55,15 @@ func TestPermanentFailureParksAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
-		to := &script{answer: always(errPermanent)}
+		to := &script{answer: func(_ context.Context, m holdfast.Message) error {
+			return fmt.Errorf("deliver message %s: %w", m.ID, errPermanent)
+		}}
 		id := enqueue(t, db, holdfast.Message{Destination: "a"})[0]
 		stop := dispatch(t, &holdfast.Dispatcher{Store: db, Routes: map[string]holdfast.Route{"a": {Deliverer: to}}})
 		time.Sleep(time.Hour)
 		r := wantState(t, db, id, holdfast.Parked)
-		if to.count() != 1 || r.Reason != holdfast.ReasonPermanent {
-			t.Errorf("%d attempts, reason %q; want 1, permanent", to.count(), r.Reason)
+		if to.count() != 1 || r.Reason != holdfast.ReasonPermanent || r.LastError != "refused" {
+			t.Errorf("%d attempts, reason %q, last error %q; want 1, permanent, refused", to.count(), r.Reason, r.LastError)
 		}
 		if err := stop(); err != nil {
 			t.Error(err)

@@ -125,7 +125,7 @@ func (f *finished) settlement() Settlement {
 		p, chargeAll = f.lane.policy(c), f.lane.route.ChargeAll
 	}
 	s.Outcome, s.Code, s.Maybe, s.State = f.failure.Outcome, f.failure.Code, f.failure.MaybeDelivered, Pending
-	s.Error = errorText(f.failure)
+	s.Error = errorText(f.failure, c.Message.ID)
 	switch f.failure.Outcome {
 	case NotStarted:
 		return s
@@ -155,10 +155,11 @@ func (f *finished) settlement() Settlement {
 	return s
 }
 
-// errorText is what is kept of an error with the message.
-func errorText(f *Failure) string {
+// errorText is what is kept of an error with the message, which need not be
+// told its own id.
+func errorText(f *Failure, id ID) string {
 	const most = 1000
-	text := strings.ToValidUTF8(f.Error(), "�")
+	text := strings.TrimPrefix(strings.ToValidUTF8(f.Error(), "�"), "deliver message "+string(id)+": ")
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + "…"
 	}

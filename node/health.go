@@ -121,7 +121,7 @@ func (n *Node) health() admin.Health {
 		}
 	}
 	if parked := n.store.Counts().Parked; parked > 0 {
-		add("parked", admin.OK, fmt.Sprintf("%d messages wait for a person", parked))
+		add("parked", admin.OK, fmt.Sprintf("waiting for a person: %d", parked))
 	}
 	return h
 }
