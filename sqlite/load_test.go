@@ -228,9 +228,6 @@ func TestLogShrinksAfterALongReader(t *testing.T) {
 // Edge cases 55, 56.
 func TestFreshMessagesOfManyLanesAreBounded(t *testing.T) {
 	t.Parallel()
-	if raced() {
-		t.Skip("copies some hundred MiB")
-	}
 	db := fresh(t, sqlite.Options{})
 	defer shut(t, db)
 	const lanes, size = 12, 7 << 20
