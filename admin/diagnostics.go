@@ -92,12 +92,8 @@ func (b *builder) diagnostics() {
 	handle(b, route{
 		method: http.MethodPost, path: "/_rf/outbox/{id}/retry", id: "outbox-retry", tag: "diagnostics", role: Operate,
 		summary: "Retry a message", description: "The same as POST /v1/messages/{id}/retry.",
-		problems: map[kind]string{
-			kindNotFound: "No such message is kept.",
-			kindState:    "It is neither parked nor expired; the problem names its state.",
-			kindDiskFull: "The disk is full; nothing was changed.",
-		},
-		request: reflect.TypeFor[RetryRequest](),
+		problems: decisionProblems(),
+		request:  reflect.TypeFor[RetryRequest](),
 	}, b.retry)
 	handle(b, route{
 		method: http.MethodGet, path: "/_rf/inbox/stats", id: "inbox-stats", tag: "diagnostics", role: Read,

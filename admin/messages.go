@@ -40,6 +40,15 @@ type retryInput struct {
 	Content body
 }
 
+// decisionProblems are what a person's decision about a message can meet.
+func decisionProblems() map[kind]string {
+	return map[kind]string{
+		kindNotFound: "No such message is kept.",
+		kindState:    "It is neither parked nor expired; the problem names its state.",
+		kindDiskFull: "The disk is full; nothing was changed.",
+	}
+}
+
 func (b *builder) messages() {
 	b.send()
 	handle(b, route{
@@ -55,21 +64,13 @@ func (b *builder) messages() {
 		method: http.MethodPost, path: "/v1/messages/{id}/retry", id: "retry-message", tag: "messages", role: Operate,
 		summary:     "Retry a message",
 		description: "Starts a new cycle of a parked or expired message: failures count from zero, it is due at once, and its TTL begins anew.",
-		problems: map[kind]string{
-			kindNotFound: "No such message is kept.",
-			kindState:    "It is neither parked nor expired; the problem names its state.",
-			kindDiskFull: "The disk is full; nothing was changed.",
-		},
-		request: reflect.TypeFor[RetryRequest](), requestSample: json.RawMessage(`{"ttl":"24h"}`),
+		problems:    decisionProblems(),
+		request:     reflect.TypeFor[RetryRequest](), requestSample: json.RawMessage(`{"ttl":"24h"}`),
 	}, b.retry)
 	handle(b, route{
 		method: http.MethodPost, path: "/v1/messages/{id}/discard", id: "discard-message", tag: "messages", role: Operate,
 		summary: "Discard a message", description: "Gives a parked or expired message up. Its row is kept for its retention.",
-		problems: map[kind]string{
-			kindNotFound: "No such message is kept.",
-			kindState:    "It is neither parked nor expired; the problem names its state.",
-			kindDiskFull: "The disk is full; nothing was changed.",
-		},
+		problems: decisionProblems(),
 	}, b.discard)
 }
 

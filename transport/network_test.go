@@ -278,7 +278,7 @@ func TestUnixSocket(t *testing.T) {
 	}
 	l, err := net.Listen("unix", path)
 	if err != nil {
-		t.Skipf("no unix sockets here: %v", err)
+		t.Fatal(err)
 	}
 	s := httptest.NewUnstartedServer(newServer(t, transport.ServerConfig{Receiver: &transporttest.Inbox{}, Insecure: true}))
 	s.Listener.Close()

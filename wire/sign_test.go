@@ -98,10 +98,6 @@ func TestNothingInASignedEnvelopeCanBeAltered(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Half a chance that the altered key id equals: then it is no change.
-			if e.KeyID == key.ID() && name == "key id" {
-				t.Skip("the id begins with 0")
-			}
 			if err := e.Verify(wire.Check{Secrets: []*wire.Secret{key}, V1: true, Now: noon}); !errors.Is(err, wire.ErrSignature) {
 				t.Errorf("got %v, want a refused signature", err)
 			}
