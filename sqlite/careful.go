@@ -31,6 +31,8 @@ const everything = math.MaxInt
 // reclaim gives claims that were written down back to pending.
 func (db *DB) reclaim(c *conn) error {
 	ls := db.lanes
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
 	if err := c.each(claimedRows, func(v []driver.Value) error {
 		// With its number: a suspect is claimed before the lane is read.
 		l := ls.locked(asText(v[1]))

@@ -36,6 +36,7 @@ type Options struct {
 	Logger    *slog.Logger // zero: none
 
 	clock   reading                                // of the machine; tests set it
+	look    time.Duration                          // lookEvery; tests set it
 	connect func(name string) (driver.Conn, error) // of the driver; tests wrap it
 }
 
@@ -51,6 +52,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.SaneAfter.IsZero() {
 		o.SaneAfter = saneAfter()
+	}
+	if o.look == 0 {
+		o.look = lookEvery
 	}
 	if o.clock == nil {
 		o.clock = machineClock()
@@ -73,8 +77,9 @@ type DB struct {
 
 	owner   *ownership
 	epoch   int64
+	owns    atomic.Bool // false: beside the owner, in the caller's database
 	clock   *clock
-	handle  *sql.DB   // holds the writer's connection
+	handle  *sql.DB   // holds the writer's connection; nil in the caller's database
 	lent    *sql.Conn // the same connection, for transactions of callers
 	readers *sql.DB
 	writer  *writer
@@ -82,6 +87,8 @@ type DB struct {
 	routes  map[routeKey]route   // the writer's
 	names   map[int64]routeNames // the writer's
 	sources map[string]int64     // the writer's
+
+	attached *attached // nil: the file is ours
 
 	followers  *followers
 	followed   atomic.Bool
@@ -122,12 +129,9 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		path = to // two names of one file have one lock
 	}
-	db := &DB{
-		path: path, opts: o, log: o.Logger, routes: map[routeKey]route{}, names: map[int64]routeNames{},
-		sources: map[string]int64{}, failed: make(chan struct{}), background: make(chan struct{}),
-	}
-	db.lanes = newLanes(db)
-	db.followers = newFollowers()
+	db := newDB(o)
+	db.path = path
+	db.owns.Store(true)
 	if db.owner, err = own(path + ".lock"); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
@@ -135,6 +139,15 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, translate(err)), db.release())
 	}
 	return db, nil
+}
+
+func newDB(o Options) *DB {
+	db := &DB{
+		opts: o, log: o.Logger, routes: map[routeKey]route{}, names: map[int64]routeNames{},
+		sources: map[string]int64{}, failed: make(chan struct{}), background: make(chan struct{}), followers: newFollowers(),
+	}
+	db.lanes = newLanes(db)
+	return db
 }
 
 func (db *DB) open(ctx context.Context) error {
@@ -189,7 +202,7 @@ func (db *DB) peek() (err error) {
 	if err != nil {
 		return err
 	}
-	c := &conn{dc: dc}
+	c := &conn{&direct{dc: dc}}
 	return errors.Join(checkVersions(c), c.finalize(), dc.Close())
 }
 
@@ -214,16 +227,16 @@ func (db *DB) connect(ctx context.Context) (*conn, error) {
 	if db.lent, err = db.handle.Conn(ctx); err != nil {
 		return nil, err
 	}
-	c := &conn{}
+	d := &direct{via: db.lent}
 	err = db.lent.Raw(func(raw any) error {
 		dc, ok := raw.(driver.Conn)
 		if !ok {
 			return fmt.Errorf("driver connection is a %T", raw)
 		}
-		c.dc = dc
+		d.dc = dc
 		return nil
 	})
-	return c, err
+	return &conn{d}, err
 }
 
 // configure sets what makes a commit durable and reads it back.
@@ -286,9 +299,12 @@ func (db *DB) Err() error {
 func (db *DB) Close() error {
 	db.closing.Do(func() {
 		db.gone.Store(true)
+		if db.attached != nil {
+			db.attached.stopWatching()
+		}
 		db.writer.close()
 		var faults []error
-		if db.Err() == nil && !db.writer.suspect {
+		if db.Err() == nil && !db.writer.suspect && db.owns.Load() {
 			faults = append(faults, db.leaveClean())
 		}
 		db.closed = errors.Join(append(faults, db.release())...)
@@ -302,6 +318,9 @@ func (db *DB) release() error {
 	if db.cancel != nil {
 		db.cancel()
 		<-db.background
+	}
+	if a := db.attached; a != nil {
+		return errors.Join(append(faults, a.detach(), db.owner.release())...)
 	}
 	if db.readers != nil {
 		faults = append(faults, db.readers.Close())

@@ -19,6 +19,7 @@ var mayScan = map[string]string{
 	"SELECT count(*) FROM hf_inbox":                              "once, when the file is opened, in the background",
 	"SELECT max(coalesce((SELECT created FROM hf_message ORDER":  "reads one row of each table",
 	"SELECT * FROM (SELECT e.seq, e.kind":                        "sorts at most 500 events",
+	"SELECT coalesce((SELECT value FROM hf_meta":                 "reads one row of each table",
 }
 
 var (

@@ -164,7 +164,7 @@ func (tx *writeTx) settleOne(s *holdfast.Settlement, held *lease) (bool, error) 
 			return false, err
 		}
 	}
-	if s.State == holdfast.Delivered && !tx.w.db.followed.Load() {
+	if s.State == holdfast.Delivered && !tx.followed() {
 		return true, nil
 	}
 	return true, tx.event(&event{

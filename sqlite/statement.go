@@ -9,6 +9,15 @@ const (
 	rollbackNow
 	beginProbe
 	getMeta
+	takeLock
+	fileState
+	newMessages
+	newDecisions
+	newInInbox
+	countInboxPage
+	saveHere
+	backToHere
+	releaseHere
 	setMeta
 	insertLane
 	findLane
@@ -83,6 +92,23 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 
 	getMeta: `SELECT value FROM hf_meta WHERE key = ?1`,
 	setMeta: `INSERT INTO hf_meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
+
+	// Of the caller's own database: attach.go, learn.go, join.go.
+	takeLock: `UPDATE hf_meta SET value = value WHERE key = ''`,
+	fileState: `SELECT coalesce((SELECT value FROM hf_meta WHERE key = 'epoch'), 0), coalesce((SELECT value FROM hf_meta WHERE key = 'exclusive'), 0),
+		coalesce((SELECT max(seq) FROM hf_message), 0), coalesce((SELECT created FROM hf_message ORDER BY seq DESC LIMIT 1), 0),
+		coalesce((SELECT max(seq) FROM hf_event), 0), coalesce((SELECT max(seq) FROM hf_inbox), 0),
+		coalesce((SELECT 1 FROM hf_follower LIMIT 1), 0)`,
+	newMessages: `SELECT m.seq, m.lane, m.state, m.due, m.expires, m.route, l.destination, l.strict
+		FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane WHERE m.seq > ?1 ORDER BY m.seq`,
+	newDecisions:   `SELECT 1 FROM hf_event WHERE seq > ?1 AND kind IN (3, 4) LIMIT 1`,
+	newInInbox:     `SELECT count(*), coalesce(sum(kept), 0) FROM hf_inbox WHERE seq > ?1`,
+	countInboxPage: `SELECT count(*), coalesce(sum(kept), 0) FROM hf_inbox WHERE seq > ?1 AND seq <= ?2`,
+
+	// Parts of a transaction that can be undone by themselves.
+	saveHere:    `SAVEPOINT hf_here`,
+	backToHere:  `ROLLBACK TO hf_here`,
+	releaseHere: `RELEASE hf_here`,
 
 	insertLane:   `INSERT INTO hf_lane (destination) VALUES (?1) ON CONFLICT (destination) DO NOTHING`,
 	findLane:     `SELECT lane, strict FROM hf_lane WHERE destination = ?1`,

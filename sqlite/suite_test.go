@@ -90,6 +90,12 @@ var maker = storetest.Maker{
 
 func TestStore(t *testing.T) {
 	t.Parallel()
+	suite(t, maker, func(s storetest.Full) *sqlite.DB { return s.(*file).DB })
+}
+
+// suite is all that a store must pass.
+func suite(t *testing.T, maker storetest.Maker, db func(s storetest.Full) *sqlite.DB) {
+	t.Helper()
 	t.Run("enqueuer", func(t *testing.T) { storetest.Enqueuer(t, maker) })
 	t.Run("claims", func(t *testing.T) { storetest.Claims(t, maker) })
 	t.Run("expiry", func(t *testing.T) { storetest.Expiry(t, maker) })
@@ -100,7 +106,7 @@ func TestStore(t *testing.T) {
 	t.Run("inbox log", func(t *testing.T) { storetest.InboxLog(t, maker) })
 	t.Run("inbox store", func(t *testing.T) {
 		storetest.InboxStore(t, maker, storetest.Transaction[*sqlite.Tx]{
-			Of: func(s storetest.Full) holdfast.InboxStore[*sqlite.Tx] { return s.(*file).DB },
+			Of: func(s storetest.Full) holdfast.InboxStore[*sqlite.Tx] { return db(s) },
 			Enqueue: func(ctx context.Context, tx *sqlite.Tx, m holdfast.Message) error {
 				_, err := tx.Enqueue(ctx, m)
 				return err
