@@ -3,6 +3,7 @@ package holdfast
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -127,6 +128,9 @@ func (m *Message) normalize() error {
 		{"source", m.Source}, {"destination", m.Destination}, {"endpoint", m.Endpoint},
 	} {
 		faults = append(faults, checkName(f.name, f.value, MaxNameLen))
+	}
+	if strings.HasPrefix(m.Destination, "$") {
+		faults = append(faults, &FieldError{"destination", clip(m.Destination), "begins with $, which is kept for the library"})
 	}
 	for _, f := range []struct{ name, value string }{
 		{"correlationId", m.CorrelationID}, {"orderingKey", m.OrderingKey},

@@ -95,4 +95,3 @@ func TestAttachedStore(t *testing.T) {
 		}, func(s storetest.Full) *sqlite.DB { return s.(*app).DB })
 	})
 }
-

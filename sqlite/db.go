@@ -92,6 +92,7 @@ type DB struct {
 
 	followers  *followers
 	followed   atomic.Bool
+	notify     atomic.Int64 // metaNotify
 	sweeps     sweeps
 	clockSaved int64 // the writer's
 	failed     chan struct{}

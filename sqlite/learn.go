@@ -25,13 +25,14 @@ type fileInfo struct {
 	last     seen
 	created  int64 // of the last message
 	followed bool
+	notify   int64
 }
 
 func readFile(c *conn) (f fileInfo, err error) {
 	_, err = c.one(fileState, func(v []driver.Value) error {
 		f.epoch, f.alone = asInt(v[0]), asInt(v[1]) == 1
 		f.last, f.created = seen{asInt(v[2]), asInt(v[4]), asInt(v[5])}, asInt(v[3])
-		f.followed = asInt(v[6]) == 1
+		f.followed, f.notify = asInt(v[6]) == 1, asInt(v[7])
 		return nil
 	})
 	return f, err
@@ -83,6 +84,7 @@ func (db *DB) learn(c *conn, f fileInfo) error {
 		db.log.Warn("the clock jumped forward to that of another process; expiry suspended")
 	}
 	db.followed.Store(f.followed)
+	db.notify.Store(f.notify)
 	if f.last.message > a.seen.message {
 		if err := db.learnMessages(c); err != nil {
 			return err

@@ -83,6 +83,11 @@ func (db *DB) takeOver(c *conn) (err error) {
 	if ok, why := db.clock.mayExpire(); !ok {
 		db.log.Warn("expiry suspended", slog.String("why", why))
 	}
+	notify, err := c.meta(metaNotify)
+	if err != nil {
+		return err
+	}
+	db.notify.Store(notify)
 	db.epoch = epoch + 1
 	ls := db.lanes
 	ls.mu.Lock()

@@ -187,6 +187,9 @@ func (k *expire) one(tx *writeTx, seq int64) (bool, error) {
 	if err := tx.event(&event{message: seq, kind: holdfast.TimedOut, state: holdfast.Expired, cycle: cycle, attempt: tries}); err != nil {
 		return false, err
 	}
+	if err := tx.notice(seq, l, holdfast.Expired); err != nil {
+		return false, err
+	}
 	return true, tx.keyLeft(l, okey)
 }
 
