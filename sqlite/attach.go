@@ -285,6 +285,12 @@ func (db *DB) watch(ctx context.Context) {
 
 // adopt becomes the owner if nobody is.
 func (db *DB) adopt(ctx context.Context) error {
+	if db.owner != nil { // it was the owner, and another took the file all the same
+		if err := db.owner.release(); err != nil {
+			return err
+		}
+		db.owner = nil
+	}
 	owner, err := own(db.path + ".lock")
 	if errors.Is(err, ErrOwned) {
 		return nil

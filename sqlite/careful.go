@@ -148,6 +148,9 @@ func (ls *lanes) suspect(seq int64) *lane {
 // apply claims rows on disk.
 func (k *tableClaim) apply(tx *writeTx) error {
 	k.claims, k.lanes, k.expired, k.cleared, k.bytes, k.got = nil, nil, nil, nil, 0, map[*lane]int{}
+	if !k.db.owns.Load() {
+		return nil
+	}
 	tx.undo = append(tx.undo, k.unread)
 	wait, err := k.readSuspects(tx.conn)
 	if err != nil {

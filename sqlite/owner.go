@@ -212,10 +212,7 @@ func (db *DB) seed(c *conn) (err error) {
 		}
 	}
 	db.lanes.set(counts)
-	return c.rows(queries[allFollowers], func(v []driver.Value) error {
-		db.setFollower(asText(v[0]), asInt(v[1]))
-		return nil
-	})
+	return db.readFollowers(c)
 }
 
 // seedInbox counts remembered ids in the background: there can be tens of

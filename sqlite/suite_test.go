@@ -103,6 +103,7 @@ func suite(t *testing.T, maker storetest.Maker, db func(s storetest.Full) *sqlit
 	t.Run("outbox", func(t *testing.T) { storetest.Outbox(t, maker) })
 	t.Run("lanes", func(t *testing.T) { storetest.Lanes(t, maker) })
 	t.Run("purging", func(t *testing.T) { storetest.Purging(t, maker) })
+	t.Run("notices", func(t *testing.T) { storetest.Notices(t, maker) })
 	t.Run("inbox log", func(t *testing.T) { storetest.InboxLog(t, maker) })
 	t.Run("inbox store", func(t *testing.T) {
 		storetest.InboxStore(t, maker, storetest.Transaction[*sqlite.Tx]{

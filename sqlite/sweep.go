@@ -34,6 +34,9 @@ type sweeps struct {
 // there; this finds the rest: those of lanes that are down, and parked ones.
 // It looks at the table only when something can have expired.
 func (db *DB) Expire(ctx context.Context) (int, bool, error) {
+	if !db.owns.Load() {
+		return 0, false, nil // the owner's work
+	}
 	if ok, why := db.clock.mayExpire(); !ok {
 		db.log.WarnContext(ctx, "expiry suspended", slog.String("why", why))
 		return 0, false, nil
