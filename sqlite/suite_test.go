@@ -105,13 +105,13 @@ func suite(t *testing.T, maker storetest.Maker, db func(s storetest.Full) *sqlit
 	t.Run("purging", func(t *testing.T) { storetest.Purging(t, maker) })
 	t.Run("notices", func(t *testing.T) { storetest.Notices(t, maker) })
 	t.Run("inbox log", func(t *testing.T) { storetest.InboxLog(t, maker) })
-	t.Run("inbox store", func(t *testing.T) {
-		storetest.InboxStore(t, maker, storetest.Transaction[*sqlite.Tx]{
-			Of: func(s storetest.Full) holdfast.InboxStore[*sqlite.Tx] { return db(s) },
-			Enqueue: func(ctx context.Context, tx *sqlite.Tx, m holdfast.Message) error {
-				_, err := tx.Enqueue(ctx, m)
-				return err
-			},
-		})
-	})
+	with := storetest.Transaction[*sqlite.Tx]{
+		Of: func(s storetest.Full) holdfast.InboxStore[*sqlite.Tx] { return db(s) },
+		Enqueue: func(ctx context.Context, tx *sqlite.Tx, m holdfast.Message) error {
+			_, err := tx.Enqueue(ctx, m)
+			return err
+		},
+	}
+	t.Run("inbox store", func(t *testing.T) { storetest.InboxStore(t, maker, with) })
+	t.Run("inbox batch", func(t *testing.T) { storetest.InboxBatch(t, maker, with) })
 }
