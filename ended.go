@@ -3,8 +3,8 @@ package holdfast
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
 	"time"
 )
 
@@ -74,10 +74,8 @@ func (d *Dispatcher) routes(ctx context.Context) (map[string]Route, error) {
 	if _, taken := d.Routes[EndedDestination]; taken {
 		return nil, fmt.Errorf("%w: route %s: the destination is for the callbacks OnParked and OnExpired", ErrInvalid, EndedDestination)
 	}
-	waiting, err := d.Store.NotifyEnded(ctx, d.OnParked != nil, d.OnExpired != nil)
-	if err != nil && errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		return d.Routes, nil // told to stop before it began
-	}
+	// A run that was told to stop before it began is none that failed.
+	waiting, err := d.Store.NotifyEnded(context.WithoutCancel(ctx), d.OnParked != nil, d.OnExpired != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -87,8 +85,6 @@ func (d *Dispatcher) routes(ctx context.Context) (map[string]Route, error) {
 	routes := map[string]Route{EndedDestination: {
 		Deliverer: endings{d.OnParked, d.OnExpired}, Retry: RetryPolicy{Attempts: Unlimited}, ChargeAll: true,
 	}}
-	for name, r := range d.Routes {
-		routes[name] = r
-	}
+	maps.Copy(routes, d.Routes)
 	return routes, nil
 }

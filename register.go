@@ -64,7 +64,7 @@ func endpointOf(p Payload) (endpoint string, err error) {
 		return "", fmt.Errorf("%w: the payload is nil", ErrInvalid)
 	}
 	endpoint = p.Endpoint()
-	if err := checkName("endpoint", endpoint, MaxNameLen); err != nil {
+	if err := checkName("endpoint", endpoint); err != nil {
 		return "", fmt.Errorf("%w: endpoint of %T: %w", ErrInvalid, p, err)
 	}
 	return endpoint, nil
@@ -73,7 +73,7 @@ func endpointOf(p Payload) (endpoint string, err error) {
 // Handle makes h the handler of messages for an endpoint, for Receive and
 // ReceiveBatch. Each endpoint can have one.
 func (in *Inbox[T]) Handle(endpoint string, h Handler[T]) error {
-	if err := checkName("endpoint", endpoint, MaxNameLen); err != nil {
+	if err := checkName("endpoint", endpoint); err != nil {
 		return fmt.Errorf("handle: %w: %w", ErrInvalid, err)
 	}
 	if h == nil {

@@ -206,7 +206,7 @@ func (a *attached) prepare(ctx context.Context) error {
 	a.prepared = make([]*sql.Stmt, statementCount)
 	for id := getMeta; id < statementCount; id++ {
 		var err error
-		if a.prepared[id], err = a.handle.PrepareContext(ctx, statements[id]); err != nil {
+		if a.prepared[id], err = a.handle.PrepareContext(ctx, statements[id]); err != nil { //nolint:sqlclosecheck // detach does
 			return fmt.Errorf("prepare %q: %w", statements[id], err)
 		}
 	}

@@ -33,6 +33,7 @@ func claims(t testing.TB, a *app, n int) []holdfast.Claim {
 func inPairs(t *testing.T, test func(t *testing.T, owner, other *app)) {
 	t.Helper()
 	eachHandle(t, func(t *testing.T, h handle) {
+		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			owner, other := pair(t, h)
 			test(t, owner, other)
@@ -47,6 +48,7 @@ const lookTwice = 200 * time.Millisecond
 func TestOwnerLearnsWhatOthersEnqueue(t *testing.T) {
 	t.Parallel()
 	inPairs(t, func(t *testing.T, owner, other *app) {
+		t.Helper()
 		defer other.shut(t)
 		defer owner.shut(t)
 		enqueue(t, owner.DB, message("1"))
@@ -97,6 +99,7 @@ func idsOf(claims []holdfast.Claim) (ids []holdfast.ID) {
 func TestAnotherTakesOver(t *testing.T) {
 	t.Parallel()
 	inPairs(t, func(t *testing.T, owner, other *app) {
+		t.Helper()
 		defer other.shut(t)
 		enqueue(t, owner.DB, message("1"), message("2"))
 		held := claims(t, owner, 1)
@@ -130,6 +133,7 @@ func TestAnotherTakesOver(t *testing.T) {
 func TestFormerOwnerIsFenced(t *testing.T) {
 	t.Parallel()
 	inPairs(t, func(t *testing.T, owner, other *app) {
+		t.Helper()
 		defer other.shut(t)
 		defer owner.shut(t)
 		enqueue(t, owner.DB, message("m"))
@@ -159,6 +163,7 @@ func TestFormerOwnerIsFenced(t *testing.T) {
 func TestDecisionsAndFollowersAcrossProcesses(t *testing.T) {
 	t.Parallel()
 	inPairs(t, func(t *testing.T, owner, other *app) {
+		t.Helper()
 		defer other.shut(t)
 		defer owner.shut(t)
 		var seen []holdfast.EventKind
@@ -216,6 +221,7 @@ func TestDecisionsAndFollowersAcrossProcesses(t *testing.T) {
 func TestOrderAcrossProcesses(t *testing.T) {
 	t.Parallel()
 	inPairs(t, func(t *testing.T, owner, other *app) {
+		t.Helper()
 		defer other.shut(t)
 		defer owner.shut(t)
 		for i, a := range []*app{other, owner, other, owner} {
@@ -252,6 +258,7 @@ func TestOrderAcrossProcesses(t *testing.T) {
 func TestAttachRefusesANodesFile(t *testing.T) {
 	t.Parallel()
 	eachHandle(t, func(t *testing.T, h handle) {
+		t.Helper()
 		path := filepath.Join(t.TempDir(), "holdfast.db")
 		node := open(t, path, sqlite.Options{})
 		handle := h.open(t, path)

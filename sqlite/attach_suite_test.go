@@ -78,6 +78,7 @@ func (a *app) Close() error { return errors.Join(a.DB.Close(), a.handle.Close())
 func TestAttachedStore(t *testing.T) {
 	t.Parallel()
 	eachHandle(t, func(t *testing.T, h handle) {
+		t.Helper()
 		suite(t, storetest.Maker{
 			Open: func(t testing.TB) storetest.Full {
 				return h.attach(t, filepath.Join(t.TempDir(), "app.db"), virtual().Looking(time.Hour))

@@ -65,6 +65,7 @@ func order(t testing.TB, tx *sql.Tx, id int) {
 func TestMessageCommitsWithTheCallersRows(t *testing.T) {
 	t.Parallel()
 	eachHandle(t, func(t *testing.T, h handle) {
+		t.Helper()
 		a := h.shop(t, sqlite.Options{})
 		defer a.shut(t)
 		for i, c := range []struct {
@@ -101,6 +102,7 @@ func TestMessageCommitsWithTheCallersRows(t *testing.T) {
 func TestCallersTransactionSurvivesARefusal(t *testing.T) {
 	t.Parallel()
 	eachHandle(t, func(t *testing.T, h handle) {
+		t.Helper()
 		a := h.shop(t, sqlite.Options{})
 		defer a.shut(t)
 		enqueue(t, a.DB, message("taken"))
@@ -149,6 +151,7 @@ func TestCallersTransactionSurvivesARefusal(t *testing.T) {
 func TestEnqueueAfterTheCallersTransactionIsUndone(t *testing.T) {
 	t.Parallel()
 	eachHandle(t, func(t *testing.T, h handle) {
+		t.Helper()
 		a := h.shop(t, sqlite.Options{})
 		defer a.shut(t)
 		tx := a.begin(t)
@@ -170,6 +173,7 @@ func TestEnqueueAfterTheCallersTransactionIsUndone(t *testing.T) {
 func TestCallersContextEndsItsTransaction(t *testing.T) {
 	t.Parallel()
 	eachHandle(t, func(t *testing.T, h handle) {
+		t.Helper()
 		a := h.shop(t, sqlite.Options{})
 		defer a.shut(t)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -194,6 +198,7 @@ func TestCallersContextEndsItsTransaction(t *testing.T) {
 func TestCommitsWakeTheDispatcher(t *testing.T) {
 	t.Parallel()
 	eachHandle(t, func(t *testing.T, h handle) {
+		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			a := h.shop(t, virtual())
 			defer a.shut(t)
@@ -280,6 +285,7 @@ func TestAttachRefusesWhatIsNotDurable(t *testing.T) {
 func TestEveryConnectionMustBeDurable(t *testing.T) {
 	t.Parallel()
 	eachHandle(t, func(t *testing.T, h handle) {
+		t.Helper()
 		h.pool = 1
 		a := h.shop(t, sqlite.Options{})
 		defer a.shut(t)
@@ -355,6 +361,7 @@ func TestPoolOfOne(t *testing.T) {
 func TestStaleSnapshotIsTheCallers(t *testing.T) {
 	t.Parallel()
 	eachHandle(t, func(t *testing.T, h handle) {
+		t.Helper()
 		if h.pool == 1 {
 			t.Skip("one connection cannot be behind itself")
 		}
@@ -395,6 +402,7 @@ func TestStaleSnapshotIsTheCallers(t *testing.T) {
 func TestWritersWaitForTheCallersTransaction(t *testing.T) {
 	t.Parallel()
 	eachHandle(t, func(t *testing.T, h handle) {
+		t.Helper()
 		if h.pool == 1 {
 			t.Skip("the pool itself makes them wait")
 		}

@@ -42,7 +42,7 @@ func codeOf(err error) (code int, ok bool) {
 		return e.Code(), true
 	}
 	for err != nil {
-		if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // this walks the tree itself
+		if many, ok := err.(interface{ Unwrap() []error }); ok {
 			for _, e := range many.Unwrap() {
 				if code, ok := codeOf(e); ok {
 					return code, true

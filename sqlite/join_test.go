@@ -14,6 +14,7 @@ import (
 func TestProcessInTheCallersTransaction(t *testing.T) {
 	t.Parallel()
 	eachHandle(t, func(t *testing.T, h handle) {
+		t.Helper()
 		a := h.shop(t, sqlite.Options{})
 		defer a.shut(t)
 		book := func(n int, fail error) holdfast.Handler[*sqlite.Tx] {
@@ -76,6 +77,7 @@ func TestProcessInTheCallersTransaction(t *testing.T) {
 func TestHandlerThatCommits(t *testing.T) {
 	t.Parallel()
 	eachHandle(t, func(t *testing.T, h handle) {
+		t.Helper()
 		a := h.shop(t, sqlite.Options{})
 		defer a.shut(t)
 		m := holdfast.Message{ID: "m", Source: "web", Endpoint: "Book"}

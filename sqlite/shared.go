@@ -47,7 +47,7 @@ func (s *shared) run(id statement, args []driver.Value) (sql.Result, error) {
 	if s.tx == nil {
 		return s.via.ExecContext(ctx, statements[id], anys(args)...)
 	}
-	if st := s.stmt(id); st != nil {
+	if st := s.stmt(id); st != nil { //nolint:sqlclosecheck // the DB closes it
 		return st.ExecContext(ctx, anys(args)...)
 	}
 	return s.tx.ExecContext(ctx, statements[id], anys(args)...)
@@ -71,8 +71,8 @@ func (s *shared) insert(id statement, args ...driver.Value) (int64, error) {
 
 func (s *shared) each(id statement, row func(v []driver.Value) error, args ...driver.Value) error {
 	if s.tx != nil {
-		if st := s.stmt(id); st != nil {
-			rows, err := st.QueryContext(context.Background(), anys(args)...) //nolint:rowserrcheck,sqlclosecheck // eachScanned does both
+		if st := s.stmt(id); st != nil { //nolint:sqlclosecheck // the DB closes it
+			rows, err := st.QueryContext(context.Background(), anys(args)...)
 			if err != nil {
 				return err
 			}
@@ -118,9 +118,9 @@ func (s *shared) text(sql string) (err error) {
 func (s *shared) rows(text string, row func(v []driver.Value) error, args ...driver.Value) (err error) {
 	var rows *sql.Rows
 	if s.tx != nil {
-		rows, err = s.tx.QueryContext(context.Background(), text, anys(args)...) //nolint:sqlclosecheck // eachScanned does
+		rows, err = s.tx.QueryContext(context.Background(), text, anys(args)...)
 	} else {
-		rows, err = s.via.QueryContext(context.Background(), text, anys(args)...) //nolint:sqlclosecheck // eachScanned does
+		rows, err = s.via.QueryContext(context.Background(), text, anys(args)...)
 	}
 	if err != nil {
 		return err
