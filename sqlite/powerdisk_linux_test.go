@@ -77,6 +77,24 @@ func (d *powerDisk) mount(t testing.TB) {
 	t.Cleanup(func() { d.unmount(t) })
 }
 
+// remount is what a machine does when it starts again: it has the file system
+// checked if that cannot be mounted.
+func (d *powerDisk) remount(t testing.TB) {
+	t.Helper()
+	d.unmount(t)
+	out, err := command("mount", "-o", "loop", d.image, d.dir)
+	if err == nil {
+		d.mounted = true
+		return
+	}
+	t.Logf("the file system is checked, since it cannot be mounted: %s", out)
+	out, err = command("e2fsck", "-f", "-y", d.image)
+	if e, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || e.ExitCode() != 1) { // 1: mended
+		t.Fatalf("check the file system: %v: %s", err, out)
+	}
+	d.mount(t)
+}
+
 // unmount gives the loop device back, too.
 func (d *powerDisk) unmount(t testing.TB) {
 	t.Helper()
