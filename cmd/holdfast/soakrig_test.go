@@ -269,15 +269,26 @@ func (r *soakRig) happened(t *testing.T) {
 	t.Logf("%d accepted, %d calls, %d kept and done, %.0f parked, %.0f expired, %d discarded, %d requeued, %d purged, %d outages, %d snapshots held, %d rows listed; largest log %.1f MiB",
 		r.accepted.Load(), r.called.Load(), r.done.Load(), values["rf_outbox_failed_count"], values["rf_outbox_expired_count"],
 		r.discarded.Load(), r.requeued.Load(), purged, r.outagesSeen.Load(), r.snapshots.Load(), r.listed.Load(), float64(r.peakWAL.Load())/mega)
+	for _, what := range r.missing(values) {
+		t.Errorf("%s: nothing of it in %s: the test did not test", what, *soakFor)
+	}
+	if purged <= 0 {
+		t.Errorf("nothing was purged in %s", *soakFor)
+	}
+}
+
+// missing names what has not happened yet; values are the sender's metrics.
+func (r *soakRig) missing(values map[string]float64) (names []string) {
 	for what, n := range map[string]int64{
 		"calls": r.called.Load(), "done": r.done.Load(), "parked": int64(values["rf_outbox_failed_count"]), "expired": int64(values["rf_outbox_expired_count"]),
-		"discarded": r.discarded.Load(), "requeued": r.requeued.Load(), "purged": purged, "outages": r.outagesSeen.Load(), "snapshots": r.snapshots.Load(),
+		"discarded": r.discarded.Load(), "requeued": r.requeued.Load(), "outages": r.outagesSeen.Load(), "snapshots": r.snapshots.Load(),
 		"listed": r.listed.Load(), "log": r.peakWAL.Load(),
 	} {
 		if n <= 0 {
-			t.Errorf("%s: nothing of it in %s: the test did not test", what, *soakFor)
+			names = append(names, what)
 		}
 	}
+	return names
 }
 
 // gate is a way to a node that can be shut: connections are cut, new ones
