@@ -33,7 +33,7 @@ const diskLife, lifeCuts = 8, 4
 // settlements and ids lost, every start succeeds, and no handler runs again
 // for a message whose ack was sent (OI-12, OI-13; edge cases 1, 2, 5, 10, 12,
 // 14, 18, 25). It needs root. Any number of cuts by -args -cuts=N, another
-// file system by -mkfs="mkfs.ext4 -q -F -O fast_commit".
+// file system by -mkfs="mkfs.ext4 -q -F -O fast_commit" or -mkfs="mkfs.xfs -q -f".
 //
 // A cut is made in two ways: the process is frozen and what had reached the
 // device is copied; and the file system is ended in the middle of its writes.

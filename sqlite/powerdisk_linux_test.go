@@ -25,6 +25,7 @@ const imageSize = 320 << 20
 // not in it.
 type powerDisk struct {
 	image, dir string
+	options    string // of mount
 	mounted    bool
 }
 
@@ -43,7 +44,10 @@ func newPowerDisk(t testing.TB, mkfs string) *powerDisk {
 	if out, err := command(append(strings.Fields(mkfs), image)...); err != nil {
 		t.Fatalf("make a file system: %v: %s", err, out)
 	}
-	d := &powerDisk{image: image, dir: t.TempDir()}
+	d := &powerDisk{image: image, dir: t.TempDir(), options: "loop"}
+	if strings.Contains(mkfs, "xfs") {
+		d.options = "loop,nouuid" // or it refuses a copy beside the original
+	}
 	d.mount(t)
 	return d
 }
@@ -68,7 +72,7 @@ func command(args ...string) (string, error) {
 
 func (d *powerDisk) mount(t testing.TB) {
 	t.Helper()
-	if out, err := command("mount", "-o", "loop", d.image, d.dir); err != nil {
+	if out, err := command("mount", "-o", d.options, d.image, d.dir); err != nil {
 		if refusedToMount(out) {
 			t.Skipf("power cuts are not tested: %s", out)
 		}
@@ -91,7 +95,7 @@ func refusedToMount(out string) bool {
 func (d *powerDisk) remount(t testing.TB) {
 	t.Helper()
 	d.unmount(t)
-	out, err := command("mount", "-o", "loop", d.image, d.dir)
+	out, err := command("mount", "-o", d.options, d.image, d.dir)
 	if err == nil {
 		d.mounted = true
 		return
@@ -137,7 +141,7 @@ func (d *powerDisk) cut(t testing.TB) {
 // begins again when the kernel has written meanwhile.
 func (d *powerDisk) copyDisk(t testing.TB) *powerDisk {
 	t.Helper()
-	c := &powerDisk{image: filepath.Join(t.TempDir(), "copy.img"), dir: t.TempDir()}
+	c := &powerDisk{image: filepath.Join(t.TempDir(), "copy.img"), dir: t.TempDir(), options: d.options}
 	for range 50 {
 		before := d.writes(t)
 		if err := copySparse(c.image, d.image); err != nil {
