@@ -30,6 +30,7 @@ func gauges(meter metric.Meter, o Options) error {
 	kept := gauge("holdfast_inbox_kept", "Incoming messages that wait to be fetched.")
 	laneUp := gauge("holdfast_lane_up", "1 while attempts at the destination succeed, 0 while it is down or held.")
 	lanes := gauge("holdfast_lanes", "Destinations whose lane is in this state.")
+	wal := gauge("holdfast_wal_bytes", "Size of the store's write-ahead log. It grows while somebody reads one snapshot of the file for long.")
 	build := gauge("holdfast_build_info", "Always 1; its labels say what runs.")
 	if err != nil {
 		return fmt.Errorf("make gauges: %w", err)
@@ -43,6 +44,9 @@ func gauges(meter metric.Meter, o Options) error {
 		see.ObserveInt64(claimed, c.Claimed)
 		see.ObserveInt64(size, c.Inbox)
 		see.ObserveInt64(kept, c.Kept)
+		if o.WAL != nil {
+			see.ObserveInt64(wal, o.WAL())
+		}
 		for name, lane := range c.Lanes {
 			to := toDestination(name)
 			see.ObserveInt64(lanePending, lane.Pending, to)

@@ -29,6 +29,9 @@ type Options struct {
 	// Lanes tells how the lanes of the destinations fare; Dispatcher has it.
 	// Nil: nobody knows.
 	Lanes func() []holdfast.LaneStatus
+	// WAL returns the size of the store's write-ahead log in bytes; package
+	// sqlite has it. Nil: there is none.
+	WAL func() int64
 
 	Version, Commit string // of the program
 }

@@ -172,7 +172,7 @@ func (n *Node) build(ctx context.Context) (err error) {
 		n.tls = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}}
 	}
 	if n.metrics, err = metrics.New(metrics.Options{
-		Counts: n.store.Counts, Lanes: n.lanes, Version: n.opts.Version, Commit: n.opts.Commit,
+		Counts: n.store.Counts, Lanes: n.lanes, WAL: n.store.WALBytes, Version: n.opts.Version, Commit: n.opts.Commit,
 	}); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}

@@ -122,8 +122,12 @@ func must(err error) {
 }
 
 func child(role string, args []string) {
-	if role == "attached" {
+	switch role {
+	case "attached":
 		attachedChild(args[0], args[1], args[2])
+		return
+	case "surge":
+		surge(args)
 		return
 	}
 	p := &tap{}

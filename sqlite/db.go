@@ -199,12 +199,10 @@ func (db *DB) peek() (err error) {
 	if s, err := os.Stat(db.path); err != nil || s.Size() == 0 {
 		name = ":memory:" // there is nothing to read yet, but SQLite has a version
 	}
-	dc, err := db.opts.connect(name)
-	if err != nil {
-		return err
+	if err = db.peekAt(name); unfinished(err) {
+		err = db.peekAt(dsn(db.path))
 	}
-	c := &conn{&direct{dc: dc}}
-	return errors.Join(checkVersions(c), c.finalize(), dc.Close())
+	return err
 }
 
 // connector makes database/sql use one driver, registered or not.
