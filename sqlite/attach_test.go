@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -422,6 +423,71 @@ func TestWritersWaitForTheCallersTransaction(t *testing.T) {
 			if err := <-done; err != nil {
 				t.Error(err)
 			}
+		}
+	})
+}
+
+// Each driver's errors have the library's meaning, whichever driver it is.
+func TestFullDiskOfTheCaller(t *testing.T) {
+	t.Parallel()
+	eachHandle(t, func(t *testing.T, h handle) {
+		t.Helper()
+		h.pool = 1
+		a := h.shop(t, sqlite.Options{})
+		defer a.shut(t)
+		limit := func(n int) {
+			t.Helper()
+			var got int
+			if err := a.handle.QueryRowContext(t.Context(), fmt.Sprint("PRAGMA max_page_count = ", n)).Scan(&got); err != nil {
+				t.Fatal(err)
+			}
+		}
+		limit(1)
+		large := message("large")
+		large.Payload = make([]byte, 1<<20)
+		if _, err := a.Enqueue(t.Context(), large); !errors.Is(err, holdfast.ErrDiskFull) {
+			t.Errorf("enqueue: got %v, want ErrDiskFull", err)
+		}
+		tx := a.begin(t)
+		if _, err := a.In(tx).Enqueue(t.Context(), large); !errors.Is(err, holdfast.ErrDiskFull) {
+			t.Errorf("in: got %v, want ErrDiskFull", err)
+		}
+		_ = tx.Rollback()
+		if !a.Full() {
+			t.Error("the store does not say that it is full")
+		}
+		limit(100000)
+		enqueue(t, a.DB, large)
+		audit(t, a.DB)
+	})
+}
+
+// A process that was away for long learns of a large backlog without reading
+// it row by row.
+func TestLearnsOfALargeBacklog(t *testing.T) {
+	t.Parallel()
+	inPairs(t, func(t *testing.T, owner, other *app) {
+		t.Helper()
+		defer other.shut(t)
+		defer owner.shut(t)
+		enqueue(t, owner.DB, message("first"))
+		if err := other.Do(t.Context(), func(ctx context.Context, tx *sqlite.Tx) error {
+			_, err := tx.ExecContext(ctx, `INSERT INTO hf_message (id, route, lane, due, created)
+				WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10500)
+				SELECT 'm' || i, m.route, m.lane, m.due, m.created FROM n, hf_message AS m WHERE m.id = 'first'`)
+			if err == nil {
+				_, err = tx.ExecContext(ctx, `INSERT INTO hf_body (seq, payload) SELECT seq, x'' FROM hf_message WHERE id != 'first'`)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(lookTwice)
+		if n := owner.Counts().Pending; n != 10501 {
+			t.Errorf("the owner counts %d pending", n)
+		}
+		if c := claims(t, owner, 20); len(c) != 20 {
+			t.Errorf("claimed %d", len(c))
 		}
 	})
 }

@@ -149,6 +149,9 @@ func (w *writer) trusted() error {
 	if w.fatal != nil {
 		return w.closedError()
 	}
+	if w.doubted.Swap(false) {
+		w.suspect = true
+	}
 	if !w.suspect {
 		return nil
 	}

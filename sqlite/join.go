@@ -51,8 +51,8 @@ func (t *Tx) enterJoined() error {
 	if t.db.attached == nil {
 		return errors.New("the store has a file of its own; use Do, or Attach to the caller's database")
 	}
-	if t.wtx.private.entered {
-		return nil
+	if err := t.db.writer.takes(); err != nil || t.wtx.private.entered {
+		return err
 	}
 	if _, err := t.wtx.exec(takeLock); err != nil {
 		return err

@@ -85,7 +85,12 @@ func (db *DB) learn(c *conn, f fileInfo) error {
 	}
 	db.followed.Store(f.followed)
 	db.notify.Store(f.notify)
-	if f.last.message > a.seen.message {
+	switch more := f.last.message - a.seen.message; {
+	case more > learnMost:
+		if err := db.startAfresh(c); err != nil {
+			return err
+		}
+	case more > 0:
 		if err := db.learnMessages(c); err != nil {
 			return err
 		}
@@ -107,6 +112,10 @@ func (db *DB) learn(c *conn, f fileInfo) error {
 	a.seen = f.last
 	return nil
 }
+
+// learnMost is how many new messages are looked at one by one: a process that
+// was stopped for hours must not read a million of them into memory.
+const learnMost = 10_000
 
 // learnMessages tells the lanes of messages that others have enqueued.
 func (db *DB) learnMessages(c *conn) error {
@@ -168,6 +177,11 @@ func (db *DB) learnEvents(c *conn, f fileInfo) error {
 	if err != nil || !decided {
 		return err
 	}
+	return db.startAfresh(c)
+}
+
+// startAfresh counts again, and lets the next claims read the table.
+func (db *DB) startAfresh(c *conn) error {
 	ls := db.lanes
 	ls.mu.Lock()
 	for _, l := range ls.byName {

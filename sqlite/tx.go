@@ -114,7 +114,12 @@ func (t *Tx) seen(err error) error {
 		return nil
 	}
 	err = translate(err)
-	t.db.writer.note(err)
+	switch w := t.db.writer; {
+	case !t.joined:
+		w.note(err)
+	case errors.Is(err, errIO): // the writer's own are not ours to touch
+		w.doubted.Store(true)
+	}
 	return err
 }
 

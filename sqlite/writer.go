@@ -71,7 +71,8 @@ type writer struct {
 	held      time.Time    // since when the caller's connection is with us: attach.go
 	turnSince atomic.Int64 // when the present turn began, counted from born; 0 without one
 	pace      time.Duration
-	suspect   bool // a sync failed: nothing is acknowledged before a full checkpoint
+	suspect   bool        // a sync failed: nothing is acknowledged before a full checkpoint
+	doubted   atomic.Bool // a transaction of the caller's saw it fail
 	strikes   int
 	tx        writeTx
 
@@ -175,6 +176,11 @@ func (w *writer) usable(ctx context.Context) error {
 	if w.db.within(ctx) {
 		return holdfast.ErrNested
 	}
+	return w.takes()
+}
+
+// takes fails once the store takes no more.
+func (w *writer) takes() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closing {
