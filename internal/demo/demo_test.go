@@ -111,8 +111,12 @@ func run(t *testing.T, mode string) (c *demo.Counts, said, dir string, err error
 	}
 	var out bytes.Buffer
 	dir = filepath.Join(t.TempDir(), "files")
+	wait := 30 * time.Second
+	if mode == "drop" {
+		wait = 500 * time.Millisecond // nothing will come
+	}
 	c, err = demo.Run(t.Context(), demo.Options{
-		Node: []string{program, fake, mode}, Length: time.Second, Rate: 100, Keep: dir, Wait: 500 * time.Millisecond, Out: &out,
+		Node: []string{program, fake, mode}, Length: time.Second, Rate: 100, Keep: dir, Wait: wait, Out: &out,
 	})
 	return c, out.String(), dir, err
 }

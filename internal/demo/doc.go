@@ -11,5 +11,6 @@
 // It promises that Run's counts are those of the ledger, that Run fails if an
 // accepted message had no effect or two, and that it leaves no process behind,
 // however it ends: a node stops when its standard input does, which a dead
-// demo holds open no more. A demo that is killed leaves its temporary folder.
+// demo holds open no more. A demo that is killed, or ended by a second signal,
+// leaves its temporary folder.
 package demo
