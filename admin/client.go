@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/holdfast-mq/holdfast/internal/socket"
 )
 
 // ErrUnreachable is wrapped by the error of a request that found no node.
@@ -38,21 +40,21 @@ func NewClient(address, token string) (*Client, error) {
 		return nil, fmt.Errorf("node address %q: %w", address, errors.Unwrap(err))
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // of net/http, and always this
+	if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return nil, fmt.Errorf("node address %q: must end after its path, and name no user", u.Redacted())
+	}
+	path, isSocket := socket.Path(u)
 	switch {
 	case (u.Scheme == "http" || u.Scheme == "https") && u.Host != "":
 		u.Path = strings.TrimSuffix(u.Path, "/")
-	case u.Scheme == "unix" && u.Path != "" && u.Host == "":
-		socket := u.Path
+	case isSocket:
 		transport.Proxy = nil
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+			return (&net.Dialer{}).DialContext(ctx, "unix", path)
 		}
 		u = &url.URL{Scheme: "http", Host: "localhost"}
 	default:
 		return nil, fmt.Errorf("node address %q: must be http://host:port, https://host:port or unix:///path/of/socket", address)
-	}
-	if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return nil, fmt.Errorf("node address %q: must end after its path, and name no user", u.Redacted())
 	}
 	if token != "" && !wellFormed(token) {
 		return nil, errors.New("the token is mistyped or cut short: it begins with hf_ and has 52 characters")

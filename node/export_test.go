@@ -19,6 +19,11 @@ func AuthRequired(ctx context.Context, address net.Addr, db *sqlite.DB, insecure
 	return n.authRequired(ctx)
 }
 
+// ListenSocket makes a Unix socket.
+func ListenSocket(ctx context.Context, path string) (net.Listener, error) {
+	return listenSocket(ctx, path)
+}
+
 type at struct{ address net.Addr }
 
 func (a at) Addr() net.Addr          { return a.address }
