@@ -76,6 +76,8 @@ func TestSQLStandsInItsTables(t *testing.T) {
 		"query.go":     "the readers'",
 		"token.go":     "a handful of rows",
 		"migrate.go":   "run once",
+		"inspect.go":   "one row each, by somebody who only looks",
+		"integrity.go": "reads everything on purpose, or the end of an index",
 	}
 	verb := regexp.MustCompile("^`?\"?(SELECT|INSERT|UPDATE|DELETE|WITH)\\b")
 	entries, err := os.ReadDir(".")

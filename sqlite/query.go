@@ -32,6 +32,7 @@ const (
 	countInbox
 	lastInstant
 	allFollowers
+	waitingLanes
 	queryCount
 )
 
@@ -105,4 +106,7 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 		coalesce((SELECT at FROM hf_event ORDER BY seq DESC LIMIT 1), 0),
 		coalesce((SELECT received FROM hf_inbox ORDER BY seq DESC LIMIT 1), 0))`,
 	allFollowers: `SELECT name, cursor FROM hf_follower`,
+
+	waitingLanes: `SELECT destination FROM hf_lane AS l WHERE EXISTS (SELECT 1 FROM hf_message WHERE lane = l.lane AND state = 0)
+		ORDER BY destination`,
 }

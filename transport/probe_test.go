@@ -28,16 +28,14 @@ func TestAProbeTellsWhetherTheSecretIsTakenAndDeliversNothing(t *testing.T) {
 		want    transport.Credentials
 		ours    bool
 	}{
-		"the right secret":       {secrets: []string{"k"}, status: 200, want: transport.CredentialsAccepted, ours: true},
-		"a wrong one":            {secrets: []string{"x"}, status: 401, want: transport.CredentialsRefused, ours: true},
-		"the second of a pair":   {secrets: []string{"x", "k"}, status: 200, want: transport.CredentialsAccepted, ours: true},
-		"none":                   {status: 401, want: transport.CredentialsRefused, ours: true},
-		"v1 only looks":          {secrets: []string{"k"}, v1: true, status: 405, ours: true},
-		"a peer without probes":  {secrets: []string{"k"}, peer: old, status: 415, ours: true},
-		"a server of a web page": {secrets: []string{"k"}, peer: func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }, status: 200},
-		"a server that says code": {secrets: []string{"k"}, peer: func(w http.ResponseWriter, _ *http.Request) {
-			io.WriteString(w, `{"code":"probe_accepted","outcome":"not_started"}`)
-		}, status: 200},
+		"the right secret":        {secrets: []string{"k"}, status: 200, want: transport.CredentialsAccepted, ours: true},
+		"a wrong one":             {secrets: []string{"x"}, status: 401, want: transport.CredentialsRefused, ours: true},
+		"the second of a pair":    {secrets: []string{"x", "k"}, status: 200, want: transport.CredentialsAccepted, ours: true},
+		"none":                    {status: 401, want: transport.CredentialsRefused, ours: true},
+		"v1 only looks":           {secrets: []string{"k"}, v1: true, status: 405, ours: true},
+		"a peer without probes":   {secrets: []string{"k"}, peer: old, status: 415, ours: true},
+		"a server of a web page":  {secrets: []string{"k"}, peer: says("hello"), status: 200},
+		"a server that says code": {secrets: []string{"k"}, peer: says(`{"code":"probe_accepted","outcome":"not_started"}`), status: 200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -62,6 +60,11 @@ func TestAProbeTellsWhetherTheSecretIsTakenAndDeliversNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// says is a server that answers everything with the same text.
+func says(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
 }
 
 func TestAProbeIsNoMessageAndAMessageNoProbe(t *testing.T) {
