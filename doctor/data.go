@@ -28,7 +28,7 @@ func lookAtData(ctx context.Context, o Options, f *Findings) {
 		f.File.Err = f.Folder.Err
 		return
 	}
-	f.Folder = FolderFound{Exists: true, IsDir: folder.IsDir(), Mode: folder.Mode()}
+	f.Folder = FolderFound{Exists: true, IsDir: folder.IsDir(), Mode: folder.Mode(), Shut: shut(f.Data)}
 	if !folder.IsDir() {
 		f.File.Err, f.Owner.Err = fs.ErrNotExist, fs.ErrNotExist
 		return

@@ -47,6 +47,7 @@ type FolderFound struct {
 	Exists bool
 	IsDir  bool
 	Mode   fs.FileMode
+	Shut   bool  // a folder above keeps everybody else away
 	Err    error // it cannot be looked at
 	Write  error // a file cannot be made in it
 }

@@ -46,7 +46,7 @@ func judgeFolder(g in, f *Findings) (c Check, further bool) {
 		return g.warning(name, fmt.Sprintf("%s: this user may not write there: %v", f.Data, d.Write), asItsUser), true
 	case d.Write != nil:
 		return g.failing(name, fmt.Sprintf("%s: nothing can be written: %v", f.Data, d.Write), "mount its disk for writing; the kernel's log says why it is not"), true
-	case d.Mode.Perm()&0o007 != 0:
+	case d.Mode.Perm()&0o007 != 0 && !d.Shut:
 		return g.warning(name, fmt.Sprintf("%s has mode %04o: every user of this machine can look into it", f.Data, d.Mode.Perm()),
 			fmt.Sprintf("chmod %s %s", lessMode(d.Mode), f.Data)), true
 	}

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -103,6 +104,9 @@ func judgeListen(g in, f *Findings) Check {
 			"it is starting or stopping, or was started with another address")
 	case !l.Taken:
 		return g.ok(name, l.Address+" is free")
+	case !r.Node && f.Owner.Held && errors.Is(r.Err, context.DeadlineExceeded):
+		return g.failing(name, l.Address+" takes connections and does not answer, and a process has the database",
+			"the node hangs, or has more to do than it can: see its log, and wait longer with --timeout; if nothing moves, restart it")
 	case !r.Node:
 		return g.failing(name, fmt.Sprintf("%s: another program listens there: %v", l.Address, r.Err), "stop it, or set listen to another port")
 	case !f.Owner.Held && f.Owner.Err == nil, errors.Is(f.Owner.Err, fs.ErrNotExist):

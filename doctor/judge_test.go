@@ -2,9 +2,11 @@ package doctor_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -135,7 +137,10 @@ func TestEachFindingHasItsJudgement(t *testing.T) {
 		"an owner that does not listen": {func(f *doctor.Findings) { stopped(f); f.Owner.Held = true }, "address", doctor.Warning, "nobody listens"},
 		"an address that is silent":     {func(f *doctor.Findings) { f.Listen.Err = os.ErrDeadlineExceeded }, "address", doctor.Warning, "neither"},
 		"an address of elsewhere":       {func(f *doctor.Findings) { f.Listen.Foreign = true }, "address", doctor.Failing, "not an address of this machine"},
-		"any port":                      {func(f *doctor.Findings) { f.Listen.AnyPort = true }, "address", doctor.Skipped, "--url"},
+		"a node that hangs": {func(f *doctor.Findings) {
+			f.Running = doctor.RunningFound{Err: fmt.Errorf("%w: %w", admin.ErrUnreachable, context.DeadlineExceeded)}
+		}, "address", doctor.Failing, "hangs"},
+		"any port": {func(f *doctor.Findings) { f.Listen.AnyPort = true }, "address", doctor.Skipped, "--url"},
 		"no token": {func(f *doctor.Findings) {
 			f.Running.Health, f.Running.Err = nil, errors.New("no token was given")
 		}, "health", doctor.Skipped, "--token-file"},
@@ -146,22 +151,23 @@ func TestEachFindingHasItsJudgement(t *testing.T) {
 		"failing":              {func(f *doctor.Findings) { f.Running.Health.Status = admin.Failing }, "health", doctor.Failing, "failing"},
 		"another release runs": {func(f *doctor.Findings) { f.Running.Health.Version = "1.2.2" }, "version of the node", doctor.Warning, "1.2.2"},
 
-		"no folder":            {func(f *doctor.Findings) { stopped(f); f.Folder.Err, f.File.Err = fs.ErrNotExist, fs.ErrNotExist }, "data folder", doctor.Warning, "mounted"},
-		"a folder of others":   {func(f *doctor.Findings) { f.Folder.Err = fs.ErrPermission }, "data folder", doctor.Warning, "as the user of the node"},
-		"a folder that breaks": {func(f *doctor.Findings) { f.Folder.Err = syscall.EIO }, "data folder", doctor.Failing, "disk"},
-		"no folder but a file": {func(f *doctor.Findings) { f.Folder.IsDir = false }, "data folder", doctor.Failing, "not a folder"},
-		"not for this user":    {func(f *doctor.Findings) { f.Folder.Write = fs.ErrPermission }, "data folder", doctor.Warning, "as the user of the node"},
-		"read-only":            {func(f *doctor.Findings) { f.Folder.Write = syscall.EROFS }, "data folder", doctor.Failing, "mount its disk for writing"},
-		"a folder for all":     {func(f *doctor.Findings) { f.Folder.Mode = 0o755 }, "data folder", doctor.Warning, "chmod 0750"},
-		"no file":              {func(f *doctor.Findings) { stopped(f); f.File = doctor.FileContent{Err: fs.ErrNotExist} }, "database", doctor.Warning, "backup"},
-		"damage":               {func(f *doctor.Findings) { f.File.Err = sqlite.ErrDamaged }, "database", doctor.Failing, "keep a copy"},
-		"a log that waits":     {func(f *doctor.Findings) { f.File.Err = sqlite.ErrLogWaits }, "database", doctor.Warning, "do not delete the log"},
-		"it cannot be read":    {func(f *doctor.Findings) { f.File.Err = fs.ErrPermission }, "database", doctor.Warning, "as the user"},
-		"a log that grows":     {func(f *doctor.Findings) { f.File.Log = 300 << 20 }, "database", doctor.Warning, "300.0 MiB"},
-		"a newer release":      {func(f *doctor.Findings) { f.File.Schema = 2 }, "schema", doctor.Failing, "use the release that wrote it"},
-		"an older release":     {func(f *doctor.Findings) { f.File.Newest = 2 }, "schema", doctor.OK, "brings it to 2"},
-		"no tables":            {func(f *doctor.Findings) { f.File.Schema = 0 }, "schema", doctor.OK, "makes them"},
-		"problems":             {func(f *doctor.Findings) { f.File.Integrity.Problems = []string{"row 7 missing"} }, "integrity", doctor.Failing, "row 7 missing"},
+		"no folder":                 {func(f *doctor.Findings) { stopped(f); f.Folder.Err, f.File.Err = fs.ErrNotExist, fs.ErrNotExist }, "data folder", doctor.Warning, "mounted"},
+		"a folder of others":        {func(f *doctor.Findings) { f.Folder.Err = fs.ErrPermission }, "data folder", doctor.Warning, "as the user of the node"},
+		"a folder that breaks":      {func(f *doctor.Findings) { f.Folder.Err = syscall.EIO }, "data folder", doctor.Failing, "disk"},
+		"no folder but a file":      {func(f *doctor.Findings) { f.Folder.IsDir = false }, "data folder", doctor.Failing, "not a folder"},
+		"not for this user":         {func(f *doctor.Findings) { f.Folder.Write = fs.ErrPermission }, "data folder", doctor.Warning, "as the user of the node"},
+		"read-only":                 {func(f *doctor.Findings) { f.Folder.Write = syscall.EROFS }, "data folder", doctor.Failing, "mount its disk for writing"},
+		"a folder for all":          {func(f *doctor.Findings) { f.Folder.Mode = 0o755 }, "data folder", doctor.Warning, "chmod 0750"},
+		"the same below a shut one": {func(f *doctor.Findings) { f.Folder.Mode, f.Folder.Shut = 0o755, true }, "data folder", doctor.OK, ""},
+		"no file":                   {func(f *doctor.Findings) { stopped(f); f.File = doctor.FileContent{Err: fs.ErrNotExist} }, "database", doctor.Warning, "backup"},
+		"damage":                    {func(f *doctor.Findings) { f.File.Err = sqlite.ErrDamaged }, "database", doctor.Failing, "keep a copy"},
+		"a log that waits":          {func(f *doctor.Findings) { f.File.Err = sqlite.ErrLogWaits }, "database", doctor.Warning, "do not delete the log"},
+		"it cannot be read":         {func(f *doctor.Findings) { f.File.Err = fs.ErrPermission }, "database", doctor.Warning, "as the user"},
+		"a log that grows":          {func(f *doctor.Findings) { f.File.Log = 300 << 20 }, "database", doctor.Warning, "300.0 MiB"},
+		"a newer release":           {func(f *doctor.Findings) { f.File.Schema = 2 }, "schema", doctor.Failing, "use the release that wrote it"},
+		"an older release":          {func(f *doctor.Findings) { f.File.Newest = 2 }, "schema", doctor.OK, "brings it to 2"},
+		"no tables":                 {func(f *doctor.Findings) { f.File.Schema = 0 }, "schema", doctor.OK, "makes them"},
+		"problems":                  {func(f *doctor.Findings) { f.File.Integrity.Problems = []string{"row 7 missing"} }, "integrity", doctor.Failing, "row 7 missing"},
 		"not all was checked": {func(f *doctor.Findings) {
 			f.File.Integrity.Checked, f.File.Integrity.Left = 10, []string{"hf_message"}
 		}, "integrity", doctor.OK, "10 of 11 tables"},

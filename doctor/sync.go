@@ -2,9 +2,11 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"syscall"
 	"time"
 )
 
@@ -18,10 +20,11 @@ const (
 // measureSync appends blocks to a file of its own and syncs after each, as a
 // commit does. write says that no file could be made.
 func measureSync(ctx context.Context, dir string, d DiskFound) (s SyncFound, write error) {
-	if d.Err == nil && d.Free < noneFree {
-		return SyncFound{Skipped: "there is no room for it"}, nil
-	}
+	const full = "there is no room for it"
 	file, err := os.CreateTemp(dir, ".holdfast-doctor-*")
+	if errors.Is(err, syscall.ENOSPC) {
+		return SyncFound{Skipped: full}, nil
+	}
 	if err != nil {
 		return SyncFound{Skipped: "nothing can be written"}, cause(err)
 	}
@@ -34,6 +37,9 @@ func measureSync(ctx context.Context, dir string, d DiskFound) (s SyncFound, wri
 			_ = os.Remove(file.Name()) // the next look at the folder shows what could not be removed
 		}
 	}()
+	if d.Err == nil && d.Free < noneFree {
+		return SyncFound{Skipped: full}, nil
+	}
 	block := make([]byte, syncBlock)
 	times := make([]time.Duration, 0, syncs)
 	for started := time.Now(); len(times) < syncs && ctx.Err() == nil && (len(times) < 3 || time.Since(started) < syncsWithin); {
