@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+
+	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
 func judgeMessages(f *Findings) []Check {
@@ -42,9 +45,13 @@ func judgeParked(g in, f *Findings, read bool) Check {
 	if !read {
 		total = f.Running.Health.Parked
 	}
+	count := strconv.FormatInt(total, 10)
+	if read && total >= sqlite.ParkedMost {
+		count = "at least " + count
+	}
 	c := g.ok("parked", "none")
 	if total > 0 {
-		c = g.warning("parked", fmt.Sprintf("%d messages wait for a person", total),
+		c = g.warning("parked", count+" messages wait for a person",
 			"look with: holdfast messages ls --state parked; then retry or discard them").listing(items)
 	}
 	return c.with("messages", float64(total))

@@ -18,6 +18,7 @@ var mayScan = map[string]string{
 	"SELECT l.destination, x.n FROM (SELECT lane, count(*)":      "once, when the file is opened, over live rows",
 	"SELECT count(*) FROM hf_inbox":                              "once, when the file is opened, in the background",
 	"SELECT max(coalesce((SELECT created FROM hf_message ORDER":  "reads one row of each table",
+	"SELECT l.destination, count(*) FROM (SELECT lane":           "reads and sorts at most 100,000 small rows",
 	"SELECT * FROM (SELECT e.seq, e.kind":                        "sorts at most 500 events",
 }
 
