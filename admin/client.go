@@ -3,6 +3,7 @@ package admin
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,6 +66,18 @@ func NewClient(address, token string) (*Client, error) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
+
+// WithTLS returns a client that uses conf towards a node of https.
+func (c *Client) WithTLS(conf *tls.Config) *Client {
+	own := *c
+	transport := c.http.Transport.(*http.Transport).Clone() //nolint:forcetypeassert // made by NewClient
+	transport.TLSClientConfig = conf
+	own.http = &http.Client{Transport: transport, CheckRedirect: c.http.CheckRedirect}
+	return &own
+}
+
+// Close closes idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // do asks, and decodes the answer into out. path is escaped already.
 func (c *Client) do(ctx context.Context, method, path string, query url.Values, body []byte, out any) error {

@@ -32,6 +32,8 @@ const (
 	countInbox
 	lastInstant
 	allFollowers
+	waitingLanes
+	someParked
 	queryCount
 )
 
@@ -105,4 +107,10 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 		coalesce((SELECT at FROM hf_event ORDER BY seq DESC LIMIT 1), 0),
 		coalesce((SELECT received FROM hf_inbox ORDER BY seq DESC LIMIT 1), 0))`,
 	allFollowers: `SELECT name, cursor FROM hf_follower`,
+
+	// There can be millions, and whoever looks wants to know soon.
+	someParked: `SELECT l.destination, count(*) FROM (SELECT lane FROM hf_message WHERE state = 3` + ofAside + ` ORDER BY seq DESC LIMIT 100000) AS x
+		JOIN hf_lane AS l ON l.lane = x.lane GROUP BY x.lane`,
+	waitingLanes: `SELECT destination FROM hf_lane AS l WHERE EXISTS (SELECT 1 FROM hf_message WHERE lane = l.lane AND state = 0)
+		ORDER BY destination`,
 }
