@@ -36,6 +36,9 @@ type coded interface {
 func translate(err error) error {
 	e, ok := errors.AsType[coded](err)
 	if !ok {
+		if noRoom(err) && !errors.Is(err, holdfast.ErrDiskFull) { // of a file that is not SQLite's
+			return fmt.Errorf("%w: %w", holdfast.ErrDiskFull, err)
+		}
 		return err
 	}
 	if errors.Is(err, holdfast.ErrDiskFull) || errors.Is(err, errIO) || errors.Is(err, ErrDamaged) {

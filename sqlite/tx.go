@@ -98,7 +98,7 @@ func (t *Tx) ours(statements func(tx *writeTx) error) error {
 		}
 		return statements(t.wtx)
 	})
-	t.fault = translate(err)
+	t.fault = t.db.writer.judge(err)
 	return t.fault
 }
 
@@ -108,9 +108,7 @@ func (t *Tx) seen(err error) error {
 	if err == nil {
 		return nil
 	}
-	err = translate(err)
-	t.db.writer.note(err)
-	return err
+	return t.db.writer.judge(err)
 }
 
 // insideKey marks a context that was passed to Do's function.
@@ -124,6 +122,12 @@ func (db *DB) within(ctx context.Context) bool { return ctx.Value(insideKey{db})
 // the store's other writers while fn runs: keep it short, and call nothing in
 // it that waits for another machine.
 func (db *DB) Do(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
+	return db.turn(ctx, false, fn)
+}
+
+// turn is Do. What ends something may be done on a full disk, too, and is then
+// perhaps run more than once.
+func (db *DB) turn(ctx context.Context, ends bool, fn func(ctx context.Context, tx *Tx) error) error {
 	w := db.writer
 	j := w.jobs.Get().(*job)
 	t := &turn{back: make(chan struct{})}
@@ -135,14 +139,25 @@ func (db *DB) Do(ctx context.Context, fn func(ctx context.Context, tx *Tx) error
 	if err := w.trusted(); err != nil {
 		return fmt.Errorf("do: %w", err)
 	}
-	err := db.transaction(ctx, fn)
-	if own, ok := errors.AsType[*callerError](err); ok {
-		return own.err
+	if err := db.room.refusal(); err != nil && !ends {
+		return fmt.Errorf("do: %w", err)
 	}
-	if err != nil {
-		return fmt.Errorf("do: %w", w.judge(err))
+	for tried := false; ; tried = true {
+		err := db.transaction(ctx, fn)
+		own, callers := errors.AsType[*callerError](err)
+		if callers {
+			err = own.err
+		} else if err != nil {
+			err = fmt.Errorf("do: %w", w.judge(err))
+		}
+		if !errors.Is(err, holdfast.ErrDiskFull) {
+			return err
+		}
+		w.rewind() // for the next one, at least
+		if !ends || tried && !w.makeWay() || w.trusted() != nil {
+			return err
+		}
 	}
-	return nil
 }
 
 // callerError is an error of the caller's function, passed on as it is.
@@ -179,6 +194,9 @@ func (db *DB) transaction(ctx context.Context, fn func(ctx context.Context, tx *
 	}
 	if err := tx.ours(db.writer.saveClock); err != nil {
 		return err
+	}
+	if db.writer.suspect { // fn saw it, and does not say
+		return fmt.Errorf("commit: a statement before it failed: %w", errIO)
 	}
 	if err := sqlTx.Commit(); err != nil {
 		return fmt.Errorf("commit: %w", err)

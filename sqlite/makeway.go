@@ -1,0 +1,163 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// ends says whether work may use the last of the room: it ends messages,
+// records what has happened already, frees room, or is small and bounded.
+// What is not named here is refused while the disk is full.
+func ends(k work) bool {
+	switch k := k.(type) {
+	case *settle, *expire, *decision, *finishKept, *forget, *purge, *configure, *tableClaim, workFunc:
+		return true
+	case *arrival:
+		return k.responses != nil // the local program has been called
+	}
+	return false
+}
+
+// admit refuses what would grow while the disk is full, and returns the rest.
+func (w *writer) admit(group []*job) []*job {
+	w.returnSpare()
+	if !w.db.room.shut.Load() {
+		return group
+	}
+	var refused error
+	rest := group[:0:0]
+	for _, j := range group {
+		if ends(j.work) {
+			rest = append(rest, j)
+			continue
+		}
+		if refused == nil {
+			refused = w.db.room.refusal()
+		}
+		if refused == nil { // opened meanwhile
+			rest = append(rest, j)
+			continue
+		}
+		finish(j, refused)
+	}
+	return rest
+}
+
+// insist goes on with a group that met a full disk: what would grow is refused
+// if the disk is full for everybody, and the rest gets the room that can be
+// made. It returns who has no answer yet.
+func (w *writer) insist(group []*job) []*job {
+	group = w.admit(group)
+	for _, j := range group {
+		if !ends(j.work) {
+			return group
+		}
+	}
+	for len(group) > 0 && w.makeWay() {
+		if err := w.trusted(); err != nil {
+			finishAll(group, err)
+			return nil
+		}
+		err := w.judge(w.transact(group))
+		switch {
+		case err == nil:
+			finishAll(group, nil)
+			return nil
+		case !errors.Is(err, holdfast.ErrDiskFull):
+			return group // by themselves
+		}
+	}
+	return group
+}
+
+// alone runs one work in a transaction of its own, with all the room that can
+// be made for it.
+func (w *writer) alone(j *job) error {
+	if !ends(j.work) {
+		if err := w.db.room.refusal(); err != nil {
+			return err
+		}
+	}
+	err := w.judge(w.transact([]*job{j}))
+	for errors.Is(err, holdfast.ErrDiskFull) && ends(j.work) && w.makeWay() {
+		if err := w.trusted(); err != nil {
+			return err
+		}
+		err = w.judge(w.transact([]*job{j}))
+	}
+	return err
+}
+
+// rewind lets the log be written over from its start, after everything in it
+// has been written into the database: the room that it has on the disk is its
+// own. Writing it down may need room itself.
+func (w *writer) rewind() bool {
+	err := w.checkpoint("RESTART")
+	if errors.Is(err, errIO) {
+		w.note(err)
+	}
+	return err == nil && !w.suspect
+}
+
+// makeWay gives up a part of the reserve for a commit that met no room even in
+// a log that begins anew, and says whether there may be some now.
+func (w *writer) makeWay() bool {
+	r := &w.db.room
+	if !r.hopeless.IsZero() && time.Since(r.hopeless) < 200*time.Millisecond {
+		return false // a group of many asks for each
+	}
+	some, err := r.reserve.give()
+	if err != nil {
+		w.db.log.Error("give up reserve", slog.Any("error", err))
+	}
+	if !some {
+		r.hopeless = time.Now()
+		return false
+	}
+	r.close()
+	w.db.log.Warn("reserve used to record outcomes", slog.Int64("left_bytes", r.reserve.holds()), slog.String("folder", r.folder))
+	w.rewind() // it may not need to succeed: there is room behind the log
+	return true
+}
+
+// prove makes the disk prove itself by a checkpoint that rewrites everything,
+// and gives up the reserve for it if it must.
+func (w *writer) prove() error {
+	for {
+		err := w.checkpoint("TRUNCATE")
+		if err == nil {
+			return nil
+		}
+		if errors.Is(err, errIO) && w.db.room.spent() {
+			err = fmt.Errorf("%w: %w", holdfast.ErrDiskFull, err)
+		}
+		if !errors.Is(err, holdfast.ErrDiskFull) {
+			return err
+		}
+		w.note(err)
+		if some, giveErr := w.db.room.reserve.give(); giveErr != nil || !some {
+			return errors.Join(err, giveErr)
+		}
+	}
+}
+
+// errReader says that a checkpoint could not finish, for a harmless reason.
+var errReader = errors.New("a reader holds the file")
+
+// checkpoint writes the log into the database, all of it or with an error. It
+// waits for readers only a moment, since everybody waits for it.
+func (w *writer) checkpoint(mode string) error {
+	if _, err := w.conn.pragma("PRAGMA busy_timeout = 500"); err != nil {
+		return translate(err)
+	}
+	busy, err := w.conn.pragma("PRAGMA wal_checkpoint(" + mode + ")")
+	_, back := w.conn.pragma("PRAGMA busy_timeout = 5000")
+	if err == nil && busy != "0" {
+		err = errReader
+	}
+	return errors.Join(translate(err), translate(back))
+}
