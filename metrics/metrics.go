@@ -29,6 +29,9 @@ type Options struct {
 	// Lanes tells how the lanes of the destinations fare; Dispatcher has it.
 	// Nil: nobody knows.
 	Lanes func() []holdfast.LaneStatus
+	// Disk tells how many bytes are free on the disk of the database (negative:
+	// nobody knows) and how many are set aside there. Nil: nobody knows.
+	Disk func() (free, reserved int64)
 
 	Version, Commit string // of the program
 }

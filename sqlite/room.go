@@ -63,8 +63,11 @@ func (r *room) prepare(path string, o *Options) {
 	}
 	missing := r.reserve.missing()
 	if free := r.free(); free >= 0 && free < missing+r.margin() {
-		r.log.Warn("disk too full for the reserve: free some space", slog.String("folder", r.folder), slog.Int64("free_bytes", free), slog.Int64("missing_bytes", missing))
+		if missing > 0 {
+			r.log.Warn("disk too full for the reserve: free some space", slog.String("folder", r.folder), slog.Int64("free_bytes", free), slog.Int64("missing_bytes", missing))
+		}
 		if free < r.margin() {
+			r.log.Error("disk full: messages are refused until there is room", slog.String("folder", r.folder), slog.Int64("free_bytes", free))
 			r.close()
 			r.giveUntil(r.margin())
 		}
