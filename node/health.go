@@ -92,7 +92,8 @@ func (n *Node) health() admin.Health {
 	} else {
 		add("store", admin.OK, "durability "+n.store.Durability())
 	}
-	add(n.diskCheck())
+	status, detail := n.diskCheck()
+	add("disk", status, detail)
 	if p := n.progress.Load(); p != nil {
 		if p.err != nil {
 			add("progress", admin.Failing, p.err.Error())

@@ -152,6 +152,9 @@ func (w *writer) note(err error) {
 		w.suspect = true
 		w.db.log.Error("write failed", slog.Any("error", err))
 	}
+	if errors.Is(err, ErrDamaged) { // what meets the damage fails; the rest goes on
+		w.db.log.Error("database damaged: stop the node and restore a backup", slog.String("path", w.db.path), slog.Any("error", err))
+	}
 	if errors.Is(err, errLostOwnership) {
 		w.stop(err)
 	}

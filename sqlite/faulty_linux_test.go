@@ -116,8 +116,9 @@ func TestSystemCallsFail(t *testing.T) {
 		from, to, by int
 		wants        string // what some child of the sweep must have said
 	}{
-		{syncs, "error=EIO:when=%d", 1, 26, 1, "error m"},
-		{"pwrite64", "error=EIO:when=%d", 5, 125, 12, "error m"},
+		{syncs, "error=EIO:when=%d", 1, 22, 1, "error m"},
+		{"pwrite64", "error=EIO:when=%d", 5, 125, 20, "error m"},
+		{"pread64", "error=EIO:when=%d", 1, 40, 6, ""},
 		{"pwrite64", "error=ENOSPC:when=%d", 5, 125, 20, "end"}, // a log that begins anew has room
 		{"pwrite64", "error=ENOSPC:when=%d+", 40, 120, 40, "disk full"},
 	} {

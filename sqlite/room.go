@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -44,12 +45,17 @@ type Disk struct {
 	Full    bool  // nothing new is accepted
 	Held    int64 // bytes of the reserve that are set aside
 	Reserve int64 // bytes that should be
+	Log     int64 // bytes of the log file; far over 16 MiB, it cannot be written into the database
 }
 
 // Disk asks the system how much room is left.
 func (db *DB) Disk() Disk {
 	r := &db.room
-	return Disk{Free: r.free(), Full: db.Full(), Held: r.reserve.holds(), Reserve: r.reserve.want}
+	d := Disk{Free: r.free(), Full: db.Full(), Held: r.reserve.holds(), Reserve: r.reserve.want}
+	if s, err := os.Stat(db.path + "-wal"); err == nil {
+		d.Log = s.Size()
+	}
+	return d
 }
 
 // prepare finds or makes the reserve, before the database is opened: on a full

@@ -108,7 +108,11 @@ func (t *Tx) seen(err error) error {
 	if err == nil {
 		return nil
 	}
-	return t.db.writer.judge(err)
+	err = t.db.writer.judge(err)
+	if errors.Is(err, holdfast.ErrDiskFull) || errors.Is(err, errIO) {
+		t.fault = err // mostly SQLite has undone everything, but not always
+	}
+	return err
 }
 
 // insideKey marks a context that was passed to Do's function.
