@@ -156,7 +156,7 @@ func (db *DB) open(ctx context.Context) error {
 		return err
 	}
 	if db.room.shut.Load() {
-		_ = db.writer.checkpoint("RESTART") // what the log takes on the disk can be used again
+		db.writer.unfold() // what the log takes on the disk can be used again
 	}
 	if err := migrate(c); err != nil {
 		return err

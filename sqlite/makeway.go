@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"strconv"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -92,10 +94,34 @@ func (w *writer) alone(j *job) error {
 	return err
 }
 
+// growth is by how many bytes the database file has yet to grow until all that
+// the log holds is in it.
+func (w *writer) growth() (int64, error) {
+	pages, err := w.conn.pragma("PRAGMA page_count")
+	if err != nil {
+		return 0, err
+	}
+	size, err := w.conn.pragma("PRAGMA page_size")
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(pages, 10, 64)
+	each, sizeErr := strconv.ParseInt(size, 10, 64)
+	s, statErr := os.Stat(w.db.path)
+	if err := errors.Join(err, sizeErr, statErr); err != nil {
+		return 0, err
+	}
+	return max(n*each-s.Size(), 0), nil
+}
+
 // rewind lets the log be written over from its start, after everything in it
 // has been written into the database: the room that it has on the disk is its
-// own. Writing it down may need room itself.
+// own. It does not begin where the disk has no room for that, since half a
+// checkpoint eats what is left and brings nothing.
 func (w *writer) rewind() bool {
+	if need, err := w.growth(); err != nil || w.db.room.free() < need && w.db.room.free() >= 0 {
+		return false
+	}
 	err := w.checkpoint("RESTART")
 	if errors.Is(err, errIO) {
 		w.note(err)
@@ -103,8 +129,20 @@ func (w *writer) rewind() bool {
 	return err == nil && !w.suspect
 }
 
-// makeWay gives up a part of the reserve for a commit that met no room even in
-// a log that begins anew, and says whether there may be some now.
+// unfold is rewind with the help of the reserve, if that is enough.
+func (w *writer) unfold() {
+	r := &w.db.room
+	need, err := w.growth()
+	if err != nil || r.free()+r.reserve.holds() < need {
+		return
+	}
+	r.giveUntil(need)
+	w.rewind()
+}
+
+// makeWay gives up a part of the reserve for a commit that met no room, and
+// says whether there may be some now: in the log begun anew if the reserve
+// allows that, and otherwise behind it.
 func (w *writer) makeWay() bool {
 	r := &w.db.room
 	if !r.hopeless.IsZero() && time.Since(r.hopeless) < 200*time.Millisecond {
@@ -119,8 +157,8 @@ func (w *writer) makeWay() bool {
 		return false
 	}
 	r.close()
+	w.unfold()
 	w.db.log.Warn("reserve used to record outcomes", slog.Int64("left_bytes", r.reserve.holds()), slog.String("folder", r.folder))
-	w.rewind() // it may not need to succeed: there is room behind the log
 	return true
 }
 
