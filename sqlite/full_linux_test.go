@@ -34,7 +34,7 @@ func newSmallDisk(t testing.TB, size string) *smallDisk {
 		t.Fatalf("mount a small disk: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := unix.Unmount(folder, 0); err != nil {
+		if err := unix.Unmount(folder, unix.MNT_DETACH); err != nil {
 			t.Errorf("unmount: %v", err)
 		}
 	})

@@ -26,7 +26,7 @@ func smallDisk(t *testing.T, size string) string {
 		t.Fatalf("mount a small disk: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := unix.Unmount(folder, 0); err != nil {
+		if err := unix.Unmount(folder, unix.MNT_DETACH); err != nil {
 			t.Errorf("unmount: %v", err)
 		}
 	})
