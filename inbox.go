@@ -65,7 +65,8 @@ func (e *handlerError) Unwrap() error { return e.err }
 type InboxLog interface {
 	// Known looks messages up. known[i] tells whether ms[i] was processed
 	// before; then its receipt holds the stored response. ErrConflict and
-	// ErrTooOld come as the result's error, with known true.
+	// ErrTooOld come as the result's error, with known true, and so does
+	// ErrDiskFull for a message that could not be remembered.
 	Known(ctx context.Context, retention time.Duration, ms ...Message) (known []bool, results []Result, err error)
 	// Record remembers messages that were processed, with their responses.
 	Record(ctx context.Context, retention time.Duration, done ...Processed) ([]Result, error)

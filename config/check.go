@@ -18,6 +18,8 @@ import (
 const (
 	maxName    = 128
 	minPayload = kibibyte
+	minReserve = mebibyte
+	maxReserve = 1 << 30
 	maxPayload = 64 * mebibyte
 	maxTime    = 3650 * day
 	trustedFix = "or insecure: true if you trust everybody on that network"
@@ -46,6 +48,11 @@ func (r *report) check(c *Config) {
 	if c.Limits.Payload < minPayload || c.Limits.Payload > maxPayload {
 		r.fault("limits.payload", FormatSize(c.Limits.Payload), problem{
 			"is out of bounds", fmt.Sprintf("write a size from %s to %s", FormatSize(minPayload), FormatSize(maxPayload)),
+		})
+	}
+	if n := c.Limits.Reserve; n != 0 && (n < minReserve || n > maxReserve) {
+		r.fault("limits.reserve", FormatSize(n), problem{
+			"is out of bounds", fmt.Sprintf("write a size from %s to %s, or 0B for none", FormatSize(minReserve), FormatSize(maxReserve)),
 		})
 	}
 	r.checkRetention(c.Retention)

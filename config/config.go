@@ -77,6 +77,7 @@ const (
 // Limits bounds what the node accepts.
 type Limits struct {
 	Payload int64 // bytes of one message's payload
+	Reserve int64 // bytes of the disk set aside to record outcomes when it is full; 0: none
 }
 
 // Retention says how long final rows are kept. Their ids are refused or

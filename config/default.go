@@ -12,7 +12,7 @@ func Default() *Config {
 		Data:       "./holdfast-data",
 		Log:        Log{Level: LogInfo, Format: LogText},
 		Durability: Full,
-		Limits:     Limits{Payload: mebibyte},
+		Limits:     Limits{Payload: mebibyte, Reserve: 16 * mebibyte},
 		Retention: Retention{
 			Delivered: 7 * day, Discarded: 7 * day, Expired: 7 * day, Inbox: 7 * day,
 			Parked: Never,

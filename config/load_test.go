@@ -53,7 +53,7 @@ func TestDefaults(t *testing.T) {
 		Listen: "127.0.0.1:8420", Data: "./holdfast-data",
 		Log:        config.Log{Level: "info", Format: "text"},
 		Durability: "full",
-		Limits:     config.Limits{Payload: 1 << 20},
+		Limits:     config.Limits{Payload: 1 << 20, Reserve: 16 << 20},
 		Retention: config.Retention{
 			Delivered: 7 * day, Discarded: 7 * day, Expired: 7 * day, Inbox: 7 * day, Parked: config.Never, Sweep: 5 * time.Minute,
 		},

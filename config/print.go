@@ -41,7 +41,7 @@ func (c *Config) YAML() []byte {
 		root,
 		pair{"log", flow(pair{"level", str(string(c.Log.Level))}, pair{"format", str(string(c.Log.Format))})},
 		pair{"durability", str(string(c.Durability))},
-		pair{"limits", flow(pair{"payload", str(FormatSize(c.Limits.Payload))})},
+		pair{"limits", flow(pair{"payload", str(FormatSize(c.Limits.Payload))}, pair{"reserve", str(FormatSize(c.Limits.Reserve))})},
 		pair{"retention", mapping(
 			pair{"delivered", timeNode(c.Retention.Delivered, "")},
 			pair{"discarded", timeNode(c.Retention.Discarded, "")},

@@ -17,7 +17,7 @@ func (l *loader) config(c *Config) keys {
 		"insecure":   l.boolean(&c.Insecure),
 		"durability": text(l, &c.Durability, "full"),
 		"stop":       l.duration(&c.Stop),
-		"limits":     l.mapping(keys{"payload": l.size(&c.Limits.Payload)}),
+		"limits":     l.mapping(keys{"payload": l.size(&c.Limits.Payload), "reserve": l.size(&c.Limits.Reserve)}),
 		"tls": l.mapping(keys{
 			"cert": l.path(&c.TLS.Cert, "cert.pem"),
 			"key":  l.path(&c.TLS.Key, "key.pem"),

@@ -31,6 +31,8 @@ func gauges(meter metric.Meter, o Options) error {
 	laneUp := gauge("holdfast_lane_up", "1 while attempts at the destination succeed, 0 while it is down or held.")
 	lanes := gauge("holdfast_lanes", "Destinations whose lane is in this state.")
 	wal := gauge("holdfast_wal_bytes", "Size of the store's write-ahead log. It grows while somebody reads one snapshot of the file for long.")
+	diskFree := gauge("holdfast_disk_free_bytes", "Bytes that are free on the disk of the database.")
+	diskReserve := gauge("holdfast_disk_reserve_bytes", "Bytes that are set aside on it, to record outcomes when it is full.")
 	build := gauge("holdfast_build_info", "Always 1; its labels say what runs.")
 	if err != nil {
 		return fmt.Errorf("make gauges: %w", err)
@@ -53,6 +55,7 @@ func gauges(meter metric.Meter, o Options) error {
 			see.ObserveInt64(laneParked, lane.Parked, to)
 			see.ObserveInt64(laneExpired, lane.Expired, to)
 		}
+		observeDisk(see, o.Disk, diskFree, diskReserve)
 		if o.Lanes == nil {
 			return nil
 		}
@@ -77,6 +80,17 @@ func gauges(meter metric.Meter, o Options) error {
 		return fmt.Errorf("register gauges: %w", err)
 	}
 	return nil
+}
+
+func observeDisk(see metric.Observer, disk func() (free, reserved int64), free, reserve metric.Int64Observable) {
+	if disk == nil {
+		return
+	}
+	left, reserved := disk()
+	if left >= 0 {
+		see.ObserveInt64(free, left)
+	}
+	see.ObserveInt64(reserve, reserved)
 }
 
 func toDestination(name string) metric.MeasurementOption {

@@ -32,6 +32,9 @@ type Options struct {
 	// WAL returns the size of the store's write-ahead log in bytes; package
 	// sqlite has it. Nil: there is none.
 	WAL func() int64
+	// Disk tells how many bytes are free on the disk of the database (negative:
+	// nobody knows) and how many are set aside there. Nil: nobody knows.
+	Disk func() (free, reserved int64)
 
 	Version, Commit string // of the program
 }

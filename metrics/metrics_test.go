@@ -32,7 +32,7 @@ func lanes() []holdfast.LaneStatus {
 
 func start(tb testing.TB) *metrics.Metrics {
 	tb.Helper()
-	m, err := metrics.New(metrics.Options{Counts: counts, Lanes: lanes, WAL: func() int64 { return 4096 }, Version: "1.2.3", Commit: "abc"})
+	m, err := metrics.New(metrics.Options{Counts: counts, Lanes: lanes, Disk: disk, WAL: func() int64 { return 4096 }, Version: "1.2.3", Commit: "abc"})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -69,6 +69,8 @@ func scrape(tb testing.TB, m *metrics.Metrics, accept string) (series, types map
 	return series, types
 }
 
+func disk() (free, reserved int64) { return 4096, 512 }
+
 func observe(m *metrics.Metrics) {
 	attempt := func(to string, o holdfast.Outcome, s holdfast.State, retries int, took time.Duration) {
 		m.ObserveAttempt(holdfast.AttemptInfo{Destination: to, Outcome: o, State: s, Retries: retries, Took: took})
@@ -93,6 +95,7 @@ func TestThePageHasTheNamesOfTheSpecification(t *testing.T) {
 		"rf_inbox_process_duration_ms": "histogram", "rf_inbox_size": "gauge",
 		"holdfast_outbox_pending": "gauge", "holdfast_outbox_parked": "gauge", "holdfast_outbox_expired": "gauge", "holdfast_outbox_claimed": "gauge",
 		"holdfast_inbox_kept": "gauge", "holdfast_wal_bytes": "gauge", "holdfast_lane_up": "gauge", "holdfast_lanes": "gauge", "holdfast_build_info": "gauge",
+		"holdfast_disk_free_bytes": "gauge", "holdfast_disk_reserve_bytes": "gauge",
 		"go_goroutines": "gauge",
 	}
 	want := map[string]string{
@@ -124,6 +127,8 @@ func TestThePageHasTheNamesOfTheSpecification(t *testing.T) {
 		`holdfast_lanes{state="up"}`:                             "2",
 		`holdfast_lanes{state="down"}`:                           "1",
 		`holdfast_lanes{state="held"}`:                           "1",
+		`holdfast_disk_free_bytes`:                               "4096",
+		`holdfast_disk_reserve_bytes`:                            "512",
 	}
 	// A reader that prefers OpenMetrics gets the same names.
 	for _, accept := range []string{"text/plain", "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"} {

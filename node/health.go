@@ -92,9 +92,8 @@ func (n *Node) health() admin.Health {
 	} else {
 		add("store", admin.OK, "durability "+n.store.Durability())
 	}
-	if n.store.Full() {
-		add("disk", admin.Degraded, "full: no message is accepted until there is room at "+n.store.Path())
-	}
+	status, detail := n.diskCheck()
+	add("disk", status, detail)
 	if p := n.progress.Load(); p != nil {
 		if p.err != nil {
 			add("progress", admin.Failing, p.err.Error())

@@ -106,7 +106,10 @@ func serve(ctx context.Context, cfg *config.Config, o Options) (err error) {
 }
 
 func (n *Node) openStore(ctx context.Context) (*sqlite.DB, error) {
-	o := sqlite.Options{Source: n.cfg.Node.ID, Normal: n.cfg.Durability == config.Normal, Logger: n.log}
+	o := sqlite.Options{Source: n.cfg.Node.ID, Normal: n.cfg.Durability == config.Normal, Reserve: n.cfg.Limits.Reserve, Logger: n.log}
+	if o.Reserve == 0 {
+		o.Reserve = -1 // the configuration says none
+	}
 	// Metrics need the store's counts, and the store an observer of expiry.
 	o.Observer = late{n}
 	return sqlite.Open(ctx, filepath.Join(n.cfg.Data, "holdfast.db"), o)
@@ -174,7 +177,7 @@ func (n *Node) build(ctx context.Context) (err error) {
 		n.tls = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}}
 	}
 	if n.metrics, err = metrics.New(metrics.Options{
-		Counts: n.store.Counts, Lanes: n.lanes, WAL: n.store.WALBytes, Version: n.opts.Version, Commit: n.opts.Commit,
+		Counts: n.store.Counts, Lanes: n.lanes, Disk: n.diskBytes, WAL: n.store.WALBytes, Version: n.opts.Version, Commit: n.opts.Commit,
 	}); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}

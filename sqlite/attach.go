@@ -92,7 +92,7 @@ func (db *DB) attach(ctx context.Context) error {
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	db.attached.stop = stop
-	go db.watch(watching)
+	go db.watchOthers(watching)
 	return nil
 }
 
@@ -102,6 +102,7 @@ func (db *DB) settleIn(c *conn) (owned bool, err error) {
 	if db.path, err = mainFile(c); err != nil {
 		return false, err
 	}
+	db.room.beside(db.path, &db.opts)
 	if err := checkVersions(c); err != nil {
 		return false, err
 	}
@@ -255,8 +256,8 @@ func (w *writer) giveBack() {
 	s.via = nil
 }
 
-// watch looks for commits of others, and takes over when the owner is gone.
-func (db *DB) watch(ctx context.Context) {
+// watchOthers looks for commits of others, and takes over when the owner is gone.
+func (db *DB) watchOthers(ctx context.Context) {
 	defer close(db.attached.done)
 	look := time.NewTicker(db.attached.look)
 	defer look.Stop()

@@ -112,7 +112,10 @@ func die() {
 	select {}
 }
 
-func say(a ...any) { _, _ = fmt.Fprintln(os.Stdout, a...) }
+// say says one line.
+func say(a ...any) {
+	_, _ = fmt.Fprintln(os.Stdout, strings.ReplaceAll(strings.TrimSpace(fmt.Sprintln(a...)), "\n", "; "))
+}
 
 func must(err error) {
 	if err != nil {
@@ -132,6 +135,10 @@ func child(role string, args []string) {
 	}
 	p := &tap{}
 	db, err := sqlite.Open(context.Background(), args[0], sqlite.Options{Source: "test"}.With(p.wrap))
+	if role == "faulty" {
+		faultyChild(db, err, p)
+		return
+	}
 	must(err)
 	switch role {
 	case "own":

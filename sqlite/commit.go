@@ -26,15 +26,25 @@ func (w *writer) commit(group []*job) {
 		finishAll(group, err)
 		return
 	}
+	if group = w.admit(group); len(group) == 0 {
+		return
+	}
 	began := time.Now()
 	err := w.transact(group)
+	if errors.Is(translate(err), holdfast.ErrDiskFull) && w.rewind() {
+		err = w.transact(group)
+	}
 	if err == nil {
 		w.pace = (7*w.pace + time.Since(began)) / 8
 		finishAll(group, nil)
 		return
 	}
 	fault := w.judge(err)
-	if _, ok := errors.AsType[*beginError](err); ok || len(group) == 1 {
+	full := errors.Is(fault, holdfast.ErrDiskFull)
+	if full {
+		group = w.insist(group)
+	}
+	if _, ok := errors.AsType[*beginError](err); ok || len(group) == 1 && (!full || !ends(group[0].work)) {
 		finishAll(group, fault)
 		return
 	}
@@ -44,7 +54,7 @@ func (w *writer) commit(group []*job) {
 			finishAll(group[i:], err)
 			return
 		}
-		finish(j, w.judge(w.transact(group[i:i+1])))
+		finish(j, w.alone(j))
 	}
 }
 
@@ -118,6 +128,9 @@ func (w *writer) judge(err error) error {
 		return nil
 	}
 	err = translate(err)
+	if errors.Is(err, errIO) && w.db.room.spent() {
+		err = fmt.Errorf("%w: %w", holdfast.ErrDiskFull, err) // still to be proven wrong by a checkpoint
+	}
 	w.note(err)
 	if w.fatal != nil {
 		return w.closedError()
@@ -133,10 +146,14 @@ func (w *writer) note(err error) {
 			w.db.log.Error("disk full: messages are refused until there is room", slog.String("path", w.db.path))
 		}
 		w.db.full.Store(int64(time.Since(w.born)) | 1)
+		w.db.room.met()
 	}
 	if errors.Is(err, errIO) {
 		w.suspect = true
 		w.db.log.Error("write failed", slog.Any("error", err))
+	}
+	if errors.Is(err, ErrDamaged) { // what meets the damage fails; the rest goes on
+		w.db.log.Error("database damaged: stop the node and restore a backup", slog.String("path", w.db.path), slog.Any("error", err))
 	}
 	if errors.Is(err, errLostOwnership) {
 		w.stop(err)
@@ -155,20 +172,17 @@ func (w *writer) trusted() error {
 	if !w.suspect {
 		return nil
 	}
-	busy, err := w.conn.pragma("PRAGMA wal_checkpoint(TRUNCATE)")
-	if err == nil && busy == "0" {
+	err := w.prove()
+	if err == nil {
 		w.suspect, w.strikes = false, 0
 		w.db.log.Warn("disk answers again after a failed write")
 		return nil
 	}
-	if err == nil {
-		err = errors.New("a reader holds the file")
+	err = fmt.Errorf("checkpoint after a failed write: %w", err)
+	if errors.Is(err, holdfast.ErrDiskFull) || errors.Is(err, errReader) {
+		return err // neither says that the disk is broken
 	}
-	if w.db.attached == nil || busy == "" { // the caller's readers may take their time
-		w.strikes++
-	}
-	err = fmt.Errorf("checkpoint after a failed write: %w", translate(err))
-	if w.strikes >= maxStrikes {
+	if w.strikes++; w.strikes >= maxStrikes {
 		w.stop(err)
 		return w.closedError()
 	}

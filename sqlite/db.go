@@ -32,8 +32,12 @@ type Options struct {
 	// SaneAfter is the earliest time that a working clock shows; before it
 	// nothing expires. Zero: 2020-01-01.
 	SaneAfter time.Time
-	Observer  holdfast.Observer
-	Logger    *slog.Logger // zero: none
+	// Reserve is how many bytes of the disk are set aside in a file beside the
+	// database, to record outcomes with when the disk is full. Zero: 16 MiB;
+	// negative: none.
+	Reserve  int64
+	Observer holdfast.Observer
+	Logger   *slog.Logger // zero: none
 
 	clock   reading                                // of the machine; tests set it
 	look    time.Duration                          // lookEvery; tests set it
@@ -103,6 +107,7 @@ type DB struct {
 	gone       atomic.Bool // Close has begun: readers get ErrClosed
 
 	full atomic.Int64 // when a write found no room, since the writer's birth; 0: never
+	room room
 
 	inboxSize, keptSize, received, duplicates atomic.Int64
 }
@@ -125,7 +130,7 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return nil, fmt.Errorf("open %s: make its folder: %w", path, err)
+		return nil, fmt.Errorf("open %s: make its folder: %w", path, translate(err))
 	}
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		path = to // two names of one file have one lock
@@ -134,10 +139,11 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	db.path = path
 	db.owns.Store(true)
 	if db.owner, err = own(path + ".lock"); err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, err)
+		return nil, fmt.Errorf("open %s: %w", path, translate(err))
 	}
+	db.room.prepare(path, &o)
 	if err := db.open(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", path, translate(err)), db.release())
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, db.room.explain(err)), db.release())
 	}
 	return db, nil
 }
@@ -163,6 +169,9 @@ func (db *DB) open(ctx context.Context) error {
 	if err := db.configure(c); err != nil {
 		return err
 	}
+	if db.room.shut.Load() {
+		db.writer.unfold() // what the log takes on the disk can be used again
+	}
 	if err := migrate(c); err != nil {
 		return err
 	}
@@ -180,6 +189,8 @@ func (db *DB) open(ctx context.Context) error {
 	if err := db.seedInbox(background); err != nil {
 		return err
 	}
+	db.room.done = make(chan struct{})
+	go db.watch(background)
 	go db.writer.run()
 	return nil
 }
@@ -275,11 +286,11 @@ func (db *DB) Durability() string {
 // Path is the file that the store keeps everything in.
 func (db *DB) Path() string { return db.path }
 
-// Full says whether a write found no room on the disk within the last half
-// minute. What was accepted before is safe.
+// Full says whether the disk is full, or a write found no room on it within
+// the last half minute. What was accepted before is safe.
 func (db *DB) Full() bool {
 	at := db.full.Load()
-	return at != 0 && time.Since(db.writer.born)-time.Duration(at) < 30*time.Second
+	return db.room.shut.Load() || at != 0 && time.Since(db.writer.born)-time.Duration(at) < 30*time.Second
 }
 
 // Failed is closed when the store has stopped itself, because the disk no
@@ -304,7 +315,7 @@ func (db *DB) Close() error {
 		db.writer.close()
 		var faults []error
 		if db.Err() == nil && !db.writer.suspect && db.owns.Load() {
-			faults = append(faults, db.leaveClean())
+			faults = append(faults, db.room.forgive(db.leaveClean()))
 		}
 		db.closed = errors.Join(append(faults, db.release())...)
 	})
@@ -317,6 +328,9 @@ func (db *DB) release() error {
 	if db.cancel != nil {
 		db.cancel()
 		<-db.background
+	}
+	if db.room.done != nil {
+		<-db.room.done
 	}
 	if a := db.attached; a != nil {
 		return errors.Join(append(faults, a.detach(), db.owner.release())...)

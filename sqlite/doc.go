@@ -24,6 +24,12 @@
 // unclean stop, claims are written to disk for a while, so that a message
 // that kills the process runs out of attempts instead of looping.
 //
+// A full disk (room.go): what is new is refused, and what ends a message is
+// recorded all the same, in the room that makeway.go finds; it goes on by
+// itself when there is room. A write or sync that failed is never
+// acknowledged, nor is anything after it until the disk has proven itself
+// (commit.go); a disk that cannot stops the store.
+//
 // What it does not promise: survival of a disk that dies, or of a power cut
 // with Options.Normal.
 package sqlite

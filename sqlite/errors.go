@@ -71,6 +71,9 @@ func isBusy(err error) bool {
 func translate(err error) error {
 	code, ok := codeOf(err)
 	if !ok {
+		if noRoom(err) && !errors.Is(err, holdfast.ErrDiskFull) { // of a file that is not SQLite's
+			return fmt.Errorf("%w: %w", holdfast.ErrDiskFull, err)
+		}
 		return err
 	}
 	if errors.Is(err, holdfast.ErrDiskFull) || errors.Is(err, errIO) || errors.Is(err, ErrDamaged) {

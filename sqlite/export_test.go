@@ -165,6 +165,9 @@ func (db *DB) Queued() int {
 	return len(db.writer.queue)
 }
 
+// Look looks for room on the disk at once, and not after a second.
+func (db *DB) Look(ctx context.Context) { db.look(ctx) }
+
 // FreshBytes is what the lanes hold in memory.
 func (db *DB) FreshBytes() int {
 	db.lanes.mu.Lock()

@@ -158,6 +158,14 @@ func (db *DB) Process(ctx context.Context, m holdfast.Message, retention time.Du
 	}
 	var receipt holdfast.Receipt
 	began := time.Now()
+	if full := db.room.refusal(); full != nil {
+		known, err := db.recognise(ctx, retention, full, in.m)
+		if err != nil {
+			return holdfast.Receipt{}, fmt.Errorf("process: %w", err)
+		}
+		db.observeReceived(&in.m, known[0].Receipt.Duplicate, time.Since(began), known[0].Err)
+		return known[0].Receipt, known[0].Err
+	}
 	err = db.Do(ctx, func(ctx context.Context, tx *Tx) (err error) {
 		receipt, err = tx.process(ctx, &in, retention, h)
 		return err

@@ -133,6 +133,9 @@ func (p *part) back(tx *writeTx) error {
 // transaction is over.
 func (p *part) undo(err error) error {
 	t := p.t
+	if errors.Is(t.fault, errIO) {
+		return err // what was written before it is not to be trusted either
+	}
 	t.fault = nil
 	if fault := t.ours(p.back); fault != nil {
 		return errors.Join(err, fault)
@@ -220,6 +223,18 @@ func (t *Tx) process(ctx context.Context, in *incoming, retention time.Duration,
 func (db *DB) ProcessBatch(ctx context.Context, ms []holdfast.Message, retention time.Duration, h holdfast.Handler[*Tx]) []holdfast.Result {
 	results := make([]holdfast.Result, len(ms))
 	began := time.Now()
+	if full := db.room.refusal(); full != nil {
+		known, err := db.recognise(ctx, retention, full, ms...)
+		for i := range ms {
+			if err == nil {
+				results[i] = known[i]
+			} else {
+				results[i].Err = fmt.Errorf("process: %w", err)
+			}
+			db.observeReceived(&ms[i], results[i].Receipt.Duplicate, 0, results[i].Err)
+		}
+		return results
+	}
 	err := db.Do(ctx, func(ctx context.Context, tx *Tx) error {
 		for i := range ms {
 			if err := ctx.Err(); err != nil {

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"math"
 	"runtime/debug"
@@ -52,7 +53,7 @@ func (f *followers) wake() {
 // on when a follower of that name was first seen. What fn writes through tx
 // commits together with the follower's place, so each event takes effect
 // exactly once, over restarts too. Follow blocks until ctx ends (nil) or fn
-// fails; a panic of fn is an error. Events are kept until every follower has
+// fails; a panic of fn is an error. While the disk is full it waits. Events are kept until every follower has
 // read them: Unfollow one that will not come back.
 func (db *DB) Follow(ctx context.Context, name string, fn func(ctx context.Context, tx *Tx, events []holdfast.Event) error) error {
 	if err := db.register(ctx, name); err != nil {
@@ -75,6 +76,8 @@ func (db *DB) Follow(ctx context.Context, name string, fn func(ctx context.Conte
 		switch {
 		case ctx.Err() != nil:
 			return nil
+		case err != nil && errors.Is(err, holdfast.ErrDiskFull) && db.Full():
+			// It goes on where it was when there is room again.
 		case err != nil:
 			return fmt.Errorf("follow journal as %s: %w", name, err)
 		case int64(n) == journalPage:
@@ -94,7 +97,7 @@ func (db *DB) Follow(ctx context.Context, name string, fn func(ctx context.Conte
 // Unfollow forgets a follower, so that its events need not be kept. A Follow
 // that still runs ends with ErrNotFound.
 func (db *DB) Unfollow(ctx context.Context, name string) error {
-	err := db.Do(ctx, func(_ context.Context, tx *Tx) error {
+	err := db.turn(ctx, true, func(_ context.Context, tx *Tx) error {
 		return tx.ours(func(wtx *writeTx) error {
 			wtx.after = append(wtx.after, func() { db.setFollower(name, -1) })
 			_, err := wtx.exec(dropFollower, name)

@@ -86,6 +86,11 @@ func (tx *writeTx) known(v *verdict) holdfast.Result {
 
 // Keep implements holdfast.InboxLog.
 func (db *DB) Keep(ctx context.Context, retention time.Duration, ms ...holdfast.Message) ([]holdfast.Result, error) {
+	if err := db.room.refusal(); err != nil {
+		results, err := db.recognise(ctx, retention, err, ms...)
+		db.count(results)
+		return results, err
+	}
 	k := &arrival{retention: retention}
 	return db.arrive(ctx, k, len(ms), func(i int) (holdfast.Message, []byte) { return ms[i], nil })
 }
@@ -127,8 +132,37 @@ func (db *DB) arrive(ctx context.Context, k *arrival, n int, get func(i int) (ho
 	return results, nil
 }
 
+// recognise answers what is known already on a full disk, so that at least its
+// sender is done with it, and refuses the rest.
+func (db *DB) recognise(ctx context.Context, retention time.Duration, refusal error, ms ...holdfast.Message) ([]holdfast.Result, error) {
+	known, results, err := db.lookUp(ctx, retention, ms)
+	for i := range results {
+		if !known[i] {
+			results[i].Err = refusal
+		}
+	}
+	return results, err
+}
+
 // Known implements holdfast.InboxLog.
 func (db *DB) Known(ctx context.Context, retention time.Duration, ms ...holdfast.Message) ([]bool, []holdfast.Result, error) {
+	known, results, err := db.lookUp(ctx, retention, ms)
+	db.count(results)
+	refusal := db.room.refusal()
+	if err != nil || refusal == nil {
+		return known, results, err
+	}
+	for i := range known {
+		// Before the effect: who is asked is about to do what could not be
+		// recorded, and would do it again at each try.
+		if !known[i] {
+			known[i], results[i].Err = true, refusal
+		}
+	}
+	return known, results, nil
+}
+
+func (db *DB) lookUp(ctx context.Context, retention time.Duration, ms []holdfast.Message) ([]bool, []holdfast.Result, error) {
 	known, results := make([]bool, len(ms)), make([]holdfast.Result, len(ms))
 	if err := db.readable(ctx); err != nil {
 		return nil, nil, fmt.Errorf("look up incoming: %w", err)
@@ -153,9 +187,17 @@ func (db *DB) Known(ctx context.Context, retention time.Duration, ms ...holdfast
 		default:
 			known[i] = true
 			results[i].Receipt = holdfast.Receipt{ID: in.m.ID, State: holdfast.Delivered, Duplicate: true, Response: response}
+		}
+	}
+	return known, results, nil
+}
+
+// count counts the duplicates among what was looked up.
+func (db *DB) count(results []holdfast.Result) {
+	for i := range results {
+		if results[i].Receipt.Duplicate {
 			db.received.Add(1)
 			db.duplicates.Add(1)
 		}
 	}
-	return known, results, nil
 }

@@ -238,8 +238,8 @@ func TestForeignPaths(t *testing.T) {
 			t.Error(err)
 		}
 		entries, err := os.ReadDir(filepath.Dir(path))
-		if err != nil || len(entries) != 2 {
-			t.Errorf("%s: files %v, %v; want the database and its lock", name, entries, err)
+		if err != nil || len(entries) != 3 {
+			t.Errorf("%s: files %v, %v; want the database, its lock and its reserve", name, entries, err)
 		}
 	}
 }

@@ -35,7 +35,8 @@ func own(path string) (*ownership, error) {
 	}
 	host, _ := os.Hostname()
 	note := fmt.Sprintf("%d %s %s\n", os.Getpid(), host, time.Now().UTC().Format(time.RFC3339))
-	if err := errors.Join(f.Truncate(0), writeAt(f, note)); err != nil {
+	// In this order: on a full disk the room that a note had is not given away.
+	if err := errors.Join(writeAt(f, note), f.Truncate(int64(len(note)))); err != nil {
 		return nil, errors.Join(fmt.Errorf("write lock file: %w", err), f.Close())
 	}
 	return &ownership{f}, nil

@@ -18,7 +18,7 @@ const tokenNoted = time.Hour
 // CreateToken keeps an API token as the hash of its secret. ErrConflict: the
 // name is taken.
 func (db *DB) CreateToken(ctx context.Context, name, role string, hash [32]byte) error {
-	return db.token(ctx, "create", name, func(tx *Tx) (sql.Result, error) {
+	return db.token(ctx, "create", name, false, func(tx *Tx) (sql.Result, error) {
 		return tx.ExecContext(ctx, `INSERT INTO hf_token (name, role, hash, created) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING`,
 			name, role, hash[:], tx.wtx.tick())
 	}, holdfast.ErrConflict)
@@ -26,13 +26,13 @@ func (db *DB) CreateToken(ctx context.Context, name, role string, hash [32]byte)
 
 // DeleteToken ends a token. ErrNotFound: there is none of that name.
 func (db *DB) DeleteToken(ctx context.Context, name string) error {
-	return db.token(ctx, "delete", name, func(tx *Tx) (sql.Result, error) {
+	return db.token(ctx, "delete", name, true, func(tx *Tx) (sql.Result, error) {
 		return tx.ExecContext(ctx, `DELETE FROM hf_token WHERE name = ?1`, name)
 	}, holdfast.ErrNotFound)
 }
 
-func (db *DB) token(ctx context.Context, verb, name string, change func(tx *Tx) (sql.Result, error), unchanged error) error {
-	err := db.Do(ctx, func(_ context.Context, tx *Tx) error {
+func (db *DB) token(ctx context.Context, verb, name string, ends bool, change func(tx *Tx) (sql.Result, error), unchanged error) error {
+	err := db.turn(ctx, ends, func(_ context.Context, tx *Tx) error {
 		r, err := change(tx)
 		if err != nil {
 			return err
@@ -58,7 +58,7 @@ func (db *DB) FindToken(ctx context.Context, hash [32]byte) (name, role string, 
 	if err != nil {
 		return "", "", fmt.Errorf("find token: %w", err)
 	}
-	if now := db.clock.now(); now-used.Int64 > micros(tokenNoted) {
+	if now := db.clock.now(); now-used.Int64 > micros(tokenNoted) && !db.Full() {
 		err := db.Do(ctx, func(ctx context.Context, tx *Tx) error {
 			_, err := tx.ExecContext(ctx, `UPDATE hf_token SET used = ?2 WHERE name = ?1`, name, now)
 			return err

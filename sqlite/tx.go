@@ -103,8 +103,20 @@ func (t *Tx) ours(statements func(tx *writeTx) error) error {
 		}
 		return statements(t.wtx)
 	})
-	t.fault = translate(err)
+	t.fault = t.judge(err)
 	return t.fault
+}
+
+// judge is the writer's, whose own a transaction of the caller's must not touch.
+func (t *Tx) judge(err error) error {
+	if !t.joined {
+		return t.db.writer.judge(err)
+	}
+	err = translate(err)
+	if errors.Is(err, errIO) {
+		t.db.writer.doubted.Store(true)
+	}
+	return err
 }
 
 // seen translates an error for the caller's function, which may do with it
@@ -113,12 +125,9 @@ func (t *Tx) seen(err error) error {
 	if err == nil {
 		return nil
 	}
-	err = translate(err)
-	switch w := t.db.writer; {
-	case !t.joined:
-		w.note(err)
-	case errors.Is(err, errIO): // the writer's own are not ours to touch
-		w.doubted.Store(true)
+	err = t.judge(err)
+	if errors.Is(err, holdfast.ErrDiskFull) || errors.Is(err, errIO) {
+		t.fault = err // mostly SQLite has undone everything, but not always
 	}
 	return err
 }
@@ -134,6 +143,12 @@ func (db *DB) within(ctx context.Context) bool { return ctx.Value(insideKey{db})
 // the store's other writers while fn runs: keep it short, and call nothing in
 // it that waits for another machine.
 func (db *DB) Do(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
+	return db.turn(ctx, false, fn)
+}
+
+// turn is Do. What ends something may be done on a full disk, too, and is then
+// perhaps run more than once.
+func (db *DB) turn(ctx context.Context, ends bool, fn func(ctx context.Context, tx *Tx) error) error {
 	w := db.writer
 	j := w.jobs.Get().(*job)
 	t := &turn{back: make(chan struct{})}
@@ -145,14 +160,25 @@ func (db *DB) Do(ctx context.Context, fn func(ctx context.Context, tx *Tx) error
 	if err := w.trusted(); err != nil {
 		return fmt.Errorf("do: %w", err)
 	}
-	err := db.transaction(ctx, fn)
-	if own, ok := errors.AsType[*callerError](err); ok {
-		return own.err
+	if err := db.room.refusal(); err != nil && !ends {
+		return fmt.Errorf("do: %w", err)
 	}
-	if err != nil {
-		return fmt.Errorf("do: %w", w.judge(err))
+	for tried := false; ; tried = true {
+		err := db.transaction(ctx, fn)
+		own, callers := errors.AsType[*callerError](err)
+		if callers {
+			err = own.err
+		} else if err != nil {
+			err = fmt.Errorf("do: %w", w.judge(err))
+		}
+		if !errors.Is(err, holdfast.ErrDiskFull) {
+			return err
+		}
+		w.rewind() // for the next one, at least
+		if !ends || tried && !w.makeWay() || w.trusted() != nil {
+			return err
+		}
 	}
-	return nil
 }
 
 // callerError is an error of the caller's function, passed on as it is.
@@ -190,6 +216,9 @@ func (db *DB) transaction(ctx context.Context, fn func(ctx context.Context, tx *
 	}
 	if err := tx.ours(db.writer.saveClock); err != nil {
 		return err
+	}
+	if db.writer.suspect { // fn saw it, and does not say
+		return fmt.Errorf("commit: a statement before it failed: %w", errIO)
 	}
 	if err := sqlTx.Commit(); err != nil {
 		return fmt.Errorf("commit: %w", err)

@@ -1,0 +1,23 @@
+package sqlite
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// allocate makes the file's bytes from and on, so many, really stand on the
+// disk, and not only in its size.
+func allocate(f *os.File, from, bytes int64) error {
+	for {
+		err := unix.Fallocate(int(f.Fd()), 0, from, bytes)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOSYS):
+			return writeZeros(f, from, bytes)
+		default:
+			return err
+		}
+	}
+}
