@@ -118,12 +118,24 @@ func (s *cutSum) cut(p *surger) {
 	}
 }
 
+// lives are the ways to open the store, in its own file or in the caller's
+// database, with a log that is merged now and then or all the time.
+func lives() []struct {
+	opened     string
+	checkpoint int
+} {
+	return []struct {
+		opened     string
+		checkpoint int
+	}{{"full", 4000}, {"modernc, pool of many", 0}, {"full", 40}, {"mattn, pool of many", 0}}
+}
+
 // life is one process on a disk: some cuts that it does not notice, and one
 // that ends it.
 func life(t *testing.T, d *powerDisk, book *acks, sum *cutSum, n int) {
 	t.Helper()
-	// Every other one merges its log all the time.
-	p := surgeOn(t, d, book, "full", fmt.Sprint("l", n), []int{4000, 40}[n/lifeCuts%2])
+	way := lives()[sum.cuts/lifeCuts%len(lives())]
+	p := surgeOn(t, d, book, way.opened, fmt.Sprint("l", n), way.checkpoint)
 	p.hear(time.Now().Add(time.Duration(rand.IntN(120)) * time.Millisecond)) // perhaps it is not open yet, or has just made its file
 	for range min(lifeCuts, *cuts-sum.cuts) - 1 {
 		p.freeze(t)

@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -28,17 +29,27 @@ const (
 const sender = "sender"
 
 // surge is a process that works until the power is gone: args are the path of
-// its store, its durability, a prefix for its ids, and after how many pages
+// its store, its durability or how it opens its own database, a prefix for its ids, and after how many pages
 // its log is merged into the file. It says what is acknowledged to its
 // callers, in lines, as soon as they may rely on it.
 func surge(args []string) {
-	db, err := sqlite.Open(context.Background(), args[0], sqlite.Options{Source: "test", Normal: args[1] == "normal"})
-	must(err)
-	_, err = db.SQL(context.Background(), "PRAGMA wal_autocheckpoint = "+args[3])
-	must(err)
-	must(makeEffects(db))
+	s := &surging{prefix: args[2]}
+	if h, attached := handles()[args[1]]; attached {
+		var err error
+		s.handle, err = sql.Open(h.driver, "file:"+args[0]+h.options)
+		must(err)
+		s.handle.SetMaxOpenConns(h.pool)
+		s.db, err = sqlite.Attach(context.Background(), s.handle, sqlite.Options{Source: "test"})
+		must(err)
+	} else {
+		var err error
+		s.db, err = sqlite.Open(context.Background(), args[0], sqlite.Options{Source: "test", Normal: args[1] == "normal"})
+		must(err)
+		_, err = s.db.SQL(context.Background(), "PRAGMA wal_autocheckpoint = "+args[3])
+		must(err)
+	}
+	must(makeEffects(s.db))
 	say("ready")
-	s := &surging{db: db, prefix: args[2]}
 	var all sync.WaitGroup
 	for n := range 4 {
 		all.Go(s.until(func(i int) error { return s.enqueue(fmt.Sprintf("%s-e%d-%d", s.prefix, n, i), i) }))
@@ -62,6 +73,7 @@ func makeEffects(db *sqlite.DB) error {
 
 type surging struct {
 	db     *sqlite.DB
+	handle *sql.DB // nil: the file is the store's own
 	prefix string
 }
 
@@ -85,11 +97,28 @@ func (s *surging) enqueue(id string, i int) error {
 	if i%5 == 0 {
 		m.OrderingKey = fmt.Sprint("k", i%7)
 	}
-	if _, err := s.db.Enqueue(context.Background(), m); err != nil {
+	if err := s.put(m, i); err != nil {
 		return err
 	}
 	say(saidEnqueued, id)
 	return nil
+}
+
+// put enqueues, every other one in a transaction of the caller's if there are any.
+func (s *surging) put(m holdfast.Message, i int) error {
+	ctx := context.Background()
+	if s.handle == nil || i%2 == 0 {
+		_, err := s.db.Enqueue(ctx, m)
+		return err
+	}
+	tx, err := s.handle.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if _, err := s.db.In(tx).Enqueue(ctx, m); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
 }
 
 // deliver is what a dispatcher does: claim, and settle in groups.
