@@ -122,6 +122,10 @@ func must(err error) {
 }
 
 func child(role string, args []string) {
+	if role == "backup" || role == "restore" {
+		copyChild(role, args)
+		return
+	}
 	p := &tap{}
 	db, err := sqlite.Open(context.Background(), args[0], sqlite.Options{Source: "test"}.With(p.wrap))
 	must(err)

@@ -82,7 +82,12 @@ func (c *conn) each(id statement, row func(v []driver.Value) error, args ...driv
 var errStop = errors.New("enough rows")
 
 func eachRow(s driver.Stmt, args []driver.NamedValue, row func(v []driver.Value) error) (err error) {
-	rows, err := s.(driver.StmtQueryContext).QueryContext(context.Background(), args)
+	return eachRowUntil(context.Background(), s, args, row)
+}
+
+// eachRowUntil is eachRow for a query that takes long, outside of the writer.
+func eachRowUntil(ctx context.Context, s driver.Stmt, args []driver.NamedValue, row func(v []driver.Value) error) (err error) {
+	rows, err := s.(driver.StmtQueryContext).QueryContext(ctx, args)
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,8 @@ type Options struct {
 
 	clock   reading                                // of the machine; tests set it
 	connect func(name string) (driver.Conn, error) // of the driver; tests wrap it
+	copier  func(dc driver.Conn, to string) (pageCopier, error)
+	at      func(point string) // tells a test how far a backup is
 }
 
 func (o Options) withDefaults() Options {
@@ -57,6 +59,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.connect == nil {
 		o.connect = (&moderncsqlite.Driver{}).Open
+	}
+	if o.copier == nil {
+		o.copier = newPageCopier
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -83,6 +88,7 @@ type DB struct {
 	names   map[int64]routeNames // the writer's
 	sources map[string]int64     // the writer's
 
+	backups    *backups
 	followers  *followers
 	followed   atomic.Bool
 	sweeps     sweeps
@@ -128,6 +134,7 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	}
 	db.lanes = newLanes(db)
 	db.followers = newFollowers()
+	db.backups = newBackups()
 	if db.owner, err = own(path + ".lock"); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
@@ -138,6 +145,11 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 }
 
 func (db *DB) open(ctx context.Context) error {
+	if resumed, err := resumeRestore(db.path); err != nil {
+		return err
+	} else if resumed {
+		db.log.WarnContext(ctx, "finished a restore that was cut off", slog.String("path", db.path))
+	}
 	if err := db.peek(); err != nil {
 		return err
 	}
@@ -286,6 +298,7 @@ func (db *DB) Err() error {
 func (db *DB) Close() error {
 	db.closing.Do(func() {
 		db.gone.Store(true)
+		db.backups.end()
 		db.writer.close()
 		var faults []error
 		if db.Err() == nil && !db.writer.suspect {

@@ -21,6 +21,9 @@ var (
 	// ErrDamaged says that the file is no sound SQLite database.
 	ErrDamaged = errors.New("database file damaged")
 
+	// ErrForeign says that the file is none that this package has made.
+	ErrForeign = errors.New("not a Holdfast database")
+
 	errIO            = errors.New("disk input/output error")
 	errUndone        = errors.New("the transaction is over already: a statement that was interrupted or failed has undone it, or one ended it")
 	errLostOwnership = errors.New("another process has taken the file over")
@@ -50,4 +53,10 @@ func translate(err error) error {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return err
+}
+
+// isBusy says that somebody else holds what is needed, for a moment.
+func isBusy(code int) bool {
+	code &= 0xff
+	return code == lib.SQLITE_BUSY || code == lib.SQLITE_LOCKED
 }

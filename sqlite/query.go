@@ -32,6 +32,7 @@ const (
 	countInbox
 	lastInstant
 	allFollowers
+	changeMark
 	queryCount
 )
 
@@ -105,4 +106,11 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 		coalesce((SELECT at FROM hf_event ORDER BY seq DESC LIMIT 1), 0),
 		coalesce((SELECT received FROM hf_inbox ORDER BY seq DESC LIMIT 1), 0))`,
 	allFollowers: `SELECT name, cursor FROM hf_follower`,
+
+	// Every change moves one of these, but a claim and a purge of what was delivered.
+	changeMark: `SELECT (SELECT value FROM hf_meta WHERE key = 'incarnation'),
+		(SELECT max(seq) FROM hf_message), (SELECT max(seq) FROM sqlite_sequence WHERE name = 'hf_event'), (SELECT max(seq) FROM hf_inbox),
+		(SELECT count(*) FROM hf_message WHERE state = 0) + (SELECT count(*) FROM hf_message WHERE state = 1` + ofAside + `),
+		(SELECT count(*) FROM hf_message WHERE state IN (3, 4, 5)` + ofAside + `), (SELECT count(*) FROM hf_inbox WHERE kept = 1),
+		(SELECT group_concat(name || ' ' || created) FROM hf_token), (SELECT group_concat(name || ' ' || cursor) FROM hf_follower)`,
 }

@@ -1,0 +1,8 @@
+//go:build !linux && !darwin && !freebsd && !windows
+
+package sqlite
+
+import "errors"
+
+// freeBytes is how much more a process may write into a folder's disk.
+func freeBytes(string) (int64, error) { return 0, errors.ErrUnsupported }
