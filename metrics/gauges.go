@@ -30,6 +30,8 @@ func gauges(meter metric.Meter, o Options) error {
 	kept := gauge("holdfast_inbox_kept", "Incoming messages that wait to be fetched.")
 	laneUp := gauge("holdfast_lane_up", "1 while attempts at the destination succeed, 0 while it is down or held.")
 	lanes := gauge("holdfast_lanes", "Destinations whose lane is in this state.")
+	backupAt := gauge("holdfast_backup_last_success_timestamp_seconds", "When a backup was last made, or found to be still up to date.")
+	backupSize := gauge("holdfast_backup_size_bytes", "Size of the last backup.")
 	build := gauge("holdfast_build_info", "Always 1; its labels say what runs.")
 	if err != nil {
 		return fmt.Errorf("make gauges: %w", err)
@@ -48,6 +50,12 @@ func gauges(meter metric.Meter, o Options) error {
 			see.ObserveInt64(lanePending, lane.Pending, to)
 			see.ObserveInt64(laneParked, lane.Parked, to)
 			see.ObserveInt64(laneExpired, lane.Expired, to)
+		}
+		if o.Backup != nil {
+			if at, size := o.Backup(); !at.IsZero() {
+				see.ObserveInt64(backupAt, at.Unix())
+				see.ObserveInt64(backupSize, size)
+			}
 		}
 		if o.Lanes == nil {
 			return nil

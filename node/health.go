@@ -95,6 +95,9 @@ func (n *Node) health() admin.Health {
 	if n.store.Full() {
 		add("disk", admin.Degraded, "full: no message is accepted until there is room at "+n.store.Path())
 	}
+	if name, status, detail := n.backups.health(); name != "" {
+		add(name, status, detail)
+	}
 	if p := n.progress.Load(); p != nil {
 		if p.err != nil {
 			add("progress", admin.Failing, p.err.Error())

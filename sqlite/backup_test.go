@@ -204,11 +204,11 @@ func TestOI14WhatStandsInTheWayOfABackup(t *testing.T) {
 	}{
 		"a file is there":  {taken, fs.ErrExist},
 		"no folder":        {filepath.Join(dir, "none", "x.db"), fs.ErrNotExist},
-		"a file as folder": {filepath.Join(taken, "x.db"), nil},
+		"a file as folder": {filepath.Join(taken, "x.db"), fs.ErrInvalid},
 		"the database":     {db.Path(), fs.ErrExist},
 	} {
 		err := db.Backup(t.Context(), c.path)
-		if err == nil || c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.path) {
+		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.path) {
 			t.Errorf("%s: got %v, want %v with the path", name, err, c.want)
 		}
 	}

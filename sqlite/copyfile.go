@@ -53,18 +53,20 @@ func newCopyFile(path string) (_ *copyFile, err error) {
 		path: path, folder: folder, temp: filepath.Join(folder, copyPrefix+filepath.Base(path)+copySuffix),
 		connect: (&moderncsqlite.Driver{}).Open,
 	}
+	switch info, err := os.Stat(folder); {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("the folder must exist: %w", err)
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", fs.ErrInvalid, err)
+	case !info.IsDir():
+		return nil, fmt.Errorf("%w: %s is no folder", fs.ErrInvalid, folder)
+	}
 	if err := f.checkFree(); err != nil {
 		return nil, err
 	}
-	switch info, err := os.Stat(folder); {
-	case err != nil:
-		return nil, fmt.Errorf("the folder must exist: %w", err)
-	case !info.IsDir():
-		return nil, fmt.Errorf("%s is no folder: %w", folder, fs.ErrInvalid)
-	}
 	f.lock, err = os.OpenFile(filepath.Join(folder, copyLock), os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // in the folder that the caller names
 	if err != nil {
-		return nil, fmt.Errorf("the folder cannot be written to: %w", err)
+		return nil, fmt.Errorf("%w: the folder cannot be written to: %w", fs.ErrPermission, err)
 	}
 	if err := lockFile(f.lock); err != nil {
 		err = errors.Join(fmt.Errorf("lock %s: %w", f.lock.Name(), err), f.lock.Close())
@@ -95,7 +97,7 @@ func (f *copyFile) create() error {
 	}
 	n, err := os.OpenFile(f.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return fmt.Errorf("the folder cannot be written to: %w", err)
+		return fmt.Errorf("%w: the folder cannot be written to: %w", fs.ErrPermission, err)
 	}
 	return n.Close()
 }
@@ -225,7 +227,20 @@ func (f *copyFile) publish(ctx context.Context) error {
 		return err
 	}
 	f.reached("named")
-	return syncDir(f.folder)
+	return syncName(f.path)
+}
+
+// syncName makes a new name survive a power cut, also in a folder that was
+// made just now.
+func syncName(path string) error {
+	folder := filepath.Dir(path)
+	if err := syncDir(folder); err != nil {
+		return err
+	}
+	if err := syncDir(filepath.Dir(folder)); !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return nil // who may not read it has made no folder in it
 }
 
 // seal makes the copy one file, checks it, lets edit change it, and brings it

@@ -24,6 +24,9 @@
 // unclean stop, claims are written to disk for a while, so that a message
 // that kills the process runs out of attempts instead of looping.
 //
+// Backup copies the file while all of this goes on, in steps on the writer's
+// connection; Restore puts a copy in the place of a file that nobody has open.
+//
 // What it does not promise: survival of a disk that dies, or of a power cut
 // with Options.Normal.
 package sqlite

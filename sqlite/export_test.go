@@ -193,5 +193,8 @@ func (o Options) Copying(wrap func(k PageCopier) PageCopier, at func(point strin
 	return o
 }
 
-// At is told how far a restore is.
-func At(f func(point string)) RestoreOptions { return RestoreOptions{at: f} }
+// RestoreAt is Restore that tells how far it is.
+func RestoreAt(ctx context.Context, from, to string, at func(point string)) error {
+	_, err := restore(ctx, from, to, at)
+	return err
+}

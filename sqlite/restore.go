@@ -22,9 +22,6 @@ type Restored struct {
 	Size int64
 }
 
-// RestoreOptions are there for tests; the zero value works.
-type RestoreOptions struct{ at func(point string) }
-
 // Restore puts a copy of the database file at from where the database at path
 // to is, or is to be. Nobody may use it: ErrOwned says who does. The copy is
 // checked first: ErrDamaged, ErrForeign and ErrNewer say why it is of no use,
@@ -36,24 +33,27 @@ type RestoreOptions struct{ at func(point string) }
 // claim of before counts, and its claims are careful, as after an unclean
 // stop. What was delivered after the copy was made is delivered again, with
 // the same id.
-func Restore(ctx context.Context, from, to string, o RestoreOptions) (Restored, error) {
-	r, err := restore(ctx, from, to, o)
+func Restore(ctx context.Context, from, to string) (Restored, error) {
+	r, err := restore(ctx, from, to, nil)
 	if err != nil {
 		return r, fmt.Errorf("restore %s from %s: %w", to, from, err)
 	}
 	return r, nil
 }
 
-func restore(ctx context.Context, from, to string, o RestoreOptions) (r Restored, err error) {
+// restore tells a test how far it is.
+func restore(ctx context.Context, from, to string, at func(point string)) (r Restored, err error) {
 	if from, err = realPath(from); err != nil {
 		return r, err
 	}
 	if r.Path, err = realPath(to); err != nil {
 		return r, err
 	}
-	if err := checkSource(from, r.Path); err != nil {
+	source, err := checkSource(from, r.Path)
+	if err != nil {
 		return r, err
 	}
+	defer func() { err = errors.Join(err, source.release()) }()
 	if err := os.MkdirAll(filepath.Dir(r.Path), 0o750); err != nil {
 		return r, err
 	}
@@ -68,11 +68,11 @@ func restore(ctx context.Context, from, to string, o RestoreOptions) (r Restored
 	if _, err := resumeRestore(r.Path); err != nil {
 		return r, err
 	}
-	ready, err := prepare(ctx, from, r.Path, o)
+	ready, err := prepare(ctx, from, r.Path, at)
 	if err != nil {
 		return r, err
 	}
-	if r.Kept, err = switchTo(ready, r.Path, o.at); err != nil {
+	if r.Kept, err = switchTo(ready, r.Path, at); err != nil {
 		return r, err
 	}
 	info, err := os.Stat(r.Path)
@@ -83,26 +83,27 @@ func restore(ctx context.Context, from, to string, o RestoreOptions) (r Restored
 	return r, nil
 }
 
-// checkSource refuses a file that is being written while we read it.
-func checkSource(from, to string) error {
+// checkSource refuses a file that is being written while we read it, and keeps
+// others from beginning.
+func checkSource(from, to string) (*ownership, error) {
 	a, err := os.Stat(from)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !a.Mode().IsRegular() {
-		return fmt.Errorf("%w: %s is no regular file", ErrForeign, from)
+		return nil, fmt.Errorf("%w: %s is no regular file", ErrForeign, from)
 	}
 	if b, err := os.Stat(to); err == nil && os.SameFile(a, b) {
-		return fmt.Errorf("%w: it is the database itself", fs.ErrInvalid)
+		return nil, fmt.Errorf("%w: it is the database itself", fs.ErrInvalid)
 	}
 	if _, err := os.Stat(from + ".lock"); err != nil {
-		return nil //nolint:nilerr // no store was ever opened there
+		return nil, nil //nolint:nilnil,nilerr // no store was ever opened there
 	}
 	owner, err := own(from + ".lock")
-	if err != nil {
-		return fmt.Errorf("the source is in use; make a backup of it instead: %w", err)
+	if errors.Is(err, ErrOwned) {
+		return nil, fmt.Errorf("the source is in use; make a backup of it instead: %w", err)
 	}
-	return owner.release()
+	return owner, nil // a lock that cannot be taken, on a disk that cannot be written to, nobody has
 }
 
 // The switch needs several renames, and a crash may come between any two. A
@@ -125,10 +126,10 @@ const (
 )
 
 // prepare makes a whole copy beside the database.
-func prepare(ctx context.Context, from, path string, o RestoreOptions) (ready string, err error) {
+func prepare(ctx context.Context, from, path string, at func(point string)) (ready string, err error) {
 	f := &copyFile{
 		path: path, folder: filepath.Dir(path), temp: path + restoringSuffix,
-		connect: (&moderncsqlite.Driver{}).Open, at: o.at,
+		connect: (&moderncsqlite.Driver{}).Open, at: at,
 	}
 	defer f.discard()
 	f.discard() // of a restore that died
@@ -145,7 +146,7 @@ func prepare(ctx context.Context, from, path string, o RestoreOptions) (ready st
 	}); err != nil {
 		return "", f.explain(err)
 	}
-	if err := sameOwner(path, f.temp); err != nil {
+	if err := errors.Join(sameRights(path, f.temp), sameOwner(path, f.temp)); err != nil {
 		return "", err
 	}
 	stamp, err := freeStamp(path)
@@ -198,7 +199,11 @@ func epochOf(path string) int64 {
 	if _, err := os.Stat(path); err != nil {
 		return 0
 	}
-	dc, err := (&moderncsqlite.Driver{}).Open(dsn(path) + "&mode=ro")
+	name := dsn(path) + "&mode=ro"
+	if _, err := os.Stat(path + "-wal"); err != nil {
+		name += "&immutable=1" // leaves nothing beside it
+	}
+	dc, err := (&moderncsqlite.Driver{}).Open(name)
 	if err != nil {
 		return 0
 	}
@@ -283,7 +288,7 @@ func switchTo(ready, path string, at func(point string)) (kept string, err error
 		return "", err
 	}
 	f.reached("switched")
-	if err := syncDir(filepath.Dir(path)); err != nil {
+	if err := syncName(path); err != nil {
 		return "", err
 	}
 	if _, err := os.Lstat(aside); err != nil {
@@ -313,4 +318,16 @@ func sameOwner(path, file string) error {
 		return err
 	}
 	return giveTo(file, like)
+}
+
+// sameRights gives a new file those of the database, if there is one.
+func sameRights(path, file string) error {
+	like, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.Chmod(file, like.Mode().Perm())
 }

@@ -28,8 +28,7 @@ func copyChild(role string, args []string) {
 		}
 	}
 	if role == "restore" {
-		_, err := sqlite.Restore(context.Background(), args[0], args[1], sqlite.At(at))
-		must(err)
+		must(sqlite.RestoreAt(context.Background(), args[0], args[1], at))
 		return
 	}
 	db, err := sqlite.Open(context.Background(), args[0], sqlite.Options{}.Copying(nil, at))
@@ -104,9 +103,15 @@ func TestOI14Restore(t *testing.T) {
 	w := newWorld(t)
 	copied := meta(t, w.copy(t).copied)
 	before := contents(t, w.copied)[0]
-	r, err := sqlite.Restore(t.Context(), w.copied, w.path, sqlite.RestoreOptions{})
+	if err := os.Chmod(w.path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	r, err := sqlite.Restore(t.Context(), w.copied, w.path)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if info, err := os.Stat(w.path); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("rights %v, %v; want those of the old database", info.Mode(), err)
 	}
 	if r.Path != w.path || r.Kept != kept(t, w.path) || r.Size == 0 {
 		t.Errorf("got %+v, kept %q", r, kept(t, w.path))
@@ -133,7 +138,7 @@ func TestOI14Restore(t *testing.T) {
 		t.Error("the copy was changed")
 	}
 	// And back again: what was kept can be restored, too.
-	if _, err := sqlite.Restore(t.Context(), r.Kept, w.path, sqlite.RestoreOptions{}); err != nil {
+	if _, err := sqlite.Restore(t.Context(), r.Kept, w.path); err != nil {
 		t.Fatal(err)
 	}
 	if s := sound(t, w.path); len(s) != 101 {
@@ -146,7 +151,7 @@ func TestOI14RestoreWithItsLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	to := filepath.Join(t.TempDir(), "new", "holdfast.db")
-	r, err := sqlite.Restore(t.Context(), w.path, to, sqlite.RestoreOptions{})
+	r, err := sqlite.Restore(t.Context(), w.path, to)
 	if err != nil || r.Kept != "" {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -194,7 +199,7 @@ func TestOI14WhatARestoreRefuses(t *testing.T) {
 		"damaged":            {file("torn.db", torn), w.path, sqlite.ErrDamaged, ""},
 		"of a newer release": {newer, w.path, sqlite.ErrNewer, "9999"},
 	} {
-		_, err := sqlite.Restore(t.Context(), c.from, c.to, sqlite.RestoreOptions{})
+		_, err := sqlite.Restore(t.Context(), c.from, c.to)
 		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: got %v, want %v with %q", name, err, c.want, c.text)
 		}
@@ -207,7 +212,7 @@ func TestOI14WhatARestoreRefuses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := sqlite.Restore(ctx, w.copied, w.path, sqlite.RestoreOptions{}); !errors.Is(err, context.Canceled) {
+	if _, err := sqlite.Restore(ctx, w.copied, w.path); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: got %v", err)
 	}
 	if len(sound(t, w.path)) != 101 {
@@ -244,7 +249,7 @@ func TestOI14KilledDuringARestore(t *testing.T) {
 			t.Errorf("killed when %s: what was kept is not the old database", point)
 		}
 		// A restore that comes first, instead of an open, does as well.
-		if _, err := sqlite.Restore(t.Context(), again.copied, again.path, sqlite.RestoreOptions{}); err != nil {
+		if _, err := sqlite.Restore(t.Context(), again.copied, again.path); err != nil {
 			t.Errorf("killed when %s: restore again: %v", point, err)
 		}
 		if s := sound(t, again.path); len(s) != 100 {
@@ -338,7 +343,7 @@ func TestOI14BackupOfAFile(t *testing.T) {
 func TestOI14RestoreThenDeliver(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if _, err := sqlite.Restore(t.Context(), w.copied, w.path, sqlite.RestoreOptions{}); err != nil {
+	if _, err := sqlite.Restore(t.Context(), w.copied, w.path); err != nil {
 		t.Fatal(err)
 	}
 	db := open(t, w.path, sqlite.Options{})
