@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,13 +23,31 @@ import (
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
+// lines is a log that may be read while it is written.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // clockwork is a store in virtual time and its backups.
 type clockwork struct {
 	t       *testing.T
 	db      *sqlite.DB
 	folder  string
 	conf    config.Backup
-	log     bytes.Buffer
+	log     lines
 	health  func() (string, string, string)
 	current func() (time.Time, int64)
 	stop    func()

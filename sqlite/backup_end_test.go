@@ -27,7 +27,7 @@ func cutOff(ctx context.Context, t *testing.T, f func(db *sqlite.DB)) (*sqlite.D
 			once.Do(func() { f(db) })
 		}
 	}))
-	fill(t, db, "m", 2000)
+	fill(t, db, "m", 600)
 	dir := t.TempDir()
 	err := db.Backup(ctx, filepath.Join(dir, "copy.db"))
 	if left := names(t, dir); !slices.Equal(left, []string{".holdfast-backup.lock"}) {
@@ -148,7 +148,7 @@ func TestOI14ABackupLeavesRoom(t *testing.T) {
 		t.Skip("needs root on Linux, to mount a small disk")
 	}
 	dir := t.TempDir()
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=17m", "tmpfs", dir).CombinedOutput(); err != nil {
 		t.Skipf("mount is not allowed here: %v: %s", err, out)
 	}
 	t.Cleanup(func() {
@@ -158,9 +158,9 @@ func TestOI14ABackupLeavesRoom(t *testing.T) {
 	})
 	db := fresh(t, sqlite.Options{})
 	defer shut(t, db)
-	fill(t, db, "m", 2000)
+	fill(t, db, "m", 600)
 	err := db.Backup(t.Context(), filepath.Join(dir, "copy.db"))
-	if !errors.Is(err, holdfast.ErrDiskFull) || !strings.Contains(err.Error(), "leaves 16.0 MiB for others, and 20.0 MiB are free in "+dir) {
+	if !errors.Is(err, holdfast.ErrDiskFull) || !strings.Contains(err.Error(), "leaves 16.0 MiB for others, and 17.0 MiB are free in "+dir) {
 		t.Errorf("got %v", err)
 	}
 	if left := names(t, dir); len(left) != 1 {

@@ -187,7 +187,7 @@ func rebirth(c *conn, epoch int64) (err error) {
 			return err
 		}
 	}
-	if err := c.text("UPDATE hf_message SET state = 0 WHERE state = 1" + ofAside); err != nil {
+	if _, err := c.exec(forgetClaims); err != nil {
 		return err
 	}
 	_, err = c.exec(commitNow)

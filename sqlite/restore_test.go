@@ -364,3 +364,30 @@ func TestOI14RestoreThenDeliver(t *testing.T) {
 	enqueue(t, db, message("later"))
 	audit(t, db)
 }
+
+// What was in hand when the copy was made is pending after a restore, and has
+// not been charged: nobody died.
+func TestOI14ClaimsOfTheCopyAreForgotten(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	db := open(t, w.path, sqlite.Options{}) // careful: claims are written down
+	id := claim(t, db, 1)[0].Message.ID
+	if n := onDisk(t, db, 1); n != 1 {
+		t.Fatalf("%d claims on disk, want 1", n)
+	}
+	copied := filepath.Join(w.dir, "claimed.db")
+	if err := db.Backup(t.Context(), copied); err != nil {
+		t.Fatal(err)
+	}
+	shut(t, db)
+	if _, err := sqlite.Restore(t.Context(), copied, w.path); err != nil {
+		t.Fatal(err)
+	}
+	db = open(t, w.path, sqlite.Options{})
+	defer shut(t, db)
+	r, err := db.Get(t.Context(), id)
+	reclaimed := slices.ContainsFunc(r.History, func(e holdfast.Event) bool { return e.Kind == holdfast.Reclaimed })
+	if err != nil || r.State != holdfast.Pending || r.Failures+r.Tries != 0 || reclaimed {
+		t.Errorf("got %s, %d failures, history %+v, %v; want pending as if never tried", r.State, r.Failures, r.History, err)
+	}
+}
