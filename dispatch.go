@@ -31,6 +31,13 @@ type Dispatcher struct {
 	Routes map[string]Route
 	Lanes  Lanes // keeps lane faults over restarts; nil: they are not kept
 
+	// OnParked and OnExpired are told of each message that parked or expired,
+	// durably and at least once: the notice is a message that the store writes
+	// together with the change, and an error of the callback tries it again
+	// (OI-05, OI-06). Nil: nobody is told. Every dispatcher of one store has to
+	// set the same.
+	OnParked, OnExpired func(ctx context.Context, e Ended) error
+
 	Poll     time.Duration // backstop of wake-ups and timers; zero: 1 s (OI-04)
 	Grace    time.Duration // for work in hand at a stop; zero: 10 s (SF-10)
 	Observer Observer
@@ -133,11 +140,15 @@ func (d *Dispatcher) newRun(ctx context.Context) (*dispatch, error) {
 	}
 	r.work, r.halt = context.WithCancelCause(context.WithoutCancel(ctx))
 	r.faults.lanes, r.faults.log = d.Lanes, r.log
-	for name, route := range d.Routes {
+	routes, err := d.routes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for name, route := range routes {
 		if err := route.check(name); err != nil {
 			return nil, fmt.Errorf("%w: route %s: %w", ErrInvalid, name, err)
 		}
-		l := newLaneRun(name, route, heldClaims/len(d.Routes))
+		l := newLaneRun(name, route, heldClaims/len(routes))
 		r.lanes[name] = l
 		r.order = append(r.order, l)
 	}

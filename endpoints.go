@@ -68,10 +68,7 @@ func (e *Endpoints) ReceiveBatch(ctx context.Context, ms []Message) []Result {
 		}
 		switch {
 		case !ok:
-			results[i].Err = &Failure{
-				Outcome: Permanent, Code: "no_endpoint", Reason: ReasonNoEndpoint,
-				Err: fmt.Errorf("endpoint %q is not known here", clip(ms[i].Endpoint)),
-			}
+			results[i].Err = noEndpoint(ms[i].Endpoint)
 		case ctx.Err() != nil:
 			results[i].Err = notBegun(ctx)
 		case to.Keep:

@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
@@ -16,6 +17,9 @@ type InboxStore[T any] interface {
 	// a duplicate gets the stored response, other content is ErrConflict, an
 	// unknown id from before the horizon is ErrTooOld; else h runs once.
 	Process(ctx context.Context, m Message, retention time.Duration, h Handler[T]) (Receipt, error)
+	// ProcessBatch does the same for several messages in one transaction, one
+	// result each. An error of h undoes its own message only.
+	ProcessBatch(ctx context.Context, ms []Message, retention time.Duration, h Handler[T]) []Result
 }
 
 // DefaultInboxRetention is how long ids are remembered at the least (OI-10).
@@ -23,24 +27,29 @@ const DefaultInboxRetention = 7 * 24 * time.Hour
 
 // Inbox makes handlers idempotent: one effect per (Source, ID) for as long as
 // ids are remembered.
+//
+// Process runs a handler for a message at hand; with handlers registered
+// (Register, Handle), an Inbox is a Receiver for a transport. It is safe for
+// concurrent use.
 type Inbox[T any] struct {
 	Store     InboxStore[T]
 	Retention time.Duration // zero: DefaultInboxRetention
+	Together  bool          // ReceiveBatch runs the handlers of a batch in one transaction
+
+	mu       sync.Mutex
+	handlers map[string]Handler[T]
 }
 
 // Process runs h for a message that is new, in a transaction of its own.
 func (in *Inbox[T]) Process(ctx context.Context, m Message, h Handler[T]) (Receipt, error) {
-	retention := in.Retention
-	if retention == 0 {
-		retention = DefaultInboxRetention
+	return in.Store.Process(ctx, m, in.retention(), markErrors(h))
+}
+
+func (in *Inbox[T]) retention() time.Duration {
+	if in.Retention == 0 {
+		return DefaultInboxRetention
 	}
-	return in.Store.Process(ctx, m, retention, func(ctx context.Context, tx T, m Message) ([]byte, error) {
-		response, err := h(ctx, tx, m)
-		if err != nil {
-			return nil, &handlerError{err}
-		}
-		return response, nil
-	})
+	return in.Retention
 }
 
 // handlerError marks an error as a handler's: an ErrConflict in it is about

@@ -3,6 +3,7 @@ package holdfast
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,8 +12,8 @@ import (
 // Limits of a message's fields, in bytes. They bound index rows and log lines,
 // not what a payload may hold: that limit belongs to whoever accepts messages.
 const (
-	MaxIDLen      = 128
 	MaxNameLen    = 128 // destination, endpoint, source, ordering key, correlation id
+	MaxIDLen      = MaxNameLen
 	MaxHeaders    = 64
 	MaxHeaderSize = 8 << 10 // all names and values together
 )
@@ -41,7 +42,7 @@ func ParseID(s string) (ID, error) {
 			return ID(u.String()), nil
 		}
 	}
-	if err := checkName("id", s, MaxIDLen); err != nil {
+	if err := checkName("id", s); err != nil {
 		return "", err
 	}
 	return ID(s), nil
@@ -126,7 +127,10 @@ func (m *Message) normalize() error {
 	for _, f := range []struct{ name, value string }{
 		{"source", m.Source}, {"destination", m.Destination}, {"endpoint", m.Endpoint},
 	} {
-		faults = append(faults, checkName(f.name, f.value, MaxNameLen))
+		faults = append(faults, checkName(f.name, f.value))
+	}
+	if strings.HasPrefix(m.Destination, "$") {
+		faults = append(faults, &FieldError{"destination", clip(m.Destination), "begins with $, which is kept for the library"})
 	}
 	for _, f := range []struct{ name, value string }{
 		{"correlationId", m.CorrelationID}, {"orderingKey", m.OrderingKey},
@@ -187,13 +191,13 @@ func checkHeaders(h map[string]string) error {
 	return nil
 }
 
-// checkName accepts 1 to limit printable ASCII bytes without spaces.
-func checkName(field, s string, limit int) error {
+// checkName accepts 1 to MaxNameLen printable ASCII bytes without spaces.
+func checkName(field, s string) error {
 	if s == "" {
 		return &FieldError{field, s, "must not be empty"}
 	}
-	if len(s) > limit {
-		return &FieldError{field, clip(s), fmt.Sprintf("has %d bytes; at most %d fit", len(s), limit)}
+	if len(s) > MaxNameLen {
+		return &FieldError{field, clip(s), fmt.Sprintf("has %d bytes; at most %d fit", len(s), MaxNameLen)}
 	}
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] > '~' {

@@ -26,6 +26,11 @@ type Store interface {
 	// and the same settlements may be tried again.
 	Settle(ctx context.Context, s ...Settlement) (won []bool, err error)
 
+	// NotifyEnded says of which messages a notice is written (Ended.Message),
+	// by the transaction that parks or expires them. It stays said over
+	// restarts. waiting tells that notices of before wait to be delivered.
+	NotifyEnded(ctx context.Context, parked, expired bool) (waiting bool, err error)
+
 	// Wake returns a channel that gets a value, or already holds one, when
 	// messages may have become claimable, and a function that ends the
 	// subscription. A poll is the backstop.

@@ -3,7 +3,8 @@
 // Promised: the metrics that the source specification names keep exactly
 // those names (OI-16); watching an attempt costs well under a microsecond and
 // does not grow with the number of destinations; asking for the metrics reads
-// numbers that are kept in memory, never the database; no label holds what a
+// numbers that are kept in memory and the size of one file, never the
+// database; no label holds what a
 // peer or caller may choose freely, so nobody can grow the node's memory
 // through them.
 //

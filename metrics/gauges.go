@@ -32,6 +32,7 @@ func gauges(meter metric.Meter, o Options) error {
 	lanes := gauge("holdfast_lanes", "Destinations whose lane is in this state.")
 	backupAt := gauge("holdfast_backup_last_success_timestamp_seconds", "When a backup was last made, or found to be still up to date.")
 	backupSize := gauge("holdfast_backup_size_bytes", "Size of the last backup.")
+	wal := gauge("holdfast_wal_bytes", "Size of the store's write-ahead log. It grows while somebody reads one snapshot of the file for long.")
 	build := gauge("holdfast_build_info", "Always 1; its labels say what runs.")
 	if err != nil {
 		return fmt.Errorf("make gauges: %w", err)
@@ -45,6 +46,9 @@ func gauges(meter metric.Meter, o Options) error {
 		see.ObserveInt64(claimed, c.Claimed)
 		see.ObserveInt64(size, c.Inbox)
 		see.ObserveInt64(kept, c.Kept)
+		if o.WAL != nil {
+			see.ObserveInt64(wal, o.WAL())
+		}
 		for name, lane := range c.Lanes {
 			to := toDestination(name)
 			see.ObserveInt64(lanePending, lane.Pending, to)

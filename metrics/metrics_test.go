@@ -32,7 +32,7 @@ func lanes() []holdfast.LaneStatus {
 
 func start(tb testing.TB) *metrics.Metrics {
 	tb.Helper()
-	m, err := metrics.New(metrics.Options{Counts: counts, Lanes: lanes, Version: "1.2.3", Commit: "abc"})
+	m, err := metrics.New(metrics.Options{Counts: counts, Lanes: lanes, WAL: func() int64 { return 4096 }, Version: "1.2.3", Commit: "abc"})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestThePageHasTheNamesOfTheSpecification(t *testing.T) {
 		"rf_outbox_failed_count": "counter", "rf_outbox_expired_count": "counter", "rf_inbox_duplicate_count": "counter",
 		"rf_inbox_process_duration_ms": "histogram", "rf_inbox_size": "gauge",
 		"holdfast_outbox_pending": "gauge", "holdfast_outbox_parked": "gauge", "holdfast_outbox_expired": "gauge", "holdfast_outbox_claimed": "gauge",
-		"holdfast_inbox_kept": "gauge", "holdfast_lane_up": "gauge", "holdfast_lanes": "gauge", "holdfast_build_info": "gauge",
+		"holdfast_inbox_kept": "gauge", "holdfast_wal_bytes": "gauge", "holdfast_lane_up": "gauge", "holdfast_lanes": "gauge", "holdfast_build_info": "gauge",
 		"go_goroutines": "gauge",
 	}
 	want := map[string]string{

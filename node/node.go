@@ -174,7 +174,7 @@ func (n *Node) build(ctx context.Context) (err error) {
 	}
 	n.backups = newBackups(n.store, n.cfg.BackupFolder(), n.cfg.Backup, n.log)
 	if n.metrics, err = metrics.New(metrics.Options{
-		Counts: n.store.Counts, Lanes: n.lanes, Backup: n.backups.newest, Version: n.opts.Version, Commit: n.opts.Commit,
+		Counts: n.store.Counts, Lanes: n.lanes, Backup: n.backups.newest, WAL: n.store.WALBytes, Version: n.opts.Version, Commit: n.opts.Commit,
 	}); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}

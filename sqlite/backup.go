@@ -31,6 +31,9 @@ func (db *DB) Backup(ctx context.Context, path string) error {
 }
 
 func (db *DB) backup(ctx context.Context, path string) (err error) {
+	if db.attached != nil {
+		return errCallers
+	}
 	if err := db.writer.usable(ctx); err != nil {
 		return err
 	}
@@ -78,14 +81,16 @@ type pageCopier interface {
 	Finish() error
 }
 
+// errCallers says whose the database is.
+var errCallers = fmt.Errorf("%w: the store lives in a database of its caller; back that database up by its own means", errors.ErrUnsupported)
+
 // newPageCopier begins a copy of a connection's database.
 func newPageCopier(dc driver.Conn, to string) (pageCopier, error) {
 	source, ok := dc.(interface {
 		NewBackup(to string) (*moderncsqlite.Backup, error)
 	})
 	if !ok {
-		return nil, fmt.Errorf("%w: the store lives in a database of its caller, whose driver (%T) does not copy; back that database up by its own means",
-			errors.ErrUnsupported, dc)
+		return nil, fmt.Errorf("%w (its driver is %T)", errCallers, dc)
 	}
 	b, err := source.NewBackup(to)
 	if err != nil {
@@ -106,7 +111,11 @@ func (db *DB) copyPages(ctx context.Context, f *copyFile) (err error) {
 		// Nobody sees the file before it is whole: it needs no journal, and is
 		// synced once, off the writer. What its cache holds is written in the
 		// last step, on the writer.
-		k, err = db.opts.copier(c.dc, "file:"+escapePath(f.temp)+"?_pragma=journal_mode(off)&_pragma=synchronous(off)&_pragma=cache_size(-1000)")
+		d, ok := c.runner.(*direct)
+		if !ok {
+			return errCallers
+		}
+		k, err = db.opts.copier(d.dc, "file:"+escapePath(f.temp)+"?_pragma=journal_mode(off)&_pragma=synchronous(off)&_pragma=cache_size(-1000)")
 		return err
 	})
 	if err != nil {
@@ -174,7 +183,7 @@ func (p *pace) step(k pageCopier) (more bool, err error) {
 	began := time.Now()
 	more, err = k.Step(p.pages)
 	p.took = time.Since(began)
-	if e, ok := errors.AsType[coded](err); ok && isBusy(e.Code()) && p.busy < 100 {
+	if isBusy(err) && p.busy < 100 {
 		p.busy++ // nothing was copied, and the next step may
 		return true, nil
 	}

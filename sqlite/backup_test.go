@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -239,5 +240,27 @@ func TestOI14ADriverThatDoesNotCopy(t *testing.T) {
 	}
 	if left := names(t, dir); len(left) != 1 {
 		t.Errorf("the folder has %q", left)
+	}
+}
+
+func TestOI14ACallersDatabaseIsTheCallersToBackUp(t *testing.T) {
+	t.Parallel()
+	handle, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "business.db")+
+		"?_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)&_pragma=synchronous(full)&_txlock=immediate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = handle.Close() })
+	db, err := sqlite.Attach(t.Context(), handle, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shut(t, db)
+	to := filepath.Join(t.TempDir(), "copy.db")
+	if err := db.Backup(t.Context(), to); !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "its caller") {
+		t.Errorf("backup: got %v", err)
+	}
+	if _, err := db.ChangedSince(t.Context(), to); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("changed: got %v", err)
 	}
 }

@@ -31,6 +31,8 @@ const everything = math.MaxInt
 // reclaim gives claims that were written down back to pending.
 func (db *DB) reclaim(c *conn) error {
 	ls := db.lanes
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
 	if err := c.each(claimedRows, func(v []driver.Value) error {
 		// With its number: a suspect is claimed before the lane is read.
 		l := ls.locked(asText(v[1]))
@@ -146,6 +148,9 @@ func (ls *lanes) suspect(seq int64) *lane {
 // apply claims rows on disk.
 func (k *tableClaim) apply(tx *writeTx) error {
 	k.claims, k.lanes, k.expired, k.cleared, k.bytes, k.got = nil, nil, nil, nil, 0, map[*lane]int{}
+	if !k.db.owns.Load() {
+		return nil
+	}
 	tx.undo = append(tx.undo, k.unread)
 	wait, err := k.readSuspects(tx.conn)
 	if err != nil {

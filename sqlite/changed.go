@@ -13,7 +13,10 @@ import (
 // purged is no change. It counts the messages that wait, and compares nothing else in full.
 // A copy that cannot be read is another one.
 func (db *DB) ChangedSince(ctx context.Context, copied string) (bool, error) {
-	now, err := mark(ctx, db.readers)
+	if db.attached != nil {
+		return true, fmt.Errorf("compare with %s: %w", copied, errCallers)
+	}
+	now, err := contentMark(ctx, db.readers)
 	if err != nil {
 		return true, fmt.Errorf("compare with %s: %w", copied, translate(err))
 	}
@@ -22,15 +25,15 @@ func (db *DB) ChangedSince(ctx context.Context, copied string) (bool, error) {
 	}
 	// Immutable: nobody writes to a copy, and nothing is to be left beside it.
 	other := sql.OpenDB(connector{db.opts.connect, dsn(copied, "query_only(1)") + "&mode=ro&immutable=1"})
-	then, err := mark(ctx, other)
+	then, err := contentMark(ctx, other)
 	if err = errors.Join(err, other.Close()); err != nil {
 		return true, ctx.Err()
 	}
 	return now != then, nil
 }
 
-// mark is what changes whenever the content does.
-func mark(ctx context.Context, db *sql.DB) (m [9]sql.NullString, err error) {
+// contentMark is what changes whenever the content does.
+func contentMark(ctx context.Context, db *sql.DB) (m [9]sql.NullString, err error) {
 	to := make([]any, len(m))
 	for i := range m {
 		to[i] = &m[i]

@@ -122,8 +122,15 @@ func must(err error) {
 }
 
 func child(role string, args []string) {
-	if role == "backup" || role == "restore" {
+	switch role {
+	case "attached":
+		attachedChild(args[0], args[1], args[2])
+		return
+	case "backup", "restore":
 		copyChild(role, args)
+		return
+	case "surge":
+		surge(args)
 		return
 	}
 	p := &tap{}

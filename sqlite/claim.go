@@ -23,6 +23,9 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 	if err := db.writer.usable(ctx); err != nil {
 		return batch, fmt.Errorf("claim: %w", err)
 	}
+	if !db.owns.Load() {
+		return batch, nil // the owner hands them out; who takes over is woken
+	}
 	ls := db.lanes
 	k := &tableClaim{db: db, slots: slots}
 	now := db.clock.now()
@@ -103,6 +106,9 @@ func (k *tableClaim) run(ctx context.Context, batch *holdfast.Batch) (err error)
 func (k *tableClaim) size() (int, int) { return len(k.table), 0 }
 
 func (k *tableClaim) read(c *conn) error {
+	if !k.db.owns.Load() {
+		return nil // not any more
+	}
 	for i, l := range k.table {
 		if l.id == 0 { // never had a message
 			found, err := c.one(findLane, func(v []driver.Value) error {

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -30,7 +31,7 @@ const (
 // people are made by adding the difference to the wall clock of now.
 type clock struct {
 	read reading
-	base int64 // the store's instant at which elapsed time is 0
+	base atomic.Int64 // the store's instant at which elapsed time is 0
 
 	mu        sync.Mutex
 	wallSeen  time.Time // at the last look
@@ -55,7 +56,8 @@ func machineClock() reading {
 // file knows, if that is later.
 func newClock(read reading, last int64, sane time.Time) *clock {
 	wall, ran := read()
-	c := &clock{read: read, base: max(wall.UnixMicro(), last) - ran.Microseconds(), wallSeen: wall, ranSeen: ran, sane: sane}
+	c := &clock{read: read, wallSeen: wall, ranSeen: ran, sane: sane}
+	c.base.Store(max(wall.UnixMicro(), last) - ran.Microseconds())
 	if last > 0 && span(last, wall.UnixMicro()) > longAway {
 		// Weeks have passed since the file was last open, or the clock is
 		// wrong. Time for it to be set before anything is given up.
@@ -66,7 +68,25 @@ func newClock(read reading, last int64, sane time.Time) *clock {
 
 func (c *clock) now() int64 {
 	_, ran := c.read()
-	return c.base + ran.Microseconds()
+	return c.base.Load() + ran.Microseconds()
+}
+
+// reach brings the clock to an instant that another process of the file has
+// written, so that what is due there is due here. It says whether that was so
+// far ahead that nothing should expire for a while.
+func (c *clock) reach(at int64) (jumped bool) {
+	_, ran := c.read()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ahead := at - (c.base.Load() + ran.Microseconds())
+	if ahead <= 0 {
+		return false
+	}
+	c.base.Add(ahead)
+	if jumped = duration(ahead) > jumpAfter; jumped {
+		c.suspended = ran + jumpGrace
+	}
+	return jumped
 }
 
 // wall turns an instant of the store into one for people.
@@ -75,7 +95,7 @@ func (c *clock) wall(at int64) time.Time {
 		return time.Time{}
 	}
 	wall, ran := c.read()
-	return wall.Add(span(c.base+ran.Microseconds(), at)).UTC().Truncate(time.Microsecond)
+	return wall.Add(span(c.base.Load()+ran.Microseconds(), at)).UTC().Truncate(time.Microsecond)
 }
 
 // mayExpire says whether the wall clock can be believed; why is for a log.

@@ -84,7 +84,7 @@ func (w *writer) transact(group []*job) (err error) {
 	if err := w.saveClock(tx); err != nil {
 		return err
 	}
-	if _, err := w.conn.exec(commitNow); err != nil {
+	if err := w.conn.commit(); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
 	tx.publish()
@@ -92,10 +92,10 @@ func (w *writer) transact(group []*job) (err error) {
 }
 
 func (w *writer) begin() error {
-	if _, err := w.conn.exec(beginImmediate); err != nil {
+	if err := w.conn.begin(); err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
-	return w.db.checkEpoch(w.conn)
+	return w.tx.enter()
 }
 
 // saveClock keeps the store's clock in the file now and then, for newClock.
@@ -149,6 +149,9 @@ func (w *writer) trusted() error {
 	if w.fatal != nil {
 		return w.closedError()
 	}
+	if w.doubted.Swap(false) {
+		w.suspect = true
+	}
 	if !w.suspect {
 		return nil
 	}
@@ -158,9 +161,11 @@ func (w *writer) trusted() error {
 		w.db.log.Warn("disk answers again after a failed write")
 		return nil
 	}
-	w.strikes++
 	if err == nil {
 		err = errors.New("a reader holds the file")
+	}
+	if w.db.attached == nil || busy == "" { // the caller's readers may take their time
+		w.strikes++
 	}
 	err = fmt.Errorf("checkpoint after a failed write: %w", translate(err))
 	if w.strikes >= maxStrikes {

@@ -1,113 +1,52 @@
 package sqlite
 
 import (
-	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
 )
 
-// conn runs prepared statements on one driver connection, below
-// database/sql, which would take a lock and allocate for each. It is used by
-// one goroutine at a time.
-type conn struct {
-	dc    driver.Conn
-	stmts [statementCount]driver.Stmt
-	args  []driver.NamedValue
+// runner runs the store's SQL on one connection, for one goroutine at a time.
+// Statements of ours are never cancelled: an interrupt inside a shared
+// transaction would undo others' work.
+type runner interface {
+	// exec returns how many rows were changed.
+	exec(id statement, args ...driver.Value) (int64, error)
+	// insert returns the key of the new row, or 0 when the statement inserted
+	// none because of a conflict that it ignores.
+	insert(id statement, args ...driver.Value) (int64, error)
+	// each calls row for every row of the query. The values are valid only
+	// during the call, except strings and byte slices, which are row's to keep.
+	each(id statement, row func(v []driver.Value) error, args ...driver.Value) error
+	// text runs SQL that is not worth keeping prepared, rows queries with it.
+	text(sql string) error
+	rows(sql string, row func(v []driver.Value) error, args ...driver.Value) error
+
+	// begin takes the right to write; nobody else can until commit or rollback.
+	begin() error
+	commit() error
+	// rollback ends whatever is open; there may be nothing.
+	rollback()
+	// open says whether a transaction is open: a statement that was interrupted,
+	// or met a full disk, has undone it, and the next one would commit by itself.
+	open() bool
+	// lend begins like begin, for a caller's own statements.
+	lend() (*sql.Tx, error)
+	// ended tells that the caller's transaction is over.
+	ended()
+	// alone runs statements while a caller's transaction is open, and keeps
+	// database/sql out meanwhile.
+	alone(statements func() error) error
+	// finalize ends the prepared statements.
+	finalize() error
 }
 
-func (c *conn) prepared(id statement) (driver.Stmt, error) {
-	if s := c.stmts[id]; s != nil {
-		return s, nil
-	}
-	s, err := c.dc.Prepare(statements[id])
-	if err != nil {
-		return nil, fmt.Errorf("prepare %q: %w", statements[id], err)
-	}
-	c.stmts[id] = s
-	return s, nil
-}
-
-func (c *conn) bind(args []driver.Value) []driver.NamedValue {
-	c.args = c.args[:0]
-	for i, a := range args {
-		c.args = append(c.args, driver.NamedValue{Ordinal: i + 1, Value: a})
-	}
-	return c.args
-}
-
-// exec returns how many rows were changed. Statements of ours are never
-// cancelled: an interrupt inside a shared transaction would undo others' work.
-func (c *conn) exec(id statement, args ...driver.Value) (int64, error) {
-	s, err := c.prepared(id)
-	if err != nil {
-		return 0, err
-	}
-	r, err := s.(driver.StmtExecContext).ExecContext(context.Background(), c.bind(args))
-	if err != nil {
-		return 0, err
-	}
-	return r.RowsAffected()
-}
-
-// insert returns the key of the new row, or 0 when the statement inserted
-// none because of a conflict that it ignores.
-func (c *conn) insert(id statement, args ...driver.Value) (int64, error) {
-	s, err := c.prepared(id)
-	if err != nil {
-		return 0, err
-	}
-	r, err := s.(driver.StmtExecContext).ExecContext(context.Background(), c.bind(args))
-	if err != nil {
-		return 0, err
-	}
-	if n, err := r.RowsAffected(); err != nil || n == 0 {
-		return 0, err
-	}
-	return r.LastInsertId()
-}
-
-// each calls row for every row of the query. The values are valid only
-// during the call, except strings and byte slices, which are row's to keep.
-func (c *conn) each(id statement, row func(v []driver.Value) error, args ...driver.Value) error {
-	s, err := c.prepared(id)
-	if err != nil {
-		return err
-	}
-	return eachRow(s, c.bind(args), row)
-}
+// conn is a runner with what can be said in its words.
+type conn struct{ runner }
 
 // errStop, returned by a row function, ends a query early without an error.
 var errStop = errors.New("enough rows")
-
-func eachRow(s driver.Stmt, args []driver.NamedValue, row func(v []driver.Value) error) (err error) {
-	return eachRowUntil(context.Background(), s, args, row)
-}
-
-// eachRowUntil is eachRow for a query that takes long, outside of the writer.
-func eachRowUntil(ctx context.Context, s driver.Stmt, args []driver.NamedValue, row func(v []driver.Value) error) (err error) {
-	rows, err := s.(driver.StmtQueryContext).QueryContext(ctx, args)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	v := make([]driver.Value, len(rows.Columns()))
-	for {
-		switch err := rows.Next(v); {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		}
-		switch err := row(v); {
-		case errors.Is(err, errStop):
-			return nil
-		case err != nil:
-			return err
-		}
-	}
-}
 
 // one is each for a query of at most one row; found tells whether there was.
 func (c *conn) one(id statement, row func(v []driver.Value) error, args ...driver.Value) (found bool, err error) {
@@ -116,37 +55,6 @@ func (c *conn) one(id statement, row func(v []driver.Value) error, args ...drive
 		return row(v)
 	}, args...)
 	return found, err
-}
-
-// open says whether a transaction is open: a statement that was interrupted,
-// or met a full disk, has undone it, and the next one would commit by itself.
-// SQLite has no statement that tells, but refuses to begin twice.
-func (c *conn) open() bool {
-	if _, err := c.exec(beginProbe); err != nil {
-		return true
-	}
-	_, _ = c.exec(rollbackNow) // it had nothing in it
-	return false
-}
-
-// text runs SQL that is not worth keeping prepared.
-func (c *conn) text(sql string) error {
-	s, err := c.dc.Prepare(sql)
-	if err != nil {
-		return err
-	}
-	_, err = s.(driver.StmtExecContext).ExecContext(context.Background(), nil)
-	return errors.Join(err, s.Close())
-}
-
-// rows is each for SQL that is not worth keeping prepared.
-func (c *conn) rows(sql string, row func(v []driver.Value) error) (err error) {
-	s, err := c.dc.Prepare(sql)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	return eachRow(s, nil, row)
 }
 
 // pragma reads the first value of the first row, as text.
@@ -160,19 +68,6 @@ func (c *conn) pragma(sql string) (value string, err error) {
 		return nil
 	})
 	return value, err
-}
-
-// finalize ends the prepared statements; the connection itself belongs to
-// database/sql.
-func (c *conn) finalize() error {
-	var faults []error
-	for i, s := range c.stmts {
-		if s != nil {
-			faults = append(faults, s.Close())
-			c.stmts[i] = nil
-		}
-	}
-	return errors.Join(faults...)
 }
 
 // Readers of driver values. A column that can be NULL reads as zero.

@@ -265,7 +265,8 @@ func (f *copyFile) settle(ctx context.Context, check string, edit func(c *conn) 
 	if err != nil {
 		return err
 	}
-	c := &conn{dc: dc}
+	d := &direct{dc: dc}
+	c := &conn{d}
 	defer func() { err = errors.Join(err, c.finalize(), dc.Close()) }()
 	// A database in WAL mode would grow a log as soon as somebody looks at it.
 	switch mode, err := c.pragma("PRAGMA journal_mode = DELETE"); {
@@ -274,7 +275,7 @@ func (f *copyFile) settle(ctx context.Context, check string, edit func(c *conn) 
 	case mode != "delete":
 		return fmt.Errorf("take the copy out of WAL mode: it stays %q", mode)
 	}
-	if err := c.sound(ctx, check); err != nil {
+	if err := d.sound(ctx, check); err != nil {
 		return err
 	}
 	switch version, err := schemaVersion(c); {
@@ -290,8 +291,8 @@ func (f *copyFile) settle(ctx context.Context, check string, edit func(c *conn) 
 }
 
 // sound runs one of SQLite's checks, until ctx ends.
-func (c *conn) sound(ctx context.Context, check string) error {
-	s, err := c.dc.Prepare(check)
+func (d *direct) sound(ctx context.Context, check string) error {
+	s, err := d.dc.Prepare(check)
 	if err != nil {
 		return err
 	}

@@ -36,6 +36,7 @@ type Options struct {
 	Logger    *slog.Logger // zero: none
 
 	clock   reading                                // of the machine; tests set it
+	look    time.Duration                          // lookEvery; tests set it
 	connect func(name string) (driver.Conn, error) // of the driver; tests wrap it
 	copier  func(dc driver.Conn, to string) (pageCopier, error)
 	at      func(point string) // tells a test how far a backup is
@@ -53,6 +54,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.SaneAfter.IsZero() {
 		o.SaneAfter = saneAfter()
+	}
+	if o.look == 0 {
+		o.look = lookEvery
 	}
 	if o.clock == nil {
 		o.clock = machineClock()
@@ -78,8 +82,9 @@ type DB struct {
 
 	owner   *ownership
 	epoch   int64
+	owns    atomic.Bool // false: beside the owner, in the caller's database
 	clock   *clock
-	handle  *sql.DB   // holds the writer's connection
+	handle  *sql.DB   // holds the writer's connection; nil in the caller's database
 	lent    *sql.Conn // the same connection, for transactions of callers
 	readers *sql.DB
 	writer  *writer
@@ -88,9 +93,12 @@ type DB struct {
 	names   map[int64]routeNames // the writer's
 	sources map[string]int64     // the writer's
 
+	attached *attached // nil: the file is ours
+
 	backups    *backups
 	followers  *followers
 	followed   atomic.Bool
+	notify     atomic.Int64 // metaNotify
 	sweeps     sweeps
 	clockSaved int64 // the writer's
 	failed     chan struct{}
@@ -128,13 +136,9 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		path = to // two names of one file have one lock
 	}
-	db := &DB{
-		path: path, opts: o, log: o.Logger, routes: map[routeKey]route{}, names: map[int64]routeNames{},
-		sources: map[string]int64{}, failed: make(chan struct{}), background: make(chan struct{}),
-	}
-	db.lanes = newLanes(db)
-	db.followers = newFollowers()
-	db.backups = newBackups()
+	db := newDB(o)
+	db.path = path
+	db.owns.Store(true)
 	if db.owner, err = own(path + ".lock"); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
@@ -142,6 +146,16 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, translate(err)), db.release())
 	}
 	return db, nil
+}
+
+func newDB(o Options) *DB {
+	db := &DB{
+		opts: o, log: o.Logger, routes: map[routeKey]route{}, names: map[int64]routeNames{},
+		sources: map[string]int64{}, failed: make(chan struct{}), background: make(chan struct{}), followers: newFollowers(),
+	}
+	db.lanes = newLanes(db)
+	db.backups = newBackups()
+	return db
 }
 
 func (db *DB) open(ctx context.Context) error {
@@ -197,12 +211,10 @@ func (db *DB) peek() (err error) {
 	if s, err := os.Stat(db.path); err != nil || s.Size() == 0 {
 		name = ":memory:" // there is nothing to read yet, but SQLite has a version
 	}
-	dc, err := db.opts.connect(name)
-	if err != nil {
-		return err
+	if err = db.peekAt(name); unfinished(err) {
+		err = db.peekAt(dsn(db.path))
 	}
-	c := &conn{dc: dc}
-	return errors.Join(checkVersions(c), c.finalize(), dc.Close())
+	return err
 }
 
 // connector makes database/sql use one driver, registered or not.
@@ -226,16 +238,16 @@ func (db *DB) connect(ctx context.Context) (*conn, error) {
 	if db.lent, err = db.handle.Conn(ctx); err != nil {
 		return nil, err
 	}
-	c := &conn{}
+	d := &direct{via: db.lent}
 	err = db.lent.Raw(func(raw any) error {
 		dc, ok := raw.(driver.Conn)
 		if !ok {
 			return fmt.Errorf("driver connection is a %T", raw)
 		}
-		c.dc = dc
+		d.dc = dc
 		return nil
 	})
-	return c, err
+	return &conn{d}, err
 }
 
 // configure sets what makes a commit durable and reads it back.
@@ -299,9 +311,12 @@ func (db *DB) Close() error {
 	db.closing.Do(func() {
 		db.gone.Store(true)
 		db.backups.end()
+		if db.attached != nil {
+			db.attached.stopWatching()
+		}
 		db.writer.close()
 		var faults []error
-		if db.Err() == nil && !db.writer.suspect {
+		if db.Err() == nil && !db.writer.suspect && db.owns.Load() {
 			faults = append(faults, db.leaveClean())
 		}
 		db.closed = errors.Join(append(faults, db.release())...)
@@ -315,6 +330,9 @@ func (db *DB) release() error {
 	if db.cancel != nil {
 		db.cancel()
 		<-db.background
+	}
+	if a := db.attached; a != nil {
+		return errors.Join(append(faults, a.detach(), db.owner.release())...)
 	}
 	if db.readers != nil {
 		faults = append(faults, db.readers.Close())

@@ -181,6 +181,7 @@ func (tx *writeTx) insert(e *entry) (holdfast.Receipt, error) {
 		}
 		return receipt, err
 	}
+	tx.last.message = seq
 	var ttl, start driver.Value
 	if m.TTL > 0 {
 		ttl = micros(m.TTL)
@@ -191,7 +192,7 @@ func (tx *writeTx) insert(e *entry) (holdfast.Receipt, error) {
 	if _, err := tx.exec(insertBody, seq, m.Payload, e.headers, nullText(m.CorrelationID), e.retry, ttl, start); err != nil {
 		return holdfast.Receipt{}, err
 	}
-	if tx.w.db.followed.Load() {
+	if tx.followed() {
 		ev := event{message: seq, kind: holdfast.Enqueued, state: holdfast.Pending, cycle: 1}
 		if err := tx.event(&ev); err != nil {
 			return holdfast.Receipt{}, err

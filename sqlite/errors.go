@@ -3,6 +3,8 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"reflect"
+	"strings"
 
 	lib "modernc.org/sqlite/lib"
 
@@ -29,22 +31,55 @@ var (
 	errLostOwnership = errors.New("another process has taken the file over")
 )
 
-// coded is an error of SQLite, whichever driver it comes from.
+// coded is an error of SQLite as modernc.org/sqlite has it.
 type coded interface {
 	error
 	Code() int
 }
 
+// codeOf is the result code of an SQLite error, whichever driver it comes
+// from. Drivers that are not linked in are known by the form of their errors:
+// a struct of a package with sqlite in its path whose field Code is a number.
+func codeOf(err error) (code int, ok bool) {
+	if e, ok := errors.AsType[coded](err); ok {
+		return e.Code(), true
+	}
+	for err != nil {
+		if many, ok := err.(interface{ Unwrap() []error }); ok {
+			for _, e := range many.Unwrap() {
+				if code, ok := codeOf(e); ok {
+					return code, true
+				}
+			}
+			return 0, false
+		}
+		v := reflect.Indirect(reflect.ValueOf(err))
+		if v.Kind() == reflect.Struct && strings.Contains(v.Type().PkgPath(), "sqlite") {
+			if f := v.FieldByName("Code"); f.IsValid() && f.CanInt() {
+				return int(f.Int()), true
+			}
+		}
+		err = errors.Unwrap(err)
+	}
+	return 0, false
+}
+
+// isBusy says whether another connection was writing.
+func isBusy(err error) bool {
+	code, ok := codeOf(err)
+	return ok && (code&0xff == lib.SQLITE_BUSY || code&0xff == lib.SQLITE_LOCKED)
+}
+
 // translate gives a driver's error the library's meaning.
 func translate(err error) error {
-	e, ok := errors.AsType[coded](err)
+	code, ok := codeOf(err)
 	if !ok {
 		return err
 	}
 	if errors.Is(err, holdfast.ErrDiskFull) || errors.Is(err, errIO) || errors.Is(err, ErrDamaged) {
 		return err // it has been done
 	}
-	switch e.Code() & 0xff {
+	switch code & 0xff {
 	case lib.SQLITE_FULL:
 		return fmt.Errorf("%w: %w", holdfast.ErrDiskFull, err)
 	case lib.SQLITE_IOERR, lib.SQLITE_CANTOPEN, lib.SQLITE_READONLY:
@@ -53,10 +88,4 @@ func translate(err error) error {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return err
-}
-
-// isBusy says that somebody else holds what is needed, for a moment.
-func isBusy(code int) bool {
-	code &= 0xff
-	return code == lib.SQLITE_BUSY || code == lib.SQLITE_LOCKED
 }

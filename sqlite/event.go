@@ -18,10 +18,11 @@ type event struct {
 }
 
 func (tx *writeTx) event(e *event) error {
-	_, err := tx.exec(insertEvent, e.message, int64(e.kind), int64(e.state), tx.tick(), int64(e.cycle), int64(e.attempt),
+	seq, err := tx.conn.insert(insertEvent, e.message, int64(e.kind), int64(e.state), tx.tick(), int64(e.cycle), int64(e.attempt),
 		int64(e.outcome), asBit(e.charged), asBit(e.maybe), e.took,
 		nullText(e.reason), nullText(e.code), nullText(e.error), nullText(e.actor))
-	if err == nil && tx.w.db.followed.Load() {
+	tx.last.event = max(tx.last.event, seq)
+	if err == nil && tx.followed() {
 		tx.journaled = true
 	}
 	return err

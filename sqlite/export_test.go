@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,6 +27,13 @@ func (o Options) With(wrap func(c driver.Conn, writer bool) driver.Conn) Options
 // On returns the options with another machine's clock.
 func (o Options) On(read func() (wall time.Time, ran time.Duration)) Options {
 	o.clock = read
+	return o
+}
+
+// Looking returns the options with another interval between two looks for
+// what others have committed.
+func (o Options) Looking(every time.Duration) Options {
+	o.look = every
 	return o
 }
 
@@ -139,19 +145,15 @@ func (ls *lanes) audit() (faults []string) {
 
 // Plan explains how SQLite runs a text.
 func (db *DB) Plan(ctx context.Context, text string) (lines []string, err error) {
-	var args []driver.NamedValue
+	var args []driver.Value
 	for strings.Contains(text, fmt.Sprint("?", len(args)+1)) {
-		args = append(args, driver.NamedValue{Ordinal: len(args) + 1, Value: int64(2)})
+		args = append(args, int64(2))
 	}
 	err = db.writer.inspect(ctx, func(c *conn) error {
-		s, err := c.dc.Prepare("EXPLAIN QUERY PLAN " + text)
-		if err != nil {
-			return err
-		}
-		return errors.Join(eachRow(s, args, func(v []driver.Value) error {
+		return c.rows("EXPLAIN QUERY PLAN "+text, func(v []driver.Value) error {
 			lines = append(lines, asText(v[3]))
 			return nil
-		}), s.Close())
+		}, args...)
 	})
 	return lines, err
 }

@@ -107,8 +107,11 @@ func memory(now int64, a *holdfast.Attempt, retention time.Duration) int64 {
 
 // source interns a sender's name. Only the writer calls it.
 func (tx *writeTx) source(name string) (int64, error) {
-	db := tx.w.db
-	if n, ok := db.sources[name]; ok {
+	known := tx.w.db.sources
+	if tx.private != nil {
+		known = tx.private.sources
+	}
+	if n, ok := known[name]; ok {
 		return n, nil
 	}
 	if _, err := tx.exec(insertSource, name); err != nil {
@@ -121,11 +124,11 @@ func (tx *writeTx) source(name string) (int64, error) {
 	}, name); err != nil {
 		return 0, err
 	}
-	if len(db.sources) >= routeCache {
-		clear(db.sources)
+	if len(known) >= routeCache {
+		clear(known)
 	}
-	db.sources[name] = n
-	tx.undo = append(tx.undo, func() { delete(db.sources, name) })
+	known[name] = n
+	tx.undo = append(tx.undo, func() { delete(known, name) })
 	return n, nil
 }
 
@@ -140,6 +143,7 @@ func (tx *writeTx) remember(in *incoming, source int64, kept bool, response []by
 		memory(now, &in.m.Attempt, retention), nullBytes(response))
 	if seq != 0 {
 		tx.inboxed++
+		tx.last.inbox = seq
 	}
 	return seq, err
 }
@@ -152,34 +156,17 @@ func (db *DB) Process(ctx context.Context, m holdfast.Message, retention time.Du
 	if err != nil {
 		return holdfast.Receipt{}, fmt.Errorf("process: %w", err)
 	}
-	var v verdict
+	var receipt holdfast.Receipt
 	began := time.Now()
-	err = db.Do(ctx, func(ctx context.Context, tx *Tx) error {
-		var seq int64
-		if err := tx.ours(func(wtx *writeTx) (err error) {
-			v, seq, err = in.arrive(wtx, retention)
-			return err
-		}); err != nil || seq == 0 {
-			return err
-		}
-		response, err := h(ctx, tx, in.m)
-		if err != nil {
-			return err
-		}
-		v.receipt = holdfast.Receipt{ID: in.m.ID, State: holdfast.Delivered, Response: response}
-		return tx.ours(func(wtx *writeTx) error {
-			_, err := wtx.exec(setResponse, seq, nullBytes(response))
-			return err
-		})
+	err = db.Do(ctx, func(ctx context.Context, tx *Tx) (err error) {
+		receipt, err = tx.process(ctx, &in, retention, h)
+		return err
 	})
-	if err == nil {
-		err = v.err
-	}
-	db.observeReceived(&in.m, v.receipt.Duplicate, time.Since(began), err)
+	db.observeReceived(&in.m, receipt.Duplicate, time.Since(began), err)
 	if err != nil {
 		return holdfast.Receipt{}, err
 	}
-	return v.receipt, nil
+	return receipt, nil
 }
 
 // arrive inserts the id if it is new. Inside a write transaction nobody else

@@ -121,6 +121,24 @@ func (db *DB) setFollower(name string, cursor int64) {
 	db.followed.Store(len(f.cursors) > 0)
 }
 
+// readFollowers learns of the followers that the file knows: in the caller's
+// database other processes have theirs.
+func (db *DB) readFollowers(c *conn) error {
+	cursors := map[string]int64{}
+	if err := c.rows(queries[allFollowers], func(v []driver.Value) error {
+		cursors[asText(v[0])] = asInt(v[1])
+		return nil
+	}); err != nil {
+		return err
+	}
+	f := db.followers
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.cursors = cursors
+	db.followed.Store(len(cursors) > 0)
+	return nil
+}
+
 // register makes a follower that is new start at the end of the journal.
 func (db *DB) register(ctx context.Context, name string) error {
 	return db.Do(ctx, func(_ context.Context, tx *Tx) error {

@@ -130,8 +130,8 @@ func (db *DB) arrive(ctx context.Context, k *arrival, n int, get func(i int) (ho
 // Known implements holdfast.InboxLog.
 func (db *DB) Known(ctx context.Context, retention time.Duration, ms ...holdfast.Message) ([]bool, []holdfast.Result, error) {
 	known, results := make([]bool, len(ms)), make([]holdfast.Result, len(ms))
-	if db.gone.Load() {
-		return nil, nil, fmt.Errorf("look up incoming: %w", holdfast.ErrClosed)
+	if err := db.readable(ctx); err != nil {
+		return nil, nil, fmt.Errorf("look up incoming: %w", err)
 	}
 	for i := range ms {
 		in, err := newIncoming(ms[i])

@@ -126,6 +126,18 @@ func (ls *lanes) publish(tx *writeTx) {
 	ls.mu.Unlock()
 }
 
+// set replaces all counters.
+func (ls *lanes) set(counts map[string]*lane) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for _, l := range ls.byName {
+		l.counts = holdfast.LaneCounts{}
+	}
+	for name, l := range counts {
+		ls.locked(name).counts = l.counts
+	}
+}
+
 func (l *lane) count(s holdfast.State, by int64) {
 	switch s {
 	case holdfast.Pending, holdfast.Claimed:
@@ -147,6 +159,7 @@ func (ls *lanes) learn(f *freshRow, now int64) {
 	case f.due > now:
 		l.nextDue = min(l.nextDue, f.due)
 	case !l.caughtUp:
+	case !ls.db.owns.Load(): // nobody claims here
 	case f.claim == nil, ls.careful > 0, l.nextDue <= f.due, ls.full(l):
 		l.caughtUp = false
 	default:

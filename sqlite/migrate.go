@@ -3,6 +3,7 @@ package sqlite
 import (
 	"database/sql/driver"
 	"embed"
+	"errors"
 	"fmt"
 	"path"
 	"strconv"
@@ -19,6 +20,8 @@ const (
 	metaClean       = "clean"       // 1 after a clean stop
 	metaClock       = "clock"       // an instant that the store's clock has reached
 	metaIncarnation = "incarnation" // changes when the file is restored
+	metaNotify      = "notify"      // 1: of parked messages, 2: of expired ones, 3: of both
+	metaExclusive   = "exclusive"   // 1: its owner takes it that nobody else writes messages
 )
 
 // minSQLite is the first release without the WAL-reset fault that could lose
@@ -113,6 +116,10 @@ func migrateStep(c *conn, text string, number int) (err error) {
 			_ = c.text("ROLLBACK")
 		}
 	}()
+	// Another process may have been faster: several can attach to one file.
+	if have, err := schemaVersion(c); err != nil || have >= number {
+		return errors.Join(err, c.text("ROLLBACK"))
+	}
 	if err := c.text(text); err != nil {
 		return err
 	}

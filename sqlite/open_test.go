@@ -37,6 +37,44 @@ func run(t testing.TB, db *sql.DB, text string) {
 	}
 }
 
+// A process that dies, or a power cut, while the file is made leaves a
+// rollback journal: the next start undoes what was begun.
+//
+// Edge cases 5, 18, 20.
+func TestOpenUndoesWhatAnInterruptedCreationLeft(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "holdfast.db")
+	other := raw(t, path)
+	other.SetMaxOpenConns(1)
+	for _, text := range []string{
+		"CREATE TABLE t (b)", "INSERT INTO t VALUES (1)",
+		"PRAGMA cache_size = 1", "BEGIN IMMEDIATE", // so small that pages are written before the commit
+		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100) INSERT INTO t SELECT zeroblob(4000) FROM n",
+	} {
+		run(t, other, text)
+	}
+	crashed := filepath.Join(t.TempDir(), "holdfast.db")
+	for _, suffix := range []string{"", "-journal"} {
+		if err := os.WriteFile(crashed+suffix, contents(t, path+suffix)[0], 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(contents(t, crashed)[0]); n < 100<<10 {
+		t.Fatalf("nothing of the transaction is in the file: %d bytes", n)
+	}
+	db := open(t, crashed, sqlite.Options{})
+	defer shut(t, db)
+	got, err := db.SQL(t.Context(), "SELECT count(*) FROM t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([][]any{{int64(1)}}, got); d != "" {
+		t.Errorf("rows after the start (-want +got):\n%s", d)
+	}
+	enqueue(t, db, message("m"))
+	audit(t, db)
+}
+
 // OI-13: what makes a commit durable is set, read back, and sticks.
 func TestPragmasAreSet(t *testing.T) {
 	t.Parallel()

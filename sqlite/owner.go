@@ -77,25 +77,41 @@ func (db *DB) takeOver(c *conn) (err error) {
 	if err != nil {
 		return err
 	}
-	db.clock = newClock(db.opts.clock, last, db.opts.SaneAfter)
+	if db.clock == nil {
+		db.clock = newClock(db.opts.clock, last, db.opts.SaneAfter)
+	}
 	if ok, why := db.clock.mayExpire(); !ok {
 		db.log.Warn("expiry suspended", slog.String("why", why))
 	}
+	notify, err := c.meta(metaNotify)
+	if err != nil {
+		return err
+	}
+	db.notify.Store(notify)
 	db.epoch = epoch + 1
-	db.lanes.token = db.epoch << 32 // a claim of the owner before has another number
+	ls := db.lanes
+	ls.mu.Lock()
+	ls.token = db.epoch << 32 // a claim of the owner before has another number
 	if clean == 0 && epoch > 0 {
-		db.lanes.careful = carefulSettles
+		ls.careful = carefulSettles
+	}
+	ls.mu.Unlock()
+	if clean == 0 && epoch > 0 {
 		db.log.Warn("the last stop was not clean", slog.Int64("epoch", epoch))
 	}
-	if _, err := c.exec(beginImmediate); err != nil {
+	if err := c.begin(); err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			_, _ = c.exec(rollbackNow)
+			c.rollback()
 		}
 	}()
-	for key, value := range map[string]int64{metaEpoch: db.epoch, metaClean: 0, metaClock: db.clock.now()} {
+	exclusive := int64(1)
+	if db.attached != nil {
+		exclusive = 0
+	}
+	for key, value := range map[string]int64{metaEpoch: db.epoch, metaClean: 0, metaClock: db.clock.now(), metaExclusive: exclusive} {
 		if _, err := c.exec(setMeta, key, value); err != nil {
 			return err
 		}
@@ -108,8 +124,7 @@ func (db *DB) takeOver(c *conn) (err error) {
 	if err := db.reclaim(c); err != nil {
 		return err
 	}
-	_, err = c.exec(commitNow)
-	return err
+	return c.commit()
 }
 
 // lastInstant is the latest that the file knows: what is noted now and then,
@@ -143,7 +158,26 @@ func (db *DB) checkEpoch(c *conn) error {
 // leaveClean notes that nothing was in hand. It also empties the log file,
 // so that what stays on disk is one file.
 func (db *DB) leaveClean() error {
+	if err := db.writer.acquire(); err != nil {
+		return fmt.Errorf("note a clean stop: %w", err)
+	}
+	defer db.writer.giveBack()
 	c := db.writer.conn
+	if err := c.begin(); err != nil {
+		return fmt.Errorf("note a clean stop: %w", err)
+	}
+	if err := db.noteClean(c); err != nil {
+		c.rollback()
+		return fmt.Errorf("note a clean stop: %w", err)
+	}
+	if err := c.commit(); err != nil || db.attached != nil {
+		return err
+	}
+	_, err := c.pragma("PRAGMA wal_checkpoint(TRUNCATE)")
+	return err
+}
+
+func (db *DB) noteClean(c *conn) error {
 	if err := db.checkEpoch(c); err != nil {
 		return err
 	}
@@ -151,33 +185,34 @@ func (db *DB) leaveClean() error {
 	if db.Counts().Claimed > 0 {
 		clean = 0 // somebody did not settle: treat it like a crash
 	}
-	for key, value := range map[string]int64{metaClean: clean, metaClock: db.clock.now()} {
+	for key, value := range map[string]int64{metaClean: clean, metaClock: db.clock.now(), metaExclusive: 0} {
 		if _, err := c.exec(setMeta, key, value); err != nil {
-			return fmt.Errorf("note a clean stop: %w", err)
+			return err
 		}
 	}
-	_, err := c.pragma("PRAGMA wal_checkpoint(TRUNCATE)")
-	return err
+	return nil
 }
 
-// seed fills the counters from live rows: the settled millions are not read.
+// seed sets the counters from live rows: the settled millions are not read.
 func (db *DB) seed(c *conn) (err error) {
+	counts := map[string]*lane{} // only their counters
 	for _, q := range []struct {
 		state holdfast.State
 		count query
 	}{{holdfast.Pending, countPending}, {holdfast.Parked, countParked}, {holdfast.Expired, countExpired}} {
 		if err := c.rows(queries[q.count], func(v []driver.Value) error {
-			db.lanes.locked(asText(v[0])).count(q.state, asInt(v[1]))
+			name := asText(v[0])
+			if counts[name] == nil {
+				counts[name] = &lane{}
+			}
+			counts[name].count(q.state, asInt(v[1]))
 			return nil
 		}); err != nil {
 			return fmt.Errorf("count messages: %w", err)
 		}
 	}
-	return c.rows(queries[allFollowers], func(v []driver.Value) error {
-		db.followers.cursors[asText(v[0])] = asInt(v[1])
-		db.followed.Store(true)
-		return nil
-	})
+	db.lanes.set(counts)
+	return db.readFollowers(c)
 }
 
 // seedInbox counts remembered ids in the background: there can be tens of

@@ -18,8 +18,9 @@ var mayScan = map[string]string{
 	"SELECT l.destination, x.n FROM (SELECT lane, count(*)":       "once, when the file is opened, over live rows",
 	"SELECT count(*) FROM hf_inbox":                               "once, when the file is opened, in the background",
 	"SELECT max(coalesce((SELECT created FROM hf_message ORDER":   "reads one row of each table",
-	"SELECT (SELECT value FROM hf_meta WHERE key = 'incarnation'": "once per backup, on a reader, over live rows",
 	"SELECT * FROM (SELECT e.seq, e.kind":                         "sorts at most 500 events",
+	"SELECT coalesce((SELECT value FROM hf_meta":                  "reads one row of each table",
+	"SELECT (SELECT value FROM hf_meta WHERE key = 'incarnation'": "once per backup, on a reader, over live rows",
 }
 
 var (

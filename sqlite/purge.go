@@ -14,6 +14,9 @@ import (
 // their retention, with bodies and histories, a page at a time from the
 // oldest on. The highest row is spared, so that no seq is ever given twice.
 func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error) {
+	if !db.owns.Load() {
+		return 0, false, nil // the owner's work
+	}
 	s := &db.sweeps
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,6 +38,11 @@ func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error
 	page, read, err := db.purgePage(ctx, now-shortest, keep)
 	if err != nil {
 		return 0, false, fmt.Errorf("purge: %w", err)
+	}
+	if db.attached != nil {
+		if err := db.writer.inspect(ctx, db.readFollowers); err != nil {
+			return 0, false, fmt.Errorf("purge: %w", err)
+		}
 	}
 	done := 0
 	for len(page) > 0 {

@@ -12,10 +12,22 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
+// readable fails once the store is closed, and where a read would wait for
+// ever: in a transaction on the only connection of the caller's pool.
+func (db *DB) readable(ctx context.Context) error {
+	switch {
+	case db.gone.Load():
+		return holdfast.ErrClosed
+	case db.attached != nil && db.within(ctx) && db.readers.Stats().MaxOpenConnections == 1:
+		return fmt.Errorf("the pool has one connection, which the transaction uses: %w", holdfast.ErrNested)
+	}
+	return nil
+}
+
 // snapshot begins a transaction of a reader, for queries that must agree.
 func (db *DB) snapshot(ctx context.Context) (*sql.Tx, error) {
-	if db.gone.Load() {
-		return nil, holdfast.ErrClosed
+	if err := db.readable(ctx); err != nil {
+		return nil, err
 	}
 	tx, err := db.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	return tx, translate(err)
@@ -23,8 +35,8 @@ func (db *DB) snapshot(ctx context.Context) (*sql.Tx, error) {
 
 // query runs one of the readers' queries.
 func (db *DB) query(ctx context.Context, q query, args ...any) (*sql.Rows, error) {
-	if db.gone.Load() {
-		return nil, holdfast.ErrClosed
+	if err := db.readable(ctx); err != nil {
+		return nil, err
 	}
 	rows, err := db.readers.QueryContext(ctx, queries[q], args...)
 	return rows, translate(err)

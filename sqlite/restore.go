@@ -171,12 +171,12 @@ func rebirth(c *conn, epoch int64) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := c.exec(beginImmediate); err != nil {
+	if err := c.begin(); err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			_, _ = c.exec(rollbackNow)
+			c.rollback()
 		}
 	}()
 	if _, err := c.exec(setMeta, metaIncarnation, string(holdfast.NewID())); err != nil {
@@ -190,8 +190,7 @@ func rebirth(c *conn, epoch int64) (err error) {
 	if _, err := c.exec(forgetClaims); err != nil {
 		return err
 	}
-	_, err = c.exec(commitNow)
-	return err
+	return c.commit()
 }
 
 // epochOf reads the epoch of a database that may be damaged, or not there.
@@ -207,7 +206,7 @@ func epochOf(path string) int64 {
 	if err != nil {
 		return 0
 	}
-	c := &conn{dc: dc}
+	c := &conn{&direct{dc: dc}}
 	epoch, err := c.meta(metaEpoch)
 	if errors.Join(err, c.finalize(), dc.Close()) != nil {
 		return 0

@@ -27,22 +27,15 @@ const routeCache = 8192
 func (tx *writeTx) route(m *holdfast.Message) (route, error) {
 	db := tx.w.db
 	k := routeKey{m.Source, m.Destination, m.Endpoint, m.Kind}
+	if tx.private != nil {
+		return tx.privateRoute(k, m.OrderingKey != "")
+	}
 	if r, ok := db.routes[k]; ok {
 		return r, nil
 	}
-	l, err := tx.lane(m.Destination)
+	r, err := tx.internRoute(k)
 	if err != nil {
-		return route{}, err
-	}
-	if _, err := tx.exec(insertRoute, l.id, m.Source, string(m.Kind), m.Endpoint); err != nil {
-		return route{}, err
-	}
-	r := route{lane: l}
-	if _, err := tx.conn.one(findRoute, func(v []driver.Value) error {
-		r.route = asInt(v[0])
-		return nil
-	}, l.id, m.Source, string(m.Kind), m.Endpoint); err != nil {
-		return route{}, err
+		return r, err
 	}
 	if len(db.routes) >= routeCache {
 		clear(db.routes)
@@ -52,9 +45,49 @@ func (tx *writeTx) route(m *holdfast.Message) (route, error) {
 	return r, nil
 }
 
+// privateRoute is route in a transaction of the caller's. Names of committed
+// rows are known; a lane's order is asked for, because others may change it.
+func (tx *writeTx) privateRoute(k routeKey, ordered bool) (route, error) {
+	p := tx.private
+	if r, ok := p.routes[k]; ok {
+		return r, nil
+	}
+	if known, ok := tx.w.db.attached.names.get(k); ok && !ordered {
+		l := p.lanes[k.destination]
+		if l == nil {
+			l = &lane{name: k.destination, id: known.lane}
+		}
+		return route{known.route, l}, nil
+	}
+	r, err := tx.internRoute(k)
+	if err == nil {
+		p.routes[k] = r
+		tx.undo = append(tx.undo, func() { delete(p.routes, k) })
+	}
+	return r, err
+}
+
+func (tx *writeTx) internRoute(k routeKey) (route, error) {
+	l, err := tx.lane(k.destination)
+	if err != nil {
+		return route{}, err
+	}
+	if _, err := tx.exec(insertRoute, l.id, k.source, string(k.kind), k.endpoint); err != nil {
+		return route{}, err
+	}
+	r := route{lane: l}
+	if _, err := tx.conn.one(findRoute, func(v []driver.Value) error {
+		r.route = asInt(v[0])
+		return nil
+	}, l.id, k.source, string(k.kind), k.endpoint); err != nil {
+		return route{}, err
+	}
+	return r, nil
+}
+
 // lane returns the destination's lane with its number.
 func (tx *writeTx) lane(destination string) (*lane, error) {
-	l := tx.w.db.lanes.get(destination)
+	l := tx.knownLane(destination)
 	if l.id != 0 {
 		return l, nil
 	}
@@ -73,6 +106,19 @@ func (tx *writeTx) lane(destination string) (*lane, error) {
 	}
 	tx.undo = append(tx.undo, func() { l.id = 0 })
 	return l, nil
+}
+
+func (tx *writeTx) knownLane(destination string) *lane {
+	p := tx.private
+	if p == nil {
+		return tx.w.db.lanes.get(destination)
+	}
+	l := p.lanes[destination]
+	if l == nil {
+		l = &lane{name: destination}
+		p.lanes[destination] = l
+	}
+	return l
 }
 
 // routeNames is a route as claims and people read it.

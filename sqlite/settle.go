@@ -164,14 +164,17 @@ func (tx *writeTx) settleOne(s *holdfast.Settlement, held *lease) (bool, error) 
 			return false, err
 		}
 	}
-	if s.State == holdfast.Delivered && !tx.w.db.followed.Load() {
+	if s.State == holdfast.Delivered && !tx.followed() {
 		return true, nil
 	}
-	return true, tx.event(&event{
+	if err := tx.event(&event{
 		message: s.Seq, kind: holdfast.Attempted, state: s.State, cycle: held.cycle, attempt: held.tries + 1,
 		outcome: s.Outcome, charged: s.Charged, maybe: s.Maybe, took: micros(max(s.Took, 0)),
 		reason: string(s.Reason), code: s.Code, error: s.Error,
-	})
+	}); err != nil || s.State != holdfast.Parked {
+		return true, err
+	}
+	return true, tx.notice(s.Seq, held.lane, holdfast.Parked)
 }
 
 // retryAt is when a failed message is due: after its wait, or at its expiry.

@@ -9,6 +9,15 @@ const (
 	rollbackNow
 	beginProbe
 	getMeta
+	takeLock
+	fileState
+	newMessages
+	newDecisions
+	newInInbox
+	countInboxPage
+	saveHere
+	backToHere
+	releaseHere
 	setMeta
 	insertLane
 	findLane
@@ -36,6 +45,7 @@ const (
 	settleBack
 	settleParked
 	insertEvent
+	endedRow
 	expireOne
 	requeueOne
 	discardOne
@@ -85,6 +95,23 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	getMeta: `SELECT value FROM hf_meta WHERE key = ?1`,
 	setMeta: `INSERT INTO hf_meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
 
+	// Of the caller's own database: attach.go, learn.go, join.go.
+	takeLock: `UPDATE hf_meta SET value = value WHERE key = ''`,
+	fileState: `SELECT coalesce((SELECT value FROM hf_meta WHERE key = 'epoch'), 0), coalesce((SELECT value FROM hf_meta WHERE key = 'exclusive'), 0),
+		coalesce((SELECT max(seq) FROM hf_message), 0), coalesce((SELECT created FROM hf_message ORDER BY seq DESC LIMIT 1), 0),
+		coalesce((SELECT max(seq) FROM hf_event), 0), coalesce((SELECT max(seq) FROM hf_inbox), 0),
+		coalesce((SELECT 1 FROM hf_follower LIMIT 1), 0), coalesce((SELECT value FROM hf_meta WHERE key = 'notify'), 0)`,
+	newMessages: `SELECT m.seq, m.lane, m.state, m.due, m.expires, m.route, l.destination, l.strict
+		FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane WHERE m.seq > ?1 ORDER BY m.seq`,
+	newDecisions:   `SELECT 1 FROM hf_event WHERE seq > ?1 AND kind IN (3, 4) LIMIT 1`,
+	newInInbox:     `SELECT count(*), coalesce(sum(kept), 0) FROM hf_inbox WHERE seq > ?1`,
+	countInboxPage: `SELECT count(*), coalesce(sum(kept), 0) FROM hf_inbox WHERE seq > ?1 AND seq <= ?2`,
+
+	// Parts of a transaction that can be undone by themselves.
+	saveHere:    `SAVEPOINT hf_here`,
+	backToHere:  `ROLLBACK TO hf_here`,
+	releaseHere: `RELEASE hf_here`,
+
 	insertLane:   `INSERT INTO hf_lane (destination) VALUES (?1) ON CONFLICT (destination) DO NOTHING`,
 	findLane:     `SELECT lane, strict FROM hf_lane WHERE destination = ?1`,
 	setLaneOrder: `UPDATE hf_lane SET strict = ?2 WHERE lane = ?1`,
@@ -128,6 +155,9 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	insertEvent: `INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error, actor)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)`,
 
+	endedRow: `SELECT m.id, r.source, r.kind, r.endpoint, b.corr, m.okey, m.reason, m.cycle, m.tries,
+		(SELECT e.error FROM hf_event AS e WHERE e.message = m.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1)
+		FROM hf_message AS m JOIN hf_route AS r ON r.route = m.route JOIN hf_body AS b ON b.seq = m.seq WHERE m.seq = ?1`,
 	expireOne: `UPDATE hf_message SET state = 4, settled = ?3 WHERE seq = ?1 AND state = ?2`,
 	requeueOne: `UPDATE hf_message SET state = 0, due = ?3, expires = ?4, failures = 0, tries = 0, cycle = cycle + 1, settled = NULL, reason = NULL,
 		force = ?5, blocked = ?6 WHERE seq = ?1 AND state = ?2`,

@@ -90,6 +90,12 @@ var maker = storetest.Maker{
 
 func TestStore(t *testing.T) {
 	t.Parallel()
+	suite(t, maker, func(s storetest.Full) *sqlite.DB { return s.(*file).DB })
+}
+
+// suite is all that a store must pass.
+func suite(t *testing.T, maker storetest.Maker, db func(s storetest.Full) *sqlite.DB) {
+	t.Helper()
 	t.Run("enqueuer", func(t *testing.T) { storetest.Enqueuer(t, maker) })
 	t.Run("claims", func(t *testing.T) { storetest.Claims(t, maker) })
 	t.Run("expiry", func(t *testing.T) { storetest.Expiry(t, maker) })
@@ -97,14 +103,15 @@ func TestStore(t *testing.T) {
 	t.Run("outbox", func(t *testing.T) { storetest.Outbox(t, maker) })
 	t.Run("lanes", func(t *testing.T) { storetest.Lanes(t, maker) })
 	t.Run("purging", func(t *testing.T) { storetest.Purging(t, maker) })
+	t.Run("notices", func(t *testing.T) { storetest.Notices(t, maker) })
 	t.Run("inbox log", func(t *testing.T) { storetest.InboxLog(t, maker) })
-	t.Run("inbox store", func(t *testing.T) {
-		storetest.InboxStore(t, maker, storetest.Transaction[*sqlite.Tx]{
-			Of: func(s storetest.Full) holdfast.InboxStore[*sqlite.Tx] { return s.(*file).DB },
-			Enqueue: func(ctx context.Context, tx *sqlite.Tx, m holdfast.Message) error {
-				_, err := tx.Enqueue(ctx, m)
-				return err
-			},
-		})
-	})
+	with := storetest.Transaction[*sqlite.Tx]{
+		Of: func(s storetest.Full) holdfast.InboxStore[*sqlite.Tx] { return db(s) },
+		Enqueue: func(ctx context.Context, tx *sqlite.Tx, m holdfast.Message) error {
+			_, err := tx.Enqueue(ctx, m)
+			return err
+		},
+	}
+	t.Run("inbox store", func(t *testing.T) { storetest.InboxStore(t, maker, with) })
+	t.Run("inbox batch", func(t *testing.T) { storetest.InboxBatch(t, maker, with) })
 }

@@ -34,6 +34,9 @@ type sweeps struct {
 // there; this finds the rest: those of lanes that are down, and parked ones.
 // It looks at the table only when something can have expired.
 func (db *DB) Expire(ctx context.Context) (int, bool, error) {
+	if !db.owns.Load() {
+		return 0, false, nil // the owner's work
+	}
 	if ok, why := db.clock.mayExpire(); !ok {
 		db.log.WarnContext(ctx, "expiry suspended", slog.String("why", why))
 		return 0, false, nil
@@ -185,6 +188,9 @@ func (k *expire) one(tx *writeTx, seq int64) (bool, error) {
 	}
 	tx.moves = append(tx.moves, move{l, state, holdfast.Expired})
 	if err := tx.event(&event{message: seq, kind: holdfast.TimedOut, state: holdfast.Expired, cycle: cycle, attempt: tries}); err != nil {
+		return false, err
+	}
+	if err := tx.notice(seq, l, holdfast.Expired); err != nil {
 		return false, err
 	}
 	return true, tx.keyLeft(l, okey)

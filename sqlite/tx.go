@@ -10,8 +10,9 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Tx is a transaction on the store's file, passed to Do and to handlers. It
-// is not for concurrent use, and ends with the function it was passed to.
+// Tx is a transaction on the store's file, passed to Do and to handlers, or
+// made of the caller's own by In. It is not for concurrent use, and ends with
+// the function it was passed to, or with the caller's transaction.
 //
 // A statement whose ctx ends while it writes, or that meets a full disk, undoes
 // the whole transaction; so does SQL that ends it. From then on every call
@@ -22,6 +23,8 @@ type Tx struct {
 	wtx   *writeTx
 	over  atomic.Bool
 	fault error // why it cannot be committed
+
+	joined bool // it is the caller's, who commits it: join.go
 }
 
 var _ holdfast.Enqueuer = (*Tx)(nil)
@@ -68,7 +71,10 @@ func (t *Tx) Enqueue(ctx context.Context, ms ...holdfast.Message) ([]holdfast.Re
 	if err != nil {
 		return nil, err
 	}
-	if err := t.ours(func(tx *writeTx) error { return k.apply(tx) }); err != nil {
+	if t.joined {
+		return t.enqueueJoined(k)
+	}
+	if err := t.ours(k.apply); err != nil {
 		return nil, fmt.Errorf("enqueue: %w", err)
 	}
 	if k.conflict != nil {
@@ -79,9 +85,8 @@ func (t *Tx) Enqueue(ctx context.Context, ms ...holdfast.Message) ([]holdfast.Re
 }
 
 // ours runs statements of the store in the transaction, if it is still open.
-// database/sql may use the connection beside the caller, to close rows whose
-// context has ended: Raw keeps it out meanwhile. A fault here may have left
-// half of something behind, so that the transaction must not commit.
+// A fault here may have left half of something behind, so that the transaction
+// must not commit.
 func (t *Tx) ours(statements func(tx *writeTx) error) error {
 	if t.over.Load() {
 		return sql.ErrTxDone
@@ -89,7 +94,7 @@ func (t *Tx) ours(statements func(tx *writeTx) error) error {
 	if t.fault != nil {
 		return t.fault
 	}
-	err := t.db.lent.Raw(func(any) error {
+	err := t.wtx.conn.alone(func() error {
 		if !t.wtx.conn.open() {
 			return errUndone
 		}
@@ -109,7 +114,12 @@ func (t *Tx) seen(err error) error {
 		return nil
 	}
 	err = translate(err)
-	t.db.writer.note(err)
+	switch w := t.db.writer; {
+	case !t.joined:
+		w.note(err)
+	case errors.Is(err, errIO): // the writer's own are not ours to touch
+		w.doubted.Store(true)
+	}
 	return err
 }
 
@@ -153,7 +163,8 @@ func (e *callerError) Error() string { return e.err.Error() }
 func (db *DB) transaction(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) (err error) {
 	// Without ctx: database/sql would roll back on its own goroutine, beside
 	// the statements that run here.
-	sqlTx, err := db.lent.BeginTx(context.WithoutCancel(ctx), nil)
+	c := db.writer.conn
+	sqlTx, err := c.lend()
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
@@ -168,7 +179,7 @@ func (db *DB) transaction(ctx context.Context, fn func(ctx context.Context, tx *
 			wtx.rollback()       // after a failed commit database/sql takes it for gone
 		}
 	}()
-	if err := db.checkEpoch(db.writer.conn); err != nil {
+	if err := wtx.enter(); err != nil {
 		return err
 	}
 	if err := fn(context.WithValue(ctx, insideKey{db}, true), tx); err != nil {
@@ -184,6 +195,7 @@ func (db *DB) transaction(ctx context.Context, fn func(ctx context.Context, tx *
 		return fmt.Errorf("commit: %w", err)
 	}
 	committed = true
+	c.ended()
 	wtx.publish()
 	return nil
 }

@@ -33,6 +33,7 @@ type job struct {
 	work  work
 	turn  *turn // instead of work: the caller has the connection to itself
 	read  func(c *conn) error
+	bare  bool // read makes its own transactions
 	state atomic.Int32
 	err   error
 	done  chan struct{} // of one
@@ -67,9 +68,11 @@ type writer struct {
 
 	jobs      sync.Pool // of this writer alone: a channel must not cross a test's time bubble
 	born      time.Time
+	held      time.Time    // since when the caller's connection is with us: attach.go
 	turnSince atomic.Int64 // when the present turn began, counted from born; 0 without one
 	pace      time.Duration
-	suspect   bool // a sync failed: nothing is acknowledged before a full checkpoint
+	suspect   bool        // a sync failed: nothing is acknowledged before a full checkpoint
+	doubted   atomic.Bool // a transaction of the caller's saw it fail
 	strikes   int
 	tx        writeTx
 
@@ -97,6 +100,13 @@ func (w *writer) do(ctx context.Context, k work) error {
 func (w *writer) inspect(ctx context.Context, read func(c *conn) error) error {
 	j := w.jobs.Get().(*job)
 	j.read = read
+	return w.await(ctx, j)
+}
+
+// bare is inspect for what makes transactions of its own.
+func (w *writer) bare(ctx context.Context, f func(c *conn) error) error {
+	j := w.jobs.Get().(*job)
+	j.read, j.bare = f, true
 	return w.await(ctx, j)
 }
 
@@ -166,6 +176,11 @@ func (w *writer) usable(ctx context.Context) error {
 	if w.db.within(ctx) {
 		return holdfast.ErrNested
 	}
+	return w.takes()
+}
+
+// takes fails once the store takes no more.
+func (w *writer) takes() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closing {
@@ -198,13 +213,21 @@ func (w *writer) run() {
 	for {
 		group, more, closing := w.take()
 		if len(group) == 0 {
+			w.giveBack()
 			if closing {
 				return
 			}
 			<-w.ring
 			continue
 		}
+		if err := w.acquire(); err != nil {
+			refuse(group, translate(err))
+			continue
+		}
 		w.round(group)
+		if !more || time.Since(w.held) > holdFor {
+			w.giveBack()
+		}
 		if !more && !closing {
 			w.linger()
 		}
@@ -264,7 +287,7 @@ func (w *writer) round(group []*job) {
 		case j.turn != nil:
 			w.lend(j)
 		default:
-			finish(j, w.look(j.read))
+			finish(j, w.look(j))
 		}
 	}
 	clear(writes) // a finished job belongs to its waiter again
@@ -272,18 +295,37 @@ func (w *writer) round(group []*job) {
 	w.writes, w.others = writes, others
 }
 
-// look lets read use the connection between two transactions.
-func (w *writer) look(read func(c *conn) error) error {
+// refuse ends the jobs of a group that cannot be begun.
+func refuse(group []*job, err error) {
+	for _, j := range group {
+		if j.take() {
+			finish(j, err)
+		}
+	}
+}
+
+// look lets a job read between two transactions. In the caller's database it
+// reads one snapshot, as far as memory knows the file.
+func (w *writer) look(j *job) error {
 	if w.fatal != nil {
 		return w.closedError()
 	}
-	return translate(read(w.conn))
+	if s, ok := w.conn.runner.(*shared); ok && !j.bare {
+		if err := s.beginRead(); err != nil {
+			return translate(err)
+		}
+		defer s.rollback()
+		if err := w.db.enter(w.conn); err != nil {
+			return translate(err)
+		}
+	}
+	return translate(j.read(w.conn))
 }
 
 func (w *writer) lend(j *job) {
 	t := j.turn
 	w.turnSince.Store(int64(time.Since(w.born)) | 1)
-	j.done <- struct{}{}
+	finish(j, nil)
 	<-t.back
 	w.turnSince.Store(0)
 }

@@ -26,6 +26,9 @@ type writeTx struct {
 	received      int64
 	duplicates    int64
 	journaled     bool // followers have something to read
+	last          seen // the highest keys that it wrote
+
+	private *private // of a transaction of the caller's: join.go
 }
 
 // move is a change of the counters.
@@ -82,10 +85,24 @@ func (tx *writeTx) release(seq int64, tried bool) {
 	tx.released = append(tx.released, released{seq, tried})
 }
 
+// enter is the first step of the transaction, when nobody else can write.
+func (tx *writeTx) enter() error {
+	err := tx.w.db.enter(tx.conn)
+	tx.now = max(tx.now, tx.w.db.clock.now()) // it may have waited
+	return err
+}
+
 func (tx *writeTx) rollback() {
-	// The transaction may be gone already; then this says so, and that is fine.
-	_, _ = tx.conn.exec(rollbackNow)
+	tx.conn.rollback()
 	tx.forget()
+}
+
+// followed says whether something reads the journal.
+func (tx *writeTx) followed() bool {
+	if tx.private != nil {
+		return tx.private.followed
+	}
+	return tx.w.db.followed.Load()
 }
 
 // forget drops what memory learned in a transaction that did not happen.
@@ -100,6 +117,9 @@ func (tx *writeTx) forget() {
 func (tx *writeTx) publish() {
 	db := tx.w.db
 	db.lanes.publish(tx)
+	if a := db.attached; a != nil {
+		a.seen.after(tx)
+	}
 	db.inboxSize.Add(tx.inboxed)
 	db.keptSize.Add(tx.kept)
 	db.received.Add(tx.received)

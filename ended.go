@@ -1,0 +1,90 @@
+package holdfast
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+)
+
+// EndedDestination is where the notices of messages that parked or expired
+// wait for the dispatcher's callbacks. Nobody else can enqueue for it.
+const EndedDestination = "$ended"
+
+// Ended tells a callback which message parked or expired, and why. The message
+// itself, with payload and history, is still in the store: Outbox.Get has it,
+// and Outbox.Requeue tries it again.
+type Ended struct {
+	ID            ID        `json:"id"`
+	Source        string    `json:"source"`
+	Destination   string    `json:"destination"`
+	Endpoint      string    `json:"endpoint"`
+	Kind          Kind      `json:"kind"`
+	CorrelationID string    `json:"correlation_id,omitempty"`
+	OrderingKey   string    `json:"ordering_key,omitempty"`
+	State         State     `json:"state"` // Parked or Expired
+	Reason        Reason    `json:"reason,omitempty"`
+	Error         string    `json:"error,omitempty"` // of the last attempt
+	Cycle         int       `json:"cycle"`
+	Tries         int       `json:"tries"` // of this cycle
+	At            time.Time `json:"at"`
+}
+
+// Message is the notice, as a store writes it in the transaction that ended
+// the message.
+func (e *Ended) Message() (Message, error) {
+	payload, err := json.Marshal(e)
+	if err != nil {
+		return Message{}, fmt.Errorf("encode notice of message %s: %w", e.ID, err)
+	}
+	return Message{
+		ID: NewID(), Source: e.Source, Destination: EndedDestination, Endpoint: e.State.String(), Kind: Signal,
+		CorrelationID: e.CorrelationID, Payload: payload, Attempt: Attempt{Cycle: 1},
+	}, nil
+}
+
+// endings delivers notices to the callbacks.
+type endings struct {
+	parked, expired func(ctx context.Context, e Ended) error
+}
+
+// Deliver calls the callback that the notice is for; without one there is
+// nobody to tell any more.
+func (n endings) Deliver(ctx context.Context, m Message) (Receipt, error) {
+	var e Ended
+	if err := json.Unmarshal(m.Payload, &e); err != nil {
+		return Receipt{}, &Failure{Outcome: Permanent, Code: "undecodable", Reason: ReasonUndecodable, Err: err}
+	}
+	call := n.parked
+	if e.State == Expired {
+		call = n.expired
+	}
+	if call != nil {
+		if err := call(ctx, e); err != nil {
+			return Receipt{}, err
+		}
+	}
+	return Receipt{ID: m.ID, State: Delivered}, nil
+}
+
+// routes are the dispatcher's own and that of the notices. The store learns
+// which are asked for; those of before are delivered in any case.
+func (d *Dispatcher) routes(ctx context.Context) (map[string]Route, error) {
+	if _, taken := d.Routes[EndedDestination]; taken {
+		return nil, fmt.Errorf("%w: route %s: the destination is for the callbacks OnParked and OnExpired", ErrInvalid, EndedDestination)
+	}
+	// A run that was told to stop before it began is none that failed.
+	waiting, err := d.Store.NotifyEnded(context.WithoutCancel(ctx), d.OnParked != nil, d.OnExpired != nil)
+	if err != nil {
+		return nil, err
+	}
+	if d.OnParked == nil && d.OnExpired == nil && !waiting {
+		return d.Routes, nil
+	}
+	routes := map[string]Route{EndedDestination: {
+		Deliverer: endings{d.OnParked, d.OnExpired}, Retry: RetryPolicy{Attempts: Unlimited}, ChargeAll: true,
+	}}
+	maps.Copy(routes, d.Routes)
+	return routes, nil
+}

@@ -1,0 +1,347 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// How often an attached store looks for what others have committed, for the
+// file's owner being gone, and counts again in a process that is not the owner.
+const (
+	lookEvery  = 100 * time.Millisecond
+	adoptEvery = time.Second
+	countEvery = 5 * time.Second
+)
+
+// holdFor is how long the writer keeps a connection of the caller's pool
+// while more work waits; then it gives it back and takes the next.
+const holdFor = 5 * time.Millisecond
+
+// attached is what a store in the caller's own database has beside one in a
+// file of its own.
+type attached struct {
+	handle   *sql.DB
+	prepared []*sql.Stmt
+	look     time.Duration
+	seen     seen   // the writer's
+	names    *names // of committed rows, for transactions of the caller
+	stop     context.CancelFunc
+	done     chan struct{}
+}
+
+// Attach puts the outbox and the inbox into the caller's own database, so that
+// a message commits together with the caller's rows (OI-01): tables with the
+// prefix hf_ beside the caller's, through the caller's handle and driver, of
+// which no connection is kept. It needs journal_mode=WAL, and synchronous=FULL
+// or EXTRA on each connection that writes messages (Options.Normal lowers it).
+//
+// Several processes may attach to one file. One of them owns it: the one that
+// holds the lock on the file beside it (its name and .lock). The owner claims,
+// settles, expires and purges; all enqueue and process. When the owner is gone
+// another takes over within a second.
+//
+// The handle stays the caller's: close the DB first, then the handle. ErrOwned
+// says that a node has the file for itself, ErrNotDurable and ErrNewer say
+// what they say for Open; then nothing was changed.
+func Attach(ctx context.Context, handle *sql.DB, o Options) (*DB, error) {
+	o = o.withDefaults()
+	db := newDB(o)
+	db.attached = &attached{handle: handle, look: o.look, names: newNames(), done: make(chan struct{})}
+	db.readers = handle
+	close(db.background)
+	if err := db.attach(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("attach: %w", translate(err)), db.release())
+	}
+	return db, nil
+}
+
+func (db *DB) attach(ctx context.Context) error {
+	via, err := db.attached.handle.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("take a connection: %w", err)
+	}
+	s := &shared{via: via, patience: db.opts.TurnWait}
+	c := &conn{s}
+	db.writer = newWriter(db, c)
+	owned, err := db.settleIn(c)
+	s.via = nil
+	if err := errors.Join(err, via.Close()); err != nil {
+		return err
+	}
+	if err := db.attached.prepare(ctx); err != nil {
+		return err
+	}
+	s.prepared = db.attached.prepared
+	if owned {
+		db.log.InfoContext(ctx, "attached as the owner", slog.String("path", db.path))
+	} else {
+		db.log.InfoContext(ctx, "attached; another process owns the file", slog.String("path", db.path))
+	}
+	go db.writer.run()
+	if err := db.countInbox(ctx); err != nil {
+		db.writer.close()
+		return err
+	}
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	db.attached.stop = stop
+	go db.watch(watching)
+	return nil
+}
+
+// settleIn looks whether the database can keep messages, makes the tables,
+// and becomes the owner or finds that another is.
+func (db *DB) settleIn(c *conn) (owned bool, err error) {
+	if db.path, err = mainFile(c); err != nil {
+		return false, err
+	}
+	if err := checkVersions(c); err != nil {
+		return false, err
+	}
+	if mode, err := c.pragma("PRAGMA journal_mode"); err != nil {
+		return false, err
+	} else if mode != "wal" {
+		return false, fmt.Errorf("%w: journal_mode is %q; set it to WAL once for the file, or for each connection in the data source name "+
+			"(modernc: ?_pragma=journal_mode(WAL), mattn: ?_journal_mode=WAL)", ErrNotDurable, mode)
+	}
+	if err := db.checkDurable(c); err != nil {
+		return false, err
+	}
+	if db.owner, err = own(db.path + ".lock"); err != nil && !errors.Is(err, ErrOwned) {
+		return false, err
+	}
+	owned = err == nil
+	if !owned {
+		if alone, err := db.hasSoleOwner(c); err != nil || alone {
+			return false, errors.Join(err, fmt.Errorf("%w: a node has %s for itself; attach to a database of your own", ErrOwned, db.path))
+		}
+	}
+	if err := migrate(c); err != nil {
+		return false, err
+	}
+	return owned, db.enterFile(c, owned)
+}
+
+// enterFile learns what the file holds, as its owner or beside it.
+func (db *DB) enterFile(c *conn, owned bool) error {
+	if owned {
+		if err := db.takeOver(c); err != nil {
+			return err
+		}
+		db.owns.Store(true)
+	} else {
+		last, err := db.lastInstant(c)
+		if err != nil {
+			return err
+		}
+		db.clock = newClock(db.opts.clock, last, db.opts.SaneAfter)
+	}
+	// Both of one snapshot: what comes later is learned once.
+	s := c.runner.(*shared)
+	if err := s.beginRead(); err != nil {
+		return err
+	}
+	defer s.rollback()
+	if err := db.attached.seen.read(c); err != nil {
+		return err
+	}
+	return db.seed(c)
+}
+
+// mainFile is the path of the caller's database.
+func mainFile(c *conn) (string, error) {
+	var path string
+	if err := c.rows("PRAGMA database_list", func(v []driver.Value) error {
+		if asText(v[1]) == "main" {
+			path = asText(v[2])
+		}
+		return nil
+	}); err != nil {
+		return "", err
+	}
+	if path == "" {
+		return "", fmt.Errorf("%w: the database is in memory or temporary; use a file", ErrNotDurable)
+	}
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		path = to // two names of one file have one lock
+	}
+	return path, nil
+}
+
+// checkDurable refuses a connection that would not sync its commits: each
+// connection of a pool has a setting of its own.
+func (db *DB) checkDurable(c *conn) error {
+	if db.opts.Normal {
+		return nil
+	}
+	level, err := c.pragma("PRAGMA synchronous")
+	if err != nil {
+		return err
+	}
+	if level != "2" && level != "3" {
+		return fmt.Errorf("%w: synchronous is %s on a connection of the handle, which loses the last commits at a power cut; open the handle with "+
+			"synchronous FULL (modernc: ?_pragma=synchronous(FULL), mattn: ?_synchronous=FULL), or set Options.Normal", ErrNotDurable, level)
+	}
+	return nil
+}
+
+func (db *DB) hasSoleOwner(c *conn) (bool, error) {
+	if v, err := schemaVersion(c); err != nil || v == 0 {
+		return false, err
+	}
+	n, err := c.meta(metaExclusive)
+	return n == 1, err
+}
+
+// prepare makes the statements for all connections of the pool. It must not
+// hold one: the pool may have no other.
+func (a *attached) prepare(ctx context.Context) error {
+	a.prepared = make([]*sql.Stmt, statementCount)
+	for id := getMeta; id < statementCount; id++ {
+		var err error
+		if a.prepared[id], err = a.handle.PrepareContext(ctx, statements[id]); err != nil { //nolint:sqlclosecheck // detach does
+			return fmt.Errorf("prepare %q: %w", statements[id], err)
+		}
+	}
+	return nil
+}
+
+// acquire takes a connection of the caller's pool for the writer. In a file
+// of our own it has one already.
+func (w *writer) acquire() error {
+	a := w.db.attached
+	if a == nil {
+		return nil
+	}
+	s := w.conn.runner.(*shared)
+	if s.via != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), w.db.opts.TurnWait)
+	defer cancel()
+	via, err := a.handle.Conn(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("no connection of the handle's pool came free in %s; inside a transaction of your own, use In", w.db.opts.TurnWait)
+	}
+	if err != nil {
+		return fmt.Errorf("take a connection: %w", err)
+	}
+	s.via = via
+	if err := w.db.checkDurable(w.conn); err != nil {
+		w.giveBack()
+		return err
+	}
+	w.held = time.Now()
+	return nil
+}
+
+// giveBack returns the connection to the caller's pool.
+func (w *writer) giveBack() {
+	if w.db.attached == nil {
+		return
+	}
+	s := w.conn.runner.(*shared)
+	if s.via == nil {
+		return
+	}
+	_ = s.via.Close() // it only goes back
+	s.via = nil
+}
+
+// watch looks for commits of others, and takes over when the owner is gone.
+func (db *DB) watch(ctx context.Context) {
+	defer close(db.attached.done)
+	look := time.NewTicker(db.attached.look)
+	defer look.Stop()
+	var adopt, count time.Duration
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+		}
+		err := db.writer.inspect(ctx, func(*conn) error { return nil })
+		adopt, count = adopt+db.attached.look, count+db.attached.look
+		if err == nil && !db.owns.Load() {
+			if adopt >= adoptEvery {
+				adopt, err = 0, db.adopt(ctx)
+			}
+			if count >= countEvery {
+				count, err = 0, errors.Join(err, db.writer.inspect(ctx, db.seed))
+			}
+		}
+		if err != nil && ctx.Err() == nil && !errors.Is(err, holdfast.ErrClosed) && !isBusy(err) {
+			db.log.ErrorContext(ctx, "look for commits of others", slog.Any("error", err))
+		}
+	}
+}
+
+// adopt becomes the owner if nobody is.
+func (db *DB) adopt(ctx context.Context) error {
+	if db.owner != nil { // it was the owner, and another took the file all the same
+		if err := db.owner.release(); err != nil {
+			return err
+		}
+		db.owner = nil
+	}
+	owner, err := own(db.path + ".lock")
+	if errors.Is(err, ErrOwned) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = db.writer.bare(ctx, func(c *conn) error {
+		ls := db.lanes
+		ls.mu.Lock()
+		ls.forget()
+		ls.mu.Unlock()
+		return db.enterFile(c, true)
+	})
+	if err != nil {
+		return errors.Join(fmt.Errorf("take the file over: %w", err), owner.release())
+	}
+	db.owner = owner
+	db.log.WarnContext(ctx, "took the file over", slog.String("path", db.path), slog.Int64("epoch", db.epoch))
+	ls := db.lanes
+	ls.mu.Lock()
+	ls.wake()
+	ls.mu.Unlock()
+	return nil
+}
+
+// forget drops what memory knew of the lanes, but not who waits for news.
+func (ls *lanes) forget() {
+	for _, l := range ls.byName {
+		l.counts, l.leased = holdfast.LaneCounts{}, 0
+		ls.rewind(l)
+	}
+	clear(ls.leases)
+	clear(ls.suspects)
+	ls.nextExpiry = 0
+}
+
+// detach ends what Attach began; the handle stays open.
+func (a *attached) detach() error {
+	var faults []error
+	for _, s := range a.prepared {
+		if s != nil {
+			faults = append(faults, s.Close())
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func (a *attached) stopWatching() {
+	if a.stop != nil {
+		a.stop()
+		<-a.done
+	}
+}

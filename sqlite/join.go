@@ -1,0 +1,243 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// In is the outbox and the inbox inside a transaction of the caller's own, of
+// the handle that was attached: what it enqueues and processes exists if the
+// caller commits. The dispatcher learns of the commit within lookEvery; that
+// of Do is known at once.
+//
+// A call either takes effect as a whole or, after an error, not at all, and
+// the transaction goes on. Only a transaction that has read before it writes
+// can meet SQLITE_BUSY_SNAPSHOT, as with any statement: begin it with a write
+// (modernc: ?_txlock=immediate, mattn: ?_txlock=immediate) or use Do. In holds
+// nothing: it needs no end, and may be called again for the same transaction.
+func (db *DB) In(tx *sql.Tx) *Tx {
+	t := &Tx{db: db, tx: tx, wtx: &writeTx{}, joined: true}
+	t.wtx.begin(db.writer)
+	s := &shared{tx: tx}
+	if db.attached != nil {
+		s.prepared = db.attached.prepared
+	}
+	t.wtx.conn, t.wtx.private = &conn{s}, newPrivate()
+	return t
+}
+
+// private holds the names that a transaction of the caller's has met: it must
+// not touch those of the writer, and nobody tells it whether it commits.
+type private struct {
+	lanes    map[string]*lane
+	routes   map[routeKey]route
+	sources  map[string]int64
+	entered  bool
+	followed bool
+}
+
+func newPrivate() *private {
+	return &private{lanes: map[string]*lane{}, routes: map[routeKey]route{}, sources: map[string]int64{}}
+}
+
+// enterJoined makes the store's first statement of a caller's transaction a
+// write, and then looks at the file: only now nobody else can change it.
+func (t *Tx) enterJoined() error {
+	if t.db.attached == nil {
+		return errors.New("the store has a file of its own; use Do, or Attach to the caller's database")
+	}
+	if err := t.db.writer.takes(); err != nil || t.wtx.private.entered {
+		return err
+	}
+	if _, err := t.wtx.exec(takeLock); err != nil {
+		return err
+	}
+	if err := t.db.checkDurable(t.wtx.conn); err != nil {
+		return err
+	}
+	f, err := readFile(t.wtx.conn)
+	if err != nil {
+		return err
+	}
+	if f.alone {
+		return fmt.Errorf("%w: a node has taken %s for itself", ErrOwned, t.db.path)
+	}
+	t.wtx.now = max(t.wtx.now, t.db.clock.now(), f.created+1)
+	t.wtx.private.entered, t.wtx.private.followed = true, f.followed
+	return nil
+}
+
+// part is what can be undone of a transaction by itself.
+type part struct {
+	t  *Tx
+	at mark
+}
+
+// mark is how far memory's side of a transaction has come.
+type mark struct {
+	moves, fresh, released, after, undo int
+	expiry                              int64
+	inboxed, kept, received, duplicates int64
+	journaled                           bool
+}
+
+func (tx *writeTx) mark() mark {
+	return mark{
+		len(tx.moves), len(tx.fresh), len(tx.released), len(tx.after), len(tx.undo), tx.expiry,
+		tx.inboxed, tx.kept, tx.received, tx.duplicates, tx.journaled,
+	}
+}
+
+func (tx *writeTx) backTo(m mark) {
+	for i := len(tx.undo) - 1; i >= m.undo; i-- {
+		tx.undo[i]()
+	}
+	tx.moves, tx.fresh, tx.released = tx.moves[:m.moves], tx.fresh[:m.fresh], tx.released[:m.released]
+	tx.after, tx.undo, tx.expiry = tx.after[:m.after], tx.undo[:m.undo], m.expiry
+	tx.inboxed, tx.kept, tx.received, tx.duplicates, tx.journaled = m.inboxed, m.kept, m.received, m.duplicates, m.journaled
+}
+
+// save begins a part.
+func (t *Tx) save() (*part, error) {
+	p := &part{t: t}
+	err := t.ours(func(tx *writeTx) error {
+		if _, err := tx.exec(saveHere); err != nil {
+			return err
+		}
+		p.at = tx.mark()
+		if t.joined {
+			if err := t.enterJoined(); err != nil {
+				return errors.Join(err, p.back(tx))
+			}
+		}
+		return nil
+	})
+	return p, err
+}
+
+func (p *part) back(tx *writeTx) error {
+	tx.backTo(p.at)
+	if _, err := tx.exec(backToHere); err != nil {
+		return err
+	}
+	_, err := tx.exec(releaseHere)
+	return err
+}
+
+// undo gives the part up and returns err. Where that fails too, the
+// transaction is over.
+func (p *part) undo(err error) error {
+	t := p.t
+	t.fault = nil
+	if fault := t.ours(p.back); fault != nil {
+		return errors.Join(err, fault)
+	}
+	return err
+}
+
+// keep makes the part one with its transaction.
+func (p *part) keep() error {
+	return p.t.ours(func(tx *writeTx) error {
+		_, err := tx.exec(releaseHere)
+		return err
+	})
+}
+
+// enqueueJoined is Enqueue in a transaction whose end nobody tells us.
+func (t *Tx) enqueueJoined(k *enqueue) ([]holdfast.Receipt, error) {
+	p, err := t.save()
+	if err != nil {
+		return nil, fmt.Errorf("enqueue: %w", err)
+	}
+	err = t.ours(k.apply)
+	if err != nil {
+		return nil, fmt.Errorf("enqueue: %w", p.undo(err))
+	}
+	if k.conflict != nil {
+		return nil, p.undo(k.conflict)
+	}
+	if err := p.keep(); err != nil {
+		return nil, fmt.Errorf("enqueue: %w", err)
+	}
+	return k.receipts, nil
+}
+
+// Process runs h for a message that is new, inside this transaction: the id,
+// what h does and its response exist if the transaction commits. An error of
+// h undoes what h did and no more. The zero retention is
+// holdfast.DefaultInboxRetention.
+func (t *Tx) Process(ctx context.Context, m holdfast.Message, retention time.Duration, h holdfast.Handler[*Tx]) (holdfast.Receipt, error) {
+	if retention == 0 {
+		retention = holdfast.DefaultInboxRetention
+	}
+	in, err := newIncoming(m)
+	if err != nil {
+		return holdfast.Receipt{}, fmt.Errorf("process: %w", err)
+	}
+	p, err := t.save()
+	if err != nil {
+		return holdfast.Receipt{}, fmt.Errorf("process: %w", err)
+	}
+	receipt, err := t.process(ctx, &in, retention, h)
+	if err != nil {
+		return holdfast.Receipt{}, p.undo(err)
+	}
+	return receipt, p.keep()
+}
+
+// process is the inbox's part of a transaction: the id first, then the
+// handler, then the response.
+func (t *Tx) process(ctx context.Context, in *incoming, retention time.Duration, h holdfast.Handler[*Tx]) (holdfast.Receipt, error) {
+	var v verdict
+	var seq int64
+	if err := t.ours(func(tx *writeTx) (err error) {
+		v, seq, err = in.arrive(tx, retention)
+		return err
+	}); err != nil {
+		return holdfast.Receipt{}, err
+	}
+	if seq == 0 {
+		return v.receipt, v.err
+	}
+	response, err := h(context.WithValue(ctx, insideKey{t.db}, true), t, in.m)
+	if err != nil {
+		return holdfast.Receipt{}, err
+	}
+	err = t.ours(func(tx *writeTx) error {
+		_, err := tx.exec(setResponse, seq, nullBytes(response))
+		return err
+	})
+	return holdfast.Receipt{ID: in.m.ID, State: holdfast.Delivered, Response: response}, err
+}
+
+// ProcessBatch implements holdfast.InboxStore: one transaction, and within it
+// each message by itself.
+func (db *DB) ProcessBatch(ctx context.Context, ms []holdfast.Message, retention time.Duration, h holdfast.Handler[*Tx]) []holdfast.Result {
+	results := make([]holdfast.Result, len(ms))
+	began := time.Now()
+	err := db.Do(ctx, func(ctx context.Context, tx *Tx) error {
+		for i := range ms {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			receipt, err := tx.Process(ctx, ms[i], retention, h)
+			if tx.fault != nil {
+				return tx.fault
+			}
+			results[i] = holdfast.Result{Receipt: receipt, Err: err}
+		}
+		return nil
+	})
+	for i := range results {
+		if err != nil && results[i].Err == nil {
+			results[i] = holdfast.Result{Err: err}
+		}
+		db.observeReceived(&ms[i], results[i].Receipt.Duplicate, time.Since(began)/time.Duration(len(ms)), results[i].Err)
+	}
+	return results
+}

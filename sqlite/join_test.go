@@ -1,0 +1,128 @@
+package sqlite_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/sqlite"
+)
+
+// OI-07 in the caller's own transaction: id, effect and response commit with
+// the caller's rows, a handler's error undoes the handler alone.
+func TestProcessInTheCallersTransaction(t *testing.T) {
+	t.Parallel()
+	eachHandle(t, func(t *testing.T, h handle) {
+		t.Helper()
+		a := h.shop(t, sqlite.Options{})
+		defer a.shut(t)
+		book := func(n int, fail error) holdfast.Handler[*sqlite.Tx] {
+			return func(ctx context.Context, tx *sqlite.Tx, _ holdfast.Message) ([]byte, error) {
+				if _, err := tx.ExecContext(ctx, "INSERT INTO orders VALUES (?)", n); err != nil {
+					return nil, err
+				}
+				if _, err := a.Enqueue(ctx, message("nested")); !errors.Is(err, holdfast.ErrNested) {
+					t.Errorf("enqueue in the handler: got %v, want ErrNested", err)
+				}
+				_, err := tx.Enqueue(ctx, message(""))
+				return []byte("booked"), errors.Join(err, fail)
+			}
+		}
+		m := holdfast.Message{ID: "m", Source: "web", Endpoint: "Book", Payload: []byte("1")}
+		tx := a.begin(t)
+		if r, err := a.In(tx).Process(t.Context(), m, 0, book(1, nil)); err != nil || r.Duplicate {
+			t.Errorf("first: %+v, %v", r, err)
+		}
+		if err := tx.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		broken := errors.New("broken")
+		tx = a.begin(t)
+		in := a.In(tx)
+		order(t, tx, 100)
+		if _, err := in.Process(t.Context(), m, 0, book(2, broken)); !errors.Is(err, broken) {
+			t.Errorf("got %v, want the handler's error", err)
+		}
+		for i, duplicate := range []bool{false, true} {
+			r, err := in.Process(t.Context(), m, 0, book(3, nil))
+			if err != nil || r.Duplicate != duplicate || string(r.Response) != "booked" {
+				t.Errorf("%d: %+v, %v", i, r, err)
+			}
+		}
+		other := m
+		other.Payload = []byte("2")
+		if _, err := in.Process(t.Context(), other, 0, book(4, nil)); !errors.Is(err, holdfast.ErrConflict) {
+			t.Errorf("got %v, want ErrConflict", err)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := a.SQL(t.Context(), "SELECT (SELECT group_concat(id) FROM orders), (SELECT count(*) FROM hf_inbox), (SELECT count(*) FROM hf_message)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows[0][0] != "3,100" || rows[0][1] != int64(1) || rows[0][2] != int64(1) {
+			t.Errorf("orders %v, %v inbox rows, %v messages", rows[0]...)
+		}
+		if c := a.Counts(); c.Inbox != 1 || c.Pending != 1 {
+			t.Errorf("counts %+v", c)
+		}
+		audit(t, a.DB)
+	})
+}
+
+// A handler that ends the transaction it was given is told so, and what it
+// did by itself is not taken for the message's effect.
+func TestHandlerThatCommits(t *testing.T) {
+	t.Parallel()
+	eachHandle(t, func(t *testing.T, h handle) {
+		t.Helper()
+		a := h.shop(t, sqlite.Options{})
+		defer a.shut(t)
+		m := holdfast.Message{ID: "m", Source: "web", Endpoint: "Book"}
+		_, err := a.Inbox().Process(t.Context(), m, func(ctx context.Context, tx *sqlite.Tx, _ holdfast.Message) ([]byte, error) {
+			_, err := tx.ExecContext(ctx, "COMMIT")
+			return nil, err
+		})
+		if err == nil {
+			t.Error("no error")
+		}
+		got := a.Inbox().ProcessBatch(t.Context(), []holdfast.Message{{ID: "1", Source: "web", Endpoint: "Book"}, {ID: "2", Source: "web", Endpoint: "Book"}},
+			func(ctx context.Context, tx *sqlite.Tx, m holdfast.Message) ([]byte, error) {
+				if m.ID == "2" {
+					_, err := tx.ExecContext(ctx, "ROLLBACK")
+					return nil, err
+				}
+				_, err := tx.ExecContext(ctx, "INSERT INTO orders VALUES (1)")
+				return nil, err
+			})
+		for i, r := range got {
+			if r.Err == nil {
+				t.Errorf("message %d of a batch that was undone is taken", i+1)
+			}
+		}
+		if n := a.orders(t); n != 0 {
+			t.Errorf("%d orders", n)
+		}
+		enqueue(t, a.DB, message("after")) // and the connection is usable
+	})
+}
+
+// A store with a file of its own has no caller's transactions.
+func TestInNeedsAttach(t *testing.T) {
+	t.Parallel()
+	db := fresh(t, sqlite.Options{})
+	defer shut(t, db)
+	h := handles()["modernc, pool of one"]
+	other := h.open(t, t.TempDir()+"/other.db")
+	defer other.Close()
+	tx, err := other.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if _, err := db.In(tx).Enqueue(t.Context(), message("m")); err == nil {
+		t.Error("no error")
+	}
+}

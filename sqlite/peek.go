@@ -1,0 +1,26 @@
+package sqlite
+
+import (
+	"errors"
+
+	lib "modernc.org/sqlite/lib"
+)
+
+// peekAt checks the versions of SQLite and of the file behind a name.
+func (db *DB) peekAt(name string) error {
+	dc, err := db.opts.connect(name)
+	if err != nil {
+		return err
+	}
+	c := &conn{&direct{dc: dc}}
+	return errors.Join(checkVersions(c), c.finalize(), dc.Close())
+}
+
+// unfinished says whether a transaction must be undone before anything can be
+// read, for which a connection must be allowed to write. A file of ours is in
+// that state if the power was cut, or the process died, while it was made:
+// before it had a write-ahead log.
+func unfinished(err error) bool {
+	e, ok := errors.AsType[coded](err)
+	return ok && e.Code() == lib.SQLITE_READONLY_ROLLBACK
+}

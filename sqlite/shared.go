@@ -1,0 +1,208 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// shared runs statements through database/sql, on a connection of the
+// caller's pool or in a transaction of the caller's: it is never kept, and
+// every driver will do.
+type shared struct {
+	via      *sql.Conn   // nil: tx is the caller's own
+	tx       *sql.Tx     // the open transaction; nil: none
+	prepared []*sql.Stmt // by statement; database/sql prepares them once per connection
+	inTx     [statementCount]*sql.Stmt
+	patience time.Duration // for the right to write
+}
+
+var _ runner = (*shared)(nil)
+
+// stmt is the statement for the open transaction; nil: it is not prepared.
+func (s *shared) stmt(id statement) *sql.Stmt {
+	if st := s.inTx[id]; st != nil {
+		return st
+	}
+	if s.prepared == nil || s.prepared[id] == nil {
+		return nil
+	}
+	s.inTx[id] = s.tx.StmtContext(context.Background(), s.prepared[id])
+	return s.inTx[id]
+}
+
+func anys(args []driver.Value) []any {
+	list := make([]any, len(args))
+	for i, a := range args {
+		list[i] = a
+	}
+	return list
+}
+
+func (s *shared) run(id statement, args []driver.Value) (sql.Result, error) {
+	ctx := context.Background()
+	if s.tx == nil {
+		return s.via.ExecContext(ctx, statements[id], anys(args)...)
+	}
+	if st := s.stmt(id); st != nil { //nolint:sqlclosecheck // the DB closes it
+		return st.ExecContext(ctx, anys(args)...)
+	}
+	return s.tx.ExecContext(ctx, statements[id], anys(args)...)
+}
+
+func (s *shared) exec(id statement, args ...driver.Value) (int64, error) {
+	r, err := s.run(id, args)
+	if err != nil {
+		return 0, err
+	}
+	return r.RowsAffected()
+}
+
+func (s *shared) insert(id statement, args ...driver.Value) (int64, error) {
+	r, err := s.run(id, args)
+	if err != nil {
+		return 0, err
+	}
+	return insertedKey(r)
+}
+
+func (s *shared) each(id statement, row func(v []driver.Value) error, args ...driver.Value) error {
+	if s.tx != nil {
+		if st := s.stmt(id); st != nil { //nolint:sqlclosecheck // the DB closes it
+			rows, err := st.QueryContext(context.Background(), anys(args)...)
+			if err != nil {
+				return err
+			}
+			return eachScanned(rows, row)
+		}
+	}
+	return s.rows(statements[id], row, args...)
+}
+
+func eachScanned(rows *sql.Rows, row func(v []driver.Value) error) (err error) {
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	names, err := rows.Columns()
+	if err != nil {
+		return err
+	}
+	v, dest := make([]driver.Value, len(names)), make([]any, len(names))
+	for i := range v {
+		dest[i] = (*any)(&v[i])
+	}
+	for rows.Next() {
+		if err := rows.Scan(dest...); err != nil {
+			return err
+		}
+		switch err := row(v); {
+		case errors.Is(err, errStop):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func (s *shared) text(sql string) (err error) {
+	if s.tx != nil {
+		_, err = s.tx.ExecContext(context.Background(), sql)
+	} else {
+		_, err = s.via.ExecContext(context.Background(), sql)
+	}
+	return err
+}
+
+func (s *shared) rows(text string, row func(v []driver.Value) error, args ...driver.Value) (err error) {
+	var rows *sql.Rows
+	if s.tx != nil {
+		rows, err = s.tx.QueryContext(context.Background(), text, anys(args)...)
+	} else {
+		rows, err = s.via.QueryContext(context.Background(), text, anys(args)...)
+	}
+	if err != nil {
+		return err
+	}
+	return eachScanned(rows, row)
+}
+
+// begin makes a write the first statement of its transaction, whatever way of
+// beginning the caller's handle was opened with: a read before would tie it to
+// a snapshot that another commit makes too old to write (SQLITE_BUSY_SNAPSHOT).
+func (s *shared) begin() error {
+	var waited time.Duration
+	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		err := s.tryBegin()
+		if err == nil || !isBusy(err) {
+			return err
+		}
+		if waited += wait; waited > s.patience {
+			return fmt.Errorf("another connection has held the right to write for %s: %w", s.patience, err)
+		}
+		t := time.NewTimer(wait)
+		<-t.C
+	}
+}
+
+func (s *shared) tryBegin() (err error) {
+	if s.tx, err = s.via.BeginTx(context.Background(), nil); err != nil {
+		s.tx = nil
+		return err
+	}
+	clear(s.inTx[:])
+	if _, err = s.exec(takeLock); err != nil {
+		s.rollback()
+	}
+	return err
+}
+
+// beginRead begins a transaction that reads one snapshot.
+func (s *shared) beginRead() (err error) {
+	clear(s.inTx[:])
+	s.tx, err = s.via.BeginTx(context.Background(), &sql.TxOptions{ReadOnly: true})
+	return err
+}
+
+func (s *shared) commit() error {
+	err := s.tx.Commit()
+	if err != nil {
+		s.rollback()
+	}
+	s.tx = nil
+	return err
+}
+
+func (s *shared) rollback() {
+	if s.tx != nil {
+		_ = s.tx.Rollback()
+		s.tx = nil
+	}
+	// After a failed commit database/sql takes the transaction for gone, and
+	// SQLite may not: no connection goes back to its pool with one open.
+	_, _ = s.via.ExecContext(context.Background(), statements[rollbackNow])
+}
+
+func (s *shared) open() bool {
+	switch _, err := s.tx.ExecContext(context.Background(), statements[beginProbe]); {
+	case errors.Is(err, sql.ErrTxDone), errors.Is(err, sql.ErrConnDone), errors.Is(err, driver.ErrBadConn):
+		return false
+	case err != nil:
+		return true
+	}
+	_, _ = s.tx.ExecContext(context.Background(), statements[rollbackNow])
+	return false
+}
+
+func (s *shared) lend() (*sql.Tx, error) {
+	err := s.begin()
+	return s.tx, err
+}
+
+func (s *shared) ended() { s.tx = nil }
+
+func (s *shared) alone(statements func() error) error { return statements() }
+
+// finalize leaves the statements to the DB, which prepared them.
+func (s *shared) finalize() error { return nil }
