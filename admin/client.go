@@ -3,6 +3,7 @@ package admin
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/holdfast-mq/holdfast/internal/socket"
 )
 
 // ErrUnreachable is wrapped by the error of a request that found no node.
@@ -38,21 +41,21 @@ func NewClient(address, token string) (*Client, error) {
 		return nil, fmt.Errorf("node address %q: %w", address, errors.Unwrap(err))
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // of net/http, and always this
+	if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return nil, fmt.Errorf("node address %q: must end after its path, and name no user", u.Redacted())
+	}
+	path, isSocket := socket.Path(u)
 	switch {
 	case (u.Scheme == "http" || u.Scheme == "https") && u.Host != "":
 		u.Path = strings.TrimSuffix(u.Path, "/")
-	case u.Scheme == "unix" && u.Path != "" && u.Host == "":
-		socket := u.Path
+	case isSocket:
 		transport.Proxy = nil
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+			return (&net.Dialer{}).DialContext(ctx, "unix", path)
 		}
 		u = &url.URL{Scheme: "http", Host: "localhost"}
 	default:
 		return nil, fmt.Errorf("node address %q: must be http://host:port, https://host:port or unix:///path/of/socket", address)
-	}
-	if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return nil, fmt.Errorf("node address %q: must end after its path, and name no user", u.Redacted())
 	}
 	if token != "" && !wellFormed(token) {
 		return nil, errors.New("the token is mistyped or cut short: it begins with hf_ and has 52 characters")
@@ -63,6 +66,18 @@ func NewClient(address, token string) (*Client, error) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
+
+// WithTLS returns a client that uses conf towards a node of https.
+func (c *Client) WithTLS(conf *tls.Config) *Client {
+	own := *c
+	transport := c.http.Transport.(*http.Transport).Clone() //nolint:forcetypeassert // made by NewClient
+	transport.TLSClientConfig = conf
+	own.http = &http.Client{Transport: transport, CheckRedirect: c.http.CheckRedirect}
+	return &own
+}
+
+// Close closes idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // do asks, and decodes the answer into out. path is escaped already.
 func (c *Client) do(ctx context.Context, method, path string, query url.Values, body []byte, out any) error {

@@ -187,7 +187,7 @@ func TestASocketIsAnAddress(t *testing.T) {
 
 func TestAddressesAreChecked(t *testing.T) {
 	t.Parallel()
-	for _, address := range []string{"", "localhost:8420", "http://", "ftp://a", "unix://relative/path", "unix://", "http://a?b", "http://a:b:c", "http://u:secret@a"} {
+	for _, address := range []string{"", "localhost:8420", "http://", "ftp://a", "unix://relative/path", "unix://", "unix:///a?b", "unix:///a#b", "http://a?b", "http://a:b:c", "http://u:secret@a"} {
 		_, err := admin.NewClient(address, "")
 		if err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: got %v, want an error without secrets", address, err)

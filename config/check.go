@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/holdfast-mq/holdfast/internal/socket"
 )
 
 const (
@@ -94,9 +96,16 @@ func (r *report) checkListen(c *Config) {
 	case c.TLS.Key != "" && c.TLS.Cert == "" && !r.bad["tls.cert"]:
 		r.fault("tls", "", problem{"has key without cert", "name both files, or neither"})
 	}
+	if schemeOf(c.Listen) == socket.Scheme {
+		r.checkSocket("listen", c.Listen)
+		if c.TLS != (TLS{}) {
+			r.fault("tls", "", problem{"has no meaning for a socket, which never leaves the machine", "remove it"})
+		}
+		return
+	}
 	host, port, err := net.SplitHostPort(c.Listen)
 	if err != nil {
-		r.fault("listen", c.Listen, problem{"is not an address with a port", "write host:port, such as 127.0.0.1:8420, or [::1]:8420 for IPv6"})
+		r.fault("listen", c.Listen, problem{"is not an address with a port", "write host:port, such as 127.0.0.1:8420, [::1]:8420 for IPv6, or unix:///path/of/socket"})
 		return
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {

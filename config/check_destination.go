@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/holdfast-mq/holdfast/internal/socket"
 )
 
 const (
@@ -18,7 +20,11 @@ const (
 )
 
 func (r *report) checkDestination(path string, d Destination) {
-	r.checkURL(path+".url", d.URL, false)
+	if schemeOf(d.URL) == socket.Scheme {
+		r.checkSocket(path+".url", d.URL)
+	} else {
+		r.checkURL(path+".url", d.URL, false)
+	}
 	r.checkSecret(path+".secret", d.Secret)
 	oneOf(r, path+".hmac", d.HMAC, HMACv2, HMACv1)
 	r.checkRetry(path+".retry", d.Retry)
@@ -32,8 +38,8 @@ func (r *report) checkDestination(path string, d Destination) {
 	oneOf(r, path+".charge", d.Charge, ChargeConnected, ChargeEveryAttempt)
 	oneOf(r, path+".order", d.Order, OrderNone, OrderStrict)
 	r.checkPath(path+".ca", d.CA)
-	if d.CA != "" && schemeOf(d.URL) == "http" {
-		r.fault(path+".ca", d.CA, problem{"has no meaning for a url with http", "write https, or remove ca"})
+	if scheme := schemeOf(d.URL); d.CA != "" && (scheme == "http" || scheme == socket.Scheme) {
+		r.fault(path+".ca", d.CA, problem{"has no meaning for a url with " + scheme, "write https, or remove ca"})
 	}
 	if first := d.Retry.FirstWait(); d.TTL >= time.Second && d.TTL < first {
 		r.warn(path+".ttl", FormatDuration(d.TTL), problem{
@@ -141,8 +147,15 @@ func (r *report) checkURL(path, raw string, query bool) {
 	}
 	switch u.Scheme {
 	case "http", "https":
-	case "unix", "grpc", "pipe":
-		bad("uses "+u.Scheme+", over which this version does not deliver yet", "use http or https")
+	case socket.Scheme:
+		bad("uses unix, over which no program is called", "use http or https")
+		return
+	case "grpc", "pipe":
+		fix := "use http, https or unix"
+		if query {
+			fix = "use http or https"
+		}
+		bad("uses "+u.Scheme+", over which this version does not deliver yet", fix)
 		return
 	default:
 		bad("does not begin with http:// or https://", "write it such as http://127.0.0.1:8421")
@@ -162,6 +175,20 @@ func (r *report) checkURL(path, raw string, query bool) {
 	}
 	if strings.Contains(raw, "#") {
 		bad("has a fragment, which is never sent", "remove # and what follows")
+	}
+}
+
+// checkSocket accepts the name of a Unix socket.
+func (r *report) checkSocket(path, raw string) {
+	const fix = "write it such as unix:///run/holdfast/api.sock"
+	file, ok := socket.Parse(raw)
+	switch {
+	case !ok:
+		r.fault(path, publicURL(raw), problem{"is not the absolute path of a socket and nothing else", fix})
+	case len(file) > socket.MaxPath:
+		r.fault(path, raw, problem{fmt.Sprintf("has a path of %d bytes; a socket's may have %d", len(file), socket.MaxPath), "choose a shorter one"})
+	default:
+		r.checkPath(path, file)
 	}
 }
 

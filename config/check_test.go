@@ -165,3 +165,20 @@ func with(r config.Retry, change func(*config.Retry)) config.Retry {
 	change(&r)
 	return r
 }
+
+// OI-11: a socket is local, and needs neither TLS nor tokens.
+func TestASocketIsALocalAddress(t *testing.T) {
+	t.Parallel()
+	text := `
+listen: unix:///run/holdfast/api.sock
+destinations: {peer: {url: "unix:///run/holdfast/peer.sock", secret: {env: GOOD}}}
+`
+	c, warnings, err := config.Parse("holdfast.yaml", []byte(text), world(nil), config.Overrides{})
+	if err != nil || len(warnings) > 0 {
+		t.Fatalf("got warnings %v, error %v", warnings, err)
+	}
+	again, _, err := config.Parse("again.yaml", c.YAML(), world(nil), config.Overrides{})
+	if err != nil || again.Listen != "unix:///run/holdfast/api.sock" || again.Destinations["peer"].URL != "unix:///run/holdfast/peer.sock" {
+		t.Errorf("printed and read again: got %+v, %v", again, err)
+	}
+}

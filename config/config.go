@@ -18,7 +18,7 @@ const Unlimited = -1
 // finds its faults. Paths that Load returns are absolute.
 type Config struct {
 	Node         Node
-	Listen       string // host:port; port 0: any free one
+	Listen       string // host:port, port 0: any free one; or unix:///path/of/socket
 	Data         string // folder of the database and its lock
 	Insecure     bool   // a non-loopback address needs no TLS and no tokens
 	TLS          TLS

@@ -82,7 +82,7 @@ func TestFaultSaysWhereTheValueWasGiven(t *testing.T) {
 				world(map[string]string{"HOLDFAST_LISTEN": c.env}), config.Overrides{Listen: c.flag})
 			c.want.Path, c.want.Value = "listen", wrong
 			c.want.Problem = "is not an address with a port"
-			c.want.Fix = "write host:port, such as 127.0.0.1:8420, or [::1]:8420 for IPv6"
+			c.want.Fix = "write host:port, such as 127.0.0.1:8420, [::1]:8420 for IPv6, or unix:///path/of/socket"
 			if diff := cmp.Diff([]config.Fault{c.want}, faults(t, err)); diff != "" {
 				t.Errorf("faults (-want +got):\n%s", diff)
 			}

@@ -38,6 +38,10 @@ func (s Secret) Bytes() []byte {
 	return s.key()
 }
 
+// File is the file that the key was read from; empty: it was a variable, or
+// the program itself made it.
+func (s Secret) File() string { return s.at }
+
 // IsZero says that there is no secret.
 func (s Secret) IsZero() bool { return s.key == nil }
 

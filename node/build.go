@@ -74,7 +74,7 @@ func (n *Node) buildDispatcher(ctx context.Context) error {
 	for _, name := range n.destinationNames() {
 		d, ok := n.cfg.Destinations[name]
 		if !ok {
-			routes[name] = holdfast.Route{Deliverer: inProcess{n.endpoints}}
+			routes[name] = holdfast.Route{Deliverer: &transport.Local{Receiver: n.endpoints, Source: n.cfg.Node.ID}}
 			continue
 		}
 		client, err := n.client(name, d)
@@ -158,21 +158,6 @@ func (n *Node) buildReceiver() (http.Handler, error) {
 			return p, ok
 		},
 	})
-}
-
-// inProcess delivers to this node's own receiver.
-type inProcess struct{ to *holdfast.Endpoints }
-
-var _ holdfast.BatchDeliverer = inProcess{}
-
-func (p inProcess) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Receipt, error) {
-	return p.to.Receive(ctx, m)
-}
-
-func (p inProcess) BatchSize() int { return 64 }
-
-func (p inProcess) DeliverBatch(ctx context.Context, ms []holdfast.Message) []holdfast.Result {
-	return p.to.ReceiveBatch(ctx, ms)
 }
 
 // lanes are how the destinations fare; none before the dispatcher runs.

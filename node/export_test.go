@@ -45,6 +45,11 @@ func TooMany(names []string, hourly, daily int) (remove []string) {
 	return remove
 }
 
+// ListenSocket makes a Unix socket.
+func ListenSocket(ctx context.Context, path string) (net.Listener, error) {
+	return listenSocket(ctx, path)
+}
+
 type at struct{ address net.Addr }
 
 func (a at) Addr() net.Addr          { return a.address }

@@ -3,25 +3,11 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"time"
 )
-
-// listen takes the address, or says who may have it.
-func (n *Node) listen(ctx context.Context) (net.Listener, error) {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", n.cfg.Listen)
-	if isInUse(err) {
-		return nil, fmt.Errorf("listen on %s: another program uses this address; stop it, or choose another with --listen", n.cfg.Listen)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", n.cfg.Listen, err)
-	}
-	return l, nil
-}
 
 // patience is how long the answer to a message that comes in may take: as
 // long as the slowest endpoint's own time-out.

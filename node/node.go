@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/run"
+	"github.com/holdfast-mq/holdfast/internal/socket"
 	"github.com/holdfast-mq/holdfast/metrics"
 	"github.com/holdfast-mq/holdfast/sqlite"
 	"github.com/holdfast-mq/holdfast/transport"
@@ -27,7 +28,8 @@ type Options struct {
 	Version, Commit string
 	Out             io.Writer // what a person who starts the node reads; nil: nothing
 	Log             io.Writer // log lines; nil: none
-	// Ready is told the address once requests are answered; nil: nobody.
+	// Ready is told the address, host:port or the path of the socket, once
+	// requests are answered; nil: nobody.
 	Ready func(address string)
 }
 
@@ -228,6 +230,8 @@ func (n *Node) authRequired(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
+// isLoopback says whether only this machine reaches the address: a socket's
+// file has an owner and a mode besides.
 func isLoopback(a net.Addr) bool {
 	tcp, ok := a.(*net.TCPAddr)
 	return !ok || tcp.IP.IsLoopback()
@@ -260,17 +264,17 @@ func (n *Node) banner() {
 		return
 	}
 	var b strings.Builder
-	url, names, counts := n.url(), n.destinationNames(), n.store.Counts()
+	names, counts := n.destinationNames(), n.store.Counts()
 	fmt.Fprintf(&b, "holdfast %s: node %s\n", n.opts.Version, n.cfg.Node.ID)
 	fmt.Fprintf(&b, "  data        %s (durability: %s)\n", n.cfg.Data, n.store.Durability())
-	fmt.Fprintf(&b, "  listening   %s\n", url)
+	fmt.Fprintf(&b, "  listening   %s\n", n.url())
 	fmt.Fprintf(&b, "  sends to    %s\n", orNone(names))
 	fmt.Fprintf(&b, "  waiting     %d messages, %d parked\n", counts.Pending, counts.Parked)
 	if len(names) > 0 {
-		fmt.Fprintf(&b, "\nSend a first message:\n\n  curl -s %s/v1/messages -H 'Content-Type: application/json' \\\n    -d '{\"destination\": \"%s\", \"endpoint\": \"Hello\", \"payload\": {\"n\": 1}}'\n", url, names[0])
+		fmt.Fprintf(&b, "\nSend a first message:\n\n  %s/v1/messages -H 'Content-Type: application/json' \\\n    -d '{\"destination\": \"%s\", \"endpoint\": \"Hello\", \"payload\": {\"n\": 1}}'\n", n.curl(), names[0])
 	}
 	if n.selfOnly() {
-		fmt.Fprintf(&b, "\nand see it arrive in this node's own inbox:\n\n  curl -s %s/v1/inbox\n", url)
+		fmt.Fprintf(&b, "\nand see it arrive in this node's own inbox:\n\n  %s/v1/inbox\n", n.curl())
 	}
 	b.WriteString("\nStop with Ctrl-C.\n")
 	// Nobody is served worse if it cannot be read.
@@ -278,11 +282,22 @@ func (n *Node) banner() {
 }
 
 func (n *Node) url() string {
+	if path, ok := socket.Parse(n.cfg.Listen); ok {
+		return socket.URL(path)
+	}
 	scheme := "http"
 	if n.cfg.TLS.Cert != "" {
 		scheme = "https"
 	}
 	return scheme + "://" + n.listener.Addr().String()
+}
+
+// curl is a command that lacks the rest of a path.
+func (n *Node) curl() string {
+	if path, ok := socket.Parse(n.cfg.Listen); ok {
+		return "curl -s --unix-socket '" + strings.ReplaceAll(path, "'", `'\''`) + "' http://localhost"
+	}
+	return "curl -s " + n.url()
 }
 
 func orNone(names []string) string {

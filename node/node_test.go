@@ -120,6 +120,9 @@ func TestWhenTokensAreNeeded(t *testing.T) {
 			t.Errorf("%s: %t, %v; want none needed", ip, needed, err)
 		}
 	}
+	if needed, err := node.AuthRequired(t.Context(), &net.UnixAddr{Name: "/run/s", Net: "unix"}, db, false); needed || err != nil {
+		t.Errorf("a socket: %t, %v; want none needed", needed, err)
+	}
 	for _, ip := range []string{"0.0.0.0", "::", "192.0.2.7", "2001:db8::1"} {
 		if _, err := node.AuthRequired(t.Context(), tcp(ip), db, false); err == nil || !strings.Contains(err.Error(), "holdfast tokens create NAME --role admin --data DATA") {
 			t.Errorf("%s without a token: got %v, want the way out", ip, err)

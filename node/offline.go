@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/internal/socket"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -35,9 +36,9 @@ func Offline(ctx context.Context, data string) (url string, stop func() error, e
 	if err != nil {
 		return "", nil, errors.Join(err, db.Close())
 	}
-	socket := filepath.Join(dir, "api")
+	path := filepath.Join(dir, "api")
 	var lc net.ListenConfig
-	listener, err := lc.Listen(ctx, "unix", socket)
+	listener, err := lc.Listen(ctx, "unix", path)
 	if err != nil {
 		return "", nil, errors.Join(fmt.Errorf("listen: %w", err), os.RemoveAll(dir), db.Close())
 	}
@@ -47,7 +48,7 @@ func Offline(ctx context.Context, data string) (url string, stop func() error, e
 		defer close(served)
 		_ = server.Serve(listener) // ends with stop
 	}()
-	return "unix://" + filepath.ToSlash(socket), func() error {
+	return socket.URL(path), func() error {
 		err := server.Close()
 		<-served
 		return errors.Join(err, os.RemoveAll(dir), db.Close())

@@ -25,7 +25,7 @@ func own(path string) (*ownership, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open lock file: %w", err)
 	}
-	if err := lockFile(f); err != nil {
+	if err := lockPatiently(f); err != nil {
 		holder, _ := os.ReadFile(path) //nolint:gosec // our own lock file; only for the message
 		_ = f.Close()
 		if !errors.Is(err, errLocked) {

@@ -33,6 +33,8 @@ const (
 	lastInstant
 	allFollowers
 	changeMark
+	waitingLanes
+	someParked
 	queryCount
 )
 
@@ -113,4 +115,10 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 		(SELECT count(*) FROM hf_message WHERE state = 0) + (SELECT count(*) FROM hf_message WHERE state = 1` + ofAside + `),
 		(SELECT count(*) FROM hf_message WHERE state IN (3, 4, 5)` + ofAside + `), (SELECT count(*) FROM hf_inbox WHERE kept = 1),
 		(SELECT group_concat(name || ' ' || created) FROM hf_token), (SELECT group_concat(name || ' ' || cursor) FROM hf_follower)`,
+
+	// There can be millions, and whoever looks wants to know soon.
+	someParked: `SELECT l.destination, count(*) FROM (SELECT lane FROM hf_message WHERE state = 3` + ofAside + ` ORDER BY seq DESC LIMIT 100000) AS x
+		JOIN hf_lane AS l ON l.lane = x.lane GROUP BY x.lane`,
+	waitingLanes: `SELECT destination FROM hf_lane AS l WHERE EXISTS (SELECT 1 FROM hf_message WHERE lane = l.lane AND state = 0)
+		ORDER BY destination`,
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-mq/holdfast/internal/socket"
 	"github.com/holdfast-mq/holdfast/wire"
 )
 
@@ -46,11 +47,11 @@ func parseAddress(text string) (endpoint, error) {
 		}
 		prefix := strings.TrimSuffix(strings.TrimSuffix(u.EscapedPath(), "/"), wire.ReceivePath)
 		return endpoint{url: u.Scheme + "://" + u.Host + prefix + wire.ReceivePath}, nil
-	case "unix":
-		if u.Host != "" || u.Path == "" {
+	case socket.Scheme:
+		path, ok := socket.Path(u)
+		if !ok {
 			return bad("a socket needs an absolute path")
 		}
-		path := u.Path
 		return endpoint{
 			url: "http://unix" + wire.ReceivePath,
 			dial: func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -49,14 +49,8 @@ func (s *Server) open(r *http.Request, data []byte) incoming {
 		s.report(r, &in, err)
 		return in
 	}
-	if err := s.verify(&in.envelope); err != nil {
-		in.reply = wire.Reply{
-			Error: "signature refused", Code: CodeSignature, Outcome: holdfast.LaneFault.String(),
-		}
-		in.refused = &refusal{http.StatusUnauthorized}
-		if !s.report(r, &in, err) {
-			in.refused.status, in.reply.RetryAfter = http.StatusTooManyRequests, refusedWait
-		}
+	if err := s.verify(&in.envelope, wire.ReceivePath); err != nil {
+		s.refuseSignature(r, &in, err)
 		return in
 	}
 	m := &in.envelope.Message
@@ -74,7 +68,20 @@ func (s *Server) open(r *http.Request, data []byte) incoming {
 	return in
 }
 
-func (s *Server) verify(e *wire.Envelope) error {
+// refuseSignature does not tell the caller what was wrong.
+func (s *Server) refuseSignature(r *http.Request, in *incoming, problem error) {
+	in.reply = wire.Reply{
+		Error: "signature refused", Code: CodeSignature, Outcome: holdfast.LaneFault.String(),
+	}
+	in.refused = &refusal{http.StatusUnauthorized}
+	if !s.report(r, in, problem) {
+		in.refused.status, in.reply.RetryAfter = http.StatusTooManyRequests, refusedWait
+	}
+}
+
+// verify holds the signature against the secrets of the source. One of v1
+// covers no path, so that it is good for messages only.
+func (s *Server) verify(e *wire.Envelope, path string) error {
 	if s.conf.Peer == nil {
 		return nil // Insecure
 	}
@@ -82,7 +89,9 @@ func (s *Server) verify(e *wire.Envelope) error {
 	if !ok || len(peer.Secrets) == 0 {
 		return errors.New("unknown source")
 	}
-	return e.Verify(wire.Check{Secrets: peer.Secrets, V1: peer.V1, Now: time.Now()})
+	return e.Verify(wire.Check{
+		Secrets: peer.Secrets, V1: peer.V1 && path == wire.ReceivePath, Path: path, Now: time.Now(),
+	})
 }
 
 // report logs and counts what was refused (OI-18), within the limit of the

@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -263,30 +262,25 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-func TestUnixSocket(t *testing.T) {
+// A socket file that nobody listens on, or that is not there.
+func TestUnixSocketWithoutAServer(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "rf") //nolint:usetesting // a socket's path must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) }) //nolint:errcheck // it is a test
-	path := filepath.Join(dir, "s")
+	path := socketPath(t)
 	client := newClient(t, transport.ClientConfig{URL: "unix://" + path})
-	_, err = client.Deliver(t.Context(), transporttest.Message())
-	if got, want := classified(t, err), (holdfast.Failure{Outcome: holdfast.Unreachable, Code: "connection_refused"}); got != want {
-		t.Errorf("without a server: got %+v (%v), want %+v", got, err, want)
+	want := holdfast.Failure{Outcome: holdfast.Unreachable, Code: "connection_refused"}
+	_, err := client.Deliver(t.Context(), transporttest.Message())
+	if got := classified(t, err); got != want {
+		t.Errorf("without a file: got %+v (%v), want %+v", got, err, want)
 	}
-	l, err := net.Listen("unix", path)
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := httptest.NewUnstartedServer(newServer(t, transport.ServerConfig{Receiver: &transporttest.Inbox{}, Insecure: true}))
-	s.Listener.Close()
-	s.Listener = l
-	s.Start()
-	t.Cleanup(s.Close)
-	if _, err := client.Deliver(t.Context(), transporttest.Message()); err != nil {
-		t.Error(err)
+	l.SetUnlinkOnClose(false)
+	l.Close()
+	_, err = client.Deliver(t.Context(), transporttest.Message())
+	if got := classified(t, err); got != want {
+		t.Errorf("with the file of a dead process: got %+v (%v), want %+v", got, err, want)
 	}
 }
 

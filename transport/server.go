@@ -131,6 +131,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err == nil && kind == wire.BatchType && s.conf.MaxBatch > 1:
 		s.serveBatch(w, r)
+	case err == nil && kind == wire.ProbeType:
+		s.serveProbe(w, r)
 	case r.Header.Get("Content-Type") == "" || err == nil && kind == wire.MessageType:
 		s.serveSingle(w, r)
 	default:

@@ -1,10 +1,16 @@
 package transport_test
 
 import (
+	"context"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/transport"
@@ -106,7 +112,85 @@ func TestHTTPConforms(t *testing.T) {
 	}.Run(t)
 }
 
+// The same over a Unix socket: HTTP with another dialer and listener.
+func TestUnixSocketConforms(t *testing.T) {
+	t.Parallel()
+	join := func(fill string) transporttest.Pair {
+		return func(t *testing.T, r holdfast.Receiver) holdfast.Deliverer {
+			t.Helper()
+			url := listenSocket(t, newServer(t, transport.ServerConfig{Receiver: r, MaxPayload: 64 << 10}))
+			return newClient(t, transport.ClientConfig{URL: url, Secrets: []*wire.Secret{secret(t, fill)}})
+		}
+	}
+	transporttest.Suite{
+		New:         join("k"),
+		WrongSecret: join("x"),
+		Nobody: func(t *testing.T) holdfast.Deliverer {
+			t.Helper()
+			return newClient(t, transport.ClientConfig{URL: "unix://" + socketPath(t), Secrets: []*wire.Secret{secret(t, "k")}})
+		},
+		MaxPayload: 64 << 10,
+		// No Virtual: a socket stops the clock. What it tests does not depend on the dialer.
+	}.Run(t)
+}
+
+// socketPath is short enough for every system.
+func socketPath(tb testing.TB) string {
+	tb.Helper()
+	dir, err := os.MkdirTemp("", "rf") //nolint:usetesting // a socket's path must be short
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { os.RemoveAll(dir) }) //nolint:errcheck // it is a test
+	return filepath.Join(dir, "s")
+}
+
+// listenSocket serves h on a Unix socket.
+func listenSocket(tb testing.TB, h http.Handler) (url string) {
+	tb.Helper()
+	path := socketPath(tb)
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(h)
+	s.Listener.Close()
+	s.Listener = l
+	s.Start()
+	tb.Cleanup(s.Close)
+	return "unix://" + path
+}
+
+// In one process there is no secret, no size limit of its own and always
+// somebody; the rest of the suite holds, batches included.
 func TestLocalConforms(t *testing.T) {
 	t.Parallel()
 	transporttest.Run(t, func(_ *testing.T, r holdfast.Receiver) holdfast.Deliverer { return &transport.Local{Receiver: r} })
+}
+
+// testBudget of the suite needs a transport that makes batches of single
+// messages; Local leaves them single, and begins none after the deadline.
+func TestLocalDoesNotStartWhatIsOutOfBudget(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := &transporttest.Recorder{Answer: func(_ context.Context, m holdfast.Message) (holdfast.Receipt, error) {
+			<-time.After(time.Second)
+			return holdfast.Receipt{ID: m.ID}, nil
+		}}
+		ctx, cancel := context.WithTimeout(t.Context(), 10500*time.Millisecond)
+		defer cancel()
+		ms := make([]holdfast.Message, 30)
+		for i := range ms {
+			ms[i] = transporttest.Message()
+		}
+		results := (&transport.Local{Receiver: r}).DeliverBatch(ctx, ms)
+		for i, result := range results {
+			if want := holdfast.NotStarted; i > 10 && holdfast.AsFailure(result.Err).Outcome != want || i <= 10 && result.Err != nil {
+				t.Errorf("message %d: got %v; want the first 11 delivered and the others not started", i, result.Err)
+			}
+		}
+		if got := len(r.Got()); got != 11 {
+			t.Errorf("got %d messages received, want 11", got)
+		}
+	})
 }

@@ -12,6 +12,17 @@ const (
 	BatchType   = "application/vnd.holdfast.batch"
 )
 
+// A probe asks whether a peer takes a sender's signature, and delivers nothing.
+// Its body is one frame, so that a peer which does not look at the content
+// type finds no envelope in it, and its signature covers ProbePath, so that
+// nobody can make a message out of it.
+const (
+	ProbeType = "application/vnd.holdfast.probe"
+	ProbePath = "/_rf/probe" // only signed: probes are posted to ReceivePath
+	// CodeProbe is the code of the reply to a probe whose signature is good.
+	CodeProbe = "probe_accepted"
+)
+
 // maxFrameDigits bounds the length line of a frame.
 const maxFrameDigits = 10
 

@@ -20,7 +20,7 @@ func (f *configFlags) add(cmd *cobra.Command) {
 	flags.StringVarP(&f.file, "config", "c", "", "configuration file (env "+config.EnvConfig+"); without one the defaults hold")
 	flags.StringVar(&f.over.NodeID, "node-id", "", "id of the node; default: the host's name")
 	flags.StringVar(&f.over.Data, "data", "", "folder of the database")
-	flags.StringVar(&f.over.Listen, "listen", "", "address to listen on, host:port")
+	flags.StringVar(&f.over.Listen, "listen", "", "address to listen on, host:port or unix:///path/of/socket")
 	flags.BoolVar(&f.insecure, "insecure", false, "listen on any address without TLS and tokens")
 	flags.StringVar(&f.over.LogLevel, "log-level", "", "debug, info, warn or error")
 	flags.StringVar(&f.over.LogFormat, "log-format", "", "text or json")
@@ -28,6 +28,15 @@ func (f *configFlags) add(cmd *cobra.Command) {
 
 // load reads the configuration and prints its warnings.
 func (a *app) load(cmd *cobra.Command, f *configFlags) (*config.Config, error) {
+	_, c, warnings, err := a.read(cmd, f)
+	for _, w := range warnings {
+		a.note("holdfast: warning: %s\n", plain(w.String()))
+	}
+	return c, err
+}
+
+// read reads the configuration, from the file that it returns.
+func (a *app) read(cmd *cobra.Command, f *configFlags) (string, *config.Config, []config.Warning, error) {
 	file, over := f.file, f.over
 	if file == "" {
 		file = a.getenv(config.EnvConfig)
@@ -38,10 +47,7 @@ func (a *app) load(cmd *cobra.Command, f *configFlags) (*config.Config, error) {
 	env := a.env
 	env.Known = append(env.Known, envURL, envToken, config.EnvConfig)
 	c, warnings, err := config.Load(file, env, over)
-	for _, w := range warnings {
-		a.note("holdfast: warning: %s\n", plain(w.String()))
-	}
-	return c, err
+	return file, c, warnings, err
 }
 
 func (a *app) configCommand() *cobra.Command {

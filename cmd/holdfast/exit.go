@@ -22,7 +22,14 @@ const (
 	exitConflict    = 4 // the present state, or a name that is taken, does not allow it
 	exitUnreachable = 5
 	exitRefused     = 6 // no token, or one that does not allow it
+	exitWarnings    = 7 // doctor found what needs a look
+	exitFailing     = 8 // doctor found what does not work
 )
+
+// verdict is the end of a command that has said everything itself.
+type verdict int
+
+func (verdict) Error() string { return "something needs a look" }
 
 // usageError is an error of whoever wrote the command line.
 type usageError struct{ err error }
@@ -58,6 +65,9 @@ func exitCode(err error) int {
 	if p, ok := errors.AsType[*admin.Problem](err); ok {
 		return problemCode(p.Status)
 	}
+	if code, ok := errors.AsType[verdict](err); ok {
+		return int(code)
+	}
 	if _, ok := errors.AsType[*usageError](err); ok {
 		return exitUsage
 	}
@@ -90,6 +100,9 @@ func report(w io.Writer, cmd *cobra.Command, err error) {
 		for _, one := range all {
 			report(w, cmd, one)
 		}
+		return
+	}
+	if _, ok := errors.AsType[verdict](err); ok {
 		return
 	}
 	_, _ = fmt.Fprintf(w, "holdfast: %s\n", plain(err.Error()))

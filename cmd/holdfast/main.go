@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/demo"
 )
 
 func main() {
@@ -24,6 +25,7 @@ type app struct {
 	stdout, stderr io.Writer
 	env            config.Env
 	serve          func(ctx context.Context, o ServeOptions) error
+	demo           func(ctx context.Context, o demo.Options) (*demo.Counts, error)
 	notify         func(c chan<- os.Signal) (stop func()) // of signals that ask to stop
 	exit           func(code int)                         // at once
 }
@@ -32,7 +34,7 @@ type app struct {
 func thisProcess() *app {
 	return &app{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		env: config.Process(), serve: serveNode, exit: os.Exit,
+		env: config.Process(), serve: serveNode, demo: demo.Run, exit: os.Exit,
 		notify: func(c chan<- os.Signal) func() {
 			signal.Notify(c, os.Interrupt, syscall.SIGTERM)
 			return func() { signal.Stop(c) }

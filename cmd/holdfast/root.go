@@ -52,10 +52,11 @@ func (a *app) root() *cobra.Command {
 		Long: `Holdfast takes messages, makes them durable, delivers them when the other side
 is there, and shows what became of them.
 
-"holdfast serve" runs a node. The other commands ask a running node over its
+"holdfast serve" runs a node, and "holdfast demo" shows two of them. The other commands ask a running node over its
 HTTP API: the one at ` + defaultURL + ` unless --url or HOLDFAST_URL
 names another.`,
-		Example: `  holdfast serve --config holdfast.yaml
+		Example: `  holdfast demo
+  holdfast serve --config holdfast.yaml
   holdfast send inventory OrderApproved '{"order":42}'
   holdfast messages ls --state parked`,
 		SilenceErrors: true, SilenceUsage: true,
@@ -69,8 +70,8 @@ names another.`,
 	f.DurationVar(&g.timeout, "timeout", 30*time.Second, "longest time to wait for each answer of the node")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.AddCommand(
-		a.serveCommand(), a.sendCommand(g), a.messagesCommand(g), a.inboxCommand(g), a.tokensCommand(g),
-		a.backupCommand(g), a.restoreCommand(g), a.configCommand(), a.versionCommand(g),
+		a.serveCommand(), a.demoCommand(g), a.sendCommand(g), a.messagesCommand(g), a.inboxCommand(g), a.tokensCommand(g),
+		a.backupCommand(g), a.restoreCommand(g), a.configCommand(), a.doctorCommand(g), a.versionCommand(g),
 	)
 	return root
 }

@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 //	state ID STATE                     bring a message into a state
 //	keep SOURCE ID ENDPOINT PAYLOAD    receive a message that is kept
 //	copyto FOLDER NAME [PART]          copy the one database in a folder, its name has the part
+//	accounted                          the counts of a demo on stdout add up
 //
 // and the variables HOLDFAST_URL, a node that asks for no token, and
 // LOCKED_URL, the same node through a listener that does.
@@ -40,7 +41,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", Setup: setup,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits, "state": setState, "keep": keep, "copyto": copyTo,
+			"exits": exits, "state": setState, "keep": keep, "accounted": accounted, "copyto": copyTo,
 		},
 	})
 }

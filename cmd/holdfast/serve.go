@@ -29,6 +29,7 @@ func serveNode(ctx context.Context, o ServeOptions) error {
 
 func (a *app) serveCommand() *cobra.Command {
 	f := &configFlags{}
+	withStdin := false
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a node",
@@ -50,12 +51,26 @@ Flags stand over the environment (HOLDFAST_...), the environment over the file.`
 			}
 			b := build()
 			return a.untilTold(cmd.Context(), func(ctx context.Context) error {
+				if withStdin {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithCancel(ctx)
+					defer cancel()
+					go a.cancelWithStdin(cancel) // ends with the process at the latest
+				}
 				return a.serve(ctx, ServeOptions{Config: c, Version: b.Version, Commit: b.Commit, Stdout: a.stdout, Stderr: a.stderr})
 			})
 		},
 	}
 	f.add(cmd)
+	cmd.Flags().BoolVar(&withStdin, "stop-with-stdin", false, "stop when standard input ends, as it does when the program that started the node is gone")
 	return cmd
+}
+
+// cancelWithStdin cancels when standard input ends.
+func (a *app) cancelWithStdin(cancel context.CancelFunc) {
+	_, _ = io.Copy(io.Discard, a.stdin) // however it ends
+	a.note("holdfast: standard input has ended: stopping\n")
+	cancel()
 }
 
 // untilTold runs f with a context that the first signal ends; the second

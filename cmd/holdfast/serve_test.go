@@ -342,3 +342,46 @@ func TestTheFirstToken(t *testing.T) {
 	refused(t, exitUsage, []string{"mistyped"}, "messages", "ls", "--url", c.url(), "--token", "hf_wrong")
 	refused(t, exitFailure, []string{"owned by another process"}, "tokens", "ls", "--data", data)
 }
+
+// OI-11: a node on a Unix socket, asked over it, killed and started again on
+// the file that it left behind.
+func TestANodeOnAUnixSocket(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "hf") //nolint:usetesting // a socket's path must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	url := "unix://" + filepath.Join(dir, "api.sock")
+	c := &child{t: t, data: filepath.Join(t.TempDir(), "data")}
+	c.args = []string{"holdfast", "serve", "--listen", url, "--data", c.data}
+	send := func(id string) (code int) {
+		_, _, code = command(t, "send", "self", "Hello", "--id", id, "--url", url)
+		return code
+	}
+	c.start()
+	t.Cleanup(c.kill)
+	eventually(t, "the node takes a message", func() bool { return send("first") == exitOK })
+	for _, want := range []string{"listening   " + url, "curl -s --unix-socket '" + filepath.Join(dir, "api.sock") + "' http://localhost/v1/messages -H"} {
+		if !strings.Contains(c.tail(), want) {
+			t.Errorf("it said\n%s\nwant it to hold %q", c.tail(), want)
+		}
+	}
+	refused(t, exitFailure, []string{"another program listens there"}, "serve", "--listen", url, "--data", filepath.Join(t.TempDir(), "other"))
+	c.kill()
+	if code := send("second"); code != exitUnreachable {
+		t.Errorf("with nobody behind the file: exit code %d, want %d", code, exitUnreachable)
+	}
+	c.start()
+	eventually(t, "the node takes a message again", func() bool { return send("second") == exitOK })
+	eventually(t, "both are in the inbox", func() bool {
+		out, _, _ := command(t, "inbox", "ls", "--json", "--url", url)
+		return strings.Contains(out, `"first"`) && strings.Contains(out, `"second"`)
+	})
+	if err := c.end(); err != nil {
+		t.Errorf("stop: %v\n%s", err, c.tail())
+	}
+	if _, err := os.Stat(filepath.Join(dir, "api.sock")); !os.IsNotExist(err) {
+		t.Errorf("after the stop: got %v, want no file", err)
+	}
+}

@@ -1,0 +1,132 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+
+	"github.com/holdfast-mq/holdfast/admin"
+)
+
+// askNode looks what happens at the node's address, and asks whoever answers
+// there.
+func askNode(ctx context.Context, o Options) (l ListenFound, r RunningFound) {
+	url, conf := o.URL, (*tls.Config)(nil)
+	if o.Config != nil {
+		l.Address = o.Config.Listen
+		address, port := reachable(l.Address)
+		l.AnyPort, l.Foreign = port == "0", isForeign(address)
+		if !l.AnyPort && !l.Foreign {
+			l.Taken, l.Err = dial(ctx, o, address)
+		}
+		if url == "" && l.Taken {
+			url, conf = "http://"+address, nil
+			if t := o.Config.TLS; t.Cert != "" {
+				url, conf = "https://"+address, onlyOurs(t.Cert, t.Key)
+			}
+		}
+	}
+	if url != "" {
+		r = askHealth(ctx, o, url, conf)
+	}
+	return l, r
+}
+
+// reachable is the address at which a listener of this machine answers.
+func reachable(listen string) (address, port string) {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return listen, ""
+	}
+	switch host {
+	case "", "0.0.0.0":
+		host = "127.0.0.1"
+	case "::":
+		host = "::1"
+	}
+	return net.JoinHostPort(host, port), port
+}
+
+// isForeign says that an address belongs to no interface of this machine.
+func isForeign(address string) bool {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil || at.Addr().IsLoopback() {
+		return false
+	}
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return false
+	}
+	for _, a := range all {
+		if own, err := netip.ParsePrefix(a.String()); err == nil && own.Addr() == at.Addr().WithZone("") {
+			return false
+		}
+	}
+	return true
+}
+
+func dial(ctx context.Context, o Options, address string) (taken bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	switch {
+	case err == nil:
+		return true, c.Close()
+	case errors.Is(err, syscall.ECONNREFUSED), strings.Contains(err.Error(), "refused"): // Windows has a code of its own
+		return false, nil
+	}
+	return false, err
+}
+
+// onlyOurs takes the node's own certificate, and no other: it seldom is one
+// for the loopback.
+func onlyOurs(cert, key string) *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		InsecureSkipVerify: true, //nolint:gosec // VerifyConnection is stricter: one certificate is taken
+		VerifyConnection: func(s tls.ConnectionState) error {
+			pair, err := tls.LoadX509KeyPair(cert, key)
+			if err != nil {
+				return fmt.Errorf("read our certificate: %w", err)
+			}
+			if len(s.PeerCertificates) == 0 || !bytes.Equal(s.PeerCertificates[0].Raw, pair.Leaf.Raw) {
+				return errors.New("it does not show the certificate of the configuration: restart the node if that was renewed")
+			}
+			return nil
+		},
+	}
+}
+
+func askHealth(ctx context.Context, o Options, url string, conf *tls.Config) RunningFound {
+	r := RunningFound{URL: url}
+	c, err := admin.NewClient(url, o.Token)
+	if err != nil {
+		r.Err = err
+		return r
+	}
+	if conf != nil {
+		c = c.WithTLS(conf)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	h, err := c.Health(ctx)
+	if err == nil && h.Node != "" && h.Status != "" {
+		r.Health, r.Node = &h, true
+		return r
+	}
+	if r.Err = err; err == nil {
+		r.Err = errors.New("it does not answer as a node does")
+	}
+	// Our API answers with problems of its own kinds, a stranger with anything.
+	if p, ok := errors.AsType[*admin.Problem](err); ok {
+		r.Node = p.Type != "about:blank" && p.Type != ""
+	}
+	return r
+}

@@ -1,0 +1,173 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Status is how one check, or all of them, ended.
+type Status string
+
+// The statuses, from the best to the worst. Skipped counts as ok: something
+// could not be asked, or there is nothing to ask.
+const (
+	OK      Status = "ok"
+	Skipped Status = "skipped"
+	Warning Status = "warning" // a node works, and something needs a look
+	Failing Status = "failing" // a node does not work, will not start, or loses what it should keep
+)
+
+// Check is one thing that was looked at.
+type Check struct {
+	Group  string             `json:"group"`
+	Name   string             `json:"name"`
+	Status Status             `json:"status"`
+	Detail string             `json:"detail"`           // what was found
+	Hint   string             `json:"hint,omitempty"`   // the way out
+	Items  []string           `json:"items,omitempty"`  // one line each
+	Values map[string]float64 `json:"values,omitempty"` // what was measured, for programs
+}
+
+// Report is all that was looked at.
+type Report struct {
+	Status  Status    `json:"status"` // the worst of the checks
+	Node    string    `json:"node,omitempty"`
+	Data    string    `json:"data,omitempty"`
+	Version string    `json:"version"`
+	At      time.Time `json:"at"`
+	OK      int       `json:"ok"`
+	Warning int       `json:"warnings"`
+	Failing int       `json:"failing"`
+	Skipped int       `json:"skipped"`
+	Checks  []Check   `json:"checks"`
+}
+
+func (r *Report) add(checks ...Check) {
+	for _, c := range checks {
+		switch c.Status {
+		case OK:
+			r.OK++
+		case Skipped:
+			r.Skipped++
+		case Warning:
+			r.Warning++
+		case Failing:
+			r.Failing++
+		}
+	}
+	r.Checks = append(r.Checks, checks...)
+	switch {
+	case r.Failing > 0:
+		r.Status = Failing
+	case r.Warning > 0:
+		r.Status = Warning
+	default:
+		r.Status = OK
+	}
+}
+
+// String is the report for a person: a line for each check, with a mark that
+// needs no colour, and below it what to do.
+func (r *Report) String() string {
+	var b strings.Builder
+	group := ""
+	for _, c := range r.Checks {
+		if c.Group != group {
+			if group = c.Group; b.Len() > 0 {
+				b.WriteByte('\n')
+			}
+			b.WriteString(group + "\n")
+		}
+		fmt.Fprintf(&b, "  %-4s  %s: %s\n", mark(c.Status), flat(c.Name), flat(c.Detail))
+		for _, item := range c.Items {
+			fmt.Fprintf(&b, "        - %s\n", flat(item))
+		}
+		if c.Hint != "" {
+			fmt.Fprintf(&b, "        > %s\n", flat(c.Hint))
+		}
+	}
+	fmt.Fprintf(&b, "\n%d ok, %d warnings, %d failing", r.OK, r.Warning, r.Failing)
+	if r.Skipped > 0 {
+		fmt.Fprintf(&b, ", %d skipped", r.Skipped)
+	}
+	b.WriteByte('\n')
+	return b.String()
+}
+
+func mark(s Status) string {
+	switch s {
+	case OK:
+		return "ok"
+	case Skipped:
+		return "skip"
+	case Warning:
+		return "WARN"
+	case Failing:
+		return "FAIL"
+	}
+	return "?"
+}
+
+// flat keeps what others wrote in its line.
+func flat(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// in makes the checks of one group.
+type in string
+
+func (g in) ok(name, detail string) Check {
+	return Check{Group: string(g), Name: name, Status: OK, Detail: detail}
+}
+
+func (g in) skipped(name, detail string) Check {
+	return Check{Group: string(g), Name: name, Status: Skipped, Detail: detail}
+}
+
+func (g in) warning(name, detail, hint string) Check {
+	return Check{Group: string(g), Name: name, Status: Warning, Detail: detail, Hint: hint}
+}
+
+func (g in) failing(name, detail, hint string) Check {
+	return Check{Group: string(g), Name: name, Status: Failing, Detail: detail, Hint: hint}
+}
+
+func (c Check) with(name string, value float64) Check {
+	if c.Values == nil {
+		c.Values = map[string]float64{}
+	}
+	c.Values[name] = value
+	return c
+}
+
+func (c Check) listing(items []string) Check {
+	c.Items = items
+	return c
+}
+
+// size writes bytes for a person.
+func size(n int64) string {
+	const unit = 1024
+	if n < unit {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	value, i := float64(n)/unit, 0
+	for value >= unit && i < 4 {
+		value, i = value/unit, i+1
+	}
+	return fmt.Sprintf("%.1f %s", value, [...]string{"KiB", "MiB", "GiB", "TiB", "PiB"}[i])
+}
+
+// span writes a duration for a person, in at most two units.
+func span(d time.Duration) string {
+	switch d = d.Abs(); {
+	case d >= 48*time.Hour:
+		return fmt.Sprintf("%d days", int(d.Hours()/24))
+	case d >= time.Minute:
+		return d.Round(time.Second).String()
+	case d >= time.Second:
+		return d.Round(100 * time.Millisecond).String()
+	case d >= time.Millisecond:
+		return d.Round(10 * time.Microsecond).String()
+	}
+	return d.Round(100 * time.Nanosecond).String()
+}

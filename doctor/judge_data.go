@@ -1,0 +1,133 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/holdfast-mq/holdfast/sqlite"
+)
+
+func judgeData(f *Findings) []Check {
+	const g = in("Data")
+	if f.Data == "" {
+		return []Check{g.skipped("data folder", "the configuration does not say which; name it with --data")}
+	}
+	folder, further := judgeFolder(g, f)
+	checks := []Check{folder}
+	if !further {
+		return checks
+	}
+	checks = append(checks, judgeFile(g, f)...)
+	if len(f.Damaged) > 0 {
+		checks = append(checks, g.failing("files set aside", fmt.Sprintf("%d files were set aside as damaged; what only they hold is not delivered", len(f.Damaged)),
+			"save what can be saved of them, then move them out of the data folder").listing(f.Damaged))
+	}
+	return append(checks, judgeBackups(g, f))
+}
+
+const asItsUser = "look as the user of the node; if you do, give that user the folder"
+
+// judgeFolder says also whether it makes sense to look further.
+func judgeFolder(g in, f *Findings) (c Check, further bool) {
+	const name = "data folder"
+	switch d := f.Folder; {
+	case errors.Is(d.Err, fs.ErrNotExist):
+		return g.warning(name, f.Data+" does not exist", "the first start makes it; if there was one, see whether its disk is mounted"), false
+	case errors.Is(d.Err, fs.ErrPermission):
+		return g.warning(name, fmt.Sprintf("%s: %v", f.Data, d.Err), asItsUser), false
+	case d.Err != nil:
+		return g.failing(name, fmt.Sprintf("%s: %v", f.Data, d.Err), "see what is wrong with the disk, or name another folder with --data"), false
+	case !d.IsDir:
+		return g.failing(name, f.Data+" is not a folder", "name another with data or --data"), false
+	case errors.Is(d.Write, fs.ErrPermission):
+		return g.warning(name, fmt.Sprintf("%s: this user may not write there: %v", f.Data, d.Write), asItsUser), true
+	case d.Write != nil:
+		return g.failing(name, fmt.Sprintf("%s: nothing can be written: %v", f.Data, d.Write), "mount its disk for writing; the kernel's log says why it is not"), true
+	case d.Mode.Perm()&0o007 != 0 && !d.Shut:
+		return g.warning(name, fmt.Sprintf("%s has mode %04o: every user of this machine can look into it", f.Data, d.Mode.Perm()),
+			fmt.Sprintf("chmod %s %s", lessMode(d.Mode), f.Data)), true
+	}
+	return g.ok(name, f.Data), true
+}
+
+func judgeFile(g in, f *Findings) []Check {
+	const name = "database"
+	c := f.File
+	sizes := fmt.Sprintf("%s, and %s of log", size(c.Size), size(c.Log))
+	switch {
+	case errors.Is(c.Err, fs.ErrNotExist):
+		return []Check{g.warning(name, "there is no holdfast.db yet", "the first start makes it; if there was one, put it back from a backup")}
+	case errors.Is(c.Err, sqlite.ErrDamaged):
+		return []Check{g.failing(name, c.Err.Error(), "stop the node, keep a copy of the whole folder, and put a backup in its place").listing(c.Integrity.Problems)}
+	case errors.Is(c.Err, sqlite.ErrLogWaits):
+		return []Check{g.warning(name, c.Err.Error()+" ("+size(c.Log)+")", "start the node, and look again; do not delete the log: it holds accepted messages")}
+	case c.Err != nil:
+		return []Check{g.warning(name, c.Err.Error(), "look as the user of the node, or with a longer --timeout")}
+	}
+	checks := []Check{g.ok(name, sizes).with("databaseBytes", float64(c.Size)).with("logBytes", float64(c.Log))}
+	if c.Log > 256<<20 {
+		checks[0] = g.warning(name, sizes+": the log is not merged into the file", "something reads the file for long: another program, or a backup; look who has it open").
+			with("databaseBytes", float64(c.Size)).with("logBytes", float64(c.Log))
+	}
+	return append(checks, judgeSchema(g, f), judgeIntegrity(g, f))
+}
+
+func judgeSchema(g in, f *Findings) Check {
+	c := f.File
+	switch {
+	case c.Schema > c.Newest:
+		return g.failing("schema", fmt.Sprintf("number %d is of a newer release; this one knows %d", c.Schema, c.Newest), "use the release that wrote it, or a newer one")
+	case c.Schema == 0:
+		return g.ok("schema", "no tables yet; the first start makes them")
+	case c.Schema < c.Newest:
+		return g.ok("schema", fmt.Sprintf("number %d; the next start of this release brings it to %d", c.Schema, c.Newest))
+	}
+	return g.ok("schema", fmt.Sprintf("number %d, that of this release", c.Schema))
+}
+
+func judgeIntegrity(g in, f *Findings) Check {
+	i := f.File.Integrity
+	kind := "quick check"
+	if f.File.Full {
+		kind = "whole check"
+	}
+	switch {
+	case len(i.Problems) > 0:
+		return g.failing("integrity", fmt.Sprintf("%s: %d problems", kind, len(i.Problems)),
+			"stop the node, keep a copy of the whole folder, and put a backup in its place").listing(first(i.Problems, 20))
+	case len(i.Left) > 0:
+		return g.ok("integrity", fmt.Sprintf("%s: no problem in %d of %d tables; in %s the time did not suffice for %s; --full takes the time it needs",
+			kind, i.Checked, i.Tables, span(i.Took), strings.Join(first(i.Left, 5), ", ")))
+	}
+	return g.ok("integrity", fmt.Sprintf("%s: no problem in %d tables, in %s", kind, i.Tables, span(i.Took)))
+}
+
+func judgeBackups(g in, f *Findings) Check {
+	const name = "backups"
+	b := f.Backups
+	switch {
+	case b.Err != nil:
+		return g.warning(name, b.Err.Error(), "look as the user of the node")
+	case !b.Exists:
+		return g.skipped(name, "there is no folder of backups")
+	case b.Count == 0:
+		return g.warning(name, "the folder of backups is empty", "make one, and see why none was made")
+	}
+	age := f.Now.Sub(b.At)
+	detail := fmt.Sprintf("%d files; the newest, %s, is %s old", b.Count, b.Newest, span(age))
+	if age > 26*time.Hour {
+		return g.warning(name, detail, "see why none was made since").with("ageSeconds", age.Seconds())
+	}
+	return g.ok(name, detail).with("ageSeconds", age.Seconds())
+}
+
+// first bounds a list, and says what it leaves out.
+func first(list []string, n int) []string {
+	if len(list) <= n {
+		return list
+	}
+	return append(list[:n:n], fmt.Sprintf("and %d more", len(list)-n))
+}

@@ -1,0 +1,73 @@
+package doctor
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/holdfast-mq/holdfast/sqlite"
+)
+
+func judgeMessages(f *Findings) []Check {
+	const g = in("Messages")
+	read := f.File.Err == nil && f.File.Schema > 0 && f.File.Schema <= f.File.Newest
+	if !read && f.Running.Health == nil {
+		return []Check{g.skipped("messages", "the database was not read")}
+	}
+	checks := []Check{judgeParked(g, f, read)}
+	if !read {
+		return checks
+	}
+	if f.Config.Config == nil {
+		checks = append(checks, g.skipped("without a destination", "the configuration has faults"))
+	} else {
+		checks = append(checks, judgeUnrouted(g, f))
+	}
+	if len(f.File.Held) > 0 {
+		var items []string
+		for _, name := range slices.Sorted(maps.Keys(f.File.Held)) {
+			items = append(items, name+": "+f.File.Held[name])
+		}
+		return append(checks, g.warning("lanes", fmt.Sprintf("%d destinations are held: their messages wait for a person", len(items)),
+			"remove the reason; the node tries one message from time to time, and goes on when it is taken").listing(items))
+	}
+	return append(checks, g.ok("lanes", "none is held"))
+}
+
+func judgeParked(g in, f *Findings, read bool) Check {
+	var total int64
+	var items []string
+	for _, name := range slices.Sorted(maps.Keys(f.File.Parked)) {
+		total += f.File.Parked[name]
+		items = append(items, fmt.Sprintf("%s: %d", name, f.File.Parked[name]))
+	}
+	if !read {
+		total = f.Running.Health.Parked
+	}
+	count := strconv.FormatInt(total, 10)
+	if read && total >= sqlite.ParkedMost {
+		count = "at least " + count
+	}
+	c := g.ok("parked", "none")
+	if total > 0 {
+		c = g.warning("parked", count+" messages wait for a person",
+			"look with: holdfast messages ls --state parked; then retry or discard them").listing(items)
+	}
+	return c.with("messages", float64(total))
+}
+
+func judgeUnrouted(g in, f *Findings) Check {
+	var lost []string
+	for _, name := range f.File.Waiting {
+		_, known := f.Config.Config.Destinations[name]
+		if !known && (name != selfName || !selfOnly(f.Config.Config)) {
+			lost = append(lost, name)
+		}
+	}
+	if len(lost) > 0 {
+		return g.warning("without a destination", fmt.Sprintf("messages wait for %d destinations that the configuration does not name", len(lost)),
+			"add them, or discard the messages").listing(lost)
+	}
+	return g.ok("without a destination", "none")
+}

@@ -1,0 +1,243 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Bounds of Options.
+const (
+	DefaultLength = 30 * time.Second
+	MaxLength     = time.Hour
+	DefaultRate   = 50
+	MaxRate       = 1000
+)
+
+const (
+	drainWait = 30 * time.Second
+	draw      = 200 * time.Millisecond
+)
+
+// Options say how a demo runs.
+type Options struct {
+	Node   []string      // the command that runs a node: program and arguments, before the file of its configuration
+	Length time.Duration // how long messages are sent; zero: DefaultLength
+	Rate   int           // messages per second; zero: DefaultRate
+	Keep   string        // folder for the files, which stay; empty: a temporary one
+	Wait   time.Duration // how long to wait, without any progress, for what must come; zero: 30 s
+
+	Out    io.Writer // what a person sees; nil: nothing
+	Redraw bool      // Out is a terminal, whose lines can be drawn again
+	Color  bool
+}
+
+// demo is one run.
+type demo struct {
+	o                Options
+	dir              string
+	book             *ledger
+	bookFile         *os.File
+	network          *network
+	producer         *producer
+	sender, receiver *child
+	servers          []*http.Server
+	serving          sync.WaitGroup
+	view             *view
+	began            time.Time
+}
+
+// Run runs a demo to its end, or until ctx ends, and then to the end of what
+// is under way. The counts are nil if it did not begin. The error says what
+// went wrong, the promises that were broken above all.
+func Run(ctx context.Context, o Options) (*Counts, error) {
+	d, err := prepare(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	run, fail := context.WithCancelCause(context.WithoutCancel(ctx)) // ended by a fault only
+	defer fail(nil)
+	d.sender.fail, d.receiver.fail = fail, fail
+	err = d.run(ctx, run)
+	d.sender.kill()
+	d.receiver.kill()
+	counts := d.book.final()
+	err = errors.Join(counts.Err(), err, d.close())
+	d.view.summary(counts, err == nil, d.farewell(err))
+	return &counts, err
+}
+
+// prepare makes all that is needed before the first process.
+func prepare(ctx context.Context, o Options) (_ *demo, err error) {
+	if o.Length == 0 {
+		o.Length = DefaultLength
+	}
+	if o.Rate == 0 {
+		o.Rate = DefaultRate
+	}
+	if o.Wait == 0 {
+		o.Wait = drainWait
+	}
+	if o.Out == nil {
+		o.Out = io.Discard
+	}
+	d := &demo{o: o, view: &view{out: o.Out, redraw: o.Redraw, color: o.Color, length: o.Length, most: o.Length}}
+	if d.dir, err = makeFolder(o.Keep); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.close())
+			if o.Keep == "" {
+				err = errors.Join(err, os.RemoveAll(d.dir))
+			}
+		}
+	}()
+	if d.bookFile, err = os.OpenFile(filepath.Join(d.dir, "ledger.jsonl"), os.O_CREATE|os.O_WRONLY, 0o600); err != nil {
+		return nil, fmt.Errorf("open the ledger: %w", err)
+	}
+	d.book = newLedger(d.bookFile)
+	d.network = newNetwork(d.book)
+	d.producer = &producer{book: d.book, rate: o.Rate, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: submitters}}}
+	networkURL, err := d.listen(ctx, d.network)
+	if err != nil {
+		return nil, err
+	}
+	programURL, err := d.listen(ctx, program{d.book})
+	if err != nil {
+		return nil, err
+	}
+	sender, receiver, err := writeFiles(d.dir, networkURL, programURL)
+	if err != nil {
+		return nil, err
+	}
+	d.sender = d.child("sender", sender)
+	d.receiver = d.child("receiver", receiver)
+	return d, nil
+}
+
+func (d *demo) child(name, config string) *child {
+	argv := append(append([]string(nil), d.o.Node...), config)
+	return &child{name: name, argv: argv, dir: d.dir, client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
+}
+
+// listen serves h on a free port of the loopback.
+func (d *demo) listen(ctx context.Context, h http.Handler) (url string, err error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("listen: %w", err)
+	}
+	server := &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug), // connections that die are the point of it
+	}
+	d.servers = append(d.servers, server)
+	d.serving.Go(func() { _ = server.Serve(l) }) // ends with close
+	return "http://" + l.Addr().String(), nil
+}
+
+// run is the demo between its preparation and its account. It ends early with
+// stop; with work only if something is broken.
+func (d *demo) run(stop, work context.Context) (err error) {
+	d.began = time.Now()
+	d.view.phase("two nodes start", Counts{}, 0)
+	if err := errors.Join(d.startReceiver(work), d.startSender(work)); err != nil {
+		return err
+	}
+	d.began = time.Now()
+	drawn, stopDrawing := context.WithCancel(work)
+	finish, giveUp := context.WithCancel(work)
+	intake, closeIntake := context.WithCancel(work)
+	var all sync.WaitGroup
+	all.Go(func() { d.keepDrawing(drawn) })
+	all.Go(func() { d.producer.run(intake, finish) })
+	defer func() {
+		closeIntake()
+		giveUp()
+		stopDrawing()
+		all.Wait()
+	}()
+	if err := d.script(stop, work); err != nil {
+		return err
+	}
+	closeIntake()
+	if stop.Err() != nil {
+		d.view.interrupt(time.Since(d.began))
+	}
+	d.phase("nothing more is sent; what waits is delivered")
+	if err := d.drain(work); err != nil {
+		return err
+	}
+	// A connection that nothing was ever sent on would delay a node's stop.
+	d.network.to.CloseIdleConnections()
+	d.producer.client.CloseIdleConnections()
+	return errors.Join(d.sender.end(), d.receiver.end())
+}
+
+func (d *demo) keepDrawing(ctx context.Context) {
+	tick := time.NewTicker(draw)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			d.view.draw(d.book.now(), time.Since(d.began))
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (d *demo) phase(text string) { d.view.phase(text, d.book.now(), time.Since(d.began)) }
+
+func (d *demo) startReceiver(ctx context.Context) error {
+	url, err := d.receiver.start(ctx)
+	if err == nil {
+		d.network.send(url)
+	}
+	return err
+}
+
+func (d *demo) startSender(ctx context.Context) error {
+	url, err := d.sender.start(ctx)
+	if err == nil {
+		d.producer.sender.Store(&url)
+	}
+	return err
+}
+
+// close frees what the demo itself holds; the nodes do not run any more.
+func (d *demo) close() error {
+	var all []error
+	for _, s := range d.servers {
+		all = append(all, s.Close())
+	}
+	d.serving.Wait()
+	if d.bookFile != nil {
+		all = append(all, d.bookFile.Close())
+	}
+	return errors.Join(all...)
+}
+
+// farewell removes the files, unless they are wanted or tell what went wrong,
+// and says which.
+func (d *demo) farewell(err error) string {
+	switch {
+	case d.o.Keep != "":
+		return "The files are in " + d.dir + "."
+	case err != nil:
+		return "The files are left in " + d.dir + ", for whoever looks into it."
+	}
+	if err := os.RemoveAll(d.dir); err != nil {
+		return "The files could not be removed: " + err.Error() + "."
+	}
+	return "The files, " + d.dir + ", are removed; keep them with --keep DIR."
+}

@@ -1,0 +1,190 @@
+package demo
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// Counts are what the ledger has seen.
+type Counts struct {
+	Sent              int `json:"sent"`               // ids that the sender accepted
+	Waiting           int `json:"waiting"`            // of these, without an ack that came through
+	Delivered         int `json:"delivered"`          // ids whose ack came through to the sender
+	Effects           int `json:"effects"`            // ids that took effect exactly once
+	DuplicatesRefused int `json:"duplicates_refused"` // repeats without an effect, RepeatedCalls among them
+	RepeatedCalls     int `json:"repeated_calls"`     // repeats that only the program recognised, by their key
+	AcksLost          int `json:"acks_lost"`          // acks of the receiver that the network lost
+	Kills             int `json:"kills"`              // of a node, by SIGKILL
+	Lost              int `json:"lost"`               // ids without an effect: acknowledged ones, at the end all accepted ones
+	Doubled           int `json:"doubled"`            // ids that took effect more than once
+	Foreign           int `json:"foreign"`            // ids that took effect and were never sent
+}
+
+// Err says what was promised and is not so.
+func (c *Counts) Err() error {
+	var all []error
+	for _, f := range []struct {
+		n    int
+		what string
+	}{
+		{c.Lost, "accepted messages had no effect"},
+		{c.Doubled, "messages took effect more than once"},
+		{c.Foreign, "effects belong to no message that was sent"},
+	} {
+		if f.n > 0 {
+			all = append(all, fmt.Errorf("%d %s", f.n, f.what))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// ledger is the demo's own book, outside of both nodes. An order is known by
+// its message id, and an effect by the order that the payload names, so that
+// neither side's word is taken for the other's.
+type ledger struct {
+	mu     sync.Mutex
+	file   io.Writer // one line of JSON per call; nil: none
+	orders map[string]*order
+	keys   map[string]struct{} // Idempotency-Keys that the program has seen
+	counts Counts
+}
+
+type order struct {
+	tried, accepted, acked bool
+	effects                int
+}
+
+func newLedger(file io.Writer) *ledger {
+	return &ledger{file: file, orders: map[string]*order{}, keys: map[string]struct{}{}}
+}
+
+// change books one order, and keeps the counts with it.
+func (l *ledger) change(id string, f func(o *order)) {
+	o, ok := l.orders[id]
+	if !ok {
+		o = &order{}
+		l.orders[id] = o
+	}
+	l.weigh(o, -1)
+	f(o)
+	l.weigh(o, +1)
+}
+
+func (l *ledger) weigh(o *order, by int) {
+	for _, c := range []struct {
+		counted bool
+		in      *int
+	}{
+		{o.accepted, &l.counts.Sent},
+		{o.accepted && !o.acked, &l.counts.Waiting},
+		{o.acked, &l.counts.Delivered},
+		{o.effects == 1, &l.counts.Effects},
+		{o.acked && o.effects == 0, &l.counts.Lost},
+		{o.effects > 1, &l.counts.Doubled},
+		{o.effects > 0 && !o.tried, &l.counts.Foreign},
+	} {
+		if c.counted {
+			*c.in += by
+		}
+	}
+}
+
+// try is called before an order is sent for the first time.
+func (l *ledger) try(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.change(id, func(o *order) { o.tried = true })
+}
+
+// accept is called when the sender has answered.
+func (l *ledger) accept(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.change(id, func(o *order) { o.accepted = true })
+}
+
+// reply books what the receiver answered about a message. It is passed when
+// the answer goes on to the sender.
+func (l *ledger) reply(id string, ack, duplicate, passed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if duplicate {
+		l.counts.DuplicatesRefused++
+	}
+	switch {
+	case ack && passed:
+		l.change(id, func(o *order) { o.acked = true })
+	case ack:
+		l.counts.AcksLost++
+	}
+}
+
+// call books a call of the program: an effect if the key is new. It is the
+// program's promise to have one effect per key (a forward is at least once).
+func (l *ledger) call(key, id string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, repeat := l.keys[key]
+	if l.file != nil {
+		// Written first: what is not in the file has not happened.
+		line, err := json.Marshal(map[string]any{"key": key, "order": id, "repeat": repeat})
+		if err != nil {
+			return fmt.Errorf("book %s: %w", id, err)
+		}
+		if _, err := l.file.Write(append(line, '\n')); err != nil {
+			return fmt.Errorf("book %s: %w", id, err)
+		}
+	}
+	if repeat {
+		l.counts.RepeatedCalls++
+		l.counts.DuplicatesRefused++
+		return nil
+	}
+	l.keys[key] = struct{}{}
+	l.change(id, func(o *order) { o.effects++ })
+	return nil
+}
+
+func (l *ledger) kill() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.counts.Kills++
+}
+
+// now returns the counts as they are.
+func (l *ledger) now() Counts {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.counts
+}
+
+// unanswered is how many orders were sent and not yet accepted.
+func (l *ledger) unanswered() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for _, o := range l.orders {
+		if o.tried && !o.accepted {
+			n++
+		}
+	}
+	return n
+}
+
+// final returns the counts when nothing more will come: then whatever was
+// accepted and has no effect is lost, acknowledged or not.
+func (l *ledger) final() Counts {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := l.counts
+	c.Lost = 0
+	for _, o := range l.orders {
+		if (o.accepted || o.acked) && o.effects == 0 {
+			c.Lost++
+		}
+	}
+	return c
+}

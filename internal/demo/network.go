@@ -1,0 +1,187 @@
+package demo
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// network stands between sender and receiver. It passes requests on, reads
+// the receiver's answers for the ledger, and loses some of the acks while it
+// is lossy: the request went through and was carried out, then the connection
+// breaks before the answer.
+type network struct {
+	book *ledger
+	to   *http.Transport
+
+	target atomic.Pointer[string] // http://host:port of the receiver
+	mu     sync.Mutex
+	lossy  bool
+	first  bool // the next ack is lost for certain
+}
+
+// lossShare of the answers with acks do not arrive while the network is lossy.
+const lossShare = 0.3
+
+func newNetwork(book *ledger) *network {
+	n := &network{book: book, to: &http.Transport{MaxIdleConnsPerHost: 32, DisableCompression: true}}
+	n.send("http://127.0.0.1:0") // nobody, so far
+	return n
+}
+
+// send makes url the receiver.
+func (n *network) send(url string) { n.target.Store(&url) }
+
+// lose begins or ends the loss of acks; the first answer is always lost.
+func (n *network) lose(on bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lossy, n.first = on, on
+}
+
+func (n *network) loses() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.lossy || !n.first && rand.Float64() >= lossShare { //nolint:gosec // no secret
+		return false
+	}
+	n.first = false
+	return true
+}
+
+// ServeHTTP passes one request on.
+func (n *network) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	request, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	answer, err := n.pass(r, request)
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		http.Error(w, "the receiver is not there", http.StatusServiceUnavailable)
+		return
+	}
+	if err != nil {
+		panic(http.ErrAbortHandler) // the receiver has died with the request
+	}
+	replies, err := parseReplies(answer.header.Get("Content-Type"), request, answer.body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	acks := false
+	for _, reply := range replies {
+		acks = acks || reply.Acknowledged
+	}
+	lost := acks && n.loses()
+	for _, reply := range replies {
+		n.book.reply(reply.ID, reply.Acknowledged, reply.Duplicate, !lost)
+	}
+	if lost {
+		panic(http.ErrAbortHandler) // net/http cuts the connection, without a word
+	}
+	copyHeader(w.Header(), answer.header)
+	w.WriteHeader(answer.status)
+	_, _ = w.Write(answer.body)
+}
+
+// answer is a response that has been read to its end.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// pass sends the request to the receiver and reads its whole answer.
+func (n *network) pass(r *http.Request, body []byte) (answer, error) {
+	out, err := http.NewRequestWithContext(r.Context(), r.Method, *n.target.Load()+r.URL.RequestURI(), bytes.NewReader(body)) //nolint:gosec // the host is the demo's own choice
+	if err != nil {
+		return answer{}, fmt.Errorf("pass on: %w", err)
+	}
+	copyHeader(out.Header, r.Header)
+	out.Host = r.Host
+	resp, err := n.to.RoundTrip(out)
+	if err != nil {
+		return answer{}, fmt.Errorf("pass on: %w", err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was read, or the error says so
+	all, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	if err == nil && len(all) > maxBody {
+		err = errors.New("the answer is too long")
+	}
+	if err != nil {
+		return answer{}, fmt.Errorf("read answer: %w", err)
+	}
+	return answer{resp.StatusCode, resp.Header, all}, nil
+}
+
+func copyHeader(to, from http.Header) {
+	for name, values := range from {
+		switch name {
+		case "Connection", "Content-Length", "Date", "Transfer-Encoding": // each connection's own
+		default:
+			to[name] = values
+		}
+	}
+}
+
+// reply is what the ledger reads of the receiver's answer to one message
+// (docs/guide/wire-protocol.md).
+type reply struct {
+	ID           string `json:"messageId"`
+	Acknowledged bool   `json:"acknowledged"`
+	Duplicate    bool   `json:"duplicateDetected"`
+}
+
+const batchType = "application/vnd.holdfast.batch"
+
+// parseReplies reads the answer to a message or to a batch. An answer that is
+// none, as that of a stopping node may be, holds no replies.
+func parseReplies(contentType string, request, answer []byte) ([]reply, error) {
+	switch kind, _, _ := strings.Cut(contentType, ";"); kind {
+	case batchType:
+		frames, err := splitFrames(answer)
+		if err != nil {
+			return nil, err
+		}
+		replies := make([]reply, len(frames))
+		for i, f := range frames {
+			if err := json.Unmarshal(f, &replies[i]); err != nil {
+				return nil, fmt.Errorf("reply %d of a batch: %w", i, err)
+			}
+		}
+		return replies, nil
+	case "application/json":
+		var sent, got reply
+		if err := json.Unmarshal(answer, &got); err != nil {
+			return nil, fmt.Errorf("reply: %w", err)
+		}
+		if err := json.Unmarshal(request, &sent); err == nil { // else a batch that was refused as a whole
+			got.ID = sent.ID
+		}
+		return []reply{got}, nil
+	}
+	return nil, nil
+}
+
+// splitFrames takes a batch apart: length in decimal digits, LF, content, LF.
+func splitFrames(b []byte) ([][]byte, error) {
+	var frames [][]byte
+	for len(b) > 0 {
+		head, rest, _ := bytes.Cut(b, []byte("\n"))
+		n, err := strconv.ParseUint(string(head), 10, 31)
+		if err != nil || n >= uint64(len(rest)) || rest[n] != '\n' {
+			return nil, fmt.Errorf("frame %d of a batch is damaged", len(frames))
+		}
+		frames, b = append(frames, rest[:n]), rest[n+1:]
+	}
+	return frames, nil
+}

@@ -1,0 +1,21 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+func isInUse(err error) bool { return errors.Is(err, windows.WSAEADDRINUSE) }
+
+func isRefused(err error) bool { return errors.Is(err, windows.WSAECONNREFUSED) }
+
+// lockFolder only looks for the folder: Windows does not lock one.
+func lockFolder(_ context.Context, dir string) (unlock func(), err error) {
+	if _, err := os.Stat(dir); err != nil {
+		return nil, err
+	}
+	return func() {}, nil
+}

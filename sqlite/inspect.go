@@ -1,0 +1,243 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	moderncsqlite "modernc.org/sqlite"
+)
+
+// InspectOptions say how closely Inspect looks.
+type InspectOptions struct {
+	Within time.Duration // for the check of the file's integrity; zero: none is made
+	Full   bool          // the whole check, however long it takes
+}
+
+// Inspection is what a file says to somebody who only looks.
+type Inspection struct {
+	SQLite    string            // version of the program's SQLite
+	WAL       bool              // the file is in the mode that makes commits durable
+	Schema    int               // number of the file's last migration; 0: no tables of ours
+	Newest    int               // the last that this release knows
+	Latest    time.Time         // instant that the file has seen
+	Parked    map[string]int64  // by destination; of the newest ParkedMost
+	Waiting   []string          // destinations with pending messages
+	Held      map[string]string // destinations whose lane is held, and why
+	Integrity Integrity
+}
+
+// ParkedMost is how many parked messages Inspect counts.
+const ParkedMost = 100_000
+
+// Integrity is what a check of the file's structure found.
+type Integrity struct {
+	Checked  int // tables
+	Tables   int
+	Left     []string // tables that the time did not suffice for
+	Problems []string // at most 100
+	Took     time.Duration
+}
+
+// ErrLogWaits says that a file has a log of commits and no index of it, as a
+// copy may be: to read it would make that index.
+var ErrLogWaits = errors.New("it has a log that its next owner must take in first")
+
+// Inspect reads the file at path and changes nothing, whether or not another
+// process owns it: it makes no file, takes no ownership and merges no log. An
+// error that wraps ErrDamaged says that it is no sound database; os.ErrNotExist
+// that there is none. It is not for a file that this very process has open:
+// POSIX gives up the locks of a process with the first close of the file.
+func Inspect(ctx context.Context, path string, o InspectOptions) (Inspection, error) {
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		path = to
+	}
+	for range 3 {
+		before, err := logOf(path)
+		if err != nil {
+			return Inspection{}, fmt.Errorf("inspect %s: %w", path, err)
+		}
+		in, err := inspect(ctx, path, before, o)
+		// Without a log the file is read as if nobody could write it. If an
+		// owner came meanwhile, what was read is worth nothing.
+		if after, same := logOf(path); same == nil && (before.complete() || after == before) {
+			if err != nil {
+				return in, fmt.Errorf("inspect %s: %w", path, translate(err))
+			}
+			return in, nil
+		}
+	}
+	return Inspection{}, fmt.Errorf("inspect %s: it changes all the time; look again", path)
+}
+
+// logState tells whether somebody has written since.
+type logState struct {
+	log, index bool      // there is a file
+	size       int64     // of the log
+	changed    time.Time // the file itself
+}
+
+// complete says that SQLite finds all it needs and makes nothing.
+func (s logState) complete() bool { return s.log && s.index }
+
+func logOf(path string) (logState, error) {
+	var s logState
+	file, err := os.Stat(path)
+	if err != nil {
+		return s, err
+	}
+	s.changed = file.ModTime()
+	if log, err := os.Stat(path + "-wal"); err == nil {
+		s.log, s.size = true, log.Size()
+	}
+	_, err = os.Stat(path + "-shm")
+	s.index = err == nil
+	return s, nil
+}
+
+func inspect(ctx context.Context, path string, log logState, o InspectOptions) (in Inspection, err error) {
+	in = Inspection{Newest: len(migrations()), Parked: map[string]int64{}, Held: map[string]string{}}
+	name := dsn(path, "query_only(1)") + "&mode=ro"
+	switch {
+	case log.complete():
+	case log.size > 0:
+		return in, ErrLogWaits
+	default:
+		name += "&immutable=1" // it would make the log and its index else
+	}
+	size, wal, err := header(path)
+	if err != nil {
+		return in, err
+	}
+	if in.WAL = wal; size == 0 {
+		name = "file::memory:?" // an owner died before its first write: there are no tables, but SQLite has a version
+	}
+	if o.Full {
+		name += "&_pragma=cache_size(-262144)" // the whole check jumps about in the file
+	}
+	db := sql.OpenDB(connector{(&moderncsqlite.Driver{}).Open, name})
+	db.SetMaxOpenConns(1)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := db.QueryRowContext(ctx, `SELECT sqlite_version()`).Scan(&in.SQLite); err != nil {
+		return in, err
+	}
+	if err := in.schema(ctx, db); err != nil {
+		return in, err
+	}
+	// What a newer release writes is not guessed at.
+	if in.Schema > 0 && in.Schema <= in.Newest {
+		err = in.content(ctx, db)
+	}
+	if o.Within > 0 || o.Full {
+		err = errors.Join(err, in.Integrity.check(ctx, db, o)) // also of a file that was found damaged: it says where
+	}
+	return in, err
+}
+
+// header reads what stands in front of the first page: SQLite itself does not
+// tell the journal's mode of a file that it opens as immutable.
+func header(path string) (size int64, wal bool, err error) {
+	f, err := os.Open(path) //nolint:gosec // the database that was named
+	if err != nil {
+		return 0, false, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	var head [100]byte
+	switch n, err := io.ReadFull(f, head[:]); {
+	case n == 0 && errors.Is(err, io.EOF):
+		return 0, false, nil
+	case errors.Is(err, io.ErrUnexpectedEOF), err == nil && string(head[:16]) != "SQLite format 3\x00":
+		return 0, false, fmt.Errorf("%w: it does not begin as an SQLite database", ErrDamaged)
+	case err != nil:
+		return 0, false, err
+	}
+	s, err := f.Stat()
+	if err != nil {
+		return 0, false, err
+	}
+	// A file of another size than its header says was cut off or written over.
+	page := int64(binary.BigEndian.Uint16(head[16:]))
+	if page == 1 {
+		page = 65536
+	}
+	pages := int64(binary.BigEndian.Uint32(head[28:]))
+	if log, _ := logOf(path); log.size == 0 && s.Size() < page*pages {
+		return s.Size(), false, fmt.Errorf("%w: it has %d bytes, and its header says %d", ErrDamaged, s.Size(), page*pages)
+	}
+	return s.Size(), head[18] == 2 && head[19] == 2, nil
+}
+
+func (in *Inspection) schema(ctx context.Context, db *sql.DB) error {
+	var has int
+	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'hf_meta'`).Scan(&has); err != nil || has == 0 {
+		return err
+	}
+	var text string
+	err := db.QueryRowContext(ctx, `SELECT value FROM hf_meta WHERE key = 'schema'`).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err == nil {
+		in.Schema, err = strconv.Atoi(text)
+	}
+	return err
+}
+
+// content reads what an operator asks first.
+func (in *Inspection) content(ctx context.Context, db *sql.DB) error {
+	var noted, written sql.NullInt64
+	if err := db.QueryRowContext(ctx, queries[lastInstant]).Scan(&written); err != nil {
+		return err
+	}
+	if err := db.QueryRowContext(ctx, `SELECT value FROM hf_meta WHERE key = 'clock'`).Scan(&noted); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	if latest := max(noted.Int64, written.Int64); latest > 0 {
+		in.Latest = time.UnixMicro(latest)
+	}
+	if err := eachOf(ctx, db, queries[someParked], func(rows *sql.Rows) error {
+		var name string
+		var n int64
+		err := rows.Scan(&name, &n)
+		in.Parked[name] = n
+		return err
+	}); err != nil {
+		return err
+	}
+	if err := eachOf(ctx, db, queries[waitingLanes], func(rows *sql.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		in.Waiting = append(in.Waiting, name)
+		return err
+	}); err != nil {
+		return err
+	}
+	return eachOf(ctx, db, queries[laneFaults], func(rows *sql.Rows) error {
+		var name, why string
+		var since sql.NullInt64
+		err := rows.Scan(&name, &why, &since)
+		in.Held[name] = why
+		return err
+	})
+}
+
+func eachOf(ctx context.Context, db *sql.DB, query string, row func(*sql.Rows) error) error {
+	rows, err := db.QueryContext(ctx, query)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }() // Err tells what matters
+	for rows.Next() {
+		if err := row(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}

@@ -1,0 +1,97 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/wire"
+)
+
+// Credentials is what a probe found out about the secret.
+type Credentials int
+
+// What a peer thinks of our signature.
+const (
+	CredentialsUnknown  Credentials = iota // it cannot be asked without delivering something
+	CredentialsAccepted                    // it takes what we sign
+	CredentialsRefused                     // it does not
+)
+
+// Probed is the answer to a probe.
+type Probed struct {
+	Status      int // of HTTP
+	Credentials Credentials
+	Peer        bool                 // the answer is one of a Holdfast, whatever it says
+	Date        time.Time            // of the peer's clock, in whole seconds; zero: it did not say
+	TLS         *tls.ConnectionState // nil: none
+}
+
+// Probe asks the peer, on the same way as a delivery, whether it takes what
+// this client signs. It delivers nothing. An error is a *holdfast.Failure whose
+// code says how far it got.
+//
+// A client that signs as OI-09 says only looks whether anybody answers: such
+// a signature covers no path, and who records it could make a message of it.
+func (c *Client) Probe(ctx context.Context) (Probed, error) {
+	var p Probed
+	var fail error
+	c.eachSecret(func(seal wire.Seal) (refused bool) {
+		p, fail = c.probe(ctx, seal)
+		return fail == nil && p.Credentials == CredentialsRefused
+	})
+	return p, fail
+}
+
+func (c *Client) probe(ctx context.Context, seal wire.Seal) (Probed, error) {
+	if seal.V1 {
+		return c.look(ctx, http.MethodGet, nil)
+	}
+	seal.Path = wire.ProbePath
+	m := holdfast.Message{ID: holdfast.NewID(), Source: c.conf.Source, Endpoint: "probe"}
+	envelope, err := wire.Encode(nil, &m, seal)
+	if err != nil {
+		return Probed{}, holdfast.AsFailure(err)
+	}
+	return c.look(ctx, http.MethodPost, wire.AppendFrame(nil, envelope))
+}
+
+// look makes one request and reads what its answer says about the peer.
+func (c *Client) look(ctx context.Context, method string, body []byte) (Probed, error) {
+	var way progress
+	req, err := http.NewRequestWithContext(way.attach(ctx), method, c.url, bytes.NewReader(body))
+	if err != nil {
+		return Probed{}, &holdfast.Failure{Outcome: holdfast.LaneFault, Code: CodeConnect, Err: err}
+	}
+	if len(body) > 0 {
+		req.Header.Set("Content-Type", wire.ProbeType)
+	}
+	req.Header.Set("Accept", wire.ProbeType)
+	req.Header.Set("User-Agent", "holdfast")
+	resp, err := c.rt.RoundTrip(req)
+	if err != nil {
+		return Probed{}, exchangeFailure(ctx, err, &way)
+	}
+	defer resp.Body.Close() //nolint:errcheck // what matters was read
+	p := Probed{Status: resp.StatusCode, TLS: resp.TLS, Peer: resp.Header.Get(HeaderBatch) != ""}
+	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		p.Date = at
+	}
+	text, err := readAll(resp, wire.Overhead)
+	if err != nil {
+		return p, exchangeFailure(ctx, err, &way)
+	}
+	reply, ours := c.readReply(text)
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case p.Status == http.StatusOK && kind == wire.ProbeType && ours && reply.Code == wire.CodeProbe:
+		p.Peer, p.Credentials = true, CredentialsAccepted
+	case p.Status == http.StatusUnauthorized, ours && reply.Code == CodeSignature:
+		p.Credentials = CredentialsRefused
+	}
+	return p, nil
+}
