@@ -188,6 +188,18 @@ func (c *Client) Destinations(ctx context.Context) ([]DestinationStatus, error) 
 	return list.Destinations, err
 }
 
+// Backup makes the node write a copy of its database into a folder of its
+// machine. It takes as long as the database is large.
+func (c *Client) Backup(ctx context.Context, folder string) (Backup, error) {
+	var made Backup
+	body, err := json.Marshal(NewBackup{folder})
+	if err != nil {
+		return made, fmt.Errorf("encode backup: %w", err)
+	}
+	err = c.do(ctx, http.MethodPost, "/v1/backups", nil, body, &made)
+	return made, err
+}
+
 // Tokens lists the tokens.
 func (c *Client) Tokens(ctx context.Context) ([]Token, error) {
 	var list TokenList

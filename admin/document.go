@@ -19,6 +19,7 @@ func (b *builder) document(mux *http.ServeMux) error {
 		{Name: "messages", Description: "The outbox: what is to be sent, and what became of it."},
 		{Name: "inbox", Description: "Received messages that wait to be fetched."},
 		{Name: "destinations", Description: "Where messages go, and how that fares."},
+		{Name: "backups", Description: "Copies of the database."},
 		{Name: "tokens", Description: "Who may use this API."},
 		{Name: "diagnostics", Description: "Health and numbers."},
 		{Name: "node", Description: "Routes of the same listener that are not part of the operator API."},

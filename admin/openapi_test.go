@@ -70,7 +70,7 @@ func TestEveryRouteIsDocumented(t *testing.T) {
 	}
 	for _, path := range []string{
 		"/v1/messages", "/v1/messages/{id}", "/v1/messages/{id}/retry", "/v1/messages/{id}/discard", "/v1/inbox", "/v1/inbox/{id}/done",
-		"/v1/destinations", "/v1/tokens", "/v1/tokens/{name}", "/_rf/health", "/_rf/outbox/stats", "/_rf/outbox/failed", "/_rf/outbox/{id}/retry",
+		"/v1/destinations", "/v1/backups", "/v1/tokens", "/v1/tokens/{name}", "/_rf/health", "/_rf/outbox/stats", "/_rf/outbox/failed", "/_rf/outbox/{id}/retry",
 		"/_rf/inbox/stats", "/_rf/receive", "/healthz", "/readyz", "/metrics", "/openapi.json",
 	} {
 		if len(doc.Paths[path]) == 0 {

@@ -30,6 +30,7 @@ type route struct {
 	bodyRequired  bool
 	bodyLimit     int64 // bytes; zero: smallBody
 	requestSample any
+	slow          bool // the answer may take longer than the server's deadline
 }
 
 // handle registers a route. In's parameters are read and checked by huma, its
@@ -46,6 +47,9 @@ func handle[In, Out any](b *builder, r route, h func(context.Context, *In) (*Out
 		Metadata:  map[string]any{roleKey: r.role},
 		Security:  []map[string][]string{{}, {"token": {string(r.role)}}},
 		Responses: b.responses(r),
+	}
+	if r.slow {
+		op.Middlewares = huma.Middlewares{patient}
 	}
 	huma.Register(b.api, op, h)
 	// Afterwards: with a schema of the body in sight, huma would read, check

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -18,7 +19,7 @@ const DefaultMaxPayload = 1 << 20
 
 // Server answers the operator API of one node. Its fields are set before
 // Handler is called and not changed afterwards; functions in it are called
-// concurrently and must not block.
+// concurrently and, but for Backup, must not block.
 type Server struct {
 	Outbox   holdfast.Outbox
 	Enqueuer holdfast.Enqueuer
@@ -34,6 +35,10 @@ type Server struct {
 	// Health is what GET /_rf/health answers; the server adds node, version
 	// and counts. Nil: always ok.
 	Health func() Health
+	// Backup writes a copy of the database into a folder of the node's
+	// machine. It returns when that is done, and may take long. Nil: the node
+	// cannot. What is wrong with the folder is a FieldError of the field folder.
+	Backup func(ctx context.Context, folder string) (path string, size int64, err error)
 
 	Node       string // its id: the source of messages that name none
 	Version    string // of the program
@@ -84,6 +89,7 @@ func (s *Server) Handler() (http.Handler, error) {
 	b.inbox()
 	b.destinations()
 	b.tokens()
+	b.backups()
 	b.diagnostics()
 	b.others()
 	if err := b.document(mux); err != nil {

@@ -57,6 +57,7 @@ func (r *report) check(c *Config) {
 	}
 	r.checkRetention(c.Retention)
 	r.between("stop", c.Stop, 0, time.Hour)
+	r.checkBackup(c.Backup)
 	for _, name := range slices.Sorted(maps.Keys(c.Destinations)) {
 		r.checkName("destinations", name)
 		r.checkDestination(join("destinations", name), c.Destinations[name])
@@ -72,6 +73,23 @@ func (r *report) checkRetention(t Retention) {
 	r.between("retention.sweep", t.Sweep, time.Second, day)
 	if t.Parked != Never {
 		r.between("retention.parked", t.Parked, time.Second, maxTime)
+	}
+}
+
+func (r *report) checkBackup(b Backup) {
+	if b.Every == Never {
+		return
+	}
+	r.checkPath("backup.folder", b.Folder)
+	r.between("backup.every", b.Every, time.Minute, 30*day)
+	const most = 10_000
+	for path, n := range map[string]int{"backup.hourly": b.Hourly, "backup.daily": b.Daily} {
+		if n < 0 || n > most {
+			r.fault(path, strconv.Itoa(n), problem{"is out of bounds", fmt.Sprintf("write a number from 0 to %d", most)})
+		}
+	}
+	if b.Hourly == 0 && b.Daily == 0 {
+		r.fault("backup", "", problem{"keeps no copy: hourly and daily are both 0", "keep some, or write backup: off"})
 	}
 }
 

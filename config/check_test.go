@@ -34,7 +34,7 @@ func TestAConfigurationMadeByHandIsChecked(t *testing.T) {
 			},
 			[]string{
 				"node.id", "listen", "data", "log.level", "log.format", "durability", "limits.payload", "receive.window", "retention.delivered",
-				"retention.discarded", "retention.expired", "retention.inbox", "retention.sweep", "retention.parked",
+				"retention.discarded", "retention.expired", "retention.inbox", "retention.sweep", "retention.parked", "backup", "backup.every",
 				"destinations.inventory.url", "destinations.inventory.secret", "destinations.inventory.hmac",
 				"destinations.inventory.retry.policy", "destinations.inventory.ttl", "destinations.inventory.timeout",
 				"destinations.inventory.concurrency", "destinations.inventory.charge", "destinations.inventory.order",

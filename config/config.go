@@ -1,9 +1,13 @@
 package config
 
-import "time"
+import (
+	"path/filepath"
+	"time"
+)
 
-// Never as a TTL or a retention means that no time ends it. The file says
-// "none" for a TTL and "forever" for a retention.
+// Never as a TTL or a retention means that no time ends it, as Backup.Every
+// that its time never comes. The file says "none" for a TTL, "forever" for a
+// retention and "off" for backups.
 const Never time.Duration = -1
 
 // Unlimited as Retry.Retries means that only a TTL ends the retries. The
@@ -23,6 +27,7 @@ type Config struct {
 	Limits       Limits
 	Retention    Retention
 	Stop         time.Duration // grace for work in hand (SF-10)
+	Backup       Backup
 	Destinations map[string]Destination
 	Receive      Receive
 }
@@ -89,6 +94,23 @@ type Retention struct {
 	Inbox     time.Duration // how long a repeat of a received message is recognised
 	Parked    time.Duration // Never: until a person decides
 	Sweep     time.Duration // between two looks for rows to purge
+}
+
+// Backup says how often the database is copied, and how many copies stay
+// (OI-14). The newest copy always stays.
+type Backup struct {
+	Folder string        // empty: BackupFolder says
+	Every  time.Duration // Never: no copies are made
+	Hourly int           // so many hours keep their last copy
+	Daily  int           // so many days keep their last copy
+}
+
+// BackupFolder is where copies go: unless it was named, in the data folder.
+func (c *Config) BackupFolder() string {
+	if c.Backup.Folder != "" {
+		return c.Backup.Folder
+	}
+	return filepath.Join(c.Data, "backups")
 }
 
 // Receive says what comes in and from whom.

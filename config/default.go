@@ -19,6 +19,7 @@ func Default() *Config {
 			Sweep:  5 * time.Minute,
 		},
 		Stop:         10 * time.Second,
+		Backup:       Backup{Every: time.Hour, Hourly: 24, Daily: 7},
 		Destinations: map[string]Destination{},
 		Receive:      Receive{Window: day, Sources: map[string]Source{}, Endpoints: map[string]Endpoint{}},
 	}

@@ -91,7 +91,7 @@ receive:
 	described := rows(t)
 	for key, values := range leaves(t, parse(t, given).YAML()) {
 		if slices.Contains([]string{
-			"node.id", "data", "destinations.NAME.url", "destinations.NAME.secret.env", "receive.secrets", "receive.endpoints.ENDPOINT.forward",
+			"node.id", "data", "backup.folder", "destinations.NAME.url", "destinations.NAME.secret.env", "receive.secrets", "receive.endpoints.ENDPOINT.forward",
 		}, key) {
 			continue // no defaults, or not the same everywhere
 		}

@@ -78,6 +78,9 @@ func Parse(name string, data []byte, env Env, o Overrides) (*Config, []Warning, 
 	if !l.given("data") {
 		c.Data = l.absolute("data", "", c.Data)
 	}
+	if c.Backup.Folder == (&Config{Data: c.Data}).BackupFolder() {
+		c.Backup.Folder = "" // so that a printed configuration means the same
+	}
 	l.files(c)
 	l.check(c)
 	l.unknownVariables()

@@ -51,6 +51,7 @@ func (c *Config) YAML() []byte {
 			pair{"sweep", timeNode(c.Retention.Sweep, "")},
 		)},
 		pair{"stop", timeNode(c.Stop, "")},
+		pair{"backup", c.backupNode()},
 		pair{"destinations", destinations},
 		pair{"receive", mapping(pair{"window", timeNode(c.Receive.Window, "")}, pair{"secrets", sources}, pair{"endpoints", endpoints})},
 	)
@@ -61,6 +62,18 @@ func (c *Config) YAML() []byte {
 		return nil // a buffer takes everything, and all nodes are made here
 	}
 	return out.Bytes()
+}
+
+func (c *Config) backupNode() *yaml.Node {
+	if c.Backup.Every == Never {
+		return str("off")
+	}
+	return mapping(
+		pair{"folder", str(c.BackupFolder())},
+		pair{"every", timeNode(c.Backup.Every, "")},
+		pair{"hourly", plain("!!int", strconv.Itoa(c.Backup.Hourly))},
+		pair{"daily", plain("!!int", strconv.Itoa(c.Backup.Daily))},
+	)
 }
 
 func destinationNode(d Destination) *yaml.Node {

@@ -17,6 +17,7 @@ func (l *loader) config(c *Config) keys {
 		"insecure":   l.boolean(&c.Insecure),
 		"durability": text(l, &c.Durability, "full"),
 		"stop":       l.duration(&c.Stop),
+		"backup":     l.backup(c),
 		"limits":     l.mapping(keys{"payload": l.size(&c.Limits.Payload), "reserve": l.size(&c.Limits.Reserve)}),
 		"tls": l.mapping(keys{
 			"cert": l.path(&c.TLS.Cert, "cert.pem"),
@@ -51,6 +52,28 @@ func (l *loader) config(c *Config) keys {
 
 func (l *loader) mapping(known keys) decode {
 	return func(path string, n *yaml.Node) { l.object(path, n, known) }
+}
+
+// backup reads a mapping, or the word off.
+func (l *loader) backup(c *Config) decode {
+	return func(path string, n *yaml.Node) {
+		value, ok := l.value(path, n)
+		if !ok {
+			return
+		}
+		if value.Kind == yaml.ScalarNode && !isNull(value) {
+			if c.Backup.Every = Never; value.Value != "off" {
+				l.unreadable(path, value.Value, problem{"is neither off nor a mapping", "write off, or keys such as every: 1h"})
+			}
+			return
+		}
+		l.object(path, value, keys{
+			"folder": l.path(&c.Backup.Folder, "/mnt/backups"),
+			"every":  l.duration(&c.Backup.Every),
+			"hourly": l.integer(&c.Backup.Hourly, "24"),
+			"daily":  l.integer(&c.Backup.Daily, "7"),
+		})
+	}
 }
 
 func (l *loader) destination(path string, n *yaml.Node) Destination {

@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -55,6 +56,28 @@ func TestDefaultsReadBack(t *testing.T) {
 	want := parse(t, "")
 	if diff := cmp.Diff(want, parse(t, string(want.YAML()))); diff != "" {
 		t.Errorf("read back (-want +got):\n%s", diff)
+	}
+}
+
+func TestNoBackupsReadBack(t *testing.T) {
+	t.Parallel()
+	want := parse(t, "backup: off")
+	if want.Backup.Every != config.Never {
+		t.Errorf("got %+v", want.Backup)
+	}
+	if diff := cmp.Diff(want, parse(t, string(want.YAML()))); diff != "" {
+		t.Errorf("read back (-want +got):\n%s\nprinted:\n%s", diff, want.YAML())
+	}
+}
+
+func TestBackupsGoIntoTheDataFolder(t *testing.T) {
+	t.Parallel()
+	c := parse(t, "data: d")
+	if got, want := c.BackupFolder(), filepath.Join(c.Data, "backups"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if c = parse(t, "{data: d, backup: {folder: e}}"); filepath.Base(c.BackupFolder()) != "e" {
+		t.Errorf("got %s, want the folder that was named", c.BackupFolder())
 	}
 }
 

@@ -30,6 +30,8 @@ func gauges(meter metric.Meter, o Options) error {
 	kept := gauge("holdfast_inbox_kept", "Incoming messages that wait to be fetched.")
 	laneUp := gauge("holdfast_lane_up", "1 while attempts at the destination succeed, 0 while it is down or held.")
 	lanes := gauge("holdfast_lanes", "Destinations whose lane is in this state.")
+	backupAt := gauge("holdfast_backup_last_success_timestamp_seconds", "When a backup was last made, or found to be still up to date.")
+	backupSize := gauge("holdfast_backup_size_bytes", "Size of the last backup.")
 	wal := gauge("holdfast_wal_bytes", "Size of the store's write-ahead log. It grows while somebody reads one snapshot of the file for long.")
 	diskFree := gauge("holdfast_disk_free_bytes", "Bytes that are free on the disk of the database.")
 	diskReserve := gauge("holdfast_disk_reserve_bytes", "Bytes that are set aside on it, to record outcomes when it is full.")
@@ -56,6 +58,12 @@ func gauges(meter metric.Meter, o Options) error {
 			see.ObserveInt64(laneExpired, lane.Expired, to)
 		}
 		observeDisk(see, o.Disk, diskFree, diskReserve)
+		if o.Backup != nil {
+			if at, size := o.Backup(); !at.IsZero() {
+				see.ObserveInt64(backupAt, at.Unix())
+				see.ObserveInt64(backupSize, size)
+			}
+		}
 		if o.Lanes == nil {
 			return nil
 		}

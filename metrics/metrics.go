@@ -29,6 +29,9 @@ type Options struct {
 	// Lanes tells how the lanes of the destinations fare; Dispatcher has it.
 	// Nil: nobody knows.
 	Lanes func() []holdfast.LaneStatus
+	// Backup tells when the last backup was known to hold everything, and its
+	// bytes; a zero time: there is none. Nil: nobody makes backups.
+	Backup func() (current time.Time, size int64)
 	// WAL returns the size of the store's write-ahead log in bytes; package
 	// sqlite has it. Nil: there is none.
 	WAL func() int64

@@ -229,3 +229,24 @@ func BenchmarkObserveReceived(b *testing.B) {
 		m.ObserveReceived(r)
 	}
 }
+
+// OI-14: that a backup is old can be alerted on; without one there is no number.
+func TestOI14BackupsAreMeasured(t *testing.T) {
+	t.Parallel()
+	var at time.Time
+	m, err := metrics.New(metrics.Options{
+		Counts: func() holdfast.Counts { return holdfast.Counts{} },
+		Backup: func() (time.Time, int64) { return at, 4096 },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const last, size = "holdfast_backup_last_success_timestamp_seconds", "holdfast_backup_size_bytes"
+	if series, _ := scrape(t, m, ""); series[last] != "" || series[size] != "" {
+		t.Errorf("without a backup: got %q and %q", series[last], series[size])
+	}
+	at = time.Unix(1_000_000, 0)
+	if series, _ := scrape(t, m, ""); series[last] != "1e+06" || series[size] != "4096" {
+		t.Errorf("got %q and %q, want the backup's", series[last], series[size])
+	}
+}

@@ -2,7 +2,9 @@ package node
 
 import (
 	"context"
+	"log/slog"
 	"net"
+	"time"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/config"
@@ -17,6 +19,30 @@ func Stands(s holdfast.LaneStatus) bool { return stands(s) }
 func AuthRequired(ctx context.Context, address net.Addr, db *sqlite.DB, insecure bool) (bool, error) {
 	n := &Node{cfg: &config.Config{Listen: address.String(), Data: "DATA", Insecure: insecure}, listener: at{address}, store: db}
 	return n.authRequired(ctx)
+}
+
+// Backups runs the backups of a store until ctx ends.
+func Backups(ctx context.Context, db *sqlite.DB, folder string, conf config.Backup, log *slog.Logger) (health func() (string, string, string), current func() (time.Time, int64), ended <-chan error) {
+	b := newBackups(db, folder, conf, log)
+	done := make(chan error, 1)
+	go func() { done <- b.run(ctx) }()
+	return b.health, b.newest, done
+}
+
+// TooMany says which of the backups with these names are removed.
+func TooMany(names []string, hourly, daily int) (remove []string) {
+	var list []copied
+	for _, name := range names {
+		at, err := time.Parse(backupPrefix+backupStamp+backupSuffix, name)
+		if err != nil {
+			panic(err)
+		}
+		list = append(list, copied{path: name, at: at})
+	}
+	for _, c := range tooMany(list, hourly, daily) {
+		remove = append(remove, c.path)
+	}
+	return remove
 }
 
 // ListenSocket makes a Unix socket.

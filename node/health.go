@@ -94,6 +94,9 @@ func (n *Node) health() admin.Health {
 	}
 	status, detail := n.diskCheck()
 	add("disk", status, detail)
+	if name, status, detail := n.backups.health(); name != "" {
+		add(name, status, detail)
+	}
 	if p := n.progress.Load(); p != nil {
 		if p.err != nil {
 			add("progress", admin.Failing, p.err.Error())

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -49,6 +48,7 @@ type Node struct {
 	clients    []*transport.Client
 	handler    http.Handler
 	tls        *tls.Config
+	backups    *backups
 	state      atomic.Int32
 	progress   atomic.Pointer[progress]
 }
@@ -94,6 +94,7 @@ func serve(ctx context.Context, cfg *config.Config, o Options) (err error) {
 	err = run.All(ctx,
 		run.Part{Name: "store", Run: n.watchStore},
 		run.Part{Name: "sweeper", Run: n.sweeper().Run},
+		run.Part{Name: "backup", Run: n.backups.run},
 		run.Part{Name: "health", Run: n.watchProgress},
 		run.Part{Name: "endpoints", Run: n.finishForwards},
 		run.Part{Name: "dispatcher", Run: atOnce(ctx, n.dispatcher.Run)},
@@ -112,7 +113,7 @@ func (n *Node) openStore(ctx context.Context) (*sqlite.DB, error) {
 	}
 	// Metrics need the store's counts, and the store an observer of expiry.
 	o.Observer = late{n}
-	return sqlite.Open(ctx, filepath.Join(n.cfg.Data, "holdfast.db"), o)
+	return sqlite.Open(ctx, database(n.cfg.Data), o)
 }
 
 // atOnce stops a part as soon as the node is told to stop, and not only when
@@ -176,8 +177,9 @@ func (n *Node) build(ctx context.Context) (err error) {
 		}
 		n.tls = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}}
 	}
+	n.backups = newBackups(n.store, n.cfg.BackupFolder(), n.cfg.Backup, n.log)
 	if n.metrics, err = metrics.New(metrics.Options{
-		Counts: n.store.Counts, Lanes: n.lanes, Disk: n.diskBytes, WAL: n.store.WALBytes, Version: n.opts.Version, Commit: n.opts.Commit,
+		Counts: n.store.Counts, Lanes: n.lanes, Backup: n.backups.newest, Disk: n.diskBytes, WAL: n.store.WALBytes, Version: n.opts.Version, Commit: n.opts.Commit,
 	}); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
@@ -197,7 +199,7 @@ func (n *Node) build(ctx context.Context) (err error) {
 	}
 	api := &admin.Server{
 		Outbox: n.store, Enqueuer: n.store, Inbox: n.store, Tokens: n.store,
-		Destinations: n.destinations, Lanes: n.lanes, Health: n.health,
+		Destinations: n.destinations, Lanes: n.lanes, Health: n.health, Backup: backUpTo(n.store.Backup),
 		Node: n.cfg.Node.ID, Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload,
 		AuthRequired: protected, Logger: n.log,
 		Mounts: []admin.Mount{

@@ -20,7 +20,7 @@ import (
 // called. It delivers nothing. It is how the first token of a node comes into
 // being that other machines can reach.
 func Offline(ctx context.Context, data string) (url string, stop func() error, err error) {
-	db, err := sqlite.Open(ctx, filepath.Join(data, "holdfast.db"), sqlite.Options{})
+	db, err := sqlite.Open(ctx, database(data), sqlite.Options{})
 	if err != nil {
 		return "", nil, err
 	}

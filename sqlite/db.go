@@ -42,6 +42,8 @@ type Options struct {
 	clock   reading                                // of the machine; tests set it
 	look    time.Duration                          // lookEvery; tests set it
 	connect func(name string) (driver.Conn, error) // of the driver; tests wrap it
+	copier  func(dc driver.Conn, to string) (pageCopier, error)
+	at      func(point string) // tells a test how far a backup is
 }
 
 func (o Options) withDefaults() Options {
@@ -65,6 +67,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.connect == nil {
 		o.connect = (&moderncsqlite.Driver{}).Open
+	}
+	if o.copier == nil {
+		o.copier = newPageCopier
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -94,6 +99,7 @@ type DB struct {
 
 	attached *attached // nil: the file is ours
 
+	backups    *backups
 	followers  *followers
 	followed   atomic.Bool
 	notify     atomic.Int64 // metaNotify
@@ -154,10 +160,16 @@ func newDB(o Options) *DB {
 		sources: map[string]int64{}, failed: make(chan struct{}), background: make(chan struct{}), followers: newFollowers(),
 	}
 	db.lanes = newLanes(db)
+	db.backups = newBackups()
 	return db
 }
 
 func (db *DB) open(ctx context.Context) error {
+	if resumed, err := resumeRestore(db.path); err != nil {
+		return err
+	} else if resumed {
+		db.log.WarnContext(ctx, "finished a restore that was cut off", slog.String("path", db.path))
+	}
 	if err := db.peek(); err != nil {
 		return err
 	}
@@ -309,6 +321,7 @@ func (db *DB) Err() error {
 func (db *DB) Close() error {
 	db.closing.Do(func() {
 		db.gone.Store(true)
+		db.backups.end()
 		if db.attached != nil {
 			db.attached.stopWatching()
 		}

@@ -81,7 +81,12 @@ func (d *direct) each(id statement, row func(v []driver.Value) error, args ...dr
 }
 
 func eachRow(s driver.Stmt, args []driver.NamedValue, row func(v []driver.Value) error) (err error) {
-	rows, err := s.(driver.StmtQueryContext).QueryContext(context.Background(), args)
+	return eachRowUntil(context.Background(), s, args, row)
+}
+
+// eachRowUntil is eachRow for a query that takes long, outside of the writer.
+func eachRowUntil(ctx context.Context, s driver.Stmt, args []driver.NamedValue, row func(v []driver.Value) error) (err error) {
+	rows, err := s.(driver.StmtQueryContext).QueryContext(ctx, args)
 	if err != nil {
 		return err
 	}

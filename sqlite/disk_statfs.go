@@ -12,5 +12,5 @@ func freeBytes(folder string) (int64, error) {
 		return 0, err
 	}
 	// The types differ from system to system.
-	return max(int64(s.Bavail), 0) * int64(s.Bsize), nil //nolint:unconvert // elsewhere it is no int64
+	return max(int64(s.Bavail), 0) * int64(s.Bsize), nil //nolint:unconvert // they are int64 here
 }

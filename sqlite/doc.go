@@ -30,6 +30,9 @@
 // acknowledged, nor is anything after it until the disk has proven itself
 // (commit.go); a disk that cannot stops the store.
 //
+// Backup copies the file while all of this goes on, in steps on the writer's
+// connection; Restore puts a copy in the place of a file that nobody has open.
+//
 // What it does not promise: survival of a disk that dies, or of a power cut
 // with Options.Normal.
 package sqlite

@@ -23,6 +23,9 @@ var (
 	// ErrDamaged says that the file is no sound SQLite database.
 	ErrDamaged = errors.New("database file damaged")
 
+	// ErrForeign says that the file is none that this package has made.
+	ErrForeign = errors.New("not a Holdfast database")
+
 	errIO            = errors.New("disk input/output error")
 	errUndone        = errors.New("the transaction is over already: a statement that was interrupted or failed has undone it, or one ended it")
 	errLostOwnership = errors.New("another process has taken the file over")

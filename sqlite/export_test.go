@@ -181,3 +181,25 @@ func (db *DB) ForgetFresh(lane string) {
 	defer db.lanes.mu.Unlock()
 	db.lanes.rewind(db.lanes.locked(lane))
 }
+
+// PageCopier is a copy under way, of the driver or of a test.
+type PageCopier = pageCopier
+
+// Copying returns the options with every backup wrapped, and told how far it is.
+func (o Options) Copying(wrap func(k PageCopier) PageCopier, at func(point string)) Options {
+	o.at = at
+	o.copier = func(dc driver.Conn, to string) (pageCopier, error) {
+		k, err := newPageCopier(dc, to)
+		if err == nil && wrap != nil {
+			k = wrap(k)
+		}
+		return k, err
+	}
+	return o
+}
+
+// RestoreAt is Restore that tells how far it is.
+func RestoreAt(ctx context.Context, from, to string, at func(point string)) error {
+	_, err := restore(ctx, from, to, at)
+	return err
+}

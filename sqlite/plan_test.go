@@ -14,13 +14,14 @@ import (
 
 // mayScan lists what reads a whole index or sorts, and why that is no matter.
 var mayScan = map[string]string{
-	"SELECT seq FROM hf_message WHERE state = 0 AND (?1 IS NULL": "asked only while few messages wait; the index holds nothing else",
-	"SELECT l.destination, x.n FROM (SELECT lane, count(*)":      "once, when the file is opened, over live rows",
-	"SELECT count(*) FROM hf_inbox":                              "once, when the file is opened, in the background",
-	"SELECT max(coalesce((SELECT created FROM hf_message ORDER":  "reads one row of each table",
-	"SELECT l.destination, count(*) FROM (SELECT lane":           "reads and sorts at most 100,000 small rows",
-	"SELECT * FROM (SELECT e.seq, e.kind":                        "sorts at most 500 events",
-	"SELECT coalesce((SELECT value FROM hf_meta":                 "reads one row of each table",
+	"SELECT seq FROM hf_message WHERE state = 0 AND (?1 IS NULL":  "asked only while few messages wait; the index holds nothing else",
+	"SELECT l.destination, x.n FROM (SELECT lane, count(*)":       "once, when the file is opened, over live rows",
+	"SELECT count(*) FROM hf_inbox":                               "once, when the file is opened, in the background",
+	"SELECT max(coalesce((SELECT created FROM hf_message ORDER":   "reads one row of each table",
+	"SELECT l.destination, count(*) FROM (SELECT lane":            "reads and sorts at most 100,000 small rows",
+	"SELECT * FROM (SELECT e.seq, e.kind":                         "sorts at most 500 events",
+	"SELECT coalesce((SELECT value FROM hf_meta":                  "reads one row of each table",
+	"SELECT (SELECT value FROM hf_meta WHERE key = 'incarnation'": "once per backup, on a reader, over live rows",
 }
 
 var (

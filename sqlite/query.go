@@ -32,6 +32,7 @@ const (
 	countInbox
 	lastInstant
 	allFollowers
+	changeMark
 	waitingLanes
 	someParked
 	queryCount
@@ -107,6 +108,13 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 		coalesce((SELECT at FROM hf_event ORDER BY seq DESC LIMIT 1), 0),
 		coalesce((SELECT received FROM hf_inbox ORDER BY seq DESC LIMIT 1), 0))`,
 	allFollowers: `SELECT name, cursor FROM hf_follower`,
+
+	// Every change moves one of these, but a claim and a purge of what was delivered.
+	changeMark: `SELECT (SELECT value FROM hf_meta WHERE key = 'incarnation'),
+		(SELECT max(seq) FROM hf_message), (SELECT max(seq) FROM sqlite_sequence WHERE name = 'hf_event'), (SELECT max(seq) FROM hf_inbox),
+		(SELECT count(*) FROM hf_message WHERE state = 0) + (SELECT count(*) FROM hf_message WHERE state = 1` + ofAside + `),
+		(SELECT count(*) FROM hf_message WHERE state IN (3, 4, 5)` + ofAside + `), (SELECT count(*) FROM hf_inbox WHERE kept = 1),
+		(SELECT group_concat(name || ' ' || created) FROM hf_token), (SELECT group_concat(name || ' ' || cursor) FROM hf_follower)`,
 
 	// There can be millions, and whoever looks wants to know soon.
 	someParked: `SELECT l.destination, count(*) FROM (SELECT lane FROM hf_message WHERE state = 3` + ofAside + ` ORDER BY seq DESC LIMIT 100000) AS x

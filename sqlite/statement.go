@@ -70,6 +70,7 @@ const (
 	claimedRows
 	reclaimEvents
 	reclaimClaims
+	forgetClaims
 	purgeInbox
 	setResponse
 	statementCount
@@ -188,6 +189,8 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	reclaimEvents: `INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, error)
 		SELECT seq, 6, 0, ?1, cycle, tries + 1, 0, ?2, 1, 0, 'the process died during the attempt' FROM hf_message WHERE state = 1` + ofAside,
 	reclaimClaims: `UPDATE hf_message SET state = 0, tries = tries + 1, failures = failures + ?2, first_try = coalesce(first_try, ?1) WHERE state = 1` + ofAside,
+
+	forgetClaims: `UPDATE hf_message SET state = 0 WHERE state = 1` + ofAside,
 
 	setResponse: `UPDATE hf_inbox SET response = ?2 WHERE seq = ?1`,
 	purgeInbox:  `DELETE FROM hf_inbox WHERE seq = ?1 AND kept = 0 AND expires < ?2`,

@@ -39,6 +39,15 @@ func (e *usageError) Unwrap() error { return e.err }
 
 func usage(err error) error { return &usageError{err} }
 
+// codedError is an error whose exit code the command knows.
+type codedError struct {
+	err  error
+	code int
+}
+
+func (e *codedError) Error() string { return e.err.Error() }
+func (e *codedError) Unwrap() error { return e.err }
+
 // several are errors of which each is reported by itself.
 type several []error
 
@@ -49,6 +58,9 @@ func (s several) Unwrap() []error { return s }
 func exitCode(err error) int {
 	if all, ok := errors.AsType[several](err); ok {
 		err = all[0]
+	}
+	if c, ok := errors.AsType[*codedError](err); ok {
+		return c.code
 	}
 	if p, ok := errors.AsType[*admin.Problem](err); ok {
 		return problemCode(p.Status)

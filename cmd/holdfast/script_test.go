@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -30,6 +31,7 @@ func TestMain(m *testing.M) {
 //	exits CODE ARGS...                 run holdfast, want this exit code
 //	state ID STATE                     bring a message into a state
 //	keep SOURCE ID ENDPOINT PAYLOAD    receive a message that is kept
+//	copyto FOLDER NAME [PART]          copy the one database in a folder, its name has the part
 //	accounted                          the counts of a demo on stdout add up
 //
 // and the variables HOLDFAST_URL, a node that asks for no token, and
@@ -39,7 +41,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", Setup: setup,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits, "state": setState, "keep": keep, "accounted": accounted,
+			"exits": exits, "state": setState, "keep": keep, "accounted": accounted, "copyto": copyTo,
 		},
 	})
 }
@@ -56,6 +58,9 @@ func setup(env *testscript.Env) error {
 			Destinations: func() []admin.Destination {
 				return []admin.Destination{{Name: "inventory", TTL: 24 * time.Hour}, {Name: "billing"}}
 			},
+		}
+		s.Backup = func(_ context.Context, folder string) (string, int64, error) {
+			return filepath.Join(folder, "x.db"), 4096, nil
 		}
 		handler, err := s.Handler()
 		if err != nil {
@@ -112,6 +117,24 @@ func keep(ts *testscript.TestScript, neg bool, args []string) {
 		ID: holdfast.ID(args[1]), Source: args[0], Endpoint: args[2], Kind: holdfast.Command, Payload: []byte(args[3]),
 	})
 	ts.Check(err)
+}
+
+func copyTo(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 || len(args) > 3 {
+		ts.Fatalf("usage: copyto FOLDER NAME [PART]")
+	}
+	part := "holdfast-*.db"
+	if len(args) == 3 {
+		part = "*" + args[2] + "*Z"
+	}
+	found, err := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), part))
+	ts.Check(err)
+	if len(found) != 1 {
+		ts.Fatalf("found %q in %s, want one", found, args[0])
+	}
+	content, err := os.ReadFile(found[0])
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), content, 0o600))
 }
 
 // served is an app whose node is f, and whose signals the test sends.
