@@ -32,8 +32,15 @@ type Options struct {
 	// SaneAfter is the earliest time that a working clock shows; before it
 	// nothing expires. Zero: 2020-01-01.
 	SaneAfter time.Time
-	Observer  holdfast.Observer
-	Logger    *slog.Logger // zero: none
+	// SalvageWait is how long Open waits for the salvage of a damaged file
+	// before it goes on in the background. Zero: 20 s.
+	SalvageWait time.Duration
+	// Adopt takes over a copy that was made while the file was in use, which
+	// Open refuses otherwise with ErrCopied. What the copy holds as waiting may
+	// have been delivered by the original.
+	Adopt    bool
+	Observer holdfast.Observer
+	Logger   *slog.Logger // zero: none
 
 	clock   reading                                // of the machine; tests set it
 	connect func(name string) (driver.Conn, error) // of the driver; tests wrap it
@@ -54,6 +61,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.clock == nil {
 		o.clock = machineClock()
+	}
+	if o.SalvageWait == 0 {
+		o.SalvageWait = 20 * time.Second
 	}
 	if o.connect == nil {
 		o.connect = (&moderncsqlite.Driver{}).Open
@@ -88,11 +98,17 @@ type DB struct {
 	sweeps     sweeps
 	clockSaved int64 // the writer's
 	failed     chan struct{}
-	background chan struct{} // closed when the seeding goroutine has ended
+	background chan struct{}   // closed when the seeding goroutine has ended
+	life       context.Context //nolint:containedctx // of what runs in the background, until Close
 	cancel     context.CancelFunc
 	closing    sync.Once
 	closed     error
 	gone       atomic.Bool // Close has begun: readers get ErrClosed
+
+	salvaging *salvage       // of a damaged file; nil: none
+	guards    sync.WaitGroup // what salvages
+	check     atomic.Pointer[IntegrityCheck]
+	files     []openedFile
 
 	full atomic.Int64 // when a write found no room, since the writer's birth; 0: never
 
@@ -108,8 +124,14 @@ var (
 )
 
 // Open opens or makes the file at path and becomes its owner. It returns when
-// every message of the file can be claimed. ErrOwned, ErrNewer, ErrNotDurable
-// and ErrDamaged say why it did not; then nothing was changed.
+// every message of the file can be claimed. ErrOwned, ErrNewer, ErrNotDurable,
+// ErrCopied and ErrReadOnly say why it did not; then nothing was changed.
+//
+// A damaged file is set aside under another name, never deleted, and what can
+// be read of it is salvaged into a new one: DB.Damage reports it. A file that
+// also holds tables of the caller's is left as it is: ErrDamaged. Salvage that
+// takes longer than Options.SalvageWait goes on while messages are delivered,
+// and until it ends, nothing is accepted: ErrRecovering.
 func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	o = o.withDefaults()
 	path, err := filepath.Abs(path)
@@ -122,19 +144,28 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		path = to // two names of one file have one lock
 	}
+	owner, err := own(path + ".lock")
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	db, err := openOwned(ctx, path, o, owner)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, translate(err)), owner.release())
+	}
+	db.owner = owner
+	owner.noteOpened()
+	return db, nil
+}
+
+// newDB is a store that has not been opened.
+func newDB(path string, o Options) *DB {
 	db := &DB{
 		path: path, opts: o, log: o.Logger, routes: map[routeKey]route{}, names: map[int64]routeNames{},
 		sources: map[string]int64{}, failed: make(chan struct{}), background: make(chan struct{}),
 	}
 	db.lanes = newLanes(db)
 	db.followers = newFollowers()
-	if db.owner, err = own(path + ".lock"); err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, err)
-	}
-	if err := db.open(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", path, translate(err)), db.release())
-	}
-	return db, nil
+	return db
 }
 
 func (db *DB) open(ctx context.Context) error {
@@ -152,8 +183,18 @@ func (db *DB) open(ctx context.Context) error {
 	if err := migrate(c); err != nil {
 		return err
 	}
+	if err := checkSchema(c); err != nil {
+		return err
+	}
 	if err := db.takeOver(c); err != nil {
 		return err
+	}
+	if db.lanes.careful > 0 {
+		// What a process that was killed left at the end of the log must not lie
+		// behind what comes: it would look like damage to suspicion.
+		if _, err := c.pragma("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+			return err
+		}
 	}
 	if err := db.seed(c); err != nil {
 		return err
@@ -162,11 +203,12 @@ func (db *DB) open(ctx context.Context) error {
 	db.readers.SetMaxOpenConns(4)
 	db.readers.SetMaxIdleConns(4)
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	db.cancel = cancel
+	db.life, db.cancel = background, cancel
 	if err := db.seedInbox(background); err != nil {
 		return err
 	}
 	go db.writer.run()
+	db.remember()
 	return nil
 }
 
@@ -286,6 +328,8 @@ func (db *DB) Err() error {
 func (db *DB) Close() error {
 	db.closing.Do(func() {
 		db.gone.Store(true)
+		db.cancel()      // a salvage that is under way goes on at the next start
+		db.guards.Wait() // before the writer, which they use
 		db.writer.close()
 		var faults []error
 		if db.Err() == nil && !db.writer.suspect {
@@ -302,6 +346,7 @@ func (db *DB) release() error {
 	if db.cancel != nil {
 		db.cancel()
 		<-db.background
+		db.guards.Wait()
 	}
 	if db.readers != nil {
 		faults = append(faults, db.readers.Close())

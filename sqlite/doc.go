@@ -24,6 +24,10 @@
 // unclean stop, claims are written to disk for a while, so that a message
 // that kills the process runs out of attempts instead of looping.
 //
+// A damaged file stops nothing: it is set aside, and what is sound in it is
+// salvaged into a new one (damage.go). A message that is not what was accepted
+// is never sent (hash.go).
+//
 // What it does not promise: survival of a disk that dies, or of a power cut
 // with Options.Normal.
 package sqlite

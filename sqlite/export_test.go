@@ -10,6 +10,8 @@ import (
 	"time"
 
 	moderncsqlite "modernc.org/sqlite"
+
+	"github.com/holdfast-mq/holdfast"
 )
 
 // With returns the options with every connection of the driver wrapped; one of
@@ -176,3 +178,6 @@ func (db *DB) ForgetFresh(lane string) {
 	defer db.lanes.mu.Unlock()
 	db.lanes.rewind(db.lanes.locked(lane))
 }
+
+// IDFrom reads an id as it is stored.
+func IDFrom(v any) holdfast.ID { return idFrom(v) }

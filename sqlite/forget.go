@@ -10,6 +10,9 @@ import (
 // SweepInbox implements holdfast.InboxLog. Messages that wait to be fetched
 // are never swept.
 func (db *DB) SweepInbox(ctx context.Context, retention time.Duration) (int, bool, error) {
+	if db.ready() != nil {
+		return 0, false, nil
+	}
 	s := &db.sweeps
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strconv"
@@ -17,28 +18,58 @@ import (
 
 // ownership is the lock on the sidecar file: whoever holds it owns the
 // database. The operating system gives it up when the process dies.
-type ownership struct{ file *os.File }
+type ownership struct {
+	file   *os.File
+	note   string
+	opened bool // a database was opened here before
+}
 
 // own takes the lock or says who has it.
 func own(path string) (*ownership, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o640) //nolint:gosec // beside the database, for its group to read who owns it
 	if err != nil {
-		return nil, fmt.Errorf("open lock file: %w", err)
+		return nil, fmt.Errorf("open lock file: %w", readOnly(err))
 	}
 	if err := lockFile(f); err != nil {
-		holder, _ := os.ReadFile(path) //nolint:gosec // our own lock file; only for the message
+		holder, _, _ := readNote(path)
 		_ = f.Close()
 		if !errors.Is(err, errLocked) {
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
-		return nil, fmt.Errorf("%w: %s; stop it, or choose another data folder", ErrOwned, describeHolder(string(holder)))
+		return nil, fmt.Errorf("%w: %s; stop it, or choose another data folder", ErrOwned, describeHolder(holder))
 	}
+	_, opened, _ := readNote(path)
 	host, _ := os.Hostname()
-	note := fmt.Sprintf("%d %s %s\n", os.Getpid(), host, time.Now().UTC().Format(time.RFC3339))
+	o := &ownership{file: f, opened: opened, note: fmt.Sprintf("%d %s %s\n", os.Getpid(), host, time.Now().UTC().Format(time.RFC3339))}
+	note := o.note
+	if opened {
+		note += openedNote
+	}
 	if err := errors.Join(f.Truncate(0), writeAt(f, note)); err != nil {
 		return nil, errors.Join(fmt.Errorf("write lock file: %w", err), f.Close())
 	}
-	return &ownership{f}, nil
+	return o, nil
+}
+
+// openedNote is the second line of a lock file beside which a database was
+// opened: one that is empty or gone was not always so.
+const openedNote = "opened\n"
+
+func (o *ownership) noteOpened() {
+	if !o.opened {
+		_ = writeAt(o.file, o.note+openedNote) // only a hint
+	}
+}
+
+// readNote reads who has, or had, the lock. Anything may stand there.
+func readNote(path string) (holder string, opened bool, err error) {
+	f, err := os.Open(path) //nolint:gosec // our own lock file
+	if err != nil {
+		return "", false, err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, 4096))
+	holder, rest, _ := strings.Cut(string(text), "\n")
+	return holder, rest == openedNote, errors.Join(err, f.Close())
 }
 
 func writeAt(f *os.File, s string) error {
@@ -104,6 +135,9 @@ func (db *DB) takeOver(c *conn) (err error) {
 		if _, err := c.exec(setMeta, metaIncarnation, string(holdfast.NewID())); err != nil {
 			return err
 		}
+	}
+	if err := db.checkPlace(c, clean == 1 || epoch == 0); err != nil {
+		return err
 	}
 	if err := db.reclaim(c); err != nil {
 		return err

@@ -185,5 +185,5 @@ func (db *DB) transaction(ctx context.Context, fn func(ctx context.Context, tx *
 	}
 	committed = true
 	wtx.publish()
-	return nil
+	return db.present()
 }

@@ -174,6 +174,13 @@ func (w *writer) usable(ctx context.Context) error {
 	return nil
 }
 
+// stopped is closedError for those who do not run on the writer's goroutine.
+func (w *writer) stopped() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.closedError()
+}
+
 func (w *writer) closedError() error {
 	if w.fatal != nil {
 		return fmt.Errorf("%w: %w", holdfast.ErrClosed, w.fatal)
@@ -277,7 +284,9 @@ func (w *writer) look(read func(c *conn) error) error {
 	if w.fatal != nil {
 		return w.closedError()
 	}
-	return translate(read(w.conn))
+	err := translate(read(w.conn))
+	w.db.damaged(err)
+	return err
 }
 
 func (w *writer) lend(j *job) {
