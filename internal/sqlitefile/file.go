@@ -25,15 +25,15 @@ type File struct {
 	db, wal *os.File // either may be absent
 	size    int64
 	count   uint32
-	frames  map[uint32]int64 // where in the log the newest copy of a page stands
-	seen    map[uint32]struct{}
+	frames  map[uint32]int64  // where in the log the newest copy of a page stands
+	seen    map[uint32]uint32 // the root of the tree that leads to a page
 	broken  map[uint32]struct{}
 	skipped int
 }
 
 // Open opens the file at path, and the log at path+"-wal" if there is one.
 func Open(path string) (*File, error) {
-	f := &File{frames: map[uint32]int64{}, seen: map[uint32]struct{}{}, broken: map[uint32]struct{}{}}
+	f := &File{frames: map[uint32]int64{}, seen: map[uint32]uint32{}, broken: map[uint32]struct{}{}}
 	var err error
 	if f.db, err = openIfThere(path); err != nil {
 		return nil, err

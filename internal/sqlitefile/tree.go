@@ -59,7 +59,7 @@ func parse(n uint32, data []byte, want byte) node {
 // their ids as far as the tree is sound. Without yield, its pages are only noted
 // as reached: see Orphans. whole says that nothing of it was unreadable.
 func (f *File) Table(root uint32, yield func(r Row)) (whole bool) {
-	w := &walk{f: f, leaf: tableLeaf, yield: yield, seen: map[uint32]struct{}{}}
+	w := &walk{f: f, root: root, leaf: tableLeaf, yield: yield, seen: map[uint32]struct{}{}}
 	w.page(root, depth)
 	return w.faults == 0
 }
@@ -67,7 +67,7 @@ func (f *File) Table(root uint32, yield func(r Row)) (whole bool) {
 // Index calls yield for each entry of the index, or row of the table without row
 // ids, with this root.
 func (f *File) Index(root uint32, yield func(r Row)) (whole bool) {
-	w := &walk{f: f, leaf: indexLeaf, yield: yield, seen: map[uint32]struct{}{}}
+	w := &walk{f: f, root: root, leaf: indexLeaf, yield: yield, seen: map[uint32]struct{}{}}
 	w.page(root, depth)
 	return w.faults == 0
 }
@@ -75,6 +75,7 @@ func (f *File) Index(root uint32, yield func(r Row)) (whole bool) {
 // walk is one way through one tree.
 type walk struct {
 	f      *File
+	root   uint32
 	leaf   byte
 	yield  func(r Row)
 	seen   map[uint32]struct{}
@@ -95,7 +96,12 @@ func (w *walk) page(n uint32, deep int) {
 	if !fits {
 		return // a page of something else: a pointer was damaged
 	}
-	w.seen[n], w.f.seen[n] = struct{}{}, struct{}{}
+	// A page of two trees: a pointer of one of them was damaged, and led to
+	// another page.
+	if other, ok := w.f.seen[n]; ok && other != w.root {
+		w.breaks(n)
+	}
+	w.seen[n], w.f.seen[n] = struct{}{}, w.root
 	inner := p.kind == tableNode || p.kind == indexNode
 	for _, cell := range p.cells {
 		if inner {
