@@ -292,6 +292,8 @@ func ReceiveFailure(err error) error {
 		f.Outcome, f.Code = Permanent, "invalid_message"
 	case errors.Is(err, ErrDiskFull):
 		f.Code = "disk_full"
+	case errors.Is(err, ErrUnavailable):
+		f.Code = "unavailable"
 	case errors.Is(err, ErrClosed):
 		f.Code = "stopping"
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

@@ -21,6 +21,9 @@ var (
 	// ErrDiskFull says that the disk had no room. Nothing was accepted; the
 	// same call may succeed later.
 	ErrDiskFull = errors.New("disk full")
+	// ErrUnavailable says that the store cannot do this now, for a reason that
+	// passes. Nothing was accepted; the same call may succeed later.
+	ErrUnavailable = errors.New("not available now")
 	// ErrClosed says that the store has been closed or stopped itself.
 	ErrClosed = errors.New("store closed")
 	// ErrTooOld says that the id may have been known and forgotten here, so

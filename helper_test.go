@@ -22,7 +22,7 @@ func openStore(tb testing.TB) *sqlite.DB {
 
 func openStoreAt(tb testing.TB, path string) *sqlite.DB {
 	tb.Helper()
-	db, err := sqlite.Open(tb.Context(), path, sqlite.Options{Source: "test", SaneAfter: time.Unix(1, 0)})
+	db, err := sqlite.Open(tb.Context(), path, sqlite.Options{Source: "test", SaneAfter: time.Unix(1, 0), Adopt: true})
 	if err != nil {
 		tb.Fatal(err)
 	}

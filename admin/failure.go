@@ -20,6 +20,9 @@ func (s *Server) refuse(ctx context.Context, doing string, err error) *Problem {
 		return kindInvalid.problem(err.Error())
 	case errors.Is(err, holdfast.ErrDiskFull):
 		return kindDiskFull.problem("nothing was accepted; free some space, then send the same request again")
+	case errors.Is(err, holdfast.ErrUnavailable):
+		return kindUnavailable.problem("the store takes nothing just now, and the node's health says why; send the same request again later").
+			with("Retry-After", "5")
 	case errors.Is(err, holdfast.ErrClosed):
 		return kindUnavailable.problem("the store is closed, because the node is stopping or has failed; send the same request again later").
 			with("Retry-After", "5")

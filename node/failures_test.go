@@ -59,7 +59,7 @@ func book(ctx context.Context, tx *sqlite.Tx, m holdfast.Message) ([]byte, error
 
 func open(t *testing.T, dir string) *sqlite.DB {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), filepath.Join(dir, "holdfast.db"), sqlite.Options{Source: "shop", SaneAfter: time.Unix(1, 0)})
+	db, err := sqlite.Open(t.Context(), filepath.Join(dir, "holdfast.db"), sqlite.Options{Source: "shop", SaneAfter: time.Unix(1, 0), Adopt: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,6 +50,11 @@ func (n *Node) watchProgress(ctx context.Context) error {
 
 func (n *Node) look(ctx context.Context) *progress {
 	p := &progress{}
+	// A file that was taken away is noticed here even where nothing moves.
+	if err := n.store.Present(); err != nil {
+		p.err = err
+		return p
+	}
 	overdue, err := n.store.Overdue(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -96,6 +101,16 @@ func (n *Node) health() admin.Health {
 	add("disk", status, detail)
 	if name, status, detail := n.backups.health(); name != "" {
 		add(name, status, detail)
+	}
+	for _, d := range n.store.Damage() {
+		detail := d.String()
+		if d.Done {
+			detail += "; to acknowledge it, move that file away"
+		}
+		add("damaged file", admin.Degraded, detail)
+	}
+	if c, ok := n.store.Integrity(); ok {
+		addIntegrity(add, c)
 	}
 	if p := n.progress.Load(); p != nil {
 		if p.err != nil {
@@ -150,6 +165,8 @@ func (n *Node) readyz(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "stopping", http.StatusServiceUnavailable)
 	case n.store.Full():
 		http.Error(w, "disk full", http.StatusServiceUnavailable)
+	case n.store.Recovering():
+		http.Error(w, "salvaging a damaged file", http.StatusServiceUnavailable)
 	case n.state.Load() != ready || n.store.Err() != nil:
 		http.Error(w, "not ready", http.StatusServiceUnavailable)
 	default:

@@ -96,6 +96,7 @@ func serve(ctx context.Context, cfg *config.Config, o Options) (err error) {
 		run.Part{Name: "sweeper", Run: n.sweeper().Run},
 		run.Part{Name: "backup", Run: n.backups.run},
 		run.Part{Name: "health", Run: n.watchProgress},
+		run.Part{Name: "integrity", Run: n.checkIntegrity},
 		run.Part{Name: "endpoints", Run: n.finishForwards},
 		run.Part{Name: "dispatcher", Run: atOnce(ctx, n.dispatcher.Run)},
 		run.Part{Name: "http", Run: n.serveHTTP},

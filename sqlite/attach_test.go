@@ -471,17 +471,11 @@ func TestLearnsOfALargeBacklog(t *testing.T) {
 		defer other.shut(t)
 		defer owner.shut(t)
 		enqueue(t, owner.DB, message("first"))
-		if err := other.Do(t.Context(), func(ctx context.Context, tx *sqlite.Tx) error {
-			_, err := tx.ExecContext(ctx, `INSERT INTO hf_message (id, route, lane, due, created)
-				WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10500)
-				SELECT 'm' || i, m.route, m.lane, m.due, m.created FROM n, hf_message AS m WHERE m.id = 'first'`)
-			if err == nil {
-				_, err = tx.ExecContext(ctx, `INSERT INTO hf_body (seq, payload) SELECT seq, x'' FROM hf_message WHERE id != 'first'`)
-			}
-			return err
-		}); err != nil {
-			t.Fatal(err)
+		ms := make([]holdfast.Message, 10500)
+		for i := range ms {
+			ms[i] = message("")
 		}
+		enqueue(t, other.DB, ms...)
 		time.Sleep(lookTwice)
 		if n := owner.Counts().Pending; n != 10501 {
 			t.Errorf("the owner counts %d pending", n)

@@ -124,6 +124,10 @@ func (k *tableClaim) readSuspects(c *conn) (wait bool, err error) {
 		had := len(k.claims)
 		if _, err := c.one(claimOne, func(v []driver.Value) error {
 			claim, _, err := k.db.readClaim(c, l, v)
+			if err == nil && !intact(&claim.Message, v) {
+				k.broken = append(k.broken, seq)
+				return nil
+			}
 			if err == nil {
 				k.claims, k.lanes = append(k.claims, claim), append(k.lanes, l)
 				k.got[l]++
@@ -147,7 +151,7 @@ func (ls *lanes) suspect(seq int64) *lane {
 
 // apply claims rows on disk.
 func (k *tableClaim) apply(tx *writeTx) error {
-	k.claims, k.lanes, k.expired, k.cleared, k.bytes, k.got = nil, nil, nil, nil, 0, map[*lane]int{}
+	k.claims, k.lanes, k.expired, k.broken, k.cleared, k.bytes, k.got = nil, nil, nil, nil, nil, 0, map[*lane]int{}
 	if !k.db.owns.Load() {
 		return nil
 	}

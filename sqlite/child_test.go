@@ -137,7 +137,7 @@ func child(role string, args []string) {
 		return
 	}
 	p := &tap{}
-	db, err := sqlite.Open(context.Background(), args[0], sqlite.Options{Source: "test"}.With(p.wrap))
+	db, err := sqlite.Open(context.Background(), args[0], sqlite.Options{Source: "test", Adopt: true}.With(p.wrap))
 	if role == "faulty" {
 		faultyChild(db, err, p)
 		return

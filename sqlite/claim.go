@@ -26,6 +26,9 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 	if !db.owns.Load() {
 		return batch, nil // the owner hands them out; who takes over is woken
 	}
+	if err := db.Present(); err != nil {
+		return batch, fmt.Errorf("claim: %w", err)
+	}
 	ls := db.lanes
 	k := &tableClaim{db: db, slots: slots}
 	now := db.clock.now()
@@ -78,6 +81,7 @@ type tableClaim struct {
 	claims  []holdfast.Claim
 	lanes   []*lane // of the claims
 	expired []int64
+	broken  []int64       // not what was accepted: hash.go
 	cleared []int64       // suspects no longer
 	got     map[*lane]int // suspects that were claimed
 	bytes   int
@@ -93,6 +97,9 @@ func (k *tableClaim) run(ctx context.Context, batch *holdfast.Batch) (err error)
 		return err
 	}
 	batch.Claims = append(batch.Claims, k.claims...)
+	if len(k.broken) > 0 {
+		err = errors.Join(err, k.db.parkBroken(ctx, k.broken))
+	}
 	if len(k.expired) == 0 {
 		return err
 	}
@@ -179,6 +186,10 @@ func (k *tableClaim) take(c *conn, l *lane, v []driver.Value, now int64, turn ui
 	}
 	l.cursorDue, l.cursorSeq = due, claim.Seq
 	if _, leased := ls.leases[claim.Seq]; leased {
+		return nil
+	}
+	if !intact(&claim.Message, v) {
+		k.broken = append(k.broken, claim.Seq)
 		return nil
 	}
 	if expires := int64(claim.Expires); expires >= 0 && expires <= now {

@@ -26,8 +26,8 @@ func TestEachFaultHasItsPath(t *testing.T) {
 		prove bool  // the disk has to prove itself
 	}{
 		"busy":              {5, nil, false},
-		"read-only":         {8, nil, true},
-		"read-only, moved":  {8 | 4<<8, nil, true},
+		"read-only":         {8, sqlite.ErrReadOnly, false},
+		"read-only, moved":  {8 | 4<<8, sqlite.ErrReadOnly, false},
 		"read":              {io | 1<<8, nil, true},
 		"short read":        {io | 2<<8, nil, true},
 		"write":             {io | 3<<8, nil, true},
@@ -67,6 +67,13 @@ func TestEachFaultHasItsPath(t *testing.T) {
 				}
 				if got := stateOf(t, db, "m"); got != "nothing" {
 					t.Errorf("refused, and it is %s", got)
+				}
+				if errors.Is(err, sqlite.ErrDamaged) { // the next start salvages
+					p.set(nil, nil)
+					if db.Err() == nil {
+						t.Error("the store goes on with a damaged file")
+					}
+					return
 				}
 				enqueue(t, db, message("after"))
 				p.set(nil, nil)

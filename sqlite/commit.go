@@ -98,7 +98,7 @@ func (w *writer) transact(group []*job) (err error) {
 		return fmt.Errorf("commit: %w", err)
 	}
 	tx.publish()
-	return nil
+	return w.db.present()
 }
 
 func (w *writer) begin() error {
@@ -152,12 +152,10 @@ func (w *writer) note(err error) {
 		w.suspect = true
 		w.db.log.Error("write failed", slog.Any("error", err))
 	}
-	if errors.Is(err, ErrDamaged) { // what meets the damage fails; the rest goes on
-		w.db.log.Error("database damaged: stop the node and restore a backup", slog.String("path", w.db.path), slog.Any("error", err))
-	}
-	if errors.Is(err, errLostOwnership) {
+	if errors.Is(err, errLostOwnership) || errors.Is(err, errGone) {
 		w.stop(err)
 	}
+	w.db.damaged(err)
 }
 
 // trusted says whether a commit would be believed: after a failed write, only

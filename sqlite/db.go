@@ -35,7 +35,14 @@ type Options struct {
 	// Reserve is how many bytes of the disk are set aside in a file beside the
 	// database, to record outcomes with when the disk is full. Zero: 16 MiB;
 	// negative: none.
-	Reserve  int64
+	Reserve int64
+	// SalvageWait is how long Open waits for the salvage of a damaged file
+	// before it goes on in the background. Zero: 20 s.
+	SalvageWait time.Duration
+	// Adopt takes over a copy that was made while the file was in use, which
+	// Open refuses otherwise with ErrCopied. What the copy holds as waiting may
+	// have been delivered by the original.
+	Adopt    bool
 	Observer holdfast.Observer
 	Logger   *slog.Logger // zero: none
 
@@ -64,6 +71,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.clock == nil {
 		o.clock = machineClock()
+	}
+	if o.SalvageWait == 0 {
+		o.SalvageWait = 20 * time.Second
 	}
 	if o.connect == nil {
 		o.connect = (&moderncsqlite.Driver{}).Open
@@ -106,11 +116,17 @@ type DB struct {
 	sweeps     sweeps
 	clockSaved int64 // the writer's
 	failed     chan struct{}
-	background chan struct{} // closed when the seeding goroutine has ended
+	background chan struct{}   // closed when the seeding goroutine has ended
+	life       context.Context //nolint:containedctx // of what runs in the background, until Close
 	cancel     context.CancelFunc
 	closing    sync.Once
 	closed     error
 	gone       atomic.Bool // Close has begun: readers get ErrClosed
+
+	salvaging *salvage       // of a damaged file; nil: none
+	guards    sync.WaitGroup // what salvages
+	check     atomic.Pointer[IntegrityCheck]
+	files     []openedFile
 
 	full atomic.Int64 // when a write found no room, since the writer's birth; 0: never
 	room room
@@ -127,8 +143,14 @@ var (
 )
 
 // Open opens or makes the file at path and becomes its owner. It returns when
-// every message of the file can be claimed. ErrOwned, ErrNewer, ErrNotDurable
-// and ErrDamaged say why it did not; then nothing was changed.
+// every message of the file can be claimed. ErrOwned, ErrNewer, ErrNotDurable,
+// ErrCopied and ErrReadOnly say why it did not; then nothing was changed.
+//
+// A damaged file is set aside under another name, never deleted, and what can
+// be read of it is salvaged into a new one: DB.Damage reports it. A file that
+// also holds tables of the caller's is left as it is: ErrDamaged. Salvage that
+// takes longer than Options.SalvageWait goes on while messages are delivered,
+// and until it ends, nothing is accepted: ErrRecovering.
 func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	o = o.withDefaults()
 	path, err := filepath.Abs(path)
@@ -141,17 +163,26 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		path = to // two names of one file have one lock
 	}
+	owner, err := own(path + ".lock")
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, translate(err))
+	}
+	db, err := openOwned(ctx, path, o, owner)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, translate(err)), owner.release())
+	}
+	db.owner = owner
+	owner.noteOpened()
+	return db, nil
+}
+
+// newOwned is a store of a file of its own, which has not been opened.
+func newOwned(path string, o Options) *DB {
 	db := newDB(o)
 	db.path = path
 	db.owns.Store(true)
-	if db.owner, err = own(path + ".lock"); err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, translate(err))
-	}
 	db.room.prepare(path, &o)
-	if err := db.open(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", path, db.room.explain(err)), db.release())
-	}
-	return db, nil
+	return db
 }
 
 func newDB(o Options) *DB {
@@ -165,11 +196,6 @@ func newDB(o Options) *DB {
 }
 
 func (db *DB) open(ctx context.Context) error {
-	if resumed, err := resumeRestore(db.path); err != nil {
-		return err
-	} else if resumed {
-		db.log.WarnContext(ctx, "finished a restore that was cut off", slog.String("path", db.path))
-	}
 	if err := db.peek(); err != nil {
 		return err
 	}
@@ -187,8 +213,18 @@ func (db *DB) open(ctx context.Context) error {
 	if err := migrate(c); err != nil {
 		return err
 	}
+	if err := checkSchema(c); err != nil {
+		return err
+	}
 	if err := db.takeOver(c); err != nil {
 		return err
+	}
+	if db.lanes.careful > 0 {
+		// What a process that was killed left at the end of the log must not lie
+		// behind what comes: it would look like damage to suspicion.
+		if _, err := c.pragma("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil && !errors.Is(db.room.explain(err), holdfast.ErrDiskFull) {
+			return err
+		}
 	}
 	if err := db.seed(c); err != nil {
 		return err
@@ -197,13 +233,14 @@ func (db *DB) open(ctx context.Context) error {
 	db.readers.SetMaxOpenConns(4)
 	db.readers.SetMaxIdleConns(4)
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	db.cancel = cancel
+	db.life, db.cancel = background, cancel
 	if err := db.seedInbox(background); err != nil {
 		return err
 	}
 	db.room.done = make(chan struct{})
 	go db.watch(background)
 	go db.writer.run()
+	db.remember()
 	return nil
 }
 
@@ -222,7 +259,7 @@ func (db *DB) peek() (err error) {
 	if s, err := os.Stat(db.path); err != nil || s.Size() == 0 {
 		name = ":memory:" // there is nothing to read yet, but SQLite has a version
 	}
-	if err = db.peekAt(name); unfinished(err) {
+	if err = db.peekAt(name); mustRollBack(err) {
 		err = db.peekAt(dsn(db.path))
 	}
 	return err
@@ -325,6 +362,10 @@ func (db *DB) Close() error {
 		if db.attached != nil {
 			db.attached.stopWatching()
 		}
+		if db.cancel != nil {
+			db.cancel() // a salvage that is under way goes on at the next start
+		}
+		db.guards.Wait() // before the writer, which they use
 		db.writer.close()
 		var faults []error
 		if db.Err() == nil && !db.writer.suspect && db.owns.Load() {
@@ -341,6 +382,7 @@ func (db *DB) release() error {
 	if db.cancel != nil {
 		db.cancel()
 		<-db.background
+		db.guards.Wait()
 	}
 	if db.room.done != nil {
 		<-db.room.done

@@ -33,6 +33,10 @@
 // Backup copies the file while all of this goes on, in steps on the writer's
 // connection; Restore puts a copy in the place of a file that nobody has open.
 //
+// A damaged file stops nothing: it is set aside, and what is sound in it is
+// salvaged into a new one (damage.go). A message that is not what was accepted
+// is never sent (hash.go).
+//
 // What it does not promise: survival of a disk that dies, or of a power cut
 // with Options.Normal.
 package sqlite

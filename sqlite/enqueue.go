@@ -23,6 +23,7 @@ type entry struct {
 	sourced bool // the caller named the source
 	headers driver.Value
 	retry   driver.Value
+	hash    int64
 }
 
 // enqueue is the work of one Enqueue call: all of its messages or none.
@@ -35,6 +36,9 @@ type enqueue struct {
 
 // newEnqueue checks and encodes the messages.
 func (db *DB) newEnqueue(ms []holdfast.Message) (*enqueue, error) {
+	if err := db.ready(); err != nil {
+		return nil, fmt.Errorf("enqueue: %w", err)
+	}
 	k := &enqueue{entries: make([]entry, len(ms))}
 	own := make([]holdfast.Message, len(ms))
 	copy(own, ms)
@@ -63,6 +67,7 @@ func (db *DB) newEnqueue(ms []holdfast.Message) (*enqueue, error) {
 		if e.m.Payload == nil {
 			e.m.Payload = []byte{}
 		}
+		e.hash = messageHash(&e.m, asText(e.headers), asText(e.retry))
 		k.bytes += len(e.m.Payload) + 256
 	}
 	return k, nil
@@ -189,7 +194,7 @@ func (tx *writeTx) insert(e *entry) (holdfast.Receipt, error) {
 	if p.blocked && m.Delay > 0 {
 		start = p.start
 	}
-	if _, err := tx.exec(insertBody, seq, m.Payload, e.headers, nullText(m.CorrelationID), e.retry, ttl, start); err != nil {
+	if _, err := tx.exec(insertBody, seq, m.Payload, e.headers, nullText(m.CorrelationID), e.retry, ttl, start, e.hash); err != nil {
 		return holdfast.Receipt{}, err
 	}
 	if tx.followed() {
@@ -253,13 +258,15 @@ func (tx *writeTx) lookup(e *entry) (r holdfast.Receipt, found bool, err error) 
 	if err != nil {
 		return r, true, err
 	}
+	lost := true
 	if _, err = tx.conn.one(findBody, func(v []driver.Value) error {
-		m.Payload = asBytes(v[0])
+		m.Payload, lost = asBytes(v[0]), v[1] == nil
 		return nil
 	}, seq); err != nil {
 		return r, true, err
 	}
-	if l.id != lane || !e.same(&m) {
+	// Of a message whose content was lost with a damaged file, the id decides.
+	if !lost && (l.id != lane || !e.same(&m)) {
 		return r, true, fmt.Errorf("enqueue %s: %w", e.m.ID, holdfast.ErrConflict)
 	}
 	return holdfast.Receipt{ID: e.m.ID, State: tx.w.db.lanes.shown(seq, state), Duplicate: true}, true, nil

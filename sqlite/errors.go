@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"reflect"
 	"strings"
 
@@ -20,6 +21,12 @@ var (
 	ErrNewer = errors.New("database of a newer release")
 	// ErrNotDurable says that the file does not keep what it was asked to keep.
 	ErrNotDurable = errors.New("durability not given")
+	// ErrCopied says that the file is a copy that was made while the original
+	// was in use: two nodes would deliver the same messages.
+	ErrCopied = errors.New("copied while it was in use")
+	// ErrReadOnly says that the file, its folder or its disk cannot be written
+	// to. Nothing was accepted; the same call succeeds once that is mended.
+	ErrReadOnly = fmt.Errorf("read-only: %w", holdfast.ErrUnavailable)
 	// ErrDamaged says that the file is no sound SQLite database.
 	ErrDamaged = errors.New("database file damaged")
 
@@ -79,16 +86,26 @@ func translate(err error) error {
 		}
 		return err
 	}
-	if errors.Is(err, holdfast.ErrDiskFull) || errors.Is(err, errIO) || errors.Is(err, ErrDamaged) {
+	if errors.Is(err, holdfast.ErrDiskFull) || errors.Is(err, errIO) || errors.Is(err, ErrDamaged) || errors.Is(err, ErrReadOnly) {
 		return err // it has been done
 	}
 	switch code & 0xff {
 	case lib.SQLITE_FULL:
 		return fmt.Errorf("%w: %w", holdfast.ErrDiskFull, err)
-	case lib.SQLITE_IOERR, lib.SQLITE_CANTOPEN, lib.SQLITE_READONLY:
+	case lib.SQLITE_READONLY:
+		return fmt.Errorf("%w: %w", ErrReadOnly, err)
+	case lib.SQLITE_IOERR, lib.SQLITE_CANTOPEN:
 		return fmt.Errorf("%w: %w", errIO, err)
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return err
+}
+
+// readOnly tells what kept us from opening a file for writing.
+func readOnly(err error) error {
+	if errors.Is(err, fs.ErrPermission) || isReadOnlyDisk(err) {
+		return fmt.Errorf("%w: %w; this user must be able to write to the folder and to the files in it", ErrReadOnly, err)
 	}
 	return err
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	moderncsqlite "modernc.org/sqlite"
+
+	"github.com/holdfast-mq/holdfast"
 )
 
 // With returns the options with every connection of the driver wrapped; one of
@@ -203,3 +205,6 @@ func RestoreAt(ctx context.Context, from, to string, at func(point string)) erro
 	_, err := restore(ctx, from, to, at)
 	return err
 }
+
+// IDFrom reads an id as it is stored.
+func IDFrom(v any) holdfast.ID { return idFrom(v) }

@@ -13,6 +13,9 @@ func (db *DB) SweepInbox(ctx context.Context, retention time.Duration) (int, boo
 	if !db.owns.Load() {
 		return 0, false, nil // the owner's work
 	}
+	if db.ready() != nil {
+		return 0, false, nil
+	}
 	s := &db.sweeps
 	s.mu.Lock()
 	defer s.mu.Unlock()

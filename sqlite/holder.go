@@ -43,6 +43,7 @@ func HolderOf(path string) (Holder, error) {
 }
 
 func readHolder(note string) Holder {
+	note, _, _ = strings.Cut(note, "\n")
 	fields := strings.Fields(note)
 	if len(fields) != 3 {
 		return Holder{}

@@ -83,7 +83,7 @@ func (in *incoming) look(c *conn, source int64, retention time.Duration) (verdic
 	switch {
 	case err != nil:
 		return v, err
-	case found && !bytes.Equal(hash, in.hash):
+	case found && len(hash) > 0 && !bytes.Equal(hash, in.hash): // without one, only the id was salvaged
 		v.err = fmt.Errorf("receive %s from %s: %w", in.m.ID, in.m.Source, holdfast.ErrConflict)
 	case !found && forgotten(&in.m.Attempt, retention):
 		v.err = fmt.Errorf("receive %s from %s: first tried %s ago, ids are remembered for %s: %w",
@@ -153,6 +153,9 @@ func (tx *writeTx) remember(in *incoming, source int64, kept bool, response []by
 // other, since there is one writer.
 func (db *DB) Process(ctx context.Context, m holdfast.Message, retention time.Duration, h holdfast.Handler[*Tx]) (holdfast.Receipt, error) {
 	in, err := newIncoming(m)
+	if err == nil {
+		err = db.ready()
+	}
 	if err != nil {
 		return holdfast.Receipt{}, fmt.Errorf("process: %w", err)
 	}

@@ -182,7 +182,7 @@ func TestInspectDoesNotGuessAtANewerRelease(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "holdfast.db")
 	shut(t, used(t, path))
 	db := raw(t, path)
-	run(t, db, "UPDATE hf_meta SET value = 99 WHERE key = 'schema'")
+	run(t, db, "UPDATE hf_meta SET value = 99 WHERE key IN ('schema', 'schema_again')")
 	run(t, db, "DROP TABLE hf_event")
 	if err := db.Close(); err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ package sqlite
 import (
 	"errors"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,3 +24,15 @@ func lockFile(f *os.File) error {
 // unlockFile gives the lock up by name: a child process between fork and exec
 // still holds the file, and closing it here would not be the last close.
 func unlockFile(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }
+
+// isReadOnlyDisk says whether the disk as a whole takes no writes.
+func isReadOnlyDisk(err error) bool { return errors.Is(err, unix.EROFS) }
+
+// syncFolder makes the names in the folder of this file durable.
+func syncFolder(name string) error {
+	d, err := os.Open(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -27,3 +27,9 @@ func lockFile(f *os.File) error {
 func unlockFile(f *os.File) error {
 	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &windows.Overlapped{Offset: lockOffset})
 }
+
+// isReadOnlyDisk says whether the disk as a whole takes no writes.
+func isReadOnlyDisk(err error) bool { return errors.Is(err, windows.ERROR_WRITE_PROTECT) }
+
+// syncFolder does nothing: NTFS journals names by itself.
+func syncFolder(string) error { return nil }

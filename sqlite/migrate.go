@@ -15,7 +15,11 @@ var schema embed.FS
 
 // Keys of hf_meta.
 const (
-	metaSchema      = "schema"      // number of the last migration
+	metaSchema = "schema" // number of the last migration
+	// The same number a second time: damage to the one would otherwise look
+	// like a newer release, and lock people out of their file for ever.
+	metaSchemaAgain = "schema_again"
+	metaSchemaHash  = "schema_hash" // of the texts of tables and indexes
 	metaEpoch       = "epoch"       // grows with each owner
 	metaClean       = "clean"       // 1 after a clean stop
 	metaClock       = "clock"       // an instant that the store's clock has reached
@@ -67,10 +71,18 @@ func schemaVersion(c *conn) (int, error) {
 		return 0, err
 	}
 	v, err := c.pragma("SELECT value FROM hf_meta WHERE key = 'schema'")
-	if err != nil || v == "" {
+	if err != nil {
 		return 0, err
 	}
-	return strconv.Atoi(v)
+	again, err := c.pragma("SELECT value FROM hf_meta WHERE key = 'schema_again'")
+	if err != nil {
+		return 0, err
+	}
+	number, err := strconv.Atoi(v)
+	if err != nil || again != "" && again != v {
+		return 0, fmt.Errorf("%w: its schema has the number %q, and again %q", ErrDamaged, v, again)
+	}
+	return number, nil
 }
 
 func migrations() []string {
@@ -126,6 +138,16 @@ func migrateStep(c *conn, text string, number int) (err error) {
 	if _, err := c.exec(setMeta, metaSchema, int64(number)); err != nil {
 		return err
 	}
+	if _, err := c.exec(setMeta, metaSchemaAgain, int64(number)); err != nil {
+		return err
+	}
+	hash, err := c.schemaHash()
+	if err != nil {
+		return err
+	}
+	if _, err := c.exec(setMeta, metaSchemaHash, hash); err != nil {
+		return err
+	}
 	return c.text("COMMIT")
 }
 
@@ -136,4 +158,12 @@ func (c *conn) meta(key string) (int64, error) {
 		return nil
 	}, key)
 	return n, err
+}
+
+func (c *conn) metaText(key string) (text string, err error) {
+	_, err = c.one(getMeta, func(v []driver.Value) error {
+		text = asText(v[0])
+		return nil
+	}, key)
+	return text, err
 }

@@ -57,6 +57,6 @@ func (tx *writeTx) notice(seq int64, l *lane, state holdfast.State) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.insert(&entry{m: m, id: idValue(m.ID), minted: true})
+	_, err = tx.insert(&entry{m: m, id: idValue(m.ID), minted: true, hash: messageHash(&m, "", "")})
 	return err
 }

@@ -147,7 +147,7 @@ func TestNewerSchemaIsLeftAlone(t *testing.T) {
 	other := raw(t, path)
 	other.SetMaxOpenConns(1)
 	run(t, other, "PRAGMA wal_autocheckpoint = 0")
-	run(t, other, "UPDATE hf_meta SET value = 9999 WHERE key = 'schema'")
+	run(t, other, "UPDATE hf_meta SET value = 9999 WHERE key IN ('schema', 'schema_again')")
 	crashed := filepath.Join(t.TempDir(), "crashed.db")
 	for _, suffix := range []string{"", "-wal"} {
 		b, err := os.ReadFile(path + suffix)

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strconv"
@@ -17,29 +18,59 @@ import (
 
 // ownership is the lock on the sidecar file: whoever holds it owns the
 // database. The operating system gives it up when the process dies.
-type ownership struct{ file *os.File }
+type ownership struct {
+	file   *os.File
+	note   string
+	opened bool // a database was opened here before
+}
 
 // own takes the lock or says who has it.
 func own(path string) (*ownership, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o640) //nolint:gosec // beside the database, for its group to read who owns it
 	if err != nil {
-		return nil, fmt.Errorf("open lock file: %w", err)
+		return nil, fmt.Errorf("open lock file: %w", readOnly(err))
 	}
 	if err := lockPatiently(f); err != nil {
-		holder, _ := os.ReadFile(path) //nolint:gosec // our own lock file; only for the message
+		holder, _, _ := readNote(path)
 		_ = f.Close()
 		if !errors.Is(err, errLocked) {
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
-		return nil, fmt.Errorf("%w: %s; stop it, or choose another data folder", ErrOwned, describeHolder(string(holder)))
+		return nil, fmt.Errorf("%w: %s; stop it, or choose another data folder", ErrOwned, describeHolder(holder))
 	}
+	_, opened, _ := readNote(path)
 	host, _ := os.Hostname()
-	note := fmt.Sprintf("%d %s %s\n", os.Getpid(), host, time.Now().UTC().Format(time.RFC3339))
+	o := &ownership{file: f, opened: opened, note: fmt.Sprintf("%d %s %s\n", os.Getpid(), host, time.Now().UTC().Format(time.RFC3339))}
+	note := o.note
+	if opened {
+		note += openedNote
+	}
 	// In this order: on a full disk the room that a note had is not given away.
 	if err := errors.Join(writeAt(f, note), f.Truncate(int64(len(note)))); err != nil {
 		return nil, errors.Join(fmt.Errorf("write lock file: %w", err), f.Close())
 	}
-	return &ownership{f}, nil
+	return o, nil
+}
+
+// openedNote is the second line of a lock file beside which a database was
+// opened: one that is empty or gone was not always so.
+const openedNote = "opened\n"
+
+func (o *ownership) noteOpened() {
+	if !o.opened {
+		_ = writeAt(o.file, o.note+openedNote) // only a hint
+	}
+}
+
+// readNote reads who has, or had, the lock. Anything may stand there.
+func readNote(path string) (holder string, opened bool, err error) {
+	f, err := os.Open(path) //nolint:gosec // our own lock file
+	if err != nil {
+		return "", false, err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, 4096))
+	holder, rest, _ := strings.Cut(string(text), "\n")
+	return holder, rest == openedNote, errors.Join(err, f.Close())
 }
 
 func writeAt(f *os.File, s string) error {
@@ -119,6 +150,11 @@ func (db *DB) takeOver(c *conn) (err error) {
 	}
 	if epoch == 0 {
 		if _, err := c.exec(setMeta, metaIncarnation, string(holdfast.NewID())); err != nil {
+			return err
+		}
+	}
+	if db.attached == nil { // what the caller does with copies is the caller's
+		if err := db.checkPlace(c, clean == 1 || epoch == 0); err != nil {
 			return err
 		}
 	}

@@ -59,7 +59,7 @@ func TestClaimsAreWrittenDownAfterAnUncleanStop(t *testing.T) {
 	crashed := copyOf(t, path)
 	shut(t, db) // a claim was not settled
 	for name, path := range map[string]string{"killed": crashed, "a claim was left": path} {
-		db := open(t, path, sqlite.Options{})
+		db := open(t, path, sqlite.Options{Adopt: true})
 		if db.Careful() != 1000 {
 			t.Errorf("%s: %d settlements are missing, want 1000", name, db.Careful())
 		}
@@ -124,7 +124,7 @@ func TestDurableClaimsCountTheAttempt(t *testing.T) {
 		crashed := copyOf(t, path)
 		shut(t, db)
 		path = crashed
-		db = open(t, path, sqlite.Options{})
+		db = open(t, path, sqlite.Options{Adopt: true})
 		audit(t, db)
 	}
 	defer shut(t, db)
@@ -149,7 +149,7 @@ func TestSuspectsAreTriedAlone(t *testing.T) {
 		t.Helper()
 		path = copyOf(t, path)
 		shut(t, db)
-		db = open(t, path, sqlite.Options{})
+		db = open(t, path, sqlite.Options{Adopt: true})
 	}
 	const many = 300
 	for i := range many {
@@ -226,7 +226,7 @@ func TestASuspectFreesItsKey(t *testing.T) {
 		claim(t, db, 1)
 		path = copyOf(t, path)
 		shut(t, db)
-		db = open(t, path, sqlite.Options{})
+		db = open(t, path, sqlite.Options{Adopt: true})
 	}
 	defer shut(t, db)
 	for i := range 2 {

@@ -16,11 +16,11 @@ func (db *DB) peekAt(name string) error {
 	return errors.Join(checkVersions(c), c.finalize(), dc.Close())
 }
 
-// unfinished says whether a transaction must be undone before anything can be
+// mustRollBack says whether a transaction must be undone before anything can be
 // read, for which a connection must be allowed to write. A file of ours is in
 // that state if the power was cut, or the process died, while it was made:
 // before it had a write-ahead log.
-func unfinished(err error) bool {
+func mustRollBack(err error) bool {
 	e, ok := errors.AsType[coded](err)
 	return ok && e.Code() == lib.SQLITE_READONLY_ROLLBACK
 }

@@ -17,6 +17,9 @@ func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error
 	if !db.owns.Load() {
 		return 0, false, nil // the owner's work
 	}
+	if db.ready() != nil {
+		return 0, false, nil // a salvage that is cut short would bring purged rows back
+	}
 	s := &db.sweeps
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -35,6 +35,10 @@ const (
 	changeMark
 	waitingLanes
 	someParked
+	checkedMessages
+	checkedInbox
+	rootPages
+	schemaTexts
 	queryCount
 )
 
@@ -121,4 +125,22 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 		JOIN hf_lane AS l ON l.lane = x.lane GROUP BY x.lane`,
 	waitingLanes: `SELECT destination FROM hf_lane AS l WHERE EXISTS (SELECT 1 FROM hf_message WHERE lane = l.lane AND state = 0)
 		ORDER BY destination`,
+
+	checkedMessages: `SELECT m.seq, m.id, m.state, r.source, r.kind, r.endpoint, l.destination, m.okey, b.payload, b.headers, b.corr, b.retry, b.ttl, b.hash,
+		(SELECT x.seq FROM hf_message AS x WHERE x.id = m.id),
+		CASE m.state
+			WHEN 0 THEN (SELECT x.seq FROM hf_message AS x INDEXED BY hf_message_due WHERE x.state = 0 AND x.lane = m.lane AND x.due = m.due AND x.seq = m.seq)
+			WHEN 2 THEN m.seq
+			ELSE (SELECT x.seq FROM hf_message AS x INDEXED BY hf_message_aside WHERE x.state = m.state AND x.seq = m.seq AND x.lane = m.lane AND x.state IN (1, 3, 4, 5)) END,
+		CASE WHEN m.okey IS NULL OR m.state IN (2, 4, 5) THEN m.seq
+			ELSE (SELECT x.seq FROM hf_message AS x INDEXED BY hf_message_key WHERE x.lane = m.lane AND x.state = m.state AND x.blocked = m.blocked AND x.okey = m.okey
+				AND x.seq = m.seq AND x.okey IS NOT NULL AND x.state IN (0, 1, 3)) END
+		FROM hf_message AS m LEFT JOIN hf_route AS r ON r.route = m.route LEFT JOIN hf_lane AS l ON l.lane = r.lane LEFT JOIN hf_body AS b ON b.seq = m.seq
+		WHERE m.seq > ?1 ORDER BY m.seq LIMIT ?2`,
+	checkedInbox: `SELECT x.seq, (SELECT y.seq FROM hf_inbox AS y WHERE y.source = x.source AND y.id = x.id),
+		CASE x.kept WHEN 0 THEN x.seq ELSE (SELECT y.seq FROM hf_inbox AS y INDEXED BY hf_inbox_kept WHERE y.kept = 1 AND y.seq = x.seq) END FROM hf_inbox AS x
+		WHERE x.seq > ?1 ORDER BY x.seq LIMIT ?2`,
+
+	rootPages:   `SELECT name, rootpage FROM sqlite_master WHERE rootpage > 0`,
+	schemaTexts: `SELECT type, name, tbl_name, sql FROM sqlite_master WHERE tbl_name LIKE 'hf\_%' ESCAPE '\'`,
 }

@@ -30,7 +30,7 @@ func (db *DB) snapshot(ctx context.Context) (*sql.Tx, error) {
 		return nil, err
 	}
 	tx, err := db.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	return tx, translate(err)
+	return tx, db.noted(err)
 }
 
 // query runs one of the readers' queries.
@@ -39,7 +39,7 @@ func (db *DB) query(ctx context.Context, q query, args ...any) (*sql.Rows, error
 		return nil, err
 	}
 	rows, err := db.readers.QueryContext(ctx, queries[q], args...)
-	return rows, translate(err)
+	return rows, db.noted(err)
 }
 
 // Get implements holdfast.Outbox.

@@ -31,7 +31,7 @@ func copyChild(role string, args []string) {
 		must(sqlite.RestoreAt(context.Background(), args[0], args[1], at))
 		return
 	}
-	db, err := sqlite.Open(context.Background(), args[0], sqlite.Options{}.Copying(nil, at))
+	db, err := sqlite.Open(context.Background(), args[0], sqlite.Options{Adopt: true}.Copying(nil, at))
 	must(err)
 	must(db.Backup(context.Background(), args[1]))
 	must(db.Close())
@@ -176,7 +176,7 @@ func TestOI14WhatARestoreRefuses(t *testing.T) {
 		copy(torn[i:i+100], make([]byte, 100))
 	}
 	newer := file("newer.db", whole)
-	run(t, raw(t, newer), "UPDATE hf_meta SET value = 9999 WHERE key = 'schema'")
+	run(t, raw(t, newer), "UPDATE hf_meta SET value = 9999 WHERE key IN ('schema', 'schema_again')")
 	foreign := filepath.Join(w.dir, "foreign.db")
 	run(t, raw(t, foreign), "CREATE TABLE mine (n)")
 	live := open(t, filepath.Join(w.dir, "live.db"), sqlite.Options{})

@@ -73,12 +73,23 @@ const (
 	forgetClaims
 	purgeInbox
 	setResponse
+	brokenRow
+	brokenNames
+	emptyBody
+	salvageKnown
+	salvageMessage
+	salvageBody
+	salvageInbox
+	salvageEvent
+	salvageSequence
+	salvageFollower
+	salvageAccess
 	statementCount
 )
 
 // claimColumns are what a claim needs of a message and its body.
 const claimColumns = `m.seq, m.id, m.route, m.due, m.expires, m.failures, m.tries, m.cycle, m.first_try, m.okey, m.force, m.blocked,
-	b.payload, b.headers, b.corr, b.retry, b.ttl`
+	b.payload, b.headers, b.corr, b.retry, b.ttl, b.hash`
 
 // ofKey are the words of the index on ordering keys.
 const ofKey = ` AND okey IS NOT NULL AND state IN (0, 1, 3)`
@@ -122,10 +133,10 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 
 	insertMessage: `INSERT INTO hf_message (id, route, lane, due, created, expires, okey, blocked)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING`,
-	insertBody: `INSERT INTO hf_body (seq, payload, headers, corr, retry, ttl, start) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`,
+	insertBody: `INSERT INTO hf_body (seq, payload, headers, corr, retry, ttl, start, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`,
 	findMessage: `SELECT m.seq, m.lane, m.state, r.source, r.kind, r.endpoint
 		FROM hf_message AS m JOIN hf_route AS r ON r.route = m.route WHERE m.id = ?1`,
-	findBody: `SELECT payload FROM hf_body WHERE seq = ?1`,
+	findBody: `SELECT payload, hash FROM hf_body WHERE seq = ?1`,
 
 	keyHead: `SELECT 1 FROM hf_message WHERE lane = ?1 AND state IN (0, 1) AND blocked = 0 AND okey = ?2` + ofKey + ` LIMIT 1`,
 	keyHeld: `SELECT 1 FROM hf_message WHERE lane = ?1 AND state = 3 AND blocked = 0 AND okey = ?2 AND seq < ?3` + ofKey + ` LIMIT 1`,
@@ -134,10 +145,10 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	keyWake:  `UPDATE hf_message SET blocked = 0, due = ?2 WHERE seq = ?1 AND state = 0 AND blocked = 1`,
 	keyAfter: `SELECT okey FROM hf_message WHERE lane = ?1 AND state = 0 AND blocked = 1 AND okey > ?2` + ofKey + ` ORDER BY okey LIMIT 1`,
 
-	claimPage: `SELECT ` + claimColumns + ` FROM hf_message AS m JOIN hf_body AS b ON b.seq = m.seq
+	claimPage: `SELECT ` + claimColumns + ` FROM hf_message AS m LEFT JOIN hf_body AS b ON b.seq = m.seq
 		WHERE m.lane = ?1 AND m.state = 0 AND m.due <= ?2 AND (m.due, m.seq) > (?3, ?4)
 		ORDER BY m.due, m.seq LIMIT ?5`,
-	claimOne: `SELECT ` + claimColumns + ` FROM hf_message AS m JOIN hf_body AS b ON b.seq = m.seq
+	claimOne: `SELECT ` + claimColumns + ` FROM hf_message AS m LEFT JOIN hf_body AS b ON b.seq = m.seq
 		WHERE m.seq = ?1 AND m.state = 0 AND m.blocked = 0 AND m.due <= ?2 AND (m.expires IS NULL OR m.expires > ?2)`,
 	claimDurably: `UPDATE hf_message SET state = 1 WHERE seq = ?1 AND state = 0`,
 	nextDue:      `SELECT due FROM hf_message WHERE lane = ?1 AND state = 0 AND due > ?2 ORDER BY due LIMIT 1`,
@@ -168,7 +179,7 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	findInbox:    `SELECT seq, hash, kept, response FROM hf_inbox WHERE source = ?1 AND id = ?2`,
 	insertInbox: `INSERT INTO hf_inbox (source, id, endpoint, hash, kept, received, processed, expires, response)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (source, id) DO NOTHING`,
-	insertInboxBody: `INSERT INTO hf_inbox_body (seq, kind, payload, headers, corr) VALUES (?1, ?2, ?3, ?4, ?5)`,
+	insertInboxBody: `INSERT INTO hf_inbox_body (seq, kind, payload, headers, corr, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6)`,
 	finishInbox: `UPDATE hf_inbox SET kept = 0, processed = ?2, response = ?3, expires = max(expires, ?2 + (expires - received))
 		WHERE seq = ?1 AND kept = 1`,
 	purgeMessage: `DELETE FROM hf_message WHERE seq = ?1 AND state = ?2
@@ -200,4 +211,25 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 		FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane JOIN hf_body AS b ON b.seq = m.seq WHERE m.id = ?1`,
 	findPending:     `SELECT m.state, m.expires, m.okey, m.cycle, m.tries, l.destination FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane WHERE m.seq = ?1`,
 	deleteInboxBody: `DELETE FROM hf_inbox_body WHERE seq = ?1`,
+
+	brokenRow: `SELECT m.state, m.failures, m.tries, m.cycle, m.okey, l.destination FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane WHERE m.seq = ?1`,
+	brokenNames: `SELECT r.route, l.lane, (SELECT x.route FROM hf_route AS x WHERE x.lane = r.lane AND x.source = r.source AND x.kind = r.kind AND x.endpoint = r.endpoint),
+		(SELECT y.lane FROM hf_lane AS y WHERE y.destination = l.destination)
+		FROM hf_message AS m LEFT JOIN hf_route AS r ON r.route = m.route LEFT JOIN hf_lane AS l ON l.lane = r.lane WHERE m.seq = ?1`,
+	emptyBody: `INSERT INTO hf_body (seq, payload) VALUES (?1, x'') ON CONFLICT DO NOTHING`,
+
+	salvageKnown: `SELECT 1 FROM hf_message WHERE id = ?1`,
+	salvageMessage: `INSERT INTO hf_message (seq, id, route, lane, state, due, created, expires, failures, tries, cycle, first_try, settled, reason, okey, blocked, force)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17) ON CONFLICT DO NOTHING`,
+	salvageBody: `INSERT INTO hf_body (seq, payload, headers, corr, retry, ttl, start, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+		ON CONFLICT (seq) DO NOTHING`,
+	salvageInbox: `INSERT INTO hf_inbox (seq, source, id, endpoint, hash, kept, received, processed, expires, response)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING`,
+	salvageEvent: `INSERT INTO hf_event (seq, message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error, actor)
+		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15 WHERE EXISTS (SELECT 1 FROM hf_message WHERE seq = ?2)
+		ON CONFLICT DO NOTHING`,
+	salvageSequence: `INSERT INTO sqlite_sequence (name, seq) SELECT 'hf_event', ?1
+		WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'hf_event')`,
+	salvageFollower: `INSERT INTO hf_follower (name, cursor) VALUES (?1, ?2) ON CONFLICT DO NOTHING`,
+	salvageAccess:   `INSERT INTO hf_token (name, role, hash, created, used) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING`,
 }

@@ -25,8 +25,11 @@ func virtual() sqlite.Options {
 	return sqlite.Options{Source: storetest.Source, SaneAfter: time.Unix(0, 0)}
 }
 
+// open opens copies as well: what a process that is killed leaves behind is
+// tested with a copy of its files.
 func open(t testing.TB, path string, o sqlite.Options) *sqlite.DB {
 	t.Helper()
+	o.Adopt = true
 	db, err := sqlite.Open(t.Context(), path, o)
 	if err != nil {
 		t.Fatal(err)

@@ -226,5 +226,5 @@ func (db *DB) transaction(ctx context.Context, fn func(ctx context.Context, tx *
 	committed = true
 	c.ended()
 	wtx.publish()
-	return nil
+	return db.present()
 }

@@ -189,6 +189,13 @@ func (w *writer) takes() error {
 	return nil
 }
 
+// stopped is closedError for those who do not run on the writer's goroutine.
+func (w *writer) stopped() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.closedError()
+}
+
 func (w *writer) closedError() error {
 	if w.fatal != nil {
 		return fmt.Errorf("%w: %w", holdfast.ErrClosed, w.fatal)
@@ -319,7 +326,9 @@ func (w *writer) look(j *job) error {
 			return translate(err)
 		}
 	}
-	return translate(j.read(w.conn))
+	err := translate(j.read(w.conn))
+	w.db.damaged(err)
+	return err
 }
 
 func (w *writer) lend(j *job) {

@@ -58,7 +58,8 @@ CREATE TABLE hf_body (
   corr    TEXT,
   retry   TEXT,
   ttl     INTEGER,
-  start   INTEGER                         -- earliest first try, of a delayed message that its key blocks
+  start   INTEGER,                        -- earliest first try, of a delayed message that its key blocks
+  hash    INTEGER                         -- of all that is delivered: hash.go; NULL: this is not what was accepted
 ) STRICT;
 
 -- The journal. AUTOINCREMENT, because a follower's cursor must never meet a
@@ -114,7 +115,8 @@ CREATE TABLE hf_inbox_body (
   kind    TEXT NOT NULL,
   payload BLOB NOT NULL,
   headers TEXT,
-  corr    TEXT
+  corr    TEXT,
+  hash    INTEGER                         -- of the whole message: hash.go
 ) STRICT;
 
 CREATE TABLE hf_token (

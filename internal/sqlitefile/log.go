@@ -1,0 +1,165 @@
+package sqlitefile
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+)
+
+const (
+	logHeader   = 32
+	frameHeader = 24
+	logMagic    = 0x377f0682 // the lowest bit: checksums of big-endian words
+)
+
+// Log is what a write-ahead log holds.
+type Log struct {
+	// Commits is how many transactions it has, of the generation that its
+	// first frame belongs to.
+	Commits int
+	// Unseen is how many of them SQLite would leave out without a word, because
+	// a checksum before them, or in them, does not match.
+	Unseen int
+	// Header says that the header of the file is sound.
+	Header bool
+	// Pages is the size of the database after the last transaction that SQLite
+	// would see; 0: it would see none.
+	Pages uint32
+}
+
+// Damaged says that transactions were lost which must have been on disk. Of a
+// process that died, one transaction can be unseen: the one whose sync had not
+// returned. A second one is written only after the first is safe.
+func (l Log) Damaged() bool { return l.Unseen > 1 || !l.Header && l.Commits > 0 }
+
+// ReadLog reads the log at path. No file is an empty log.
+func ReadLog(path string) (Log, error) {
+	f, err := openIfThere(path)
+	if err != nil || f == nil {
+		return Log{Header: true}, err
+	}
+	l, err := scanLog(f, func(uint32, int64) {})
+	return l, errors.Join(err, f.Close())
+}
+
+// scanLog calls yield with the place of each page that a transaction wrote, oldest
+// first, sound or not.
+func scanLog(f *os.File, yield func(page uint32, offset int64)) (Log, error) {
+	var head [logHeader]byte
+	r := bufio.NewReaderSize(io.NewSectionReader(f, 0, 1<<62), 1<<18)
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return Log{Header: true}, nil // nothing was ever in it
+		}
+		return Log{}, err
+	}
+	var order binary.ByteOrder = binary.LittleEndian
+	if binary.BigEndian.Uint32(head[:]) == logMagic|1 {
+		order = binary.BigEndian
+	}
+	sum := checksum{order: order}
+	sum.add(head[:24])
+	l := Log{Header: sum.is(head[24:]) && binary.BigEndian.Uint32(head[:])&^1 == logMagic && binary.BigEndian.Uint32(head[8:]) == PageSize}
+	s := logScan{log: l, sum: sum, sound: l.Header}
+	if l.Header {
+		s.salts = [8]byte(head[16:24])
+	}
+	return s.run(r, yield)
+}
+
+// logScan is one way through a log.
+type logScan struct {
+	log   Log
+	sum   checksum
+	salts [8]byte
+	sound bool // every frame so far
+
+	frames []uint32 // pages of the transaction that is being read
+	first  int64    // where its first frame stands
+}
+
+func (s *logScan) run(r io.Reader, yield func(page uint32, offset int64)) (Log, error) {
+	frame := make([]byte, frameHeader+PageSize)
+	for at := int64(logHeader); ; at += int64(len(frame)) {
+		if _, err := io.ReadFull(r, frame); err != nil {
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+				return s.log, nil
+			}
+			return s.log, err
+		}
+		if at == logHeader {
+			s.first = at
+			if !s.log.Header {
+				s.salts = [8]byte(frame[8:16])
+			}
+		}
+		salted := [8]byte(frame[8:16]) == s.salts
+		s.sum.add(frame[:8])
+		s.sum.add(frame[frameHeader:])
+		matches := salted && s.sum.is(frame[16:])
+		// The next frame is checked against what this one says of itself, so
+		// that one fault is not taken for many.
+		s.sum.set(frame[16:])
+		s.sound = s.sound && matches
+		if !salted && !s.reaches(frame) {
+			return s.log, nil // of an older generation: it is in the file since long
+		}
+		s.frames = append(s.frames, binary.BigEndian.Uint32(frame))
+		if size := binary.BigEndian.Uint32(frame[4:]); size != 0 {
+			s.commit(size, yield)
+		}
+	}
+}
+
+// reaches says whether a frame with foreign salts may still be one of ours with a
+// fault in that very place: half of the salts is right.
+func (s *logScan) reaches(frame []byte) bool {
+	return [4]byte(frame[8:12]) == [4]byte(s.salts[:4]) || [4]byte(frame[12:16]) == [4]byte(s.salts[4:])
+}
+
+func (s *logScan) commit(size uint32, yield func(page uint32, offset int64)) {
+	s.log.Commits++
+	if s.sound {
+		s.log.Pages = size
+	} else {
+		s.log.Unseen++
+	}
+	for i, page := range s.frames {
+		if page != 0 && (page <= size || !s.sound) && page < 1<<30 {
+			yield(page, s.first+int64(i)*(frameHeader+PageSize)+frameHeader)
+		}
+	}
+	s.first += int64(len(s.frames)) * (frameHeader + PageSize)
+	s.frames = s.frames[:0]
+}
+
+// checksum is that of the log: cumulative over its frames.
+type checksum struct {
+	order binary.ByteOrder
+	a, b  uint32
+}
+
+func (c *checksum) add(p []byte) {
+	a, b := c.a, c.b
+	if c.order == binary.LittleEndian { // the usual one, without a call per word
+		for ; len(p) >= 8; p = p[8:] {
+			a += binary.LittleEndian.Uint32(p) + b
+			b += binary.LittleEndian.Uint32(p[4:]) + a
+		}
+	}
+	for ; len(p) >= 8; p = p[8:] {
+		a += c.order.Uint32(p) + b
+		b += c.order.Uint32(p[4:]) + a
+	}
+	c.a, c.b = a, b
+}
+
+func (c *checksum) is(p []byte) bool {
+	return c.a == binary.BigEndian.Uint32(p) && c.b == binary.BigEndian.Uint32(p[4:])
+}
+
+func (c *checksum) set(p []byte) {
+	c.a, c.b = binary.BigEndian.Uint32(p), binary.BigEndian.Uint32(p[4:])
+}

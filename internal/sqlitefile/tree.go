@@ -1,0 +1,320 @@
+package sqlitefile
+
+import "encoding/binary"
+
+// Kinds of pages of a tree.
+const (
+	indexNode = 0x02
+	tableNode = 0x05
+	indexLeaf = 0x0a
+	tableLeaf = 0x0d
+)
+
+// depth bounds a walk: a tree of 2^32 pages is not deeper.
+const depth = 20
+
+// node is a page of a tree.
+type node struct {
+	kind  byte
+	data  []byte
+	cells []int // where they begin
+	right uint32
+	whole bool // every pointer leads into the page
+}
+
+// parse reads the page's list of cells. A kind that is none is taken for want.
+func parse(n uint32, data []byte, want byte) node {
+	at := 0
+	if n == 1 {
+		at = 100
+	}
+	p := node{kind: data[at], data: data, whole: true}
+	switch p.kind {
+	case indexNode, tableNode, indexLeaf, tableLeaf:
+	default:
+		p.kind, p.whole = want, false
+	}
+	count := int(binary.BigEndian.Uint16(data[at+3:]))
+	first := at + 8
+	if p.kind == indexNode || p.kind == tableNode {
+		p.right = binary.BigEndian.Uint32(data[at+8:])
+		first += 4
+	}
+	for i := range count {
+		if first+2*i+2 > PageSize {
+			p.whole = false
+			break
+		}
+		cell := int(binary.BigEndian.Uint16(data[first+2*i:]))
+		if cell < first || cell > PageSize-4 {
+			p.whole = false
+			continue
+		}
+		p.cells = append(p.cells, cell)
+	}
+	return p
+}
+
+// Table calls yield for each row of the table with this root, in the order of
+// their ids as far as the tree is sound. Without yield, its pages are only noted
+// as reached: see Orphans. whole says that nothing of it was unreadable.
+func (f *File) Table(root uint32, yield func(r Row)) (whole bool) {
+	w := &walk{f: f, root: root, leaf: tableLeaf, yield: yield, seen: map[uint32]struct{}{}}
+	w.page(root, depth)
+	return w.faults == 0
+}
+
+// Index calls yield for each entry of the index, or row of the table without row
+// ids, with this root.
+func (f *File) Index(root uint32, yield func(r Row)) (whole bool) {
+	w := &walk{f: f, root: root, leaf: indexLeaf, yield: yield, seen: map[uint32]struct{}{}}
+	w.page(root, depth)
+	return w.faults == 0
+}
+
+// walk is one way through one tree.
+type walk struct {
+	f      *File
+	root   uint32
+	leaf   byte
+	yield  func(r Row)
+	seen   map[uint32]struct{}
+	faults int
+}
+
+func (w *walk) page(n uint32, deep int) {
+	data, ok := w.f.page(n, nil)
+	if _, twice := w.seen[n]; twice || deep == 0 || !ok {
+		w.breaks(n)
+		return
+	}
+	p := parse(n, data, w.leaf)
+	fits := (p.kind == tableLeaf || p.kind == tableNode) == (w.leaf == tableLeaf)
+	if !p.whole || !fits {
+		w.breaks(n)
+	}
+	if !fits {
+		return // a page of something else: a pointer was damaged
+	}
+	// A page of two trees: a pointer of one of them was damaged, and led to
+	// another page.
+	if other, ok := w.f.seen[n]; ok && other != w.root {
+		w.breaks(n)
+	}
+	w.seen[n], w.f.seen[n] = struct{}{}, w.root
+	inner := p.kind == tableNode || p.kind == indexNode
+	for _, cell := range p.cells {
+		if inner {
+			w.page(binary.BigEndian.Uint32(data[cell:]), deep-1)
+		}
+		if p.kind != tableNode && w.yield != nil {
+			w.row(&p, cell)
+		}
+	}
+	if inner {
+		w.page(p.right, deep-1)
+	}
+}
+
+func (w *walk) breaks(n uint32) {
+	w.f.broken[n] = struct{}{}
+	w.faults++
+}
+
+// row reads the row or entry of a cell.
+func (w *walk) row(p *node, cell int) {
+	r, ok := w.f.read(p, cell)
+	if !ok {
+		w.f.skipped++
+		w.faults++
+		return
+	}
+	w.yield(r)
+}
+
+func (f *File) read(p *node, cell int) (r Row, ok bool) {
+	b := p.data[cell:]
+	if p.kind == indexNode {
+		b = b[4:]
+	}
+	size, n := varint(b)
+	if n == 0 || size > uint64(f.count)*PageSize {
+		return r, false
+	}
+	b = b[n:]
+	most := (PageSize-12)*64/255 - 23
+	if p.kind == tableLeaf {
+		most = PageSize - 35
+		id, n := varint(b)
+		if n == 0 {
+			return r, false
+		}
+		r.ID, b = int64(id), b[n:]
+	}
+	payload, ok := f.payload(b, int(size), most)
+	if !ok {
+		return r, false
+	}
+	r.Values, ok = decode(payload)
+	return r, ok
+}
+
+// payload gathers what a cell has locally and on its overflow pages.
+func (f *File) payload(b []byte, size, most int) ([]byte, bool) {
+	if size <= most {
+		if size > len(b) {
+			return nil, false
+		}
+		return b[:size], true
+	}
+	least := (PageSize-12)*32/255 - 23
+	local := least + (size-least)%(PageSize-4)
+	if local > most {
+		local = least
+	}
+	if local+4 > len(b) {
+		return nil, false
+	}
+	next := binary.BigEndian.Uint32(b[local:])
+	all := append(make([]byte, 0, min(size, 1<<20)), b[:local]...)
+	buf := make([]byte, PageSize)
+	for len(all) < size {
+		page, ok := f.page(next, buf)
+		if !ok {
+			return nil, false
+		}
+		next = binary.BigEndian.Uint32(page)
+		all = append(all, page[4:min(PageSize, 4+size-len(all))]...)
+	}
+	return all, true
+}
+
+// Find looks one row of a table up by its id.
+func (f *File) Find(root uint32, id int64) (Row, bool) {
+	buf := make([]byte, PageSize)
+	n := root
+	for range depth {
+		data, ok := f.page(n, buf)
+		if !ok {
+			return Row{}, false
+		}
+		p := parse(n, data, tableLeaf)
+		switch p.kind {
+		case tableNode:
+			n = p.child(id)
+		case tableLeaf:
+			return f.findIn(&p, id)
+		default:
+			return Row{}, false
+		}
+	}
+	return Row{}, false
+}
+
+// child is where the row with this id stands.
+func (p *node) child(id int64) uint32 {
+	for _, cell := range p.cells {
+		if key, n := varint(p.data[cell+4:]); n != 0 && int64(key) >= id {
+			return binary.BigEndian.Uint32(p.data[cell:])
+		}
+	}
+	return p.right
+}
+
+func (f *File) findIn(p *node, id int64) (Row, bool) {
+	for _, cell := range p.cells {
+		_, skip := varint(p.data[cell:])
+		if key, n := varint(p.data[cell+skip:]); n != 0 && int64(key) == id {
+			return f.read(p, cell)
+		}
+	}
+	return Row{}, false
+}
+
+// Last is the highest id of a table that the tree leads to, or 0.
+func (f *File) Last(root uint32) (last int64) {
+	n := root
+	for range depth {
+		data, ok := f.page(n, nil)
+		if !ok {
+			return 0
+		}
+		p := parse(n, data, tableLeaf)
+		if p.kind == tableNode {
+			n = p.right
+			continue
+		}
+		for _, cell := range p.cells {
+			if r, ok := f.read(&p, cell); ok {
+				last = max(last, r.ID)
+			}
+		}
+		return last
+	}
+	return 0
+}
+
+// Orphans calls yield for each row and index entry of the pages that no walk has
+// reached, those of the free list excepted. Call it after the walks, and only if
+// one of them met a page that it could not use: then its children are among these.
+func (f *File) Orphans(yield func(table bool, r Row)) {
+	free := f.freeList()
+	buf := make([]byte, PageSize)
+	for n := uint32(1); n <= f.count && n != 0; n++ {
+		if _, ok := f.seen[n]; ok {
+			continue
+		}
+		if _, ok := free[n]; ok {
+			continue
+		}
+		data, ok := f.page(n, buf)
+		if !ok {
+			continue
+		}
+		p := parse(n, data, 0)
+		if p.kind == 0 || p.kind == tableNode {
+			continue
+		}
+		for _, cell := range p.cells {
+			if r, ok := f.read(&p, cell); ok {
+				yield(p.kind == tableLeaf, r)
+			}
+		}
+	}
+}
+
+// freeList are the pages that hold nothing any more.
+func (f *File) freeList() map[uint32]struct{} {
+	free := map[uint32]struct{}{}
+	first, ok := f.page(1, nil)
+	if !ok {
+		return free
+	}
+	for trunk := binary.BigEndian.Uint32(first[32:]); trunk != 0; {
+		if _, twice := free[trunk]; twice {
+			break
+		}
+		data, ok := f.page(trunk, nil)
+		if !ok {
+			break
+		}
+		free[trunk] = struct{}{}
+		count := min(int(binary.BigEndian.Uint32(data[4:])), PageSize/4-2)
+		for i := range count {
+			free[binary.BigEndian.Uint32(data[8+4*i:])] = struct{}{}
+		}
+		trunk = binary.BigEndian.Uint32(data)
+	}
+	return free
+}
+
+// Roots reads the schema: the root page of each table and index, by name.
+func (f *File) Roots() map[string]uint32 {
+	roots := map[string]uint32{}
+	f.Table(1, func(r Row) {
+		if root := r.Int(3); len(r.Values) == 5 && root > 1 && root <= int64(f.count) {
+			roots[r.Text(1)] = uint32(root)
+		}
+	})
+	return roots
+}

@@ -1,0 +1,44 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/sqlite"
+)
+
+// When the whole database file is read in the background.
+const (
+	integrityAfter = 5 * time.Minute // a check never delays a start
+	integrityEvery = 24 * time.Hour
+)
+
+// checkIntegrity reads the file now and then, so that damage is found before
+// the message is needed that it has hit.
+func (n *Node) checkIntegrity(ctx context.Context) error {
+	for wait := integrityAfter; ; wait = integrityEvery {
+		t := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return nil
+		case <-t.C:
+			n.store.Check(ctx)
+		}
+	}
+}
+
+// addIntegrity reports the last check.
+func addIntegrity(add func(name, status, detail string), c sqlite.IntegrityCheck) {
+	detail := fmt.Sprintf("checked on %s: %d messages, %d inbox ids, structure %s", c.At.UTC().Format(time.RFC3339), c.Messages, c.InboxIDs, c.Structure)
+	switch {
+	case c.Err != nil:
+		add("integrity", admin.Degraded, "the check did not end: "+c.Err.Error())
+	case c.Broken > 0:
+		add("integrity", admin.Degraded, fmt.Sprintf("%s; damaged messages: %d", detail, c.Broken))
+	default:
+		add("integrity", admin.OK, detail)
+	}
+}

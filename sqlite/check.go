@@ -1,0 +1,181 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// Check reads a page of rows at a time, and leaves the disk to others in
+// between.
+const (
+	checkPage  = 500
+	checkPause = 20 * time.Millisecond
+)
+
+// IntegrityCheck is the result of reading the whole file in the background:
+// every message with its content hash and the ways to it through the indexes,
+// every id of the inbox likewise, and, where
+// the file is small enough for it to take moments, SQLite's own quick_check.
+type IntegrityCheck struct {
+	At        time.Time // when it ended
+	Took      time.Duration
+	Messages  int64  // rows read
+	InboxIDs  int64  // rows read
+	Broken    int64  // messages that are not what was accepted: parked, or final
+	Structure string // what quick_check said, or why it was not asked
+	Err       error  // it could not be finished; ErrDamaged: the store has stopped itself
+}
+
+// Integrity returns the last result of the background check, if there is one.
+func (db *DB) Integrity() (IntegrityCheck, bool) {
+	if c := db.check.Load(); c != nil {
+		return *c, true
+	}
+	return IntegrityCheck{}, false
+}
+
+// Check reads the whole file, a page of rows at a time, so that no snapshot is
+// held for long, and returns what it found. It is for the background: a node
+// calls it some minutes after its start and then once a day. What is damaged in a single message
+// parks that message; a file that is damaged stops the store, so that the next
+// start salvages it.
+func (db *DB) Check(ctx context.Context) IntegrityCheck {
+	began := time.Now()
+	r := IntegrityCheck{}
+	err := db.checkMessages(ctx, &r)
+	if err == nil {
+		err = db.checkInbox(ctx, &r)
+	}
+	if err == nil {
+		err = db.checkStructure(ctx, &r)
+	}
+	r.At, r.Took, r.Err = time.Now(), time.Since(began), db.noted(err)
+	if ctx.Err() != nil {
+		return r // not the file's fault
+	}
+	db.check.Store(&r)
+	level := slog.LevelInfo
+	if r.Err != nil || r.Broken > 0 {
+		level = slog.LevelError
+	}
+	db.log.LogAttrs(ctx, level, "database file checked", slog.Int64("messages", r.Messages), slog.Int64("inbox_ids", r.InboxIDs),
+		slog.Int64("broken", r.Broken), slog.Duration("took", r.Took), slog.String("structure", r.Structure), slog.Any("error", r.Err))
+	return r
+}
+
+// checkMessages reads messages with their bodies, compares their hashes, and
+// finds each by its id.
+func (db *DB) checkMessages(ctx context.Context, r *IntegrityCheck) error {
+	for after, more := int64(0), true; more; {
+		var broken []int64
+		n := 0
+		if err := db.eachChecked(ctx, checkedMessages, after, func(rows *sql.Rows) error {
+			v, err := values(rows, 17)
+			if err != nil {
+				return err
+			}
+			n++
+			after = asInt(v[0])
+			for i, index := range []string{"ids", "states", "ordering keys"} {
+				if found, ok := v[14+i].(int64); !ok || found != after {
+					return fmt.Errorf("%w: the index of %s does not lead to message row %d", ErrDamaged, index, after)
+				}
+			}
+			m := holdfast.Message{
+				ID: idFrom(v[1]), Source: asText(v[3]), Kind: holdfast.Kind(asText(v[4])), Endpoint: asText(v[5]), Destination: asText(v[6]), OrderingKey: asText(v[7]),
+				Payload: asBytes(v[8]), CorrelationID: asText(v[10]), TTL: duration(asInt(v[12])),
+			}
+			if hash, ok := v[13].(int64); !ok || hash != messageHash(&m, asText(v[9]), asText(v[11])) {
+				r.Broken++
+				if holdfast.State(asInt(v[2])) == holdfast.Pending {
+					broken = append(broken, after)
+				}
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		r.Messages += int64(n)
+		if err := db.parkBroken(ctx, broken); err != nil {
+			return err
+		}
+		if more = n == checkPage; more {
+			if err := pause(ctx, checkPause); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkInbox finds each id of the inbox by its index: a wrong entry there would
+// let the same message in a second time.
+func (db *DB) checkInbox(ctx context.Context, r *IntegrityCheck) error {
+	for after, more := int64(0), true; more; {
+		n := 0
+		if err := db.eachChecked(ctx, checkedInbox, after, func(rows *sql.Rows) error {
+			var byID, kept sql.NullInt64
+			if err := rows.Scan(&after, &byID, &kept); err != nil {
+				return err
+			}
+			n++
+			if byID.Int64 != after || kept.Int64 != after {
+				return fmt.Errorf("%w: an index of the inbox does not lead to its row %d", ErrDamaged, after)
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		r.InboxIDs += int64(n)
+		if more = n == checkPage; more {
+			if err := pause(ctx, checkPause); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (db *DB) eachChecked(ctx context.Context, q query, after int64, row func(rows *sql.Rows) error) (err error) {
+	rows, err := db.query(ctx, q, after, checkPage)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := row(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// quickCheck bounds how long SQLite's own check may hold a snapshot, during
+// which the log cannot be emptied.
+const quickCheck = 2 * time.Second
+
+// checkStructure asks SQLite. It has no way to do so in pieces: a large file is
+// left to the reading of its rows.
+func (db *DB) checkStructure(ctx context.Context, r *IntegrityCheck) error {
+	bounded, cancel := context.WithTimeout(ctx, quickCheck)
+	defer cancel()
+	err := db.readers.QueryRowContext(bounded, "PRAGMA quick_check(1)").Scan(&r.Structure)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case bounded.Err() != nil:
+		r.Structure = fmt.Sprintf("not asked to the end: it takes more than %s", quickCheck)
+		return nil
+	case err != nil:
+		return err
+	case r.Structure != "ok":
+		return fmt.Errorf("%w: %s", ErrDamaged, r.Structure)
+	}
+	return nil
+}

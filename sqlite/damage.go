@@ -1,0 +1,256 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql/driver"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/holdfast-mq/holdfast/internal/sqlitefile"
+)
+
+// openOwned opens the file, or, if it is damaged, a new one into which it is
+// salvaged.
+//
+//	suspicious? ──no──► open ──► done
+//	    │                └─ damaged ─┐
+//	    └─yes──► note, then rename ◄─┘ ──► new file ──► salvage ──► note that it is done
+//
+// The note comes first, so that a process which dies anywhere in between goes
+// on at the next start; salvaging twice changes nothing.
+func openOwned(ctx context.Context, path string, o Options, owner *ownership) (*DB, error) {
+	if resumed, err := resumeRestore(path); err != nil {
+		return nil, err
+	} else if resumed {
+		o.Logger.WarnContext(ctx, "finished a restore that was cut off", slog.String("path", path))
+	}
+	aside, err := unfinished(path)
+	if err != nil {
+		return nil, err
+	}
+	if aside == nil {
+		cause := suspicion(path, owner)
+		if cause == nil {
+			db := newOwned(path, o)
+			if _, err := os.Stat(path); owner.opened && errors.Is(err, os.ErrNotExist) {
+				o.Logger.WarnContext(ctx, "the database file is gone; a new one is made", slog.String("path", path))
+			}
+			err := db.open(ctx)
+			if err == nil {
+				return db, nil
+			}
+			if cause = translate(err); !errors.Is(cause, ErrDamaged) {
+				return nil, errors.Join(db.room.explain(err), db.release())
+			}
+			if err := setAsideAllowed(path, owner, cause); err != nil {
+				return nil, errors.Join(err, db.release())
+			}
+			// Renamed while it is open where that can be done: to close the
+			// last connection would merge the log into the file and delete it.
+			if aside, err = begin(path, cause); err == nil {
+				err = aside.rename(path)
+			}
+			closed := db.release()
+			if aside == nil {
+				return nil, errors.Join(err, closed)
+			}
+		} else if err := setAsideAllowed(path, owner, cause); err != nil {
+			return nil, err
+		} else if aside, err = begin(path, cause); err != nil {
+			return nil, err
+		}
+	}
+	if err := aside.rename(path); err != nil {
+		return nil, err
+	}
+	return reopen(ctx, path, o, aside)
+}
+
+// reopen opens the file that takes the place of the one set aside, and fills
+// it.
+func reopen(ctx context.Context, path string, o Options, aside *Damage) (*DB, error) {
+	db := newOwned(path, o)
+	db.salvaging = newSalvage(db, aside)
+	db.log.ErrorContext(ctx, "the database file is damaged: set aside, and salvaged into a new one", slog.String("path", path),
+		slog.String("set_aside", aside.File), slog.String("cause", aside.Cause))
+	if err := db.open(ctx); err != nil {
+		return nil, errors.Join(db.room.explain(err), db.release())
+	}
+	db.lanes.mu.Lock()
+	db.lanes.careful = carefulSettles // whatever stopped the process before
+	db.lanes.mu.Unlock()
+	if err := db.salvaging.start(ctx); err != nil {
+		db.writer.close()
+		return nil, errors.Join(fmt.Errorf("salvage %s: %w", aside.File, err), db.release())
+	}
+	return db, nil
+}
+
+// suspicion looks at the file before SQLite does: SQLite would take some
+// damage for the end of what was written, and go on without the rest.
+func suspicion(path string, owner *ownership) error {
+	if text, err := os.ReadFile(markOf(path)); err == nil {
+		return fmt.Errorf("%w: noted while it was in use: %s", ErrDamaged, strings.TrimSpace(string(text)))
+	}
+	if s, err := os.Stat(path + "-journal"); err == nil && s.Size() > 0 {
+		return nil // SQLite first undoes what was cut off while the file was made
+	}
+	log, err := sqlitefile.ReadLog(path + "-wal")
+	if err != nil {
+		return nil //nolint:nilerr // unreadable is not damaged; SQLite will say what it is
+	}
+	info, err := os.Stat(path)
+	absent := errors.Is(err, os.ErrNotExist)
+	switch {
+	case err != nil && !absent:
+		return nil
+	case log.Damaged():
+		return fmt.Errorf("%w: its log (-wal) has %d commits that do not match their checksums", ErrDamaged, log.Unseen)
+	case (absent || info.Size() == 0) && log.Commits > 0:
+		return fmt.Errorf("%w: it is absent or empty, and its log (-wal) is not", ErrDamaged)
+	case !absent && info.Size() == 0 && owner.opened:
+		return fmt.Errorf("%w: it is empty, and was not", ErrDamaged)
+	case absent || info.Size() == 0:
+		return nil
+	}
+	return checkHeader(path, info.Size(), log)
+}
+
+// checkHeader compares the first bytes of the file with what every file of
+// ours has there. Only a log that restores the first page excuses it.
+func checkHeader(path string, size int64, log sqlitefile.Log) error {
+	f, err := os.Open(path) //nolint:gosec // the store's own file
+	if err != nil {
+		return nil
+	}
+	defer f.Close() //nolint:errcheck // only read
+	h := make([]byte, 100)
+	if n, _ := f.ReadAt(h, 0); n < len(h) {
+		return fmt.Errorf("%w: it ends within its header", ErrDamaged)
+	}
+	if string(h[:16]) != "SQLite format 3\x00" {
+		return fmt.Errorf("%w: file is not a database", ErrDamaged)
+	}
+	if log.Pages > 0 {
+		return nil
+	}
+	pages, pageSize := int64(binary.BigEndian.Uint32(h[28:])), int64(binary.BigEndian.Uint16(h[16:]))
+	if pageSize == 1 {
+		pageSize = 1 << 16
+	}
+	counted := string(h[24:28]) == string(h[92:96]) // else the number of pages means nothing
+	for _, fault := range []struct {
+		is   bool
+		text string
+	}{
+		{pageSize < 512 || pageSize&(pageSize-1) != 0 || counted && pages*pageSize != size && pages*sqlitefile.PageSize == size, "page size"},
+		{h[18] != h[19] || h[18] != 1 && h[18] != 2, "format version"},
+		{h[20] != 0 || h[21] != 64 || h[22] != 32 || h[23] != 32, "page layout"},
+		{h[47] > 4 || h[59] > 3, "schema format"},
+		{counted && pages*pageSize != size, "number of pages"},
+	} {
+		if fault.is {
+			return fmt.Errorf("%w: its header has an impossible %s", ErrDamaged, fault.text)
+		}
+	}
+	return nil
+}
+
+// setAsideAllowed refuses a file that was never ours, because it names none of
+// our tables and nothing was opened here before, and one that holds tables of
+// others beside ours: what they hold cannot be salvaged, and they would miss it.
+func setAsideAllowed(path string, owner *ownership, cause error) error {
+	f, err := sqlitefile.Open(path)
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	defer f.Close() //nolint:errcheck // only read
+	ours, foreign := owner.opened, ""
+	look := func(r sqlitefile.Row) {
+		if len(r.Values) != 5 || r.Int(3) < 2 {
+			return
+		}
+		ours = ours || isOurs(r.Text(1)) || isOurs(r.Text(2))
+		// Damage to one of the two names does not make it another's.
+		if r.Text(0) == "table" && !isOurs(r.Text(1)) && !isOurs(r.Text(2)) {
+			foreign = r.Text(1)
+		}
+	}
+	if whole := f.Table(1, look); !whole {
+		f.Orphans(func(table bool, r sqlitefile.Row) {
+			if _, text := last(r).(string); text && table {
+				look(r)
+			}
+		})
+	}
+	switch {
+	case foreign != "":
+		return fmt.Errorf("%w; it also holds the table %q, which is not of Holdfast, so it was left as it is: restore a backup, or move it away", cause, foreign)
+	case !ours:
+		return fmt.Errorf("%w; it was never a file of Holdfast, so it was left as it is: name another file, or move this one away", cause)
+	}
+	return nil
+}
+
+func isOurs(table string) bool {
+	return strings.HasPrefix(table, "hf_") || strings.HasPrefix(table, "sqlite_")
+}
+
+// checkSchema compares the texts of our tables and indexes with what they were
+// when they were made: damage to one of them changes what statements do.
+func checkSchema(c *conn) error {
+	want, err := c.meta(metaSchemaHash)
+	if err != nil {
+		return err
+	}
+	have, err := c.schemaHash()
+	if err == nil && have != want {
+		err = fmt.Errorf("%w: the text of its tables is not as it was written", ErrDamaged)
+	}
+	return err
+}
+
+// schemaHash is a sum, because a copy may list the same texts in another order.
+func (c *conn) schemaHash() (sum int64, err error) {
+	err = c.rows(queries[schemaTexts], func(v []driver.Value) error {
+		h := sha256.Sum256(fmt.Appendf(nil, "%q", v))
+		sum += int64(binary.BigEndian.Uint64(h[:]))
+		return nil
+	})
+	return sum, err
+}
+
+// markOf is the file that remembers, for the next start, damage that was met
+// while the database was in use.
+func markOf(path string) string { return path + ".damaged" }
+
+// damaged stops the store when SQLite says that the file is damaged: what was
+// acknowledged is in it, and the next start salvages it. Going on could build
+// on what is wrong.
+func (db *DB) damaged(err error) {
+	if !errors.Is(err, ErrDamaged) || db.Err() != nil {
+		return
+	}
+	if db.attached != nil { // the file is the caller's, and so is what becomes of it
+		db.log.Error("database damaged", slog.String("path", db.path), slog.Any("error", err))
+		return
+	}
+	text := fmt.Sprintf("%s %s\n", time.Now().UTC().Format(time.RFC3339), err)
+	if e := writeSynced(markOf(db.path), []byte(text)); e != nil {
+		db.log.Error("damage not noted for the next start", slog.Any("error", e))
+	}
+	db.writer.stop(fmt.Errorf("%w; start again: the file will be set aside, and what can be read of it salvaged", err))
+}
+
+// noted translates an error of a reader.
+func (db *DB) noted(err error) error {
+	err = translate(err)
+	db.damaged(err)
+	return err
+}

@@ -1,0 +1,106 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql/driver"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// messageHash covers everything that a delivery sends or obeys, so that a row
+// of a damaged file can be told from one that is sound. Eight bytes are enough
+// against accidents; nothing here is meant against an adversary, who could
+// write the hash as well.
+func messageHash(m *holdfast.Message, headers, retry string) int64 {
+	b := make([]byte, 0, 512)
+	for _, part := range [...]string{
+		string(m.ID), m.Source, m.Destination, string(m.Kind), m.Endpoint, m.OrderingKey, m.CorrelationID, headers, retry,
+	} {
+		b = binary.BigEndian.AppendUint64(b, uint64(len(part)))
+		b = append(b, part...)
+	}
+	// As it is read back: the longest does not fit into microseconds and back.
+	b = binary.BigEndian.AppendUint64(b, uint64(micros(duration(micros(m.TTL)))))
+	h := sha256.New()
+	_, _ = h.Write(b) // never fails
+	_, _ = h.Write(m.Payload)
+	return int64(binary.BigEndian.Uint64(h.Sum(b[:0])))
+}
+
+// intact says whether a row of claimColumns is what was accepted.
+func intact(m *holdfast.Message, v []driver.Value) bool {
+	hash, ok := v[17].(int64)
+	return ok && hash == messageHash(m, asText(v[13]), asText(v[15]))
+}
+
+// parkBroken sets messages aside whose content is not what was accepted, so
+// that nothing wrong is sent and the others go on (edge case 21).
+func (db *DB) parkBroken(ctx context.Context, seqs []int64) error {
+	for _, seq := range seqs {
+		err := db.writer.do(ctx, workFunc(func(tx *writeTx) error { return tx.parkBroken(seq) }))
+		if err != nil {
+			return fmt.Errorf("park seq %d, which is damaged: %w", seq, err)
+		}
+	}
+	return nil
+}
+
+// checkNames tells a damaged message from damaged names, which many share: those
+// stand in an index a second time, where a salvage finds them.
+func (tx *writeTx) checkNames(seq int64) error {
+	_, err := tx.conn.one(brokenNames, func(v []driver.Value) error {
+		if v[0] == nil || v[1] == nil || v[0] != v[2] || v[1] != v[3] {
+			return fmt.Errorf("%w: the names of route %v are not those of its index", ErrDamaged, v[0])
+		}
+		return nil
+	}, seq)
+	return err
+}
+
+// brokenText is the last error of a message that was parked for its content.
+const brokenText = "the stored message is damaged: it does not match the hash of what was accepted, and was not sent"
+
+func (tx *writeTx) parkBroken(seq int64) error {
+	var state holdfast.State
+	var failures, tries, cycle int64
+	var okey, destination string
+	found, err := tx.conn.one(brokenRow, func(v []driver.Value) error {
+		state, failures, tries, cycle = holdfast.State(asInt(v[0])), asInt(v[1]), asInt(v[2]), asInt(v[3])
+		okey, destination = asText(v[4]), asText(v[5])
+		return nil
+	}, seq)
+	if err != nil || !found || state != holdfast.Pending {
+		return err
+	}
+	if err := tx.checkNames(seq); err != nil {
+		return err
+	}
+	l, err := tx.lane(destination)
+	if err != nil {
+		return err
+	}
+	if !tx.w.db.lanes.untake(l, seq) {
+		return nil
+	}
+	if _, err := tx.exec(settleParked, seq, int64(state), tries, failures, tx.tick(), nil, string(holdfast.ReasonUndecodable)); err != nil {
+		return err
+	}
+	if _, err := tx.exec(emptyBody, seq); err != nil { // if there is none: people see the row all the same
+		return err
+	}
+	tx.moves = append(tx.moves, move{l, state, holdfast.Parked})
+	tx.after = append(tx.after, func() {
+		tx.w.db.log.Error("a stored message is damaged: parked", slog.Int64("seq", seq), slog.String("destination", destination))
+	})
+	if err := tx.event(&event{
+		message: seq, kind: holdfast.Attempted, state: holdfast.Parked, cycle: int(cycle), attempt: int(tries), outcome: holdfast.NotStarted,
+		reason: string(holdfast.ReasonUndecodable), error: brokenText,
+	}); err != nil {
+		return err
+	}
+	return tx.keyLeft(l, okey)
+}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package sqlite
+
+// placeOf: not told here, so that a copy is not noticed.
+func placeOf(string) (number uint64, born int64, ok bool) { return 0, 0, false }

@@ -1,0 +1,286 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/sqlitefile"
+)
+
+// metaSalvaged names the file whose salvage into this one has ended.
+const metaSalvaged = "salvaged"
+
+// salvage copies what is sound in a damaged file into the new one, through the
+// writer, while the dispatcher delivers what has been copied. It may be cut
+// short at any point and begin again: a row that is there already stays as it
+// is. Nothing else is accepted meanwhile, so that an id which has not been
+// copied yet is never taken for new.
+type salvage struct {
+	db    *DB
+	done  atomic.Bool
+	ended chan error // of one
+
+	mu     sync.Mutex
+	report *Damage
+
+	// What follows belongs to the goroutine that salvages.
+	old     *sqlitefile.File
+	roots   map[string]uint32
+	lanes   map[int64][]string
+	orders  map[string]oldLane
+	routes  map[int64][]oldRoute
+	sources map[int64][]string
+	missing map[int64]sqlitefile.Row // message rows without a body that matches
+	stray   map[int64]sqlitefile.Row // bodies that the tree does not lead to
+	kept    map[int64]sqlitefile.Row // bodies of the inbox, if one was not found by its id
+	marked  bool                     // every page that a tree leads to has been noted
+	byID    map[holdfast.ID]int64    // missing, by id
+	states  map[int64]oldState       // of live messages, by the indexes; nil: not read yet
+	listed  bool                     // whether those indexes were read whole
+	batch   batchOf
+}
+
+// oldLane and oldRoute are what a damaged file says of them. More than one may
+// claim the same number, because the table and its index are both asked; the
+// hash of a message tells which is right.
+type oldLane struct {
+	strict int64
+	fault  string
+	since  int64
+}
+
+type oldRoute struct {
+	lane                   int64
+	source, kind, endpoint string
+}
+
+func newSalvage(db *DB, report *Damage) *salvage {
+	return &salvage{
+		db: db, report: report, ended: make(chan error, 1),
+		lanes: map[int64][]string{}, orders: map[string]oldLane{}, routes: map[int64][]oldRoute{}, sources: map[int64][]string{},
+		missing: map[int64]sqlitefile.Row{}, stray: map[int64]sqlitefile.Row{},
+	}
+}
+
+// ErrRecovering says that a damaged file is being salvaged, and that nothing
+// is accepted until that has ended.
+var ErrRecovering = fmt.Errorf("a damaged file is being salvaged: %w", holdfast.ErrUnavailable)
+
+// ready says whether ids can be told apart from those that were known before.
+func (db *DB) ready() error {
+	if s := db.salvaging; s != nil && !s.done.Load() {
+		return ErrRecovering
+	}
+	return nil
+}
+
+// Recovering says whether a damaged file is being salvaged, so that nothing is
+// accepted: ErrRecovering.
+func (db *DB) Recovering() bool { return db.ready() != nil }
+
+// start salvages, and returns when that has ended, or has taken so long that
+// it goes on in the background.
+func (s *salvage) start(ctx context.Context) error {
+	s.db.guards.Go(func() {
+		err := s.run(s.db.life)
+		if err != nil && s.db.life.Err() == nil {
+			s.db.writer.stop(fmt.Errorf("salvage %s: %w; the next start goes on with it", s.report.File, err))
+		}
+		s.ended <- err
+	})
+	wait := time.NewTimer(s.db.opts.SalvageWait)
+	defer wait.Stop()
+	select {
+	case err := <-s.ended:
+		return err
+	case <-ctx.Done():
+		s.db.cancel()
+		return errors.Join(ctx.Err(), <-s.ended)
+	case <-wait.C:
+		s.db.log.WarnContext(ctx, "salvage goes on in the background: nothing is accepted until it has ended", slog.String("file", s.report.File))
+		return nil
+	}
+}
+
+func (s *salvage) run(ctx context.Context) (err error) {
+	name := filepath.Base(s.report.File)
+	var was string
+	if err := s.db.writer.inspect(ctx, func(c *conn) (err error) {
+		was, err = c.metaText(metaSalvaged)
+		return err
+	}); err != nil {
+		return err
+	}
+	if was != name {
+		if s.old, err = sqlitefile.Open(s.report.File); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.old.Close()) }()
+		if err := s.all(ctx); err != nil {
+			return err
+		}
+		if err := s.db.writer.do(ctx, workFunc(func(tx *writeTx) error {
+			_, err := tx.exec(setMeta, metaSalvaged, name)
+			return err
+		})); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.report.Done = true
+	if err := s.report.write(); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	s.db.log.ErrorContext(ctx, "salvage ended", slog.String("report", s.report.String()))
+	s.done.Store(true)
+	return nil
+}
+
+// all salvages what must not be accepted a second time, or waits to be
+// delivered, before what is only remembered.
+func (s *salvage) all(ctx context.Context) error {
+	s.mu.Lock()
+	s.report.Salvaged, s.report.Lost, s.report.More = Salvaged{}, 0, false
+	s.mu.Unlock()
+	if err := s.findRoots(ctx); err != nil {
+		return err
+	}
+	s.findNames()
+	for _, step := range []func(ctx context.Context) error{
+		s.settings,
+		func(ctx context.Context) error { return s.messages(ctx, false) },
+		func(ctx context.Context) error { return s.messages(ctx, true) },
+		s.strayMessages, s.byIndex, s.broken, s.inbox, s.inboxByIndex, s.events,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+		if err := s.flush(ctx); err != nil {
+			return err
+		}
+	}
+	pages, rows := s.old.Damage()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.report.More = pages > 0 || rows > 0 || s.old.Pages() == 0
+	return nil
+}
+
+// findRoots asks the old file where its tables are. Where it does not say, they
+// are where the new file has them: both were made by the same statements.
+func (s *salvage) findRoots(ctx context.Context) error {
+	s.roots = s.old.Roots()
+	return s.db.writer.inspect(ctx, func(c *conn) error {
+		return c.rows(queries[rootPages], func(v []driver.Value) error {
+			if name := asText(v[0]); s.roots[name] == 0 {
+				s.roots[name] = uint32(asInt(v[1]))
+			}
+			return nil
+		})
+	})
+}
+
+// damagedSoFar says whether a walk has met what it could not read.
+func (s *salvage) damagedSoFar() bool {
+	pages, _ := s.old.Damage()
+	return pages > 0
+}
+
+// orphans calls yield with what stands on pages that no tree leads to.
+func (s *salvage) orphans(yield func(table bool, r sqlitefile.Row)) {
+	for name, root := range s.roots {
+		switch {
+		case s.marked:
+		case isTable(name):
+			s.old.Table(root, nil)
+		default:
+			s.old.Index(root, nil)
+		}
+	}
+	s.marked = true
+	if s.damagedSoFar() {
+		s.old.Orphans(yield)
+	}
+}
+
+// isTable tells the tables with row ids from indexes and tables without.
+func isTable(name string) bool {
+	switch name {
+	case "hf_lane", "hf_route", "hf_message", "hf_body", "hf_event", "hf_source", "hf_inbox", "hf_inbox_body", "hf_token", "sqlite_sequence":
+		return true
+	}
+	return false
+}
+
+// batchOf gathers works until they are worth a commit.
+type batchOf struct {
+	works []func(tx *writeTx) error
+	bytes int
+}
+
+func (b *batchOf) size() (int, int) { return len(b.works), b.bytes }
+
+func (b *batchOf) apply(tx *writeTx) error {
+	for _, w := range b.works {
+		if err := w(tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add hands work to the next commit.
+func (s *salvage) add(ctx context.Context, bytes int, w func(tx *writeTx) error) error {
+	s.batch.works, s.batch.bytes = append(s.batch.works, w), s.batch.bytes+bytes+256
+	if len(s.batch.works) < groupItems && s.batch.bytes < groupBytes {
+		return nil
+	}
+	return s.flush(ctx)
+}
+
+// flush commits. A full disk is waited for: what is missing is not lost.
+func (s *salvage) flush(ctx context.Context) error {
+	for len(s.batch.works) > 0 {
+		err := s.db.writer.do(ctx, &s.batch)
+		if errors.Is(err, holdfast.ErrDiskFull) {
+			if err := pause(ctx, time.Second); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		s.batch = batchOf{works: s.batch.works[:0]}
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// count changes the report once the transaction is committed.
+func (s *salvage) count(tx *writeTx, change func(d *Damage)) {
+	tx.after = append(tx.after, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		change(s.report)
+	})
+}

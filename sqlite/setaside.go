@@ -1,0 +1,211 @@
+package sqlite
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Damage reports a database file that was set aside because it is damaged. It
+// stands as JSON beside that file, until somebody moves both away.
+type Damage struct {
+	File  string    `json:"file"` // what was set aside; its log has "-wal" added
+	At    time.Time `json:"at"`
+	Cause string    `json:"cause"`
+	// Done: salvage has ended. Until then nothing is accepted.
+	Done     bool     `json:"done"`
+	Salvaged Salvaged `json:"salvaged"`
+	// Lost is how many rows are known to have been there and could not be
+	// read. More: parts could not be read that may have held others.
+	Lost int64 `json:"lost"`
+	More bool  `json:"more_may_be_lost"`
+}
+
+// Salvaged counts rows that were read and found sound.
+type Salvaged struct {
+	Pending   int64 `json:"pending"`
+	Parked    int64 `json:"parked"`
+	Expired   int64 `json:"expired"`
+	Final     int64 `json:"final"`  // delivered or discarded
+	Broken    int64 `json:"broken"` // parked as undecodable: their content is lost, or in doubt
+	InboxIDs  int64 `json:"inbox_ids"`
+	InboxKept int64 `json:"inbox_kept"`
+	Events    int64 `json:"events"`
+	Tokens    int64 `json:"tokens"`
+}
+
+// String says in a sentence what happened.
+func (d *Damage) String() string {
+	s := fmt.Sprintf("%s was set aside on %s (%s)", d.File, d.At.Format(time.RFC3339), d.Cause)
+	if !d.Done {
+		return s + "; it is being salvaged"
+	}
+	lost := fmt.Sprint(d.Lost)
+	if d.More {
+		lost = fmt.Sprintf("%d or more", d.Lost)
+	}
+	n := d.Salvaged
+	return fmt.Sprintf("%s; salvaged: %d messages, %d inbox ids; parked as damaged: %d; rows lost: %s", s, n.Pending+n.Parked+n.Expired+n.Final, n.InboxIDs+n.InboxKept, n.Broken, lost)
+}
+
+const asideInfix = ".damaged-"
+
+// Sides are the files that go with a database.
+func sides() []string { return []string{"-wal", "-shm", ""} } // the database last: without its log it must not be opened
+
+// SetAside lists the damaged files that stand in a data folder, oldest first.
+// A file without a readable report is listed with what its name tells.
+func SetAside(dir string) ([]Damage, error) {
+	names, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*"+asideInfix+"*"))
+	if err != nil {
+		return nil, fmt.Errorf("look for damaged files in %s: %w", dir, err)
+	}
+	var list []Damage
+	for _, name := range names {
+		if strings.HasSuffix(name, ".json") || strings.HasSuffix(name, "-shm") || strings.HasSuffix(name, ".new") {
+			continue
+		}
+		if base, wal := strings.CutSuffix(name, "-wal"); wal {
+			if slices.Contains(names, base) {
+				continue
+			}
+			name = base // only the log was there to set aside
+		}
+		d, err := readDamage(name)
+		if err != nil {
+			d = &Damage{Done: true, More: true, Cause: "its report is not readable: " + err.Error()}
+			_, at, _ := strings.Cut(filepath.Base(name), asideInfix)
+			d.At, _ = time.Parse(asideTime, at)
+		}
+		d.File = name // it may have been moved since
+		list = append(list, *d)
+	}
+	slices.SortFunc(list, func(a, b Damage) int { return a.At.Compare(b.At) })
+	return list, nil
+}
+
+func escapeGlob(dir string) string {
+	return strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace(dir)
+}
+
+const asideTime = "20060102T150405.000Z"
+
+// Damage lists what has been set aside of this store's file and still stands
+// beside it: to move it away is to acknowledge it.
+func (db *DB) Damage() []Damage {
+	all, err := SetAside(filepath.Dir(db.path))
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(all, func(d Damage) bool { return !strings.HasPrefix(d.File, db.path+asideInfix) })
+}
+
+func readDamage(file string) (*Damage, error) {
+	text, err := os.ReadFile(file + ".json") //nolint:gosec // beside the database
+	if err != nil {
+		return nil, err
+	}
+	d := &Damage{}
+	return d, json.Unmarshal(text, d)
+}
+
+// write replaces the report.
+func (d *Damage) write() error {
+	text, err := json.MarshalIndent(d, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := writeSynced(d.File+".json.new", append(text, '\n')); err != nil {
+		return err
+	}
+	if err := os.Rename(d.File+".json.new", d.File+".json"); err != nil {
+		return err
+	}
+	return syncFolder(d.File)
+}
+
+// unfinished finds a file whose salvage was begun and has not ended.
+func unfinished(path string) (*Damage, error) {
+	names, err := filepath.Glob(escapeGlob(path) + asideInfix + "*.json")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		d, err := readDamage(strings.TrimSuffix(name, ".json"))
+		if err != nil {
+			continue // written before the first rename, so nothing depends on it
+		}
+		if !d.Done {
+			d.File = strings.TrimSuffix(name, ".json")
+			return d, nil
+		}
+	}
+	return nil, nil
+}
+
+// begin notes that the file is to be set aside, under a name that nothing has.
+func begin(path string, cause error) (*Damage, error) {
+	now := time.Now().UTC()
+	d := &Damage{Cause: cause.Error(), At: now.Truncate(time.Millisecond)}
+	for {
+		d.File = path + asideInfix + now.Format(asideTime)
+		taken := false
+		for _, side := range append(sides(), ".json") {
+			if _, err := os.Lstat(d.File + side); !errors.Is(err, os.ErrNotExist) {
+				taken = true
+			}
+		}
+		if !taken {
+			break
+		}
+		now = now.Add(time.Millisecond)
+	}
+	if err := d.write(); err != nil {
+		return nil, fmt.Errorf("set %s aside: %w", path, err)
+	}
+	return d, nil
+}
+
+// rename moves the file and its sides, as far as that has not been done. That
+// the file stands under its new name says that all is done; where there was no
+// file, but a log, an empty one says so. The mark goes last: until then a start
+// that is cut short knows why.
+func (d *Damage) rename(path string) error {
+	if _, err := os.Lstat(d.File); err == nil {
+		return os.RemoveAll(markOf(path)) // what stands at path is the new file
+	}
+	for _, side := range sides() {
+		if _, err := os.Lstat(path + side); errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if _, err := os.Lstat(d.File + side); err == nil {
+			return fmt.Errorf("set %s aside: %s exists already", path+side, d.File+side)
+		}
+		if err := os.Rename(path+side, d.File+side); err != nil {
+			return fmt.Errorf("set %s aside: %w", path+side, err)
+		}
+	}
+	f, err := os.OpenFile(d.File, os.O_RDONLY|os.O_CREATE, 0o640) //nolint:gosec // beside the database, for its group
+	if err == nil {
+		err = errors.Join(f.Close(), syncFolder(path))
+	}
+	if err != nil {
+		return fmt.Errorf("set %s aside: %w", path, err)
+	}
+	return os.RemoveAll(markOf(path))
+}
+
+// writeSynced writes a small file that is on disk when it returns.
+func writeSynced(name string, text []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o640) //nolint:gosec // beside the database, for its group
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Sync(), f.Close())
+}
