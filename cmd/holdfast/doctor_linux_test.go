@@ -32,7 +32,7 @@ func TestDoctorOfAFullDiskThatIsReadOnly(t *testing.T) {
 	if err := os.Mkdir(disk, 0o750); err != nil {
 		t.Fatal(err)
 	}
-	err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=1m,mode=0750")
+	err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=20m,mode=0750")
 	if errors.Is(err, unix.EPERM) {
 		t.Skip("to mount a small disk takes root")
 	}
@@ -48,7 +48,7 @@ func TestDoctorOfAFullDiskThatIsReadOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.CopyN(filler, zeros{}, 2<<20); !errors.Is(err, unix.ENOSPC) {
+	if _, err := io.CopyN(filler, zeros{}, 40<<20); !errors.Is(err, unix.ENOSPC) {
 		t.Fatalf("got %v, want a full disk", err)
 	}
 	filler.Close()
