@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 )
 
@@ -75,8 +76,8 @@ func (d *Dispatcher) routes(ctx context.Context) (map[string]Route, error) {
 		return nil, fmt.Errorf("%w: route %s: the destination is for the callbacks OnParked and OnExpired", ErrInvalid, EndedDestination)
 	}
 	waiting, err := d.Store.NotifyEnded(ctx, d.OnParked != nil, d.OnExpired != nil)
-	if err != nil && errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		return d.Routes, nil // told to stop before it began
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return d.Routes, nil //nolint:nilerr // told to stop before it began
 	}
 	if err != nil {
 		return nil, err
@@ -87,8 +88,6 @@ func (d *Dispatcher) routes(ctx context.Context) (map[string]Route, error) {
 	routes := map[string]Route{EndedDestination: {
 		Deliverer: endings{d.OnParked, d.OnExpired}, Retry: RetryPolicy{Attempts: Unlimited}, ChargeAll: true,
 	}}
-	for name, r := range d.Routes {
-		routes[name] = r
-	}
+	maps.Copy(routes, d.Routes)
 	return routes, nil
 }

@@ -42,7 +42,7 @@ func ParseID(s string) (ID, error) {
 			return ID(u.String()), nil
 		}
 	}
-	if err := checkName("id", s, MaxIDLen); err != nil {
+	if err := checkName("id", s); err != nil {
 		return "", err
 	}
 	return ID(s), nil
@@ -127,7 +127,7 @@ func (m *Message) normalize() error {
 	for _, f := range []struct{ name, value string }{
 		{"source", m.Source}, {"destination", m.Destination}, {"endpoint", m.Endpoint},
 	} {
-		faults = append(faults, checkName(f.name, f.value, MaxNameLen))
+		faults = append(faults, checkName(f.name, f.value))
 	}
 	if strings.HasPrefix(m.Destination, "$") {
 		faults = append(faults, &FieldError{"destination", clip(m.Destination), "begins with $, which is kept for the library"})
@@ -191,8 +191,9 @@ func checkHeaders(h map[string]string) error {
 	return nil
 }
 
-// checkName accepts 1 to limit printable ASCII bytes without spaces.
-func checkName(field, s string, limit int) error {
+// checkName accepts 1 to 128 printable ASCII bytes without spaces.
+func checkName(field, s string) error {
+	const limit = MaxNameLen // and MaxIDLen
 	if s == "" {
 		return &FieldError{field, s, "must not be empty"}
 	}

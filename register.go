@@ -57,14 +57,14 @@ func Register[T any, P Payload](in *Inbox[T], h func(ctx context.Context, tx T, 
 func endpointOf(p Payload) (endpoint string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: Endpoint of the zero %T panics: %v; it must not depend on the value", ErrInvalid, p, r)
+			err = fmt.Errorf("%w: Endpoint of %T panics: %v; it must not depend on the value", ErrInvalid, p, r)
 		}
 	}()
 	if p == nil {
 		return "", fmt.Errorf("%w: the payload is nil", ErrInvalid)
 	}
 	endpoint = p.Endpoint()
-	if err := checkName("endpoint", endpoint, MaxNameLen); err != nil {
+	if err := checkName("endpoint", endpoint); err != nil {
 		return "", fmt.Errorf("%w: endpoint of %T: %w", ErrInvalid, p, err)
 	}
 	return endpoint, nil
@@ -73,7 +73,7 @@ func endpointOf(p Payload) (endpoint string, err error) {
 // Handle makes h the handler of messages for an endpoint, for Receive and
 // ReceiveBatch. Each endpoint can have one.
 func (in *Inbox[T]) Handle(endpoint string, h Handler[T]) error {
-	if err := checkName("endpoint", endpoint, MaxNameLen); err != nil {
+	if err := checkName("endpoint", endpoint); err != nil {
 		return fmt.Errorf("handle: %w: %w", ErrInvalid, err)
 	}
 	if h == nil {
@@ -135,7 +135,11 @@ func (in *Inbox[T]) ReceiveBatch(ctx context.Context, ms []Message) []Result {
 	var known []Message
 	var at []int
 	for i := range ms {
-		if _, err := in.handler(&ms[i]); err != nil {
+		_, err := in.handler(&ms[i])
+		if err == nil && ctx.Err() != nil {
+			err = notBegun(ctx)
+		}
+		if err != nil {
 			results[i].Err = err
 			continue
 		}
