@@ -77,7 +77,7 @@ func (d *Dispatcher) routes(ctx context.Context) (map[string]Route, error) {
 	}
 	waiting, err := d.Store.NotifyEnded(ctx, d.OnParked != nil, d.OnExpired != nil)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return d.Routes, nil //nolint:nilerr // told to stop before it began
+		return d.Routes, nil // told to stop before it began
 	}
 	if err != nil {
 		return nil, err

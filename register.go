@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"reflect"
+	"runtime"
+	"strings"
 )
 
 // Payload is content that knows the endpoint it belongs to, so that the name
@@ -95,9 +98,38 @@ func (in *Inbox[T]) handler(m *Message) (Handler[T], error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if h, ok := in.handlers[m.Endpoint]; ok {
-		return h, nil
+		return contained(h), nil
 	}
 	return nil, noEndpoint(m.Endpoint)
+}
+
+// contained makes a panic of a handler an error of its message, so that it
+// costs the others of a batch nothing.
+func contained[T any](h Handler[T]) Handler[T] {
+	return func(ctx context.Context, tx T, m Message) (response []byte, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				response, err = nil, panicked(p)
+			}
+		}()
+		return h(ctx, tx, m)
+	}
+}
+
+// panicked says where, and what only in the runtime's own words: other values
+// may hold a payload.
+func panicked(p any) error {
+	what := fmt.Sprintf("%T", p)
+	if e, ok := p.(runtime.Error); ok {
+		what = e.Error()
+	}
+	pcs := make([]uintptr, 16)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)]) // from the panic on
+	f, more := frames.Next()
+	for more && strings.HasPrefix(f.Function, "runtime.") {
+		f, more = frames.Next()
+	}
+	return &Failure{Code: "handler_panic", Err: fmt.Errorf("handler panicked at %s:%d: %s", path.Base(f.File), f.Line, what)}
 }
 
 func noEndpoint(name string) error {

@@ -159,7 +159,7 @@ func arrivals() []holdfast.Message {
 	conflict.Payload = []byte(`{"order":9}`)
 	return []holdfast.Message{
 		at("OrderPlaced", `{"order":1}`), at("OrderPlaced", `{"order":"x"}`), at("NoSuch", "{}"), at("Plain", "{}"),
-		at("Typed", "{}"), conflict, at("OrderPlaced", `{"order":2}`),
+		at("Typed", "{}"), conflict, at("Panics", `{"secret":1}`), at("Nil", "{}"), at("OrderPlaced", `{"order":2}`),
 	}
 }
 
@@ -197,6 +197,11 @@ func TestReceiveBatchSaysWhatBecameOfEach(t *testing.T) {
 				in.Handle("Plain", func(context.Context, *sqlite.Tx, holdfast.Message) ([]byte, error) {
 					return nil, errors.New("no stock")
 				}),
+				in.Handle("Panics", func(_ context.Context, _ *sqlite.Tx, m holdfast.Message) ([]byte, error) { panic(string(m.Payload)) }),
+				in.Handle("Nil", func(context.Context, *sqlite.Tx, holdfast.Message) ([]byte, error) {
+					var p *orderPlaced
+					return []byte{byte(p.Order)}, nil
+				}),
 				in.Handle("Typed", func(context.Context, *sqlite.Tx, holdfast.Message) ([]byte, error) {
 					return nil, fmt.Errorf("reserve: %w", &holdfast.Failure{Outcome: holdfast.Permanent, Code: "closed", Reason: holdfast.ReasonTooOld, Err: errors.New("closed")})
 				}),
@@ -213,10 +218,13 @@ func TestReceiveBatchSaysWhatBecameOfEach(t *testing.T) {
 				}
 				f := holdfast.AsFailure(r.Err)
 				got = append(got, fmt.Sprint(f.Outcome, " ", f.Code, " ", f.Reason))
+				if text := f.Error(); f.Code == "handler_panic" && (!strings.HasPrefix(text, "handler panicked at register_test.go:") || strings.Contains(text, "secret")) {
+					t.Errorf("the panic reads %q, want where it was and no payload", text)
+				}
 			}
 			want := []string{
 				"delivered", "permanent undecodable undecodable", "permanent no_endpoint no_endpoint", "transient handler_error ",
-				"permanent closed too_old", "permanent conflict conflict", "delivered",
+				"permanent closed too_old", "permanent conflict conflict", "transient handler_panic ", "transient handler_panic ", "delivered",
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("fates (-want +got):\n%s", diff)
