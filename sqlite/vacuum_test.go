@@ -12,6 +12,7 @@ import (
 func TestVacuumChangesNothing(t *testing.T) {
 	t.Parallel()
 	eachHandle(t, func(t *testing.T, h handle) {
+		t.Helper()
 		a := h.shop(t, sqlite.Options{})
 		defer a.shut(t)
 		enqueue(t, a.DB, message("1"), message("2"), message("3"))
