@@ -38,7 +38,9 @@
 //			return holdfast.Send(ctx, tx, "inventory", OrderApproved{42})
 //		}))
 //
-//		d := &holdfast.Dispatcher{Store: db, Routes: map[string]holdfast.Route{"inventory": {Deliverer: holdfast.DelivererFunc(deliver)}}}
+//		d := &holdfast.Dispatcher{Store: db, Routes: map[string]holdfast.Route{
+//			"inventory": {Deliverer: holdfast.DelivererFunc(deliver)},
+//		}}
 //		must(0, d.Run(ctx)) // until Ctrl-C
 //	}
 //

@@ -297,6 +297,32 @@ func TestCallbackRequeues(t *testing.T) {
 	})
 }
 
+// The same holds for expired ones, and for a callback that asks for a pause.
+func TestExpiredCallbackIsToldAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db := openStore(t)
+		defer closeStore(t, db)
+		c := told{answer: func(n int) error {
+			if n <= 2 {
+				return &holdfast.Failure{RetryAfter: time.Hour, Err: errors.New("mail server down")}
+			}
+			return nil
+		}}
+		d := refusing(db)
+		d.OnExpired = c.call
+		go (&holdfast.Sweeper{Outbox: db}).Run(t.Context()) //nolint:errcheck // it returns nil
+		stop := dispatch(t, d)
+		enqueue(t, db, holdfast.Message{ID: "m", Destination: "nowhere", TTL: time.Minute})
+		time.Sleep(5 * time.Hour)
+		stopped(t, stop)
+		wantTold(t, &c, "m", "m", "m")
+		if wait := c.at[2].Sub(c.at[0]); wait < 2*time.Hour || wait > 3*time.Hour {
+			t.Errorf("told for the third time after %s, want two hours and a little", wait)
+		}
+	})
+}
+
 // A message that parks again, after a person has tried it again, is told
 // again.
 func TestEachCycleIsTold(t *testing.T) {
