@@ -6,7 +6,7 @@ import "context"
 // acknowledged by a receiver.
 type Receipt struct {
 	ID        ID
-	State     State
+	State     State  // in an outbox Pending, or what a known id has come to; at a receiver Delivered
 	Duplicate bool   // the id was known, with the same content
 	Response  []byte // the receiver's answer; a duplicate gets the stored one
 }

@@ -28,14 +28,16 @@ type Route struct {
 // one message at a time while it is down.
 type Dispatcher struct {
 	Store  Store
-	Routes map[string]Route
-	Lanes  Lanes // keeps lane faults over restarts; nil: they are not kept
+	Routes map[string]Route // by destination; messages for others wait until there is one
+	Lanes  Lanes            // keeps lane faults over restarts; nil: they are not kept
 
 	// OnParked and OnExpired are told of each message that parked or expired,
 	// durably and at least once: the notice is a message that the store writes
 	// together with the change, and an error of the callback tries it again
-	// (OI-05, OI-06). Nil: nobody is told. Every dispatcher of one store has to
-	// set the same.
+	// (OI-05, OI-06), by DefaultRetry without end; a Permanent Failure parks the
+	// notice. They may use the store: no transaction is open. Nil: nobody is
+	// told, and notices of before are dropped. Every dispatcher of one store has
+	// to set the same.
 	OnParked, OnExpired func(ctx context.Context, e Ended) error
 
 	Poll     time.Duration // backstop of wake-ups and timers; zero: 1 s (OI-04)

@@ -2,82 +2,112 @@ package holdfast_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
-// A message and the business row it tells of commit together, or neither
-// does; a dispatcher delivers it.
+// OrderApproved names its endpoint once, for both ends.
+type OrderApproved struct {
+	Order int `json:"order"`
+}
+
+func (OrderApproved) Endpoint() string { return "OrderApproved" }
+
+// An order and the message that tells of it commit together, in the program's
+// own database; a dispatcher delivers the message.
 func Example() {
-	dir, _ := os.MkdirTemp("", "holdfast")
-	defer func() { _ = os.RemoveAll(dir) }()
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	db, err := sqlite.Open(ctx, filepath.Join(dir, "shop.db"), sqlite.Options{Source: "shop"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	handle, end := openShop(ctx) // a *sql.DB with journal_mode=WAL and synchronous=FULL
+	defer end()
+	db, err := sqlite.Attach(ctx, handle, sqlite.Options{Source: "shop"})
+	must(err)
 	defer db.Close()
 
 	err = db.Do(ctx, func(ctx context.Context, tx *sqlite.Tx) error {
-		if _, err := tx.ExecContext(ctx, `CREATE TABLE orders (id INTEGER)`); err != nil {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO orders VALUES (42)"); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, `INSERT INTO orders VALUES (42)`); err != nil {
-			return err
-		}
-		_, err := tx.Enqueue(ctx, holdfast.Message{Destination: "inventory", Endpoint: "OrderApproved", Payload: []byte(`{"order": 42}`)})
-		return err
+		return holdfast.Send(ctx, tx, "inventory", OrderApproved{42})
 	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 
 	d := &holdfast.Dispatcher{Store: db, Routes: map[string]holdfast.Route{
-		"inventory": {Deliverer: holdfast.DelivererFunc(func(_ context.Context, m holdfast.Message) (holdfast.Receipt, error) {
+		"inventory": {Deliverer: deliverer(func(m holdfast.Message) error {
 			fmt.Printf("%s %s\n", m.Endpoint, m.Payload)
 			stop()
-			return holdfast.Receipt{ID: m.ID}, nil
+			return nil
 		})},
 	}}
-	if err := d.Run(ctx); err != nil {
-		fmt.Println(err)
-	}
+	must(d.Run(ctx))
 	fmt.Println("waiting:", db.Counts().Pending)
 	// Output:
-	// OrderApproved {"order": 42}
+	// OrderApproved {"order":42}
 	// waiting: 0
 }
 
-// A handler's effect and the memory of the message's id are one commit: a
-// repeat has no second effect, and gets the first answer.
-func ExampleInbox() {
-	dir, _ := os.MkdirTemp("", "holdfast")
-	defer func() { _ = os.RemoveAll(dir) }()
+// In a transaction of the program's own, a message exists if it commits.
+func Example_yourTransaction() {
 	ctx := context.Background()
-	db, err := sqlite.Open(ctx, filepath.Join(dir, "warehouse.db"), sqlite.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	handle, end := openShop(ctx)
+	defer end()
+	db, err := sqlite.Attach(ctx, handle, sqlite.Options{Source: "shop"})
+	must(err)
 	defer db.Close()
 
-	m := holdfast.Message{ID: "order-42", Source: "shop", Endpoint: "OrderApproved", Payload: []byte(`{"order": 42}`)}
-	for range 2 {
-		receipt, err := db.Inbox().Process(ctx, m, func(_ context.Context, _ *sqlite.Tx, m holdfast.Message) ([]byte, error) {
-			fmt.Printf("reserve %s\n", m.Payload)
-			return []byte(`"reserved"`), nil
-		})
-		fmt.Printf("%s duplicate=%t %v\n", receipt.Response, receipt.Duplicate, err)
+	approve := func(order int, stock error) error {
+		tx, err := handle.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+		if _, err := tx.ExecContext(ctx, "INSERT INTO orders VALUES (?)", order); err != nil {
+			return err
+		}
+		if err := holdfast.Send(ctx, db.In(tx), "inventory", OrderApproved{order}); err != nil {
+			return err
+		}
+		if stock != nil {
+			return stock
+		}
+		return tx.Commit()
+	}
+	fmt.Println(approve(41, errors.New("out of stock")))
+	fmt.Println(approve(42, nil))
+
+	page, err := db.List(ctx, holdfast.Query{Destination: "inventory"})
+	must(err)
+	for _, r := range page.Records {
+		full, err := db.Get(ctx, r.Message.ID)
+		must(err)
+		fmt.Printf("%s %s\n", full.State, full.Message.Payload)
 	}
 	// Output:
-	// reserve {"order": 42}
-	// "reserved" duplicate=false <nil>
-	// "reserved" duplicate=true <nil>
+	// out of stock
+	// <nil>
+	// pending {"order":42}
+}
+
+// Send takes any Enqueuer: a store, which commits at once, or a transaction.
+// Enqueue takes what else a Message can say, such as an id of the caller's.
+func ExampleSend() {
+	ctx := context.Background()
+	db, end := openExample(ctx)
+	defer end()
+
+	must(holdfast.Send(ctx, db, "inventory", OrderApproved{42}))
+	m := holdfast.Message{ID: "order-43", Destination: "inventory", Endpoint: "OrderApproved", Payload: []byte(`{"order":43}`)}
+	for range 2 {
+		receipts, err := db.Enqueue(ctx, m)
+		must(err)
+		fmt.Println(receipts[0].ID, receipts[0].State, receipts[0].Duplicate)
+	}
+	fmt.Println("waiting:", db.Counts().Pending)
+	// Output:
+	// order-43 pending false
+	// order-43 pending true
+	// waiting: 2
 }

@@ -8,7 +8,10 @@ import (
 
 // Handler processes an incoming message inside the inbox transaction; T is
 // *sqlite.Tx or pgx.Tx. What it does through tx, the id and the response are
-// one commit. An error keeps nothing, and the sender tries again.
+// one commit. The response may be nil; later duplicates get the same. An error
+// keeps nothing, and the sender tries again unless it is a Permanent Failure.
+// A handler holds up the store's other writers: for what waits for another
+// machine, enqueue a message with tx.
 type Handler[T any] func(ctx context.Context, tx T, m Message) (response []byte, err error)
 
 // InboxStore is what a transactional inbox needs of a store.
@@ -30,7 +33,7 @@ const DefaultInboxRetention = 7 * 24 * time.Hour
 //
 // Process runs a handler for a message at hand; with handlers registered
 // (Register, Handle), an Inbox is a Receiver for a transport. It is safe for
-// concurrent use.
+// concurrent use. A store makes one: sqlite.DB.Inbox.
 type Inbox[T any] struct {
 	Store     InboxStore[T]
 	Retention time.Duration // zero: DefaultInboxRetention
@@ -40,7 +43,10 @@ type Inbox[T any] struct {
 	handlers map[string]Handler[T]
 }
 
-// Process runs h for a message that is new, in a transaction of its own.
+// Process runs h for a message that is new, in a transaction of its own, and
+// returns after the commit. A repeat gets the first response, as a Duplicate.
+// ErrConflict and ErrTooOld refuse a message, ErrInvalid says what it lacks: an
+// id and a source, at the least. An error of h is wrapped.
 func (in *Inbox[T]) Process(ctx context.Context, m Message, h Handler[T]) (Receipt, error) {
 	return in.Store.Process(ctx, m, in.retention(), markErrors(h))
 }

@@ -82,13 +82,13 @@ func (k Kind) valid() bool {
 // shared: its Payload and Headers must not be changed.
 type Message struct {
 	ID            ID                // zero: minted by Enqueue
-	Source        string            // the node or service that sends; zero: the store's own name
+	Source        string            // the node or service that sends; zero: the store's Options.Source
 	Destination   string            // which lane it waits in
 	Endpoint      string            // what is called there
 	Kind          Kind              // zero: Signal
 	CorrelationID string            // ties messages of one conversation together
 	OrderingKey   string            // at most one message of a key is in flight; zero: no order
-	Payload       []byte            // never re-encoded: what is stored is what is signed and sent
+	Payload       []byte            // never re-encoded: what is stored is what is signed and sent; on the wire it must be JSON
 	Headers       map[string]string // travel along; not part of the identity
 	TTL           time.Duration     // past it the message expires; zero: never
 	Delay         time.Duration     // earliest first attempt; zero: at once

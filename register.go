@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"reflect"
+	"runtime"
+	"strings"
 )
 
 // Payload is content that knows the endpoint it belongs to, so that the name
@@ -57,7 +60,7 @@ func Register[T any, P Payload](in *Inbox[T], h func(ctx context.Context, tx T, 
 func endpointOf(p Payload) (endpoint string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: Endpoint of the zero %T panics: %v; it must not depend on the value", ErrInvalid, p, r)
+			err = fmt.Errorf("%w: Endpoint of %T panics: %v; it must not depend on the value", ErrInvalid, p, r)
 		}
 	}()
 	if p == nil {
@@ -95,9 +98,38 @@ func (in *Inbox[T]) handler(m *Message) (Handler[T], error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if h, ok := in.handlers[m.Endpoint]; ok {
-		return h, nil
+		return contained(h), nil
 	}
 	return nil, noEndpoint(m.Endpoint)
+}
+
+// contained makes a panic of a handler an error of its message, so that it
+// costs the others of a batch nothing.
+func contained[T any](h Handler[T]) Handler[T] {
+	return func(ctx context.Context, tx T, m Message) (response []byte, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				response, err = nil, panicked(p)
+			}
+		}()
+		return h(ctx, tx, m)
+	}
+}
+
+// panicked says where, and what only in the runtime's own words: other values
+// may hold a payload.
+func panicked(p any) error {
+	what := fmt.Sprintf("%T", p)
+	if e, ok := p.(runtime.Error); ok {
+		what = e.Error()
+	}
+	pcs := make([]uintptr, 16)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)]) // from the panic on
+	f, more := frames.Next()
+	for more && strings.HasPrefix(f.Function, "runtime.") {
+		f, more = frames.Next()
+	}
+	return &Failure{Code: "handler_panic", Err: fmt.Errorf("handler panicked at %s:%d: %s", path.Base(f.File), f.Line, what)}
 }
 
 func noEndpoint(name string) error {
@@ -135,7 +167,11 @@ func (in *Inbox[T]) ReceiveBatch(ctx context.Context, ms []Message) []Result {
 	var known []Message
 	var at []int
 	for i := range ms {
-		if _, err := in.handler(&ms[i]); err != nil {
+		_, err := in.handler(&ms[i])
+		if err == nil && ctx.Err() != nil {
+			err = notBegun(ctx)
+		}
+		if err != nil {
 			results[i].Err = err
 			continue
 		}

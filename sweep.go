@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// Sweeper does the upkeep: it expires what nobody claimed in time, and purges
-// final rows and forgotten ids after their retention. Nothing else.
+// Sweeper does the upkeep: it expires what nobody claimed in time (within ten
+// seconds), and purges final rows and forgotten ids after their retention.
+// Nothing else.
 type Sweeper struct {
 	Outbox Sweepable // nil: none
 	Inbox  InboxLog  // nil: none
 
-	Retention      Retention
+	Retention      Retention     // of final rows; zero: for ever
 	InboxRetention time.Duration // zero: DefaultInboxRetention
 	Every          time.Duration // between purges; zero: 5 min (OI-10)
 	Observer       Observer

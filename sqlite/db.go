@@ -19,9 +19,11 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Options of Open. The zero value works.
+// Options of Open and Attach. The zero value works.
 type Options struct {
-	// Source is stamped on messages that name none. Zero: the host's name.
+	// Source is stamped on messages that name none. Zero: the host's name. To
+	// a receiver, source and id together are the message: give each sender a
+	// name of its own, and keep it.
 	Source string
 	// Normal gives up the last commits at a power cut for fewer syncs. Health
 	// reports it.
@@ -87,8 +89,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// DB is an outbox and an inbox in one SQLite file that this process owns. Its
-// methods may be called concurrently.
+// DB is an outbox and an inbox in one SQLite file. Its methods may be called
+// concurrently; after Close they return holdfast.ErrClosed.
 type DB struct {
 	path string
 	opts Options
@@ -354,7 +356,8 @@ func (db *DB) Err() error {
 }
 
 // Close finishes what was begun, notes that the stop was clean, and gives the
-// file up. Calls that come later get ErrClosed.
+// file up. Calls that come later get ErrClosed. Stop dispatchers and sweepers
+// first; a handle that was attached stays open.
 func (db *DB) Close() error {
 	db.closing.Do(func() {
 		db.gone.Store(true)

@@ -1,5 +1,15 @@
 // Package sqlite keeps the outbox, the inbox and all that belongs to them in
-// one SQLite file.
+// one SQLite file: one of its own (Open), or the program's database (Attach),
+// in tables with the prefix hf_.
+//
+//	db, err := sqlite.Attach(ctx, handle, sqlite.Options{Source: "shop"})
+//	db.Do(ctx, func(ctx context.Context, tx *sqlite.Tx) error { … }) // a transaction; tx is an outbox
+//	db.In(tx).Enqueue(ctx, m)                                        // in a *sql.Tx of the program's
+//	db.Inbox()                                                       // handlers that run once per message
+//
+// The DB is the Store of a holdfast.Dispatcher, its Lanes, and the Outbox and
+// Inbox of a holdfast.Sweeper. The driver modernc.org/sqlite comes along, and
+// is registered with database/sql as "sqlite".
 //
 // What it promises: a call that returns without error is on disk
 // (journal_mode=WAL, synchronous=FULL, both read back when the file is
@@ -9,8 +19,8 @@
 // loses nothing that it acknowledged, and its claims come back when the file
 // is opened again.
 //
-// How it works: one goroutine, the writer, owns the only connection that
-// writes.
+// How it works: one goroutine, the writer, has the only connection that
+// writes; in the program's database it borrows one of the pool.
 //
 //	Enqueue, Settle, …          Do, handlers             Claim
 //	      │ queue                    │ turn                 │
@@ -18,9 +28,12 @@
 //	┌─ writer: take all that waits ─ one transaction ─ commit ─ answer ─ turns ─ claims ─┐
 //	└──────────────────────────────── next round ◄──────────────────────────────────────┘
 //
+// What others commit to the program's database the writer learns at the start
+// of each transaction, and ten times a second (learn.go).
+//
 // Fresh messages reach the dispatcher from memory, after their commit
 // (lane.go); the table is asked only for what memory does not hold. Leases are
-// in memory too, because the owner of the file is alone (owner.go): after an
+// in memory too, because a file has one owner (owner.go): after an
 // unclean stop, claims are written to disk for a while, so that a message
 // that kills the process runs out of attempts instead of looping.
 //

@@ -209,7 +209,8 @@ func (db *DB) observeReceived(m *holdfast.Message, duplicate bool, took time.Dur
 	}
 }
 
-// Inbox returns the transactional inbox of this file.
+// Inbox returns an inbox that remembers ids in this file: a new one at each
+// call, without handlers. Keep the one that handlers are registered with.
 func (db *DB) Inbox() *holdfast.Inbox[*Tx] { return &holdfast.Inbox[*Tx]{Store: db} }
 
 func nullBytes(b []byte) driver.Value {

@@ -59,7 +59,8 @@ func (t *Tx) QueryRowContext(ctx context.Context, query string, args ...any) *sq
 }
 
 // Enqueue writes messages in the transaction: they exist if it commits. After
-// an error other than ErrInvalid and ErrConflict it will not commit.
+// ErrInvalid and ErrConflict the transaction goes on without them; after any
+// other error that of Do will not commit, and that of In goes on.
 func (t *Tx) Enqueue(ctx context.Context, ms ...holdfast.Message) ([]holdfast.Receipt, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
