@@ -40,8 +40,8 @@ func lookAtData(ctx context.Context, o Options, f *Findings) {
 	f.Disk = diskFound(f.Data)
 	f.Sync, f.Folder.Write = measureSync(ctx, f.Data, f.Disk)
 	f.Files = append(f.Files, fileModes(map[string]string{"the database": database(f.Data)})...)
-	f.Damaged = setAside(f.Data)
-	f.Backups = backupsFound(filepath.Join(f.Data, "backups"))
+	f.Damaged, _ = sqlite.SetAside(f.Data) // a folder that cannot be listed is told of already
+	f.Backups = backupsFound(o.Config.BackupFolder())
 	f.File = fileContent(ctx, database(f.Data), o)
 }
 
@@ -72,21 +72,6 @@ func ownerFound(path string) OwnerFound {
 	o.Here = err == nil && o.Host == host
 	o.Alive = o.Here && o.PID > 0 && isAlive(o.PID)
 	return o
-}
-
-// setAside lists files that a node has put away as damaged.
-func setAside(data string) []string {
-	entries, err := os.ReadDir(data)
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), "holdfast.db.damaged-") {
-			names = append(names, e.Name())
-		}
-	}
-	return names
 }
 
 func backupsFound(dir string) BackupsFound {

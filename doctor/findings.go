@@ -19,7 +19,7 @@ type Findings struct {
 	Files   []FileFound // whose permissions matter
 	Owner   OwnerFound
 	File    FileContent
-	Damaged []string // names of files that were set aside
+	Damaged []sqlite.Damage // files that were set aside, and what was salvaged
 	Disk    DiskFound
 	Sync    SyncFound
 	Listen  ListenFound

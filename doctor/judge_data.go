@@ -22,10 +22,27 @@ func judgeData(f *Findings) []Check {
 	}
 	checks = append(checks, judgeFile(g, f)...)
 	if len(f.Damaged) > 0 {
-		checks = append(checks, g.failing("files set aside", fmt.Sprintf("%d files were set aside as damaged; what only they hold is not delivered", len(f.Damaged)),
-			"save what can be saved of them, then move them out of the data folder").listing(f.Damaged))
+		checks = append(checks, judgeSetAside(g, f.Damaged))
 	}
 	return append(checks, judgeBackups(g, f))
+}
+
+// judgeSetAside: a file of which everything was salvaged only waits to be seen.
+func judgeSetAside(g in, files []sqlite.Damage) Check {
+	const name = "files set aside"
+	var list []string
+	whole := true
+	for i := range files {
+		d := &files[i]
+		list = append(list, d.String())
+		whole = whole && d.Done && d.Lost == 0 && !d.More && d.Salvaged.Broken == 0
+	}
+	if whole {
+		return g.warning(name, fmt.Sprintf("%d damaged, and all of their rows are in the new database", len(files)),
+			"look for the cause in the disk and its log, then move the files out of the data folder").listing(list)
+	}
+	return g.failing(name, fmt.Sprintf("%d damaged; what could not be read of them is not delivered", len(files)),
+		"a backup may hold what is lost; then move the files out of the data folder").listing(list)
 }
 
 const asItsUser = "look as the user of the node; if you do, give that user the folder"

@@ -171,7 +171,10 @@ func TestEachFindingHasItsJudgement(t *testing.T) {
 		"not all was checked": {func(f *doctor.Findings) {
 			f.File.Integrity.Checked, f.File.Integrity.Left = 10, []string{"hf_message"}
 		}, "integrity", doctor.OK, "10 of 11 tables"},
-		"set aside":            {func(f *doctor.Findings) { f.Damaged = []string{"holdfast.db.damaged-1"} }, "files set aside", doctor.Failing, "holdfast.db.damaged-1"},
+		"set aside": {func(f *doctor.Findings) {
+			f.Damaged = []sqlite.Damage{{File: "holdfast.db.damaged-1", Done: true, Lost: 1}}
+		}, "files set aside", doctor.Failing, "rows lost: 1"},
+		"set aside, salvaged":  {func(f *doctor.Findings) { f.Damaged = []sqlite.Damage{{File: "holdfast.db.damaged-1", Done: true}} }, "files set aside", doctor.Warning, "all of their rows"},
 		"an old backup":        {func(f *doctor.Findings) { f.Backups.At = noon.Add(-27 * time.Hour) }, "backups", doctor.Warning, "27h0m0s"},
 		"no backup":            {func(f *doctor.Findings) { f.Backups.Count = 0 }, "backups", doctor.Warning, "empty"},
 		"backups denied":       {func(f *doctor.Findings) { f.Backups.Err = fs.ErrPermission }, "backups", doctor.Warning, "permission"},
@@ -275,7 +278,7 @@ func TestTheReportIsTheGoldenOne(t *testing.T) {
 	f.File.Parked = map[string]int64{"inventory": 3, "billing": 1}
 	f.File.Latest = noon.Add(time.Hour)
 	f.Sync.Median = 5 * time.Microsecond
-	f.Damaged = []string{"holdfast.db.damaged-20260213"}
+	f.Damaged = []sqlite.Damage{{File: "holdfast.db.damaged-20260213", At: time.Unix(1, 0).UTC(), Done: true, Lost: 1}}
 	f.Peers = append(f.Peers, doctor.PeerFound{
 		Name: "billing", URL: "http://billing.example", Err: failed(holdfast.Unreachable, transport.CodeRefused),
 	})
