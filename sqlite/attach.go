@@ -204,7 +204,7 @@ func (db *DB) hasSoleOwner(c *conn) (bool, error) {
 // hold one: the pool may have no other.
 func (a *attached) prepare(ctx context.Context) error {
 	a.prepared = make([]*sql.Stmt, statementCount)
-	for id := getMeta; id < statementCount; id++ {
+	for id := beginProbe; id < statementCount; id++ {
 		var err error
 		if a.prepared[id], err = a.handle.PrepareContext(ctx, statements[id]); err != nil {
 			return fmt.Errorf("prepare %q: %w", statements[id], err)

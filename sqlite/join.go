@@ -105,6 +105,7 @@ func (tx *writeTx) backTo(m mark) {
 // save begins a part.
 func (t *Tx) save() (*part, error) {
 	p := &part{t: t}
+	t.sure = t.sure && !t.joined // the caller has the transaction, too
 	err := t.ours(func(tx *writeTx) error {
 		if _, err := tx.exec(saveHere); err != nil {
 			return err
@@ -205,6 +206,7 @@ func (t *Tx) process(ctx context.Context, in *incoming, retention time.Duration,
 		return v.receipt, v.err
 	}
 	response, err := h(context.WithValue(ctx, insideKey{t.db}, true), t, in.m)
+	t.sure = t.sure && !t.joined // the handler may know the caller's transaction
 	if err != nil {
 		return holdfast.Receipt{}, err
 	}
