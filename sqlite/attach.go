@@ -185,7 +185,12 @@ func (db *DB) checkDurable(c *conn) error {
 	if err != nil {
 		return err
 	}
-	if level != "2" && level != "3" {
+	return db.durable(level)
+}
+
+// durable refuses a level of PRAGMA synchronous that loses commits.
+func (db *DB) durable(level string) error {
+	if !db.opts.Normal && level != "2" && level != "3" {
 		return fmt.Errorf("%w: synchronous is %s on a connection of the handle, which loses the last commits at a power cut; open the handle with "+
 			"synchronous FULL (modernc: ?_pragma=synchronous(FULL), mattn: ?_synchronous=FULL), or set Options.Normal", ErrNotDurable, level)
 	}

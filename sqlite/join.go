@@ -3,8 +3,10 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -57,11 +59,15 @@ func (t *Tx) enterJoined() error {
 	if _, err := t.wtx.exec(takeLock); err != nil {
 		return err
 	}
-	if err := t.db.checkDurable(t.wtx.conn); err != nil {
+	var f fileInfo
+	var level int64
+	if _, err := t.wtx.conn.one(joinState, func(v []driver.Value) error {
+		f.alone, f.created, f.followed, level = asInt(v[0]) == 1, asInt(v[1]), asInt(v[2]) == 1, asInt(v[3])
+		return nil
+	}); err != nil {
 		return err
 	}
-	f, err := readFile(t.wtx.conn)
-	if err != nil {
+	if err := t.db.durable(strconv.FormatInt(level, 10)); err != nil {
 		return err
 	}
 	if f.alone {
