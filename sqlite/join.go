@@ -217,7 +217,10 @@ func (t *Tx) process(ctx context.Context, in *incoming, retention time.Duration,
 		return holdfast.Receipt{}, err
 	}
 	err = t.ours(func(tx *writeTx) error {
-		_, err := tx.exec(setResponse, seq, nullBytes(response))
+		if response == nil { // as the row has it already
+			return nil
+		}
+		_, err := tx.exec(setResponse, seq, response)
 		return err
 	})
 	return holdfast.Receipt{ID: in.m.ID, State: holdfast.Delivered, Response: response}, err
