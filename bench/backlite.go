@@ -85,6 +85,13 @@ func (q *backliteQueue) Enqueue(ctx context.Context, _ int, b []byte) error {
 	return err
 }
 
+func (q *backliteQueue) Handle() *sql.DB { return q.db }
+
+func (q *backliteQueue) EnqueueTx(ctx context.Context, tx *sql.Tx, b []byte) error {
+	_, err := q.c.Add(backliteTask{b}).Ctx(ctx).Tx(tx).Save()
+	return err
+}
+
 // Fill saves one by one inside one transaction per chunk.
 func (q *backliteQueue) Fill(ctx context.Context, _, count int, payload func(int) []byte) error {
 	return inChunks(count, func(from, to int) error {

@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/holdfast-mq/holdfast v0.0.0-00010101000000-000000000000
+	github.com/mattn/go-sqlite3 v1.14.53
 	github.com/mikestefanello/backlite v0.6.0
 	github.com/riverqueue/river v0.51.2
 	github.com/riverqueue/river/riverdriver/riversqlite v0.51.2

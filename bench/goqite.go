@@ -123,6 +123,12 @@ func (g *goqiteQueue) Enqueue(ctx context.Context, _ int, b []byte) error {
 	return g.q.Send(ctx, goqite.Message{Body: b})
 }
 
+func (g *goqiteQueue) Handle() *sql.DB { return g.db }
+
+func (g *goqiteQueue) EnqueueTx(ctx context.Context, tx *sql.Tx, b []byte) error {
+	return g.q.SendTx(ctx, tx, goqite.Message{Body: b})
+}
+
 func (g *goqiteQueue) Fill(ctx context.Context, _, count int, payload func(int) []byte) error {
 	return inChunks(count, func(from, to int) error {
 		return inTx(ctx, g.db, func(tx *sql.Tx) error {

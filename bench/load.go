@@ -17,12 +17,14 @@ type sizes struct {
 	paced, late        time.Duration // length of a paced load, and of the wait for what is late
 	parked             int           // rows of each kind beside a claim; rows of a dead destination
 	claims             int           // claims per cell
+	callers, senders   []int         // at once: of a join, of the inbox
 }
 
 func fullSizes() sizes {
 	return sizes{
 		warm: 300 * time.Millisecond, cell: 2 * time.Second, cutoff: 10 * time.Second, window: 4096,
 		backlog: 100_000, paced: 5 * time.Second, late: 2 * time.Second, parked: 1_000_000, claims: 500,
+		callers: []int{1, 8, 64}, senders: []int{1, 64},
 	}
 }
 
@@ -30,6 +32,7 @@ func quickSizes() sizes {
 	return sizes{
 		warm: 100 * time.Millisecond, cell: 300 * time.Millisecond, cutoff: 800 * time.Millisecond, window: 1024,
 		backlog: 10_000, paced: 400 * time.Millisecond, late: 300 * time.Millisecond, parked: 20_000, claims: 100,
+		callers: []int{8}, senders: []int{64},
 	}
 }
 

@@ -65,8 +65,17 @@ func parse(args []string) (o options, err error) {
 
 // measures lists everything, in the order of the output.
 func measures(z sizes) []measure {
-	return []measure{
-		enqueueMeasure(z, 8), enqueueMeasure(z, 64), enqueueMeasure(z, 256),
+	ms := []measure{enqueueMeasure(z, 8), enqueueMeasure(z, 64), enqueueMeasure(z, 256)}
+	for _, n := range z.callers {
+		ms = append(ms, joinMeasure(z, n))
+	}
+	if withC {
+		ms = append(ms, joinMattnMeasure(z, 8))
+	}
+	for _, n := range z.senders {
+		ms = append(ms, processMeasure(z, n, false), processMeasure(z, n, true))
+	}
+	return append(ms,
 		cycleMeasure(z, 64),
 		drainMeasure(z),
 		latencyMeasure(z),
@@ -74,7 +83,7 @@ func measures(z sizes) []measure {
 		backlogMeasure(z),
 		deadMeasure(z),
 		hopMeasure(z, false), hopMeasure(z, true),
-	}
+	)
 }
 
 func runParent(args []string) error {

@@ -112,6 +112,13 @@ func (q *riverQueue) Enqueue(ctx context.Context, _ int, b []byte) error {
 	return err
 }
 
+func (q *riverQueue) Handle() *sql.DB { return q.db }
+
+func (q *riverQueue) EnqueueTx(ctx context.Context, tx *sql.Tx, b []byte) error {
+	_, err := q.c.InsertTx(ctx, tx, riverArgs{b}, nil)
+	return err
+}
+
 func (q *riverQueue) Fill(ctx context.Context, _, count int, payload func(int) []byte) error {
 	return inChunks(count, func(from, to int) error {
 		var params []river.InsertManyParams

@@ -186,7 +186,12 @@ func (db *DB) checkDurable(c *conn) error {
 	if err != nil {
 		return err
 	}
-	if level != "2" && level != "3" {
+	return db.durable(level)
+}
+
+// durable refuses a level of PRAGMA synchronous that loses commits.
+func (db *DB) durable(level string) error {
+	if !db.opts.Normal && level != "2" && level != "3" {
 		return fmt.Errorf("%w: synchronous is %s on a connection of the handle, which loses the last commits at a power cut; open the handle with "+
 			"synchronous FULL (modernc: ?_pragma=synchronous(FULL), mattn: ?_synchronous=FULL), or set Options.Normal", ErrNotDurable, level)
 	}
@@ -205,7 +210,7 @@ func (db *DB) hasSoleOwner(c *conn) (bool, error) {
 // hold one: the pool may have no other.
 func (a *attached) prepare(ctx context.Context) error {
 	a.prepared = make([]*sql.Stmt, statementCount)
-	for id := getMeta; id < statementCount; id++ {
+	for id := beginProbe; id < statementCount; id++ {
 		var err error
 		if a.prepared[id], err = a.handle.PrepareContext(ctx, statements[id]); err != nil { //nolint:sqlclosecheck // detach does
 			return fmt.Errorf("prepare %q: %w", statements[id], err)

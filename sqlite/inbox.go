@@ -181,20 +181,24 @@ func (db *DB) Process(ctx context.Context, m holdfast.Message, retention time.Du
 }
 
 // arrive inserts the id if it is new. Inside a write transaction nobody else
-// can come between the look and the insert.
+// can come between the insert and the look.
 func (in *incoming) arrive(tx *writeTx, retention time.Duration) (v verdict, seq int64, err error) {
 	source, err := tx.source(in.m.Source)
 	if err != nil {
 		return v, 0, err
 	}
-	if v, err = in.look(tx.conn, source, retention); err != nil || v.known || v.err != nil {
-		return v, 0, err
+	// Most are new: the insert finds out. Not so for one that may have been
+	// known and forgotten.
+	if !forgotten(&in.m.Attempt, retention) {
+		if seq, err = tx.remember(in, source, false, nil, retention); err != nil || seq != 0 {
+			return v, seq, err
+		}
 	}
-	seq, err = tx.remember(in, source, false, nil, retention)
-	if err == nil && seq == 0 {
+	v, err = in.look(tx.conn, source, retention)
+	if err == nil && !v.known && v.err == nil {
 		err = fmt.Errorf("remember %s: neither new nor known", in.m.ID)
 	}
-	return v, seq, err
+	return v, 0, err
 }
 
 func (db *DB) observeReceived(m *holdfast.Message, duplicate bool, took time.Duration, err error) {

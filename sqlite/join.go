@@ -3,8 +3,10 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -58,11 +60,15 @@ func (t *Tx) enterJoined() error {
 	if _, err := t.wtx.exec(takeLock); err != nil {
 		return err
 	}
-	if err := t.db.checkDurable(t.wtx.conn); err != nil {
+	var f fileInfo
+	var level int64
+	if _, err := t.wtx.conn.one(joinState, func(v []driver.Value) error {
+		f.alone, f.created, f.followed, level = asInt(v[0]) == 1, asInt(v[1]), asInt(v[2]) == 1, asInt(v[3])
+		return nil
+	}); err != nil {
 		return err
 	}
-	f, err := readFile(t.wtx.conn)
-	if err != nil {
+	if err := t.db.durable(strconv.FormatInt(level, 10)); err != nil {
 		return err
 	}
 	if f.alone {
@@ -106,6 +112,7 @@ func (tx *writeTx) backTo(m mark) {
 // save begins a part.
 func (t *Tx) save() (*part, error) {
 	p := &part{t: t}
+	t.sure = t.sure && !t.joined // the caller has the transaction, too
 	err := t.ours(func(tx *writeTx) error {
 		if _, err := tx.exec(saveHere); err != nil {
 			return err
@@ -209,11 +216,15 @@ func (t *Tx) process(ctx context.Context, in *incoming, retention time.Duration,
 		return v.receipt, v.err
 	}
 	response, err := h(context.WithValue(ctx, insideKey{t.db}, true), t, in.m)
+	t.sure = t.sure && !t.joined // the handler may know the caller's transaction
 	if err != nil {
 		return holdfast.Receipt{}, err
 	}
 	err = t.ours(func(tx *writeTx) error {
-		_, err := tx.exec(setResponse, seq, nullBytes(response))
+		if response == nil { // as the row has it already
+			return nil
+		}
+		_, err := tx.exec(setResponse, seq, response)
 		return err
 	})
 	return holdfast.Receipt{ID: in.m.ID, State: holdfast.Delivered, Response: response}, err

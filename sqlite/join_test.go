@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"testing"
 
@@ -125,4 +126,58 @@ func TestInNeedsAttach(t *testing.T) {
 	if _, err := db.In(tx).Enqueue(t.Context(), message("m")); err == nil {
 		t.Error("no error")
 	}
+}
+
+// However a caller ends the transaction behind the store's back, what comes
+// after is not committed by itself.
+func TestEveryWayToEndATransactionIsSeen(t *testing.T) {
+	t.Parallel()
+	ends := map[string]func(ctx context.Context, tx *sqlite.Tx, text string) error{
+		"exec": func(ctx context.Context, tx *sqlite.Tx, text string) error {
+			_, err := tx.ExecContext(ctx, text)
+			return err
+		},
+		"query": func(ctx context.Context, tx *sqlite.Tx, text string) error {
+			rows, err := tx.QueryContext(ctx, text)
+			if err != nil {
+				return err
+			}
+			for rows.Next() { // a driver may run the statement only now
+			}
+			return errors.Join(rows.Err(), rows.Close())
+		},
+		"row": func(ctx context.Context, tx *sqlite.Tx, text string) error {
+			var none any
+			if err := tx.QueryRowContext(ctx, text).Scan(&none); !errors.Is(err, sql.ErrNoRows) {
+				return err
+			}
+			return nil
+		},
+	}
+	eachHandle(t, func(t *testing.T, h handle) {
+		a := h.shop(t, sqlite.Options{})
+		defer a.shut(t)
+		for name, end := range ends {
+			for _, text := range []string{"COMMIT", "ROLLBACK"} {
+				err := a.Do(t.Context(), func(ctx context.Context, tx *sqlite.Tx) error {
+					if _, err := tx.Enqueue(ctx, message("")); err != nil {
+						t.Error(err)
+					}
+					if err := end(ctx, tx, text); err != nil {
+						t.Errorf("%s by %s: %v", text, name, err)
+					}
+					if _, err := tx.Enqueue(ctx, message("late")); err == nil {
+						t.Errorf("%s by %s: enqueued after it", text, name)
+					}
+					return nil
+				})
+				if err == nil {
+					t.Errorf("%s by %s: Do does not tell", text, name)
+				}
+			}
+		}
+		if got := stateOf(t, a.DB, "late"); got != "nothing" {
+			t.Errorf("what came after the end is %s", got)
+		}
+	})
 }

@@ -185,7 +185,7 @@ func (s *shared) rollback() {
 }
 
 func (s *shared) open() bool {
-	switch _, err := s.tx.ExecContext(context.Background(), statements[beginProbe]); {
+	switch _, err := s.run(beginProbe, nil); {
 	case errors.Is(err, sql.ErrTxDone), errors.Is(err, sql.ErrConnDone), errors.Is(err, driver.ErrBadConn):
 		return false
 	case err != nil:

@@ -11,6 +11,7 @@ const (
 	getMeta
 	takeLock
 	fileState
+	joinState
 	newMessages
 	newDecisions
 	newInInbox
@@ -112,6 +113,8 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 		coalesce((SELECT max(seq) FROM hf_message), 0), coalesce((SELECT created FROM hf_message ORDER BY seq DESC LIMIT 1), 0),
 		coalesce((SELECT max(seq) FROM hf_event), 0), coalesce((SELECT max(seq) FROM hf_inbox), 0),
 		coalesce((SELECT 1 FROM hf_follower LIMIT 1), 0), coalesce((SELECT value FROM hf_meta WHERE key = 'notify'), 0)`,
+	joinState: `SELECT coalesce((SELECT value FROM hf_meta WHERE key = 'exclusive'), 0), coalesce((SELECT created FROM hf_message ORDER BY seq DESC LIMIT 1), 0),
+		coalesce((SELECT 1 FROM hf_follower LIMIT 1), 0), (SELECT synchronous FROM pragma_synchronous)`,
 	newMessages: `SELECT m.seq, m.lane, m.state, m.due, m.expires, m.route, l.destination, l.strict
 		FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane WHERE m.seq > ?1 ORDER BY m.seq`,
 	newDecisions:   `SELECT 1 FROM hf_event WHERE seq > ?1 AND kind IN (3, 4) LIMIT 1`,

@@ -24,6 +24,10 @@ type Tx struct {
 	over  atomic.Bool
 	fault error // why it cannot be committed
 
+	// sure: it was seen open, and nothing but the store's own has run since.
+	// never: the caller's rows may run a statement at any time.
+	sure, never bool
+
 	joined bool // it is the caller's, who commits it: join.go
 }
 
@@ -34,6 +38,7 @@ func (t *Tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Re
 	if err := t.ours(nil); err != nil {
 		return nil, err
 	}
+	t.sure = false
 	r, err := t.tx.ExecContext(ctx, query, args...)
 	return r, t.seen(err)
 }
@@ -43,6 +48,7 @@ func (t *Tx) QueryContext(ctx context.Context, query string, args ...any) (*sql.
 	if err := t.ours(nil); err != nil {
 		return nil, err
 	}
+	t.sure, t.never = false, true
 	rows, err := t.tx.QueryContext(ctx, query, args...)
 	return rows, t.seen(err)
 }
@@ -55,6 +61,7 @@ func (t *Tx) QueryRowContext(ctx context.Context, query string, args ...any) *sq
 		cancel()
 		ctx = ended
 	}
+	t.sure, t.never = false, true
 	return t.tx.QueryRowContext(ctx, query, args...)
 }
 
@@ -96,7 +103,7 @@ func (t *Tx) ours(statements func(tx *writeTx) error) error {
 		return t.fault
 	}
 	err := t.wtx.conn.alone(func() error {
-		if !t.wtx.conn.open() {
+		if !t.sure && !t.wtx.conn.open() {
 			return errUndone
 		}
 		if statements == nil {
@@ -104,6 +111,7 @@ func (t *Tx) ours(statements func(tx *writeTx) error) error {
 		}
 		return statements(t.wtx)
 	})
+	t.sure = err == nil && !t.never
 	t.fault = t.judge(err)
 	return t.fault
 }
@@ -209,6 +217,7 @@ func (db *DB) transaction(ctx context.Context, fn func(ctx context.Context, tx *
 	if err := wtx.enter(); err != nil {
 		return err
 	}
+	tx.sure = true
 	if err := fn(context.WithValue(ctx, insideKey{db}, true), tx); err != nil {
 		return &callerError{err}
 	}
