@@ -155,6 +155,7 @@ func TestEveryWayToEndATransactionIsSeen(t *testing.T) {
 		},
 	}
 	eachHandle(t, func(t *testing.T, h handle) {
+		t.Helper()
 		a := h.shop(t, sqlite.Options{})
 		defer a.shut(t)
 		for name, end := range ends {
