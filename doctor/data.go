@@ -41,7 +41,11 @@ func lookAtData(ctx context.Context, o Options, f *Findings) {
 	f.Sync, f.Folder.Write = measureSync(ctx, f.Data, f.Disk)
 	f.Files = append(f.Files, fileModes(map[string]string{"the database": database(f.Data)})...)
 	f.Damaged, _ = sqlite.SetAside(f.Data) // a folder that cannot be listed is told of already
-	f.Backups = backupsFound(o.Config.BackupFolder())
+	backups := filepath.Join(f.Data, "backups")
+	if o.Config != nil {
+		backups = o.Config.BackupFolder()
+	}
+	f.Backups = backupsFound(backups)
 	f.File = fileContent(ctx, database(f.Data), o)
 }
 

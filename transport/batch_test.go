@@ -271,16 +271,18 @@ func TestTheSameIDTwiceGoesInTwoBatches(t *testing.T) {
 func TestAnEndedBatchSaysWhatWasNotStarted(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	batches := 0
+	batches, returned := 0, make(chan struct{})
 	client, _, _ := gated(t, transport.ClientConfig{}, func(kind string, _ []byte) int {
 		if kind == wire.BatchType {
 			if batches++; batches == 2 {
 				cancel()
+				<-returned // or the answer might be faster
 			}
 		}
 		return 0
 	})
 	got := failures(client.DeliverBatch(ctx, messages(300)))
+	close(returned)
 	if diff := cmp.Diff(map[string]int{"transient canceled": 100, "not_started canceled": 100}, got); diff != "" {
 		t.Errorf("got %v (-want +got):\n%s", got, diff)
 	}
