@@ -195,7 +195,8 @@ func TestCallersContextEndsItsTransaction(t *testing.T) {
 	})
 }
 
-// The dispatcher hears of Do at once, and of every other commit within 200 ms.
+// outbox-peers 28: the dispatcher hears of Do at once, and of every other
+// commit within 200 ms.
 func TestCommitsWakeTheDispatcher(t *testing.T) {
 	t.Parallel()
 	eachHandle(t, func(t *testing.T, h handle) {
