@@ -208,3 +208,28 @@ func TestDamageOfTheFileThatIsFilled(t *testing.T) {
 		})
 	}
 }
+
+// OI-12: a salvage that was cut short and went on reports all that came of it.
+func TestSalvageThatWentOnReportsEverything(t *testing.T) {
+	t.Parallel()
+	path := specimens(t)[0].write(t, func(_ string, content []byte) []byte {
+		clear(content[:4096])
+		for at := 12 * 4096; at < len(content); at += 8 * 4096 { // some pages of payloads are among them
+			clear(content[at : at+4096])
+		}
+		return content
+	})
+	db := open(t, path, sqlite.Options{Source: "node"})
+	first := db.Damage()
+	shut(t, db)
+	if len(first) != 1 || first[0].Salvaged.Broken == 0 {
+		t.Fatalf("got %+v, want messages whose content is lost", first)
+	}
+	undone(t, first[0].File)
+	run(t, raw(t, path), "DELETE FROM hf_meta WHERE key = 'salvaged'")
+	db = open(t, path, sqlite.Options{Source: "node"})
+	defer shut(t, db)
+	if again := db.Damage(); len(again) != 1 || again[0] != first[0] {
+		t.Errorf("got %+v\nafter %+v", again, first)
+	}
+}
