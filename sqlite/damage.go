@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -249,7 +250,19 @@ func checkSchema(c *conn) error {
 		return err
 	}
 	have, err := c.schemaHash()
-	if err == nil && have != want {
+	if err != nil || have == want {
+		return err
+	}
+	was, err := c.meta(metaSchemaCount)
+	if err != nil {
+		return err
+	}
+	is, err := c.schemaCount()
+	if err == nil && was != 0 && is != was {
+		return fmt.Errorf("%w any more: another program has changed its tables whose names begin with hf_ (changes of the schema: %d, and %d at the last start); "+
+			"undo that, or restore a backup", ErrForeign, is, was)
+	}
+	if err == nil {
 		err = fmt.Errorf("%w: the text of its tables is not as it was written", ErrDamaged)
 	}
 	return err
@@ -263,6 +276,15 @@ func (c *conn) schemaHash() (sum int64, err error) {
 		return nil
 	})
 	return sum, err
+}
+
+// schemaCount grows with each change of the schema.
+func (c *conn) schemaCount() (int64, error) {
+	text, err := c.pragma("PRAGMA schema_version")
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(text, 10, 64)
 }
 
 // markOf is the file that remembers, for the next start, damage that was met

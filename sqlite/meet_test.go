@@ -233,3 +233,38 @@ func TestSalvageThatWentOnReportsEverything(t *testing.T) {
 		t.Errorf("got %+v\nafter %+v", again, first)
 	}
 }
+
+// OI-12: what others do to the schema is no damage. What they add is left
+// alone; where they have changed a table of ours, nothing is touched.
+func TestSchemaChangedByOthers(t *testing.T) {
+	t.Parallel()
+	for text, fine := range map[string]bool{
+		"CREATE INDEX mine ON hf_message (created)":                          true,
+		"CREATE TRIGGER mine AFTER INSERT ON hf_message BEGIN SELECT 1; END": true,
+		"ANALYZE": true,
+		"VACUUM":  true,
+		"ALTER TABLE hf_message ADD COLUMN mine TEXT": false,
+		"DROP INDEX hf_message_due":                   false,
+	} {
+		path := filepath.Join(t.TempDir(), "holdfast.db")
+		db := open(t, path, sqlite.Options{})
+		enqueue(t, db, message("1"))
+		shut(t, db)
+		run(t, raw(t, path), text)
+		db, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+		switch {
+		case !fine && (!errors.Is(err, sqlite.ErrForeign) || !strings.Contains(err.Error(), "undo that")):
+			t.Errorf("%s: got %v", text, err)
+		case fine && err != nil:
+			t.Errorf("%s: %v", text, err)
+		case fine:
+			if d := db.Damage(); len(d) > 0 || db.Counts().Pending != 1 {
+				t.Errorf("%s: %+v, %+v", text, d, db.Counts())
+			}
+			shut(t, db)
+		}
+		if list, err := sqlite.SetAside(filepath.Dir(path)); err != nil || len(list) > 0 {
+			t.Errorf("%s: %+v, %v", text, list, err)
+		}
+	}
+}

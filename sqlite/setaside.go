@@ -129,7 +129,7 @@ func (d *Damage) write() error {
 		return err
 	}
 	if err := writeSynced(d.File+".json.new", append(text, '\n')); err != nil {
-		return err
+		return errors.Join(err, os.Remove(d.File+".json.new"))
 	}
 	if err := os.Rename(d.File+".json.new", d.File+".json"); err != nil {
 		return err
@@ -194,7 +194,8 @@ func begin(path string, cause error) (*Damage, error) {
 		now = now.Add(time.Millisecond)
 	}
 	if err := d.write(); err != nil {
-		return nil, fmt.Errorf("set %s aside: %w", path, err)
+		return nil, fmt.Errorf("%w; it is to be set aside, which could not be noted: %w; see to that (a full disk: free as much space as the file has), and start again: nothing was touched",
+			cause, err)
 	}
 	return d, nil
 }
