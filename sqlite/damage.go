@@ -103,6 +103,9 @@ func reopen(ctx context.Context, path string, o Options, aside *Damage) (*DB, er
 	db.salvaging = newSalvage(db, aside)
 	db.log.ErrorContext(ctx, "the database file is damaged: set aside, and salvaged into a new one", slog.String("path", path),
 		slog.String("set_aside", aside.File), slog.String("cause", aside.Cause))
+	if err := aside.succeed(path); err != nil {
+		return nil, errors.Join(db.room.explain(err), db.release())
+	}
 	if err := db.open(ctx); err != nil {
 		return nil, errors.Join(db.room.explain(err), db.release())
 	}

@@ -234,6 +234,23 @@ func (d *Damage) rename(path string) error {
 	return nil
 }
 
+// succeed makes the file that takes the place of the damaged one, empty, for the
+// same users.
+func (d *Damage) succeed(path string) error {
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	like, err := os.Stat(d.File)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the store's own file
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Chmod(like.Mode().Perm()|0o600), f.Close(), giveTo(path, like))
+}
+
 // partial ends the name of a file that was being filled by a salvage, and was
 // damaged itself. Everything in it is in the file that is salvaged.
 const partial = ".partial"
