@@ -124,8 +124,8 @@ func reopen(ctx context.Context, path string, o Options, aside *Damage) (*DB, er
 // Opened says that it was in use before; lax, that not every commit is synced:
 // then a power cut may leave holes in the log.
 func suspicion(path string, opened, lax bool) error {
-	if text, err := os.ReadFile(markOf(path)); err == nil {
-		return fmt.Errorf("%w: noted while it was in use: %s", ErrDamaged, strings.TrimSpace(string(text)))
+	if err := marked(path); err != nil {
+		return err
 	}
 	if s, err := os.Stat(path + "-journal"); err == nil && s.Size() > 0 {
 		return nil // SQLite first undoes what was cut off while the file was made
@@ -293,6 +293,15 @@ func (c *conn) schemaCount() (int64, error) {
 // markOf is the file that remembers, for the next start, damage that was met
 // while the database was in use.
 func markOf(path string) string { return path + ".damaged" }
+
+// marked says what the mark says, if there is one.
+func marked(path string) error {
+	text, err := os.ReadFile(markOf(path))
+	if err != nil {
+		return nil //nolint:nilerr // there is none, or nobody can tell
+	}
+	return fmt.Errorf("%w: noted while it was in use: %s", ErrDamaged, strings.TrimSpace(string(text)))
+}
 
 // damaged stops the store when SQLite says that the file is damaged: what was
 // acknowledged is in it, and the next start salvages it. Going on could build

@@ -268,3 +268,16 @@ func TestSchemaChangedByOthers(t *testing.T) {
 		}
 	}
 }
+
+// SF28: who only looks is told of damage that the next start acts on.
+func TestInspectTellsOfTheMark(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "holdfast.db")
+	shut(t, open(t, path, sqlite.Options{}))
+	if err := os.WriteFile(path+".damaged", []byte("a page is wrong\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sqlite.Inspect(t.Context(), path, sqlite.InspectOptions{}); !errors.Is(err, sqlite.ErrDamaged) || !strings.Contains(err.Error(), "a page is wrong") {
+		t.Errorf("got %v, want ErrDamaged and what was noted", err)
+	}
+}
