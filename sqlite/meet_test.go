@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -279,5 +280,39 @@ func TestInspectTellsOfTheMark(t *testing.T) {
 	}
 	if _, err := sqlite.Inspect(t.Context(), path, sqlite.InspectOptions{}); !errors.Is(err, sqlite.ErrDamaged) || !strings.Contains(err.Error(), "a page is wrong") {
 		t.Errorf("got %v, want ErrDamaged and what was noted", err)
+	}
+}
+
+// OI-12, OI-14: killed anywhere in a restore that ends a salvage, the next start
+// finds the salvage or the backup, whole.
+func TestKilledDuringARestoreThatEndsASalvage(t *testing.T) {
+	t.Parallel()
+	copied := newWorld(t).copied
+	path, aside := halfSalvaged(t)
+	for n := 1; ; n++ {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(filepath.Dir(path))); err != nil {
+			t.Fatal(err)
+		}
+		to := filepath.Join(dir, filepath.Base(path))
+		report := filepath.Join(dir, filepath.Base(aside))
+		_, out := start(t, "restore", copied, to, strconv.Itoa(n))
+		said := out.all()
+		if len(said) == 0 {
+			break
+		}
+		want := 300
+		if point := said[0]; point != "copied" && point != "sealed" {
+			want = 100
+		}
+		db := open(t, to, sqlite.Options{Source: "node", Adopt: true})
+		list := db.Damage()
+		shut(t, db)
+		if len(list) != 1 || list[0].File != report || !list[0].Done || list[0].Restored != (want == 100) {
+			t.Errorf("killed when %s: %+v", said[0], list)
+		}
+		if s := sound(t, to); len(s) != want {
+			t.Errorf("killed when %s: %d messages, want %d", said[0], len(s), want)
+		}
 	}
 }
