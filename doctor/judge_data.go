@@ -45,6 +45,10 @@ func judgeSetAside(g in, files []sqlite.Damage) Check {
 		"a backup may hold what is lost; then move the files out of the data folder").listing(list)
 }
 
+// mend agrees with what a start does by itself: a backup has less in it than
+// what a salvage finds.
+const mend = "stop the node, keep a copy of the whole folder, and start it again: it sets the file aside and salvages what can be read; put a backup in its place only if too much was lost"
+
 const asItsUser = "look as the user of the node; if you do, give that user the folder"
 
 // judgeFolder says also whether it makes sense to look further.
@@ -78,7 +82,7 @@ func judgeFile(g in, f *Findings) []Check {
 	case errors.Is(c.Err, fs.ErrNotExist):
 		return []Check{g.warning(name, "there is no holdfast.db yet", "the first start makes it; if there was one, put it back from a backup")}
 	case errors.Is(c.Err, sqlite.ErrDamaged):
-		return []Check{g.failing(name, c.Err.Error(), "stop the node, keep a copy of the whole folder, and put a backup in its place").listing(c.Integrity.Problems)}
+		return []Check{g.failing(name, c.Err.Error(), mend).listing(c.Integrity.Problems)}
 	case errors.Is(c.Err, sqlite.ErrLogWaits):
 		return []Check{g.warning(name, c.Err.Error()+" ("+size(c.Log)+")", "start the node, and look again; do not delete the log: it holds accepted messages")}
 	case c.Err != nil:
@@ -114,7 +118,7 @@ func judgeIntegrity(g in, f *Findings) Check {
 	switch {
 	case len(i.Problems) > 0:
 		return g.failing("integrity", fmt.Sprintf("%s: %d problems", kind, len(i.Problems)),
-			"stop the node, keep a copy of the whole folder, and put a backup in its place").listing(first(i.Problems, 20))
+			mend).listing(first(i.Problems, 20))
 	case len(i.Left) > 0:
 		return g.ok("integrity", fmt.Sprintf("%s: no problem in %d of %d tables; in %s the time did not suffice for %s; --full takes the time it needs",
 			kind, i.Checked, i.Tables, span(i.Took), strings.Join(first(i.Left, 5), ", ")))

@@ -20,8 +20,8 @@ import (
 // it. The copy is one file, has been checked, and is on disk under its name
 // when Backup returns nil; until then there is nothing under that name. The
 // folder must exist. fs.ErrExist, fs.ErrNotExist, fs.ErrPermission and
-// holdfast.ErrDiskFull say what stands in the way, and errors.ErrUnsupported
-// that the store lives in a database that is its caller's to back up. One
+// holdfast.ErrDiskFull say what stands in the way, ErrRecovering that a damaged
+// file is still being salvaged into this one, and errors.ErrUnsupported that the store lives in a database that is its caller's to back up. One
 // backup runs at a time; Close ends it.
 func (db *DB) Backup(ctx context.Context, path string) error {
 	if err := db.backup(ctx, path); err != nil {
@@ -35,6 +35,9 @@ func (db *DB) backup(ctx context.Context, path string) (err error) {
 		return errCallers
 	}
 	if err := db.writer.usable(ctx); err != nil {
+		return err
+	}
+	if err := db.ready(); err != nil { // it would pass for a copy of everything
 		return err
 	}
 	ctx, leave, err := db.backups.enter(ctx)
@@ -265,7 +268,8 @@ func (b *backups) end() {
 }
 
 // BackupFile is Backup of the database at path from, which must not be in use:
-// ErrOwned says who uses it. It changes nothing in it.
+// ErrOwned says who uses it. It changes nothing in it. ErrRecovering and
+// ErrDamaged say that a copy of it would not hold everything.
 func BackupFile(ctx context.Context, from, to string) error {
 	if err := backupFile(ctx, from, to); err != nil {
 		return fmt.Errorf("back up %s to %s: %w", from, to, err)
@@ -289,6 +293,9 @@ func backupFile(ctx context.Context, from, to string) (err error) {
 	if _, err := resumeRestore(from); err != nil {
 		return err
 	}
+	if err := checkWhole(from, owner); err != nil {
+		return err
+	}
 	f, err := newCopyFile(to)
 	if err != nil {
 		return err
@@ -298,6 +305,21 @@ func backupFile(ctx context.Context, from, to string) (err error) {
 		return f.explain(err)
 	}
 	return f.publish(ctx)
+}
+
+// checkWhole refuses a file that would make a copy with something missing.
+func checkWhole(path string, owner *ownership) error {
+	d, err := unfinished(path)
+	if err != nil {
+		return err
+	}
+	if d != nil {
+		return fmt.Errorf("%w: %s; start the node and let it end that first", ErrRecovering, d)
+	}
+	if cause := suspicion(path, owner.opened, false); cause != nil {
+		return fmt.Errorf("%w; start the node: it sets the file aside and salvages what can be read", cause)
+	}
+	return nil
 }
 
 // mustExist fails where there is neither a database nor one that a restore

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,42 +32,65 @@ func openOwned(ctx context.Context, path string, o Options, owner *ownership) (*
 		o.Logger.WarnContext(ctx, "finished a restore that was cut off", slog.String("path", path))
 	}
 	aside, err := unfinished(path)
-	if err != nil {
+	switch {
+	case err != nil:
+		return nil, err
+	case aside != nil:
+		return goOn(ctx, path, o, aside)
+	}
+	cause := suspicion(path, owner.opened, o.Normal)
+	if cause == nil {
+		db := newOwned(path, o)
+		if _, err := os.Stat(path); owner.opened && errors.Is(err, os.ErrNotExist) {
+			o.Logger.WarnContext(ctx, "the database file is gone; a new one is made", slog.String("path", path))
+		}
+		err := db.open(ctx)
+		if err == nil {
+			return db, nil
+		}
+		if cause = translate(err); !errors.Is(cause, ErrDamaged) {
+			return nil, errors.Join(db.room.explain(err), db.release())
+		}
+		if err := setAsideAllowed(path, owner, cause); err != nil {
+			return nil, errors.Join(err, db.release())
+		}
+		// Renamed while it is open where that can be done: to close the
+		// last connection would merge the log into the file and delete it.
+		if aside, err = begin(path, cause); err == nil {
+			err = aside.rename(path)
+		}
+		closed := db.release()
+		if aside == nil {
+			return nil, errors.Join(err, closed)
+		}
+	} else if err := setAsideAllowed(path, owner, cause); err != nil {
+		return nil, err
+	} else if aside, err = begin(path, cause); err != nil {
 		return nil, err
 	}
-	if aside == nil {
-		cause := suspicion(path, owner)
-		if cause == nil {
-			db := newOwned(path, o)
-			if _, err := os.Stat(path); owner.opened && errors.Is(err, os.ErrNotExist) {
-				o.Logger.WarnContext(ctx, "the database file is gone; a new one is made", slog.String("path", path))
-			}
-			err := db.open(ctx)
-			if err == nil {
-				return db, nil
-			}
-			if cause = translate(err); !errors.Is(cause, ErrDamaged) {
-				return nil, errors.Join(db.room.explain(err), db.release())
-			}
-			if err := setAsideAllowed(path, owner, cause); err != nil {
-				return nil, errors.Join(err, db.release())
-			}
-			// Renamed while it is open where that can be done: to close the
-			// last connection would merge the log into the file and delete it.
-			if aside, err = begin(path, cause); err == nil {
-				err = aside.rename(path)
-			}
-			closed := db.release()
-			if aside == nil {
-				return nil, errors.Join(err, closed)
-			}
-		} else if err := setAsideAllowed(path, owner, cause); err != nil {
-			return nil, err
-		} else if aside, err = begin(path, cause); err != nil {
-			return nil, err
-		}
-	}
 	if err := aside.rename(path); err != nil {
+		return nil, err
+	}
+	return reopen(ctx, path, o, aside)
+}
+
+// goOn goes on with a salvage that was cut short. If the file that it fills is
+// damaged, too, another takes its place: nothing has been accepted into it.
+func goOn(ctx context.Context, path string, o Options, aside *Damage) (*DB, error) {
+	if err := aside.rename(path); err != nil {
+		return nil, err
+	}
+	cause := suspicion(path, false, o.Normal)
+	if cause == nil {
+		db, err := reopen(ctx, path, o, aside)
+		if err == nil || !errors.Is(translate(err), ErrDamaged) {
+			return db, err
+		}
+		cause = err
+	}
+	o.Logger.ErrorContext(ctx, "the file that a salvage fills is damaged, too: the salvage begins anew", slog.String("path", path),
+		slog.String("kept", aside.File+partial), slog.Any("cause", cause))
+	if err := aside.again(path); err != nil {
 		return nil, err
 	}
 	return reopen(ctx, path, o, aside)
@@ -79,6 +103,9 @@ func reopen(ctx context.Context, path string, o Options, aside *Damage) (*DB, er
 	db.salvaging = newSalvage(db, aside)
 	db.log.ErrorContext(ctx, "the database file is damaged: set aside, and salvaged into a new one", slog.String("path", path),
 		slog.String("set_aside", aside.File), slog.String("cause", aside.Cause))
+	if err := aside.succeed(path); err != nil {
+		return nil, errors.Join(db.room.explain(err), db.release())
+	}
 	if err := db.open(ctx); err != nil {
 		return nil, errors.Join(db.room.explain(err), db.release())
 	}
@@ -94,9 +121,11 @@ func reopen(ctx context.Context, path string, o Options, aside *Damage) (*DB, er
 
 // suspicion looks at the file before SQLite does: SQLite would take some
 // damage for the end of what was written, and go on without the rest.
-func suspicion(path string, owner *ownership) error {
-	if text, err := os.ReadFile(markOf(path)); err == nil {
-		return fmt.Errorf("%w: noted while it was in use: %s", ErrDamaged, strings.TrimSpace(string(text)))
+// Opened says that it was in use before; lax, that not every commit is synced:
+// then a power cut may leave holes in the log.
+func suspicion(path string, opened, lax bool) error {
+	if err := marked(path); err != nil {
+		return err
 	}
 	if s, err := os.Stat(path + "-journal"); err == nil && s.Size() > 0 {
 		return nil // SQLite first undoes what was cut off while the file was made
@@ -110,16 +139,30 @@ func suspicion(path string, owner *ownership) error {
 	switch {
 	case err != nil && !absent:
 		return nil
-	case log.Damaged():
-		return fmt.Errorf("%w: its log (-wal) has %d commits that do not match their checksums", ErrDamaged, log.Unseen)
+	case log.Damaged() && !lax:
+		return unseen(log)
 	case (absent || info.Size() == 0) && log.Commits > 0:
 		return fmt.Errorf("%w: it is absent or empty, and its log (-wal) is not", ErrDamaged)
-	case !absent && info.Size() == 0 && owner.opened:
+	case !absent && info.Size() == 0 && opened:
 		return fmt.Errorf("%w: it is empty, and was not", ErrDamaged)
 	case absent || info.Size() == 0:
 		return nil
 	}
 	return checkHeader(path, info.Size(), log)
+}
+
+func unseen(log sqlitefile.Log) error {
+	return fmt.Errorf("%w: its log (-wal) has %d commits that do not match their checksums", ErrDamaged, log.Unseen)
+}
+
+// checkLog refuses to copy a database whose log SQLite would take for one that
+// ends before it does: what stands behind that would be missing in the copy.
+func checkLog(path string) error {
+	log, err := sqlitefile.ReadLog(path + "-wal")
+	if err == nil && log.Damaged() {
+		err = fmt.Errorf("%w; start a node with it: that salvages all of them", unseen(log))
+	}
+	return err
 }
 
 // checkHeader compares the first bytes of the file with what every file of
@@ -210,7 +253,19 @@ func checkSchema(c *conn) error {
 		return err
 	}
 	have, err := c.schemaHash()
-	if err == nil && have != want {
+	if err != nil || have == want {
+		return err
+	}
+	was, err := c.meta(metaSchemaCount)
+	if err != nil {
+		return err
+	}
+	is, err := c.schemaCount()
+	if err == nil && was != 0 && is != was {
+		return fmt.Errorf("%w any more: another program has changed its tables whose names begin with hf_ (changes of the schema: %d, and %d at the last start); "+
+			"undo that, or restore a backup", ErrForeign, is, was)
+	}
+	if err == nil {
 		err = fmt.Errorf("%w: the text of its tables is not as it was written", ErrDamaged)
 	}
 	return err
@@ -226,9 +281,27 @@ func (c *conn) schemaHash() (sum int64, err error) {
 	return sum, err
 }
 
+// schemaCount grows with each change of the schema.
+func (c *conn) schemaCount() (int64, error) {
+	text, err := c.pragma("PRAGMA schema_version")
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(text, 10, 64)
+}
+
 // markOf is the file that remembers, for the next start, damage that was met
 // while the database was in use.
 func markOf(path string) string { return path + ".damaged" }
+
+// marked says what the mark says, if there is one.
+func marked(path string) error {
+	text, err := os.ReadFile(markOf(path))
+	if err != nil {
+		return nil //nolint:nilerr // there is none, or nobody can tell
+	}
+	return fmt.Errorf("%w: noted while it was in use: %s", ErrDamaged, strings.TrimSpace(string(text)))
+}
 
 // damaged stops the store when SQLite says that the file is damaged: what was
 // acknowledged is in it, and the next start salvages it. Going on could build

@@ -429,6 +429,9 @@ func TestDamagedFileIsSetAside(t *testing.T) {
 		clear(content[:4096]) // the schema and all
 		return content
 	})
+	if err := os.Chmod(path, 0o620); err != nil { // as no umask makes it
+		t.Fatal(err)
+	}
 	was := contents(t, path)[0]
 	db := survives(t, path)
 	if db == nil {
@@ -446,6 +449,9 @@ func TestDamagedFileIsSetAside(t *testing.T) {
 	}
 	if _, role, err := db.FindToken(t.Context(), [32]byte{1, 2, 3}); err != nil || role != "operate" {
 		t.Errorf("the token is %q, %v", role, err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o620 {
+		t.Errorf("the new file is not for the same users: %v, %v", info.Mode(), err)
 	}
 	if db.Careful() == 0 {
 		t.Error("the store is not careful after damage")

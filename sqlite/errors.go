@@ -30,7 +30,8 @@ var (
 	// ErrDamaged says that the file is no sound SQLite database.
 	ErrDamaged = errors.New("database file damaged")
 
-	// ErrForeign says that the file is none that this package has made.
+	// ErrForeign says that the file is none that this package has made, or that
+	// others have changed our tables in it.
 	ErrForeign = errors.New("not a Holdfast database")
 
 	errIO            = errors.New("disk input/output error")

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -550,4 +552,46 @@ func flood(t *testing.T, db *sqlite.DB) (accepted []holdfast.ID) {
 	}
 	all.Wait()
 	return accepted
+}
+
+// OI-12, SF08: on a full disk a damaged file stays as it is, and the start says
+// why; with too little room for all of it, salvage waits, and goes on.
+func TestSalvageOnAFullDisk(t *testing.T) {
+	s := specimens(t)[0]
+	from := s.write(t, func(_ string, content []byte) []byte {
+		content[20] = 77
+		return content
+	})
+	d := newSmallDisk(t, "2m")
+	path := filepath.Join(d.folder, "holdfast.db")
+	for _, side := range []string{"", ".lock"} {
+		if err := os.WriteFile(path+side, contents(t, from+side)[0], 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.fill(0)
+	before := names(t, d.folder)
+	for range 2 {
+		_, err := sqlite.Open(t.Context(), path, sqlite.Options{Source: "node"})
+		if !errors.Is(err, holdfast.ErrDiskFull) || !strings.Contains(err.Error(), "free as much space") {
+			t.Fatalf("got %v, want ErrDiskFull and the way out", err)
+		}
+	}
+	if after := names(t, d.folder); !slices.Equal(after, before) {
+		t.Errorf("left %q, was %q", after, before)
+	}
+	d.fill(300 << 10)
+	db := open(t, path, sqlite.Options{Source: "node", Reserve: -1, SalvageWait: 100 * time.Millisecond})
+	if _, err := db.Enqueue(t.Context(), message("new")); !db.Recovering() || !errors.Is(err, sqlite.ErrRecovering) {
+		t.Errorf("while it waits for room: recovering %v, %v", db.Recovering(), err)
+	}
+	d.clear()
+	for until := time.Now().Add(30 * time.Second); db.Recovering() && time.Now().Before(until); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	list := db.Damage()
+	if v := s.examine(t, db); len(list) != 1 || !list[0].Done || v.lost+v.undecodable+v.keptLost > 0 {
+		t.Errorf("%+v cost %+v", list, v)
+	}
+	shut(t, db)
 }

@@ -64,6 +64,9 @@ func Inspect(ctx context.Context, path string, o InspectOptions) (Inspection, er
 		if err != nil {
 			return Inspection{}, fmt.Errorf("inspect %s: %w", path, err)
 		}
+		if err := marked(path); err != nil {
+			return Inspection{}, fmt.Errorf("inspect %s: %w", path, err)
+		}
 		in, err := inspect(ctx, path, before, o)
 		// Without a log the file is read as if nobody could write it. If an
 		// owner came meanwhile, what was read is worth nothing.

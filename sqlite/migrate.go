@@ -20,6 +20,9 @@ const (
 	// like a newer release, and lock people out of their file for ever.
 	metaSchemaAgain = "schema_again"
 	metaSchemaHash  = "schema_hash" // of the texts of tables and indexes
+	// SQLite's own count of changes of the schema, when the store was opened
+	// last: damage to a text leaves it as it is, an ALTER does not.
+	metaSchemaCount = "schema_count"
 	metaEpoch       = "epoch"       // grows with each owner
 	metaClean       = "clean"       // 1 after a clean stop
 	metaClock       = "clock"       // an instant that the store's clock has reached

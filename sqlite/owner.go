@@ -131,6 +131,10 @@ func (db *DB) takeOver(c *conn) (err error) {
 	if clean == 0 && epoch > 0 {
 		db.log.Warn("the last stop was not clean", slog.Int64("epoch", epoch))
 	}
+	count, err := c.schemaCount()
+	if err != nil {
+		return err
+	}
 	if err := c.begin(); err != nil {
 		return err
 	}
@@ -143,7 +147,7 @@ func (db *DB) takeOver(c *conn) (err error) {
 	if db.attached != nil {
 		exclusive = 0
 	}
-	for key, value := range map[string]int64{metaEpoch: db.epoch, metaClean: 0, metaClock: db.clock.now(), metaExclusive: exclusive} {
+	for key, value := range map[string]int64{metaEpoch: db.epoch, metaClean: 0, metaClock: db.clock.now(), metaExclusive: exclusive, metaSchemaCount: count} {
 		if _, err := c.exec(setMeta, key, value); err != nil {
 			return err
 		}

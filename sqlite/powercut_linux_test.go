@@ -346,6 +346,9 @@ func inspect(t *testing.T, d *powerDisk, book *acks) *findings {
 		return f
 	}
 	defer shut(t, db)
+	for _, d := range db.Damage() { // a cut is no damage
+		f.faults = append(f.faults, fmt.Sprintf("the start set the file aside: %s", &d))
+	}
 	if err := makeEffects(db); err != nil {
 		f.faults = append(f.faults, fmt.Sprintf("the first write failed: %v", err))
 		return f

@@ -141,6 +141,7 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 		CASE x.kept WHEN 0 THEN x.seq ELSE (SELECT y.seq FROM hf_inbox AS y INDEXED BY hf_inbox_kept WHERE y.kept = 1 AND y.seq = x.seq) END FROM hf_inbox AS x
 		WHERE x.seq > ?1 ORDER BY x.seq LIMIT ?2`,
 
-	rootPages:   `SELECT name, rootpage FROM sqlite_master WHERE rootpage > 0`,
-	schemaTexts: `SELECT type, name, tbl_name, sql FROM sqlite_master WHERE tbl_name LIKE 'hf\_%' ESCAPE '\'`,
+	rootPages: `SELECT name, rootpage FROM sqlite_master WHERE rootpage > 0`,
+	// What others have added to our tables is theirs.
+	schemaTexts: `SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name LIKE 'hf\_%' ESCAPE '\' OR name LIKE 'sqlite\_autoindex\_hf\_%' ESCAPE '\'`,
 }

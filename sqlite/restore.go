@@ -68,6 +68,9 @@ func restore(ctx context.Context, from, to string, at func(point string)) (r Res
 	if _, err := resumeRestore(r.Path); err != nil {
 		return r, err
 	}
+	if err := checkLog(from); err != nil {
+		return r, err
+	}
 	ready, err := prepare(ctx, from, r.Path, at)
 	if err != nil {
 		return r, err
@@ -113,7 +116,7 @@ func checkSource(from, to string) (*ownership, error) {
 //
 //	x.db.restoring                  the copy, not whole: removed by the next restore
 //	x.db.restored-20260102T030405Z  the copy, whole
-//	x.db.before-20260102T030405Z    what stood at x.db; its log is …Z-wal
+//	x.db.before-20260102T030405Z    what stood at x.db; its log is …Z-wal, the mark of damage …Z.damaged
 //
 // While both stand there, x.db and x.db-wal belong to the old database, or are
 // gone already; the new one gets its name only after that is on disk. So the
@@ -272,6 +275,10 @@ func resumeRestore(path string) (resumed bool, err error) {
 // switchTo moves what stands at path out of the way, and the copy there.
 func switchTo(ready, path string, at func(point string)) (kept string, err error) {
 	f := &copyFile{at: at}
+	damaged, err := supersede(path)
+	if err != nil {
+		return "", err
+	}
 	aside := path + beforeInfix + strings.TrimPrefix(ready, path+restoredInfix)
 	for _, suffix := range sidecars {
 		if err := moveAside(path+suffix, aside+suffix); err != nil {
@@ -279,6 +286,11 @@ func switchTo(ready, path string, at func(point string)) (kept string, err error
 		}
 		f.reached("aside" + suffix)
 	}
+	// What was noted of the old database is not true of the new one.
+	if err := moveAside(markOf(path), markOf(aside)); err != nil {
+		return "", err
+	}
+	f.reached("aside mark")
 	if err := syncDir(filepath.Dir(path)); err != nil {
 		return "", err
 	}
@@ -291,7 +303,7 @@ func switchTo(ready, path string, at func(point string)) (kept string, err error
 		return "", err
 	}
 	if _, err := os.Lstat(aside); err != nil {
-		return "", nil //nolint:nilerr // nothing stood there
+		return damaged, nil //nolint:nilerr // nothing stood there, or it was damaged
 	}
 	return aside, nil
 }

@@ -3,10 +3,12 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +19,10 @@ import (
 
 // metaSalvaged names the file whose salvage into this one has ended.
 const metaSalvaged = "salvaged"
+
+// metaSalvaging names the file whose salvage has begun, and counts what has come
+// of it so far: rows that are there already are not counted again.
+const metaSalvaging = "salvaging"
 
 // salvage copies what is sound in a damaged file into the new one, through the
 // writer, while the dispatcher delivers what has been copied. It may be cut
@@ -148,9 +154,9 @@ func (s *salvage) run(ctx context.Context) (err error) {
 // all salvages what must not be accepted a second time, or waits to be
 // delivered, before what is only remembered.
 func (s *salvage) all(ctx context.Context) error {
-	s.mu.Lock()
-	s.report.Salvaged, s.report.Lost, s.report.More = Salvaged{}, 0, false
-	s.mu.Unlock()
+	if err := s.soFar(ctx); err != nil {
+		return err
+	}
 	if err := s.findRoots(ctx); err != nil {
 		return err
 	}
@@ -172,6 +178,27 @@ func (s *salvage) all(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.report.More = pages > 0 || rows > 0 || s.old.Pages() == 0
+	return nil
+}
+
+// soFar sets the report to what a salvage that was cut short has counted.
+func (s *salvage) soFar(ctx context.Context) error {
+	s.batch.salvage = s
+	var text string
+	if err := s.db.writer.inspect(ctx, func(c *conn) (err error) {
+		text, err = c.metaText(metaSalvaging)
+		return err
+	}); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.report.Salvaged, s.report.Lost, s.report.More = Salvaged{}, 0, false
+	if counted, ok := strings.CutPrefix(text, filepath.Base(s.report.File)+" "); ok {
+		if err := json.Unmarshal([]byte(counted), &s.report.Salvaged); err != nil {
+			s.report.Salvaged = Salvaged{} // it is only counted
+		}
+	}
 	return nil
 }
 
@@ -223,18 +250,36 @@ func isTable(name string) bool {
 
 // batchOf gathers works until they are worth a commit.
 type batchOf struct {
-	works []func(tx *writeTx) error
-	bytes int
+	salvage *salvage
+	works   []func(tx *writeTx) error
+	bytes   int
+	counted Damage // with these works
 }
 
 func (b *batchOf) size() (int, int) { return len(b.works), b.bytes }
 
 func (b *batchOf) apply(tx *writeTx) error {
+	s := b.salvage
+	s.mu.Lock()
+	b.counted = *s.report
+	s.mu.Unlock()
 	for _, w := range b.works {
 		if err := w(tx); err != nil {
 			return err
 		}
 	}
+	text, err := json.Marshal(b.counted.Salvaged)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.exec(setMeta, metaSalvaging, filepath.Base(b.counted.File)+" "+string(text)); err != nil {
+		return err
+	}
+	tx.after = append(tx.after, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		*s.report = b.counted
+	})
 	return nil
 }
 
@@ -260,7 +305,7 @@ func (s *salvage) flush(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.batch = batchOf{works: s.batch.works[:0]}
+		s.batch = batchOf{salvage: s, works: s.batch.works[:0]}
 	}
 	return nil
 }
@@ -276,11 +321,5 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// count changes the report once the transaction is committed.
-func (s *salvage) count(tx *writeTx, change func(d *Damage)) {
-	tx.after = append(tx.after, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		change(s.report)
-	})
-}
+// count changes the report, with the commit of the work that calls it.
+func (s *salvage) count(change func(d *Damage)) { change(&s.batch.counted) }

@@ -112,11 +112,11 @@ func (s *salvage) insertIncoming(tx *writeTx, r, body sqlitefile.Row, name strin
 	}
 	tx.inboxed++
 	if !waits {
-		s.count(tx, func(d *Damage) { d.Salvaged.InboxIDs++ })
+		s.count(func(d *Damage) { d.Salvaged.InboxIDs++ })
 		return nil
 	}
 	tx.kept++
-	s.count(tx, func(d *Damage) { d.Salvaged.InboxKept++ })
+	s.count(func(d *Damage) { d.Salvaged.InboxKept++ })
 	_, err = tx.exec(insertInboxBody, seq, body.Text(1), payload(body.Bytes(2)), nullText(body.Text(3)), nullText(body.Text(4)), body.Int(5))
 	return err
 }
@@ -151,7 +151,7 @@ func (s *salvage) rememberID(tx *writeTx, name string, id driver.Value, lost boo
 		return err
 	}
 	if lost {
-		s.count(tx, func(d *Damage) { d.Lost++ })
+		s.count(func(d *Damage) { d.Lost++ })
 		return nil
 	}
 	now := tx.tick()
@@ -160,7 +160,7 @@ func (s *salvage) rememberID(tx *writeTx, name string, id driver.Value, lost boo
 		return err
 	}
 	tx.inboxed++
-	s.count(tx, func(d *Damage) { d.Salvaged.InboxIDs++ })
+	s.count(func(d *Damage) { d.Salvaged.InboxIDs++ })
 	return nil
 }
 
@@ -181,7 +181,7 @@ func (s *salvage) events(ctx context.Context) (err error) {
 				args = append(args, nullText(r.Text(i)))
 			}
 			n, err := tx.exec(salvageEvent, args...)
-			s.count(tx, func(d *Damage) { d.Salvaged.Events += n })
+			s.count(func(d *Damage) { d.Salvaged.Events += n })
 			return err
 		})
 	}

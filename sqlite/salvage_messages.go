@@ -325,7 +325,7 @@ func (s *salvage) insert(tx *writeTx, o *oldMessage) error {
 	if state == holdfast.Pending {
 		tx.fresh = append(tx.fresh, freshRow{lane: l, due: t.due})
 	}
-	s.count(tx, func(d *Damage) { d.Salvaged.message(state, o.sound || final) })
+	s.count(func(d *Damage) { d.Salvaged.message(state, o.sound || final) })
 	return nil
 }
 

@@ -151,7 +151,7 @@ func (s *salvage) settings(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			s.count(tx, func(d *Damage) { d.Salvaged.Tokens += n })
+			s.count(func(d *Damage) { d.Salvaged.Tokens += n })
 		}
 		return nil
 	})

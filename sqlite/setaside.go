@@ -24,6 +24,8 @@ type Damage struct {
 	// read. More: parts could not be read that may have held others.
 	Lost int64 `json:"lost"`
 	More bool  `json:"more_may_be_lost"`
+	// Restored: a restore ended the salvage, and put a backup in its place.
+	Restored bool `json:"restored,omitempty"`
 }
 
 // Salvaged counts rows that were read and found sound.
@@ -44,6 +46,9 @@ func (d *Damage) String() string {
 	s := fmt.Sprintf("%s was set aside on %s (%s)", d.File, d.At.Format(time.RFC3339), d.Cause)
 	if !d.Done {
 		return s + "; it is being salvaged"
+	}
+	if d.Restored {
+		return s + "; a backup was restored instead of salvaging it to the end: what is in it and not in the backup is not delivered"
 	}
 	lost := fmt.Sprint(d.Lost)
 	if d.More {
@@ -75,6 +80,9 @@ func SetAside(dir string) ([]Damage, error) {
 				continue
 			}
 			name = base // only the log was there to set aside
+		}
+		if strings.HasSuffix(name, partial) {
+			continue
 		}
 		d, err := readDamage(name)
 		if err != nil {
@@ -121,7 +129,7 @@ func (d *Damage) write() error {
 		return err
 	}
 	if err := writeSynced(d.File+".json.new", append(text, '\n')); err != nil {
-		return err
+		return errors.Join(err, os.Remove(d.File+".json.new"))
 	}
 	if err := os.Rename(d.File+".json.new", d.File+".json"); err != nil {
 		return err
@@ -148,6 +156,26 @@ func unfinished(path string) (*Damage, error) {
 	return nil, nil
 }
 
+// supersede ends the salvage of a damaged file, because a restore puts another
+// database in its place. It returns the file, if that stood there until now.
+func supersede(path string) (moved string, err error) {
+	d, err := unfinished(path)
+	if err != nil || d == nil {
+		return "", err
+	}
+	if _, err := os.Lstat(d.File); errors.Is(err, os.ErrNotExist) {
+		moved = d.File
+	}
+	if err := d.rename(path); err != nil {
+		return "", err
+	}
+	d.Done, d.More, d.Restored = true, true, true
+	if err := d.write(); err != nil {
+		return "", fmt.Errorf("note that %s is not salvaged to the end: %w", d.File, err)
+	}
+	return moved, nil
+}
+
 // begin notes that the file is to be set aside, under a name that nothing has.
 func begin(path string, cause error) (*Damage, error) {
 	now := time.Now().UTC()
@@ -166,20 +194,26 @@ func begin(path string, cause error) (*Damage, error) {
 		now = now.Add(time.Millisecond)
 	}
 	if err := d.write(); err != nil {
-		return nil, fmt.Errorf("set %s aside: %w", path, err)
+		return nil, fmt.Errorf("%w; it is to be set aside, which could not be noted: %w; see to that (a full disk: free as much space as the file has), and start again: nothing was touched",
+			cause, err)
 	}
 	return d, nil
 }
 
 // rename moves the file and its sides, as far as that has not been done. That
 // the file stands under its new name says that all is done; where there was no
-// file, but a log, an empty one says so. The mark goes last: until then a start
-// that is cut short knows why.
+// file, but a log, an empty one says so. The mark goes before the file does:
+// afterwards, it is the new file's.
 func (d *Damage) rename(path string) error {
 	if _, err := os.Lstat(d.File); err == nil {
-		return os.RemoveAll(markOf(path)) // what stands at path is the new file
+		return nil // what stands at path is the new file
 	}
 	for _, side := range sides() {
+		if side == "" {
+			if err := os.RemoveAll(markOf(path)); err != nil {
+				return fmt.Errorf("set %s aside: %w", path, err)
+			}
+		}
 		if _, err := os.Lstat(path + side); errors.Is(err, os.ErrNotExist) {
 			continue
 		}
@@ -197,7 +231,43 @@ func (d *Damage) rename(path string) error {
 	if err != nil {
 		return fmt.Errorf("set %s aside: %w", path, err)
 	}
-	return os.RemoveAll(markOf(path))
+	return nil
+}
+
+// succeed makes the file that takes the place of the damaged one, empty, for the
+// same users.
+func (d *Damage) succeed(path string) error {
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	like, err := os.Stat(d.File)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the store's own file
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Chmod(like.Mode().Perm()|0o600), f.Close(), giveTo(path, like))
+}
+
+// partial ends the name of a file that was being filled by a salvage, and was
+// damaged itself. Everything in it is in the file that is salvaged.
+const partial = ".partial"
+
+// again makes room for another file to salvage into. One that was kept before
+// is not kept any longer.
+func (d *Damage) again(path string) error {
+	for _, side := range sides() {
+		err := os.RemoveAll(d.File + partial + side)
+		if err == nil {
+			err = os.Rename(path+side, d.File+partial+side)
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("set %s aside: %w", path+side, err)
+		}
+	}
+	return errors.Join(os.RemoveAll(markOf(path)), syncFolder(path))
 }
 
 // writeSynced writes a small file that is on disk when it returns.

@@ -203,3 +203,77 @@ func FuzzAnyBytes(f *testing.F) {
 		readAll(t, name)
 	})
 }
+
+// A machine that loses its power twice, the second time right after a start, may
+// leave two transactions that were not on disk yet, the end of the first behind
+// the second. Nothing that was safe is lost, and the file is not damaged.
+func TestTwoTornTransactions(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	log := path + "-wal"
+	// write leaves the log as a process that died would, its last transaction torn.
+	write := func(text string, args ...any) {
+		t.Helper()
+		db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(wal)&_pragma=wal_autocheckpoint(0)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		db.SetMaxOpenConns(1)
+		before := int64(0)
+		for i, text := range []string{"CREATE TABLE IF NOT EXISTS t (a BLOB)", text} {
+			if _, err := db.ExecContext(t.Context(), text, args[:i*len(args)]...); err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 {
+				before = safe(t, log)
+			}
+		}
+		b, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil { // merges and removes the log
+			t.Fatal(err)
+		}
+		b[before+24+100] ^= 1
+		for name, content := range map[string][]byte{log: b, path: file} {
+			if err := os.WriteFile(name, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	write("INSERT INTO t VALUES (?)", make([]byte, 50_000))
+	if l, err := sqlitefile.ReadLog(log); err != nil || l.Unseen != 1 || l.Damaged() {
+		t.Fatalf("once: %+v, %v", l, err)
+	}
+	write("INSERT INTO t VALUES (?)", make([]byte, 5_000))
+	if l, err := sqlitefile.ReadLog(log); err != nil || l.Unseen != 2 || l.Damaged() {
+		t.Errorf("twice: %+v, %v; want two that are not seen, and no damage", l, err)
+	}
+}
+
+// safe is where the next frame goes in a log that is sound up to there.
+func safe(t testing.TB, log string) int64 {
+	t.Helper()
+	b, err := os.ReadFile(log)
+	if err != nil || len(b) == 0 {
+		t.Fatalf("%d bytes, %v", len(b), err)
+	}
+	at, commits := int64(32), 0
+	for frame := at; frame+24+sqlitefile.PageSize <= int64(len(b)); frame += 24 + sqlitefile.PageSize {
+		torn := filepath.Join(t.TempDir(), "log")
+		if err := os.WriteFile(torn, b[:frame+24+sqlitefile.PageSize], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if l, err := sqlitefile.ReadLog(torn); err != nil || l.Unseen > 0 {
+			break
+		} else if l.Commits > commits {
+			commits, at = l.Commits, frame+24+sqlitefile.PageSize
+		}
+	}
+	return at
+}

@@ -22,6 +22,9 @@ type Log struct {
 	// Unseen is how many of them SQLite would leave out without a word, because
 	// a checksum before them, or in them, does not match.
 	Unseen int
+	// Behind is how many of those were written right after another of those, and
+	// so after that one was safe on disk.
+	Behind int
 	// Header says that the header of the file is sound.
 	Header bool
 	// Pages is the size of the database after the last transaction that SQLite
@@ -31,8 +34,10 @@ type Log struct {
 
 // Damaged says that transactions were lost which must have been on disk. Of a
 // process that died, one transaction can be unseen: the one whose sync had not
-// returned. A second one is written only after the first is safe.
-func (l Log) Damaged() bool { return l.Unseen > 1 || !l.Header && l.Commits > 0 }
+// returned. A second one is written only after the first is safe. What is left
+// of an earlier one that was not, behind a shorter one that took its place, does
+// not follow on it.
+func (l Log) Damaged() bool { return l.Behind > 0 || !l.Header && l.Commits > 0 }
 
 // ReadLog reads the log at path. No file is an empty log.
 func ReadLog(path string) (Log, error) {
@@ -62,7 +67,7 @@ func scanLog(f *os.File, yield func(page uint32, offset int64)) (Log, error) {
 	sum := checksum{order: order}
 	sum.add(head[:24])
 	l := Log{Header: sum.is(head[24:]) && binary.BigEndian.Uint32(head[:])&^1 == logMagic && binary.BigEndian.Uint32(head[8:]) == PageSize}
-	s := logScan{log: l, sum: sum, sound: l.Header}
+	s := logScan{log: l, sum: sum, last: sum, sound: l.Header}
 	if l.Header {
 		s.salts = [8]byte(head[16:24])
 	}
@@ -73,8 +78,10 @@ func scanLog(f *os.File, yield func(page uint32, offset int64)) (Log, error) {
 type logScan struct {
 	log   Log
 	sum   checksum
+	last  checksum // of the frame before, by its content
 	salts [8]byte
 	sound bool // every frame so far
+	joins bool // the first frame of the transaction that is being read follows on the one before it
 
 	frames []uint32 // pages of the transaction that is being read
 	first  int64    // where its first frame stands
@@ -99,6 +106,8 @@ func (s *logScan) run(r io.Reader, yield func(page uint32, offset int64)) (Log, 
 		s.sum.add(frame[:8])
 		s.sum.add(frame[frameHeader:])
 		matches := salted && s.sum.is(frame[16:])
+		follows := matches || s.follows(frame)
+		s.last = s.sum
 		// The next frame is checked against what this one says of itself, so
 		// that one fault is not taken for many.
 		s.sum.set(frame[16:])
@@ -106,11 +115,23 @@ func (s *logScan) run(r io.Reader, yield func(page uint32, offset int64)) (Log, 
 		if !salted && !s.reaches(frame) {
 			return s.log, nil // of an older generation: it is in the file since long
 		}
+		if len(s.frames) == 0 {
+			s.joins = follows
+		}
 		s.frames = append(s.frames, binary.BigEndian.Uint32(frame))
 		if size := binary.BigEndian.Uint32(frame[4:]); size != 0 {
 			s.commit(size, yield)
 		}
 	}
+}
+
+// follows says whether a frame was written right after the one before it, whose
+// own checksum may be what is damaged.
+func (s *logScan) follows(frame []byte) bool {
+	sum := s.last
+	sum.add(frame[:8])
+	sum.add(frame[frameHeader:])
+	return sum.is(frame[16:])
 }
 
 // reaches says whether a frame with foreign salts may still be one of ours with a
@@ -125,6 +146,9 @@ func (s *logScan) commit(size uint32, yield func(page uint32, offset int64)) {
 		s.log.Pages = size
 	} else {
 		s.log.Unseen++
+		if s.log.Unseen > 1 && s.joins {
+			s.log.Behind++
+		}
 	}
 	for i, page := range s.frames {
 		if page != 0 && (page <= size || !s.sound) && page < 1<<30 {
