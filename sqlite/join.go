@@ -85,12 +85,13 @@ type mark struct {
 	expiry                              int64
 	inboxed, kept, received, duplicates int64
 	journaled                           bool
+	last                                seen
 }
 
 func (tx *writeTx) mark() mark {
 	return mark{
 		len(tx.moves), len(tx.fresh), len(tx.released), len(tx.after), len(tx.undo), tx.expiry,
-		tx.inboxed, tx.kept, tx.received, tx.duplicates, tx.journaled,
+		tx.inboxed, tx.kept, tx.received, tx.duplicates, tx.journaled, tx.last,
 	}
 }
 
@@ -99,8 +100,9 @@ func (tx *writeTx) backTo(m mark) {
 		tx.undo[i]()
 	}
 	tx.moves, tx.fresh, tx.released = tx.moves[:m.moves], tx.fresh[:m.fresh], tx.released[:m.released]
-	tx.after, tx.undo, tx.expiry = tx.after[:m.after], tx.undo[:m.undo], m.expiry
+	tx.after, tx.undo, tx.expiry = tx.after[:m.after], tx.undo[:min(m.undo, len(tx.undo))], m.expiry
 	tx.inboxed, tx.kept, tx.received, tx.duplicates, tx.journaled = m.inboxed, m.kept, m.received, m.duplicates, m.journaled
+	tx.last = m.last // another process may write those keys: they are not known
 }
 
 // save begins a part.

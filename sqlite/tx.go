@@ -35,6 +35,7 @@ func (t *Tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Re
 		return nil, err
 	}
 	r, err := t.tx.ExecContext(ctx, query, args...)
+	t.mayUndo(query)
 	return r, t.seen(err)
 }
 
@@ -44,6 +45,7 @@ func (t *Tx) QueryContext(ctx context.Context, query string, args ...any) (*sql.
 		return nil, err
 	}
 	rows, err := t.tx.QueryContext(ctx, query, args...)
+	t.mayUndo(query)
 	return rows, t.seen(err)
 }
 
@@ -55,7 +57,9 @@ func (t *Tx) QueryRowContext(ctx context.Context, query string, args ...any) *sq
 		cancel()
 		ctx = ended
 	}
-	return t.tx.QueryRowContext(ctx, query, args...)
+	row := t.tx.QueryRowContext(ctx, query, args...)
+	t.mayUndo(query)
+	return row
 }
 
 // Enqueue writes messages in the transaction: they exist if it commits. After
@@ -215,7 +219,7 @@ func (db *DB) transaction(ctx context.Context, fn func(ctx context.Context, tx *
 	if err := ctx.Err(); err != nil {
 		return &callerError{err}
 	}
-	if err := tx.ours(db.writer.saveClock); err != nil {
+	if err := tx.ours(db.writer.conclude); err != nil {
 		return err
 	}
 	if db.writer.suspect { // fn saw it, and does not say
