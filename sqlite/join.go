@@ -32,8 +32,10 @@ func (db *DB) In(tx *sql.Tx) *Tx {
 	return t
 }
 
-// private holds the names that a transaction of the caller's has met: it must
-// not touch those of the writer, and nobody tells it whether it commits.
+// private holds the names that a call in a transaction of the caller's has
+// met: it must not touch those of the writer, and nobody tells it whether the
+// transaction commits, nor whether the caller goes back to a savepoint between
+// two calls.
 type private struct {
 	lanes    map[string]*lane
 	routes   map[routeKey]route
@@ -44,6 +46,13 @@ type private struct {
 
 func newPrivate() *private {
 	return &private{lanes: map[string]*lane{}, routes: map[routeKey]route{}, sources: map[string]int64{}}
+}
+
+// forget drops the names of the call before.
+func (p *private) forget() {
+	clear(p.lanes)
+	clear(p.routes)
+	clear(p.sources)
 }
 
 // enterJoined makes the store's first statement of a caller's transaction a
@@ -114,6 +123,7 @@ func (t *Tx) save() (*part, error) {
 		}
 		p.at = tx.mark()
 		if t.joined {
+			tx.private.forget()
 			if err := t.enterJoined(); err != nil {
 				return errors.Join(err, p.back(tx))
 			}
@@ -189,7 +199,14 @@ func (t *Tx) Process(ctx context.Context, m holdfast.Message, retention time.Dur
 	if err != nil {
 		return holdfast.Receipt{}, fmt.Errorf("process: %w", err)
 	}
+	returned := false
+	defer func() {
+		if !returned { // a panic of h, from which the caller may recover, and commit
+			_ = p.undo(nil)
+		}
+	}()
 	receipt, err := t.process(ctx, &in, retention, h)
+	returned = true
 	if err != nil {
 		return holdfast.Receipt{}, p.undo(err)
 	}
