@@ -158,11 +158,11 @@ func (s *shared) tryBegin() (err error) {
 	return err
 }
 
-// beginRead begins a transaction that reads one snapshot.
-func (s *shared) beginRead() (err error) {
-	clear(s.inTx[:])
-	s.tx, err = s.via.BeginTx(context.Background(), &sql.TxOptions{ReadOnly: true})
-	return err
+// beginRead begins a transaction that reads one snapshot, in words: not every
+// driver knows of sql.TxOptions.ReadOnly, and _txlock=immediate would take the
+// right to write, ten times a second, and wait for whoever has it.
+func (s *shared) beginRead() error {
+	return s.text(statements[beginProbe])
 }
 
 func (s *shared) commit() error {

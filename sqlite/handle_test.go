@@ -1,0 +1,46 @@
+package sqlite_test
+
+import (
+	"testing"
+
+	"github.com/holdfast-mq/holdfast/sqlite"
+)
+
+// immediate are handles as the guide advises, with little patience.
+func immediate() map[string]handle {
+	return map[string]handle{
+		"modernc": {"sqlite", "?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(1)&_txlock=immediate", 4},
+		"mattn":   {"sqlite3", "?_journal_mode=WAL&_synchronous=FULL&_busy_timeout=1&_txlock=immediate", 4},
+	}
+}
+
+// A look at the file does not ask for the right to write, whatever the handle
+// begins transactions with: messages go out while a transaction of the
+// caller's is open, and nobody's write meets ours.
+func TestLooksDoNotTakeTheRightToWrite(t *testing.T) {
+	t.Parallel()
+	for name, h := range immediate() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := h.shop(t, sqlite.Options{})
+			defer a.shut(t)
+			enqueue(t, a.DB, message("1"))
+			tx := a.begin(t)
+			if _, err := a.In(tx).Enqueue(t.Context(), message("2")); err != nil {
+				t.Error(err)
+			}
+			if err := tx.Commit(); err != nil {
+				t.Error(err)
+			}
+			learned(t, a.DB, 2, 0)
+			tx = a.begin(t)
+			order(t, tx, 1)
+			if b, err := a.Claim(t.Context(), map[string]int{"a": 10}); err != nil || len(b.Claims) != 2 {
+				t.Errorf("claimed %v (%v)", idsOf(b.Claims), err)
+			}
+			if err := tx.Rollback(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
