@@ -95,11 +95,13 @@ func (db *DB) learn(c *conn, f fileInfo) error {
 			return err
 		}
 	}
+	a.seen.message = f.last.message // step by step: after an error nothing is counted twice
 	if f.last.event > a.seen.event {
 		if err := db.learnEvents(c, f); err != nil {
 			return err
 		}
 	}
+	a.seen.event = f.last.event
 	if f.last.inbox > a.seen.inbox {
 		if _, err := c.one(newInInbox, func(v []driver.Value) error {
 			db.inboxSize.Add(asInt(v[0]))
@@ -109,7 +111,7 @@ func (db *DB) learn(c *conn, f fileInfo) error {
 			return err
 		}
 	}
-	a.seen = f.last
+	a.seen.inbox = f.last.inbox
 	return nil
 }
 
