@@ -1,7 +1,10 @@
 package sqlite_test
 
 import (
+	"errors"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -41,6 +44,36 @@ func TestLooksDoNotTakeTheRightToWrite(t *testing.T) {
 			if err := tx.Rollback(); err != nil {
 				t.Error(err)
 			}
+		})
+	}
+}
+
+// A program that starts while another one writes waits for it, as every later
+// call does, even if its handle has no busy_timeout.
+func TestAttachWaitsForAWriter(t *testing.T) {
+	t.Parallel()
+	for name, h := range immediate() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "shop.db")
+			other := h.open(t, path)
+			defer other.Close()
+			tx, err := other.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = tx.ExecContext(t.Context(), "CREATE TABLE orders (id INTEGER PRIMARY KEY)")
+			ended := make(chan error, 1)
+			go func() {
+				time.Sleep(200 * time.Millisecond)
+				ended <- errors.Join(err, tx.Commit())
+			}()
+			a := h.attach(t, path, sqlite.Options{})
+			defer a.shut(t)
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			enqueue(t, a.DB, message("m"))
 		})
 	}
 }

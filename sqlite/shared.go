@@ -131,10 +131,14 @@ func (s *shared) rows(text string, row func(v []driver.Value) error, args ...dri
 // begin makes a write the first statement of its transaction, whatever way of
 // beginning the caller's handle was opened with: a read before would tie it to
 // a snapshot that another commit makes too old to write (SQLITE_BUSY_SNAPSHOT).
-func (s *shared) begin() error {
+func (s *shared) begin() error { return s.patiently(s.tryBegin) }
+
+// patiently begins what another connection may be in the way of: not every
+// handle has a busy_timeout.
+func (s *shared) patiently(begin func() error) error {
 	var waited time.Duration
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
-		err := s.tryBegin()
+		err := begin()
 		if err == nil || !isBusy(err) {
 			return err
 		}
