@@ -31,10 +31,12 @@ type attached struct {
 	handle   *sql.DB
 	prepared []*sql.Stmt
 	look     time.Duration
-	seen     seen   // the writer's
-	names    *names // of committed rows, for transactions of the caller
-	stop     context.CancelFunc
-	done     chan struct{}
+	seen     seen // the writer's
+	// Of the inbox rows up to here, none is in the gauges yet: countInbox.
+	uncounted int64
+	names     *names // of committed rows, for transactions of the caller
+	stop      context.CancelFunc
+	done      chan struct{}
 }
 
 // Attach puts the outbox and the inbox into the caller's own database, so that
@@ -136,7 +138,6 @@ func (db *DB) enterFile(c *conn, owned bool) error {
 		if err := db.takeOver(c); err != nil {
 			return err
 		}
-		db.owns.Store(true)
 	} else {
 		last, err := db.lastInstant(c)
 		if err != nil {
@@ -150,10 +151,18 @@ func (db *DB) enterFile(c *conn, owned bool) error {
 		return err
 	}
 	defer s.rollback()
-	if err := db.attached.seen.read(c); err != nil {
+	a := db.attached
+	if err := a.seen.read(c); err != nil {
 		return err
 	}
-	return db.seed(c)
+	if err := db.seed(c); err != nil {
+		return err
+	}
+	a.uncounted = a.seen.inbox
+	db.inboxSize.Store(0)
+	db.keptSize.Store(0)
+	db.owns.Store(owned) // last: after an error it is not
+	return nil
 }
 
 // mainFile is the path of the caller's database.
@@ -315,7 +324,10 @@ func (db *DB) adopt(ctx context.Context) error {
 	ls.mu.Lock()
 	ls.wake()
 	ls.mu.Unlock()
-	return nil
+	// Nobody told of the ids that the former owner has forgotten.
+	db.sweeps.mu.Lock()
+	defer db.sweeps.mu.Unlock()
+	return db.countInbox(ctx)
 }
 
 // forget drops what memory knew of the lanes, but not who waits for news.

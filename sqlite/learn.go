@@ -201,13 +201,7 @@ const inboxPage = 100_000
 // countInbox seeds the inbox gauges, in pages: the pool may have one
 // connection, and the inbox tens of millions of rows.
 func (db *DB) countInbox(ctx context.Context) error {
-	top := int64(0)
-	if err := db.writer.inspect(ctx, func(*conn) error {
-		top = db.attached.seen.inbox
-		return nil
-	}); err != nil {
-		return err
-	}
+	top := db.attached.uncounted // what came later has been learned
 	for from := int64(0); from < top; from += inboxPage {
 		if err := db.writer.inspect(ctx, func(c *conn) error {
 			_, err := c.one(countInboxPage, func(v []driver.Value) error {
