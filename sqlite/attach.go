@@ -271,6 +271,7 @@ func (db *DB) watchOthers(ctx context.Context) {
 	look := time.NewTicker(db.attached.look)
 	defer look.Stop()
 	var adopt, count time.Duration
+	said := "" // ten times a second is too often to say it
 	for {
 		select {
 		case <-ctx.Done():
@@ -287,7 +288,11 @@ func (db *DB) watchOthers(ctx context.Context) {
 				count, err = 0, errors.Join(err, db.writer.inspect(ctx, db.seed))
 			}
 		}
-		if err != nil && ctx.Err() == nil && !errors.Is(err, holdfast.ErrClosed) && !isBusy(err) {
+		switch {
+		case err == nil:
+			said = ""
+		case ctx.Err() == nil && !errors.Is(err, holdfast.ErrClosed) && !isBusy(err) && err.Error() != said:
+			said = err.Error()
 			db.log.ErrorContext(ctx, "look for commits of others", slog.Any("error", err))
 		}
 	}

@@ -2,8 +2,11 @@ package sqlite_test
 
 import (
 	"errors"
+	"log/slog"
 	"path/filepath"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast/sqlite"
@@ -76,4 +79,33 @@ func TestAttachWaitsForAWriter(t *testing.T) {
 			enqueue(t, a.DB, message("m"))
 		})
 	}
+}
+
+// A program that closes its handle first hears of it, once and not ten times a
+// second, and Close does not wait for what cannot come.
+func TestHandleIsClosedFirst(t *testing.T) {
+	t.Parallel()
+	eachHandle(t, func(t *testing.T, h handle) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			var log strings.Builder
+			o := virtual()
+			o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))
+			a := h.shop(t, o)
+			if err := a.handle.Close(); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(time.Minute)
+			if _, err := a.Enqueue(t.Context(), message("m")); err == nil || !strings.Contains(err.Error(), "closed") {
+				t.Errorf("enqueue: got %v", err)
+			}
+			began := time.Now()
+			if err := a.DB.Close(); err == nil || time.Since(began) > time.Second {
+				t.Errorf("close: %v after %s, want an error at once", err, time.Since(began))
+			}
+			if n := strings.Count(log.String(), "\n"); n != 1 {
+				t.Errorf("%d lines of log: %.400s", n, log.String())
+			}
+		})
+	})
 }
