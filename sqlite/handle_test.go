@@ -109,3 +109,30 @@ func TestHandleIsClosedFirst(t *testing.T) {
 		})
 	})
 }
+
+// The wait for another's transaction ends when it should, however long each
+// statement waits by itself.
+func TestWaitForAWriterEnds(t *testing.T) {
+	t.Parallel()
+	for name, h := range handles() {
+		if h.pool == 1 {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h.options = strings.Replace(h.options, "5000", "1000", 1)
+			a := h.shop(t, sqlite.Options{TurnWait: 500 * time.Millisecond})
+			defer a.shut(t)
+			tx := a.begin(t)
+			order(t, tx, 1)
+			began := time.Now()
+			if _, err := a.Enqueue(t.Context(), message("m")); err == nil || time.Since(began) > 6*time.Second {
+				t.Errorf("got %v after %s, want an error within 2 s", err, time.Since(began))
+			}
+			if err := tx.Commit(); err != nil {
+				t.Error(err)
+			}
+			enqueue(t, a.DB, message("m"))
+		})
+	}
+}

@@ -136,13 +136,13 @@ func (s *shared) begin() error { return s.patiently(s.tryBegin) }
 // patiently begins what another connection may be in the way of: not every
 // handle has a busy_timeout.
 func (s *shared) patiently(begin func() error) error {
-	var waited time.Duration
+	began := time.Now() // each try waits for the handle's busy_timeout, too
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		err := begin()
 		if err == nil || !isBusy(err) {
 			return err
 		}
-		if waited += wait; waited > s.patience {
+		if time.Since(began) > s.patience {
 			return fmt.Errorf("another connection has held the right to write for %s: %w", s.patience, err)
 		}
 		t := time.NewTimer(wait)
