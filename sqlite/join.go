@@ -130,6 +130,9 @@ func (t *Tx) save() (*part, error) {
 		}
 		return nil
 	})
+	if err != nil && t.joined && !errors.Is(err, errIO) {
+		t.fault = nil // nothing was done: the same call may succeed later
+	}
 	return p, err
 }
 

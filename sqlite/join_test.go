@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -233,4 +234,40 @@ func learned(t testing.TB, db *sqlite.DB, pending, inbox int64) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	t.Errorf("counts %+v, want %d pending and an inbox of %d", db.Counts(), pending, inbox)
+}
+
+// A call that meets another's transaction fails, and can be tried again.
+func TestInIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	for name, h := range immediate() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h.options = strings.Replace(h.options, "&_txlock=immediate", "", 1)
+			a := h.shop(t, sqlite.Options{})
+			defer a.shut(t)
+			other := a.begin(t)
+			order(t, other, 1)
+			tx := a.begin(t)
+			in := a.In(tx)
+			if _, err := in.Enqueue(t.Context(), message("m")); err == nil {
+				t.Error("no error")
+			}
+			if _, err := in.Process(t.Context(), holdfast.Message{ID: "m", Source: "web"}, 0, nothing); err == nil {
+				t.Error("no error")
+			}
+			if err := other.Commit(); err != nil {
+				t.Error(err)
+			}
+			if _, err := in.Enqueue(t.Context(), message("m")); err != nil {
+				t.Errorf("again: %v", err)
+			}
+			if _, err := in.Process(t.Context(), holdfast.Message{ID: "m", Source: "web"}, 0, nothing); err != nil {
+				t.Errorf("again: %v", err)
+			}
+			if err := tx.Commit(); err != nil {
+				t.Error(err)
+			}
+			learned(t, a.DB, 1, 1)
+		})
+	}
 }
