@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -133,6 +135,32 @@ func TestWaitForAWriterEnds(t *testing.T) {
 				t.Error(err)
 			}
 			enqueue(t, a.DB, message("m"))
+		})
+	}
+}
+
+// Reads wait for no writer, and not for the transaction that they are called in.
+func TestReadsWaitForNoWriter(t *testing.T) {
+	t.Parallel()
+	for name, h := range immediate() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := h.shop(t, sqlite.Options{})
+			defer a.shut(t)
+			enqueue(t, a.DB, message("m"))
+			if err := a.Do(t.Context(), func(ctx context.Context, _ *sqlite.Tx) error {
+				_, err := a.Get(ctx, "m")
+				_, err2 := a.List(ctx, holdfast.Query{Destination: "a"})
+				_, err3 := a.List(ctx, holdfast.Query{Destination: "nobody"})
+				return errors.Join(err, err2, err3)
+			}); err != nil {
+				t.Error(err)
+			}
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			if _, err := a.Get(ended, "m"); err == nil {
+				t.Error("no error")
+			}
 		})
 	}
 }
