@@ -31,10 +31,12 @@ type attached struct {
 	handle   *sql.DB
 	prepared []*sql.Stmt
 	look     time.Duration
-	seen     seen   // the writer's
-	names    *names // of committed rows, for transactions of the caller
-	stop     context.CancelFunc
-	done     chan struct{}
+	seen     seen // the writer's
+	// Of the inbox rows up to here, none is in the gauges yet: countInbox.
+	uncounted int64
+	names     *names // of committed rows, for transactions of the caller
+	stop      context.CancelFunc
+	done      chan struct{}
 }
 
 // Attach puts the outbox and the inbox into the caller's own database, so that
@@ -136,7 +138,6 @@ func (db *DB) enterFile(c *conn, owned bool) error {
 		if err := db.takeOver(c); err != nil {
 			return err
 		}
-		db.owns.Store(true)
 	} else {
 		last, err := db.lastInstant(c)
 		if err != nil {
@@ -150,10 +151,18 @@ func (db *DB) enterFile(c *conn, owned bool) error {
 		return err
 	}
 	defer s.rollback()
-	if err := db.attached.seen.read(c); err != nil {
+	a := db.attached
+	if err := a.seen.read(c); err != nil {
 		return err
 	}
-	return db.seed(c)
+	if err := db.seed(c); err != nil {
+		return err
+	}
+	a.uncounted = a.seen.inbox
+	db.inboxSize.Store(0)
+	db.keptSize.Store(0)
+	db.owns.Store(owned) // last: after an error it is not
+	return nil
 }
 
 // mainFile is the path of the caller's database.
@@ -267,6 +276,7 @@ func (db *DB) watchOthers(ctx context.Context) {
 	look := time.NewTicker(db.attached.look)
 	defer look.Stop()
 	var adopt, count time.Duration
+	said := "" // ten times a second is too often to say it
 	for {
 		select {
 		case <-ctx.Done():
@@ -283,7 +293,11 @@ func (db *DB) watchOthers(ctx context.Context) {
 				count, err = 0, errors.Join(err, db.writer.inspect(ctx, db.seed))
 			}
 		}
-		if err != nil && ctx.Err() == nil && !errors.Is(err, holdfast.ErrClosed) && !isBusy(err) {
+		switch {
+		case err == nil:
+			said = ""
+		case ctx.Err() == nil && !errors.Is(err, holdfast.ErrClosed) && !isBusy(err) && err.Error() != said:
+			said = err.Error()
 			db.log.ErrorContext(ctx, "look for commits of others", slog.Any("error", err))
 		}
 	}
@@ -320,7 +334,10 @@ func (db *DB) adopt(ctx context.Context) error {
 	ls.mu.Lock()
 	ls.wake()
 	ls.mu.Unlock()
-	return nil
+	// Nobody told of the ids that the former owner has forgotten.
+	db.sweeps.mu.Lock()
+	defer db.sweeps.mu.Unlock()
+	return db.countInbox(ctx)
 }
 
 // forget drops what memory knew of the lanes, but not who waits for news.

@@ -108,6 +108,16 @@ func (w *writer) begin() error {
 	return w.tx.enter()
 }
 
+// conclude is the last step of a transaction of Do.
+func (w *writer) conclude(tx *writeTx) error {
+	if tx.doubted {
+		if err := tx.recall(); err != nil {
+			return err
+		}
+	}
+	return w.saveClock(tx)
+}
+
 // saveClock keeps the store's clock in the file now and then, for newClock.
 func (w *writer) saveClock(tx *writeTx) error {
 	const every = int64(time.Minute / time.Microsecond)

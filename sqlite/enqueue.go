@@ -186,7 +186,7 @@ func (tx *writeTx) insert(e *entry) (holdfast.Receipt, error) {
 		}
 		return receipt, err
 	}
-	tx.last.message = seq
+	tx.wrote(&tx.first.message, &tx.last.message, seq)
 	var ttl, start driver.Value
 	if m.TTL > 0 {
 		ttl = micros(m.TTL)

@@ -143,7 +143,7 @@ func (tx *writeTx) remember(in *incoming, source int64, kept bool, response []by
 		memory(now, &in.m.Attempt, retention), nullBytes(response))
 	if seq != 0 {
 		tx.inboxed++
-		tx.last.inbox = seq
+		tx.wrote(&tx.first.inbox, &tx.last.inbox, seq)
 	}
 	return seq, err
 }

@@ -34,8 +34,10 @@ func (db *DB) In(tx *sql.Tx) *Tx {
 	return t
 }
 
-// private holds the names that a transaction of the caller's has met: it must
-// not touch those of the writer, and nobody tells it whether it commits.
+// private holds the names that a call in a transaction of the caller's has
+// met: it must not touch those of the writer, and nobody tells it whether the
+// transaction commits, nor whether the caller goes back to a savepoint between
+// two calls.
 type private struct {
 	lanes    map[string]*lane
 	routes   map[routeKey]route
@@ -46,6 +48,13 @@ type private struct {
 
 func newPrivate() *private {
 	return &private{lanes: map[string]*lane{}, routes: map[routeKey]route{}, sources: map[string]int64{}}
+}
+
+// forget drops the names of the call before.
+func (p *private) forget() {
+	clear(p.lanes)
+	clear(p.routes)
+	clear(p.sources)
 }
 
 // enterJoined makes the store's first statement of a caller's transaction a
@@ -91,12 +100,13 @@ type mark struct {
 	expiry                              int64
 	inboxed, kept, received, duplicates int64
 	journaled                           bool
+	last                                seen
 }
 
 func (tx *writeTx) mark() mark {
 	return mark{
 		len(tx.moves), len(tx.fresh), len(tx.released), len(tx.after), len(tx.undo), tx.expiry,
-		tx.inboxed, tx.kept, tx.received, tx.duplicates, tx.journaled,
+		tx.inboxed, tx.kept, tx.received, tx.duplicates, tx.journaled, tx.last,
 	}
 }
 
@@ -105,8 +115,9 @@ func (tx *writeTx) backTo(m mark) {
 		tx.undo[i]()
 	}
 	tx.moves, tx.fresh, tx.released = tx.moves[:m.moves], tx.fresh[:m.fresh], tx.released[:m.released]
-	tx.after, tx.undo, tx.expiry = tx.after[:m.after], tx.undo[:m.undo], m.expiry
+	tx.after, tx.undo, tx.expiry = tx.after[:m.after], tx.undo[:min(m.undo, len(tx.undo))], m.expiry
 	tx.inboxed, tx.kept, tx.received, tx.duplicates, tx.journaled = m.inboxed, m.kept, m.received, m.duplicates, m.journaled
+	tx.last = m.last // another process may write those keys: they are not known
 }
 
 // save begins a part.
@@ -119,12 +130,16 @@ func (t *Tx) save() (*part, error) {
 		}
 		p.at = tx.mark()
 		if t.joined {
+			tx.private.forget()
 			if err := t.enterJoined(); err != nil {
 				return errors.Join(err, p.back(tx))
 			}
 		}
 		return nil
 	})
+	if err != nil && t.joined && !errors.Is(err, errIO) {
+		t.fault = nil // nothing was done: the same call may succeed later
+	}
 	return p, err
 }
 
@@ -194,7 +209,14 @@ func (t *Tx) Process(ctx context.Context, m holdfast.Message, retention time.Dur
 	if err != nil {
 		return holdfast.Receipt{}, fmt.Errorf("process: %w", err)
 	}
+	returned := false
+	defer func() {
+		if !returned { // a panic of h, from which the caller may recover, and commit
+			_ = p.undo(nil)
+		}
+	}()
 	receipt, err := t.process(ctx, &in, retention, h)
+	returned = true
 	if err != nil {
 		return holdfast.Receipt{}, p.undo(err)
 	}

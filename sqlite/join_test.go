@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/sqlite"
@@ -125,6 +127,149 @@ func TestInNeedsAttach(t *testing.T) {
 	defer func() { _ = tx.Rollback() }()
 	if _, err := db.In(tx).Enqueue(t.Context(), message("m")); err == nil {
 		t.Error("no error")
+	}
+}
+
+// OI-01: the caller goes back to a savepoint between two calls through In.
+func TestCallersSavepointAroundIn(t *testing.T) {
+	t.Parallel()
+	eachHandle(t, func(t *testing.T, h handle) {
+		t.Helper()
+		a := h.shop(t, sqlite.Options{})
+		defer a.shut(t)
+		tx := a.begin(t)
+		in := a.In(tx)
+		m := message("undone")
+		m.Destination, m.Endpoint, m.OrderingKey = "new", "Gone", "k"
+		statements(t, tx, "SAVEPOINT mine")
+		if _, err := in.Enqueue(t.Context(), m); err != nil {
+			t.Error(err)
+		}
+		if _, err := in.Process(t.Context(), holdfast.Message{ID: "1", Source: "web"}, 0, nothing); err != nil {
+			t.Error(err)
+		}
+		statements(t, tx, "ROLLBACK TO mine", "RELEASE mine")
+		other := message("other")
+		other.Destination, other.Endpoint = "newer", "Other"
+		m.ID = "kept"
+		for _, m := range []holdfast.Message{other, m} {
+			if _, err := in.Enqueue(t.Context(), m); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, source := range []string{"net", "web"} {
+			if r, err := in.Process(t.Context(), holdfast.Message{ID: "1", Source: source}, 0, nothing); err != nil || r.Duplicate {
+				t.Errorf("%s: %+v, %v", source, r, err)
+			}
+		}
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		learned(t, a.DB, 2, 2)
+		b, err := a.Claim(t.Context(), map[string]int{"new": 10, "newer": 10})
+		if err != nil || len(b.Claims) != 2 {
+			t.Errorf("claimed %v (%v)", idsOf(b.Claims), err)
+		}
+		for _, c := range b.Claims {
+			if want := map[holdfast.ID]string{"other": "Other", "kept": "Gone"}[c.Message.ID]; c.Message.Endpoint != want {
+				t.Errorf("%s has the endpoint %s, want %s", c.Message.ID, c.Message.Endpoint, want)
+			}
+		}
+		rows, err := a.SQL(t.Context(), "SELECT count(DISTINCT s.name) FROM hf_inbox AS x JOIN hf_source AS s ON s.source = x.source")
+		if err != nil || rows[0][0] != int64(2) {
+			t.Errorf("%v sources have rows (%v)", rows, err)
+		}
+		audit(t, a.DB)
+	})
+}
+
+// A handler's panic that the caller recovers from leaves nothing of its
+// message in the caller's transaction: else the id would be remembered for an
+// effect that is not there.
+func TestPanicOfAHandlerInTheCallersTransaction(t *testing.T) {
+	t.Parallel()
+	eachHandle(t, func(t *testing.T, h handle) {
+		t.Helper()
+		a := h.shop(t, sqlite.Options{})
+		defer a.shut(t)
+		tx := a.begin(t)
+		in := a.In(tx)
+		m := holdfast.Message{ID: "1", Source: "web"}
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			_, _ = in.Process(t.Context(), m, 0, func(ctx context.Context, tx *sqlite.Tx, _ holdfast.Message) ([]byte, error) {
+				statements(t, tx, "INSERT INTO orders VALUES (1)")
+				_, err := tx.Enqueue(ctx, message("undone"))
+				panic(err)
+			})
+		}()
+		order(t, tx, 2)
+		if r, err := in.Process(t.Context(), m, 0, nothing); err != nil || r.Duplicate {
+			t.Errorf("again: %+v, %v", r, err)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if n := a.orders(t); n != 1 {
+			t.Errorf("%d orders", n)
+		}
+		if got := stateOf(t, a.DB, "undone"); got != "nothing" {
+			t.Errorf("undone is %s", got)
+		}
+		learned(t, a.DB, 0, 1)
+		audit(t, a.DB)
+	})
+}
+
+// learned waits until the store knows what a transaction of the caller's has committed.
+func learned(t testing.TB, db *sqlite.DB, pending, inbox int64) {
+	t.Helper()
+	for range 100 {
+		if c := db.Counts(); c.Pending == pending && c.Inbox == inbox {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Errorf("counts %+v, want %d pending and an inbox of %d", db.Counts(), pending, inbox)
+}
+
+// A call that meets another's transaction fails, and can be tried again.
+func TestInIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	for name, h := range immediate() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h.options = strings.Replace(h.options, "&_txlock=immediate", "", 1)
+			a := h.shop(t, sqlite.Options{})
+			defer a.shut(t)
+			other := a.begin(t)
+			order(t, other, 1)
+			tx := a.begin(t)
+			in := a.In(tx)
+			if _, err := in.Enqueue(t.Context(), message("m")); err == nil {
+				t.Error("no error")
+			}
+			if _, err := in.Process(t.Context(), holdfast.Message{ID: "m", Source: "web"}, 0, nothing); err == nil {
+				t.Error("no error")
+			}
+			if err := other.Commit(); err != nil {
+				t.Error(err)
+			}
+			if _, err := in.Enqueue(t.Context(), message("m")); err != nil {
+				t.Errorf("again: %v", err)
+			}
+			if _, err := in.Process(t.Context(), holdfast.Message{ID: "m", Source: "web"}, 0, nothing); err != nil {
+				t.Errorf("again: %v", err)
+			}
+			if err := tx.Commit(); err != nil {
+				t.Error(err)
+			}
+			learned(t, a.DB, 1, 1)
+		})
 	}
 }
 

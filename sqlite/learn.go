@@ -95,11 +95,13 @@ func (db *DB) learn(c *conn, f fileInfo) error {
 			return err
 		}
 	}
+	a.seen.message = f.last.message // step by step: after an error nothing is counted twice
 	if f.last.event > a.seen.event {
 		if err := db.learnEvents(c, f); err != nil {
 			return err
 		}
 	}
+	a.seen.event = f.last.event
 	if f.last.inbox > a.seen.inbox {
 		if _, err := c.one(newInInbox, func(v []driver.Value) error {
 			db.inboxSize.Add(asInt(v[0]))
@@ -109,7 +111,7 @@ func (db *DB) learn(c *conn, f fileInfo) error {
 			return err
 		}
 	}
-	a.seen = f.last
+	a.seen.inbox = f.last.inbox
 	return nil
 }
 
@@ -199,13 +201,7 @@ const inboxPage = 100_000
 // countInbox seeds the inbox gauges, in pages: the pool may have one
 // connection, and the inbox tens of millions of rows.
 func (db *DB) countInbox(ctx context.Context) error {
-	top := int64(0)
-	if err := db.writer.inspect(ctx, func(*conn) error {
-		top = db.attached.seen.inbox
-		return nil
-	}); err != nil {
-		return err
-	}
+	top := db.attached.uncounted // what came later has been learned
 	for from := int64(0); from < top; from += inboxPage {
 		if err := db.writer.inspect(ctx, func(c *conn) error {
 			_, err := c.one(countInboxPage, func(v []driver.Value) error {

@@ -38,7 +38,7 @@ func (db *DB) list(ctx context.Context, q *holdfast.Query) (p holdfast.Page, err
 	if l.tx, err = db.snapshot(ctx); err != nil {
 		return p, err
 	}
-	defer func() { _ = l.tx.Rollback() }()
+	defer func() { _ = l.tx.end() }()
 	if q.Destination != "" {
 		var lane int64
 		switch err := l.tx.QueryRowContext(ctx, queries[laneOf], q.Destination).Scan(&lane); {
@@ -64,7 +64,7 @@ func (db *DB) list(ctx context.Context, q *holdfast.Query) (p holdfast.Page, err
 // reads them.
 type listing struct {
 	db          *DB
-	tx          *sql.Tx
+	tx          *snapshot
 	states      []holdfast.State // none: all
 	destination string           // none: all
 	lane        any              // its number; nil: all

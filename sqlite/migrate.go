@@ -123,7 +123,13 @@ func migrate(c *conn) error {
 }
 
 func migrateStep(c *conn, text string, number int) (err error) {
-	if err := c.text("BEGIN IMMEDIATE"); err != nil {
+	begin := func() error { return c.text(statements[beginImmediate]) }
+	if s, ok := c.runner.(*shared); ok {
+		err = s.patiently(begin)
+	} else {
+		err = begin()
+	}
+	if err != nil {
 		return err
 	}
 	defer func() {

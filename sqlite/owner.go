@@ -101,6 +101,21 @@ func (db *DB) takeOver(c *conn) (err error) {
 	if err != nil {
 		return err
 	}
+	if db.clock == nil {
+		db.clock = newClock(db.opts.clock, last, db.opts.SaneAfter)
+	}
+	if ok, why := db.clock.mayExpire(); !ok {
+		db.log.Warn("expiry suspended", slog.String("why", why))
+	}
+	// First: two that think they hold the lock must not get one epoch.
+	if err := c.begin(); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			c.rollback()
+		}
+	}()
 	clean, err := c.meta(metaClean)
 	if err != nil {
 		return err
@@ -108,12 +123,6 @@ func (db *DB) takeOver(c *conn) (err error) {
 	epoch, err := c.meta(metaEpoch)
 	if err != nil {
 		return err
-	}
-	if db.clock == nil {
-		db.clock = newClock(db.opts.clock, last, db.opts.SaneAfter)
-	}
-	if ok, why := db.clock.mayExpire(); !ok {
-		db.log.Warn("expiry suspended", slog.String("why", why))
 	}
 	notify, err := c.meta(metaNotify)
 	if err != nil {
@@ -135,14 +144,6 @@ func (db *DB) takeOver(c *conn) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := c.begin(); err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			c.rollback()
-		}
-	}()
 	exclusive := int64(1)
 	if db.attached != nil {
 		exclusive = 0

@@ -115,7 +115,7 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 
 	// Every change moves one of these, but a claim and a purge of what was delivered.
 	changeMark: `SELECT (SELECT value FROM hf_meta WHERE key = 'incarnation'),
-		(SELECT max(seq) FROM hf_message), (SELECT max(seq) FROM sqlite_sequence WHERE name = 'hf_event'), (SELECT max(seq) FROM hf_inbox),
+		(SELECT max(seq) FROM hf_message), (SELECT max(seq) FROM main.sqlite_sequence WHERE name = 'hf_event'), (SELECT max(seq) FROM hf_inbox),
 		(SELECT count(*) FROM hf_message WHERE state = 0) + (SELECT count(*) FROM hf_message WHERE state = 1` + ofAside + `),
 		(SELECT count(*) FROM hf_message WHERE state IN (3, 4, 5)` + ofAside + `), (SELECT count(*) FROM hf_inbox WHERE kept = 1),
 		(SELECT group_concat(name || ' ' || created) FROM hf_token), (SELECT group_concat(name || ' ' || cursor) FROM hf_follower)`,

@@ -24,15 +24,6 @@ func (db *DB) readable(ctx context.Context) error {
 	return nil
 }
 
-// snapshot begins a transaction of a reader, for queries that must agree.
-func (db *DB) snapshot(ctx context.Context) (*sql.Tx, error) {
-	if err := db.readable(ctx); err != nil {
-		return nil, err
-	}
-	tx, err := db.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	return tx, db.noted(err)
-}
-
 // query runs one of the readers' queries.
 func (db *DB) query(ctx context.Context, q query, args ...any) (*sql.Rows, error) {
 	if err := db.readable(ctx); err != nil {
@@ -53,7 +44,7 @@ func (db *DB) Get(ctx context.Context, id holdfast.ID) (holdfast.Record, error) 
 	if err != nil {
 		return holdfast.Record{}, fmt.Errorf("get message %s: %w", id, err)
 	}
-	defer func() { _ = tx.Rollback() }()
+	defer func() { _ = tx.end() }()
 	var payload []byte
 	r, err := db.scanRecord(tx.QueryRowContext(ctx, queries[getRecord], idValue(id)), &payload)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -75,7 +66,7 @@ func (db *DB) Get(ctx context.Context, id holdfast.ID) (holdfast.Record, error) 
 // historyRows bounds what one Get shows of a message that was tried for weeks.
 const historyRows = 500
 
-func (db *DB) history(ctx context.Context, tx *sql.Tx, r *holdfast.Record) (history []holdfast.Event, err error) {
+func (db *DB) history(ctx context.Context, tx *snapshot, r *holdfast.Record) (history []holdfast.Event, err error) {
 	rows, err := tx.QueryContext(ctx, queries[getHistory], r.Seq, historyRows)
 	if err != nil {
 		return nil, err

@@ -131,14 +131,18 @@ func (s *shared) rows(text string, row func(v []driver.Value) error, args ...dri
 // begin makes a write the first statement of its transaction, whatever way of
 // beginning the caller's handle was opened with: a read before would tie it to
 // a snapshot that another commit makes too old to write (SQLITE_BUSY_SNAPSHOT).
-func (s *shared) begin() error {
-	var waited time.Duration
+func (s *shared) begin() error { return s.patiently(s.tryBegin) }
+
+// patiently begins what another connection may be in the way of: not every
+// handle has a busy_timeout.
+func (s *shared) patiently(begin func() error) error {
+	began := time.Now() // each try waits for the handle's busy_timeout, too
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
-		err := s.tryBegin()
+		err := begin()
 		if err == nil || !isBusy(err) {
 			return err
 		}
-		if waited += wait; waited > s.patience {
+		if time.Since(began) > s.patience {
 			return fmt.Errorf("another connection has held the right to write for %s: %w", s.patience, err)
 		}
 		t := time.NewTimer(wait)
@@ -158,11 +162,11 @@ func (s *shared) tryBegin() (err error) {
 	return err
 }
 
-// beginRead begins a transaction that reads one snapshot.
-func (s *shared) beginRead() (err error) {
-	clear(s.inTx[:])
-	s.tx, err = s.via.BeginTx(context.Background(), &sql.TxOptions{ReadOnly: true})
-	return err
+// beginRead begins a transaction that reads one snapshot, in words: not every
+// driver knows of sql.TxOptions.ReadOnly, and _txlock=immediate would take the
+// right to write, ten times a second, and wait for whoever has it.
+func (s *shared) beginRead() error {
+	return s.text(statements[beginProbe])
 }
 
 func (s *shared) commit() error {

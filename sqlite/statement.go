@@ -196,7 +196,7 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	eventsAfter: `SELECT ` + eventColumns + `, m.id, l.destination FROM hf_event AS e
 		JOIN hf_message AS m ON m.seq = e.message JOIN hf_lane AS l ON l.lane = m.lane
 		WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2`,
-	lastEvent: `SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'hf_event'`,
+	lastEvent: `SELECT coalesce(max(seq), 0) FROM main.sqlite_sequence WHERE name = 'hf_event'`, // a caller's TEMP table may have another
 
 	claimedRows: `SELECT m.seq, l.destination, l.lane, l.strict FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane
 		WHERE m.state = 1 AND m.state IN (1, 3, 4, 5)`,

@@ -40,6 +40,7 @@ func (t *Tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Re
 	}
 	t.sure = false
 	r, err := t.tx.ExecContext(ctx, query, args...)
+	t.mayUndo(query)
 	return r, t.seen(err)
 }
 
@@ -50,6 +51,7 @@ func (t *Tx) QueryContext(ctx context.Context, query string, args ...any) (*sql.
 	}
 	t.sure, t.never = false, true
 	rows, err := t.tx.QueryContext(ctx, query, args...)
+	t.mayUndo(query)
 	return rows, t.seen(err)
 }
 
@@ -62,7 +64,9 @@ func (t *Tx) QueryRowContext(ctx context.Context, query string, args ...any) *sq
 		ctx = ended
 	}
 	t.sure, t.never = false, true
-	return t.tx.QueryRowContext(ctx, query, args...)
+	row := t.tx.QueryRowContext(ctx, query, args...)
+	t.mayUndo(query)
+	return row
 }
 
 // Enqueue writes messages in the transaction: they exist if it commits. After
@@ -224,7 +228,7 @@ func (db *DB) transaction(ctx context.Context, fn func(ctx context.Context, tx *
 	if err := ctx.Err(); err != nil {
 		return &callerError{err}
 	}
-	if err := tx.ours(db.writer.saveClock); err != nil {
+	if err := tx.ours(db.writer.conclude); err != nil {
 		return err
 	}
 	if db.writer.suspect { // fn saw it, and does not say

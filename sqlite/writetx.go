@@ -26,7 +26,8 @@ type writeTx struct {
 	received      int64
 	duplicates    int64
 	journaled     bool // followers have something to read
-	last          seen // the highest keys that it wrote
+	first, last   seen // the lowest and highest keys that it wrote
+	doubted       bool // the caller's SQL may have undone some of it: recall.go
 
 	private *private // of a transaction of the caller's: join.go
 }
@@ -74,6 +75,14 @@ func (tx *writeTx) tick() int64 {
 
 func (tx *writeTx) exec(id statement, args ...driver.Value) (int64, error) {
 	return tx.conn.exec(id, args...)
+}
+
+// wrote notes the key of a new row.
+func (tx *writeTx) wrote(first, last *int64, key int64) {
+	if *first == 0 {
+		*first = key
+	}
+	*last = key
 }
 
 // expires notes that a message which is not final will expire.

@@ -1,0 +1,33 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+)
+
+// snapshot is a transaction of a reader, for queries that must agree. It
+// begins in words, as shared.beginRead does: a caller's handle may begin its
+// transactions with the right to write, and Get inside Do would wait for Do.
+type snapshot struct{ *sql.Conn }
+
+func (db *DB) snapshot(ctx context.Context) (*snapshot, error) {
+	if err := db.readable(ctx); err != nil {
+		return nil, err
+	}
+	via, err := db.readers.Conn(ctx)
+	if err != nil {
+		return nil, db.noted(err)
+	}
+	s := &snapshot{via}
+	if _, err := via.ExecContext(ctx, statements[beginProbe]); err != nil {
+		return nil, errors.Join(db.noted(err), s.end())
+	}
+	return s, nil
+}
+
+// end gives the connection back. Where BEGIN has failed there is nothing to roll back.
+func (s *snapshot) end() error {
+	_, _ = s.ExecContext(context.Background(), statements[rollbackNow])
+	return s.Close()
+}
