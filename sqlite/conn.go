@@ -11,11 +11,7 @@ import (
 // Statements of ours are never cancelled: an interrupt inside a shared
 // transaction would undo others' work.
 type runner interface {
-	// exec returns how many rows were changed.
-	exec(id statement, args ...driver.Value) (int64, error)
-	// insert returns the key of the new row, or 0 when the statement inserted
-	// none because of a conflict that it ignores.
-	insert(id statement, args ...driver.Value) (int64, error)
+	run(id statement, args []driver.Value) (driver.Result, error)
 	// each calls row for every row of the query. The values are valid only
 	// during the call, except strings and byte slices, which are row's to keep.
 	each(id statement, row func(v []driver.Value) error, args ...driver.Value) error
@@ -44,6 +40,28 @@ type runner interface {
 
 // conn is a runner with what can be said in its words.
 type conn struct{ runner }
+
+// exec returns how many rows were changed.
+func (c *conn) exec(id statement, args ...driver.Value) (int64, error) {
+	r, err := c.run(id, args)
+	if err != nil {
+		return 0, err
+	}
+	return r.RowsAffected()
+}
+
+// insert returns the key of the new row, or 0 when the statement inserted
+// none because of a conflict that it ignores.
+func (c *conn) insert(id statement, args ...driver.Value) (int64, error) {
+	r, err := c.run(id, args)
+	if err != nil {
+		return 0, err
+	}
+	if n, err := r.RowsAffected(); err != nil || n == 0 {
+		return 0, err
+	}
+	return r.LastInsertId()
+}
 
 // errStop, returned by a row function, ends a query early without an error.
 var errStop = errors.New("enough rows")

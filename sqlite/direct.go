@@ -48,30 +48,6 @@ func (d *direct) run(id statement, args []driver.Value) (driver.Result, error) {
 	return s.(driver.StmtExecContext).ExecContext(context.Background(), d.bind(args))
 }
 
-func (d *direct) exec(id statement, args ...driver.Value) (int64, error) {
-	r, err := d.run(id, args)
-	if err != nil {
-		return 0, err
-	}
-	return r.RowsAffected()
-}
-
-func (d *direct) insert(id statement, args ...driver.Value) (int64, error) {
-	r, err := d.run(id, args)
-	if err != nil {
-		return 0, err
-	}
-	return insertedKey(r)
-}
-
-// insertedKey is the key of the row that a statement inserted, if it did.
-func insertedKey(r driver.Result) (int64, error) {
-	if n, err := r.RowsAffected(); err != nil || n == 0 {
-		return 0, err
-	}
-	return r.LastInsertId()
-}
-
 func (d *direct) each(id statement, row func(v []driver.Value) error, args ...driver.Value) error {
 	s, err := d.prepared(id)
 	if err != nil {
@@ -127,22 +103,22 @@ func (d *direct) rows(sql string, row func(v []driver.Value) error, args ...driv
 }
 
 func (d *direct) begin() error {
-	_, err := d.exec(beginImmediate)
+	_, err := d.run(beginImmediate, nil)
 	return err
 }
 
 func (d *direct) commit() error {
-	_, err := d.exec(commitNow)
+	_, err := d.run(commitNow, nil)
 	return err
 }
 
 // The transaction may be gone already; then this says so, and that is fine.
-func (d *direct) rollback() { _, _ = d.exec(rollbackNow) }
+func (d *direct) rollback() { _, _ = d.run(rollbackNow, nil) }
 
 // SQLite has no statement that tells whether a transaction is open, but
 // refuses to begin twice.
 func (d *direct) open() bool {
-	if _, err := d.exec(beginProbe); err != nil {
+	if _, err := d.run(beginProbe, nil); err != nil {
 		return true
 	}
 	d.rollback() // it had nothing in it

@@ -42,7 +42,7 @@ func anys(args []driver.Value) []any {
 	return list
 }
 
-func (s *shared) run(id statement, args []driver.Value) (sql.Result, error) {
+func (s *shared) run(id statement, args []driver.Value) (driver.Result, error) {
 	ctx := context.Background()
 	if s.tx == nil {
 		return s.via.ExecContext(ctx, statements[id], anys(args)...)
@@ -51,22 +51,6 @@ func (s *shared) run(id statement, args []driver.Value) (sql.Result, error) {
 		return st.ExecContext(ctx, anys(args)...)
 	}
 	return s.tx.ExecContext(ctx, statements[id], anys(args)...)
-}
-
-func (s *shared) exec(id statement, args ...driver.Value) (int64, error) {
-	r, err := s.run(id, args)
-	if err != nil {
-		return 0, err
-	}
-	return r.RowsAffected()
-}
-
-func (s *shared) insert(id statement, args ...driver.Value) (int64, error) {
-	r, err := s.run(id, args)
-	if err != nil {
-		return 0, err
-	}
-	return insertedKey(r)
 }
 
 func (s *shared) each(id statement, row func(v []driver.Value) error, args ...driver.Value) error {
@@ -156,7 +140,7 @@ func (s *shared) tryBegin() (err error) {
 		return err
 	}
 	clear(s.inTx[:])
-	if _, err = s.exec(takeLock); err != nil {
+	if _, err = s.run(takeLock, nil); err != nil {
 		s.rollback()
 	}
 	return err
