@@ -31,6 +31,7 @@ const metaSalvaging = "salvaging"
 // copied yet is never taken for new.
 type salvage struct {
 	db    *DB
+	file  string // that is salvaged
 	done  atomic.Bool
 	ended chan error // of one
 
@@ -70,7 +71,7 @@ type oldRoute struct {
 
 func newSalvage(db *DB, report *Damage) *salvage {
 	return &salvage{
-		db: db, report: report, ended: make(chan error, 1),
+		db: db, file: report.File, report: report, ended: make(chan error, 1),
 		lanes: map[int64][]string{}, orders: map[string]oldLane{}, routes: map[int64][]oldRoute{}, sources: map[int64][]string{},
 		missing: map[int64]sqlitefile.Row{}, stray: map[int64]sqlitefile.Row{},
 	}
@@ -98,7 +99,7 @@ func (s *salvage) start(ctx context.Context) error {
 	s.db.guards.Go(func() {
 		err := s.run(s.db.life)
 		if err != nil && s.db.life.Err() == nil {
-			s.db.writer.stop(fmt.Errorf("salvage %s: %w; the next start goes on with it", s.report.File, err))
+			s.db.writer.stop(fmt.Errorf("salvage %s: %w; the next start goes on with it", s.file, err))
 		}
 		s.ended <- err
 	})
@@ -111,13 +112,13 @@ func (s *salvage) start(ctx context.Context) error {
 		s.db.cancel()
 		return errors.Join(ctx.Err(), <-s.ended)
 	case <-wait.C:
-		s.db.log.WarnContext(ctx, "salvage goes on in the background: nothing is accepted until it has ended", slog.String("file", s.report.File))
+		s.db.log.WarnContext(ctx, "salvage goes on in the background: nothing is accepted until it has ended", slog.String("file", s.file))
 		return nil
 	}
 }
 
 func (s *salvage) run(ctx context.Context) (err error) {
-	name := filepath.Base(s.report.File)
+	name := filepath.Base(s.file)
 	var was string
 	if err := s.db.writer.inspect(ctx, func(c *conn) (err error) {
 		was, err = c.metaText(metaSalvaged)
@@ -126,7 +127,7 @@ func (s *salvage) run(ctx context.Context) (err error) {
 		return err
 	}
 	if was != name {
-		if s.old, err = sqlitefile.Open(s.report.File); err != nil {
+		if s.old, err = sqlitefile.Open(s.file); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, s.old.Close()) }()
@@ -194,7 +195,7 @@ func (s *salvage) soFar(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.report.Salvaged, s.report.Lost, s.report.More = Salvaged{}, 0, false
-	if counted, ok := strings.CutPrefix(text, filepath.Base(s.report.File)+" "); ok {
+	if counted, ok := strings.CutPrefix(text, filepath.Base(s.file)+" "); ok {
 		if err := json.Unmarshal([]byte(counted), &s.report.Salvaged); err != nil {
 			s.report.Salvaged = Salvaged{} // it is only counted
 		}
