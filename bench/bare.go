@@ -177,7 +177,7 @@ func (l *bareLoop) write(seq int64) {
 }
 
 func (l *bareLoop) commit(seq int64, b *bareBatch, marks []int64) (int64, error) {
-	now := time.Now().UnixMilli()
+	now := time.Now().UnixMicro()
 	err := l.conn.tx(func() error {
 		for _, m := range marks {
 			if err := l.conn.exec(bareSettle, m, now); err != nil {

@@ -139,7 +139,7 @@ func (c *bareConn) fill(lane, state int64, count int, payload func(int) []byte) 
 		return err
 	}
 	return inChunks(count, func(from, to int) error {
-		now := time.Now().UnixMilli()
+		now := time.Now().UnixMicro()
 		return c.tx(func() error {
 			for i := from; i < to; i++ {
 				seq++

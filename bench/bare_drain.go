@@ -50,7 +50,7 @@ func (d *bareDrain) run(ctx context.Context, deliver Deliver) {
 			if deliver(ctx, 0, row[1].([]byte)) == nil {
 				seqs = append(seqs, row[0].(int64))
 			}
-		}, int64(0), time.Now().UnixMilli(), int64(d.page))
+		}, int64(0), time.Now().UnixMicro(), int64(d.page))
 		if err == nil && len(seqs) > 0 {
 			err = d.settle(seqs)
 		}
@@ -65,7 +65,7 @@ func (d *bareDrain) run(ctx context.Context, deliver Deliver) {
 }
 
 func (d *bareDrain) settle(seqs []int64) error {
-	now := time.Now().UnixMilli()
+	now := time.Now().UnixMicro()
 	return d.conn.tx(func() error {
 		for _, s := range seqs {
 			if err := d.conn.exec(bareSettle, s, now); err != nil {

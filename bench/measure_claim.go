@@ -110,6 +110,6 @@ func openBareClaim(_ context.Context, dir string, rows ClaimRows) (Claimer, erro
 
 func (c bareClaim) Claim(_ context.Context, limit int) (n int, micros float64, err error) {
 	began := time.Now()
-	err = c.query(barePage, func([]driver.Value) { n++ }, int64(0), began.UnixMilli(), int64(limit))
+	err = c.query(barePage, func([]driver.Value) { n++ }, int64(0), began.UnixMicro(), int64(limit))
 	return n, float64(time.Since(began)) / 1e3, err
 }

@@ -170,26 +170,29 @@ func (c *ourClaimer) Claim(ctx context.Context, limit int) (int, float64, error)
 
 func (c *ourClaimer) Close() error { return c.db.Close() }
 
-// fillOurs makes the rows with the bare connection, in the library's schema.
-func fillOurs(ctx context.Context, dir string, rows ClaimRows) (err error) {
+// fillOurs makes the rows that are to be claimed through the store, which knows
+// their hashes, and the others with the bare connection, in the library's schema.
+func fillOurs(ctx context.Context, dir string, rows ClaimRows) error {
 	db, err := openStore(ctx, dir)
 	if err != nil {
 		return err
 	}
-	full := db.Counts().Pending > 0
-	if err := db.Close(); err != nil || full {
+	if db.Counts().Pending > 0 {
+		return db.Close()
+	}
+	text := payload(0)
+	payload := func(int) []byte { return text }
+	q := &ourQueue{db: db}
+	if err := errors.Join(q.Fill(ctx, 0, rows.Due, payload), q.Close()); err != nil {
 		return err
 	}
 	c, err := openBareFile(filepath.Join(dir, "holdfast.db"))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.Close()) }()
-	text := payload(0)
-	payload := func(int) []byte { return text }
 	return errors.Join(
 		c.fill(1, stateParked, rows.Parked, payload), c.fill(1, stateDelivered, rows.Delivered, payload),
-		c.fill(1, statePending, rows.Dead, payload), c.fill(0, statePending, rows.Due, payload),
+		c.fill(1, statePending, rows.Dead, payload), c.Close(),
 	)
 }
 
