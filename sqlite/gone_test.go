@@ -316,7 +316,8 @@ func TestSalvageInTheBackground(t *testing.T) {
 	_, kept := db.Keep(t.Context(), time.Hour, m)
 	_, _, known := db.Known(t.Context(), time.Hour, m)
 	_, processed := db.Process(t.Context(), m, time.Hour, nil)
-	for what, err := range map[string]error{"enqueue": enqueued, "keep": kept, "known": known, "process": processed} {
+	batch := db.ProcessBatch(t.Context(), []holdfast.Message{m}, time.Hour, nil)[0].Err
+	for what, err := range map[string]error{"enqueue": enqueued, "keep": kept, "known": known, "process": processed, "process a batch": batch} {
 		if !errors.Is(err, sqlite.ErrRecovering) || !errors.Is(err, holdfast.ErrUnavailable) {
 			t.Errorf("%s: got %v, want ErrRecovering", what, err)
 		}

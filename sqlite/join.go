@@ -202,6 +202,9 @@ func (t *Tx) Process(ctx context.Context, m holdfast.Message, retention time.Dur
 		retention = holdfast.DefaultInboxRetention
 	}
 	in, err := newIncoming(m)
+	if err == nil {
+		err = t.db.ready() // an id that is not salvaged yet is not new
+	}
 	if err != nil {
 		return holdfast.Receipt{}, fmt.Errorf("process: %w", err)
 	}
@@ -257,8 +260,12 @@ func (t *Tx) process(ctx context.Context, in *incoming, retention time.Duration,
 func (db *DB) ProcessBatch(ctx context.Context, ms []holdfast.Message, retention time.Duration, h holdfast.Handler[*Tx]) []holdfast.Result {
 	results := make([]holdfast.Result, len(ms))
 	began := time.Now()
-	if full := db.room.refusal(); full != nil {
-		known, err := db.recognise(ctx, retention, full, ms...)
+	refusal := db.ready() // before the wait for a turn, as Process does
+	if refusal == nil {
+		refusal = db.room.refusal()
+	}
+	if refusal != nil {
+		known, err := db.recognise(ctx, retention, refusal, ms...)
 		for i := range ms {
 			if err == nil {
 				results[i] = known[i]
