@@ -49,6 +49,7 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 	db := &DB{opts: o, log: o.Logger, dsn: dsn, names: newNames(), failed: make(chan struct{}), wakes: newWakes(), tally: newTally()}
+	db.self = newSelf(db)
 	if db.pools, err = openPools(ctx, dsn, &o); err != nil {
 		return nil, fmt.Errorf("open database: %w", explain(err))
 	}

@@ -3,6 +3,7 @@ package postgres
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -256,7 +257,7 @@ func (tx *ownTx) insert(works []*enqueue) (conflicts []error, err error) {
 	if err := tx.lockKeys(keys); err != nil {
 		return nil, err
 	}
-	if err := tx.query(insertMessages, w.args(tx.db.self.owner()), w.read); err != nil {
+	if err := tx.query(insertMessages, w.args(), w.read); err != nil {
 		return nil, err
 	}
 	if len(w.new) != len(w.ids) {
@@ -265,19 +266,14 @@ func (tx *ownTx) insert(works []*enqueue) (conflicts []error, err error) {
 		}
 	}
 	conflicts = make([]error, len(works))
-	lanes := map[int32]int64{}
 	for i, k := range works {
-		conflicts[i] = tx.receipts(k, w, lanes)
+		conflicts[i] = tx.receipts(k, w)
 	}
-	if err := tx.placeKeys(keys); err != nil {
-		return nil, err
-	}
-	tx.counted(lanes)
-	return conflicts, nil
+	return conflicts, tx.placeKeys(keys)
 }
 
 // receipts answers one call.
-func (tx *ownTx) receipts(k *enqueue, w *inserts, lanes map[int32]int64) error {
+func (tx *ownTx) receipts(k *enqueue, w *inserts) error {
 	k.receipts = make([]holdfast.Receipt, len(k.entries))
 	for i := range k.entries {
 		e := &k.entries[i]
@@ -286,7 +282,8 @@ func (tx *ownTx) receipts(k *enqueue, w *inserts, lanes map[int32]int64) error {
 		switch fresh, inserted := w.new[id]; {
 		case inserted && !fresh:
 			w.new[id] = true // the first of its name in the call
-			lanes[e.route.lane]++
+			tx.count(e.route.lane, holdfast.LaneCounts{Pending: 1})
+			tx.wakes(e.route.lane)
 		case inserted:
 			r.Duplicate = true
 		default:
@@ -294,11 +291,11 @@ func (tx *ownTx) receipts(k *enqueue, w *inserts, lanes map[int32]int64) error {
 			if !ok {
 				return fmt.Errorf("enqueue %s: neither new nor known: %w", e.m.ID, holdfast.ErrUnavailable) // purged this moment
 			}
-			k, err := tx.namesOf(old.route)
+			names, err := tx.namesOf(old.route)
 			if err != nil {
 				return err
 			}
-			if !e.same(k, old.payload) {
+			if !e.same(names, old.payload) {
 				return e.conflict()
 			}
 			r.State, r.Duplicate = old.state, true
@@ -351,8 +348,8 @@ func (w *inserts) add(e *entry) {
 	w.ttl = append(w.ttl, ttl)
 }
 
-func (w *inserts) args(owner int64) []any {
-	return []any{w.ids, w.routes, w.lanes, w.payloads, w.headers, w.corr, w.retry, w.ttl, w.delay, w.key, owner}
+func (w *inserts) args() []any {
+	return []any{w.ids, w.routes, w.lanes, w.payloads, w.headers, w.corr, w.retry, w.ttl, w.delay, w.key}
 }
 
 func (w *inserts) read(rows pgx.Rows) error {
@@ -430,10 +427,32 @@ func nullText(s string) *string {
 // never is an instant that does not come.
 const never = math.MaxInt64
 
-func micros(d time.Duration) int64 { return int64(d / time.Microsecond) }
+// micros rounds up: nothing is due a moment too early.
+func micros(d time.Duration) int64 {
+	m := int64(d / time.Microsecond)
+	if d%time.Microsecond > 0 {
+		m++
+	}
+	return m
+}
 
 // duration turns microseconds into a Duration, the longest where they do not fit.
 func duration(us int64) time.Duration {
 	const most = math.MaxInt64 / int64(time.Microsecond)
 	return time.Duration(min(max(us, -most), most)) * time.Microsecond
+}
+
+// uuidText writes the canonical form without the detour over a UUID type.
+func uuidText(u [16]byte) holdfast.ID {
+	var b [36]byte
+	hex.Encode(b[:8], u[:4])
+	b[8] = '-'
+	hex.Encode(b[9:13], u[4:6])
+	b[13] = '-'
+	hex.Encode(b[14:18], u[6:8])
+	b[18] = '-'
+	hex.Encode(b[19:23], u[8:10])
+	b[23] = '-'
+	hex.Encode(b[24:], u[10:])
+	return holdfast.ID(b[:])
 }

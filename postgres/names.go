@@ -28,11 +28,12 @@ type names struct {
 	routes  map[routeKey]route
 	keys    map[int32]routeKey // by route
 	lanes   map[string]int32
+	called  map[int32]string // lanes by number
 	sources map[string]int32
 }
 
 func newNames() *names {
-	return &names{routes: map[routeKey]route{}, keys: map[int32]routeKey{}, lanes: map[string]int32{}, sources: map[string]int32{}}
+	return &names{routes: map[routeKey]route{}, keys: map[int32]routeKey{}, lanes: map[string]int32{}, called: map[int32]string{}, sources: map[string]int32{}}
 }
 
 // route returns the numbers of a message's names. New ones are written by a
@@ -64,6 +65,7 @@ func (n *names) learn(k routeKey, r route) {
 		clear(n.keys)
 	}
 	n.routes[k], n.keys[r.route] = r, k
+	n.lanes[k.destination], n.called[r.lane] = r.lane, k.destination
 }
 
 // lane returns the number of a destination's lane, which is made if it is new.
@@ -79,10 +81,21 @@ func (db *DB) lane(ctx context.Context, destination string) (int32, error) {
 	if err != nil {
 		return 0, fmt.Errorf("lane %s: %w", destination, err)
 	}
+	n.learnLane(destination, id)
+	return id, nil
+}
+
+func (n *names) learnLane(destination string, id int32) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.lanes[destination] = id
-	return id, nil
+	n.lanes[destination], n.called[id] = id, destination
+}
+
+// lane is the destination of a lane that memory has met.
+func (n *names) lane(id int32) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.called[id]
 }
 
 // knownLane is lane for a destination that may never have had a message: 0.
@@ -96,9 +109,7 @@ func (db *DB) knownLane(ctx context.Context, destination string) (id int32, err 
 	}
 	err = db.read(ctx, findLane, []any{destination}, func(r pgx.Rows) error { return r.Scan(&id) })
 	if err == nil && id != 0 {
-		n.mu.Lock()
-		n.lanes[destination] = id
-		n.mu.Unlock()
+		n.learnLane(destination, id)
 	}
 	return id, err
 }
@@ -137,26 +148,36 @@ func (db *DB) intern(ctx context.Context, sql string, args ...any) (id int32, er
 	return 0, fmt.Errorf("%v: neither new nor known", args)
 }
 
-// routeNames reads the names of routes that memory does not hold.
+// routeNames reads the names of a route, which may be another node's.
 func (db *DB) routeNames(ctx context.Context, id int32) (routeKey, error) {
-	n := db.names
-	n.mu.Lock()
-	k, ok := n.keys[id]
-	n.mu.Unlock()
+	k, ok := db.names.key(id)
 	if ok {
 		return k, nil
 	}
 	r := route{route: id}
-	found := false
 	if err := db.read(ctx, readRoute, []any{id}, func(rows pgx.Rows) error {
-		found = true
 		return rows.Scan(&k.source, &k.destination, &k.kind, &k.endpoint, &r.lane)
 	}); err != nil {
 		return k, err
 	}
-	if !found {
+	if r.lane == 0 {
 		return k, fmt.Errorf("route %d: %w", id, holdfast.ErrNotFound)
 	}
-	n.learn(k, r)
+	db.names.learn(k, r)
 	return k, nil
+}
+
+// key is the names of a route, if memory holds them.
+func (n *names) key(id int32) (routeKey, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	k, ok := n.keys[id]
+	return k, ok
+}
+
+// number is the lane of a destination that memory has met; 0: it has not.
+func (n *names) number(destination string) int32 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.lanes[destination]
 }

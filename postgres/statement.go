@@ -40,9 +40,7 @@ const insertMessages = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		SELECT seq, lane, CASE WHEN okey IS NULL THEN least(start, expires) ELSE expires END, start, expires, CASE WHEN okey IS NULL THEN 0 ELSE 2 END, okey FROM new),
 	event AS (
 		INSERT INTO hf_event (message, kind, state, at, cycle, attempt)
-		SELECT seq, 1, 0, t, 1, 0 FROM new, now WHERE EXISTS (SELECT FROM hf_follower)),
-	tally AS (
-		INSERT INTO hf_tally (owner, lane, pending) SELECT $11, lane, count(*) FROM new GROUP BY lane)
+		SELECT seq, 1, 0, t, 1, 0 FROM new, now WHERE EXISTS (SELECT FROM hf_follower))
 	SELECT id FROM new`
 
 // findMessages reads what must be the same of two messages of one id, and where the first stands.
@@ -73,34 +71,132 @@ const (
 
 // claimMessages takes due rows of each lane that nobody has. A row of an
 // ordering key is due when it is the key's turn, or when its time is over.
-// Rows that were in hand when an owner died are taken by claimSuspects.
-const claimMessages = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
-	want AS (SELECT * FROM unnest($1::integer[], $2::bigint[], $3::bigint[]) AS w (lane, n, floor)),
+// Rows that were in hand when an owner died are taken by claimSuspects, a few
+// at a time. Both answer with one row at least, which says what time it is.
+const (
+	claimMessages = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+	want AS (SELECT * FROM unnest($4::integer[], $5::bigint[], $6::bigint[]) AS w (lane, n, floor)),
 	got AS MATERIALIZED (
-		SELECT q.seq FROM want AS w, now, LATERAL (
-			SELECT seq FROM hf_queue AS q
+		SELECT q.seq, q.due FROM now, want AS w, LATERAL (
+			SELECT seq, due FROM hf_queue AS q
 			WHERE q.lane = w.lane AND q.due >= w.floor AND q.due <= now.t AND q.owner IS NULL AND q.deaths = 0 AND (q.blocked = 0 OR q.expires <= now.t)
-			ORDER BY q.due, q.seq LIMIT w.n FOR UPDATE SKIP LOCKED) AS q),
-	mine AS (
-		UPDATE hf_queue AS q SET owner = $4, claim = $5 FROM got WHERE q.seq = got.seq
-		RETURNING q.seq, q.lane, q.due, q.expires, q.failures, q.tries, q.cycle, q.first_try, q.force)
-	SELECT q.*, now.t, m.id, m.route, m.payload, m.headers, m.corr, m.retry, m.ttl, m.okey
-	FROM mine AS q JOIN hf_message AS m USING (seq), now`
-
-const claimSuspects = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+			ORDER BY q.due, q.seq LIMIT w.n FOR UPDATE SKIP LOCKED) AS q),` + claimGot
+	claimSuspects = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 	got AS MATERIALIZED (
-		SELECT q.seq FROM now, LATERAL (
-			SELECT seq FROM hf_queue AS q
-			WHERE q.deaths > 0 AND q.lane = ANY ($1::integer[]) AND q.due <= now.t AND q.owner IS NULL AND (q.blocked = 0 OR q.expires <= now.t)
-			ORDER BY q.due, q.seq LIMIT $2 FOR UPDATE SKIP LOCKED) AS q),
+		SELECT q.seq, q.due FROM now, LATERAL (
+			SELECT seq, due FROM hf_queue AS q
+			WHERE q.deaths = $5 AND q.deaths > 0 AND q.lane = ANY ($4::integer[]) AND q.due <= now.t AND q.owner IS NULL AND (q.blocked = 0 OR q.expires <= now.t)
+			ORDER BY q.due, q.seq LIMIT $6 FOR UPDATE SKIP LOCKED) AS q),` + claimGot
+	// claimGot takes as many as fit into the bytes of payload that one call may read.
+	claimGot = `
+	sized AS MATERIALIZED (
+		SELECT g.seq, m.id, m.route, m.payload, m.headers, m.corr, m.retry, m.ttl, m.okey,
+			sum(octet_length(m.payload)) OVER (ORDER BY g.due, g.seq) - octet_length(m.payload) AS before
+		FROM got AS g JOIN hf_message AS m USING (seq)),
 	mine AS (
-		UPDATE hf_queue AS q SET owner = $3, claim = $4 FROM got WHERE q.seq = got.seq
+		UPDATE hf_queue AS q SET owner = $1, claim = $2 FROM sized AS s WHERE q.seq = s.seq AND s.before < $3
 		RETURNING q.seq, q.lane, q.due, q.expires, q.failures, q.tries, q.cycle, q.first_try, q.force)
-	SELECT q.*, now.t, m.id, m.route, m.payload, m.headers, m.corr, m.retry, m.ttl, m.okey
-	FROM mine AS q JOIN hf_message AS m USING (seq), now`
+	SELECT n.t, x.* FROM now AS n LEFT JOIN (
+		SELECT q.*, s.id, s.route, s.payload, s.headers, s.corr, s.retry, s.ttl, s.okey FROM mine AS q JOIN sized AS s USING (seq)) AS x ON true`
+	// fewestDeaths finds which of the suspects are tried next.
+	fewestDeaths = `SELECT deaths, count(*) FROM (
+			SELECT deaths FROM hf_queue AS q WHERE q.deaths > 0 AND q.lane = ANY ($1::integer[]) AND q.due <= hf_now() AND q.owner IS NULL LIMIT 10000) AS s
+		GROUP BY deaths ORDER BY deaths LIMIT 1`
+	// nextDue tells when the next row of each lane is due.
+	nextDue = `SELECT hf_now(), (SELECT q.due FROM hf_queue AS q WHERE q.lane = w.lane AND q.due > $2 AND q.owner IS NULL AND q.deaths = 0 ORDER BY q.due LIMIT 1),
+		EXISTS (SELECT FROM hf_queue AS q WHERE q.blocked = 2), EXISTS (SELECT FROM hf_queue AS q WHERE q.deaths > 0)
+		FROM unnest($1::integer[]) AS w (lane)`
+	giveBack = `WITH input AS (SELECT * FROM unnest($2::bigint[], $3::bigint[]) AS i (seq, claim))
+		UPDATE hf_queue AS q SET owner = NULL, claim = NULL FROM input AS i WHERE q.seq = i.seq AND q.owner = $1 AND q.claim = i.claim RETURNING q.seq, q.lane`
+	expireClaimed = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+		gone AS (DELETE FROM hf_queue WHERE seq = ANY ($1::bigint[]) AND owner = $2 RETURNING *),
+		final AS (
+			INSERT INTO hf_final (seq, lane, state, settled, expires, failures, tries, cycle, first_try, force, okey)
+			SELECT seq, lane, 4, t, expires, failures, tries, cycle, first_try, force, okey FROM gone, now),
+		event AS (INSERT INTO hf_event (message, kind, state, at, cycle, attempt) SELECT seq, 5, 4, t, cycle, 0 FROM gone, now)
+		SELECT seq, lane, okey FROM gone`
+)
 
-// nextDue tells, for each lane, when its next row is due, how long that is
-// from now on, and whether keys wait to be looked at.
-const nextDue = `SELECT w.lane, hf_now(), (SELECT q.due FROM hf_queue AS q WHERE q.lane = w.lane AND q.due > $2 AND q.owner IS NULL ORDER BY q.due LIMIT 1),
-	EXISTS (SELECT FROM hf_queue WHERE blocked = 2), EXISTS (SELECT FROM hf_queue AS q WHERE q.deaths > 0)
-	FROM unnest($1::integer[]) AS w (lane)`
+// Settlements: settle.go. Each changes only rows that the owner still has by
+// that claim.
+const (
+	settleDelivered = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+		input AS (SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::boolean[]) AS i (seq, claim, took, charged)),
+		gone AS (DELETE FROM hf_queue AS q USING input AS i WHERE q.seq = i.seq AND q.owner = $1 AND q.claim = i.claim
+			RETURNING q.seq, q.lane, q.expires, q.failures + i.charged::integer AS failures, q.tries + 1 AS tries, q.cycle, q.first_try, q.force, q.okey, i.took, i.charged),
+		final AS (
+			INSERT INTO hf_final (seq, lane, state, settled, expires, failures, tries, cycle, first_try, force, okey)
+			SELECT seq, lane, 2, t, expires, failures, tries, cycle, first_try, force, okey FROM gone, now),
+		event AS (
+			INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, took)
+			SELECT seq, 2, 2, t, cycle, tries, 5, charged, took FROM gone, now WHERE EXISTS (SELECT FROM hf_follower))
+		SELECT seq FROM gone`
+	settleParked = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+		input AS (SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::boolean[], $6::smallint[], $7::boolean[], $8::boolean[], $9::text[], $10::text[], $11::text[])
+			AS i (seq, claim, took, charged, outcome, maybe, tried, reason, code, error)),
+		gone AS (DELETE FROM hf_queue AS q USING input AS i, now WHERE q.seq = i.seq AND q.owner = $1 AND q.claim = i.claim
+			RETURNING q.seq, q.lane, q.expires, q.failures + i.charged::integer AS failures, q.tries + 1 AS tries, q.cycle,
+				coalesce(q.first_try, CASE WHEN i.tried THEN t - i.took END) AS first_try, q.force, q.okey,
+				i.took, i.charged, i.outcome, i.maybe, i.reason, i.code, i.error),
+		final AS (
+			INSERT INTO hf_final (seq, lane, state, settled, expires, failures, tries, cycle, first_try, force, reason, okey)
+			SELECT seq, lane, 3, t, expires, failures, tries, cycle, first_try, force, reason, okey FROM gone, now),
+		event AS (
+			INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error)
+			SELECT seq, 2, 3, t, cycle, tries, outcome, charged, maybe, took, reason, code, error FROM gone, now)
+		SELECT seq FROM gone`
+	settlePending = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+		input AS (SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::boolean[], $6::smallint[], $7::boolean[], $8::boolean[], $9::text[], $10::text[], $11::text[], $12::bigint[])
+			AS i (seq, claim, took, charged, outcome, maybe, tried, reason, code, error, wait)),
+		back AS (UPDATE hf_queue AS q SET owner = NULL, claim = NULL, deaths = 0, tries = q.tries + 1, failures = q.failures + i.charged::integer,
+				due = least(t + i.wait, q.expires), first_try = coalesce(q.first_try, CASE WHEN i.tried THEN t - i.took END)
+			FROM input AS i, now WHERE q.seq = i.seq AND q.owner = $1 AND q.claim = i.claim
+			RETURNING q.seq, q.lane, q.cycle, q.tries, i.took, i.charged, i.outcome, i.maybe, i.reason, i.code, i.error),
+		event AS (
+			INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error)
+			SELECT seq, 2, 0, t, cycle, tries, outcome, charged, maybe, took, reason, code, error FROM back, now)
+		SELECT seq FROM back`
+)
+
+// Leases: node.go.
+const (
+	// takeName gives the name a new owner number, unless somebody alive has it.
+	takeName = `WITH before AS (SELECT owner FROM hf_node WHERE name = $1),
+		new AS (
+			INSERT INTO hf_node (name, owner, started, beat, until, lanes, about)
+			SELECT $1, nextval('hf_owner'), t, t, t + $2, '{}', $3 FROM (SELECT hf_now() AS t) AS now
+			ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, started = excluded.started, beat = excluded.beat, until = excluded.until, lanes = '{}', about = excluded.about
+			WHERE hf_node.until < hf_now() OR hf_node.owner = $4
+			RETURNING owner)
+		SELECT new.owner, coalesce(before.owner, 0) FROM new LEFT JOIN before ON true`
+	lookName = `SELECT beat, greatest(until - hf_now(), 0), about FROM hf_node WHERE name = $1`
+	beatNow  = `UPDATE hf_node SET beat = hf_now(), until = hf_now() + $3, lanes = $4 WHERE name = $1 AND owner = $2 RETURNING owner`
+	alive    = `SELECT owner, lanes FROM hf_node WHERE until >= hf_now() ORDER BY owner`
+	silent   = `SELECT name, owner, about FROM hf_node WHERE until < hf_now() FOR UPDATE SKIP LOCKED`
+	dropNode = `DELETE FROM hf_node WHERE owner = $1`
+	// reclaimDead gives back what an owner had in hand when it was last heard
+	// of. Nothing tells which rows those are but the rows: it reads the table,
+	// once for each death.
+	reclaimDead = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+		dead AS MATERIALIZED (SELECT seq FROM hf_queue WHERE owner = $1 ORDER BY seq FOR UPDATE),
+		back AS (UPDATE hf_queue AS q SET owner = NULL, claim = NULL, tries = q.tries + 1, deaths = least(q.deaths + 1, 1000),
+				failures = q.failures + CASE WHEN q.deaths >= $2 THEN 1 ELSE 0 END, first_try = coalesce(q.first_try, t)
+			FROM dead, now WHERE q.seq = dead.seq RETURNING q.seq, q.lane, q.cycle, q.tries, q.deaths),
+		event AS (
+			INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, error)
+			SELECT seq, 6, 0, t, cycle, tries, 0, deaths > $2, true, 'the node died, or was silent for too long, during the attempt' FROM back, now)
+		SELECT lane, count(*) FROM back GROUP BY lane`
+	readTables = `SET LOCAL enable_seqscan = on`
+)
+
+// Counters: tally.go.
+const (
+	insertTally = `INSERT INTO hf_tally (owner, lane, pending, parked, expired, inbox, kept)
+		SELECT $1, * FROM unnest($2::integer[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])`
+	readTally = `SELECT coalesce(l.destination, ''), t.pending, t.parked, t.expired, t.inbox, t.kept FROM (
+			SELECT lane, sum(pending)::bigint AS pending, sum(parked)::bigint AS parked, sum(expired)::bigint AS expired, sum(inbox)::bigint AS inbox, sum(kept)::bigint AS kept
+			FROM hf_tally WHERE owner <> $1 GROUP BY lane) AS t LEFT JOIN hf_lane AS l USING (lane)`
+	sumUpTally = `WITH gone AS (DELETE FROM hf_tally WHERE owner = $1 RETURNING *)
+		INSERT INTO hf_tally (owner, lane, pending, parked, expired, inbox, kept)
+		SELECT $2, lane, sum(pending), sum(parked), sum(expired), sum(inbox), sum(kept) FROM gone GROUP BY lane`
+)

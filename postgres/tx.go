@@ -9,6 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/holdfast-mq/holdfast"
 )
 
 // ownTx is a short transaction of the store's own statements. It holds no
@@ -19,7 +21,13 @@ type ownTx struct {
 	ctx   context.Context //nolint:containedctx // of this one transaction
 	begun bool
 	xid   string
+	owner int64    // of this node, when it began
 	after []func() // run once it is committed
+
+	counts map[int32]holdfast.LaneCounts
+	inbox  int64
+	kept   int64
+	woken  map[int32]struct{}
 }
 
 // own runs fn in a transaction, bounded by Options.Timeout. The server's own
@@ -41,7 +49,7 @@ func (db *DB) ownOnce(ctx context.Context, fn func(tx *ownTx) error) error {
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
-	tx := &ownTx{db: db, conn: conn, ctx: ctx}
+	tx := &ownTx{db: db, conn: conn, ctx: ctx, owner: db.self.owner()}
 	err = fn(tx)
 	if err == nil && tx.begun {
 		err = tx.commit()
@@ -52,9 +60,7 @@ func (db *DB) ownOnce(ctx context.Context, fn func(tx *ownTx) error) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range tx.after {
-		f()
-	}
+	tx.publish()
 	return nil
 }
 
@@ -84,18 +90,67 @@ func (tx *ownTx) query(sql string, args []any, row func(rows pgx.Rows) error) er
 // exec runs one statement whose rows nobody needs.
 func (tx *ownTx) exec(sql string, args ...any) error { return tx.query(sql, args, nil) }
 
+// commit ends the transaction, in one round trip with the changes of the counters.
 func (tx *ownTx) commit() error {
-	tag, err := tx.conn.Exec(tx.ctx, "COMMIT", pgx.QueryExecModeSimpleProtocol)
+	b := &pgx.Batch{}
+	tx.queueTally(b)
+	done := ""
+	b.Queue("COMMIT").Exec(func(tag pgconn.CommandTag) error {
+		done = tag.String()
+		return nil
+	})
+	err := tx.conn.SendBatch(tx.ctx, b).Close()
 	switch {
-	case err == nil && tag.String() == "COMMIT":
+	case err == nil && done == "COMMIT":
 		return nil
 	case err == nil:
 		return errRolledBack
 	}
 	if _, said := errors.AsType[*pgconn.PgError](err); said && !tx.conn.Conn().IsClosed() {
+		tx.rollback()
 		return err // the server refused
 	}
 	return tx.db.resolve(context.WithoutCancel(tx.ctx), tx.xid, err)
+}
+
+// publish tells memory and others what is committed now.
+func (tx *ownTx) publish() {
+	tx.db.tally.add(tx)
+	if len(tx.woken) > 0 {
+		tx.db.wakes.wake(tx.woken)
+	}
+	for _, f := range tx.after {
+		f()
+	}
+}
+
+// wakes notes lanes that may have something to claim after the commit.
+func (tx *ownTx) wakes(lanes ...int32) {
+	if tx.woken == nil {
+		tx.woken = map[int32]struct{}{}
+	}
+	for _, l := range lanes {
+		tx.woken[l] = struct{}{}
+	}
+}
+
+// namesOf reads the names of a route inside the transaction, which must not
+// wait for another connection.
+func (tx *ownTx) namesOf(id int32) (k routeKey, err error) {
+	if k, ok := tx.db.names.key(id); ok {
+		return k, nil
+	}
+	r := route{route: id}
+	err = tx.query(readRoute, []any{id}, func(rows pgx.Rows) error {
+		return rows.Scan(&k.source, &k.destination, &k.kind, &k.endpoint, &r.lane)
+	})
+	if err == nil && r.lane == 0 {
+		return k, fmt.Errorf("route %d: %w", id, holdfast.ErrNotFound)
+	}
+	if err == nil {
+		tx.after = append(tx.after, func() { tx.db.names.learn(k, r) })
+	}
+	return k, err
 }
 
 var errRolledBack = errors.New("the server rolled the transaction back")
@@ -112,7 +167,7 @@ func (tx *ownTx) rollback() {
 	}
 }
 
-// querier is what a statement outside of a transaction needs.
+// read runs a statement outside of a transaction of ours.
 func (db *DB) read(ctx context.Context, sql string, args []any, row func(rows pgx.Rows) error) error {
 	ctx, cancel := context.WithTimeout(ctx, db.opts.Timeout)
 	defer cancel()
