@@ -1,0 +1,62 @@
+package pgtest
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Terminate cuts off the connections of an application, by the application_name that they gave,
+// and returns how many those were.
+func (s *Server) Terminate(application string) (int, error) {
+	return s.terminate("application_name = $1", application)
+}
+
+// TerminatePID cuts off one connection, by the number that pg_backend_pid gives.
+func (s *Server) TerminatePID(pid int) error {
+	n, err := s.terminate("pid = $1", pid)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("terminate connection %d: there is none of that number", pid)
+	}
+	return err
+}
+
+func (s *Server) terminate(where string, arg any) (n int, err error) {
+	err = s.admin(func(ctx context.Context, conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, `
+			select count(*) from (
+				select pg_terminate_backend(pid) as done from pg_stat_activity
+				where backend_type = 'client backend' and pid <> pg_backend_pid() and `+where+`
+			) s where done`, arg).Scan(&n)
+	})
+	return n, err
+}
+
+// Exec runs statements in a database of the server, one after the other.
+func (s *Server) Exec(database string, statements ...string) error {
+	return s.connected(database, func(ctx context.Context, conn *pgx.Conn) error {
+		for _, sql := range statements {
+			if _, err := conn.Exec(ctx, sql); err != nil {
+				return fmt.Errorf("%s: %w", sql, err)
+			}
+		}
+		return nil
+	})
+}
+
+func (s *Server) admin(do func(context.Context, *pgx.Conn) error) error {
+	return s.connected("postgres", do)
+}
+
+// connected works on a connection of its own: one that was kept would not survive a restart.
+func (s *Server) connected(database string, do func(context.Context, *pgx.Conn) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, s.DSN(database))
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	return do(ctx, conn)
+}

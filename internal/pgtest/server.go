@@ -1,0 +1,252 @@
+package pgtest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// superuser is the user of each DSN.
+const superuser = "holdfast"
+
+// Options of a server; the zero value works, and syncs to disk as a real one does.
+type Options struct {
+	// NoSync is for tests that cut no power: fsync=off, and the files in memory where there is room.
+	// A kill of the server loses nothing by it.
+	NoSync bool
+	// Settings are further lines of postgresql.conf, or other values for those of this package.
+	Settings map[string]string
+}
+
+// folder is where the server's own folder is made. In memory a database is copied ten times as fast.
+func (o Options) folder() string {
+	if o.NoSync && os.Getenv("TMPDIR") == "" && roomIn(memory) > 2<<30 {
+		return memory
+	}
+	return ""
+}
+
+// memory is a file system in memory, on Linux.
+const memory = "/dev/shm"
+
+// Mode is how a server is stopped.
+type Mode string
+
+// The modes of pg_ctl that do not wait for clients.
+const (
+	Fast      Mode = "INT"  // clients are cut off, transactions rolled back, a checkpoint made
+	Immediate Mode = "QUIT" // as by a crash: the next start recovers from the log
+)
+
+// A Server is a private PostgreSQL. Its methods may be called from several goroutines; each
+// returns when what it says has happened. The port stays the same over restarts.
+type Server struct {
+	bin      string
+	keep     *keeper
+	port     int
+	password string
+
+	mu     sync.Mutex // guards the fields up to the empty line
+	run    *process   // the server that was started last
+	paused []int      // its processes while they are stopped
+
+	templates sync.Map // name → *template
+	fileCopy  bool     // copy databases as files, not through the log: faster where nothing is synced
+	lasting   bool     // shared by tests: what one leaves behind, others would carry
+}
+
+// New starts a server for a program that is no test; Close ends it.
+func New(o Options) (*Server, error) {
+	bin, err := binaries()
+	if err != nil {
+		return nil, err
+	}
+	keep, err := newKeeper(o.folder(), "postgres")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{bin: bin, keep: keep, password: rand.Text(), fileCopy: o.NoSync}
+	if err := s.create(o); err != nil {
+		return nil, errors.Join(err, keep.close())
+	}
+	return s, nil
+}
+
+// create makes the data folder and starts the server for the first time, on a port that is free.
+func (s *Server) create(o Options) error {
+	password, err := s.keep.write("password", s.password)
+	if err != nil {
+		return err
+	}
+	// The server starts empty at each run: what initdb writes need not survive a power cut by itself.
+	initdb := exec.Command(filepath.Join(s.bin, "initdb"), "--pgdata="+s.data(), "--username="+superuser,
+		"--pwfile="+password, "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync")
+	if err := s.keep.run("initdb", initdb); err != nil {
+		return err
+	}
+	for range 5 {
+		if s.port, err = freePort(); err != nil {
+			return err
+		}
+		if _, err = s.keep.write("data/postgresql.conf", s.settings(o)); err != nil {
+			return err
+		}
+		err = s.Start()
+		if err == nil || !strings.Contains(s.keep.log("postgres"), "could not bind") {
+			break // else somebody took the port between our look and the server's
+		}
+	}
+	return err
+}
+
+func (s *Server) data() string { return filepath.Join(s.keep.dir, "data") }
+
+func (s *Server) settings(o Options) string {
+	all := map[string]string{
+		"listen_addresses":        "127.0.0.1",
+		"port":                    strconv.Itoa(s.port),
+		"unix_socket_directories": s.sockets(),
+		"max_connections":         "200",
+		"shared_buffers":          "64MB",
+		"fsync":                   "on",
+		"synchronous_commit":      "on",
+		"logging_collector":       "off", // standard error is the log
+		"log_line_prefix":         "%m [%p] %a ",
+		"timezone":                "UTC",
+	}
+	if o.NoSync {
+		all["fsync"] = "off"
+		all["max_wal_size"] = "256MB" // it may be memory
+	}
+	maps.Copy(all, o.Settings)
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintf(&b, "%s = '%s'\n", name, strings.ReplaceAll(all[name], "'", "''"))
+	}
+	return b.String()
+}
+
+// sockets is the folder of the server's Unix socket: its own, unless the path is longer than a socket's may be.
+func (s *Server) sockets() string {
+	if len(s.keep.dir)+len("/.s.PGSQL.12345") > 100 {
+		return ""
+	}
+	return s.keep.dir
+}
+
+// freePort finds one below those that the system gives to connections that go out: a client that
+// dials a server which is down could else be given the server's own port, and be connected to itself.
+func freePort() (int, error) {
+	var errs error
+	for range 50 {
+		port := 12000 + randomInt(18000)
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			return port, l.Close()
+		}
+		errs = errors.Join(errs, err)
+	}
+	return 0, fmt.Errorf("find a free port: %w", errs)
+}
+
+// DSN is the URL of a database of the server.
+func (s *Server) DSN(database string) string { return dsn(s.port, s.password, database) }
+
+func dsn(port int, password, database string) string {
+	u := url.URL{
+		Scheme: "postgres", User: url.UserPassword(superuser, password),
+		Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Path: "/" + database, RawQuery: "sslmode=disable",
+	}
+	return u.String()
+}
+
+// PID is the number of the server's first process, the parent of all others.
+func (s *Server) PID() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.run.pid
+}
+
+// Log is the end of the server's log.
+func (s *Server) Log() string { return s.keep.log("postgres") }
+
+// Start starts the server again after Stop or Kill, and waits until it answers.
+func (s *Server) Start() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run != nil && !s.run.ended() {
+		return errors.New("start the server: it runs")
+	}
+	run, err := s.keep.spawn("postgres", string(Immediate), exec.Command(filepath.Join(s.bin, "postgres"), "-D", s.data()))
+	if err != nil {
+		return err
+	}
+	s.run = run
+	return answers(run, s.keep, "postgres", s.DSN("postgres"))
+}
+
+// answers waits until a process takes connections, and fails when it has ended instead.
+func answers(run *process, keep *keeper, name, dsn string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		conn, err := pgx.Connect(ctx, dsn)
+		if err == nil {
+			return conn.Close(ctx)
+		}
+		select {
+		case <-tick.C:
+		case <-run.done:
+			return fmt.Errorf("start %s: it ended: %w\n%s", name, run.err, keep.log(name))
+		case <-ctx.Done():
+			return fmt.Errorf("start %s: no answer: %w\n%s", name, err, keep.log(name))
+		}
+	}
+}
+
+// Stop stops the server.
+func (s *Server) Stop(m Mode) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.run.ended():
+		return errors.New("stop the server: it does not run")
+	case s.paused != nil:
+		return errors.New("stop the server: it is paused")
+	}
+	if err := signal(s.run.pid, string(m)); err != nil {
+		return err
+	}
+	// It returns a status of its own after an immediate stop: that it has ended is what counts.
+	if err := s.run.wait(); !s.run.ended() {
+		return fmt.Errorf("stop the server: %w\n%s", err, s.Log())
+	}
+	return nil
+}
+
+// Restart stops the server and starts it again.
+func (s *Server) Restart(m Mode) error {
+	if err := s.Stop(m); err != nil {
+		return err
+	}
+	return s.Start()
+}
+
+// Close ends the server, whatever it does, and removes all that it had.
+func (s *Server) Close() error { return s.keep.close() }

@@ -1,0 +1,77 @@
+package pgtest
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+)
+
+// shared is the server of the test binary. It is a variable of the package because TestMain and the
+// tests have no value in common.
+var shared struct {
+	mu     sync.Mutex
+	inMain bool
+	opts   Options
+	server *Server
+	err    error
+}
+
+// Main runs the tests of a binary, and then ends the server that they shared, if one asked for it.
+// It returns the exit code.
+func Main(m *testing.M, o Options) int {
+	shared.mu.Lock()
+	shared.inMain, shared.opts = true, o
+	shared.mu.Unlock()
+	code := m.Run()
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if shared.server == nil {
+		return code
+	}
+	if err := shared.server.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, "end the server of the tests:", err)
+		return 1
+	}
+	return code
+}
+
+// Shared is the server that all tests of the binary share. It starts with the first one that asks.
+// Tests stop, pause or kill only a server of their own.
+func Shared(t testing.TB) *Server {
+	t.Helper()
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if !shared.inMain {
+		t.Fatal("pgtest.Shared needs a TestMain that calls pgtest.Main, which ends the server")
+	}
+	if shared.server == nil && shared.err == nil {
+		shared.server, shared.err = New(shared.opts)
+		if shared.err == nil {
+			shared.server.lasting = true
+		}
+	}
+	if shared.err != nil {
+		t.Fatalf("start the server of the tests: %v", shared.err)
+	}
+	return shared.server
+}
+
+// Start starts a server for one test, and ends it with the test. The end of its log is shown if the
+// test has failed.
+func Start(t testing.TB, o Options) *Server {
+	t.Helper()
+	s, err := New(o)
+	if err != nil {
+		t.Fatalf("start a server: %v", err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the server %s", s.Log())
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("end the server: %v", err)
+		}
+	})
+	return s
+}
