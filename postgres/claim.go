@@ -107,10 +107,11 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 	if err != nil {
 		return batch, fmt.Errorf("claim: %w", err)
 	}
-	k := &taking{db: db, owner: owner, number: db.claim.next(), names: map[int32]string{}, want: map[int32]int{}}
+	k := &taking{db: db, owner: owner, number: db.claim.next(), want: map[int32]int{}, soon: -1}
 	if err := k.ask(ctx, slots); err != nil {
 		return batch, fmt.Errorf("claim: %w", err)
 	}
+	batch.Next = k.soon
 	if len(k.lanes) == 0 {
 		return batch, nil
 	}
@@ -118,7 +119,9 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 		return batch, fmt.Errorf("claim: %w", err)
 	}
 	batch.Claims, err = k.finish(ctx)
-	batch.Next = k.next
+	if k.next >= 0 && (batch.Next < 0 || k.next < batch.Next) {
+		batch.Next = k.next
+	}
 	return batch, err
 }
 
@@ -126,7 +129,6 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 type taking struct {
 	db            *DB
 	owner, number int64
-	names         map[int32]string
 	lanes         []int32
 	want          map[int32]int
 	whole         []int32 // lanes of which all is looked at
@@ -134,8 +136,9 @@ type taking struct {
 	rows    []taken
 	expired []int64
 	bytes   int
-	now     int64 // the database's, at the claim
-	next    time.Duration
+	now     int64         // the database's, at the claim
+	next    time.Duration // until the next row is due
+	soon    time.Duration // until others have heard that this node shares a lane
 	began   time.Time
 }
 
@@ -153,6 +156,7 @@ type taken struct {
 
 // ask looks the lanes up. One that never had a message has none to give.
 func (k *taking) ask(ctx context.Context, slots map[string]int) error {
+	var lanes []int32
 	for _, name := range slices.Sorted(maps.Keys(slots)) {
 		if slots[name] <= 0 {
 			continue
@@ -164,9 +168,19 @@ func (k *taking) ask(ctx context.Context, slots map[string]int) error {
 		if id == 0 {
 			continue
 		}
-		k.lanes, k.names[id], k.want[id] = append(k.lanes, id), name, slots[name]
+		lanes, k.want[id] = append(lanes, id), slots[name]
 	}
-	return k.db.self.serve(ctx, k.lanes)
+	if err := k.db.self.serve(ctx, lanes); err != nil {
+		return err
+	}
+	for _, id := range lanes {
+		if wait := k.db.self.ready(id); wait == 0 {
+			k.lanes = append(k.lanes, id)
+		} else if k.soon < 0 || wait < k.soon {
+			k.soon = wait
+		}
+	}
+	return nil
 }
 
 func (k *taking) run(tx *ownTx) error {

@@ -38,7 +38,7 @@ type DB struct {
 }
 
 var (
-	_ holdfast.Store = (*DB)(nil)
+	_ holdfast.Shared = (*DB)(nil)
 )
 
 // Open connects to the database, brings its tables up to this release, and

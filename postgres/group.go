@@ -12,7 +12,7 @@ import (
 // other, so that a node's own transactions of a kind never wait for each other.
 type group[T any] struct {
 	db   *DB
-	most int                                   // weight of one transaction
+	most int                                        // weight of one transaction
 	all  func(ctx context.Context, list []*call[T]) // answers each of them
 
 	mu     sync.Mutex

@@ -403,19 +403,20 @@ func (db *DB) Share(destination string, limit int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	from, known := s.since[lane]
-	if !known || time.Now().Before(from) {
-		if len(s.others[lane]) > 1 || !known && lane != 0 {
-			return min(limit, 1) * boolInt(!known)
-		}
+	if !known {
+		return limit // Claim gives nothing before it is
 	}
 	owners := s.others[lane]
 	at := slices.Index(owners, s.number)
-	if at < 0 || len(owners) <= 1 {
+	switch {
+	case time.Now().Before(from), at < 0 && len(owners) > 0:
+		return 0
+	case len(owners) <= 1:
 		return limit
 	}
 	n := len(owners)
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(destination)) // never fails
+	_, _ = h.Write([]byte(destination))         // never fails
 	rank := (at + int(h.Sum32()%uint32(n))) % n //nolint:gosec // small
 	share := limit / n
 	if rank < limit%n {
@@ -424,11 +425,15 @@ func (db *DB) Share(destination string, limit int) int {
 	return share
 }
 
-func boolInt(b bool) int {
-	if b {
-		return 1
+// ready says how long until this node may take its share of a lane.
+func (s *self) ready(lane int32) (wait time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from, known := s.since[lane]
+	if !known {
+		return time.Second
 	}
-	return 0
+	return max(time.Until(from), 0)
 }
 
 // Holds implements holdfast.Shared: whether a claim is still this node's.

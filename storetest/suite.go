@@ -35,7 +35,7 @@ type Maker struct {
 	// Run runs one case in the surroundings that the store needs. Nil: as it is.
 	Run func(t *testing.T, test func(t *testing.T))
 	// Pass lets time go by, as the store sees it.
-	Pass func(d time.Duration)
+	Pass func(t testing.TB, s Full, d time.Duration)
 	// Check looks, after each case, for what only the store's package can see.
 	// Nil: nothing.
 	Check func(t testing.TB, s Full)
@@ -77,7 +77,7 @@ type kit struct {
 
 func (k *kit) ctx() context.Context { return k.t.Context() }
 
-func (k *kit) pass(d time.Duration) { k.m.Pass(d) }
+func (k *kit) pass(d time.Duration) { k.t.Helper(); k.m.Pass(k.t, k.Full, d) }
 
 func (k *kit) reopen() {
 	k.t.Helper()
