@@ -2,14 +2,11 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/holdfast-mq/holdfast"
 )
 
 // connectTimeout bounds one try to reach the server.
@@ -36,6 +33,8 @@ func openPools(ctx context.Context, dsn string, o *Options) (p pools, err error)
 	}
 	own.ConnConfig.RuntimeParams["statement_timeout"] = strconv.FormatInt(o.Timeout.Milliseconds(), 10)
 	own.MinConns = 1
+	prepare(own)
+	prepare(lent)
 	if p.own, err = pgxpool.NewWithConfig(ctx, own); err != nil {
 		return p, err
 	}
@@ -54,8 +53,7 @@ func (p *pools) close() {
 func poolConfig(dsn string, o *Options) (*pgxpool.Config, error) {
 	c, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
-		// The library's error text leaves the password out.
-		return nil, fmt.Errorf("%w: database address: %w", holdfast.ErrInvalid, err)
+		return nil, badAddress(dsn, err)
 	}
 	c.MaxConns = int32(min(o.Connections, 1000)) //nolint:gosec // bounded
 	c.ConnConfig.ConnectTimeout = connectTimeout

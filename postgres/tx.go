@@ -110,7 +110,7 @@ func (tx *ownTx) commit() error {
 		tx.rollback()
 		return err // the server refused
 	}
-	return tx.db.resolve(context.WithoutCancel(tx.ctx), tx.xid, err)
+	return tx.db.resolve(context.WithoutCancel(tx.ctx), tx.conn.Conn(), tx.xid, err)
 }
 
 // publish tells memory and others what is committed now.
