@@ -29,6 +29,7 @@ type self struct {
 	serving  map[int32]bool
 	since    map[int32]time.Time // when others have certainly heard of it
 	others   map[int32][]int64   // owners alive that deliver for a lane, this node among them
+	peers    int                 // other nodes alive, at the last beat
 	beats    chan struct{}       // asks for one now
 	left     bool
 	reported bool
@@ -131,7 +132,26 @@ func (db *DB) entered(ctx context.Context, asked time.Time, owner, former int64)
 	db.claim.drop(owner)
 	db.log.InfoContext(ctx, "node entered", slog.String("node", db.opts.Node), slog.Int64("owner", owner), slog.Bool("after_another_start", former != 0))
 	db.wakes.wakeAll()
+	if err := db.beat(ctx); err != nil {
+		return err
+	}
+	if !s.alone() {
+		db.tellOthers(ctx, hello)
+	}
 	return nil
+}
+
+func (s *self) alone() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.peers == 0
+}
+
+func (s *self) askBeat() {
+	select {
+	case s.beats <- struct{}{}:
+	default:
+	}
 }
 
 func (s *self) trustFor() time.Duration { return time.Duration(trustShare * float64(s.db.opts.Lease)) }
@@ -215,6 +235,8 @@ func (db *DB) beatOn(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-db.self.beats:
+			err = db.beat(ctx)
 		case <-beat.C:
 			err = errors.Join(db.beat(ctx), db.reap(ctx), db.sumUp(ctx))
 		case <-count.C:
@@ -259,11 +281,14 @@ func (db *DB) beat(ctx context.Context) error {
 	if !renewed {
 		return db.reenter(ctx, owner)
 	}
-	others := map[int32][]int64{}
+	others, peers := map[int32][]int64{}, 0
 	if err := db.read(ctx, alive, nil, func(rows pgx.Rows) error {
 		var who int64
 		var serves []int32
 		err := rows.Scan(&who, &serves)
+		if who != owner {
+			peers++
+		}
 		for _, l := range serves {
 			others[l] = append(others[l], who)
 		}
@@ -280,7 +305,7 @@ func (db *DB) beat(ctx context.Context) error {
 		s.reported = false
 		db.log.InfoContext(ctx, "database is there again")
 	}
-	s.trust, s.others = asked.Add(s.trustFor()), others
+	s.trust, s.others, s.peers = asked.Add(s.trustFor()), others, peers
 	for _, l := range lanes {
 		if _, ok := s.since[l]; !ok {
 			wait := time.Duration(0)

@@ -28,7 +28,7 @@ func openPools(ctx context.Context, dsn string, o *Options) (p pools, err error)
 		return p, err
 	}
 	lent := own.Copy()
-	for name, value := range map[string]string{"enable_seqscan": "off", "jit": "off", "lock_timeout": "3s"} {
+	for name, value := range map[string]string{"enable_seqscan": "off", "enable_bitmapscan": "off", "jit": "off", "lock_timeout": "3s"} {
 		own.ConnConfig.RuntimeParams[name] = value
 	}
 	own.ConnConfig.RuntimeParams["statement_timeout"] = strconv.FormatInt(o.Timeout.Milliseconds(), 10)

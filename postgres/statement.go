@@ -28,13 +28,11 @@ const insertMessages = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		SELECT nextval('hf_seq') AS seq, i.* FROM unnest($1::bytea[], $2::integer[], $3::integer[], $4::bytea[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::text[])
 			AS i (id, route, lane, payload, headers, corr, retry, ttl, delay, okey)),
 	message AS (
-		INSERT INTO hf_message (seq, id, route, lane, created, payload, headers, corr, retry, ttl, okey)
-		SELECT seq, id, route, lane, t, payload, headers, corr, retry, ttl, okey FROM input, now ORDER BY id
-		ON CONFLICT (id) DO NOTHING RETURNING seq, id),
+		INSERT INTO hf_message (seq, id, route, lane, created, payload, headers, corr, retry, delay, ttl, okey)
+		SELECT seq, id, route, lane, t, payload, headers, corr, retry, delay, ttl, okey FROM input, now ORDER BY id
+		ON CONFLICT (id) DO NOTHING RETURNING seq, id, lane, okey, created, delay, ttl),
 	new AS (
-		SELECT m.seq, m.id, i.lane, i.okey, n.t + i.delay AS start,
-			CASE WHEN i.ttl IS NULL THEN 9223372036854775807 ELSE n.t + i.delay + i.ttl END AS expires
-		FROM message AS m JOIN input AS i USING (seq), now AS n),
+		SELECT seq, id, lane, okey, created + delay AS start, CASE WHEN ttl IS NULL THEN 9223372036854775807 ELSE created + delay + ttl END AS expires FROM message),
 	queue AS (
 		INSERT INTO hf_queue (seq, lane, due, start, expires, blocked, okey)
 		SELECT seq, lane, CASE WHEN okey IS NULL THEN least(start, expires) ELSE expires END, start, expires, CASE WHEN okey IS NULL THEN 0 ELSE 2 END, okey FROM new),
@@ -95,9 +93,9 @@ const (
 		FROM got AS g JOIN hf_message AS m USING (seq)),
 	mine AS (
 		UPDATE hf_queue AS q SET owner = $1, claim = $2 FROM sized AS s WHERE q.seq = s.seq AND s.before < $3
-		RETURNING q.seq, q.lane, q.due, q.expires, q.failures, q.tries, q.cycle, q.first_try, q.force)
-	SELECT n.t, x.* FROM now AS n LEFT JOIN (
-		SELECT q.*, s.id, s.route, s.payload, s.headers, s.corr, s.retry, s.ttl, s.okey FROM mine AS q JOIN sized AS s USING (seq)) AS x ON true`
+		RETURNING q.seq, q.lane, q.due, q.expires, q.failures, q.tries, q.cycle, q.first_try, q.force,
+			s.id, s.route, s.payload, s.headers, s.corr, s.retry, s.ttl, s.okey)
+	SELECT n.t, m.* FROM now AS n LEFT JOIN mine AS m ON true`
 	// fewestDeaths finds which of the suspects are tried next.
 	fewestDeaths = `SELECT deaths, count(*) FROM (
 			SELECT deaths FROM hf_queue AS q WHERE q.deaths > 0 AND q.lane = ANY ($1::integer[]) AND q.due <= hf_now() AND q.owner IS NULL LIMIT 10000) AS s
@@ -173,6 +171,8 @@ const (
 	beatNow  = `UPDATE hf_node SET beat = hf_now(), until = hf_now() + $3, lanes = $4 WHERE name = $1 AND owner = $2 RETURNING owner`
 	alive    = `SELECT owner, lanes FROM hf_node WHERE until >= hf_now() ORDER BY owner`
 	silent   = `SELECT name, owner, about FROM hf_node WHERE until < hf_now() FOR UPDATE SKIP LOCKED`
+	// notify waits for no disk: what it tells is committed already.
+	notify   = `SELECT pg_notify($1, $2) FROM set_config('synchronous_commit', 'off', true)`
 	dropNode = `DELETE FROM hf_node WHERE owner = $1`
 	// reclaimDead gives back what an owner had in hand when it was last heard
 	// of. Nothing tells which rows those are but the rows: it reads the table,

@@ -75,7 +75,7 @@ func (w *wakes) wake(lanes map[int32]struct{}) {
 }
 
 // take returns what others are to be told, as the text of a notification.
-func (w *wakes) take() (text string, any bool) {
+func (w *wakes) take() (text string, some bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.lanes) == 0 {
@@ -93,11 +93,17 @@ func (w *wakes) take() (text string, any bool) {
 }
 
 func (w *wakes) flush(ctx context.Context, db *DB) {
-	text, any := w.take()
-	if !any {
-		return
+	if text, some := w.take(); some && !db.self.alone() {
+		db.tellOthers(ctx, text)
 	}
-	if err := db.read(ctx, `SELECT pg_notify($1, $2)`, []any{wakeChannel, strconv.FormatInt(db.self.owner(), 10) + ":" + text}, func(pgx.Rows) error { return nil }); err != nil && ctx.Err() == nil {
+}
+
+// hello is told by a node that enters: others look who is there.
+const hello = "hello"
+
+func (db *DB) tellOthers(ctx context.Context, text string) {
+	text = strconv.FormatInt(db.self.owner(), 10) + ":" + text
+	if err := db.read(ctx, notify, []any{wakeChannel, text}, func(pgx.Rows) error { return nil }); err != nil && ctx.Err() == nil {
 		db.log.DebugContext(ctx, "other nodes not told, they poll", slog.Any("error", err))
 	}
 }
@@ -178,9 +184,12 @@ func ping(ctx context.Context, conn *pgx.Conn) error {
 
 // heard wakes this process, unless it has told itself.
 func (db *DB) heard(text string) {
-	owner, _, _ := strings.Cut(text, ":")
-	if owner == strconv.FormatInt(db.self.owner(), 10) {
-		return
+	owner, what, _ := strings.Cut(text, ":")
+	switch {
+	case owner == strconv.FormatInt(db.self.owner(), 10):
+	case what == hello:
+		db.self.askBeat()
+	default:
+		db.wakes.wakeAll()
 	}
-	db.wakes.wakeAll()
 }

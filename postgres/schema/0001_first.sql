@@ -44,7 +44,8 @@ CREATE TABLE hf_message (
   headers text,
   corr    text,
   retry   text,
-  ttl     bigint,
+  delay   bigint NOT NULL,                 -- from created to the earliest first try
+  ttl     bigint,                          -- from then on
   okey    text COLLATE "C"                 -- ordering key
 );
 
