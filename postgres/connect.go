@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -15,7 +16,12 @@ import (
 
 // server is what a connection found at its other end, kept with it.
 type server struct {
-	history string // which server's transactions the numbers count; "": it did not tell
+	system string // which database cluster it is, over restarts, on each of its replicas; "": it did not tell
+	// history tells one line of transactions from another. It changes when a
+	// replica takes over, which need not have got all there was, and when a
+	// server has crashed: then it gives numbers once more that it had given to
+	// transactions of which nothing was on the disk yet.
+	history string
 	pid     uint32 // of the process that answered
 	pooled  bool   // something stands between us and the server
 }
@@ -39,9 +45,10 @@ func atStart(setting string) bool {
 	return false
 }
 
-// prepare has each new connection make its settings, read back those that a
+// prepare has each new connection make its settings, read back the one that a
 // promise hangs on, and refuse a server that cannot be written to: of several
-// hosts in the address the next one is tried then.
+// hosts in the address the next one is tried then, whatever the address's
+// target_session_attrs says.
 func prepare(c *pgxpool.Config) {
 	cc := c.ConnConfig
 	settings := map[string]string{}
@@ -51,17 +58,19 @@ func prepare(c *pgxpool.Config) {
 		}
 		return !atStart(name)
 	})
-	cc.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error { return makeReady(ctx, conn, settings) }
+	cc.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error { return ready(ctx, conn, settings) }
 }
 
 const (
 	readBack = `SELECT current_setting('synchronous_commit'), pg_backend_pid(), pg_is_in_recovery(), current_setting('transaction_read_only')`
-	// readHistory changes when another server takes over: what a replica never
-	// got is not in its history, and the same numbers mean other transactions.
-	readHistory = `SELECT system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) FROM pg_control_system()`
+	// readHistory: the server counts its statistics anew after each crash, and
+	// after each promotion it writes another timeline.
+	readHistory = `SELECT c.system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8) || ' ' || coalesce(b.stats_reset::text, 'never')
+		FROM pg_control_system() AS c, pg_stat_bgwriter AS b`
 )
 
-func makeReady(ctx context.Context, conn *pgconn.PgConn, settings map[string]string) error {
+// ready makes a new connection fit for use, or says why it is not.
+func ready(ctx context.Context, conn *pgconn.PgConn, settings map[string]string) error {
 	text, err := setting(conn, settings)
 	if err != nil {
 		return err
@@ -76,17 +85,17 @@ func makeReady(ctx context.Context, conn *pgconn.PgConn, settings map[string]str
 	case standby == "t":
 		return fmt.Errorf("%w: the server is a standby (in recovery)", ErrReadOnly)
 	case readOnly == "on":
-		return fmt.Errorf("%w: transactions are read-only there (default_transaction_read_only)", ErrReadOnly)
+		return fmt.Errorf("%w: its transactions are read-only (default_transaction_read_only)", ErrReadOnly)
 	case synchronous != settings["synchronous_commit"]:
 		return fmt.Errorf("%w: synchronous_commit was set to %s for this session and is %s", ErrNotDurable, settings["synchronous_commit"], synchronous)
 	}
-	s := server{pid: conn.PID(), pooled: pid != fmt.Sprint(conn.PID())}
+	s := server{pid: conn.PID(), pooled: pid != strconv.FormatUint(uint64(conn.PID()), 10)}
 	results, err = conn.Exec(ctx, readHistory).ReadAll()
-	if _, refused := errors.AsType[*pgconn.PgError](err); err != nil && !refused {
+	if _, refused := errors.AsType[*pgconn.PgError](err); err != nil && (!refused || conn.IsClosed()) {
 		return fmt.Errorf("read the server's identity: %w", err)
 	}
 	if err == nil && len(results[0].Rows) == 1 {
-		s.history = string(results[0].Rows[0][0])
+		s.system, s.history = string(results[0].Rows[0][0]), string(results[0].Rows[0][1])
 	}
 	conn.CustomData()[serverKey] = s
 	return nil

@@ -13,15 +13,16 @@ import (
 // DB is an outbox and an inbox in a PostgreSQL database. Its methods may be
 // called concurrently; after Close they return holdfast.ErrClosed.
 type DB struct {
-	opts  Options
-	log   *slog.Logger
-	dsn   string
-	pools pools
-	names *names
-	self  *self
-	tally *tally
-	wakes *wakes
-	claim claims
+	opts   Options
+	log    *slog.Logger
+	dsn    string
+	pools  pools
+	outage outage
+	names  *names
+	self   *self
+	tally  *tally
+	wakes  *wakes
+	claim  claims
 
 	enqueues *group[*enqueue]
 	settles  *group[*settle]
@@ -48,7 +49,7 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	db := &DB{opts: o, log: o.Logger, dsn: dsn, names: newNames(), failed: make(chan struct{}), wakes: newWakes(), tally: newTally()}
+	db := &DB{opts: o, outage: outage{patience: o.Timeout / 2}, log: o.Logger, dsn: dsn, names: newNames(), failed: make(chan struct{}), wakes: newWakes(), tally: newTally()}
 	db.self = newSelf(db)
 	if db.pools, err = openPools(ctx, dsn, &o); err != nil {
 		return nil, fmt.Errorf("open database: %w", explain(err))

@@ -63,6 +63,21 @@ func explain(err error) error {
 	return err
 }
 
+// explainTo is explain for a caller whose ctx may be what has ended. Any other
+// bound was the store's own, which is no matter of the caller's ctx.
+func explainTo(caller context.Context, err error) error {
+	if ended := caller.Err(); ended != nil {
+		if errors.Is(err, ended) {
+			return err
+		}
+		return explain(err)
+	}
+	if errors.Is(err, context.DeadlineExceeded) && !explained(err) {
+		return fmt.Errorf("%w: PostgreSQL did not answer in time: %v", holdfast.ErrUnavailable, err) //nolint:errorlint // it is not the caller's
+	}
+	return explain(err)
+}
+
 // explained says whether the error has the library's meaning already.
 func explained(err error) bool {
 	for _, known := range []error{

@@ -42,7 +42,7 @@ func SchemaStatus(ctx context.Context, dsn string) (have, want int, err error) {
 // from it.
 func Migrate(ctx context.Context, dsn string) (from, to int, err error) {
 	err = alone(ctx, dsn, func(conn *pgx.Conn) error {
-		if err := vetServer(ctx, conn, false); err != nil {
+		if err := vetServer(ctx, conn, true); err != nil {
 			return err
 		}
 		from, to, err = migrateOn(ctx, conn)

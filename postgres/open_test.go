@@ -2,15 +2,12 @@ package postgres_test
 
 import (
 	"errors"
-	"os"
 	"sync"
 	"testing"
 
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
 	"github.com/holdfast-mq/holdfast/postgres"
 )
-
-func TestMain(m *testing.M) { os.Exit(pgtest.Main(m, pgtest.Options{})) }
 
 // Ten nodes that start together on an empty database make its tables once.
 func TestTenNodesStartAtOnce(t *testing.T) {
@@ -19,7 +16,7 @@ func TestTenNodesStartAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 10 {
 		all.Go(func() {
-			db, err := postgres.Open(t.Context(), dsn, postgres.Options{Connections: 2})
+			db, err := postgres.Open(t.Context(), dsn, postgres.Options{Connections: 2}.Relaxed())
 			if err != nil {
 				t.Errorf("Open: %v", err)
 				return
@@ -42,13 +39,13 @@ func TestPooler(t *testing.T) {
 	t.Parallel()
 	s := pgtest.Shared(t)
 	dsn := s.Database(t)
-	if _, err := postgres.Open(t.Context(), pgtest.Bouncer(t, s, pgtest.Transaction).Through(t, dsn), postgres.Options{}); !errors.Is(err, postgres.ErrPooler) {
+	if _, err := postgres.Open(t.Context(), pgtest.Bouncer(t, s, pgtest.Transaction).Through(t, dsn), postgres.Options{}.Relaxed()); !errors.Is(err, postgres.ErrPooler) {
 		t.Errorf("Open through transaction mode: %v, want ErrPooler", err)
 	}
 	if have, _, err := postgres.SchemaStatus(t.Context(), dsn); have != 0 || err != nil {
 		t.Errorf("SchemaStatus = %d, %v; a refused Open has changed something", have, err)
 	}
-	db, err := postgres.Open(t.Context(), pgtest.Bouncer(t, s, pgtest.Session).Through(t, dsn), postgres.Options{})
+	db, err := postgres.Open(t.Context(), pgtest.Bouncer(t, s, pgtest.Session).Through(t, dsn), postgres.Options{}.Relaxed())
 	if err != nil {
 		t.Fatalf("Open through session mode: %v", err)
 	}

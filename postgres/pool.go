@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"maps"
 	"strconv"
 	"time"
 
@@ -28,10 +29,13 @@ func openPools(ctx context.Context, dsn string, o *Options) (p pools, err error)
 		return p, err
 	}
 	lent := own.Copy()
-	for name, value := range map[string]string{"enable_seqscan": "off", "enable_bitmapscan": "off", "jit": "off", "lock_timeout": "3s"} {
+	bound := strconv.FormatInt(o.Timeout.Milliseconds(), 10)
+	for name, value := range map[string]string{
+		"enable_seqscan": "off", "enable_bitmapscan": "off", "jit": "off", "lock_timeout": "3s", "statement_timeout": bound,
+		"idle_in_transaction_session_timeout": bound, // a node that was stopped in the middle must not keep its locks
+	} {
 		own.ConnConfig.RuntimeParams[name] = value
 	}
-	own.ConnConfig.RuntimeParams["statement_timeout"] = strconv.FormatInt(o.Timeout.Milliseconds(), 10)
 	own.MinConns = 1
 	prepare(own)
 	prepare(lent)
@@ -56,16 +60,24 @@ func poolConfig(dsn string, o *Options) (*pgxpool.Config, error) {
 		return nil, badAddress(dsn, err)
 	}
 	c.MaxConns = int32(min(o.Connections, 1000)) //nolint:gosec // bounded
-	c.ConnConfig.ConnectTimeout = connectTimeout
+	c.ConnConfig.ConnectTimeout = min(connectTimeout, o.Timeout)
 	c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement
 	params := c.ConnConfig.RuntimeParams
 	if params["application_name"] == "" {
 		params["application_name"] = applicationName(o.Node)
 	}
-	params["synchronous_commit"] = "on"
-	params["client_encoding"] = "UTF8"
-	params["default_transaction_isolation"] = "read committed"
-	params["idle_in_transaction_session_timeout"] = "0" // a handler may take its time; the store's own are bounded by statement
+	if params["synchronous_commit"] != "remote_apply" { // which is more than on
+		params["synchronous_commit"] = "on"
+	}
+	maps.Copy(params, map[string]string{
+		"client_encoding":                     "UTF8",
+		"default_transaction_isolation":       "read committed",
+		"idle_in_transaction_session_timeout": "0", // a handler may take its time
+		"idle_session_timeout":                "0",
+		// A node whose machine is gone without a word frees what it has locked
+		// within a minute, and not after the two hours of most systems.
+		"tcp_keepalives_idle": "20", "tcp_keepalives_interval": "10", "tcp_keepalives_count": "3", "tcp_user_timeout": "50s",
+	})
 	return c, nil
 }
 

@@ -5,57 +5,106 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/holdfast-mq/holdfast"
 )
 
-// resolveFor bounds the search for what became of a commit.
-const resolveFor = 30 * time.Second
-
-func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
-
-const transactionStatus = `SELECT coalesce(pg_xact_status($1::text::xid8), '')`
+const (
+	// transactionStatus is NULL for a transaction that the server has forgotten.
+	transactionStatus = `SELECT coalesce(pg_xact_status($1::text::xid8), ''), current_setting('synchronous_standby_names') <> ''`
+	// endAbandoned ends the process that still has the transaction open and
+	// waits for a client that is gone: COMMIT has not reached it, and cannot
+	// any more. One that is at work is let alone: it may wait for a standby.
+	endAbandoned = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+		WHERE backend_xid = ($1::text::xid8)::xid AND usename = current_user AND state LIKE 'idle in transaction%'`
+	// awaitStandby is a commit that waits for the synchronous standbys, which
+	// then have all that was committed before it.
+	awaitStandby = `UPDATE hf_meta SET value = value WHERE key = 'incarnation'`
+)
 
 // resolve finds out what became of the transaction xid, whose COMMIT was sent
-// on the lost connection and not answered: nil when it is committed. It does
-// not guess: where nobody can say, the error is ErrUnknown.
+// on the lost connection and not answered: nil when it is committed. It looks
+// and does not guess: where nobody can say, the error is ErrUnknown. It takes
+// at most twice Options.Timeout.
 func (db *DB) resolve(ctx context.Context, lost *pgx.Conn, xid string, cause error) error {
-	ctx, cancel := context.WithTimeout(ctx, resolveFor)
+	bound := 2 * db.opts.Timeout
+	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	was := serverOf(lost)
+	began, why := time.Now(), errors.New("the transaction has not ended")
 	for try := 0; ; try++ {
-		status, now, err := db.statusOf(ctx, xid)
+		done, err := db.look(ctx, serverOf(lost), xid, time.Since(began) > time.Second)
 		switch {
-		case err != nil:
-			cause = err
-		case was.history == "" || was.history != now.history:
-			return fmt.Errorf("%w: another server has taken over since, which need not know of it: %w", ErrUnknown, cause)
-		case status == "committed":
+		case done && err == nil:
 			return nil
-		case status == "aborted":
-			return fmt.Errorf("%w: the connection was lost and the transaction rolled back: %w", holdfast.ErrUnavailable, cause)
-		case status == "":
-			return fmt.Errorf("%w: the server has forgotten the transaction: %w", ErrUnknown, cause)
+		case done:
+			return fmt.Errorf("%w: %w", err, cause)
+		case err != nil:
+			why = err
 		}
-		pause := time.Duration(min(1<<min(try, 7), 100)) * 10 * time.Millisecond
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w: no answer within %v: %w", ErrUnknown, resolveFor, cause)
-		case <-time.After(pause/2 + rand.N(pause)): //nolint:gosec // no secret
+		if backOff(ctx, try) != nil {
+			return fmt.Errorf("%w: nothing found out within %v: %w; the connection was lost by: %w", ErrUnknown, bound, explain(why), cause)
 		}
 	}
 }
 
-func (db *DB) statusOf(ctx context.Context, xid string) (status string, now server, err error) {
+// look asks once. done: err says what became of the transaction, nil that it
+// is committed.
+func (db *DB) look(ctx context.Context, was server, xid string, late bool) (done bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, db.opts.Timeout)
+	defer cancel()
 	conn, err := db.pools.own.Acquire(ctx)
 	if err != nil {
-		return "", now, err
+		return false, err
 	}
 	defer conn.Release()
-	err = conn.QueryRow(ctx, transactionStatus, xid).Scan(&status)
-	return status, serverOf(conn.Conn()), err
+	var status string
+	var standbys bool
+	err = conn.QueryRow(ctx, transactionStatus, xid).Scan(&status, &standbys)
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "22023" {
+		status, err = "future", nil // this history has not come to the number yet
+	}
+	if err != nil {
+		return false, err
+	}
+	now := serverOf(conn.Conn())
+	ended, err := judge(was, now, status)
+	switch {
+	case err != nil:
+		return true, err
+	case ended && standbys:
+		_, err := conn.Exec(ctx, awaitStandby)
+		return err == nil, err
+	case ended:
+		return true, nil
+	case late:
+		_, err = conn.Exec(ctx, endAbandoned, xid)
+	}
+	return false, err
 }
+
+var errUndone = fmt.Errorf("%w: the connection was lost and the transaction rolled back", holdfast.ErrUnavailable)
+
+// judge says what a status means. What is not committed in a history has not
+// happened for whoever is in it. That something of this number is committed
+// says as much only where the number cannot have been given a second time.
+func judge(was, now server, status string) (committed bool, err error) {
+	switch {
+	case was.system == "" || was.system != now.system:
+		return false, fmt.Errorf("%w: nothing shows that it is the same server that answers now", ErrUnknown)
+	case status == "aborted", status == "future":
+		return false, errUndone
+	case status == "in progress":
+		return false, nil
+	case status == "":
+		return false, fmt.Errorf("%w: the server has forgotten the transaction", ErrUnknown)
+	case was.history != now.history:
+		return false, fmt.Errorf("%w: the server has crashed since, or another one has taken over, which may give the transaction's number again", ErrUnknown)
+	}
+	return true, nil
+}
+
+func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }

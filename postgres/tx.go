@@ -31,15 +31,16 @@ type ownTx struct {
 }
 
 // own runs fn in a transaction, bounded by Options.Timeout. The server's own
-// demand to do it again (deadlock, serialization) is obeyed: fn must start from
-// nothing. When the answer to COMMIT is lost, what became of it is found out.
-func (db *DB) own(ctx context.Context, fn func(tx *ownTx) error) error {
-	ctx, cancel := context.WithTimeout(ctx, db.opts.Timeout)
+// demand to do it again (deadlock, serialization) is obeyed, and a connection
+// that is lost is replaced: fn must start from nothing. When the answer to
+// COMMIT is lost, what became of it is found out.
+func (db *DB) own(caller context.Context, fn func(tx *ownTx) error) error {
+	ctx, cancel := context.WithTimeout(caller, db.opts.Timeout)
 	defer cancel()
 	for try := 1; ; try++ {
 		err := db.ownOnce(ctx, fn)
-		if err == nil || try == 4 || !again(err) || ctx.Err() != nil {
-			return explain(err)
+		if !db.outage.again(ctx, try, err) {
+			return explainTo(caller, err)
 		}
 	}
 }
@@ -167,19 +168,30 @@ func (tx *ownTx) rollback() {
 	}
 }
 
-// read runs a statement outside of a transaction of ours.
-func (db *DB) read(ctx context.Context, sql string, args []any, row func(rows pgx.Rows) error) error {
-	ctx, cancel := context.WithTimeout(ctx, db.opts.Timeout)
+// read runs a statement outside of a transaction of ours. It may be run again
+// when the connection was lost before its first row.
+func (db *DB) read(caller context.Context, sql string, args []any, row func(rows pgx.Rows) error) error {
+	ctx, cancel := context.WithTimeout(caller, db.opts.Timeout)
 	defer cancel()
+	for try := 1; ; try++ {
+		seen, err := db.readOnce(ctx, sql, args, row)
+		if seen || !db.outage.again(ctx, try, err) {
+			return explainTo(caller, err)
+		}
+	}
+}
+
+func (db *DB) readOnce(ctx context.Context, sql string, args []any, row func(rows pgx.Rows) error) (seen bool, err error) {
 	rows, err := db.pools.own.Query(ctx, sql, args...)
 	if err != nil {
-		return explain(err)
+		return false, err
 	}
 	defer rows.Close()
 	for rows.Next() {
+		seen = true
 		if err := row(rows); err != nil {
-			return err
+			return true, err
 		}
 	}
-	return explain(rows.Err())
+	return seen, rows.Err()
 }

@@ -145,9 +145,7 @@ func (db *DB) listenOn(ctx context.Context) {
 }
 
 func (db *DB) listen(ctx context.Context) error {
-	config := db.pools.own.Config().ConnConfig
-	config.RuntimeParams["statement_timeout"] = "0"
-	conn, err := pgx.ConnectConfig(ctx, config)
+	conn, err := pgx.ConnectConfig(ctx, db.pools.own.Config().ConnConfig)
 	if err != nil {
 		return err
 	}

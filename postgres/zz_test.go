@@ -3,8 +3,8 @@ package postgres_test
 import (
 	"context"
 	"fmt"
-"os/exec"
 	"github.com/jackc/pgx/v5"
+	"os/exec"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,12 +15,13 @@ import (
 	"github.com/holdfast-mq/holdfast/postgres"
 )
 
-
 func TestZZ(t *testing.T) {
-	srv := pgtest.Start(t, pgtest.Options{Settings: map[string]string{"shared_buffers": "512MB", "max_wal_size": "4GB", "shared_preload_libraries": "pg_stat_statements", "pg_stat_statements.track_planning": "on", "session_preload_libraries": "auto_explain", "auto_explain.log_min_duration": "20ms", "auto_explain.log_analyze": "on", "auto_explain.log_buffers":"on"}})
+	srv := pgtest.Start(t, pgtest.Options{NoSync: true, Settings: map[string]string{"shared_buffers": "512MB", "max_wal_size": "4GB", "shared_preload_libraries": "pg_stat_statements", "pg_stat_statements.track_planning": "on"}})
 	dsn := srv.Database(t)
-	
-	if err := sql(t.Context(), dsn, "create extension pg_stat_statements"); err != nil { t.Fatal(err) }
+
+	if err := sql(t.Context(), dsn, "create extension pg_stat_statements"); err != nil {
+		t.Fatal(err)
+	}
 	defer stat(t, dsn)
 	db, err := postgres.Open(t.Context(), dsn, postgres.Options{Source: "s", Node: "n"}.Relaxed())
 	if err != nil {
