@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/holdfast-mq/holdfast"
 )
@@ -81,6 +82,12 @@ func (db *DB) start(ctx context.Context) error {
 	db.settles = newGroup(db, settleMost, db.settleAll)
 	for _, part := range []func(ctx context.Context){db.enqueues.run, db.settles.run, db.beatOn, db.listenOn, db.notifyOn} {
 		db.parts.Go(func() { part(db.life) })
+	}
+	select {
+	case <-db.wakes.heard:
+	case <-time.After(connectTimeout): // it polls meanwhile
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	return nil
 }

@@ -28,10 +28,13 @@ type wakes struct {
 	rings  map[chan struct{}]struct{}
 	lanes  map[int32]struct{} // to be told to others
 	notify chan struct{}
+
+	hearing sync.Once
+	heard   chan struct{} // closed when others are heard for the first time
 }
 
 func newWakes() *wakes {
-	return &wakes{rings: map[chan struct{}]struct{}{}, lanes: map[int32]struct{}{}, notify: make(chan struct{}, 1)}
+	return &wakes{rings: map[chan struct{}]struct{}{}, lanes: map[int32]struct{}{}, notify: make(chan struct{}, 1), heard: make(chan struct{})}
 }
 
 // Wake implements holdfast.Store.
@@ -108,6 +111,21 @@ func (db *DB) tellOthers(ctx context.Context, text string) {
 	}
 }
 
+// serves says whether this node delivers for one of the lanes of a notification.
+func (s *self) serves(lanes string) bool {
+	if lanes == "" {
+		return true // too many to be named
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range strings.FieldsSeq(lanes) {
+		if l, err := strconv.ParseInt(name, 10, 32); err != nil || s.serving[int32(l)] || s.db.names.lane(int32(l)) == "" {
+			return true
+		}
+	}
+	return false
+}
+
 // notifyOn tells other nodes.
 func (db *DB) notifyOn(ctx context.Context) {
 	for {
@@ -154,6 +172,7 @@ func (db *DB) listen(ctx context.Context) error {
 		return err
 	}
 	db.wakes.wakeAll() // what was missed
+	db.wakes.hearing.Do(func() { close(db.wakes.heard) })
 	for {
 		// A server that is gone without a word is noticed by asking.
 		bounded, cancel := context.WithTimeout(ctx, 30*time.Second)
@@ -187,7 +206,7 @@ func (db *DB) heard(text string) {
 	case owner == strconv.FormatInt(db.self.owner(), 10):
 	case what == hello:
 		db.self.askBeat()
-	default:
+	case db.self.serves(what):
 		db.wakes.wakeAll()
 	}
 }
