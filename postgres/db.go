@@ -27,6 +27,7 @@ type DB struct {
 
 	enqueues *group[*enqueue]
 	settles  *group[*settle]
+	inbound  inbound
 
 	received, duplicates atomic.Int64
 
@@ -80,7 +81,8 @@ func (db *DB) start(ctx context.Context) error {
 	}
 	db.enqueues = newGroup(db, enqueueMost, db.enqueueAll)
 	db.settles = newGroup(db, settleMost, db.settleAll)
-	for _, part := range []func(ctx context.Context){db.enqueues.run, db.settles.run, db.beatOn, db.listenOn, db.notifyOn} {
+	db.inbound.arrivals = newGroup(db, arriveMost, db.arriveAll)
+	for _, part := range []func(ctx context.Context){db.enqueues.run, db.settles.run, db.inbound.arrivals.run, db.beatOn, db.listenOn, db.notifyOn} {
 		db.parts.Go(func() { part(db.life) })
 	}
 	select {
@@ -100,6 +102,7 @@ func (db *DB) Close() error {
 		db.gone.Store(true)
 		db.enqueues.stop()
 		db.settles.stop()
+		db.inbound.arrivals.stop()
 		err = db.leave()
 		db.cancel()
 		db.parts.Wait()

@@ -131,7 +131,7 @@ CREATE TABLE hf_source (
 );
 
 CREATE TABLE hf_inbox (
-  seq       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  seq       bigint PRIMARY KEY,            -- of hf_seq
   source    integer NOT NULL,
   id        bytea NOT NULL,                -- as in hf_message
   endpoint  text COLLATE "C" NOT NULL,
