@@ -14,7 +14,16 @@ import (
 )
 
 // The suite's server does not sync, which no kill of a process can tell.
-func TestMain(m *testing.M) { os.Exit(pgtest.Main(m, pgtest.Options{NoSync: true})) }
+func TestMain(m *testing.M) {
+	switch name := os.Getenv(childEnv); name {
+	case "":
+		os.Exit(pgtest.Main(m, pgtest.Options{NoSync: true}))
+	case "quiet":
+		node(name, 0, os.Args[1:])
+	default:
+		node(name, 3, os.Args[1:])
+	}
+}
 
 // database makes a database with the store's tables, in which a test can let
 // time go by.
