@@ -157,19 +157,16 @@ type taken struct {
 // ask looks the lanes up. One that never had a message has none to give.
 func (k *taking) ask(ctx context.Context, slots map[string]int) error {
 	var lanes []int32
-	for _, name := range slices.Sorted(maps.Keys(slots)) {
-		if slots[name] <= 0 {
-			continue
-		}
-		id, err := k.db.knownLane(ctx, name)
-		if err != nil {
-			return err
-		}
-		if id == 0 {
-			continue
-		}
-		lanes, k.want[id] = append(lanes, id), slots[name]
+	known, err := k.db.knownLanes(ctx, slices.Sorted(maps.Keys(slots)))
+	if err != nil {
+		return err
 	}
+	for name, id := range known {
+		if slots[name] > 0 {
+			lanes, k.want[id] = append(lanes, id), slots[name]
+		}
+	}
+	slices.Sort(lanes)
 	if err := k.db.self.serve(ctx, lanes); err != nil {
 		return err
 	}

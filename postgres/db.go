@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/holdfast-mq/holdfast"
 )
@@ -13,19 +14,20 @@ import (
 // DB is an outbox and an inbox in a PostgreSQL database. Its methods may be
 // called concurrently; after Close they return holdfast.ErrClosed.
 type DB struct {
-	opts  Options
-	log   *slog.Logger
-	dsn   string
-	pools pools
+	opts   Options
+	log    *slog.Logger
+	dsn    string
+	pools  pools
 	outage outage
-	names *names
-	self  *self
-	tally *tally
-	wakes *wakes
-	claim claims
+	names  *names
+	self   *self
+	tally  *tally
+	wakes  *wakes
+	claim  claims
 
 	enqueues *group[*enqueue]
 	settles  *group[*settle]
+	inbound  inbound
 
 	received, duplicates atomic.Int64
 
@@ -79,8 +81,15 @@ func (db *DB) start(ctx context.Context) error {
 	}
 	db.enqueues = newGroup(db, enqueueMost, db.enqueueAll)
 	db.settles = newGroup(db, settleMost, db.settleAll)
-	for _, part := range []func(ctx context.Context){db.enqueues.run, db.settles.run, db.beatOn, db.listenOn, db.notifyOn} {
+	db.inbound.arrivals = newGroup(db, arriveMost, db.arriveAll)
+	for _, part := range []func(ctx context.Context){db.enqueues.run, db.settles.run, db.inbound.arrivals.run, db.beatOn, db.listenOn, db.notifyOn} {
 		db.parts.Go(func() { part(db.life) })
+	}
+	select {
+	case <-db.wakes.heard:
+	case <-time.After(connectTimeout): // it polls meanwhile
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	return nil
 }
@@ -93,6 +102,7 @@ func (db *DB) Close() error {
 		db.gone.Store(true)
 		db.enqueues.stop()
 		db.settles.stop()
+		db.inbound.arrivals.stop()
 		err = db.leave()
 		db.cancel()
 		db.parts.Wait()

@@ -274,16 +274,23 @@ func (tx *ownTx) insert(works []*enqueue) (conflicts []error, err error) {
 
 // receipts answers one call.
 func (tx *ownTx) receipts(k *enqueue, w *inserts) error {
+	return k.reply(w, tx.namesOf, func(lane int32) {
+		tx.count(lane, holdfast.LaneCounts{Pending: 1})
+		tx.wakes(lane)
+	})
+}
+
+// reply makes the receipts of a call, and calls fresh for each message that is new.
+func (k *enqueue) reply(w *inserts, namesOf func(route int32) (routeKey, error), fresh func(lane int32)) error {
 	k.receipts = make([]holdfast.Receipt, len(k.entries))
 	for i := range k.entries {
 		e := &k.entries[i]
 		r := holdfast.Receipt{ID: e.m.ID, State: holdfast.Pending}
 		id := string(e.id)
-		switch fresh, inserted := w.new[id]; {
-		case inserted && !fresh:
+		switch said, inserted := w.new[id]; {
+		case inserted && !said:
 			w.new[id] = true // the first of its name in the call
-			tx.count(e.route.lane, holdfast.LaneCounts{Pending: 1})
-			tx.wakes(e.route.lane)
+			fresh(e.route.lane)
 		case inserted:
 			r.Duplicate = true
 		default:
@@ -291,7 +298,7 @@ func (tx *ownTx) receipts(k *enqueue, w *inserts) error {
 			if !ok {
 				return fmt.Errorf("enqueue %s: neither new nor known: %w", e.m.ID, holdfast.ErrUnavailable) // purged this moment
 			}
-			names, err := tx.namesOf(old.route)
+			names, err := namesOf(old.route)
 			if err != nil {
 				return err
 			}

@@ -98,20 +98,32 @@ func (n *names) lane(id int32) string {
 	return n.called[id]
 }
 
-// knownLane is lane for a destination that may never have had a message: 0.
-func (db *DB) knownLane(ctx context.Context, destination string) (id int32, err error) {
+// knownLanes finds the numbers of lanes. A destination that never had a message has none.
+func (db *DB) knownLanes(ctx context.Context, destinations []string) (map[string]int32, error) {
 	n := db.names
+	known := make(map[string]int32, len(destinations))
+	var unknown []string
 	n.mu.Lock()
-	id, ok := n.lanes[destination]
+	for _, d := range destinations {
+		if id, ok := n.lanes[d]; ok {
+			known[d] = id
+		} else {
+			unknown = append(unknown, d)
+		}
+	}
 	n.mu.Unlock()
-	if ok {
-		return id, nil
+	if len(unknown) == 0 {
+		return known, nil
 	}
-	err = db.read(ctx, findLane, []any{destination}, func(r pgx.Rows) error { return r.Scan(&id) })
-	if err == nil && id != 0 {
-		n.learnLane(destination, id)
-	}
-	return id, err
+	err := db.read(ctx, findLanes, []any{unknown}, func(r pgx.Rows) error {
+		var d string
+		var id int32
+		err := r.Scan(&d, &id)
+		known[d] = id
+		n.learnLane(d, id)
+		return err
+	})
+	return known, err
 }
 
 // source returns the number of a sender's name.

@@ -29,9 +29,18 @@ type self struct {
 	serving  map[int32]bool
 	since    map[int32]time.Time // when others have certainly heard of it
 	others   map[int32][]int64   // owners alive that deliver for a lane, this node among them
+	peers    int                 // other nodes alive, at the last beat
+	heard    map[int64]lastBeat  // of the others
 	beats    chan struct{}       // asks for one now
 	left     bool
 	reported bool
+}
+
+// lastBeat is when an owner was last heard of, on the database's clock, and
+// since when this node knows it.
+type lastBeat struct {
+	beat  int64
+	since time.Time
 }
 
 // Of the lease so much is trusted, and so often it is renewed. Two beats may
@@ -131,7 +140,26 @@ func (db *DB) entered(ctx context.Context, asked time.Time, owner, former int64)
 	db.claim.drop(owner)
 	db.log.InfoContext(ctx, "node entered", slog.String("node", db.opts.Node), slog.Int64("owner", owner), slog.Bool("after_another_start", former != 0))
 	db.wakes.wakeAll()
+	if err := db.beat(ctx); err != nil {
+		return err
+	}
+	if !s.alone() {
+		db.tellOthers(ctx, hello)
+	}
 	return nil
+}
+
+func (s *self) alone() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.peers == 0
+}
+
+func (s *self) askBeat() {
+	select {
+	case s.beats <- struct{}{}:
+	default:
+	}
 }
 
 func (s *self) trustFor() time.Duration { return time.Duration(trustShare * float64(s.db.opts.Lease)) }
@@ -215,6 +243,8 @@ func (db *DB) beatOn(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-db.self.beats:
+			err = db.beat(ctx)
 		case <-beat.C:
 			err = errors.Join(db.beat(ctx), db.reap(ctx), db.sumUp(ctx))
 		case <-count.C:
@@ -259,15 +289,27 @@ func (db *DB) beat(ctx context.Context) error {
 	if !renewed {
 		return db.reenter(ctx, owner)
 	}
-	others := map[int32][]int64{}
-	if err := db.read(ctx, alive, nil, func(rows pgx.Rows) error {
-		var who int64
+	others, peers, beats := map[int32][]int64{}, 0, map[int64]int64{}
+	if err := db.read(ctx, allNodes, nil, func(rows pgx.Rows) error {
+		var who, beat int64
 		var serves []int32
-		err := rows.Scan(&who, &serves)
+		var alive bool
+		if err := rows.Scan(&who, &serves, &beat, &alive); err != nil {
+			return err
+		}
+		if who != owner {
+			beats[who] = beat
+		}
+		if !alive {
+			return nil
+		}
+		if who != owner {
+			peers++
+		}
 		for _, l := range serves {
 			others[l] = append(others[l], who)
 		}
-		return err
+		return nil
 	}); err != nil {
 		return fmt.Errorf("look for other nodes: %w", err)
 	}
@@ -276,11 +318,12 @@ func (db *DB) beat(ctx context.Context) error {
 	if s.number != owner {
 		return nil
 	}
+	s.listened(beats)
 	if s.reported {
 		s.reported = false
 		db.log.InfoContext(ctx, "database is there again")
 	}
-	s.trust, s.others = asked.Add(s.trustFor()), others
+	s.trust, s.others, s.peers = asked.Add(s.trustFor()), others, peers
 	for _, l := range lanes {
 		if _, ok := s.since[l]; !ok {
 			wait := time.Duration(0)
@@ -291,6 +334,33 @@ func (db *DB) beat(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// listened notes which of the others have been heard of since.
+func (s *self) listened(beats map[int64]int64) {
+	heard := make(map[int64]lastBeat, len(beats))
+	for who, beat := range beats {
+		h, known := s.heard[who]
+		if !known || h.beat != beat {
+			h = lastBeat{beat, time.Now()}
+		}
+		heard[who] = h
+	}
+	s.heard = heard
+}
+
+// unheard are owners that this node itself has not heard of for half a lease,
+// so that a step of the database's clock alone ends nobody's lease.
+func (s *self) unheard() []int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := []int64{}
+	for who, h := range s.heard {
+		if time.Since(h.since) >= s.db.opts.Lease/2 {
+			list = append(list, who)
+		}
+	}
+	return list
 }
 
 func (db *DB) reenter(ctx context.Context, lost int64) error {
@@ -316,12 +386,13 @@ func (db *DB) reenter(ctx context.Context, lost int64) error {
 
 // reap ends the leases of nodes that are gone. Each is buried by one node.
 func (db *DB) reap(ctx context.Context) error {
-	if _, err := db.self.trusted(); err != nil {
+	suspected := db.self.unheard()
+	if _, err := db.self.trusted(); err != nil || len(suspected) == 0 {
 		return nil // it may be this node that was away
 	}
 	return db.own(ctx, func(tx *ownTx) error {
 		var gone []int64
-		if err := tx.query(silent, nil, func(rows pgx.Rows) error {
+		if err := tx.query(silent, []any{suspected}, func(rows pgx.Rows) error {
 			var name, who string
 			var owner int64
 			if err := rows.Scan(&name, &owner, &who); err != nil {

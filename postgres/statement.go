@@ -15,7 +15,7 @@ const (
 	internSource = `WITH known AS (SELECT source FROM hf_source WHERE name = $1),
 		new AS (INSERT INTO hf_source (name) SELECT $1 WHERE NOT EXISTS (SELECT FROM known) ON CONFLICT DO NOTHING RETURNING source)
 		SELECT source FROM known UNION ALL SELECT source FROM new`
-	findLane  = `SELECT lane FROM hf_lane WHERE destination = $1`
+	findLanes = `SELECT destination, lane FROM hf_lane WHERE destination = ANY ($1::text[])`
 	readRoute = `SELECT r.source, l.destination, r.kind, r.endpoint, r.lane FROM hf_route AS r JOIN hf_lane AS l USING (lane) WHERE r.route = $1`
 )
 
@@ -28,13 +28,11 @@ const insertMessages = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		SELECT nextval('hf_seq') AS seq, i.* FROM unnest($1::bytea[], $2::integer[], $3::integer[], $4::bytea[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::text[])
 			AS i (id, route, lane, payload, headers, corr, retry, ttl, delay, okey)),
 	message AS (
-		INSERT INTO hf_message (seq, id, route, lane, created, payload, headers, corr, retry, ttl, okey)
-		SELECT seq, id, route, lane, t, payload, headers, corr, retry, ttl, okey FROM input, now ORDER BY id
-		ON CONFLICT (id) DO NOTHING RETURNING seq, id),
+		INSERT INTO hf_message (seq, id, route, lane, created, payload, headers, corr, retry, delay, ttl, okey)
+		SELECT seq, id, route, lane, t, payload, headers, corr, retry, delay, ttl, okey FROM input, now ORDER BY id
+		ON CONFLICT (id) DO NOTHING RETURNING seq, id, lane, okey, created, delay, ttl),
 	new AS (
-		SELECT m.seq, m.id, i.lane, i.okey, n.t + i.delay AS start,
-			CASE WHEN i.ttl IS NULL THEN 9223372036854775807 ELSE n.t + i.delay + i.ttl END AS expires
-		FROM message AS m JOIN input AS i USING (seq), now AS n),
+		SELECT seq, id, lane, okey, created + delay AS start, CASE WHEN ttl IS NULL THEN 9223372036854775807 ELSE created + delay + ttl END AS expires FROM message),
 	queue AS (
 		INSERT INTO hf_queue (seq, lane, due, start, expires, blocked, okey)
 		SELECT seq, lane, CASE WHEN okey IS NULL THEN least(start, expires) ELSE expires END, start, expires, CASE WHEN okey IS NULL THEN 0 ELSE 2 END, okey FROM new),
@@ -72,18 +70,22 @@ const (
 // claimMessages takes due rows of each lane that nobody has. A row of an
 // ordering key is due when it is the key's turn, or when its time is over.
 // Rows that were in hand when an owner died are taken by claimSuspects, a few
-// at a time. Both answer with one row at least, which says what time it is.
+// at a time. Both answer with one row at least, which says what time it is. An
+// owner that has been buried gets nothing: whoever buries one waits for its
+// claims, or they for that.
 const (
 	claimMessages = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 	want AS (SELECT * FROM unnest($4::integer[], $5::bigint[], $6::bigint[]) AS w (lane, n, floor)),
+	me AS MATERIALIZED (SELECT FROM hf_node WHERE owner = $1 FOR KEY SHARE),
 	got AS MATERIALIZED (
-		SELECT q.seq, q.due FROM now, want AS w, LATERAL (
+		SELECT q.seq, q.due FROM me, now, want AS w, LATERAL (
 			SELECT seq, due FROM hf_queue AS q
 			WHERE q.lane = w.lane AND q.due >= w.floor AND q.due <= now.t AND q.owner IS NULL AND q.deaths = 0 AND (q.blocked = 0 OR q.expires <= now.t)
 			ORDER BY q.due, q.seq LIMIT w.n FOR UPDATE SKIP LOCKED) AS q),` + claimGot
 	claimSuspects = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+	me AS MATERIALIZED (SELECT FROM hf_node WHERE owner = $1 FOR KEY SHARE),
 	got AS MATERIALIZED (
-		SELECT q.seq, q.due FROM now, LATERAL (
+		SELECT q.seq, q.due FROM me, now, LATERAL (
 			SELECT seq, due FROM hf_queue AS q
 			WHERE q.deaths = $5 AND q.deaths > 0 AND q.lane = ANY ($4::integer[]) AND q.due <= now.t AND q.owner IS NULL AND (q.blocked = 0 OR q.expires <= now.t)
 			ORDER BY q.due, q.seq LIMIT $6 FOR UPDATE SKIP LOCKED) AS q),` + claimGot
@@ -95,9 +97,9 @@ const (
 		FROM got AS g JOIN hf_message AS m USING (seq)),
 	mine AS (
 		UPDATE hf_queue AS q SET owner = $1, claim = $2 FROM sized AS s WHERE q.seq = s.seq AND s.before < $3
-		RETURNING q.seq, q.lane, q.due, q.expires, q.failures, q.tries, q.cycle, q.first_try, q.force)
-	SELECT n.t, x.* FROM now AS n LEFT JOIN (
-		SELECT q.*, s.id, s.route, s.payload, s.headers, s.corr, s.retry, s.ttl, s.okey FROM mine AS q JOIN sized AS s USING (seq)) AS x ON true`
+		RETURNING q.seq, q.lane, q.due, q.expires, q.failures, q.tries, q.cycle, q.first_try, q.force,
+			s.id, s.route, s.payload, s.headers, s.corr, s.retry, s.ttl, s.okey)
+	SELECT n.t, m.* FROM now AS n LEFT JOIN mine AS m ON true`
 	// fewestDeaths finds which of the suspects are tried next.
 	fewestDeaths = `SELECT deaths, count(*) FROM (
 			SELECT deaths FROM hf_queue AS q WHERE q.deaths > 0 AND q.lane = ANY ($1::integer[]) AND q.due <= hf_now() AND q.owner IS NULL LIMIT 10000) AS s
@@ -171,8 +173,10 @@ const (
 		SELECT new.owner, coalesce(before.owner, 0) FROM new LEFT JOIN before ON true`
 	lookName = `SELECT beat, greatest(until - hf_now(), 0), about FROM hf_node WHERE name = $1`
 	beatNow  = `UPDATE hf_node SET beat = hf_now(), until = hf_now() + $3, lanes = $4 WHERE name = $1 AND owner = $2 RETURNING owner`
-	alive    = `SELECT owner, lanes FROM hf_node WHERE until >= hf_now() ORDER BY owner`
-	silent   = `SELECT name, owner, about FROM hf_node WHERE until < hf_now() FOR UPDATE SKIP LOCKED`
+	allNodes = `SELECT owner, lanes, beat, until >= hf_now() FROM hf_node ORDER BY owner`
+	silent   = `SELECT name, owner, about FROM hf_node WHERE until < hf_now() AND owner = ANY ($1::bigint[]) FOR UPDATE SKIP LOCKED`
+	// notify waits for no disk: what it tells is committed already.
+	notify   = `SELECT pg_notify($1, $2) FROM set_config('synchronous_commit', 'off', true)`
 	dropNode = `DELETE FROM hf_node WHERE owner = $1`
 	// reclaimDead gives back what an owner had in hand when it was last heard
 	// of. Nothing tells which rows those are but the rows: it reads the table,

@@ -28,10 +28,13 @@ type wakes struct {
 	rings  map[chan struct{}]struct{}
 	lanes  map[int32]struct{} // to be told to others
 	notify chan struct{}
+
+	hearing sync.Once
+	heard   chan struct{} // closed when others are heard for the first time
 }
 
 func newWakes() *wakes {
-	return &wakes{rings: map[chan struct{}]struct{}{}, lanes: map[int32]struct{}{}, notify: make(chan struct{}, 1)}
+	return &wakes{rings: map[chan struct{}]struct{}{}, lanes: map[int32]struct{}{}, notify: make(chan struct{}, 1), heard: make(chan struct{})}
 }
 
 // Wake implements holdfast.Store.
@@ -75,7 +78,7 @@ func (w *wakes) wake(lanes map[int32]struct{}) {
 }
 
 // take returns what others are to be told, as the text of a notification.
-func (w *wakes) take() (text string, any bool) {
+func (w *wakes) take() (text string, some bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.lanes) == 0 {
@@ -93,13 +96,34 @@ func (w *wakes) take() (text string, any bool) {
 }
 
 func (w *wakes) flush(ctx context.Context, db *DB) {
-	text, any := w.take()
-	if !any {
-		return
+	if text, some := w.take(); some && !db.self.alone() {
+		db.tellOthers(ctx, text)
 	}
-	if err := db.read(ctx, `SELECT pg_notify($1, $2)`, []any{wakeChannel, strconv.FormatInt(db.self.owner(), 10) + ":" + text}, func(pgx.Rows) error { return nil }); err != nil && ctx.Err() == nil {
+}
+
+// hello is told by a node that enters: others look who is there.
+const hello = "hello"
+
+func (db *DB) tellOthers(ctx context.Context, text string) {
+	text = strconv.FormatInt(db.self.owner(), 10) + ":" + text
+	if err := db.read(ctx, notify, []any{wakeChannel, text}, func(pgx.Rows) error { return nil }); err != nil && ctx.Err() == nil {
 		db.log.DebugContext(ctx, "other nodes not told, they poll", slog.Any("error", err))
 	}
+}
+
+// serves says whether this node delivers for one of the lanes of a notification.
+func (s *self) serves(lanes string) bool {
+	if lanes == "" {
+		return true // too many to be named
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range strings.FieldsSeq(lanes) {
+		if l, err := strconv.ParseInt(name, 10, 32); err != nil || s.serving[int32(l)] || s.db.names.lane(int32(l)) == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // notifyOn tells other nodes.
@@ -148,6 +172,7 @@ func (db *DB) listen(ctx context.Context) error {
 		return err
 	}
 	db.wakes.wakeAll() // what was missed
+	db.wakes.hearing.Do(func() { close(db.wakes.heard) })
 	for {
 		// A server that is gone without a word is noticed by asking.
 		bounded, cancel := context.WithTimeout(ctx, 30*time.Second)
@@ -176,9 +201,12 @@ func ping(ctx context.Context, conn *pgx.Conn) error {
 
 // heard wakes this process, unless it has told itself.
 func (db *DB) heard(text string) {
-	owner, _, _ := strings.Cut(text, ":")
-	if owner == strconv.FormatInt(db.self.owner(), 10) {
-		return
+	owner, what, _ := strings.Cut(text, ":")
+	switch {
+	case owner == strconv.FormatInt(db.self.owner(), 10):
+	case what == hello:
+		db.self.askBeat()
+	case db.self.serves(what):
+		db.wakes.wakeAll()
 	}
-	db.wakes.wakeAll()
 }

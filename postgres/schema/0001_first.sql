@@ -44,7 +44,8 @@ CREATE TABLE hf_message (
   headers text,
   corr    text,
   retry   text,
-  ttl     bigint,
+  delay   bigint NOT NULL,                 -- from created to the earliest first try
+  ttl     bigint,                          -- from then on
   okey    text COLLATE "C"                 -- ordering key
 );
 
@@ -130,7 +131,7 @@ CREATE TABLE hf_source (
 );
 
 CREATE TABLE hf_inbox (
-  seq       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  seq       bigint PRIMARY KEY,            -- of hf_seq
   source    integer NOT NULL,
   id        bytea NOT NULL,                -- as in hf_message
   endpoint  text COLLATE "C" NOT NULL,
