@@ -196,7 +196,7 @@ func message(from io.Reader, first bool) ([]byte, error) {
 		return nil, err
 	}
 	n := int(binary.BigEndian.Uint32(head[len(head)-4:]))
-	m := append(head, make([]byte, n-4)...)
-	_, err := io.ReadFull(from, m[len(head):])
-	return m, err
+	body := make([]byte, n-4)
+	_, err := io.ReadFull(from, body)
+	return append(head, body...), err
 }

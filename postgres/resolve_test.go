@@ -22,7 +22,7 @@ func count(t testing.TB, dsn, query string, args ...any) (n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // it has answered
+	defer c.Close(context.WithoutCancel(t.Context()))
 	if err := c.QueryRow(t.Context(), query, args...).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
