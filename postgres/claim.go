@@ -204,6 +204,13 @@ func (k *taking) run(tx *ownTx) error {
 			return err
 		}
 	}
+	if len(k.rows) > 0 {
+		seqs, claims := make([]int64, len(k.rows)), make([]int64, len(k.rows))
+		for i := range k.rows {
+			seqs[i], claims[i] = k.rows[i].claim.Seq, k.number
+		}
+		tx.proof = proof{rows: &proofRows{isClaimed, []any{k.owner, seqs, claims}}}
+	}
 	if err := k.expire(tx); err != nil {
 		return err
 	}

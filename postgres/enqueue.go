@@ -260,6 +260,9 @@ func (tx *ownTx) insert(works []*enqueue) (conflicts []error, err error) {
 	if err := tx.query(insertMessages, w.args(), w.read); err != nil {
 		return nil, err
 	}
+	if len(w.new) > 0 {
+		tx.proof = proof{rows: &proofRows{isEnqueued, []any{w.fresh()}}}
+	}
 	if len(w.new) != len(w.ids) {
 		if err := tx.query(findMessages, []any{w.old()}, w.readOld); err != nil {
 			return nil, err

@@ -137,6 +137,7 @@ func (tx *ownTx) settle(rows []settled) error {
 	if err := tx.lockKeys(keys); err != nil {
 		return err
 	}
+	tx.proof = proof{rows: &proofRows{isClaimed, claimed(rows)}, unless: true}
 	for len(rows) > 0 {
 		n := 0
 		same, other := make([]settled, 0, len(rows)), rows[:0:0]
@@ -153,6 +154,18 @@ func (tx *ownTx) settle(rows []settled) error {
 		rows = other
 	}
 	return tx.placeKeys(keys)
+}
+
+// claimed are the parameters of isClaimed. Those of one owner are enough.
+func claimed(rows []settled) []any {
+	var seqs, claims []int64
+	owner := rows[0].hold.owner
+	for i := range rows {
+		if r := &rows[i]; r.hold.owner == owner {
+			seqs, claims = append(seqs, r.s.Seq), append(claims, r.s.Token)
+		}
+	}
+	return []any{owner, seqs, claims}
 }
 
 func (tx *ownTx) settleOf(owner int64, rows []settled) error {

@@ -45,6 +45,12 @@ const insertMessages = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 const findMessages = `SELECT m.id, m.route, m.payload, q.seq IS NOT NULL, q.owner IS NOT NULL, coalesce(f.state, 0)
 	FROM hf_message AS m LEFT JOIN hf_queue AS q USING (seq) LEFT JOIN hf_final AS f USING (seq) WHERE m.id = ANY ($1::bytea[])`
 
+// What shows that a transaction is committed: tx.go.
+const (
+	isEnqueued = `SELECT seq FROM hf_message WHERE id = ANY ($1::bytea[]) LIMIT 1`
+	isClaimed  = `SELECT q.seq FROM hf_queue AS q JOIN unnest($2::bigint[], $3::bigint[]) AS i (seq, claim) ON q.seq = i.seq AND q.claim = i.claim WHERE q.owner = $1 LIMIT 1`
+)
+
 // Ordering keys: key.go.
 const (
 	lockKeys = `SELECT pg_advisory_xact_lock($1, k) FROM unnest($2::integer[]) AS k`

@@ -23,6 +23,7 @@ type ownTx struct {
 	xid   string
 	owner int64    // of this node, when it began
 	after []func() // run once it is committed
+	proof proof
 
 	counts map[int32]holdfast.LaneCounts
 	inbox  int64
@@ -58,11 +59,47 @@ func (db *DB) ownOnce(ctx context.Context, fn func(tx *ownTx) error) error {
 		tx.rollback()
 	}
 	conn.Release()
+	if errors.Is(err, ErrUnknown) && tx.proof.rows != nil {
+		err = db.prove(ctx, &tx.proof, err)
+	}
 	if err != nil {
 		return err
 	}
 	tx.publish()
 	return nil
+}
+
+// proof is what shows that a transaction is committed when the server's
+// history does not: rows that are there only if it is, or only if it is not.
+type proof struct {
+	rows   *proofRows
+	unless bool // they are there if it is not
+}
+
+type proofRows struct {
+	sql  string
+	args []any
+}
+
+// prove looks for the proof. Its transaction did all or nothing: one row is enough.
+func (db *DB) prove(ctx context.Context, p *proof, unknown error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.opts.Timeout)
+	defer cancel()
+	for try := 0; ; try++ {
+		found := false
+		err := db.read(ctx, p.rows.sql, p.rows.args, func(pgx.Rows) error {
+			found = true
+			return nil
+		})
+		switch {
+		case err == nil && found != p.unless:
+			return nil
+		case err == nil:
+			return errUndone
+		case backOff(ctx, try) != nil:
+			return errors.Join(unknown, err)
+		}
+	}
 }
 
 // query runs one statement and calls row for each of its rows. The first
