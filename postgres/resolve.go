@@ -46,7 +46,7 @@ func (db *DB) resolve(ctx context.Context, lost *pgx.Conn, xid string, cause err
 			why = err
 		}
 		if backOff(ctx, try) != nil {
-			return fmt.Errorf("%w: nothing found out within %v: %w; the connection was lost by: %w", ErrUnknown, bound, explain(why), cause)
+			return fmt.Errorf("%w within %v: %w; the connection was lost by: %w", errOpen, bound, explain(why), cause)
 		}
 	}
 }
@@ -85,6 +85,10 @@ func (db *DB) look(ctx context.Context, was server, xid string, late bool) (done
 	}
 	return false, err
 }
+
+// errOpen is the ErrUnknown of a transaction that may still be at work: what it
+// has not done yet proves nothing.
+var errOpen = fmt.Errorf("%w: nothing found out", ErrUnknown)
 
 var errUndone = fmt.Errorf("%w: the connection was lost and the transaction rolled back", holdfast.ErrUnavailable)
 
