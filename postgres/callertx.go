@@ -113,36 +113,42 @@ func (db *DB) transact(ctx context.Context, first []statement, fn func(ctx conte
 }
 
 // begin borrows a connection and begins a transaction on it, in one round trip
-// with its first statements. One whose server is gone shows it only now:
-// nothing has happened yet, and the next may be better.
+// with its first statements, by Options.Timeout. While the server is away for
+// a moment it is waited for: nothing has happened yet.
 func (db *DB) begin(ctx context.Context, first []statement) (*pgxpool.Conn, *Tx, error) {
+	bounded, cancel := context.WithTimeout(ctx, db.opts.Timeout)
+	defer cancel()
 	for try := 1; ; try++ {
-		wait, cancel := context.WithTimeout(ctx, db.opts.Timeout)
-		conn, err := db.pools.lent.Acquire(wait)
-		cancel()
-		if err != nil {
-			return nil, nil, fmt.Errorf("connect: %w", err)
-		}
-		b := &pgx.Batch{}
-		b.BeginTx(pgx.TxOptions{})
-		tx := &Tx{part: part{db: db}}
-		b.Queue(currentXID).QueryRow(func(r pgx.Row) error { return r.Scan(&tx.xid) })
-		queue(b, first)
-		sent := conn.SendBatch(ctx, b)
-		err = sent.Close()
-		tx.base = sent.Tx()
-		tx.session = pgxSession{tx.base}
-		if err == nil {
-			return conn, tx, nil
-		}
-		_, said := errors.AsType[*pgconn.PgError](err)
-		undo(ctx, conn, tx.base)
-		lost := conn.Conn().IsClosed()
-		conn.Release()
-		if said || !lost || try == 3 || ctx.Err() != nil {
-			return nil, nil, fmt.Errorf("begin: %w", err)
+		conn, tx, err := db.beginOnce(bounded, first)
+		if !db.outage.again(bounded, try, err) {
+			if err != nil {
+				err = explainTo(ctx, fmt.Errorf("begin: %w", err))
+			}
+			return conn, tx, err
 		}
 	}
+}
+
+func (db *DB) beginOnce(ctx context.Context, first []statement) (*pgxpool.Conn, *Tx, error) {
+	conn, err := db.pools.lent.Acquire(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	b := &pgx.Batch{}
+	b.BeginTx(pgx.TxOptions{})
+	tx := &Tx{part: part{db: db}}
+	b.Queue(currentXID).QueryRow(func(r pgx.Row) error { return r.Scan(&tx.xid) })
+	queue(b, first)
+	sent := conn.SendBatch(ctx, b)
+	err = sent.Close()
+	tx.base = sent.Tx()
+	tx.session = pgxSession{tx.base}
+	if err != nil {
+		undo(ctx, conn, tx.base)
+		conn.Release()
+		return nil, nil, err
+	}
+	return conn, tx, nil
 }
 
 // undo needs no ctx that still lives: the connection must come back clean.
