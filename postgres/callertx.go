@@ -73,7 +73,7 @@ func (db *DB) Do(ctx context.Context, fn func(ctx context.Context, tx *Tx) error
 		return own.err
 	}
 	if err != nil {
-		return fmt.Errorf("do: %w", explain(err))
+		return fmt.Errorf("do: %w", explainTo(ctx, err))
 	}
 	return nil
 }
@@ -112,37 +112,40 @@ func (db *DB) transact(ctx context.Context, first []statement, fn func(ctx conte
 	return nil
 }
 
-// begin borrows a connection and begins a transaction on it, in one round trip
-// with its first statements. One whose server is gone shows it only now:
-// nothing has happened yet, and the next may be better.
+// begin borrows a connection and begins a transaction on it. While the server
+// is away for a short time it waits: nothing has happened yet.
 func (db *DB) begin(ctx context.Context, first []statement) (*pgxpool.Conn, *Tx, error) {
 	for try := 1; ; try++ {
-		wait, cancel := context.WithTimeout(ctx, db.opts.Timeout)
-		conn, err := db.pools.lent.Acquire(wait)
-		cancel()
-		if err != nil {
-			return nil, nil, fmt.Errorf("connect: %w", err)
-		}
-		b := &pgx.Batch{}
-		b.BeginTx(pgx.TxOptions{})
-		tx := &Tx{part: part{db: db}}
-		b.Queue(currentXID).QueryRow(func(r pgx.Row) error { return r.Scan(&tx.xid) })
-		queue(b, first)
-		sent := conn.SendBatch(ctx, b)
-		err = sent.Close()
-		tx.base = sent.Tx()
-		tx.session = pgxSession{tx.base}
-		if err == nil {
-			return conn, tx, nil
-		}
-		_, said := errors.AsType[*pgconn.PgError](err)
-		undo(ctx, conn, tx.base)
-		lost := conn.Conn().IsClosed()
-		conn.Release()
-		if said || !lost || try == 3 || ctx.Err() != nil {
-			return nil, nil, fmt.Errorf("begin: %w", err)
+		conn, tx, err := db.beginOnce(ctx, first)
+		if !db.outage.again(ctx, try, err) {
+			return conn, tx, err
 		}
 	}
+}
+
+// beginOnce begins, in one round trip with the first statements.
+func (db *DB) beginOnce(ctx context.Context, first []statement) (*pgxpool.Conn, *Tx, error) {
+	wait, cancel := context.WithTimeout(ctx, db.opts.Timeout)
+	defer cancel()
+	conn, err := db.pools.lent.Acquire(wait)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connect: %w", err)
+	}
+	b := &pgx.Batch{}
+	b.BeginTx(pgx.TxOptions{})
+	tx := &Tx{part: part{db: db}}
+	b.Queue(currentXID).QueryRow(func(r pgx.Row) error { return r.Scan(&tx.xid) })
+	queue(b, first)
+	sent := conn.SendBatch(ctx, b)
+	err = sent.Close()
+	tx.base = sent.Tx()
+	tx.session = pgxSession{tx.base}
+	if err != nil {
+		undo(ctx, conn, tx.base)
+		conn.Release()
+		return nil, nil, fmt.Errorf("begin: %w", err)
+	}
+	return conn, tx, nil
 }
 
 // undo needs no ctx that still lives: the connection must come back clean.
@@ -183,5 +186,9 @@ func (t *Tx) commit(ctx context.Context, conn *pgxpool.Conn) error {
 	if _, said := errors.AsType[*pgconn.PgError](err); said && !conn.Conn().IsClosed() {
 		return fmt.Errorf("commit: %w", err) // the server refused
 	}
-	return t.db.resolve(context.WithoutCancel(ctx), conn.Conn(), t.xid, fmt.Errorf("commit: %w", err))
+	err = t.db.resolve(context.WithoutCancel(ctx), conn.Conn(), t.xid, fmt.Errorf("commit: %w", err))
+	if p := t.proof(); errors.Is(err, ErrUnknown) && p.rows != nil {
+		err = t.db.prove(ctx, &p, err)
+	}
+	return err
 }
