@@ -112,24 +112,27 @@ func (db *DB) transact(ctx context.Context, first []statement, fn func(ctx conte
 	return nil
 }
 
-// begin borrows a connection and begins a transaction on it. While the server
-// is away for a short time it waits: nothing has happened yet.
+// begin borrows a connection and begins a transaction on it, in one round trip
+// with its first statements, by Options.Timeout. While the server is away for
+// a moment it is waited for: nothing has happened yet.
 func (db *DB) begin(ctx context.Context, first []statement) (*pgxpool.Conn, *Tx, error) {
+	bounded, cancel := context.WithTimeout(ctx, db.opts.Timeout)
+	defer cancel()
 	for try := 1; ; try++ {
-		conn, tx, err := db.beginOnce(ctx, first)
-		if !db.outage.again(ctx, try, err) {
+		conn, tx, err := db.beginOnce(bounded, first)
+		if !db.outage.again(bounded, try, err) {
+			if err != nil {
+				err = explainTo(ctx, fmt.Errorf("begin: %w", err))
+			}
 			return conn, tx, err
 		}
 	}
 }
 
-// beginOnce begins, in one round trip with the first statements.
 func (db *DB) beginOnce(ctx context.Context, first []statement) (*pgxpool.Conn, *Tx, error) {
-	wait, cancel := context.WithTimeout(ctx, db.opts.Timeout)
-	defer cancel()
-	conn, err := db.pools.lent.Acquire(wait)
+	conn, err := db.pools.lent.Acquire(ctx)
 	if err != nil {
-		return nil, nil, fmt.Errorf("connect: %w", err)
+		return nil, nil, err
 	}
 	b := &pgx.Batch{}
 	b.BeginTx(pgx.TxOptions{})
@@ -143,7 +146,7 @@ func (db *DB) beginOnce(ctx context.Context, first []statement) (*pgxpool.Conn, 
 	if err != nil {
 		undo(ctx, conn, tx.base)
 		conn.Release()
-		return nil, nil, fmt.Errorf("begin: %w", err)
+		return nil, nil, err
 	}
 	return conn, tx, nil
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/holdfast-mq/holdfast"
 )
 
 // server is what a connection found at its other end, kept with it.
@@ -76,7 +78,9 @@ func ready(ctx context.Context, conn *pgconn.PgConn, settings map[string]string)
 		return err
 	}
 	results, err := conn.Exec(ctx, text+readBack).ReadAll()
-	if err != nil {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && !conn.IsClosed() {
+		return fmt.Errorf("%w: a setting of the database address: %w", holdfast.ErrInvalid, e)
+	} else if err != nil {
 		return fmt.Errorf("make settings: %w", err)
 	}
 	row := results[len(results)-1].Rows[0]

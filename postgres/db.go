@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -58,10 +59,7 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	}
 	db.life, db.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := db.start(ctx); err != nil {
-		db.cancel()
-		db.parts.Wait()
-		db.pools.close()
-		return nil, fmt.Errorf("open database: %w", explain(err))
+		return nil, errors.Join(fmt.Errorf("open database: %w", explain(err)), db.Close())
 	}
 	return db, nil
 }
@@ -100,15 +98,23 @@ func (db *DB) Close() error {
 	var err error
 	db.closing.Do(func() {
 		db.gone.Store(true)
-		db.enqueues.stop()
-		db.settles.stop()
-		db.inbound.arrivals.stop()
+		db.stopGroups()
 		err = db.leave()
 		db.cancel()
 		db.parts.Wait()
 		db.pools.close()
 	})
 	return err
+}
+
+// stopGroups finishes what waits to be written.
+func (db *DB) stopGroups() {
+	if db.enqueues == nil { // it never came so far
+		return
+	}
+	db.enqueues.stop()
+	db.settles.stop()
+	db.inbound.arrivals.stop()
 }
 
 // usable refuses calls after Close, inside a transaction of the same store,

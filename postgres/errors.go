@@ -29,6 +29,8 @@ var (
 	ErrPooler = errors.New("pooler in transaction mode")
 	// ErrNotDurable says that the server does not keep what it acknowledges.
 	ErrNotDurable = errors.New("durability not given")
+	// ErrEncoding says that the database cannot keep every text.
+	ErrEncoding = errors.New("database not in UTF-8")
 	// ErrReadOnly says that the server takes no writes now, as a standby does.
 	// Nothing was accepted.
 	ErrReadOnly = fmt.Errorf("read-only: %w", holdfast.ErrUnavailable)
@@ -41,18 +43,16 @@ var (
 // explain gives an error of the server, or of the way to it, the library's
 // meaning and a text a person can act on. What a caller's own ctx said stays.
 func explain(err error) error {
+	if connect, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return explainConnect(connect)
+	}
 	if err == nil || explained(err) {
 		return err
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return explainServer(err, e)
 	}
-	connect, ok := errors.AsType[*pgconn.ConnectError](err)
 	switch {
-	case ok && errors.Is(err, context.Canceled):
-		return err
-	case ok:
-		return fmt.Errorf("%w: PostgreSQL cannot be reached: %s", holdfast.ErrUnavailable, tried(connect))
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, context.DeadlineExceeded), pgconn.Timeout(err):
@@ -63,6 +63,29 @@ func explain(err error) error {
 	return err
 }
 
+// explainConnect says why there is no connection. The driver's own text is for
+// one who knows the driver.
+func explainConnect(connect *pgconn.ConnectError) error {
+	reason := &unreached{strings.Join(strings.FieldsFunc(strings.ReplaceAll(connect.Unwrap().Error(), "ValidateConnect failed: ", ""),
+		func(r rune) bool { return r == '\n' || r == '\t' }), "; "), connect}
+	if explained(connect) || errors.Is(connect, context.Canceled) {
+		return reason
+	}
+	if e, ok := errors.AsType[*pgconn.PgError](connect); ok {
+		return explainServer(reason, e)
+	}
+	return fmt.Errorf("%w: PostgreSQL cannot be reached: %s", holdfast.ErrUnavailable, reason.text) // whose deadline it was is nobody's matter
+}
+
+// unreached tells of each address why it did not do.
+type unreached struct {
+	text string
+	err  error
+}
+
+func (u *unreached) Error() string { return u.text }
+func (u *unreached) Unwrap() error { return u.err }
+
 // explainTo is explain for a caller whose ctx may be what has ended. Any other
 // bound was the store's own, which is no matter of the caller's ctx.
 func explainTo(caller context.Context, err error) error {
@@ -72,8 +95,8 @@ func explainTo(caller context.Context, err error) error {
 		}
 		return explain(err)
 	}
-	if errors.Is(err, context.DeadlineExceeded) && !explained(err) {
-		return fmt.Errorf("%w: PostgreSQL did not answer in time: %v", holdfast.ErrUnavailable, err) //nolint:errorlint // it is not the caller's
+	if _, connecting := errors.AsType[*pgconn.ConnectError](err); !connecting && errors.Is(err, context.DeadlineExceeded) && !explained(err) {
+		return fmt.Errorf("%w: PostgreSQL did not answer in time: %s", holdfast.ErrUnavailable, err.Error()) // it is not the caller's
 	}
 	return explain(err)
 }
@@ -82,7 +105,7 @@ func explainTo(caller context.Context, err error) error {
 func explained(err error) bool {
 	for _, known := range []error{
 		holdfast.ErrUnavailable, holdfast.ErrDiskFull, holdfast.ErrInvalid, holdfast.ErrConflict, holdfast.ErrNotFound, holdfast.ErrState,
-		holdfast.ErrClosed, ErrTooOld, ErrNewer, ErrForeign, ErrRights, ErrPooler, ErrNotDurable, ErrUnknown,
+		holdfast.ErrClosed, ErrTooOld, ErrNewer, ErrForeign, ErrRights, ErrPooler, ErrNotDurable, ErrEncoding, ErrUnknown,
 	} {
 		if errors.Is(err, known) {
 			return true
@@ -112,11 +135,11 @@ func explainServer(err error, e *pgconn.PgError) error {
 	case "25P03":
 		return unavailable("the transaction was idle for too long")
 	case "28000", "28P01":
-		return fmt.Errorf("%w: PostgreSQL does not let this user in; look at user and password of the address, and at pg_hba.conf: %w", ErrRights, plain(err, e))
+		return fmt.Errorf("%w: PostgreSQL does not let this user in; look at user and password of the address, and at pg_hba.conf: %w", ErrRights, err)
 	case "3D000":
-		return fmt.Errorf("%w: the address names a database that the server does not have; create it: %w", holdfast.ErrNotFound, plain(err, e))
+		return fmt.Errorf("%w: the address names a database that the server does not have; create it: %w", holdfast.ErrNotFound, err)
 	case "42501":
-		return fmt.Errorf("%w: %w", ErrRights, plain(err, e))
+		return fmt.Errorf("%w: %w", ErrRights, err)
 	}
 	switch e.Code[:min(2, len(e.Code))] {
 	case "08", "53", "57", "58":
@@ -125,25 +148,6 @@ func explainServer(err error, e *pgconn.PgError) error {
 		return unavailable("PostgreSQL undid the transaction for the sake of others")
 	}
 	return err
-}
-
-// plain leaves out what the driver says around the server's words while
-// connecting.
-func plain(err error, e *pgconn.PgError) error {
-	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		return e
-	}
-	return err
-}
-
-// tried tells of each address why it did not answer.
-func tried(e *pgconn.ConnectError) string {
-	text := e.Error()
-	if inner := e.Unwrap(); inner != nil {
-		text = inner.Error()
-	}
-	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\t' })
-	return strings.Join(lines, "; ")
 }
 
 // lost says whether the connection is gone, rather than that the server

@@ -45,3 +45,19 @@ func (db *DB) Audit(ctx context.Context) (faults []string, err error) {
 	}
 	return faults, nil
 }
+
+// Die ends the store as a process that is killed does: nothing is given back.
+func (db *DB) Die() {
+	db.gone.Store(true)
+	db.cancel()
+	db.stopGroups()
+	db.parts.Wait()
+	db.pools.close()
+}
+
+// Sleep stops the heartbeat, as a process that is stopped does, until the
+// returned function is called.
+func (db *DB) Sleep() (wakeUp func()) {
+	db.self.pulse.Lock()
+	return db.self.pulse.Unlock
+}

@@ -2,7 +2,9 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"sync"
+	"time"
 
 	"github.com/holdfast-mq/holdfast"
 )
@@ -35,8 +37,8 @@ func newGroup[T any](db *DB, most int, all func(ctx context.Context, list []*cal
 }
 
 // do returns when the work is committed, or has failed. A ctx that ends takes
-// back what has not begun; what has begun is waited for, because nobody else
-// could say what became of it.
+// back what has not begun, and so does Options.Timeout; what has begun is
+// waited for, because nobody else could say what became of it.
 func (g *group[T]) do(ctx context.Context, work T, weight int) error {
 	c := &call[T]{work: work, weight: weight, ctx: ctx, done: make(chan error, 1)}
 	g.mu.Lock()
@@ -50,16 +52,24 @@ func (g *group[T]) do(ctx context.Context, work T, weight int) error {
 	case g.ring <- struct{}{}:
 	default:
 	}
+	turn := time.NewTimer(g.db.opts.Timeout)
+	defer turn.Stop()
+	var late error
 	select {
 	case err := <-c.done:
 		return err
 	case <-ctx.Done():
+		late = ctx.Err()
+	case <-turn.C:
+		late = errTurn
 	}
 	if g.takeBack(c) {
-		return ctx.Err()
+		return late
 	}
 	return <-c.done
 }
+
+var errTurn = fmt.Errorf("%w: PostgreSQL is so slow, or away, that the call's turn did not come in time", holdfast.ErrUnavailable)
 
 func (g *group[T]) takeBack(c *call[T]) bool {
 	g.mu.Lock()

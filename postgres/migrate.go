@@ -95,13 +95,14 @@ func migrations() []string {
 // tables is what there is of ours in a database.
 type tables struct {
 	schema  string // where they are, or would be made
+	role    string // who looks
 	version int    // 0: there are none
 }
 
 const (
 	// whereTables finds hf_meta as any statement would: along the search path.
 	whereTables = `SELECT coalesce((SELECT n.nspname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = to_regclass('hf_meta')), ''),
-		coalesce(current_schema(), ''),
+		coalesce(current_schema(), ''), current_user::text,
 		ARRAY(SELECT c.relname::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
 			WHERE n.nspname = current_schema() AND c.relname = ANY ($1::text[]) ORDER BY 1)`
 	readMeta = `SELECT value FROM hf_meta WHERE key = $1`
@@ -111,7 +112,7 @@ const (
 func findTables(ctx context.Context, conn *pgx.Conn) (t tables, err error) {
 	var at, current string
 	var others []string
-	if err := conn.QueryRow(ctx, whereTables, tableNames()).Scan(&at, &current, &others); err != nil {
+	if err := conn.QueryRow(ctx, whereTables, tableNames()).Scan(&at, &current, &t.role, &others); err != nil {
 		return t, fmt.Errorf("look for tables: %w", err)
 	}
 	if at == "" {
@@ -121,13 +122,14 @@ func findTables(ctx context.Context, conn *pgx.Conn) (t tables, err error) {
 		case current == "":
 			return t, errNoSchema
 		}
-		return tables{schema: current}, nil
+		t.schema = current
+		return t, nil
 	}
 	t.schema = at
 	var text string
 	err = conn.QueryRow(ctx, readMeta, metaSchema).Scan(&text)
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "42501" {
-		return t, fmt.Errorf("%w: %s", ErrRights, grant("SELECT, INSERT, UPDATE, DELETE", "TABLE", pgx.Identifier{at, "hf_meta"}, ""))
+		return t, fmt.Errorf("%w: %s", ErrRights, grant("SELECT, INSERT, UPDATE, DELETE", "TABLE", pgx.Identifier{at, "hf_meta"}, t.role))
 	} else if ok && e.Code[:2] == "42" || errors.Is(err, pgx.ErrNoRows) {
 		return t, fmt.Errorf("%w: table %s.hf_meta is not one of ours: it does not tell the version of its schema", ErrForeign, at)
 	} else if err != nil {

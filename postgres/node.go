@@ -22,6 +22,7 @@ import (
 type self struct {
 	db *DB
 
+	pulse    sync.Mutex // held during a beat; tests stop it
 	mu       sync.Mutex
 	number   int64
 	trust    time.Time // monotonic
@@ -140,7 +141,7 @@ func (db *DB) entered(ctx context.Context, asked time.Time, owner, former int64)
 	db.claim.drop(owner)
 	db.log.InfoContext(ctx, "node entered", slog.String("node", db.opts.Node), slog.Int64("owner", owner), slog.Bool("after_another_start", former != 0))
 	db.wakes.wakeAll()
-	if err := db.beat(ctx); err != nil {
+	if err := db.renew(ctx); err != nil {
 		return err
 	}
 	if !s.alone() {
@@ -268,10 +269,16 @@ func (db *DB) complain(ctx context.Context, err error) {
 	}
 }
 
-// beat renews the lease, and learns who else is alive. A lease that others
+func (db *DB) beat(ctx context.Context) error {
+	db.self.pulse.Lock()
+	defer db.self.pulse.Unlock()
+	return db.renew(ctx)
+}
+
+// renew renews the lease, and learns who else is alive. A lease that others
 // have taken over is lost: what is in hand is theirs, and this node begins
 // anew under another number.
-func (db *DB) beat(ctx context.Context) error {
+func (db *DB) renew(ctx context.Context) error {
 	s := db.self
 	s.mu.Lock()
 	owner, lanes := s.number, slices.Clone(s.lanes)

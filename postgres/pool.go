@@ -30,12 +30,10 @@ func openPools(ctx context.Context, dsn string, o *Options) (p pools, err error)
 	}
 	lent := own.Copy()
 	bound := strconv.FormatInt(o.Timeout.Milliseconds(), 10)
-	for name, value := range map[string]string{
+	maps.Copy(own.ConnConfig.RuntimeParams, map[string]string{
 		"enable_seqscan": "off", "enable_bitmapscan": "off", "jit": "off", "lock_timeout": "3s", "statement_timeout": bound,
 		"idle_in_transaction_session_timeout": bound, // a node that was stopped in the middle must not keep its locks
-	} {
-		own.ConnConfig.RuntimeParams[name] = value
-	}
+	})
 	own.MinConns = 1
 	prepare(own)
 	prepare(lent)

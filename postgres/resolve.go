@@ -20,7 +20,7 @@ const (
 	// waits for a client that is gone: COMMIT has not reached it, and cannot
 	// any more. One that is at work is let alone: it may wait for a standby.
 	endAbandoned = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-		WHERE backend_xid = ($1::text::xid8)::xid AND usename = current_user AND state LIKE 'idle in transaction%'`
+		WHERE backend_xid = ($1::text::xid8)::xid AND usename = current_user AND wait_event = 'ClientRead'`
 	// awaitStandby is a commit that waits for the synchronous standbys, which
 	// then have all that was committed before it.
 	awaitStandby = `UPDATE hf_meta SET value = value WHERE key = 'incarnation'`
@@ -46,7 +46,7 @@ func (db *DB) resolve(ctx context.Context, lost *pgx.Conn, xid string, cause err
 			why = err
 		}
 		if backOff(ctx, try) != nil {
-			return fmt.Errorf("%w: nothing found out within %v: %w; the connection was lost by: %w", ErrUnknown, bound, explain(why), cause)
+			return fmt.Errorf("%w within %v: %w; the connection was lost by: %w", errOpen, bound, explain(why), cause)
 		}
 	}
 }
@@ -80,11 +80,15 @@ func (db *DB) look(ctx context.Context, was server, xid string, late bool) (done
 		return err == nil, err
 	case ended:
 		return true, nil
-	case late:
+	case late && was.history == now.history: // else the number may be another's
 		_, err = conn.Exec(ctx, endAbandoned, xid)
 	}
 	return false, err
 }
+
+// errOpen is the ErrUnknown of a transaction that may still be at work: what it
+// has not done yet proves nothing.
+var errOpen = fmt.Errorf("%w: nothing found out", ErrUnknown)
 
 var errUndone = fmt.Errorf("%w: the connection was lost and the transaction rolled back", holdfast.ErrUnavailable)
 

@@ -59,7 +59,7 @@ func (db *DB) ownOnce(ctx context.Context, fn func(tx *ownTx) error) error {
 		tx.rollback()
 	}
 	conn.Release()
-	if errors.Is(err, ErrUnknown) && tx.proof.rows != nil {
+	if errors.Is(err, ErrUnknown) && !errors.Is(err, errOpen) && tx.proof.rows != nil {
 		err = db.prove(ctx, &tx.proof, err)
 	}
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// minServer is the oldest release that is supported: the first that notices,
-// in the middle of a statement, that its client is gone.
+// minServer is the oldest release that is supported: older ones get no repairs
+// any more, and 12 has no numbers of transactions that last.
 const minServer = 140000
 
 // vet refuses what would break a promise later, before anything is changed.
@@ -29,22 +29,20 @@ func (db *DB) vet(ctx context.Context) error {
 const readServer = `SELECT current_setting('server_version_num')::integer, current_setting('server_version'), current_setting('server_encoding'),
 	current_setting('fsync'), current_setting('full_page_writes')`
 
+// facts are what a server says of itself.
+type facts struct {
+	number                              int
+	version, encoding, fsync, fullPages string
+}
+
 // vetServer looks at the server, and at the rights on what is there.
 func vetServer(ctx context.Context, conn *pgx.Conn, relaxed bool) error {
-	var number int
-	var version, encoding, fsync, fullPages string
-	if err := conn.QueryRow(ctx, readServer).Scan(&number, &version, &encoding, &fsync, &fullPages); err != nil {
+	var f facts
+	if err := conn.QueryRow(ctx, readServer).Scan(&f.number, &f.version, &f.encoding, &f.fsync, &f.fullPages); err != nil {
 		return fmt.Errorf("read the server's settings: %w", err)
 	}
-	switch {
-	case number < minServer:
-		return fmt.Errorf("%w: the server is %s; %d or newer is needed", ErrTooOld, version, minServer/10000)
-	case encoding != "UTF8":
-		return fmt.Errorf("%w: the database's encoding is %s; create it with ENCODING 'UTF8'", ErrForeign, encoding)
-	case fsync != "on" && !relaxed:
-		return fmt.Errorf("%w: the server runs with fsync=%s, so that a crash may lose or damage what it has acknowledged; set fsync=on in postgresql.conf", ErrNotDurable, fsync)
-	case fullPages != "on" && !relaxed:
-		return fmt.Errorf("%w: the server runs with full_page_writes=%s, so that a crash may damage pages; set full_page_writes=on in postgresql.conf", ErrNotDurable, fullPages)
+	if err := f.vet(relaxed); err != nil {
+		return err
 	}
 	t, err := findTables(ctx, conn)
 	if err != nil {
@@ -53,8 +51,22 @@ func vetServer(ctx context.Context, conn *pgx.Conn, relaxed bool) error {
 	return vetRights(ctx, conn, t)
 }
 
+func (f *facts) vet(relaxed bool) error {
+	switch {
+	case f.number < minServer:
+		return fmt.Errorf("%w: the server is %s; %d or newer is needed", ErrTooOld, f.version, minServer/10000)
+	case f.encoding != "UTF8":
+		return fmt.Errorf("%w: the database's encoding is %s; create one with ENCODING 'UTF8' TEMPLATE template0", ErrEncoding, f.encoding)
+	case f.fsync != "on" && !relaxed:
+		return fmt.Errorf("%w: the server runs with fsync=%s, so that a crash may lose or damage what it has acknowledged; set fsync=on in postgresql.conf", ErrNotDurable, f.fsync)
+	case f.fullPages != "on" && !relaxed:
+		return fmt.Errorf("%w: the server runs with full_page_writes=%s, so that a crash may damage its pages; set full_page_writes=on in postgresql.conf", ErrNotDurable, f.fullPages)
+	}
+	return nil
+}
+
 const (
-	mayCreate = `SELECT has_schema_privilege($1, 'USAGE'), has_schema_privilege($1, 'CREATE'), current_user::text`
+	mayCreate = `SELECT has_schema_privilege($1, 'USAGE'), has_schema_privilege($1, 'CREATE')`
 	// missingRights lists tables and sequences with what this role may not do.
 	missingRights = `SELECT c.relname::text, c.relkind = 'S',
 			CASE WHEN c.relkind = 'S' THEN ARRAY(SELECT p FROM unnest(ARRAY['USAGE']) AS p WHERE NOT has_sequence_privilege(c.oid, p))
@@ -68,18 +80,17 @@ const (
 // vetRights names the first right that is missing and the statement that gives it.
 func vetRights(ctx context.Context, conn *pgx.Conn, t tables) error {
 	var use, create bool
-	var role string
-	if err := conn.QueryRow(ctx, mayCreate, t.schema).Scan(&use, &create, &role); err != nil {
+	if err := conn.QueryRow(ctx, mayCreate, t.schema).Scan(&use, &create); err != nil {
 		return fmt.Errorf("look up rights: %w", err)
 	}
 	at := pgx.Identifier{t.schema}
 	newest := len(migrations())
 	switch {
 	case !use:
-		return fmt.Errorf("%w: %s", ErrRights, grant("USAGE", "SCHEMA", at, role))
+		return fmt.Errorf("%w: %s", ErrRights, grant("USAGE", "SCHEMA", at, t.role))
 	case t.version < newest && !create:
 		return fmt.Errorf("%w: the tables are to be made in schema %s: %s (since PostgreSQL 15 not everybody may create tables in public)",
-			ErrRights, t.schema, grant("CREATE", "SCHEMA", at, role))
+			ErrRights, t.schema, grant("CREATE", "SCHEMA", at, t.role))
 	case t.version == 0:
 		return nil
 	}
@@ -109,7 +120,7 @@ func vetRights(ctx context.Context, conn *pgx.Conn, t tables) error {
 			if sequence {
 				kind = "SEQUENCE"
 			}
-			return fmt.Errorf("%w: %s", ErrRights, grant(strings.Join(missing, ", "), kind, pgx.Identifier{t.schema, name}, role))
+			return fmt.Errorf("%w: %s", ErrRights, grant(strings.Join(missing, ", "), kind, pgx.Identifier{t.schema, name}, t.role))
 		}
 	}
 	return rows.Err()
@@ -117,11 +128,7 @@ func vetRights(ctx context.Context, conn *pgx.Conn, t tables) error {
 
 // grant is the statement that mends it.
 func grant(rights, kind string, on pgx.Identifier, role string) string {
-	to := "this role"
-	if role != "" {
-		to = pgx.Identifier{role}.Sanitize()
-	}
-	return fmt.Sprintf("GRANT %s ON %s %s TO %s", rights, kind, on.Sanitize(), to)
+	return fmt.Sprintf("GRANT %s ON %s %s TO %s", rights, kind, on.Sanitize(), pgx.Identifier{role}.Sanitize())
 }
 
 const (
