@@ -90,7 +90,7 @@ func (s *shop) learned(t testing.TB, pending, inbox int64) {
 	t.Errorf("%d pending and an inbox of %d, want %d and %d", c.Pending, c.Inbox, pending, inbox)
 }
 
-func message(id holdfast.ID) holdfast.Message {
+func order(id holdfast.ID) holdfast.Message {
 	return holdfast.Message{ID: id, Destination: "stock", Endpoint: "Approved", Payload: []byte(`{"a":"\u0000"}`), Headers: map[string]string{"h": "v"}}
 }
 
@@ -228,11 +228,11 @@ func TestEnqueueInTheCallersTransaction(t *testing.T) {
 			if err := tx.exec(ctx, "INSERT INTO orders VALUES (1)"); err != nil {
 				t.Fatal(err)
 			}
-			m := message("m")
+			m := order("m")
 			m.TTL, m.Delay, m.CorrelationID, m.Retry = time.Hour, time.Millisecond, "c", &holdfast.RetryPolicy{Attempts: 3}
-			keyed := message("keyed")
+			keyed := order("keyed")
 			keyed.OrderingKey = "k"
-			r, err := tx.Enqueue(ctx, m, message(""), m, keyed)
+			r, err := tx.Enqueue(ctx, m, order(""), m, keyed)
 			if err != nil || r[0].Duplicate || r[1].Duplicate || !r[2].Duplicate || r[3].Duplicate {
 				t.Fatalf("%+v, %v", r, err)
 			}
@@ -279,20 +279,20 @@ func TestRefusalLeavesTheTransaction(t *testing.T) {
 	eachCaller(t, func(t *testing.T, s *shop, begin func(begun) callersTx) {
 		t.Helper()
 		ctx := t.Context()
-		if _, err := s.Enqueue(ctx, message("taken")); err != nil {
+		if _, err := s.Enqueue(ctx, order("taken")); err != nil {
 			t.Fatal(err)
 		}
 		tx := begin(begun{})
-		other, keyed, invalid := message("taken"), message("keyed"), message("two words")
+		other, keyed, invalid := order("taken"), order("keyed"), order("two words")
 		other.Payload, keyed.OrderingKey = []byte("other"), "k"
 		for name, c := range map[string]struct {
 			ms   []holdfast.Message
 			want error
 		}{
 			"a conflict":                   {[]holdfast.Message{other}, holdfast.ErrConflict},
-			"a conflict, and two are new":  {[]holdfast.Message{message("new"), other, keyed}, holdfast.ErrConflict},
-			"a conflict within the call":   {[]holdfast.Message{message("new"), func() holdfast.Message { m := message("new"); m.Kind = holdfast.Command; return m }()}, holdfast.ErrConflict},
-			"an invalid one among the new": {[]holdfast.Message{message("new"), invalid}, holdfast.ErrInvalid},
+			"a conflict, and two are new":  {[]holdfast.Message{order("new"), other, keyed}, holdfast.ErrConflict},
+			"a conflict within the call":   {[]holdfast.Message{order("new"), func() holdfast.Message { m := order("new"); m.Kind = holdfast.Command; return m }()}, holdfast.ErrConflict},
+			"an invalid one among the new": {[]holdfast.Message{order("new"), invalid}, holdfast.ErrInvalid},
 		} {
 			if _, err := tx.Enqueue(ctx, c.ms...); !errors.Is(err, c.want) {
 				t.Errorf("%s: %v", name, err)
@@ -301,7 +301,7 @@ func TestRefusalLeavesTheTransaction(t *testing.T) {
 		if err := tx.exec(ctx, "INSERT INTO orders VALUES (1)"); err != nil {
 			t.Errorf("the transaction is not usable: %v", err)
 		}
-		if r, err := tx.Enqueue(ctx, message("new"), message("taken")); err != nil || r[0].Duplicate || !r[1].Duplicate {
+		if r, err := tx.Enqueue(ctx, order("new"), order("taken")); err != nil || r[0].Duplicate || !r[1].Duplicate {
 			t.Errorf("%+v, %v", r, err)
 		}
 		if err := tx.commit(); err != nil {
@@ -324,10 +324,10 @@ func TestProcessInTheCallersTransaction(t *testing.T) {
 				if err := tx.exec(ctx, fmt.Sprintf("INSERT INTO orders VALUES (%d)", n)); err != nil {
 					return err
 				}
-				if _, err := s.DB.Enqueue(ctx, message("nested")); !errors.Is(err, holdfast.ErrNested) {
+				if _, err := s.Enqueue(ctx, order("nested")); !errors.Is(err, holdfast.ErrNested) {
 					t.Errorf("enqueue in the handler: %v", err)
 				}
-				if _, err := tx.Enqueue(ctx, message("")); err != nil {
+				if _, err := tx.Enqueue(ctx, order("")); err != nil {
 					return err
 				}
 				return fail
@@ -399,14 +399,14 @@ func TestCallersSavepoint(t *testing.T) {
 		}
 		tx := begin(begun{})
 		exec(tx, "SET LOCAL synchronous_commit = off", "SAVEPOINT mine")
-		if _, err := tx.Enqueue(ctx, message("undone")); err != nil {
+		if _, err := tx.Enqueue(ctx, order("undone")); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := tx.process(ctx, received("1"), func(context.Context, callersTx) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 		exec(tx, "ROLLBACK TO mine", "RELEASE mine")
-		if r, err := tx.Enqueue(ctx, message("kept")); err != nil || r[0].Duplicate {
+		if r, err := tx.Enqueue(ctx, order("kept")); err != nil || r[0].Duplicate {
 			t.Errorf("%+v, %v", r, err)
 		}
 		if r, err := tx.process(ctx, received("1"), func(context.Context, callersTx) error { return nil }); err != nil || r.Duplicate {
@@ -449,7 +449,7 @@ func TestTransactionsThatAreRefused(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
-			if _, err := tx.Enqueue(ctx, message("late")); !mentions(err, c.want) {
+			if _, err := tx.Enqueue(ctx, order("late")); !mentions(err, c.want) {
 				t.Errorf("%s: enqueue: %v", name, err)
 			}
 			if _, err := tx.process(ctx, received("late"), func(context.Context, callersTx) error { return nil }); err == nil {
@@ -485,7 +485,7 @@ func (s *shop) olderSnapshots(t *testing.T, isolation string, begin func(begun) 
 	t.Helper()
 	ctx := t.Context()
 	nothing := func(context.Context, callersTx) error { return nil }
-	if _, err := s.Enqueue(ctx, message("before")); err != nil {
+	if _, err := s.Enqueue(ctx, order("before")); err != nil {
 		t.Fatal(err)
 	}
 	old := func() callersTx {
@@ -497,15 +497,15 @@ func (s *shop) olderSnapshots(t *testing.T, isolation string, begin func(begun) 
 		return tx
 	}
 	tx := old()
-	m := message("new")
+	m := order("new")
 	m.Destination = "nobody-has-met-it"
-	if r, err := tx.Enqueue(ctx, message("before"), m); err != nil || !r[0].Duplicate || r[1].Duplicate {
+	if r, err := tx.Enqueue(ctx, order("before"), m); err != nil || !r[0].Duplicate || r[1].Duplicate {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if _, err := s.Enqueue(ctx, message("after")); err != nil {
+	if _, err := s.Enqueue(ctx, order("after")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Enqueue(ctx, message("after")); !mentions(err, "run the whole transaction again") {
+	if _, err := tx.Enqueue(ctx, order("after")); !mentions(err, "run the whole transaction again") {
 		t.Errorf("enqueue: %v", err)
 	}
 	tx = old()

@@ -2,10 +2,7 @@ package postgres_test
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"sync"
@@ -115,7 +112,7 @@ func (w *wire) serve(client net.Conn) {
 		}
 	})
 	for first := true; ; first = false {
-		message, err := readMessage(client, first)
+		message, err := message(client, first)
 		if err != nil {
 			return
 		}
@@ -141,26 +138,6 @@ func (w *wire) answers(addr string) (pass, armed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return addr != w.addr || !w.cut, addr == w.addr
-}
-
-// readMessage reads one message of a client: a length, after a byte for its
-// kind in all but the first.
-func readMessage(r io.Reader, first bool) ([]byte, error) {
-	head := make([]byte, 5)
-	at := 1
-	if first {
-		head, at = head[:4], 0
-	}
-	if _, err := io.ReadFull(r, head); err != nil {
-		return nil, err
-	}
-	n := int(binary.BigEndian.Uint32(head[at:])) - 4
-	if n < 0 || n > 1<<24 {
-		return nil, errors.New("no message")
-	}
-	message := append(head, make([]byte, n)...)
-	_, err := io.ReadFull(r, message[len(head):])
-	return message, err
 }
 
 // Outbox case 42, OI-07. The connection of a handler's transaction is lost
@@ -229,7 +206,7 @@ func (c *cutting) process(t *testing.T, n int) (cut, stands bool) {
 		if _, err := tx.Exec(ctx, "INSERT INTO orders VALUES ($1)", id); err != nil {
 			return nil, err
 		}
-		_, err := tx.Enqueue(ctx, message(m.ID))
+		_, err := tx.Enqueue(ctx, order(m.ID))
 		return []byte("booked"), err
 	}
 	r, err := c.db.Inbox().Process(t.Context(), m, handler)

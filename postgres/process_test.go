@@ -46,7 +46,7 @@ func TestDoIsOneCommit(t *testing.T) {
 			if _, err := tx.Exec(ctx, "INSERT INTO orders SELECT count(*) FROM orders"); err != nil {
 				return err
 			}
-			r, err := tx.Enqueue(ctx, message(c.id), message(c.id))
+			r, err := tx.Enqueue(ctx, order(c.id), order(c.id))
 			if err != nil || !r[1].Duplicate {
 				t.Errorf("enqueue in a transaction: %v, %v", r, err)
 			}
@@ -96,12 +96,11 @@ func TestTransactionsThatDoNotCommit(t *testing.T) {
 			return err
 		},
 	} {
-		began := time.Now()
 		err := s.Do(t.Context(), func(ctx context.Context, tx *postgres.Tx) error {
 			if _, err := tx.Exec(ctx, "INSERT INTO orders VALUES (1)"); err != nil {
 				return err
 			}
-			if _, err := tx.Enqueue(ctx, message("")); err != nil {
+			if _, err := tx.Enqueue(ctx, order("")); err != nil {
 				return err
 			}
 			return end(ctx, tx)
@@ -118,7 +117,6 @@ func TestTransactionsThatDoNotCommit(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s: Process reports a success", name)
 		}
-		t.Log(name, time.Since(began), err)
 		s.stand(t, 0, 0, 0)
 	}
 	func() {
@@ -158,10 +156,38 @@ func TestTransactionsThatDoNotCommit(t *testing.T) {
 	if _, err := kept.Exec(t.Context(), "INSERT INTO orders VALUES (1)"); !errors.Is(err, pgx.ErrTxClosed) {
 		t.Errorf("a transaction that is kept: %v", err)
 	}
-	if _, err := kept.Enqueue(t.Context(), message("")); !errors.Is(err, pgx.ErrTxClosed) {
+	if _, err := kept.Enqueue(t.Context(), order("")); !errors.Is(err, pgx.ErrTxClosed) {
 		t.Errorf("a transaction that is kept: %v", err)
 	}
 	s.stand(t, 0, 0, 0)
+}
+
+// A client that is gone without a word does not keep what it has locked until
+// its statement ends.
+func TestStatementOfAClientThatIsGone(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, postgres.Options{})
+	began := time.Now()
+	if err := s.Do(t.Context(), func(ctx context.Context, tx *postgres.Tx) error {
+		if _, err := tx.Exec(ctx, "INSERT INTO orders VALUES (1)"); err != nil {
+			return err
+		}
+		wire := tx.Conn().PgConn().Conn()
+		time.AfterFunc(100*time.Millisecond, func() { _ = wire.Close() })
+		_, err := tx.Exec(ctx, "SELECT pg_sleep(120)")
+		return err
+	}); err == nil {
+		t.Error("no error")
+	}
+	if err := s.Do(t.Context(), func(ctx context.Context, tx *postgres.Tx) error {
+		_, err := tx.Exec(ctx, "INSERT INTO orders VALUES (1)")
+		return err
+	}); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > time.Minute {
+		t.Errorf("the row was locked for %s", took)
+	}
 }
 
 // What stands already when the function returns is told, though it cannot be undone.
@@ -173,7 +199,7 @@ func TestTransactionThatCommitsByItself(t *testing.T) {
 			if err := tx.Commit(ctx); err == nil {
 				t.Error("Commit commits")
 			}
-			if _, err := tx.Enqueue(ctx, message("")); err != nil {
+			if _, err := tx.Enqueue(ctx, order("")); err != nil {
 				return err
 			}
 			for _, q := range list {
@@ -182,7 +208,7 @@ func TestTransactionThatCommitsByItself(t *testing.T) {
 				}
 			}
 			if len(list) == 1 && list[0] == "COMMIT" {
-				if _, err := tx.Enqueue(ctx, message("late")); err == nil {
+				if _, err := tx.Enqueue(ctx, order("late")); err == nil {
 					t.Error("enqueued after the end")
 				}
 			}
@@ -206,7 +232,7 @@ func TestSavepointsInDo(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Enqueue(ctx, message("undone")); err != nil {
+		if _, err := tx.Enqueue(ctx, order("undone")); err != nil {
 			return err
 		}
 		if _, err := tx.Process(ctx, received("undone"), 0, func(context.Context, *postgres.Tx, holdfast.Message) ([]byte, error) { return nil, nil }); err != nil {
@@ -221,7 +247,7 @@ func TestSavepointsInDo(t *testing.T) {
 		if inner, err = tx.Begin(ctx); err != nil {
 			return err
 		}
-		if _, err := tx.Enqueue(ctx, message("kept")); err != nil {
+		if _, err := tx.Enqueue(ctx, order("kept")); err != nil {
 			return err
 		}
 		return inner.Commit(ctx)
@@ -318,12 +344,12 @@ func TestSlowHandlerHoldsUpNobodyElse(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	began, end := make(chan struct{}), make(chan struct{})
-	keyed := message("keyed")
+	keyed := order("keyed")
 	keyed.OrderingKey = "k"
 	var all sync.WaitGroup
 	all.Go(func() {
 		if _, err := s.Inbox().Process(ctx, received("slow"), func(ctx context.Context, tx *postgres.Tx, _ holdfast.Message) ([]byte, error) {
-			_, err := tx.Enqueue(ctx, message("by-the-handler"), keyed)
+			_, err := tx.Enqueue(ctx, order("by-the-handler"), keyed)
 			close(began)
 			<-end
 			return nil, err
@@ -341,7 +367,7 @@ func TestSlowHandlerHoldsUpNobodyElse(t *testing.T) {
 	}
 	for i, db := range []*postgres.DB{s.DB, other} {
 		id := holdfast.ID([]string{"1", "2"}[i])
-		k := message(id)
+		k := order(id)
 		k.OrderingKey = "k"
 		if _, err := db.Enqueue(ctx, k); err != nil {
 			t.Error(err)
@@ -356,7 +382,7 @@ func TestSlowHandlerHoldsUpNobodyElse(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := db.Inbox().Process(ctx, received(id), func(ctx context.Context, tx *postgres.Tx, _ holdfast.Message) ([]byte, error) {
-			_, err := tx.Enqueue(ctx, message("p"+id))
+			_, err := tx.Enqueue(ctx, order("p"+id))
 			return nil, err
 		}); err != nil {
 			t.Error(err)
@@ -432,7 +458,7 @@ func TestCommitIsHeardOf(t *testing.T) {
 	enqueue := func(id holdfast.ID) {
 		t.Helper()
 		if err := s.Do(ctx, func(ctx context.Context, tx *postgres.Tx) error {
-			_, err := tx.Enqueue(ctx, message(id))
+			_, err := tx.Enqueue(ctx, order(id))
 			return err
 		}); err != nil {
 			t.Fatal(err)
@@ -443,7 +469,7 @@ func TestCommitIsHeardOf(t *testing.T) {
 	enqueue("do")
 	wait("do", 700*time.Millisecond)
 	tx := s.beginPgx(t, begun{}, pgx.QueryExecModeCacheStatement)
-	keyed := message("in")
+	keyed := order("in")
 	keyed.OrderingKey = "k"
 	if _, err := tx.Enqueue(ctx, keyed); err != nil {
 		t.Fatal(err)
