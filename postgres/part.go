@@ -153,6 +153,19 @@ func (t *Tx) conclude(ctx context.Context) error {
 	return nil
 }
 
+// proof are rows that show that the transaction is committed. Of what the
+// caller has undone in it there is none: only ids that stand at the end count.
+func (p *part) proof() (list proof) {
+	switch {
+	case p.changed == nil:
+	case p.changed.inbox > 0:
+		list.rows = &proofRows{isArrived, []any{p.arrived}}
+	case len(p.changed.counts) > 0:
+		list.rows = &proofRows{isEnqueued, []any{p.ids}}
+	}
+	return list
+}
+
 // publish tells memory and other nodes what is committed now.
 func (p *part) publish() {
 	if p.changed != nil {

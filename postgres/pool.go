@@ -68,6 +68,8 @@ func poolConfig(dsn string, o *Options) (*pgxpool.Config, error) {
 		params["synchronous_commit"] = "on"
 	}
 	maps.Copy(params, map[string]string{
+		// What a client has given up must not go on and keep its locks.
+		"client_connection_check_interval":    "2s",
 		"client_encoding":                     "UTF8",
 		"default_transaction_isolation":       "read committed",
 		"idle_in_transaction_session_timeout": "0", // a handler may take its time
