@@ -140,7 +140,7 @@ func (tx *ownTx) commit() error {
 	err := tx.conn.SendBatch(tx.ctx, b).Close()
 	switch {
 	case err == nil && done == "COMMIT":
-		return nil
+		return tx.db.onStandbys(tx.ctx, tx.conn.Conn(), tx.xid)
 	case err == nil:
 		return errRolledBack
 	}
