@@ -189,6 +189,8 @@ func (r *dispatch) deliver(l *laneRun, a *attempt) []finished {
 	send := a.claims[:0:0]
 	for _, c := range a.claims {
 		switch {
+		case r.shared != nil && !r.shared.Holds(c):
+			list = append(list, finished{lane: l, claim: c, failure: &Failure{Outcome: NotStarted}})
 		case c.Expires >= 0 && c.Expires <= time.Since(c.taken):
 			list = append(list, finished{lane: l, claim: c, failure: &Failure{Outcome: NotStarted}})
 		case c.Failures > 0 && l.policy(&c).Spent(c.Failures):

@@ -70,6 +70,7 @@ type dispatch struct {
 	lanes   map[string]*laneRun
 	order   []*laneRun
 	slots   map[string]int  // what wants returns, used again
+	shared  Shared          // the store, if others use it too
 	work    context.Context // of attempts: ends when the grace is over
 	halt    context.CancelCauseFunc
 	reports reports // shared with the workers
@@ -142,6 +143,7 @@ func (d *Dispatcher) newRun(ctx context.Context) (*dispatch, error) {
 	}
 	r.work, r.halt = context.WithCancelCause(context.WithoutCancel(ctx))
 	r.faults.lanes, r.faults.log = d.Lanes, r.log
+	r.shared, _ = d.Store.(Shared)
 	routes, err := d.routes(ctx)
 	if err != nil {
 		return nil, err
@@ -196,6 +198,7 @@ func (r *dispatch) loop(ctx context.Context) error {
 			r.looked = now
 			r.giveUpHung(now)
 		}
+		r.allot()
 		r.settle()
 		wait, err := r.refill(ctx)
 		if errors.Is(err, ErrClosed) {
@@ -267,6 +270,19 @@ func (r *dispatch) refill(ctx context.Context) (time.Duration, error) {
 		wait = time.Millisecond // there is more, but no slot: the workers ring earlier
 	}
 	return wait, nil
+}
+
+// allot asks for this dispatcher's part of each destination. What it holds for
+// one that others have now goes back.
+func (r *dispatch) allot() {
+	if r.shared == nil {
+		return
+	}
+	for _, l := range r.order {
+		if l.allot(r.shared.Share(l.name, l.route.Limit)) {
+			r.giveBack(l.takeBack())
+		}
+	}
 }
 
 // Status reports the lanes as they are now. It is empty before Run.

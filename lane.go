@@ -31,6 +31,7 @@ type laneRun struct {
 	active     int // workers
 	hanging    int // of them, those whose attempt was given up
 	limit      int
+	share      int // of the route's limit: others may deliver to the destination, too
 	closed     bool
 	inFlight   map[*attempt]struct{}
 	down       bool
@@ -76,7 +77,7 @@ type LaneStatus struct {
 
 // newLaneRun makes a lane that holds at most about most claims.
 func newLaneRun(name string, route Route, most int) *laneRun {
-	l := &laneRun{name: name, route: route, limit: min(startLimit, route.Limit), more: true, inFlight: map[*attempt]struct{}{}}
+	l := &laneRun{name: name, route: route, limit: min(startLimit, route.Limit), share: route.Limit, more: true, inFlight: map[*attempt]struct{}{}}
 	l.batch, _ = route.Deliverer.(BatchDeliverer)
 	l.most = min(max(most, startLimit), laneClaims)
 	l.target = min(2*route.Limit, l.most)
@@ -90,6 +91,9 @@ func newLaneRun(name string, route Route, most int) *laneRun {
 func (l *laneRun) want(now time.Time) (n int, probeIn time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.share == 0 {
+		return 0, 0
+	}
 	if l.down {
 		if wait := max(l.nextProbe.Sub(now), l.resume.Sub(now)); wait > 0 {
 			return 0, wait
@@ -131,10 +135,10 @@ func (l *laneRun) probing() bool {
 // is one probe, whatever is left of before.
 func (l *laneRun) slots() int {
 	switch {
-	case l.closed, l.active >= l.limit+2*l.route.Limit:
+	case l.closed, l.share == 0, l.active >= l.limit+2*l.route.Limit:
 		return 0
 	case !l.down:
-		return l.limit - (l.active - l.hanging)
+		return min(l.limit, l.share) - (l.active - l.hanging)
 	case l.probing():
 		return 0
 	}
@@ -148,7 +152,7 @@ func (l *laneRun) status() LaneStatus {
 	now := time.Now()
 	s := LaneStatus{
 		Destination: l.name, Up: !l.down, Held: l.held, Failures: l.streak,
-		Limit: l.limit, InFlight: len(l.inFlight), Hanging: l.hanging, Ready: len(l.ready),
+		Limit: min(l.limit, l.share), InFlight: len(l.inFlight), Hanging: l.hanging, Ready: len(l.ready),
 		Timeout: l.route.Timeout, Paused: max(l.resume.Sub(now), 0), Since: now.Sub(l.since), Idle: now.Sub(l.lastEnd),
 	}
 	for a := range l.inFlight {
@@ -250,6 +254,20 @@ func (l *laneRun) failed(a *attempt, f *Failure, now time.Time) laneChange {
 // probeWait is how long until the next probe.
 func (l *laneRun) probeWait(f *Failure) time.Duration {
 	return max(l.route.Retry.Next(l.probes, min(f.RetryAfter, mostProbe)), leastWait)
+}
+
+// allot sets the lane's share, and says whether there is none left of what it
+// had.
+func (l *laneRun) allot(share int) (gone bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	share = min(max(share, 0), l.route.Limit)
+	if share > l.share {
+		l.more = true
+	}
+	gone = share == 0 && l.share > 0
+	l.share = share
+	return gone
 }
 
 // takeBack empties the ready queue.

@@ -37,6 +37,21 @@ type Store interface {
 	Wake() (wake <-chan struct{}, stop func())
 }
 
+// Shared is a Store that dispatchers of several processes use at once.
+type Shared interface {
+	Store
+
+	// Share is how many of the requests that a destination bears, limit in all,
+	// may be this dispatcher's now. It changes as others come and go. Zero: none,
+	// others have them.
+	Share(destination string, limit int) int
+
+	// Holds says whether a claim is still the caller's. It is not when the store
+	// has not heard of the caller for so long that it may have given the message
+	// to another.
+	Holds(c Claim) bool
+}
+
 // Batch is what one Claim call got.
 type Batch struct {
 	Claims []Claim

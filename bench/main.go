@@ -38,7 +38,7 @@ type options struct {
 func parse(args []string) (o options, err error) {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.BoolVar(&o.asJSON, "json", false, "print JSON, not a table")
-	f.BoolVar(&o.quick, "quick", false, "measure all of it, but less, in under a minute")
+	f.BoolVar(&o.quick, "quick", false, "measure all of it, but less, in a minute and a half")
 	f.BoolVar(&o.list, "list", false, "print the measures' names and end")
 	f.BoolVar(&o.verbose, "v", false, "tell of each cell on standard error")
 	f.StringVar(&o.match, "run", "", "measure only what matches this regular `expression`")
@@ -64,7 +64,7 @@ func parse(args []string) (o options, err error) {
 }
 
 // measures lists everything, in the order of the output.
-func measures(z sizes) []measure {
+func measures(z sizes, p *pgServer) []measure {
 	ms := []measure{enqueueMeasure(z, 8), enqueueMeasure(z, 64), enqueueMeasure(z, 256)}
 	for _, n := range z.callers {
 		ms = append(ms, joinMeasure(z, n))
@@ -75,7 +75,7 @@ func measures(z sizes) []measure {
 	for _, n := range z.senders {
 		ms = append(ms, processMeasure(z, n, false), processMeasure(z, n, true))
 	}
-	return append(ms,
+	ms = append(ms,
 		cycleMeasure(z, 64),
 		drainMeasure(z),
 		latencyMeasure(z),
@@ -84,9 +84,10 @@ func measures(z sizes) []measure {
 		deadMeasure(z),
 		hopMeasure(z, false), hopMeasure(z, true),
 	)
+	return append(ms, pgMeasures(z, p)...)
 }
 
-func runParent(args []string) error {
+func runParent(args []string) (err error) {
 	o, err := parse(args)
 	if err != nil {
 		return err
@@ -99,7 +100,9 @@ func runParent(args []string) error {
 	if o.quick {
 		z, limit = quickSizes(), 30*time.Second
 	}
-	all := measures(z)
+	pg := &pgServer{dir: o.dir}
+	defer func() { err = errors.Join(err, pg.Close()) }()
+	all := measures(z, pg)
 	if o.list {
 		for _, m := range all {
 			fmt.Println(m.name)
@@ -131,7 +134,9 @@ func runParent(args []string) error {
 		}
 	}}
 	results, err := b.run(ctx, all, match)
-	return errors.Join(err, show(newReport(results, o.rounds, syncs), o)) // what was measured is shown all the same
+	report := newReport(results, o.rounds, syncs)
+	report.Settings["PostgreSQL"] = pg.settings()
+	return errors.Join(err, show(report, o)) // what was measured is shown all the same
 }
 
 // show prints the report; a contender that failed fails the run.

@@ -65,9 +65,17 @@ func queues(others ...source) []source {
 	return append(s, others...)
 }
 
+// ourStore is what both stores are to a measure.
+type ourStore interface {
+	hf.Store
+	hf.Lanes
+	Counts() hf.Counts
+	Close() error
+}
+
 // ourQueue is a store with its dispatcher.
 type ourQueue struct {
-	db    *sqlite.DB
+	db    ourStore
 	stop  context.CancelFunc
 	ended chan error
 	close func()
@@ -87,16 +95,20 @@ func openOurs(ctx context.Context, s Setup) (Queue, error) {
 	if s.Deliver == nil {
 		return &ourQueue{db: db}, nil
 	}
+	return dispatchOurs(ctx, db, routesTo(s), nil), nil
+}
+
+func routesTo(s Setup) map[string]hf.Route {
 	routes := map[string]hf.Route{}
 	for n := range s.Destinations {
 		routes[destination(n)] = hf.Route{Deliverer: hf.DelivererFunc(func(ctx context.Context, m hf.Message) (hf.Receipt, error) {
 			return hf.Receipt{ID: m.ID}, s.Deliver(ctx, n, m.Payload)
 		})}
 	}
-	return dispatchOurs(ctx, db, routes, nil), nil
+	return routes
 }
 
-func dispatchOurs(ctx context.Context, db *sqlite.DB, routes map[string]hf.Route, closed func()) *ourQueue {
+func dispatchOurs(ctx context.Context, db ourStore, routes map[string]hf.Route, closed func()) *ourQueue {
 	ctx, stop := context.WithCancel(ctx)
 	q := &ourQueue{db: db, stop: stop, ended: make(chan error, 1), close: closed}
 	d := &hf.Dispatcher{Store: db, Lanes: db, Routes: routes, Grace: 50 * time.Millisecond}
@@ -140,7 +152,7 @@ func (q *ourQueue) Close() error {
 }
 
 // ourClaimer claims from the table and gives back.
-type ourClaimer struct{ db *sqlite.DB }
+type ourClaimer struct{ db ourStore }
 
 func openOurClaim(ctx context.Context, dir string, rows ClaimRows) (Claimer, error) {
 	if err := fillOurs(ctx, dir, rows); err != nil {

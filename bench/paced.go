@@ -12,12 +12,14 @@ const pacedRate = 1000 // messages a second
 // stopwatch notes three instants of each message of a paced load.
 type stopwatch struct {
 	began                 time.Time
+	rate                  int            // messages a second
 	due, answered, handed []atomic.Int64 // nanoseconds since began; 0: not yet
 	left                  atomic.Int64   // not handed over yet
 }
 
 func newStopwatch(count int) *stopwatch {
 	w := &stopwatch{
+		rate:  pacedRate,
 		began: time.Now().Add(-time.Millisecond), // so that no instant is 0
 		due:   make([]atomic.Int64, count), answered: make([]atomic.Int64, count), handed: make([]atomic.Int64, count),
 	}
@@ -63,7 +65,7 @@ func (w *stopwatch) load(ctx context.Context, q Queue, cutoff time.Duration, des
 	}
 	start := time.Now()
 	for n := 0; n < len(w.due); {
-		for ; n < len(w.due) && time.Since(start) >= time.Duration(n)*time.Second/pacedRate; n++ {
+		for ; n < len(w.due) && time.Since(start) >= time.Duration(n)*time.Second/time.Duration(w.rate); n++ {
 			w.due[n].Store(w.now()) // also when all producers are still waiting
 			due <- n
 		}
@@ -81,8 +83,13 @@ func (w *stopwatch) load(ctx context.Context, q Queue, cutoff time.Duration, des
 // when the message was to be enqueued, to the deliverer. A message that never came counts until now; a delivery
 // that overtook the answer counts as 0. The first tenth is the warm-up.
 func (w *stopwatch) latencies() (fromAnswer, fromDue []float64) {
+	return w.between(len(w.handed)/10, len(w.handed))
+}
+
+// between yields the same of the messages from one number up to another.
+func (w *stopwatch) between(from, to int) (fromAnswer, fromDue []float64) {
 	end := w.now()
-	for n := len(w.handed) / 10; n < len(w.handed); n++ {
+	for n := from; n < to; n++ {
 		at := w.handed[n].Load()
 		if at == 0 {
 			at = end

@@ -1,6 +1,9 @@
 package main
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Queue is one contender, opened on a directory of its own. Its methods are
 // called by many goroutines at once.
@@ -22,8 +25,11 @@ type Deliver func(ctx context.Context, dest int, payload []byte) error
 // Setup says how a contender is opened.
 type Setup struct {
 	Dir          string  // exists; may hold what an earlier Open of the same contender left
+	DSN          string  // of a database on the run's PostgreSQL, which may hold the same; empty: the contender has files
 	Destinations int     // numbered from 0
 	Deliver      Deliver // nil: nothing is delivered, messages only pile up
+	// Claimed is told how long each claim took, by a contender that can tell; may be nil.
+	Claimed func(time.Duration)
 }
 
 // Opener opens a contender. When it returns, deliveries may already run.

@@ -164,7 +164,7 @@ func (p report) table(w io.Writer) error {
 	fmt.Fprintf(w, "\nratio: how many times better ours is than the peer; share: how much of the bare loop ours reaches.\n")
 	fmt.Fprintf(w, "medians of %d rounds; %s, %d cores, %s, %s durable 4 KiB writes/s one by one.\n",
 		p.Rounds, p.Machine.System, p.Machine.Cores, p.Machine.Go, number(p.Machine.Syncs))
-	fmt.Fprintf(w, "all: %d B JSON payload; %s.\n", payloadSize, pragmaText)
+	fmt.Fprintf(w, "all: %d B JSON payload; on files: %s.\n", payloadSize, pragmaText)
 	for _, name := range sortedKeys(p.Settings) {
 		fmt.Fprintf(w, "%s: %s.\n", name, p.Settings[name])
 	}

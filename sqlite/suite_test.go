@@ -87,7 +87,7 @@ var maker = storetest.Maker{
 		return &file{open(t, f.path, virtual()), f.path}
 	},
 	Run:   synctest.Test,
-	Pass:  time.Sleep,
+	Pass:  func(_ testing.TB, _ storetest.Full, d time.Duration) { time.Sleep(d) },
 	Check: func(t testing.TB, s storetest.Full) { audit(t, s.(*file).DB) },
 }
 

@@ -33,6 +33,18 @@ func (s *Server) terminate(where string, arg any) (n int, err error) {
 	return n, err
 }
 
+// Version is the server's, such as PostgreSQL 15.18; empty while it does not answer.
+func (s *Server) Version() string {
+	var version string
+	err := s.admin(func(ctx context.Context, conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, "select 'PostgreSQL ' || split_part(current_setting('server_version'), ' ', 1)").Scan(&version)
+	})
+	if err != nil {
+		return ""
+	}
+	return version
+}
+
 // Exec runs statements in a database of the server, one after the other.
 func (s *Server) Exec(database string, statements ...string) error {
 	return s.connected(database, func(ctx context.Context, conn *pgx.Conn) error {

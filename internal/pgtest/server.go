@@ -28,16 +28,19 @@ type Options struct {
 	// NoSync is for tests that cut no power: fsync=off, and the files in memory where there is room.
 	// A kill of the server loses nothing by it.
 	NoSync bool
+	// Dir is where the server's own folder is made; "" is the system's folder for temporary files.
+	// When root, the user that the server runs as must be able to reach it.
+	Dir string
 	// Settings are further lines of postgresql.conf, or other values for those of this package.
 	Settings map[string]string
 }
 
 // folder is where the server's own folder is made. In memory a database is copied ten times as fast.
 func (o Options) folder() string {
-	if o.NoSync && os.Getenv("TMPDIR") == "" && roomIn(memory) > 2<<30 {
+	if o.Dir == "" && o.NoSync && os.Getenv("TMPDIR") == "" && roomIn(memory) > 2<<30 {
 		return memory
 	}
-	return ""
+	return o.Dir
 }
 
 // memory is a file system in memory, on Linux.

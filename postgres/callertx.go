@@ -1,0 +1,197 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// base is what a Tx passes on as it is: Exec, Query, QueryRow, SendBatch,
+// CopyFrom and the rest of a pgx.Tx.
+type base = pgx.Tx
+
+// Tx is a transaction on the store's database, passed to Do and to handlers,
+// or made of the caller's own by In. It is an outbox, and a pgx.Tx for whatever
+// takes one, but for its end: that belongs to whoever began it. It is not for
+// concurrent use, and ends with the function it was passed to.
+//
+// A statement that fails aborts the transaction, as always in PostgreSQL: Do
+// then reports an error even if the function does not. Begin makes a savepoint,
+// within which a statement may fail.
+type Tx struct {
+	base
+	part
+}
+
+var (
+	_ holdfast.Enqueuer = (*Tx)(nil)
+	_ pgx.Tx            = (*Tx)(nil)
+)
+
+// errEnding is what Commit and Rollback say.
+var errEnding = errors.New("the transaction ends with the function that it was passed to: return nil to commit, an error to roll back")
+
+// Commit does nothing but fail: the function returns to commit.
+func (t *Tx) Commit(context.Context) error { return fmt.Errorf("commit: %w", errEnding) }
+
+// Rollback fails, too, and from then on the transaction cannot succeed: the
+// function returns an error to roll back.
+func (t *Tx) Rollback(context.Context) error {
+	t.doomed = fmt.Errorf("roll back: %w", errEnding)
+	return t.doomed
+}
+
+// Enqueue writes messages in the transaction: they exist if it commits. A call
+// takes effect as a whole or not at all. After ErrInvalid and ErrConflict the
+// transaction goes on; after an error of the database it is aborted.
+func (t *Tx) Enqueue(ctx context.Context, ms ...holdfast.Message) ([]holdfast.Receipt, error) {
+	return t.enqueue(ctx, ms)
+}
+
+// errEnded says that somebody's SQL was a COMMIT or a ROLLBACK.
+var errEnded = errors.New("the transaction was ended by a statement in it, and what it did before may stand or not")
+
+// Do runs fn in one transaction: what it writes and what it enqueues commit
+// together, durably, before Do returns, and the dispatchers hear of it at once.
+// An error, a panic or a ctx that ends undoes everything; an error of fn is
+// returned as it is. Nothing is tried again. Many may run at once, as many as
+// there are connections (Options.Connections); fn may take its time, and only
+// those wait for it that want the rows, ids and names it has locked.
+func (db *DB) Do(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
+	if err := db.usable(ctx); err != nil {
+		return fmt.Errorf("do: %w", err)
+	}
+	err := db.transact(ctx, nil, fn)
+	if own, ok := errors.AsType[*callerError](err); ok {
+		return own.err
+	}
+	if err != nil {
+		return fmt.Errorf("do: %w", explainTo(ctx, err))
+	}
+	return nil
+}
+
+// callerError is an error of the caller's function, passed on as it is.
+type callerError struct{ err error }
+
+func (e *callerError) Error() string { return e.err.Error() }
+func (e *callerError) Unwrap() error { return e.err }
+
+// transact runs first, and then fn, in one transaction of a connection of its own.
+func (db *DB) transact(ctx context.Context, first []statement, fn func(ctx context.Context, tx *Tx) error) error {
+	conn, tx, err := db.begin(ctx, first)
+	if err != nil {
+		return err
+	}
+	committed := false
+	defer func() {
+		tx.over.Store(true)
+		if !committed { // also after a panic, or runtime.Goexit
+			undo(ctx, conn, tx.base)
+		}
+		conn.Release()
+	}()
+	if err := fn(context.WithValue(ctx, insideKey{db}, true), tx); err != nil {
+		return &callerError{err}
+	}
+	if err := ctx.Err(); err != nil {
+		return &callerError{err}
+	}
+	if err := tx.commit(ctx, conn); err != nil {
+		return err
+	}
+	committed = true
+	tx.publish()
+	return nil
+}
+
+// begin borrows a connection and begins a transaction on it, in one round trip
+// with its first statements, by Options.Timeout. While the server is away for
+// a moment it is waited for: nothing has happened yet.
+func (db *DB) begin(ctx context.Context, first []statement) (*pgxpool.Conn, *Tx, error) {
+	bounded, cancel := context.WithTimeout(ctx, db.opts.Timeout)
+	defer cancel()
+	for try := 1; ; try++ {
+		conn, tx, err := db.beginOnce(bounded, first)
+		if !db.outage.again(bounded, try, err) {
+			if err != nil {
+				err = explainTo(ctx, fmt.Errorf("begin: %w", err))
+			}
+			return conn, tx, err
+		}
+	}
+}
+
+func (db *DB) beginOnce(ctx context.Context, first []statement) (*pgxpool.Conn, *Tx, error) {
+	conn, err := db.pools.lent.Acquire(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	b := &pgx.Batch{}
+	b.BeginTx(pgx.TxOptions{})
+	tx := &Tx{part: part{db: db}}
+	b.Queue(currentXID).QueryRow(func(r pgx.Row) error { return r.Scan(&tx.xid) })
+	queue(b, first)
+	sent := conn.SendBatch(ctx, b)
+	err = sent.Close()
+	tx.base = sent.Tx()
+	tx.session = pgxSession{tx.base}
+	if err != nil {
+		undo(ctx, conn, tx.base)
+		conn.Release()
+		return nil, nil, err
+	}
+	return conn, tx, nil
+}
+
+// undo needs no ctx that still lives: the connection must come back clean.
+func undo(ctx context.Context, conn *pgxpool.Conn, tx pgx.Tx) {
+	if conn.Conn().IsClosed() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if err := tx.Rollback(ctx); err != nil {
+		_ = conn.Conn().Close(ctx) // the server rolls back what has lost its connection
+	}
+}
+
+// commit commits, and where the answer is lost finds out what became of it. It
+// is not interrupted: nobody could tell then.
+func (t *Tx) commit(ctx context.Context, conn *pgxpool.Conn) error {
+	switch status := conn.Conn().PgConn().TxStatus(); {
+	case t.doomed != nil:
+		return t.doomed
+	case status == 'I':
+		return errEnded
+	case status == 'E':
+		return fmt.Errorf("a statement in it failed: %w", errRolledBack)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.db.opts.Timeout)
+	defer cancel()
+	if err := t.conclude(ctx); err != nil {
+		return err
+	}
+	err := t.base.Commit(ctx)
+	switch {
+	case err == nil:
+		return t.db.onStandbys(ctx, conn.Conn(), t.xid)
+	case errors.Is(err, pgx.ErrTxCommitRollback):
+		return fmt.Errorf("a statement in it failed: %w", errRolledBack)
+	}
+	if _, said := errors.AsType[*pgconn.PgError](err); said && !conn.Conn().IsClosed() {
+		return fmt.Errorf("commit: %w", err) // the server refused
+	}
+	err = t.db.resolve(context.WithoutCancel(ctx), conn.Conn(), t.xid, fmt.Errorf("commit: %w", err))
+	if p := t.proof(); errors.Is(err, ErrUnknown) && p.rows != nil {
+		err = t.db.prove(ctx, &p, err)
+	}
+	return err
+}

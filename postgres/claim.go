@@ -1,0 +1,475 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// claims is what this node has in hand, and what it knows of the lanes.
+type claims struct {
+	mu       sync.Mutex
+	number   int64 // of the last claim
+	held     map[int64]hold
+	lanes    map[int32]*laneView
+	suspects bool // there are rows that were in hand when an owner died
+	suspect  int  // of those in hand
+	unplaced bool // keys wait to be looked at
+}
+
+// hold is one message in hand.
+type hold struct {
+	owner, token int64
+	lane         int32
+	key          string
+	tries        int
+	cycle        int
+	failures     int
+	suspect      bool
+	settling     bool // a settlement is under way
+}
+
+// laneView bounds where a claim looks. Rows that were deleted a moment ago
+// stay in the index until they are cleaned up, which an old transaction of
+// anybody's can hold up for long: a claim that begins behind them does not
+// meet them (outbox case 62). Rows before the floor are those whose
+// transaction took longer than floorSlack, and those given back: the whole
+// lane is looked at every now and then.
+type laneView struct {
+	floor int64
+	whole time.Time // when all of it is looked at again
+}
+
+const (
+	floorSlack = 2 * int64(time.Second/time.Microsecond)
+	wholeEvery = time.Second
+	wholeShare = 20 // of the time goes to looking at whole lanes: one part
+)
+
+// claimBytes bounds what one Claim call reads at about this many bytes of payload.
+const claimBytes = 8 << 20
+
+func (c *claims) inHand() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return int64(len(c.held))
+}
+
+// next is a new claim number, which no other owner uses.
+func (c *claims) next() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.number++
+	return c.number
+}
+
+func (c *claims) lane(id int32) *laneView {
+	if c.lanes == nil {
+		c.lanes = map[int32]*laneView{}
+	}
+	l := c.lanes[id]
+	if l == nil {
+		l = &laneView{}
+		c.lanes[id] = l
+	}
+	return l
+}
+
+// rewind makes the next claim look at all of the lanes.
+func (c *claims) rewind(lanes ...int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range lanes {
+		c.lane(id).whole = time.Time{}
+	}
+}
+
+// Claim implements holdfast.Store. Of several nodes that ask at once each gets
+// other messages: rows that another one is looking at are passed over.
+func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, error) {
+	batch := holdfast.Batch{Next: -1}
+	if err := db.usable(ctx); err != nil {
+		return batch, fmt.Errorf("claim: %w", err)
+	}
+	owner, err := db.self.trusted()
+	if err != nil {
+		return batch, fmt.Errorf("claim: %w", err)
+	}
+	k := &taking{db: db, owner: owner, number: db.claim.next(), want: map[int32]int{}, soon: -1}
+	if err := k.ask(ctx, slots); err != nil {
+		return batch, fmt.Errorf("claim: %w", err)
+	}
+	batch.Next = k.soon
+	if len(k.lanes) == 0 {
+		return batch, nil
+	}
+	if err := db.own(ctx, k.run); err != nil {
+		return batch, fmt.Errorf("claim: %w", err)
+	}
+	batch.Claims, err = k.finish(ctx)
+	if k.next >= 0 && (batch.Next < 0 || k.next < batch.Next) {
+		batch.Next = k.next
+	}
+	return batch, err
+}
+
+// taking is one Claim call.
+type taking struct {
+	db            *DB
+	owner, number int64
+	lanes         []int32
+	want          map[int32]int
+	whole         []int32 // lanes of which all is looked at
+
+	rows    []taken
+	expired []int64
+	bytes   int
+	now     int64         // the database's, at the claim
+	next    time.Duration // until the next row is due
+	soon    time.Duration // until others have heard that this node shares a lane
+	began   time.Time
+}
+
+// taken is one row.
+type taken struct {
+	claim holdfast.Claim
+	due   int64
+	lane  int32
+	route int32
+	hold  hold
+
+	id             []byte
+	headers, retry *string
+}
+
+// ask looks the lanes up. One that never had a message has none to give.
+func (k *taking) ask(ctx context.Context, slots map[string]int) error {
+	var lanes []int32
+	known, err := k.db.knownLanes(ctx, slices.Sorted(maps.Keys(slots)))
+	if err != nil {
+		return err
+	}
+	for name, id := range known {
+		if slots[name] > 0 {
+			lanes, k.want[id] = append(lanes, id), slots[name]
+		}
+	}
+	slices.Sort(lanes)
+	if err := k.db.self.serve(ctx, lanes); err != nil {
+		return err
+	}
+	for _, id := range lanes {
+		if wait := k.db.self.ready(id); wait == 0 {
+			k.lanes = append(k.lanes, id)
+		} else if k.soon < 0 || wait < k.soon {
+			k.soon = wait
+		}
+	}
+	return nil
+}
+
+func (k *taking) run(tx *ownTx) error {
+	k.rows, k.expired, k.whole, k.bytes, k.next, k.began = nil, nil, nil, 0, -1, time.Now()
+	c := &k.db.claim
+	c.mu.Lock()
+	place, suspects := c.unplaced, c.suspects && c.suspect == 0
+	c.mu.Unlock()
+	if place {
+		more, err := tx.placeSome()
+		if err != nil {
+			return err
+		}
+		tx.after = append(tx.after, func() { c.set(&c.unplaced, more) })
+	}
+	if suspects {
+		if err := k.takeSuspects(tx); err != nil {
+			return err
+		}
+	}
+	lanes, most, floors := k.wants()
+	if len(lanes) > 0 {
+		if err := tx.query(claimMessages, []any{k.owner, k.number, claimBytes - k.bytes, lanes, most, floors}, k.read); err != nil {
+			return err
+		}
+	}
+	if len(k.rows) > 0 {
+		seqs, claims := make([]int64, len(k.rows)), make([]int64, len(k.rows))
+		for i := range k.rows {
+			seqs[i], claims[i] = k.rows[i].claim.Seq, k.number
+		}
+		tx.proof = proof{rows: &proofRows{isClaimed, []any{k.owner, seqs, claims}}}
+	}
+	if err := k.expire(tx); err != nil {
+		return err
+	}
+	if err := k.look(tx); err != nil {
+		return err
+	}
+	tx.after = append(tx.after, k.hold)
+	return nil
+}
+
+func (c *claims) set(flag *bool, to bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	*flag = to
+}
+
+// wants are the parameters of claimMessages.
+func (k *taking) wants() (lanes []int32, most, floors []int64) {
+	c := &k.db.claim
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	got := map[int32]int{}
+	for i := range k.rows {
+		got[k.rows[i].lane]++
+	}
+	for _, id := range k.lanes {
+		n := k.want[id] - got[id]
+		if n <= 0 {
+			continue
+		}
+		l, floor := c.lane(id), int64(0)
+		if k.began.Before(l.whole) {
+			floor = l.floor
+		} else {
+			k.whole = append(k.whole, id)
+		}
+		lanes, most, floors = append(lanes, id), append(most, int64(n)), append(floors, floor)
+	}
+	return lanes, most, floors
+}
+
+// read reads one row of claimMessages or claimSuspects.
+func (k *taking) read(rows pgx.Rows) error {
+	if rows.RawValues()[1] == nil {
+		return rows.Scan(&k.now, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil)
+	}
+	var t taken
+	var expires int64
+	var first *int64
+	var corr, key *string
+	var ttl *int64
+	m := &t.claim.Message
+	if err := rows.Scan(&k.now, &t.claim.Seq, &t.lane, &t.due, &expires, &t.claim.Failures, &t.claim.Tries, &m.Attempt.Cycle, &first, &m.Attempt.Forced,
+		&t.id, &t.route, &m.Payload, &t.headers, &corr, &t.retry, &ttl, &key); err != nil {
+		return err
+	}
+	if expires <= k.now {
+		k.expired = append(k.expired, t.claim.Seq)
+		return nil
+	}
+	t.claim.Expires = -1
+	if expires != never {
+		t.claim.Expires = duration(expires - k.now)
+	}
+	if first != nil {
+		m.Attempt.FirstAgo = duration(max(k.now-*first, 0))
+	}
+	if ttl != nil {
+		m.TTL = duration(*ttl)
+	}
+	m.CorrelationID, m.OrderingKey = text(corr), text(key)
+	t.claim.Token = k.number
+	m.Attempt.Number = t.claim.Tries + 1
+	t.hold = hold{
+		owner: k.owner, token: k.number, lane: t.lane, key: m.OrderingKey,
+		tries: t.claim.Tries, cycle: m.Attempt.Cycle, failures: t.claim.Failures,
+	}
+	k.bytes += len(m.Payload)
+	k.rows = append(k.rows, t)
+	return nil
+}
+
+// full says whether there may be more than what the call may read.
+func (k *taking) full() bool { return k.bytes >= claimBytes }
+
+// Of messages that were in hand when an owner died, one may be what it died
+// of. Those that met the fewest deaths are tried first, a few at a time; what
+// met aloneAfter deaths in a row is tried by itself, and then a death is
+// charged to it: so it runs out of attempts, and the others pay nothing.
+const aloneAfter = 3
+
+func (k *taking) takeSuspects(tx *ownTx) error {
+	deaths, limit := 0, 0
+	if err := tx.query(fewestDeaths, []any{k.lanes}, func(rows pgx.Rows) error {
+		var n int64
+		err := rows.Scan(&deaths, &n)
+		limit = int(max(n/10, 10))
+		return err
+	}); err != nil || limit == 0 {
+		return err
+	}
+	switch {
+	case deaths >= aloneAfter:
+		limit = 1
+	case deaths > 1:
+		limit = min(limit, 10)
+	}
+	had := len(k.rows)
+	if err := tx.query(claimSuspects, []any{k.owner, k.number, claimBytes, k.lanes, deaths, limit}, k.read); err != nil {
+		return err
+	}
+	for i := had; i < len(k.rows); i++ {
+		k.rows[i].hold.suspect = true
+	}
+	return nil
+}
+
+// expire ends what was found with its time over, instead of handing it out.
+func (k *taking) expire(tx *ownTx) error {
+	if len(k.expired) == 0 {
+		return nil
+	}
+	var keys []orderingKey
+	if err := tx.query(expireClaimed, []any{k.expired, k.owner}, func(rows pgx.Rows) error {
+		var seq int64
+		var lane int32
+		var key *string
+		err := rows.Scan(&seq, &lane, &key)
+		tx.count(lane, holdfast.LaneCounts{Pending: -1, Expired: 1})
+		if key != nil {
+			keys = append(keys, orderingKey{lane, *key})
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	if err := tx.notices(k.expired, holdfast.Expired); err != nil {
+		return err
+	}
+	// The locks come after the rows here, and none waits for these rows: they
+	// are this claim's.
+	if err := tx.lockKeys(keys); err != nil {
+		return err
+	}
+	return tx.placeKeys(keys)
+}
+
+// look asks what else the lanes have.
+func (k *taking) look(tx *ownTx) error {
+	got := map[int32]int{}
+	for i := range k.rows {
+		got[k.rows[i].lane]++
+	}
+	for _, id := range k.lanes {
+		if got[id] >= k.want[id] || k.full() {
+			k.next = 0
+		}
+	}
+	return tx.query(nextDue, []any{k.lanes, k.now}, func(rows pgx.Rows) error {
+		var now int64
+		var due *int64
+		var unplaced, suspects bool
+		if err := rows.Scan(&now, &due, &unplaced, &suspects); err != nil {
+			return err
+		}
+		if due != nil && *due != never {
+			if wait := max(duration(*due-now), 0); k.next < 0 || wait < k.next {
+				k.next = wait
+			}
+		}
+		if unplaced {
+			k.next = 0
+		}
+		tx.after = append(tx.after, func() { k.db.claim.saw(unplaced, suspects) })
+		return nil
+	})
+}
+
+func (c *claims) saw(unplaced, suspects bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unplaced, c.suspects = c.unplaced || unplaced, suspects
+}
+
+// hold notes what is in hand now, and where the lanes are read from next.
+func (k *taking) hold() {
+	c := &k.db.claim
+	took := time.Since(k.began)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held == nil {
+		c.held = map[int64]hold{}
+	}
+	got, last := map[int32]int{}, map[int32]int64{}
+	for i := range k.rows {
+		t := &k.rows[i]
+		c.held[t.claim.Seq] = t.hold
+		if t.hold.suspect {
+			c.suspect++
+			continue
+		}
+		got[t.lane]++
+		last[t.lane] = max(last[t.lane], t.due)
+	}
+	for _, id := range k.whole {
+		l := c.lane(id)
+		l.whole = time.Now().Add(max(wholeEvery, wholeShare*took))
+	}
+	for _, id := range k.lanes {
+		l := c.lane(id)
+		switch due := last[id]; {
+		case due > 0 && (got[id] >= k.want[id] || k.full()):
+			l.floor = due
+		case !k.full() && k.now > 0:
+			l.floor = k.now - floorSlack
+		}
+	}
+}
+
+// finish makes the claims complete, oldest first. Names are looked up outside
+// of the transaction.
+func (k *taking) finish(ctx context.Context) ([]holdfast.Claim, error) {
+	if len(k.expired) > 0 && k.db.opts.Observer != nil {
+		k.db.opts.Observer.ObserveExpired(len(k.expired))
+	}
+	slices.SortFunc(k.rows, func(a, b taken) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.claim.Seq, b.claim.Seq)) })
+	list := make([]holdfast.Claim, 0, len(k.rows))
+	for i := range k.rows {
+		t := &k.rows[i]
+		names, err := k.db.routeNames(ctx, t.route)
+		if err != nil {
+			k.db.giveBack(k.rows) // nobody could deliver them
+			return nil, fmt.Errorf("claim: %w", err)
+		}
+		m := &t.claim.Message
+		m.ID, m.Source, m.Destination, m.Endpoint, m.Kind = idFrom(t.id), names.source, names.destination, names.endpoint, names.kind
+		k.db.readExtras(m, t.headers, t.retry)
+		list = append(list, t.claim)
+	}
+	return list, nil
+}
+
+// readExtras decodes what was encoded when the message was accepted.
+func (db *DB) readExtras(m *holdfast.Message, headers, retry *string) {
+	if headers != nil {
+		if err := json.Unmarshal([]byte(*headers), &m.Headers); err != nil {
+			db.log.Error("headers of a message cannot be read", slog.String("message_id", string(m.ID)), slog.Any("error", err))
+		}
+	}
+	if retry != nil {
+		m.Retry = &holdfast.RetryPolicy{}
+		if err := json.Unmarshal([]byte(*retry), m.Retry); err != nil {
+			m.Retry = nil
+			db.log.Error("retry policy of a message cannot be read", slog.String("message_id", string(m.ID)), slog.Any("error", err))
+		}
+	}
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

@@ -1,0 +1,155 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// DB is an outbox and an inbox in a PostgreSQL database. Its methods may be
+// called concurrently; after Close they return holdfast.ErrClosed.
+type DB struct {
+	opts   Options
+	log    *slog.Logger
+	dsn    string
+	pools  pools
+	outage outage
+	names  *names
+	self   *self
+	tally  *tally
+	wakes  *wakes
+	claim  claims
+	sweeps sweeps
+
+	enqueues *group[*enqueue]
+	settles  *group[*settle]
+	inbound  inbound
+
+	received, duplicates atomic.Int64
+
+	life    context.Context //nolint:containedctx // of what runs in the background, until Close
+	cancel  context.CancelFunc
+	parts   sync.WaitGroup
+	failed  chan struct{}
+	failure atomic.Pointer[error]
+	closing sync.Once
+	gone    atomic.Bool
+}
+
+var (
+	_ holdfast.Shared    = (*DB)(nil)
+	_ holdfast.Outbox    = (*DB)(nil)
+	_ holdfast.Lanes     = (*DB)(nil)
+	_ holdfast.Sweepable = (*DB)(nil)
+	_ holdfast.InboxLog  = (*DB)(nil)
+)
+
+// Open connects to the database, brings its tables up to this release, and
+// takes a lease for this node.
+func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	db := &DB{opts: o, outage: outage{patience: o.Timeout / 2}, log: o.Logger, dsn: dsn, names: newNames(), failed: make(chan struct{}), wakes: newWakes(), tally: newTally()}
+	db.self = newSelf(db)
+	if db.pools, err = openPools(ctx, dsn, &o); err != nil {
+		return nil, fmt.Errorf("open database: %w", explain(err))
+	}
+	db.life, db.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if err := db.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open database: %w", explain(err)), db.Close())
+	}
+	return db, nil
+}
+
+func (db *DB) start(ctx context.Context) error {
+	if err := db.vet(ctx); err != nil {
+		return err
+	}
+	if err := db.migrate(ctx); err != nil {
+		return err
+	}
+	if err := db.enter(ctx); err != nil {
+		return err
+	}
+	if err := db.count(ctx); err != nil {
+		return err
+	}
+	db.enqueues = newGroup(db, enqueueMost, db.enqueueAll)
+	db.settles = newGroup(db, settleMost, db.settleAll)
+	db.inbound.arrivals = newGroup(db, arriveMost, db.arriveAll)
+	for _, part := range []func(ctx context.Context){db.enqueues.run, db.settles.run, db.inbound.arrivals.run, db.beatOn, db.listenOn, db.notifyOn} {
+		db.parts.Go(func() { part(db.life) })
+	}
+	select {
+	case <-db.wakes.heard:
+	case <-time.After(connectTimeout): // it polls meanwhile
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// Close gives back what is claimed and ends the lease, so that others need not
+// wait for it, and disconnects.
+func (db *DB) Close() error {
+	var err error
+	db.closing.Do(func() {
+		db.gone.Store(true)
+		db.stopGroups()
+		err = db.leave()
+		db.cancel()
+		db.parts.Wait()
+		db.pools.close()
+	})
+	return err
+}
+
+// stopGroups finishes what waits to be written.
+func (db *DB) stopGroups() {
+	if db.enqueues == nil { // it never came so far
+		return
+	}
+	db.enqueues.stop()
+	db.settles.stop()
+	db.inbound.arrivals.stop()
+}
+
+// usable refuses calls after Close, inside a transaction of the same store,
+// and with a ctx that has ended.
+func (db *DB) usable(ctx context.Context) error {
+	switch {
+	case db.gone.Load():
+		return holdfast.ErrClosed
+	case db.within(ctx):
+		return holdfast.ErrNested
+	}
+	return ctx.Err()
+}
+
+// insideKey marks a context that was passed to the function of Do or to a handler.
+type insideKey struct{ db *DB }
+
+func (db *DB) within(ctx context.Context) bool { return ctx.Value(insideKey{db}) != nil }
+
+// Durability names how safe an acknowledged message is, for health reports.
+func (db *DB) Durability() string { return "full" }
+
+// Failed is closed when the store has stopped itself.
+func (db *DB) Failed() <-chan struct{} { return db.failed }
+
+// Err says why the store has stopped itself; nil: it has not. An unreachable
+// database stops nothing: calls fail until it is there again.
+func (db *DB) Err() error {
+	if e := db.failure.Load(); e != nil {
+		return *e
+	}
+	return nil
+}

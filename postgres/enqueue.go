@@ -1,0 +1,468 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// enqueueMost is the weight of one transaction, in bytes.
+const enqueueMost = 4 << 20
+
+// entry is one message on its way into the table.
+type entry struct {
+	m       holdfast.Message
+	id      []byte
+	route   route
+	minted  bool // its id is ours: nobody else can have it
+	sourced bool // the caller named the source
+	headers *string
+	retry   *string
+}
+
+// enqueue is the work of one Enqueue call.
+type enqueue struct {
+	entries  []entry
+	receipts []holdfast.Receipt
+	bytes    int
+}
+
+// newEnqueue checks the messages and looks their names up, which is done by
+// transactions of their own.
+func (db *DB) newEnqueue(ctx context.Context, ms []holdfast.Message) (*enqueue, error) {
+	k := &enqueue{entries: make([]entry, len(ms))}
+	own := slices.Clone(ms)
+	for i := range ms {
+		k.entries[i].minted, k.entries[i].sourced = ms[i].ID == "", ms[i].Source != ""
+	}
+	if err := holdfast.Normalize(db.opts.Source, own); err != nil {
+		return nil, err
+	}
+	for i := range own {
+		if err := k.entries[i].fill(own[i]); err != nil {
+			return nil, err
+		}
+		k.bytes += len(own[i].Payload) + 256
+	}
+	for i := range k.entries {
+		e := &k.entries[i]
+		var err error
+		if e.route, err = db.route(ctx, e.names()); err != nil {
+			return nil, fmt.Errorf("enqueue: %w", err)
+		}
+	}
+	return k, k.checkTwins()
+}
+
+func (e *entry) fill(m holdfast.Message) error {
+	m.Attempt = holdfast.Attempt{}
+	if m.Payload == nil {
+		m.Payload = []byte{}
+	}
+	e.m, e.id = m, idBytes(m.ID)
+	if len(m.Headers) > 0 {
+		b, err := json.Marshal(m.Headers)
+		if err != nil {
+			return fmt.Errorf("enqueue %s: encode headers: %w", m.ID, err)
+		}
+		text := string(b)
+		e.headers = &text
+	}
+	if m.Retry != nil {
+		b, err := json.Marshal(m.Retry)
+		if err != nil {
+			return fmt.Errorf("enqueue %s: encode retry policy: %w", m.ID, err)
+		}
+		text := string(b)
+		e.retry = &text
+	}
+	return nil
+}
+
+func (e *entry) names() routeKey {
+	return routeKey{e.m.Source, e.m.Destination, e.m.Endpoint, e.m.Kind}
+}
+
+// same says whether a message that has the entry's id is the same message:
+// headers and time limits do not count, and the source only where the caller
+// named it, because the store's own name may change between two tries.
+func (e *entry) same(k routeKey, payload []byte) bool {
+	return k.kind == e.m.Kind && k.destination == e.m.Destination && k.endpoint == e.m.Endpoint &&
+		bytes.Equal(payload, e.m.Payload) && (!e.sourced || k.source == e.m.Source)
+}
+
+func (e *entry) conflict() error {
+	return fmt.Errorf("enqueue %s: %w", e.m.ID, holdfast.ErrConflict)
+}
+
+// checkTwins finds an id that stands twice in the call with different content.
+func (k *enqueue) checkTwins() error {
+	if len(k.entries) < 2 {
+		return nil
+	}
+	first := make(map[holdfast.ID]*entry, len(k.entries))
+	for i := range k.entries {
+		e := &k.entries[i]
+		if f := first[e.m.ID]; f == nil {
+			first[e.m.ID] = e
+		} else if !e.same(f.names(), f.m.Payload) {
+			return e.conflict()
+		}
+	}
+	return nil
+}
+
+// Enqueue implements holdfast.Enqueuer: it returns when the messages are
+// committed. Calls share transactions. ErrConflict, ErrInvalid, ErrNested,
+// ErrUnavailable and ErrDiskFull are told apart by errors.Is; a cancelled ctx
+// takes back what had not been begun.
+func (db *DB) Enqueue(ctx context.Context, ms ...holdfast.Message) ([]holdfast.Receipt, error) {
+	if len(ms) == 0 {
+		return nil, nil
+	}
+	if err := db.usable(ctx); err != nil {
+		return nil, fmt.Errorf("enqueue: %w", err)
+	}
+	k, err := db.newEnqueue(ctx, ms)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.enqueues.do(ctx, k, k.bytes); err != nil {
+		if errors.Is(err, holdfast.ErrConflict) {
+			return nil, err
+		}
+		return nil, fmt.Errorf("enqueue: %w", err)
+	}
+	k.tell(ctx, db.log)
+	return k.receipts, nil
+}
+
+// tell logs what is new, once it is committed (OI-18).
+func (k *enqueue) tell(ctx context.Context, log *slog.Logger) {
+	if !log.Enabled(ctx, slog.LevelInfo) {
+		return
+	}
+	for i, r := range k.receipts {
+		if m := &k.entries[i].m; !r.Duplicate {
+			log.LogAttrs(ctx, slog.LevelInfo, "message enqueued", slog.String("message_id", string(r.ID)),
+				slog.String("destination", m.Destination), slog.String("endpoint", m.Endpoint))
+		}
+	}
+}
+
+// enqueueAll writes the calls of one group. A call that cannot be taken is
+// answered and left out, and the others are written again without it; a fault
+// that may be one call's is found by writing each by itself.
+func (db *DB) enqueueAll(ctx context.Context, list []*call[*enqueue]) {
+	for len(list) > 0 {
+		group, later := apart(list)
+		refused, err := db.enqueueGroup(ctx, group)
+		switch {
+		case err == nil && len(refused) == 0:
+			answer(group, nil)
+		case err == nil:
+			for _, c := range group {
+				if why, ok := refused[c]; ok {
+					c.done <- why
+				} else {
+					later = append(later, c)
+				}
+			}
+		case len(group) > 1 && blames(err):
+			for _, c := range group {
+				db.enqueueAll(ctx, []*call[*enqueue]{c})
+			}
+		default:
+			answer(group, err)
+		}
+		list = later
+	}
+}
+
+func answer[T any](list []*call[T], err error) {
+	for _, c := range list {
+		c.done <- err
+	}
+}
+
+// apart leaves calls for later that name an id of one before them.
+func apart(list []*call[*enqueue]) (group, later []*call[*enqueue]) {
+	if len(list) == 1 {
+		return list, nil
+	}
+	seen := map[holdfast.ID]bool{}
+	for _, c := range list {
+		twin := false
+		for i := range c.work.entries {
+			e := &c.work.entries[i]
+			twin = twin || !e.minted && seen[e.m.ID]
+		}
+		if twin {
+			later = append(later, c)
+			continue
+		}
+		for i := range c.work.entries {
+			if e := &c.work.entries[i]; !e.minted {
+				seen[e.m.ID] = true
+			}
+		}
+		group = append(group, c)
+	}
+	return group, later
+}
+
+// errRefused rolls a group back of which some calls are refused.
+var errRefused = errors.New("some are refused")
+
+func (db *DB) enqueueGroup(ctx context.Context, list []*call[*enqueue]) (refused map[*call[*enqueue]]error, err error) {
+	err = db.own(ctx, func(tx *ownTx) error {
+		refused = map[*call[*enqueue]]error{}
+		works := make([]*enqueue, len(list))
+		for i, c := range list {
+			works[i] = c.work
+		}
+		conflicts, err := tx.insert(works)
+		for i, why := range conflicts {
+			if why != nil {
+				refused[list[i]] = why
+			}
+		}
+		if err == nil && len(refused) > 0 {
+			return errRefused
+		}
+		return err
+	})
+	if errors.Is(err, errRefused) {
+		return refused, nil
+	}
+	return nil, err
+}
+
+// insert writes the messages of several calls and makes their receipts.
+// conflicts[i] says that the call i must not be committed.
+func (tx *ownTx) insert(works []*enqueue) (conflicts []error, err error) {
+	w := newInserts(works)
+	keys := w.keys(works)
+	if err := tx.lockKeys(keys); err != nil {
+		return nil, err
+	}
+	if err := tx.query(insertMessages, w.args(), w.read); err != nil {
+		return nil, err
+	}
+	if len(w.new) > 0 {
+		tx.proof = proof{rows: &proofRows{isEnqueued, []any{w.fresh()}}}
+	}
+	if len(w.new) != len(w.ids) {
+		if err := tx.query(findMessages, []any{w.old()}, w.readOld); err != nil {
+			return nil, err
+		}
+	}
+	conflicts = make([]error, len(works))
+	for i, k := range works {
+		conflicts[i] = tx.receipts(k, w)
+	}
+	return conflicts, tx.placeKeys(keys)
+}
+
+// receipts answers one call.
+func (tx *ownTx) receipts(k *enqueue, w *inserts) error {
+	return k.reply(w, tx.namesOf, func(lane int32) {
+		tx.count(lane, holdfast.LaneCounts{Pending: 1})
+		tx.wakes(lane)
+	})
+}
+
+// reply makes the receipts of a call, and calls fresh for each message that is new.
+func (k *enqueue) reply(w *inserts, namesOf func(route int32) (routeKey, error), fresh func(lane int32)) error {
+	k.receipts = make([]holdfast.Receipt, len(k.entries))
+	for i := range k.entries {
+		e := &k.entries[i]
+		r := holdfast.Receipt{ID: e.m.ID, State: holdfast.Pending}
+		id := string(e.id)
+		switch said, inserted := w.new[id]; {
+		case inserted && !said:
+			w.new[id] = true // the first of its name in the call
+			fresh(e.route.lane)
+		case inserted:
+			r.Duplicate = true
+		default:
+			old, ok := w.known[id]
+			if !ok {
+				return fmt.Errorf("enqueue %s: neither new nor known: %w", e.m.ID, holdfast.ErrUnavailable) // purged this moment
+			}
+			names, err := namesOf(old.route)
+			if err != nil {
+				return err
+			}
+			if !e.same(names, old.payload) {
+				return e.conflict()
+			}
+			r.State, r.Duplicate = old.state, true
+		}
+		k.receipts[i] = r
+	}
+	return nil
+}
+
+// inserts are the parameters and results of insertMessages.
+type inserts struct {
+	ids, payloads             [][]byte
+	routes, lanes             []int32
+	headers, corr, retry, key []*string
+	ttl                       []*int64
+	delay                     []int64
+
+	new   map[string]bool // inserted; true: a receipt says so
+	known map[string]oldMessage
+}
+
+type oldMessage struct {
+	route   int32
+	payload []byte
+	state   holdfast.State
+}
+
+func newInserts(works []*enqueue) *inserts {
+	w := &inserts{new: map[string]bool{}, known: map[string]oldMessage{}}
+	for _, k := range works {
+		for i := range k.entries {
+			w.add(&k.entries[i])
+		}
+	}
+	return w
+}
+
+func (w *inserts) add(e *entry) {
+	m := &e.m
+	w.ids, w.payloads = append(w.ids, e.id), append(w.payloads, m.Payload)
+	w.routes, w.lanes = append(w.routes, e.route.route), append(w.lanes, e.route.lane)
+	w.headers, w.retry = append(w.headers, e.headers), append(w.retry, e.retry)
+	w.corr, w.key = append(w.corr, nullText(m.CorrelationID)), append(w.key, nullText(m.OrderingKey))
+	w.delay = append(w.delay, micros(m.Delay))
+	var ttl *int64
+	if m.TTL > 0 {
+		n := micros(m.TTL)
+		ttl = &n
+	}
+	w.ttl = append(w.ttl, ttl)
+}
+
+func (w *inserts) args() []any {
+	return []any{w.ids, w.routes, w.lanes, w.payloads, w.headers, w.corr, w.retry, w.ttl, w.delay, w.key}
+}
+
+func (w *inserts) read(rows pgx.Rows) error {
+	var id []byte
+	err := rows.Scan(&id)
+	w.new[string(id)] = false
+	return err
+}
+
+func (w *inserts) old() [][]byte {
+	list := make([][]byte, 0, len(w.ids)-len(w.new))
+	for _, id := range w.ids {
+		if _, ok := w.new[string(id)]; !ok {
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+func (w *inserts) readOld(rows pgx.Rows) error {
+	var id []byte
+	var o oldMessage
+	var queued, owned bool
+	var final int16
+	if err := rows.Scan(&id, &o.route, &o.payload, &queued, &owned, &final); err != nil {
+		return err
+	}
+	switch {
+	case !queued:
+		o.state = holdfast.State(final)
+	case owned:
+		o.state = holdfast.Claimed
+	}
+	w.known[string(id)] = o
+	return nil
+}
+
+func (w *inserts) keys(works []*enqueue) (list []orderingKey) {
+	for _, k := range works {
+		for i := range k.entries {
+			if e := &k.entries[i]; e.m.OrderingKey != "" {
+				list = append(list, orderingKey{e.route.lane, e.m.OrderingKey})
+			}
+		}
+	}
+	return list
+}
+
+// idBytes is how an id is stored: a UUID as 1 and its bytes, any other as 2
+// and its text, so that no two ids look the same.
+func idBytes(id holdfast.ID) []byte {
+	if u, ok := id.UUID(); ok {
+		return append([]byte{1}, u[:]...)
+	}
+	return append([]byte{2}, id...)
+}
+
+func idFrom(b []byte) holdfast.ID {
+	if len(b) == 17 && b[0] == 1 {
+		return uuidText([16]byte(b[1:]))
+	}
+	if len(b) > 0 {
+		return holdfast.ID(b[1:])
+	}
+	return ""
+}
+
+func nullText(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// never is an instant that does not come.
+const never = math.MaxInt64
+
+// micros rounds up: nothing is due a moment too early.
+func micros(d time.Duration) int64 {
+	m := int64(d / time.Microsecond)
+	if d%time.Microsecond > 0 {
+		m++
+	}
+	return m
+}
+
+// duration turns microseconds into a Duration, the longest where they do not fit.
+func duration(us int64) time.Duration {
+	const most = math.MaxInt64 / int64(time.Microsecond)
+	return time.Duration(min(max(us, -most), most)) * time.Microsecond
+}
+
+// uuidText writes the canonical form without the detour over a UUID type.
+func uuidText(u [16]byte) holdfast.ID {
+	var b [36]byte
+	hex.Encode(b[:8], u[:4])
+	b[8] = '-'
+	hex.Encode(b[9:13], u[4:6])
+	b[13] = '-'
+	hex.Encode(b[14:18], u[6:8])
+	b[18] = '-'
+	hex.Encode(b[19:23], u[8:10])
+	b[23] = '-'
+	hex.Encode(b[24:], u[10:])
+	return holdfast.ID(b[:])
+}

@@ -1,0 +1,63 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Relaxed takes a server that does not sync, as tests have it.
+func (o Options) Relaxed() Options {
+	o.relaxed = true
+	return o
+}
+
+// Audit looks for what must never be, and names it.
+func (db *DB) Audit(ctx context.Context) (faults []string, err error) {
+	for what, query := range map[string]string{
+		"a message stands nowhere, or twice": `SELECT m.seq::text FROM hf_message AS m LEFT JOIN hf_queue AS q USING (seq) LEFT JOIN hf_final AS f USING (seq)
+			WHERE (q.seq IS NULL) = (f.seq IS NULL)`,
+		"a row stands without its message":       `SELECT seq::text FROM (SELECT seq FROM hf_queue UNION ALL SELECT seq FROM hf_final) AS x WHERE seq NOT IN (SELECT seq FROM hf_message)`,
+		"a key has several messages to be tried": `SELECT lane || ' ' || okey FROM hf_queue WHERE okey IS NOT NULL AND blocked = 0 GROUP BY lane, okey HAVING count(*) > 1`,
+		"a key waits for nothing": `SELECT q.lane || ' ' || q.okey FROM hf_queue AS q JOIN hf_lane AS l USING (lane) WHERE q.okey IS NOT NULL AND q.blocked = 1
+			AND NOT EXISTS (SELECT FROM hf_queue AS h WHERE h.lane = q.lane AND h.okey = q.okey AND h.blocked IN (0, 2))
+			AND NOT (l.strict AND EXISTS (SELECT FROM hf_final AS f WHERE f.lane = q.lane AND f.okey = q.okey AND f.state = 3 AND f.seq < q.seq))`,
+		"a claim is of nobody":      `SELECT seq::text FROM hf_queue WHERE owner IS NOT NULL AND owner NOT IN (SELECT owner FROM hf_node)`,
+		"an event is of no message": `SELECT seq::text FROM hf_event WHERE message NOT IN (SELECT seq FROM hf_message)`,
+		"the sums are wrong": `SELECT x.lane || ': ' || x.pending || ' pending, ' || x.parked || ' parked, ' || x.expired || ' expired by the changes, '
+				|| y.pending || ', ' || y.parked || ', ' || y.expired || ' by a count'
+			FROM (SELECT l.lane, coalesce(sum(t.pending), 0) AS pending, coalesce(sum(t.parked), 0) AS parked, coalesce(sum(t.expired), 0) AS expired
+				FROM hf_lane AS l LEFT JOIN hf_tally AS t USING (lane) GROUP BY l.lane) AS x
+			JOIN (SELECT l.lane, (SELECT count(*) FROM hf_queue AS q WHERE q.lane = l.lane) AS pending,
+				(SELECT count(*) FROM hf_final AS f WHERE f.lane = l.lane AND f.state = 3) AS parked,
+				(SELECT count(*) FROM hf_final AS f WHERE f.lane = l.lane AND f.state = 4) AS expired FROM hf_lane AS l) AS y USING (lane)
+			WHERE (x.pending, x.parked, x.expired) IS DISTINCT FROM (y.pending, y.parked, y.expired)`,
+	} {
+		if err := db.read(ctx, query, nil, func(rows pgx.Rows) error {
+			var text string
+			err := rows.Scan(&text)
+			faults = append(faults, fmt.Sprintf("%s: %s", what, text))
+			return err
+		}); err != nil {
+			return nil, fmt.Errorf("%s: %w", what, err)
+		}
+	}
+	return faults, nil
+}
+
+// Die ends the store as a process that is killed does: nothing is given back.
+func (db *DB) Die() {
+	db.gone.Store(true)
+	db.cancel()
+	db.stopGroups()
+	db.parts.Wait()
+	db.pools.close()
+}
+
+// Sleep stops the heartbeat, as a process that is stopped does, until the
+// returned function is called.
+func (db *DB) Sleep() (wakeUp func()) {
+	db.self.pulse.Lock()
+	return db.self.pulse.Unlock
+}

@@ -1,0 +1,128 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// group lets calls of many goroutines share a transaction: whatever arrived
+// while the last one ran is the next. One goroutine runs them, one after the
+// other, so that a node's own transactions of a kind never wait for each other.
+type group[T any] struct {
+	db   *DB
+	most int                                        // weight of one transaction
+	all  func(ctx context.Context, list []*call[T]) // answers each of them
+
+	mu     sync.Mutex
+	queue  []*call[T]
+	ring   chan struct{}
+	closed bool
+	idle   chan struct{} // closed when the goroutine has ended
+}
+
+// call is one caller's work.
+type call[T any] struct {
+	work   T
+	weight int
+	ctx    context.Context //nolint:containedctx // of the caller, who may give up
+	done   chan error
+}
+
+func newGroup[T any](db *DB, most int, all func(ctx context.Context, list []*call[T])) *group[T] {
+	return &group[T]{db: db, most: most, all: all, ring: make(chan struct{}, 1), idle: make(chan struct{})}
+}
+
+// do returns when the work is committed, or has failed. A ctx that ends takes
+// back what has not begun, and so does Options.Timeout; what has begun is
+// waited for, because nobody else could say what became of it.
+func (g *group[T]) do(ctx context.Context, work T, weight int) error {
+	c := &call[T]{work: work, weight: weight, ctx: ctx, done: make(chan error, 1)}
+	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		return holdfast.ErrClosed
+	}
+	g.queue = append(g.queue, c)
+	g.mu.Unlock()
+	select {
+	case g.ring <- struct{}{}:
+	default:
+	}
+	turn := time.NewTimer(g.db.opts.Timeout)
+	defer turn.Stop()
+	var late error
+	select {
+	case err := <-c.done:
+		return err
+	case <-ctx.Done():
+		late = ctx.Err()
+	case <-turn.C:
+		late = errTurn
+	}
+	if g.takeBack(c) {
+		return late
+	}
+	return <-c.done
+}
+
+var errTurn = fmt.Errorf("%w: PostgreSQL is so slow, or away, that the call's turn did not come in time", holdfast.ErrUnavailable)
+
+func (g *group[T]) takeBack(c *call[T]) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, q := range g.queue {
+		if q == c {
+			g.queue = append(g.queue[:i:i], g.queue[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+func (g *group[T]) run(ctx context.Context) {
+	defer close(g.idle)
+	for {
+		list, closed := g.take()
+		if len(list) > 0 {
+			g.all(ctx, list)
+			continue
+		}
+		if closed {
+			return
+		}
+		<-g.ring
+	}
+}
+
+// take takes what waits, at most as much as fits into one transaction.
+func (g *group[T]) take() (list []*call[T], closed bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n, weight := 0, 0
+	for n < len(g.queue) && (n == 0 || weight+g.queue[n].weight <= g.most) {
+		weight += g.queue[n].weight
+		n++
+	}
+	list = g.queue[:n:n]
+	g.queue = g.queue[n:]
+	if len(g.queue) == 0 {
+		g.queue = nil
+	}
+	return list, g.closed
+}
+
+// stop finishes what waits and takes nothing more.
+func (g *group[T]) stop() {
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
+	select {
+	case g.ring <- struct{}{}:
+	default:
+	}
+	<-g.idle
+}

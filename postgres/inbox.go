@@ -1,0 +1,264 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// longestMemory caps what a sender can make this inbox remember.
+const longestMemory = 366 * 24 * time.Hour
+
+// inbound is what a store holds in memory of its inbox.
+type inbound struct {
+	arrivals   *group[*arrival]
+	identity   atomic.Pointer[string]
+	forgetting forgetting
+
+	mu   sync.Mutex
+	busy map[inboxKey]chan struct{} // closed when the handler of this process has ended
+}
+
+// inboxKey is what makes a message the same to the inbox.
+type inboxKey struct {
+	source int32
+	id     string
+}
+
+// incoming is a message on its way into the inbox, with its canonical id.
+type incoming struct {
+	m       holdfast.Message
+	source  int32
+	id      []byte
+	hash    []byte
+	headers *string
+}
+
+func newIncoming(m holdfast.Message) (in incoming, err error) {
+	if m.ID, err = holdfast.ParseID(string(m.ID)); err != nil {
+		return in, fmt.Errorf("%w: %w", holdfast.ErrInvalid, err)
+	}
+	if m.Source == "" {
+		return in, fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{Field: "source", Problem: "must not be empty"})
+	}
+	if m.Kind == "" {
+		m.Kind = holdfast.Signal
+	}
+	if m.Payload == nil {
+		m.Payload = []byte{}
+	}
+	in = incoming{m: m, id: idBytes(m.ID), hash: contentHash(&m)}
+	if len(m.Headers) > 0 {
+		b, err := json.Marshal(m.Headers)
+		if err != nil {
+			return in, fmt.Errorf("encode headers: %w", err)
+		}
+		text := string(b)
+		in.headers = &text
+	}
+	return in, nil
+}
+
+// incoming is newIncoming with the number of the source, which a transaction
+// of its own finds or makes.
+func (db *DB) incoming(ctx context.Context, m holdfast.Message) (in incoming, err error) {
+	if in, err = newIncoming(m); err == nil {
+		in.source, err = db.source(ctx, in.m.Source)
+	}
+	return in, err
+}
+
+// contentHash covers what makes two messages of one id the same: kind,
+// endpoint and payload, each with its length, so that no boundary can move.
+func contentHash(m *holdfast.Message) []byte {
+	h := sha256.New()
+	var n [8]byte
+	for _, part := range [][]byte{[]byte(m.Kind), []byte(m.Endpoint), m.Payload} {
+		binary.BigEndian.PutUint64(n[:], uint64(len(part)))
+		h.Write(n[:])
+		h.Write(part)
+	}
+	return h.Sum(nil)
+}
+
+// forgotten says whether an unknown id may have been known once. In its
+// first cycle a sender has told until when it would retry, and ids are kept
+// that long, up to longestMemory; a sender that told nothing, and a later
+// cycle, may come after the id is gone (OI-10).
+func forgotten(a *holdfast.Attempt, retention time.Duration) bool {
+	return !a.Forced && a.FirstAgo > retention && (a.Cycle > 1 || a.RetryFor < 0 || a.FirstAgo > longestMemory)
+}
+
+// memory is for how long the id is kept.
+func memory(a *holdfast.Attempt, retention time.Duration) int64 {
+	return micros(max(retention, min(a.RetryFor, longestMemory)))
+}
+
+// verdict is what the inbox knows about an incoming message.
+type verdict struct {
+	seq      int64 // it is new, and this is its row
+	known    bool
+	hash     []byte
+	response []byte
+}
+
+// find looks the id up.
+func (in *incoming) find(v *verdict) statement {
+	return statement{findInbox, []any{in.source, in.id}, func(rows pgx.Rows) error {
+		v.known = true
+		return rows.Scan(&v.hash, &v.response)
+	}}
+}
+
+// arrive inserts the id if it is new, and looks it up. One that may have been
+// known and forgotten is looked up only.
+func (in *incoming) arrive(v *verdict, retention time.Duration) []statement {
+	if forgotten(&in.m.Attempt, retention) {
+		return []statement{in.find(v)}
+	}
+	insert := statement{remember, []any{in.source, in.id, in.m.Endpoint, in.hash, memory(&in.m.Attempt, retention)}, func(rows pgx.Rows) error {
+		return rows.Scan(&v.seq)
+	}}
+	return []statement{insert, in.find(v)}
+}
+
+// answer is for a message that is not new.
+func (in *incoming) answer(v *verdict, retention time.Duration) (holdfast.Receipt, error) {
+	switch {
+	case v.known && !bytes.Equal(v.hash, in.hash):
+		return holdfast.Receipt{}, fmt.Errorf("receive %s from %s: %w", in.m.ID, in.m.Source, holdfast.ErrConflict)
+	case v.known:
+		return holdfast.Receipt{ID: in.m.ID, State: holdfast.Delivered, Duplicate: true, Response: v.response}, nil
+	case forgotten(&in.m.Attempt, retention):
+		return holdfast.Receipt{}, fmt.Errorf("receive %s from %s: first tried %s ago, ids are remembered for %s: %w",
+			in.m.ID, in.m.Source, in.m.Attempt.FirstAgo.Round(time.Second), retention, holdfast.ErrTooOld)
+	}
+	return holdfast.Receipt{}, fmt.Errorf("receive %s from %s: neither new nor known: %w", in.m.ID, in.m.Source, holdfast.ErrUnavailable) // forgotten this moment
+}
+
+// Process implements holdfast.InboxStore: the id first, then the handler, then
+// the response, one commit. Duplicates that arrive at once, on this node or
+// on another, wait for each other and get the first response. A handler whose
+// transaction the database gives up (a deadlock, a serialization failure) runs
+// again, a few times.
+func (db *DB) Process(ctx context.Context, m holdfast.Message, retention time.Duration, h holdfast.Handler[*Tx]) (holdfast.Receipt, error) {
+	if err := db.usable(ctx); err != nil {
+		return holdfast.Receipt{}, fmt.Errorf("process: %w", err)
+	}
+	in, err := db.incoming(ctx, m)
+	if err != nil {
+		return holdfast.Receipt{}, said("process", err)
+	}
+	began := time.Now()
+	receipt, err := db.processAgain(ctx, &in, retention, h)
+	if own, ok := errors.AsType[*callerError](err); ok {
+		err = own.err
+	} else if err != nil {
+		err = said("process", err)
+	}
+	db.observeReceived(&in.m, receipt.Duplicate, time.Since(began), err)
+	return receipt, err
+}
+
+func (db *DB) processAgain(ctx context.Context, in *incoming, retention time.Duration, h holdfast.Handler[*Tx]) (holdfast.Receipt, error) {
+	leave, err := db.inbound.take(ctx, inboxKey{in.source, string(in.id)})
+	if err != nil {
+		return holdfast.Receipt{}, err
+	}
+	defer leave()
+	for try := 1; ; try++ {
+		receipt, err := db.processOnce(ctx, in, retention, h)
+		if err == nil {
+			return receipt, nil
+		}
+		if _, judged := errors.AsType[*holdfast.Failure](err); judged || try == deadlocks || !again(err) {
+			return holdfast.Receipt{}, err
+		}
+		if err := pause(ctx, time.Millisecond+rand.N(time.Duration(try)*20*time.Millisecond)); err != nil { //nolint:gosec // no secret
+			return holdfast.Receipt{}, err
+		}
+	}
+}
+
+func (db *DB) processOnce(ctx context.Context, in *incoming, retention time.Duration, h holdfast.Handler[*Tx]) (receipt holdfast.Receipt, err error) {
+	var v verdict
+	settled := errors.New("it needs no handler")
+	var refusal error
+	err = db.transact(ctx, in.arrive(&v, retention), func(ctx context.Context, tx *Tx) error {
+		if v.seq == 0 {
+			receipt, refusal = in.answer(&v, retention)
+			return settled
+		}
+		tx.arrived = append(tx.arrived, v.seq)
+		response, err := h(ctx, tx, in.m)
+		if err == nil {
+			tx.respond(v.seq, response)
+			receipt = holdfast.Receipt{ID: in.m.ID, State: holdfast.Delivered, Response: response}
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, settled):
+		return receipt, refusal
+	case err != nil:
+		return holdfast.Receipt{}, err
+	}
+	return receipt, nil
+}
+
+// take waits until no other call of this process works on the message, so that
+// repeats of one whose handler takes its time do not hold a connection each.
+func (b *inbound) take(ctx context.Context, k inboxKey) (leave func(), err error) {
+	for {
+		b.mu.Lock()
+		busy, taken := b.busy[k]
+		if !taken {
+			if b.busy == nil {
+				b.busy = map[inboxKey]chan struct{}{}
+			}
+			mine := make(chan struct{})
+			b.busy[k] = mine
+			b.mu.Unlock()
+			return func() {
+				b.mu.Lock()
+				delete(b.busy, k)
+				b.mu.Unlock()
+				close(mine)
+			}, nil
+		}
+		b.mu.Unlock()
+		select {
+		case <-busy:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (db *DB) observeReceived(m *holdfast.Message, duplicate bool, took time.Duration, err error) {
+	if err == nil {
+		db.received.Add(1)
+		if duplicate {
+			db.duplicates.Add(1)
+		}
+	}
+	if o := db.opts.Observer; o != nil {
+		o.ObserveReceived(holdfast.ReceivedInfo{Source: m.Source, Endpoint: m.Endpoint, Duplicate: duplicate, Took: took, Err: err})
+	}
+}
+
+// Inbox returns an inbox that remembers ids in this database: a new one at each
+// call, without handlers. Keep the one that handlers are registered with.
+func (db *DB) Inbox() *holdfast.Inbox[*Tx] { return &holdfast.Inbox[*Tx]{Store: db} }

@@ -1,0 +1,173 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// NodeInfo is a node that shares the database.
+type NodeInfo struct {
+	Name  string
+	Owner int64         // number of this start
+	Up    time.Duration // since it started
+	Heard time.Duration // since it was last heard of
+	Left  time.Duration // of its lease; negative: others are taking over
+	Lanes []string      // destinations that it delivers for
+	About string        // host and process, for people
+	Self  bool
+}
+
+// Nodes lists the nodes, this one among them, by name.
+func (db *DB) Nodes(ctx context.Context) (list []NodeInfo, err error) {
+	if err := db.usable(ctx); err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	self := db.self.owner()
+	if err := db.read(ctx, listNodes, nil, func(rows pgx.Rows) error {
+		var n NodeInfo
+		var up, heard, left int64
+		err := rows.Scan(&n.Name, &n.Owner, &up, &heard, &left, &n.Lanes, &n.About)
+		n.Up, n.Heard, n.Left, n.Self = duration(up), duration(heard), duration(left), n.Owner == self
+		list = append(list, n)
+		return err
+	}); err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	return list, nil
+}
+
+// ServerInfo is what the server tells of itself, for people and for gauges.
+type ServerInfo struct {
+	Version     string
+	Address     string // of the server's own end of the connection; "local": a Unix socket
+	Database    string
+	Role        string
+	Pooled      bool // something stands between, such as pgbouncer
+	Connections int  // to all its databases, and how many there may be
+	Most        int
+
+	SynchronousCommit string // of this store's sessions
+	SynchronousWith   string // synchronous_standby_names; "": a commit waits for no other server
+	Fsync             bool
+	FullPageWrites    bool
+
+	// ClockAhead is how far the server's clock is before this machine's, give or
+	// take ClockDoubt. Nothing hangs on it.
+	ClockAhead, ClockDoubt time.Duration
+
+	// Holders keep dead rows from being removed, the oldest first, at most 10.
+	// Claims slow down where there are many.
+	Holders []Holder
+	// Hidden counts sessions of other roles that are in a transaction, but whose
+	// age this role may not see: GRANT pg_read_all_stats TO it.
+	Hidden int
+
+	Tables []TableInfo
+	Size   int64 // of all tables with their indexes, bytes
+}
+
+// Holder is a transaction, or something like one, that is open.
+type Holder struct {
+	Kind string        // "session", "prepared transaction", "replication slot", "standby"
+	Who  string        // its name, and what it is doing
+	Age  time.Duration // zero: not known
+	Back int64         // how many transactions it is behind
+}
+
+// TableInfo is a table of the store.
+type TableInfo struct {
+	Name       string
+	Live, Dead int64         // rows, as the server estimates
+	Size       int64         // with its indexes, bytes
+	Vacuumed   time.Duration // since dead rows were last removed; negative: never
+}
+
+// Oldest is the age of the oldest transaction whose age is known.
+func (s *ServerInfo) Oldest() (age time.Duration) {
+	for _, h := range s.Holders {
+		age = max(age, h.Age)
+	}
+	return age
+}
+
+// Queue is the table of what waits and what is in hand, whose dead rows count.
+func (s *ServerInfo) Queue() TableInfo {
+	for _, t := range s.Tables {
+		if t.Name == "hf_queue" {
+			return t
+		}
+	}
+	return TableInfo{}
+}
+
+// Server asks the server about itself. It needs no right beyond the store's
+// own, and is cheap enough for every few seconds.
+func (db *DB) Server(ctx context.Context) (s ServerInfo, err error) {
+	if err := db.usable(ctx); err != nil {
+		return s, fmt.Errorf("ask server: %w", err)
+	}
+	bounded, cancel := context.WithTimeout(ctx, db.opts.Timeout)
+	defer cancel()
+	if err := db.askServer(bounded, &s); err != nil {
+		return ServerInfo{}, fmt.Errorf("ask server: %w", explainTo(ctx, err))
+	}
+	return s, nil
+}
+
+func (db *DB) askServer(ctx context.Context, s *ServerInfo) error {
+	conn, err := db.pools.own.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	s.Pooled = serverOf(conn.Conn()).pooled
+	var now int64
+	asked := time.Now()
+	if err := conn.QueryRow(ctx, serverClock).Scan(&now); err != nil {
+		return err
+	}
+	trip := time.Since(asked)
+	s.ClockAhead, s.ClockDoubt = time.UnixMicro(now).Sub(asked.Add(trip/2).Round(0)), trip/2
+
+	b := &pgx.Batch{}
+	b.Queue(serverFacts).QueryRow(func(r pgx.Row) error {
+		return r.Scan(&s.Version, &s.Address, &s.Database, &s.Role, &s.Connections, &s.Most,
+			&s.SynchronousCommit, &s.SynchronousWith, &s.Fsync, &s.FullPageWrites)
+	})
+	b.Queue(serverHolders).Query(func(rows pgx.Rows) (err error) {
+		s.Holders, err = pgx.CollectRows(rows, scanHolder)
+		return err
+	})
+	b.Queue(serverHidden).QueryRow(func(r pgx.Row) error { return r.Scan(&s.Hidden) })
+	b.Queue(serverTables, tableNames()).Query(func(rows pgx.Rows) (err error) {
+		s.Tables, err = pgx.CollectRows(rows, scanTable)
+		return err
+	})
+	if err := conn.SendBatch(ctx, b).Close(); err != nil {
+		return err
+	}
+	for _, t := range s.Tables {
+		s.Size += t.Size
+	}
+	return nil
+}
+
+func scanHolder(row pgx.CollectableRow) (h Holder, err error) {
+	var age int64
+	err = row.Scan(&h.Kind, &h.Who, &age, &h.Back)
+	h.Age = duration(age)
+	return h, err
+}
+
+func scanTable(row pgx.CollectableRow) (t TableInfo, err error) {
+	var vacuumed *int64
+	err = row.Scan(&t.Name, &t.Live, &t.Dead, &t.Size, &vacuumed)
+	t.Vacuumed = -1
+	if vacuumed != nil {
+		t.Vacuumed = duration(*vacuumed)
+	}
+	return t, err
+}

@@ -1,0 +1,264 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// arriveMost is the weight of one transaction, in bytes.
+const arriveMost = 4 << 20
+
+// arrival is the work of storing incoming messages: those that wait to be
+// fetched, or those that were forwarded and have their response.
+type arrival struct {
+	list      []incoming
+	responses [][]byte // nil: they wait
+	retention time.Duration
+	results   []holdfast.Result
+	bytes     int
+
+	fresh, duplicates int64
+}
+
+// Keep implements holdfast.InboxLog. Calls share transactions.
+func (db *DB) Keep(ctx context.Context, retention time.Duration, ms ...holdfast.Message) ([]holdfast.Result, error) {
+	k := &arrival{retention: retention}
+	return db.store(ctx, k, len(ms), func(i int) (holdfast.Message, []byte) { return ms[i], nil })
+}
+
+// Record implements holdfast.InboxLog. Calls share transactions.
+func (db *DB) Record(ctx context.Context, retention time.Duration, done ...holdfast.Processed) ([]holdfast.Result, error) {
+	k := &arrival{retention: retention, responses: make([][]byte, 0, len(done))}
+	return db.store(ctx, k, len(done), func(i int) (holdfast.Message, []byte) { return done[i].Message, done[i].Response })
+}
+
+// store checks the messages and stores those that can be: one that cannot has
+// its result and does not stop the others.
+func (db *DB) store(ctx context.Context, k *arrival, n int, get func(i int) (holdfast.Message, []byte)) ([]holdfast.Result, error) {
+	if err := db.usable(ctx); err != nil {
+		return nil, fmt.Errorf("store %d incoming messages: %w", n, err)
+	}
+	results := make([]holdfast.Result, n)
+	at := make([]int, 0, n)
+	for i := range n {
+		m, response := get(i)
+		in, err := newIncoming(m)
+		if err != nil {
+			results[i].Err = err
+			continue
+		}
+		if in.source, err = db.source(ctx, in.m.Source); err != nil {
+			return nil, fmt.Errorf("store %d incoming messages: %w", n, err)
+		}
+		k.list, at = append(k.list, in), append(at, i)
+		if k.responses != nil {
+			k.responses = append(k.responses, response)
+		}
+		k.bytes += len(m.Payload) + len(response) + 256
+	}
+	if len(k.list) == 0 {
+		return results, nil
+	}
+	if err := db.inbound.arrivals.do(ctx, k, k.bytes); err != nil {
+		return nil, fmt.Errorf("store %d incoming messages: %w", len(k.list), err)
+	}
+	for i, r := range k.results {
+		results[at[i]] = r
+	}
+	db.received.Add(k.fresh + k.duplicates)
+	db.duplicates.Add(k.duplicates)
+	return results, nil
+}
+
+// arriveAll writes the calls of one group. A fault that may be one call's is
+// found by writing each by itself.
+func (db *DB) arriveAll(ctx context.Context, list []*call[*arrival]) {
+	err := db.own(ctx, func(tx *ownTx) error { return tx.arrive(list) })
+	if err == nil || len(list) == 1 || !blames(err) {
+		answer(list, err)
+		return
+	}
+	for _, c := range list {
+		db.arriveAll(ctx, []*call[*arrival]{c})
+	}
+}
+
+// arrive stores what is new and looks up the rest.
+func (tx *ownTx) arrive(calls []*call[*arrival]) error {
+	w := &arrivals{}
+	for _, c := range calls {
+		w.add(c.work)
+	}
+	if err := w.insert(tx); err != nil {
+		return err
+	}
+	if len(w.new) > 0 {
+		tx.proof = proof{rows: &proofRows{isArrived, []any{w.new}}}
+	}
+	if err := w.lookUp(tx); err != nil {
+		return err
+	}
+	at := 0
+	for _, c := range calls {
+		at = c.work.finish(tx, w, at)
+	}
+	return nil
+}
+
+// arrivals are the rows of several calls, one verdict each.
+type arrivals struct {
+	rows      []arriving
+	verdicts  []verdict
+	new       []int64 // rows that were inserted
+	responses [][]byte
+}
+
+type arriving struct {
+	in        *incoming
+	waits     bool
+	retention time.Duration
+}
+
+func (w *arrivals) add(k *arrival) {
+	for i := range k.list {
+		w.rows = append(w.rows, arriving{&k.list[i], k.responses == nil, k.retention})
+		var response []byte
+		if k.responses != nil {
+			response = k.responses[i]
+		}
+		w.responses = append(w.responses, response)
+	}
+	w.verdicts = make([]verdict, len(w.rows))
+}
+
+// insert tries all but those that may have been known and forgotten. What has
+// been forwarded already is recorded all the same.
+func (w *arrivals) insert(tx *ownTx) error {
+	var sources []int32
+	var ids, hashes, payloads, responses [][]byte
+	var endpoints, kinds []string
+	var kept []bool
+	var memories []int64
+	var headers, corr []*string
+	var at []int
+	for i, r := range w.rows {
+		m := &r.in.m
+		if r.waits && forgotten(&m.Attempt, r.retention) {
+			continue
+		}
+		at = append(at, i)
+		sources, ids, hashes = append(sources, r.in.source), append(ids, r.in.id), append(hashes, r.in.hash)
+		endpoints, kept, memories = append(endpoints, m.Endpoint), append(kept, r.waits), append(memories, memory(&m.Attempt, r.retention))
+		responses, kinds, headers = append(responses, w.responses[i]), append(kinds, string(m.Kind)), append(headers, r.in.headers)
+		corr = append(corr, nullText(m.CorrelationID))
+		var payload []byte // of those that wait only
+		if r.waits {
+			payload = m.Payload
+		}
+		payloads = append(payloads, payload)
+	}
+	if len(at) == 0 {
+		return nil
+	}
+	return tx.query(keepInbox, []any{sources, ids, endpoints, hashes, kept, memories, responses, kinds, payloads, headers, corr}, func(rows pgx.Rows) error {
+		var n, seq int64
+		err := rows.Scan(&n, &seq)
+		w.verdicts[at[n-1]].seq, w.new = seq, append(w.new, seq)
+		return err
+	})
+}
+
+func (w *arrivals) lookUp(tx *ownTx) error {
+	var sources []int32
+	var ids [][]byte
+	var at []int
+	for i, r := range w.rows {
+		if w.verdicts[i].seq == 0 {
+			sources, ids, at = append(sources, r.in.source), append(ids, r.in.id), append(at, i)
+		}
+	}
+	if len(at) == 0 {
+		return nil
+	}
+	return tx.query(lookUpInbox, []any{sources, ids}, func(rows pgx.Rows) error {
+		var n int64
+		var v verdict
+		err := rows.Scan(&n, &v.hash, &v.response)
+		v.known = true
+		w.verdicts[at[n-1]] = v
+		return err
+	})
+}
+
+// finish makes the results of a call, whose rows begin at the given one.
+func (k *arrival) finish(tx *ownTx, w *arrivals, at int) (next int) {
+	k.results = make([]holdfast.Result, len(k.list))
+	k.fresh, k.duplicates = 0, 0
+	for i := range k.list {
+		in, v := &k.list[i], &w.verdicts[at+i]
+		if v.seq != 0 {
+			k.fresh++
+			k.results[i].Receipt = holdfast.Receipt{ID: in.m.ID, State: holdfast.Delivered, Response: w.responses[at+i]}
+			continue
+		}
+		k.results[i].Receipt, k.results[i].Err = in.answer(v, k.retention)
+		if k.results[i].Err == nil {
+			k.duplicates++
+		}
+	}
+	if k.responses == nil {
+		tx.countInbox(k.fresh, k.fresh)
+	} else {
+		tx.countInbox(k.fresh, 0)
+	}
+	return at + len(k.list)
+}
+
+// Known implements holdfast.InboxLog.
+func (db *DB) Known(ctx context.Context, retention time.Duration, ms ...holdfast.Message) ([]bool, []holdfast.Result, error) {
+	if db.gone.Load() {
+		return nil, nil, fmt.Errorf("look up incoming: %w", holdfast.ErrClosed)
+	}
+	known, results := make([]bool, len(ms)), make([]holdfast.Result, len(ms))
+	list, verdicts := make([]incoming, len(ms)), make([]verdict, len(ms))
+	var names []string
+	var ids [][]byte
+	var at []int
+	for i := range ms {
+		var err error
+		if list[i], err = newIncoming(ms[i]); err != nil {
+			known[i], results[i].Err = true, err
+			continue
+		}
+		names, ids, at = append(names, list[i].m.Source), append(ids, list[i].id), append(at, i)
+	}
+	if len(at) == 0 {
+		return known, results, nil
+	}
+	if err := db.read(ctx, knownInbox, []any{names, ids}, func(rows pgx.Rows) error {
+		var n int64
+		var v verdict
+		err := rows.Scan(&n, &v.hash, &v.response)
+		v.known = true
+		verdicts[at[n-1]] = v
+		return err
+	}); err != nil {
+		return nil, nil, fmt.Errorf("look up %d incoming messages: %w", len(at), err)
+	}
+	for _, i := range at {
+		if v := &verdicts[i]; v.known || forgotten(&list[i].m.Attempt, retention) {
+			known[i] = true
+			results[i].Receipt, results[i].Err = list[i].answer(v, retention)
+		}
+		if results[i].Receipt.Duplicate {
+			db.received.Add(1)
+			db.duplicates.Add(1)
+		}
+	}
+	return known, results, nil
+}

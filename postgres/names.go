@@ -1,0 +1,195 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// namesMost bounds the names kept in memory: endpoints come from outside.
+const namesMost = 8192
+
+// routeKey are the names that a message shares with others.
+type routeKey struct {
+	source, destination, endpoint string
+	kind                          holdfast.Kind
+}
+
+// route is a routeKey as the tables know it.
+type route struct{ route, lane int32 }
+
+// names knows the numbers of names. A name that has a number keeps it.
+type names struct {
+	mu      sync.Mutex
+	routes  map[routeKey]route
+	keys    map[int32]routeKey // by route
+	lanes   map[string]int32
+	called  map[int32]string // lanes by number
+	sources map[string]int32
+}
+
+func newNames() *names {
+	return &names{routes: map[routeKey]route{}, keys: map[int32]routeKey{}, lanes: map[string]int32{}, called: map[int32]string{}, sources: map[string]int32{}}
+}
+
+// route returns the numbers of a message's names. New ones are written by a
+// transaction of its own: inside a caller's, others would wait for its end.
+func (db *DB) route(ctx context.Context, k routeKey) (route, error) {
+	n := db.names
+	n.mu.Lock()
+	r, ok := n.routes[k]
+	n.mu.Unlock()
+	if ok {
+		return r, nil
+	}
+	var err error
+	if r.lane, err = db.lane(ctx, k.destination); err != nil {
+		return r, err
+	}
+	if r.route, err = db.intern(ctx, internRoute, r.lane, k.source, string(k.kind), k.endpoint); err != nil {
+		return r, fmt.Errorf("route %s: %w", k.endpoint, err)
+	}
+	n.learn(k, r)
+	return r, nil
+}
+
+func (n *names) learn(k routeKey, r route) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.routes) >= namesMost {
+		clear(n.routes)
+		clear(n.keys)
+	}
+	n.routes[k], n.keys[r.route] = r, k
+	n.lanes[k.destination], n.called[r.lane] = r.lane, k.destination
+}
+
+// lane returns the number of a destination's lane, which is made if it is new.
+func (db *DB) lane(ctx context.Context, destination string) (int32, error) {
+	n := db.names
+	n.mu.Lock()
+	id, ok := n.lanes[destination]
+	n.mu.Unlock()
+	if ok {
+		return id, nil
+	}
+	id, err := db.intern(ctx, internLane, destination)
+	if err != nil {
+		return 0, fmt.Errorf("lane %s: %w", destination, err)
+	}
+	n.learnLane(destination, id)
+	return id, nil
+}
+
+func (n *names) learnLane(destination string, id int32) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lanes[destination], n.called[id] = id, destination
+}
+
+// lane is the destination of a lane that memory has met.
+func (n *names) lane(id int32) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.called[id]
+}
+
+// knownLanes finds the numbers of lanes. A destination that never had a message has none.
+func (db *DB) knownLanes(ctx context.Context, destinations []string) (map[string]int32, error) {
+	n := db.names
+	known := make(map[string]int32, len(destinations))
+	var unknown []string
+	n.mu.Lock()
+	for _, d := range destinations {
+		if id, ok := n.lanes[d]; ok {
+			known[d] = id
+		} else {
+			unknown = append(unknown, d)
+		}
+	}
+	n.mu.Unlock()
+	if len(unknown) == 0 {
+		return known, nil
+	}
+	err := db.read(ctx, findLanes, []any{unknown}, func(r pgx.Rows) error {
+		var d string
+		var id int32
+		err := r.Scan(&d, &id)
+		known[d] = id
+		n.learnLane(d, id)
+		return err
+	})
+	return known, err
+}
+
+// source returns the number of a sender's name.
+func (db *DB) source(ctx context.Context, name string) (int32, error) {
+	n := db.names
+	n.mu.Lock()
+	id, ok := n.sources[name]
+	n.mu.Unlock()
+	if ok {
+		return id, nil
+	}
+	id, err := db.intern(ctx, internSource, name)
+	if err != nil {
+		return 0, fmt.Errorf("source %s: %w", name, err)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.sources) >= namesMost {
+		clear(n.sources)
+	}
+	n.sources[name] = id
+	return id, nil
+}
+
+// intern finds or makes a row. The statement looks first; of two that make it
+// at once the second finds it at its second try.
+func (db *DB) intern(ctx context.Context, sql string, args ...any) (id int32, err error) {
+	for range 3 {
+		err = db.read(ctx, sql, args, func(r pgx.Rows) error { return r.Scan(&id) })
+		if err != nil || id != 0 {
+			return id, err
+		}
+	}
+	return 0, fmt.Errorf("%v: neither new nor known", args)
+}
+
+// routeNames reads the names of a route, which may be another node's.
+func (db *DB) routeNames(ctx context.Context, id int32) (routeKey, error) {
+	k, ok := db.names.key(id)
+	if ok {
+		return k, nil
+	}
+	r := route{route: id}
+	if err := db.read(ctx, readRoute, []any{id}, func(rows pgx.Rows) error {
+		return rows.Scan(&k.source, &k.destination, &k.kind, &k.endpoint, &r.lane)
+	}); err != nil {
+		return k, err
+	}
+	if r.lane == 0 {
+		return k, fmt.Errorf("route %d: %w", id, holdfast.ErrNotFound)
+	}
+	db.names.learn(k, r)
+	return k, nil
+}
+
+// key is the names of a route, if memory holds them.
+func (n *names) key(id int32) (routeKey, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	k, ok := n.keys[id]
+	return k, ok
+}
+
+// number is the lane of a destination that memory has met; 0: it has not.
+func (n *names) number(destination string) int32 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.lanes[destination]
+}

@@ -1,0 +1,32 @@
+package postgres
+
+import (
+	"context"
+	"strings"
+)
+
+// Own runs a statement in a transaction of the store's own.
+func (db *DB) Own(ctx context.Context, statement string, args ...any) error {
+	return db.own(ctx, func(tx *ownTx) error { return tx.exec(statement, args...) })
+}
+
+// Judge says what a status means between two servers: "system history".
+func Judge(was, now, status string) (bool, error) {
+	of := func(text string) (s server) {
+		s.system, s.history, _ = strings.Cut(text, " ")
+		return s
+	}
+	return judge(of(was), of(now), status)
+}
+
+// Facts are what a server says of itself.
+type Facts struct {
+	Number                              int
+	Version, Encoding, Fsync, FullPages string
+}
+
+// Vet judges them.
+func (f Facts) Vet() error {
+	own := facts{f.Number, f.Version, f.Encoding, f.Fsync, f.FullPages}
+	return own.vet(false)
+}

@@ -1,0 +1,55 @@
+package postgres_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/holdfast-mq/holdfast/internal/pgtest"
+	"github.com/holdfast-mq/holdfast/postgres"
+)
+
+// Ten nodes that start together on an empty database make its tables once.
+func TestTenNodesStartAtOnce(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.Shared(t).Database(t)
+	var all sync.WaitGroup
+	for range 10 {
+		all.Go(func() {
+			db, err := postgres.Open(t.Context(), dsn, postgres.Options{Connections: 2}.Relaxed())
+			if err != nil {
+				t.Errorf("Open: %v", err)
+				return
+			}
+			if err := db.Close(); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+		})
+	}
+	all.Wait()
+	have, want, err := postgres.SchemaStatus(t.Context(), dsn)
+	if err != nil || have != want || want < 1 {
+		t.Errorf("SchemaStatus = %d, %d, %v", have, want, err)
+	}
+}
+
+// A pooler that gives each transaction another connection is refused, one that
+// keeps it for the session is as good as the server.
+func TestPooler(t *testing.T) {
+	t.Parallel()
+	s := pgtest.Shared(t)
+	dsn := s.Database(t)
+	if _, err := postgres.Open(t.Context(), pgtest.Bouncer(t, s, pgtest.Transaction).Through(t, dsn), postgres.Options{}.Relaxed()); !errors.Is(err, postgres.ErrPooler) {
+		t.Errorf("Open through transaction mode: %v, want ErrPooler", err)
+	}
+	if have, _, err := postgres.SchemaStatus(t.Context(), dsn); have != 0 || err != nil {
+		t.Errorf("SchemaStatus = %d, %v; a refused Open has changed something", have, err)
+	}
+	db, err := postgres.Open(t.Context(), pgtest.Bouncer(t, s, pgtest.Session).Through(t, dsn), postgres.Options{}.Relaxed())
+	if err != nil {
+		t.Fatalf("Open through session mode: %v", err)
+	}
+	if err := db.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}

@@ -1,0 +1,87 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// outage decides who tries again. While the database is away for a short time,
+// as for a restart, calls wait for it; after that they fail at once, until it
+// has answered again, so that nobody's calls pile up.
+type outage struct {
+	patience time.Duration
+
+	mu    sync.Mutex
+	since time.Time // zero: none
+}
+
+// deadlocks is how often a transaction is tried that the server undoes.
+const deadlocks = 4
+
+// again says whether a call that has ended with err is to be done once more,
+// after a pause that it makes itself.
+func (o *outage) again(ctx context.Context, try int, err error) bool {
+	switch {
+	case err == nil:
+		o.over()
+		return false
+	case again(err):
+		return try < deadlocks && ctx.Err() == nil
+	case !isAway(err):
+		return false
+	}
+	left := o.left()
+	if left <= 0 || ctx.Err() != nil {
+		return false
+	}
+	bounded, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	return backOff(bounded, try-1) == nil
+}
+
+// left is for how long this outage is waited for.
+func (o *outage) left() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.since.IsZero() {
+		o.since = time.Now()
+	}
+	return o.patience - time.Since(o.since)
+}
+
+func (o *outage) over() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.since = time.Time{}
+}
+
+// isAway says whether the server is not there, or not there for writing, so
+// that what was asked of it can be asked again.
+func isAway(err error) bool {
+	if errors.Is(err, ErrUnknown) || errors.Is(err, context.Canceled) {
+		return false
+	}
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch e.Code {
+		case "57P01", "57P02", "57P03", "53300", "25006", "08000", "08003", "08006":
+			return true
+		}
+		return false
+	}
+	_, connecting := errors.AsType[*pgconn.ConnectError](err)
+	return connecting || errors.Is(err, errUndone) || errors.Is(err, ErrReadOnly) || !errors.Is(err, holdfast.ErrUnavailable) && lost(err)
+}
+
+// backOff waits before another try, longer each time, and not as long as
+// others do.
+func backOff(ctx context.Context, try int) error {
+	d := 10 * time.Millisecond << min(max(try, 0), 6)
+	return pause(ctx, d/2+rand.N(d)) //nolint:gosec // no secret
+}

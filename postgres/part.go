@@ -1,0 +1,177 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// part is the store's part in a transaction that runs a caller's statements.
+// It takes no lock but those of the rows that it writes: whatever else has to
+// be decided about them is left to the store's own short transactions.
+type part struct {
+	session
+	db     *DB
+	over   atomic.Bool // the function that had it has returned
+	doomed error       // why it must not commit
+	joined bool        // the caller commits it, and nobody tells us
+
+	xid     string      // of one that is ours to commit
+	ids     [][]byte    // the messages that it wrote
+	arrived []int64     // the inbox rows that it wrote
+	last    []statement // to be run before the commit
+	changed *ownTx      // what memory learns after the commit
+	after   []func()
+}
+
+// undoFor bounds what has to be done after an error, when the caller's ctx may
+// have ended.
+const undoFor = 5 * time.Second
+
+// do runs statements of the store in the transaction, if it is still open.
+func (p *part) do(ctx context.Context, list ...statement) error {
+	switch {
+	case p.db.gone.Load():
+		return holdfast.ErrClosed
+	case p.over.Load():
+		return pgx.ErrTxClosed
+	}
+	return p.run(ctx, list...)
+}
+
+// enqueue writes messages in the transaction.
+func (p *part) enqueue(ctx context.Context, ms []holdfast.Message) ([]holdfast.Receipt, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(ms) == 0 {
+		return nil, nil
+	}
+	k, err := p.db.newEnqueue(ctx, ms)
+	if err == nil {
+		err = p.enter(ctx)
+	}
+	if err != nil {
+		return nil, said("enqueue", err)
+	}
+	w := newInserts([]*enqueue{k})
+	if err := p.insert(ctx, k, w); err != nil {
+		return nil, errors.Join(said("enqueue", err), p.takeBack(ctx, w))
+	}
+	if !p.joined {
+		p.ids = append(p.ids, w.fresh()...)
+		p.after = append(p.after, func() { k.tell(context.WithoutCancel(ctx), p.db.log) })
+	}
+	return k.receipts, nil
+}
+
+func (p *part) insert(ctx context.Context, k *enqueue, w *inserts) error {
+	err := p.do(ctx, statement{insertMessages, w.args(), w.read})
+	if err == nil && len(w.new) != len(w.ids) {
+		err = p.do(ctx, statement{findMessages, []any{w.old()}, w.readOld})
+	}
+	if err != nil {
+		return err
+	}
+	// A route that another node made is read on a connection of the store's.
+	names := func(route int32) (routeKey, error) { return p.db.routeNames(ctx, route) }
+	if err := k.reply(w, names, func(int32) {}); err != nil || !p.joined || len(w.new) == 0 {
+		return err
+	}
+	return p.do(ctx, statement{tallyMessages, []any{w.fresh()}, nil})
+}
+
+// fresh are the ids that were inserted.
+func (w *inserts) fresh() [][]byte {
+	list := make([][]byte, 0, len(w.new))
+	for id := range w.new {
+		list = append(list, []byte(id))
+	}
+	return list
+}
+
+// takeBack undoes an insert: nobody else has seen its rows. A savepoint would
+// do it, too, but a transaction should not have many.
+func (p *part) takeBack(ctx context.Context, w *inserts) error {
+	if len(w.new) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoFor)
+	defer cancel()
+	if err := p.do(ctx, statement{takeBackMessages, []any{w.fresh()}, nil}); err != nil {
+		p.doomed = fmt.Errorf("take messages back: %w", err)
+	}
+	return p.doomed
+}
+
+// said adds what was being done to an error of the database. Where the server
+// wants the transaction to be run again, that is for whoever began it to do.
+func said(what string, err error) error {
+	switch {
+	case errors.Is(err, holdfast.ErrConflict), errors.Is(err, holdfast.ErrInvalid), errors.Is(err, holdfast.ErrTooOld):
+		return err
+	case again(err):
+		return fmt.Errorf("%s: another transaction was in the way; run the whole transaction again: %w", what, explain(err))
+	}
+	return fmt.Errorf("%s: %w", what, explain(err))
+}
+
+// conclude writes what only the end can know, and sees that the transaction
+// is still the one that was begun.
+func (t *Tx) conclude(ctx context.Context) error {
+	if len(t.ids) == 0 && len(t.arrived) == 0 {
+		return nil
+	}
+	o := &ownTx{db: t.db, ctx: context.WithoutCancel(ctx), owner: t.db.self.owner()}
+	var xid string
+	count := statement{conclude, []any{o.owner, t.ids, t.arrived}, func(rows pgx.Rows) error {
+		var lane int32
+		var pending, inbox int64
+		if err := rows.Scan(&xid, &lane, &pending, &inbox); err != nil {
+			return err
+		}
+		if lane != 0 {
+			o.count(lane, holdfast.LaneCounts{Pending: pending})
+			o.wakes(lane)
+		}
+		o.countInbox(inbox, 0)
+		return nil
+	}}
+	if err := t.do(ctx, append(t.last, count)...); err != nil {
+		return fmt.Errorf("before the commit: %w", err)
+	}
+	if xid != t.xid {
+		return errEnded
+	}
+	t.changed = o
+	return nil
+}
+
+// proof are rows that show that the transaction is committed. Of what the
+// caller has undone in it there is none: only ids that stand at the end count.
+func (p *part) proof() (list proof) {
+	switch {
+	case p.changed == nil:
+	case p.changed.inbox > 0:
+		list.rows = &proofRows{isArrived, []any{p.arrived}}
+	case len(p.changed.counts) > 0:
+		list.rows = &proofRows{isEnqueued, []any{p.ids}}
+	}
+	return list
+}
+
+// publish tells memory and other nodes what is committed now.
+func (p *part) publish() {
+	if p.changed != nil {
+		p.changed.publish()
+	}
+	for _, f := range p.after {
+		f()
+	}
+}

@@ -1,0 +1,88 @@
+package postgres
+
+import (
+	"context"
+	"maps"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// connectTimeout bounds one try to reach the server.
+const connectTimeout = 5 * time.Second
+
+// pools are the connections of a store.
+type pools struct {
+	// own runs the store's statements, each of which is meant for an index: a
+	// plan that was made while a table was empty must not read all of it when
+	// there are millions.
+	own *pgxpool.Pool
+	// lent runs transactions of callers, with the server's own settings.
+	lent *pgxpool.Pool
+}
+
+func openPools(ctx context.Context, dsn string, o *Options) (p pools, err error) {
+	own, err := poolConfig(dsn, o)
+	if err != nil {
+		return p, err
+	}
+	lent := own.Copy()
+	bound := strconv.FormatInt(o.Timeout.Milliseconds(), 10)
+	maps.Copy(own.ConnConfig.RuntimeParams, map[string]string{
+		"enable_seqscan": "off", "enable_bitmapscan": "off", "jit": "off", "lock_timeout": "3s", "statement_timeout": bound,
+		"idle_in_transaction_session_timeout": bound, // a node that was stopped in the middle must not keep its locks
+	})
+	own.MinConns = 1
+	prepare(own)
+	prepare(lent)
+	if p.own, err = pgxpool.NewWithConfig(ctx, own); err != nil {
+		return p, err
+	}
+	if p.lent, err = pgxpool.NewWithConfig(ctx, lent); err != nil {
+		p.own.Close()
+		return p, err
+	}
+	return p, nil
+}
+
+func (p *pools) close() {
+	p.own.Close()
+	p.lent.Close()
+}
+
+func poolConfig(dsn string, o *Options) (*pgxpool.Config, error) {
+	c, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, badAddress(dsn, err)
+	}
+	c.MaxConns = int32(min(o.Connections, 1000))
+	c.ConnConfig.ConnectTimeout = min(connectTimeout, o.Timeout)
+	c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement
+	params := c.ConnConfig.RuntimeParams
+	if params["application_name"] == "" {
+		params["application_name"] = applicationName(o.Node)
+	}
+	if params["synchronous_commit"] != "remote_apply" { // which is more than on
+		params["synchronous_commit"] = "on"
+	}
+	maps.Copy(params, map[string]string{
+		// What a client has given up must not go on and keep its locks.
+		"client_connection_check_interval":    "2s",
+		"client_encoding":                     "UTF8",
+		"default_transaction_isolation":       "read committed",
+		"idle_in_transaction_session_timeout": "0", // a handler may take its time
+		"idle_session_timeout":                "0",
+		// A node whose machine is gone without a word frees what it has locked
+		// within a minute, and not after the two hours of most systems.
+		"tcp_keepalives_idle": "20", "tcp_keepalives_interval": "10", "tcp_keepalives_count": "3", "tcp_user_timeout": "50s",
+	})
+	return c, nil
+}
+
+// applicationName is what a database's operator sees; the server cuts it at 63 bytes.
+func applicationName(node string) string {
+	name := "holdfast " + node
+	return name[:min(len(name), 63)]
+}

@@ -1,0 +1,132 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// Process runs h for a message that is new, inside this transaction: the id,
+// what h does and its response exist if the transaction commits. An error of
+// h undoes what h did and no more. The zero retention is
+// holdfast.DefaultInboxRetention.
+func (t *Tx) Process(ctx context.Context, m holdfast.Message, retention time.Duration, h holdfast.Handler[*Tx]) (holdfast.Receipt, error) {
+	return t.process(ctx, m, retention, func(ctx context.Context, m holdfast.Message) ([]byte, error) { return h(ctx, t, m) })
+}
+
+// process is the inbox's part of a transaction, as one that can be undone by
+// itself: the id first, then the handler, then the response.
+func (p *part) process(ctx context.Context, m holdfast.Message, retention time.Duration, h func(ctx context.Context, m holdfast.Message) ([]byte, error)) (holdfast.Receipt, error) {
+	if retention == 0 {
+		retention = holdfast.DefaultInboxRetention
+	}
+	in, err := p.db.incoming(ctx, m)
+	if err == nil {
+		err = p.enter(ctx)
+	}
+	if err != nil {
+		return holdfast.Receipt{}, said("process", err)
+	}
+	var v verdict
+	first := append([]statement{{sql: savePart}}, in.arrive(&v, retention)...)
+	if err := p.do(ctx, first...); err != nil {
+		return holdfast.Receipt{}, said("process", p.undone(ctx, err))
+	}
+	if v.seq == 0 {
+		receipt, err := in.answer(&v, retention)
+		return receipt, p.undone(ctx, err)
+	}
+	returned := false
+	defer func() {
+		if !returned { // a panic of h, from which the caller may recover, and commit
+			_ = p.undone(ctx, nil)
+		}
+	}()
+	response, err := p.handle(ctx, &in, h)
+	returned = true
+	if err != nil {
+		return holdfast.Receipt{}, p.undone(ctx, err)
+	}
+	if err := p.finish(ctx, v.seq, response); err != nil {
+		return holdfast.Receipt{}, said("process", p.undone(ctx, fmt.Errorf("after the handler: %w", err)))
+	}
+	return holdfast.Receipt{ID: in.m.ID, State: holdfast.Delivered, Response: response}, nil
+}
+
+// handle runs the handler, which may not end the transaction.
+func (p *part) handle(ctx context.Context, in *incoming, h func(ctx context.Context, m holdfast.Message) ([]byte, error)) ([]byte, error) {
+	before := p.doomed
+	response, err := h(context.WithValue(ctx, insideKey{p.db}, true), in.m)
+	if err == nil {
+		err = p.doomed
+	}
+	p.doomed = before
+	return response, err
+}
+
+// finish makes the part one with its transaction.
+func (p *part) finish(ctx context.Context, seq int64, response []byte) error {
+	var list []statement
+	if response != nil { // else it is as the row has it already
+		list = append(list, statement{setResponse, []any{seq, response}, nil})
+	}
+	if p.joined {
+		list = append(list, statement{sql: tallyInbox})
+	}
+	if err := p.do(ctx, append(list, statement{sql: releasePart})...); err != nil {
+		return err
+	}
+	if !p.joined {
+		p.arrived = append(p.arrived, seq)
+	}
+	return nil
+}
+
+// undone gives the part up and returns err. Where that fails, too, the
+// transaction is over: the caller's rows and the store's are undone together.
+func (p *part) undone(ctx context.Context, err error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoFor)
+	defer cancel()
+	if fault := p.do(ctx, statement{sql: backToPart}, statement{sql: releasePart}); fault != nil {
+		p.doomed = fmt.Errorf("undo a message: %w", fault)
+		return errors.Join(err, p.doomed)
+	}
+	return err
+}
+
+// ProcessBatch implements holdfast.InboxStore: one transaction, and within it
+// each message by itself. Ids are taken in the order of the messages.
+func (db *DB) ProcessBatch(ctx context.Context, ms []holdfast.Message, retention time.Duration, h holdfast.Handler[*Tx]) []holdfast.Result {
+	results := make([]holdfast.Result, len(ms))
+	began := time.Now()
+	err := db.Do(ctx, func(ctx context.Context, tx *Tx) error {
+		for i := range ms {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			receipt, err := tx.Process(ctx, ms[i], retention, h)
+			if tx.doomed != nil {
+				return tx.doomed
+			}
+			results[i] = holdfast.Result{Receipt: receipt, Err: err}
+		}
+		return nil
+	})
+	for i := range results {
+		if err != nil && results[i].Err == nil {
+			results[i] = holdfast.Result{Err: err}
+		}
+		db.observeReceived(&ms[i], results[i].Receipt.Duplicate, time.Since(began)/time.Duration(len(ms)), results[i].Err)
+	}
+	return results
+}
+
+// respond has the response written before the commit.
+func (p *part) respond(seq int64, response []byte) {
+	if response != nil { // else it is as the row has it already
+		p.last = append(p.last, statement{setResponse, []any{seq, response}, nil})
+	}
+}

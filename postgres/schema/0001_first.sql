@@ -1,0 +1,192 @@
+-- Times are microseconds since 1970 of the database's own clock, durations microseconds.
+-- Numbers of states, outcomes and kinds are the library's. Names are compared byte by byte.
+
+-- hf_now is the one clock of all nodes: no instant of a node's machine is stored or compared.
+CREATE FUNCTION hf_now() RETURNS bigint LANGUAGE sql VOLATILE AS
+  'SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint';
+
+CREATE TABLE hf_meta (
+  key   text COLLATE "C" PRIMARY KEY,
+  value text NOT NULL
+);
+
+-- One lane per destination: what belongs to it rather than to a message.
+CREATE TABLE hf_lane (
+  lane        integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  destination text COLLATE "C" NOT NULL UNIQUE,
+  strict      boolean NOT NULL DEFAULT false,  -- a parked message stops its ordering key
+  fault       text,                            -- why the lane is held
+  fault_since bigint
+);
+
+-- Names that many messages share, stored once. A transaction of its own writes
+-- them, so that nobody waits for a caller's to end.
+CREATE TABLE hf_route (
+  route    integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  lane     integer NOT NULL REFERENCES hf_lane,
+  source   text COLLATE "C" NOT NULL,
+  kind     text COLLATE "C" NOT NULL,
+  endpoint text COLLATE "C" NOT NULL,
+  UNIQUE (lane, source, kind, endpoint)
+);
+
+CREATE SEQUENCE hf_seq;
+
+-- What was accepted. Never rewritten, so that it has no dead rows, however
+-- often a message is tried; where it stands is said by hf_queue or hf_final.
+CREATE TABLE hf_message (
+  seq     bigint PRIMARY KEY,
+  id      bytea NOT NULL UNIQUE,           -- 1 and the bytes of a UUID, or 2 and any other id
+  route   integer NOT NULL,
+  lane    integer NOT NULL,
+  created bigint NOT NULL,
+  payload bytea NOT NULL,
+  headers text,
+  corr    text,
+  retry   text,
+  delay   bigint NOT NULL,                 -- from created to the earliest first try
+  ttl     bigint,                          -- from then on
+  okey    text COLLATE "C"                 -- ordering key
+);
+
+-- The hot rows: one for each message that is pending or claimed, none else.
+-- A claim changes no column that an index knows, so that it costs one small
+-- row version (HOT); a settlement deletes the row.
+CREATE TABLE hf_queue (
+  seq       bigint PRIMARY KEY,
+  lane      integer NOT NULL,
+  due       bigint NOT NULL,               -- min(next try, expiry); a blocked row: expiry or for ever
+  start     bigint NOT NULL,               -- earliest first try
+  expires   bigint NOT NULL,               -- 9223372036854775807: never
+  owner     bigint,                        -- who has claimed it: hf_node
+  claim     bigint,                        -- number of the claim among the owner's
+  failures  integer NOT NULL DEFAULT 0,    -- charged, of this cycle
+  tries     integer NOT NULL DEFAULT 0,    -- of this cycle
+  cycle     integer NOT NULL DEFAULT 1,
+  first_try bigint,                        -- of all cycles; written with the first failure
+  deaths    smallint NOT NULL DEFAULT 0,   -- owners that died with it in hand, in a row
+  blocked   smallint NOT NULL DEFAULT 0,   -- 1: waits for another message of its key; 2: nobody has looked yet
+  force     boolean NOT NULL DEFAULT false,
+  okey      text COLLATE "C"
+) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000,
+  autovacuum_analyze_scale_factor = 0.2, autovacuum_vacuum_cost_delay = 0);
+
+CREATE INDEX hf_queue_due ON hf_queue (lane, due, seq);
+CREATE INDEX hf_queue_key ON hf_queue (lane, okey, blocked, seq) WHERE okey IS NOT NULL;
+CREATE INDEX hf_queue_unplaced ON hf_queue (lane, okey) WHERE blocked = 2;
+CREATE INDEX hf_queue_expires ON hf_queue (expires) WHERE expires < 9223372036854775807;
+CREATE INDEX hf_queue_suspect ON hf_queue (lane, due, seq) WHERE deaths > 0;
+
+-- One row for each message that is final.
+CREATE TABLE hf_final (
+  seq       bigint PRIMARY KEY,
+  lane      integer NOT NULL,
+  state     smallint NOT NULL,
+  settled   bigint NOT NULL,
+  expires   bigint NOT NULL,
+  failures  integer NOT NULL,
+  tries     integer NOT NULL,
+  cycle     integer NOT NULL,
+  first_try bigint,
+  force     boolean NOT NULL,
+  reason    text,
+  okey      text COLLATE "C"
+) WITH (autovacuum_vacuum_insert_scale_factor = 0.5);
+
+CREATE INDEX hf_final_aside ON hf_final (state, seq, lane) WHERE state IN (3, 4, 5);
+CREATE INDEX hf_final_expires ON hf_final (expires) WHERE state = 3 AND expires < 9223372036854775807;
+CREATE INDEX hf_final_key ON hf_final (lane, okey, seq) WHERE state = 3 AND okey IS NOT NULL;
+
+-- The journal. Numbers of rows and of transactions are not given in the order
+-- of commits: a follower reads only what is older than every open transaction.
+CREATE TABLE hf_event (
+  seq     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  tx      xid8 NOT NULL DEFAULT pg_current_xact_id(),
+  message bigint NOT NULL,
+  kind    smallint NOT NULL,
+  state   smallint NOT NULL,
+  at      bigint NOT NULL,
+  cycle   integer NOT NULL,
+  attempt integer NOT NULL,
+  outcome smallint NOT NULL DEFAULT 0,
+  charged boolean NOT NULL DEFAULT false,
+  maybe   boolean NOT NULL DEFAULT false,
+  took    bigint NOT NULL DEFAULT 0,
+  reason  text,
+  code    text,
+  error   text,
+  actor   text
+);
+
+CREATE INDEX hf_event_message ON hf_event (message, seq);
+CREATE INDEX hf_event_order ON hf_event (tx, seq);
+
+CREATE TABLE hf_follower (
+  name text COLLATE "C" PRIMARY KEY,
+  tx   xid8 NOT NULL,                      -- read up to here
+  seq  bigint NOT NULL
+);
+
+CREATE TABLE hf_source (
+  source integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name   text COLLATE "C" NOT NULL UNIQUE
+);
+
+CREATE TABLE hf_inbox (
+  seq       bigint PRIMARY KEY,            -- of hf_seq
+  source    integer NOT NULL,
+  id        bytea NOT NULL,                -- as in hf_message
+  endpoint  text COLLATE "C" NOT NULL,
+  hash      bytea NOT NULL,                -- of kind, endpoint and payload
+  kept      boolean NOT NULL DEFAULT false,-- waits to be fetched
+  received  bigint NOT NULL,
+  processed bigint,
+  expires   bigint NOT NULL,               -- when the id may be forgotten
+  response  bytea,
+  UNIQUE (source, id)
+);
+
+CREATE INDEX hf_inbox_kept ON hf_inbox (seq) WHERE kept;
+
+CREATE TABLE hf_inbox_body (
+  seq     bigint PRIMARY KEY,
+  kind    text NOT NULL,
+  payload bytea NOT NULL,
+  headers text,
+  corr    text
+);
+
+CREATE TABLE hf_token (
+  name    text COLLATE "C" PRIMARY KEY,
+  role    text NOT NULL,
+  hash    bytea NOT NULL UNIQUE,
+  created bigint NOT NULL,
+  used    bigint
+);
+
+-- Who is alive. A node that starts gets a new owner number, also under the
+-- same name: what its last start had claimed is nobody's any more.
+CREATE SEQUENCE hf_owner;
+
+CREATE TABLE hf_node (
+  name    text COLLATE "C" PRIMARY KEY,
+  owner   bigint NOT NULL UNIQUE,
+  started bigint NOT NULL,
+  beat    bigint NOT NULL,                 -- when it was last heard of
+  until   bigint NOT NULL,                 -- when its lease ends
+  lanes   integer[] NOT NULL,              -- that it delivers for
+  about   text NOT NULL                    -- host and process, for people
+);
+
+-- Counters, as changes that are summed: no two transactions write one row.
+CREATE TABLE hf_tally (
+  owner   bigint NOT NULL,                 -- who knows of it in memory; 0: nobody
+  lane    integer NOT NULL,                -- 0: of the inbox
+  pending bigint NOT NULL DEFAULT 0,
+  parked  bigint NOT NULL DEFAULT 0,
+  expired bigint NOT NULL DEFAULT 0,
+  inbox   bigint NOT NULL DEFAULT 0,
+  kept    bigint NOT NULL DEFAULT 0
+);
+
+CREATE INDEX hf_tally_owner ON hf_tally (owner);

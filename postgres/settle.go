@@ -1,0 +1,288 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// settleMost is the weight of one transaction, in messages.
+const settleMost = 5000
+
+// settle is the work of one Settle call.
+type settle struct {
+	list []holdfast.Settlement
+	won  []bool
+}
+
+// Settle implements holdfast.Store. Calls share transactions.
+func (db *DB) Settle(ctx context.Context, list ...holdfast.Settlement) ([]bool, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	if err := db.usable(ctx); err != nil {
+		return nil, fmt.Errorf("settle %d messages: %w", len(list), err)
+	}
+	for i := range list {
+		switch s := &list[i]; s.State {
+		case holdfast.Delivered, holdfast.Pending, holdfast.Parked:
+		case holdfast.Claimed, holdfast.Expired, holdfast.Discarded:
+			fallthrough
+		default:
+			return nil, fmt.Errorf("settle seq %d: a claim cannot become %s: %w", s.Seq, s.State, holdfast.ErrState)
+		}
+	}
+	k := &settle{list: list, won: make([]bool, len(list))}
+	if err := db.settles.do(ctx, k, len(list)); err != nil {
+		return nil, fmt.Errorf("settle %d messages: %w", len(list), err)
+	}
+	return k.won, nil
+}
+
+// settled is one settlement of a claim in hand.
+type settled struct {
+	s    *holdfast.Settlement
+	won  *bool
+	hold hold
+}
+
+func (db *DB) settleAll(ctx context.Context, list []*call[*settle]) {
+	err := db.settleGroup(ctx, list)
+	if err != nil && len(list) > 1 && blames(err) {
+		for _, c := range list {
+			c.done <- db.settleGroup(ctx, []*call[*settle]{c})
+		}
+		return
+	}
+	answer(list, err)
+}
+
+func (db *DB) settleGroup(ctx context.Context, list []*call[*settle]) error {
+	var rows []settled
+	for _, c := range list {
+		clear(c.work.won)
+		rows = db.claim.settling(rows, c.work)
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	err := db.own(ctx, func(tx *ownTx) error { return tx.settle(rows) })
+	db.claim.settled(rows, err == nil)
+	return err
+}
+
+// settling finds which settlements are of claims in hand, each once.
+func (c *claims) settling(rows []settled, k *settle) []settled {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range k.list {
+		s := &k.list[i]
+		h, ok := c.held[s.Seq]
+		if !ok || h.token != s.Token || h.settling {
+			continue // somebody else's, or ended: their decision stands
+		}
+		h.settling = true
+		c.held[s.Seq] = h
+		rows = append(rows, settled{s, &k.won[i], h})
+	}
+	return rows
+}
+
+func (c *claims) settled(rows []settled, done bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range rows {
+		seq := rows[i].s.Seq
+		h, ok := c.held[seq]
+		if !ok || h.token != rows[i].hold.token || h.owner != rows[i].hold.owner {
+			continue
+		}
+		if !done {
+			h.settling = false
+			c.held[seq] = h
+			continue
+		}
+		delete(c.held, seq)
+		if h.suspect {
+			c.suspect--
+		}
+		if s := rows[i].s; s.State == holdfast.Pending {
+			// A row that is given back keeps its place, which is before the floor.
+			if s.Outcome == holdfast.NotStarted {
+				c.lane(h.lane).whole = time.Time{}
+			}
+		}
+	}
+}
+
+// settle writes outcomes of several calls, in the order of rows, each kind by
+// one statement. Owners of different numbers are possible only for a moment,
+// after a lease was lost.
+func (tx *ownTx) settle(rows []settled) error {
+	slices.SortFunc(rows, func(a, b settled) int { return cmp.Compare(a.s.Seq, b.s.Seq) })
+	var keys []orderingKey
+	for i := range rows {
+		*rows[i].won = false
+		if r := &rows[i]; r.hold.key != "" && r.s.Outcome != holdfast.NotStarted && r.s.State != holdfast.Pending {
+			keys = append(keys, orderingKey{r.hold.lane, r.hold.key})
+		}
+	}
+	if err := tx.lockKeys(keys); err != nil {
+		return err
+	}
+	tx.proof = proof{rows: &proofRows{isClaimed, claimed(rows)}, unless: true}
+	for len(rows) > 0 {
+		n := 0
+		same, other := make([]settled, 0, len(rows)), rows[:0:0]
+		for ; n < len(rows); n++ {
+			if rows[n].hold.owner == rows[0].hold.owner {
+				same = append(same, rows[n])
+			} else {
+				other = append(other, rows[n])
+			}
+		}
+		if err := tx.settleOf(same[0].hold.owner, same); err != nil {
+			return err
+		}
+		rows = other
+	}
+	return tx.placeKeys(keys)
+}
+
+// claimed are the parameters of isClaimed. Those of one owner are enough.
+func claimed(rows []settled) []any {
+	var seqs, claims []int64
+	owner := rows[0].hold.owner
+	for i := range rows {
+		if r := &rows[i]; r.hold.owner == owner {
+			seqs, claims = append(seqs, r.s.Seq), append(claims, r.s.Token)
+		}
+	}
+	return []any{owner, seqs, claims}
+}
+
+func (tx *ownTx) settleOf(owner int64, rows []settled) error {
+	var delivered, parked, pending, back outcomes
+	for i := range rows {
+		switch s := rows[i].s; {
+		case s.Outcome == holdfast.NotStarted:
+			back.add(&rows[i])
+		case s.State == holdfast.Delivered:
+			delivered.add(&rows[i])
+		case s.State == holdfast.Parked:
+			parked.add(&rows[i])
+		default:
+			pending.add(&rows[i])
+		}
+	}
+	if err := tx.write(settleDelivered, &delivered, owner, delivered.took, delivered.charged); err != nil {
+		return err
+	}
+	if err := tx.write(settleParked, &parked, owner, parked.words()...); err != nil {
+		return err
+	}
+	if err := tx.write(settlePending, &pending, owner, append(pending.words(), pending.wait)...); err != nil {
+		return err
+	}
+	if err := tx.write(giveBack, &back, owner); err != nil {
+		return err
+	}
+	for _, r := range delivered.won() {
+		tx.count(r.hold.lane, holdfast.LaneCounts{Pending: -1})
+	}
+	var seqs []int64
+	for _, r := range parked.won() {
+		tx.count(r.hold.lane, holdfast.LaneCounts{Pending: -1, Parked: 1})
+		seqs = append(seqs, r.s.Seq)
+	}
+	for _, r := range append(pending.won(), back.won()...) {
+		tx.wakes(r.hold.lane)
+	}
+	return tx.notices(seqs, holdfast.Parked)
+}
+
+// outcomes are settlements of one kind, as the parameters of its statement.
+type outcomes struct {
+	rows                 []*settled
+	at                   map[int64]*settled
+	seqs, claims         []int64
+	took, wait           []int64
+	charged, maybe       []bool
+	tried                []bool
+	outcome              []int16
+	reason, code, errors []*string
+}
+
+func (o *outcomes) add(r *settled) {
+	s := r.s
+	if o.at == nil {
+		o.at = map[int64]*settled{}
+	}
+	o.rows, o.at[s.Seq] = append(o.rows, r), r
+	o.seqs, o.claims = append(o.seqs, s.Seq), append(o.claims, s.Token)
+	o.took, o.wait = append(o.took, micros(max(s.Took, 0))), append(o.wait, micros(max(s.RetryIn, 0)))
+	o.charged, o.maybe, o.outcome = append(o.charged, s.Charged), append(o.maybe, s.Maybe), append(o.outcome, int16(s.Outcome))
+	// Since when a receiver may know the id: an attempt that certainly handed
+	// nothing over does not count (OI-10).
+	o.tried = append(o.tried, s.Outcome != holdfast.Unreachable && s.Outcome != holdfast.LaneFault)
+	o.reason, o.code = append(o.reason, nullText(cleanText(string(s.Reason)))), append(o.code, nullText(cleanText(s.Code)))
+	o.errors = append(o.errors, nullText(cleanText(s.Error)))
+}
+
+func (o *outcomes) words() []any {
+	return []any{o.took, o.charged, o.outcome, o.maybe, o.tried, o.reason, o.code, o.errors}
+}
+
+// write runs the statement of one kind. A row that it does not return was
+// somebody else's.
+func (tx *ownTx) write(sql string, o *outcomes, owner int64, more ...any) error {
+	if len(o.seqs) == 0 {
+		return nil
+	}
+	return tx.query(sql, append([]any{owner, o.seqs, o.claims}, more...), func(rows pgx.Rows) error {
+		var seq int64
+		dest := make([]any, len(rows.FieldDescriptions()))
+		dest[0] = &seq
+		err := rows.Scan(dest...)
+		if r := o.at[seq]; r != nil {
+			*r.won = true
+		}
+		return err
+	})
+}
+
+func (o *outcomes) won() (list []*settled) {
+	for _, r := range o.rows {
+		if *r.won {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// cleanText makes a text that comes from outside fit for the database, which
+// takes neither zero bytes nor what is not UTF-8.
+func cleanText(s string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "�"), "�")
+}
+
+// giveBack returns claims that were not tried and that nobody will settle.
+func (db *DB) giveBack(list []taken) {
+	settlements := make([]holdfast.Settlement, len(list))
+	for i := range list {
+		settlements[i] = holdfast.Settlement{Seq: list[i].claim.Seq, Token: list[i].claim.Token, Outcome: holdfast.NotStarted}
+	}
+	db.parts.Go(func() {
+		if _, err := db.Settle(db.life, settlements...); err != nil {
+			db.log.Error("claims not given back", slog.Int("count", len(list)), slog.Any("error", err))
+		}
+	})
+}

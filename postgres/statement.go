@@ -1,0 +1,214 @@
+package postgres
+
+// The SQL texts of the store. Each is meant for an index: plan_test.go looks
+// for scans of whole tables. Parameters are arrays where a statement is about
+// several rows, one result row per row that it changed.
+
+// Names.
+const (
+	internLane = `WITH known AS (SELECT lane FROM hf_lane WHERE destination = $1),
+		new AS (INSERT INTO hf_lane (destination) SELECT $1 WHERE NOT EXISTS (SELECT FROM known) ON CONFLICT DO NOTHING RETURNING lane)
+		SELECT lane FROM known UNION ALL SELECT lane FROM new`
+	internRoute = `WITH known AS (SELECT route FROM hf_route WHERE lane = $1 AND source = $2 AND kind = $3 AND endpoint = $4),
+		new AS (INSERT INTO hf_route (lane, source, kind, endpoint) SELECT $1, $2, $3, $4 WHERE NOT EXISTS (SELECT FROM known) ON CONFLICT DO NOTHING RETURNING route)
+		SELECT route FROM known UNION ALL SELECT route FROM new`
+	internSource = `WITH known AS (SELECT source FROM hf_source WHERE name = $1),
+		new AS (INSERT INTO hf_source (name) SELECT $1 WHERE NOT EXISTS (SELECT FROM known) ON CONFLICT DO NOTHING RETURNING source)
+		SELECT source FROM known UNION ALL SELECT source FROM new`
+	findLanes = `SELECT destination, lane FROM hf_lane WHERE destination = ANY ($1::text[])`
+	readRoute = `SELECT r.source, l.destination, r.kind, r.endpoint, r.lane FROM hf_route AS r JOIN hf_lane AS l USING (lane) WHERE r.route = $1`
+)
+
+// insertMessages takes each row's number in the caller's order, and inserts in
+// the order of ids, so that no two transactions wait for each other. A keyed
+// row waits until placeKeys has looked at it. What it returns are the ids that
+// are new.
+const insertMessages = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+	input AS MATERIALIZED (
+		SELECT nextval('hf_seq') AS seq, i.* FROM unnest($1::bytea[], $2::integer[], $3::integer[], $4::bytea[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::text[])
+			AS i (id, route, lane, payload, headers, corr, retry, ttl, delay, okey)),
+	message AS (
+		INSERT INTO hf_message (seq, id, route, lane, created, payload, headers, corr, retry, delay, ttl, okey)
+		SELECT seq, id, route, lane, t, payload, headers, corr, retry, delay, ttl, okey FROM input, now ORDER BY id
+		ON CONFLICT (id) DO NOTHING RETURNING seq, id, lane, okey, created, delay, ttl),
+	new AS (
+		SELECT seq, id, lane, okey, created + delay AS start, CASE WHEN ttl IS NULL THEN 9223372036854775807 ELSE created + delay + ttl END AS expires FROM message),
+	queue AS (
+		INSERT INTO hf_queue (seq, lane, due, start, expires, blocked, okey)
+		SELECT seq, lane, CASE WHEN okey IS NULL THEN least(start, expires) ELSE expires END, start, expires, CASE WHEN okey IS NULL THEN 0 ELSE 2 END, okey FROM new),
+	event AS (
+		INSERT INTO hf_event (message, kind, state, at, cycle, attempt)
+		SELECT seq, 1, 0, t, 1, 0 FROM new, now WHERE EXISTS (SELECT FROM hf_follower))
+	SELECT id FROM new`
+
+// findMessages reads what must be the same of two messages of one id, and where the first stands.
+const findMessages = `SELECT m.id, m.route, m.payload, q.seq IS NOT NULL, q.owner IS NOT NULL, coalesce(f.state, 0)
+	FROM hf_message AS m LEFT JOIN hf_queue AS q USING (seq) LEFT JOIN hf_final AS f USING (seq) WHERE m.id = ANY ($1::bytea[])`
+
+// What shows that a transaction is committed: tx.go.
+const (
+	isEnqueued = `SELECT seq FROM hf_message WHERE id = ANY ($1::bytea[]) LIMIT 1`
+	isClaimed  = `SELECT q.seq FROM hf_queue AS q JOIN unnest($2::bigint[], $3::bigint[]) AS i (seq, claim) ON q.seq = i.seq AND q.claim = i.claim WHERE q.owner = $1 LIMIT 1`
+)
+
+// Ordering keys: key.go.
+const (
+	lockKeys = `SELECT pg_advisory_xact_lock($1, k) FROM unnest($2::integer[]) AS k`
+	unplaced = `SELECT DISTINCT lane, okey FROM hf_queue WHERE blocked = 2 ORDER BY lane, okey LIMIT $1`
+	// placeKeys lets the first message of each key go that has nobody in hand
+	// or on the way, unless in a strict lane one before it is parked.
+	placeKeys = `WITH key AS (SELECT DISTINCT k.lane, k.okey FROM unnest($1::integer[], $2::text[]) AS k (lane, okey)),
+		first AS (
+			SELECT k.lane, k.okey, n.seq FROM key AS k JOIN hf_lane AS l USING (lane) CROSS JOIN LATERAL (
+				SELECT seq FROM (
+					(SELECT seq FROM hf_queue AS q WHERE q.lane = k.lane AND q.okey = k.okey AND q.okey IS NOT NULL AND q.blocked = 1 ORDER BY seq LIMIT 1)
+					UNION ALL
+					(SELECT seq FROM hf_queue AS q WHERE q.lane = k.lane AND q.okey = k.okey AND q.okey IS NOT NULL AND q.blocked = 2 ORDER BY seq LIMIT 1)) AS two
+				ORDER BY seq LIMIT 1) AS n
+			WHERE NOT EXISTS (SELECT FROM hf_queue AS h WHERE h.lane = k.lane AND h.okey = k.okey AND h.okey IS NOT NULL AND h.blocked = 0)
+				AND NOT (l.strict AND EXISTS (SELECT FROM hf_final AS f WHERE f.lane = k.lane AND f.okey = k.okey AND f.state = 3 AND f.okey IS NOT NULL AND f.seq < n.seq))),
+		rest AS (
+			UPDATE hf_queue AS q SET blocked = 1 FROM key AS k
+			WHERE q.lane = k.lane AND q.okey = k.okey AND q.okey IS NOT NULL AND q.blocked = 2 AND NOT EXISTS (SELECT FROM first AS f WHERE f.seq = q.seq))
+		UPDATE hf_queue AS q SET blocked = 0,
+			due = least(greatest(q.start, CASE WHEN q.blocked = 2 THEN hf_now() - 1000000 ELSE hf_now() END), q.expires) FROM first AS f WHERE q.seq = f.seq RETURNING q.lane`
+)
+
+// claimMessages takes due rows of each lane that nobody has. A row of an
+// ordering key is due when it is the key's turn, or when its time is over.
+// Rows that were in hand when an owner died are taken by claimSuspects, a few
+// at a time. Both answer with one row at least, which says what time it is. An
+// owner that has been buried gets nothing: whoever buries one waits for its
+// claims, or they for that.
+const (
+	claimMessages = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+	want AS (SELECT * FROM unnest($4::integer[], $5::bigint[], $6::bigint[]) AS w (lane, n, floor)),
+	me AS MATERIALIZED (SELECT FROM hf_node WHERE owner = $1 FOR KEY SHARE),
+	got AS MATERIALIZED (
+		SELECT q.seq, q.due FROM me, now, want AS w, LATERAL (
+			SELECT seq, due FROM hf_queue AS q
+			WHERE q.lane = w.lane AND q.due >= w.floor AND q.due <= now.t AND q.owner IS NULL AND q.deaths = 0 AND (q.blocked = 0 OR q.expires <= now.t)
+			ORDER BY q.due, q.seq LIMIT w.n FOR UPDATE SKIP LOCKED) AS q),` + claimGot
+	claimSuspects = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+	me AS MATERIALIZED (SELECT FROM hf_node WHERE owner = $1 FOR KEY SHARE),
+	got AS MATERIALIZED (
+		SELECT q.seq, q.due FROM me, now, LATERAL (
+			SELECT seq, due FROM hf_queue AS q
+			WHERE q.deaths = $5 AND q.deaths > 0 AND q.lane = ANY ($4::integer[]) AND q.due <= now.t AND q.owner IS NULL AND (q.blocked = 0 OR q.expires <= now.t)
+			ORDER BY q.due, q.seq LIMIT $6 FOR UPDATE SKIP LOCKED) AS q),` + claimGot
+	// claimGot takes as many as fit into the bytes of payload that one call may read.
+	claimGot = `
+	sized AS MATERIALIZED (
+		SELECT g.seq, m.id, m.route, m.payload, m.headers, m.corr, m.retry, m.ttl, m.okey,
+			sum(octet_length(m.payload)) OVER (ORDER BY g.due, g.seq) - octet_length(m.payload) AS before
+		FROM got AS g JOIN hf_message AS m USING (seq)),
+	mine AS (
+		UPDATE hf_queue AS q SET owner = $1, claim = $2 FROM sized AS s WHERE q.seq = s.seq AND s.before < $3
+		RETURNING q.seq, q.lane, q.due, q.expires, q.failures, q.tries, q.cycle, q.first_try, q.force,
+			s.id, s.route, s.payload, s.headers, s.corr, s.retry, s.ttl, s.okey)
+	SELECT n.t, m.* FROM now AS n LEFT JOIN mine AS m ON true`
+	// fewestDeaths finds which of the suspects are tried next.
+	fewestDeaths = `SELECT deaths, count(*) FROM (
+			SELECT deaths FROM hf_queue AS q WHERE q.deaths > 0 AND q.lane = ANY ($1::integer[]) AND q.due <= hf_now() AND q.owner IS NULL LIMIT 10000) AS s
+		GROUP BY deaths ORDER BY deaths LIMIT 1`
+	// nextDue tells when the next row of each lane is due.
+	nextDue = `SELECT hf_now(), (SELECT q.due FROM hf_queue AS q WHERE q.lane = w.lane AND q.due > $2 AND q.owner IS NULL AND q.deaths = 0 ORDER BY q.due LIMIT 1),
+		EXISTS (SELECT FROM hf_queue AS q WHERE q.blocked = 2), EXISTS (SELECT FROM hf_queue AS q WHERE q.deaths > 0)
+		FROM unnest($1::integer[]) AS w (lane)`
+	giveBack = `WITH input AS (SELECT * FROM unnest($2::bigint[], $3::bigint[]) AS i (seq, claim))
+		UPDATE hf_queue AS q SET owner = NULL, claim = NULL FROM input AS i WHERE q.seq = i.seq AND q.owner = $1 AND q.claim = i.claim RETURNING q.seq, q.lane`
+	expireClaimed = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+		gone AS (DELETE FROM hf_queue WHERE seq = ANY ($1::bigint[]) AND owner = $2 RETURNING *),
+		final AS (
+			INSERT INTO hf_final (seq, lane, state, settled, expires, failures, tries, cycle, first_try, force, okey)
+			SELECT seq, lane, 4, t, expires, failures, tries, cycle, first_try, force, okey FROM gone, now),
+		event AS (INSERT INTO hf_event (message, kind, state, at, cycle, attempt) SELECT seq, 5, 4, t, cycle, 0 FROM gone, now)
+		SELECT seq, lane, okey FROM gone`
+)
+
+// Settlements: settle.go. Each changes only rows that the owner still has by
+// that claim.
+const (
+	settleDelivered = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+		input AS (SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::boolean[]) AS i (seq, claim, took, charged)),
+		gone AS (DELETE FROM hf_queue AS q USING input AS i WHERE q.seq = i.seq AND q.owner = $1 AND q.claim = i.claim
+			RETURNING q.seq, q.lane, q.expires, q.failures + i.charged::integer AS failures, q.tries + 1 AS tries, q.cycle, q.first_try, q.force, q.okey, i.took, i.charged),
+		final AS (
+			INSERT INTO hf_final (seq, lane, state, settled, expires, failures, tries, cycle, first_try, force, okey)
+			SELECT seq, lane, 2, t, expires, failures, tries, cycle, first_try, force, okey FROM gone, now),
+		event AS (
+			INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, took)
+			SELECT seq, 2, 2, t, cycle, tries, 5, charged, took FROM gone, now WHERE EXISTS (SELECT FROM hf_follower))
+		SELECT seq FROM gone`
+	settleParked = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+		input AS (SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::boolean[], $6::smallint[], $7::boolean[], $8::boolean[], $9::text[], $10::text[], $11::text[])
+			AS i (seq, claim, took, charged, outcome, maybe, tried, reason, code, error)),
+		gone AS (DELETE FROM hf_queue AS q USING input AS i, now WHERE q.seq = i.seq AND q.owner = $1 AND q.claim = i.claim
+			RETURNING q.seq, q.lane, q.expires, q.failures + i.charged::integer AS failures, q.tries + 1 AS tries, q.cycle,
+				coalesce(q.first_try, CASE WHEN i.tried THEN t - i.took END) AS first_try, q.force, q.okey,
+				i.took, i.charged, i.outcome, i.maybe, i.reason, i.code, i.error),
+		final AS (
+			INSERT INTO hf_final (seq, lane, state, settled, expires, failures, tries, cycle, first_try, force, reason, okey)
+			SELECT seq, lane, 3, t, expires, failures, tries, cycle, first_try, force, reason, okey FROM gone, now),
+		event AS (
+			INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error)
+			SELECT seq, 2, 3, t, cycle, tries, outcome, charged, maybe, took, reason, code, error FROM gone, now)
+		SELECT seq FROM gone`
+	settlePending = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+		input AS (SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::boolean[], $6::smallint[], $7::boolean[], $8::boolean[], $9::text[], $10::text[], $11::text[], $12::bigint[])
+			AS i (seq, claim, took, charged, outcome, maybe, tried, reason, code, error, wait)),
+		back AS (UPDATE hf_queue AS q SET owner = NULL, claim = NULL, deaths = 0, tries = q.tries + 1, failures = q.failures + i.charged::integer,
+				due = least(t + i.wait, q.expires), first_try = coalesce(q.first_try, CASE WHEN i.tried THEN t - i.took END)
+			FROM input AS i, now WHERE q.seq = i.seq AND q.owner = $1 AND q.claim = i.claim
+			RETURNING q.seq, q.lane, q.cycle, q.tries, i.took, i.charged, i.outcome, i.maybe, i.reason, i.code, i.error),
+		event AS (
+			INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error)
+			SELECT seq, 2, 0, t, cycle, tries, outcome, charged, maybe, took, reason, code, error FROM back, now)
+		SELECT seq FROM back`
+)
+
+// Leases: node.go.
+const (
+	// takeName gives the name a new owner number, unless somebody alive has it.
+	takeName = `WITH before AS (SELECT owner FROM hf_node WHERE name = $1),
+		new AS (
+			INSERT INTO hf_node (name, owner, started, beat, until, lanes, about)
+			SELECT $1, nextval('hf_owner'), t, t, t + $2, '{}', $3 FROM (SELECT hf_now() AS t) AS now
+			ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, started = excluded.started, beat = excluded.beat, until = excluded.until, lanes = '{}', about = excluded.about
+			WHERE hf_node.until < hf_now() OR hf_node.owner = $4
+			RETURNING owner)
+		SELECT new.owner, coalesce(before.owner, 0) FROM new LEFT JOIN before ON true`
+	lookName = `SELECT beat, greatest(until - hf_now(), 0), about FROM hf_node WHERE name = $1`
+	beatNow  = `UPDATE hf_node SET beat = hf_now(), until = hf_now() + $3, lanes = $4 WHERE name = $1 AND owner = $2 RETURNING owner`
+	allNodes = `SELECT owner, lanes, beat, until >= hf_now() FROM hf_node ORDER BY owner`
+	silent   = `SELECT name, owner, about FROM hf_node WHERE until < hf_now() AND owner = ANY ($1::bigint[]) FOR UPDATE SKIP LOCKED`
+	// notify waits for no disk: what it tells is committed already.
+	notify   = `SELECT pg_notify($1, $2) FROM set_config('synchronous_commit', 'off', true)`
+	dropNode = `DELETE FROM hf_node WHERE owner = $1`
+	// reclaimDead gives back what an owner had in hand when it was last heard
+	// of. Nothing tells which rows those are but the rows: it reads the table,
+	// once for each death.
+	reclaimDead = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+		dead AS MATERIALIZED (SELECT seq FROM hf_queue WHERE owner = $1 ORDER BY seq FOR UPDATE),
+		back AS (UPDATE hf_queue AS q SET owner = NULL, claim = NULL, tries = q.tries + 1, deaths = least(q.deaths + 1, 1000),
+				failures = q.failures + CASE WHEN q.deaths >= $2 THEN 1 ELSE 0 END, first_try = coalesce(q.first_try, t)
+			FROM dead, now WHERE q.seq = dead.seq RETURNING q.seq, q.lane, q.cycle, q.tries, q.deaths),
+		event AS (
+			INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, error)
+			SELECT seq, 6, 0, t, cycle, tries, 0, deaths > $2, true, 'the node died, or was silent for too long, during the attempt' FROM back, now)
+		SELECT lane, count(*) FROM back GROUP BY lane`
+	readTables = `SET LOCAL enable_seqscan = on`
+)
+
+// Counters: tally.go.
+const (
+	insertTally = `INSERT INTO hf_tally (owner, lane, pending, parked, expired, inbox, kept)
+		SELECT $1, * FROM unnest($2::integer[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])`
+	readLane  = `SELECT destination FROM hf_lane WHERE lane = $1`
+	readTally = `SELECT t.lane, coalesce(l.destination, ''), t.pending, t.parked, t.expired, t.inbox, t.kept FROM (
+			SELECT lane, sum(pending)::bigint AS pending, sum(parked)::bigint AS parked, sum(expired)::bigint AS expired, sum(inbox)::bigint AS inbox, sum(kept)::bigint AS kept
+			FROM hf_tally WHERE owner <> $1 GROUP BY lane) AS t LEFT JOIN hf_lane AS l USING (lane)`
+	sumUpTally = `WITH gone AS (DELETE FROM hf_tally WHERE owner = $1 RETURNING *)
+		INSERT INTO hf_tally (owner, lane, pending, parked, expired, inbox, kept)
+		SELECT $2, lane, sum(pending), sum(parked), sum(expired), sum(inbox), sum(kept) FROM gone GROUP BY lane`
+)

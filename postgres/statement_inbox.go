@@ -1,0 +1,108 @@
+package postgres
+
+// Transactions of callers: part.go, join.go.
+const (
+	currentXID = `SELECT pg_current_xact_id()::text`
+
+	// identity tells these tables from those of another schema, database or
+	// server, and from copies of them.
+	identity = `SELECT m.value || ' ' || d.oid || ' ' || 'hf_meta'::regclass::oid FROM hf_meta AS m, pg_database AS d
+		WHERE m.key = 'incarnation' AND d.datname = current_database()`
+
+	// enterJoined looks at a transaction that somebody else began. What is
+	// accepted must be on disk when it commits, so it gives up a
+	// synchronous_commit of off.
+	enterJoined = `SELECT coalesce((` + identity + `), ''), current_setting('transaction_read_only') = 'on',
+		CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END IS NOT NULL`
+
+	// tallyMessages counts what is new in a transaction whose end nobody tells us.
+	tallyMessages = `INSERT INTO hf_tally (owner, lane, pending) SELECT 0, lane, count(*) FROM hf_message WHERE id = ANY ($1::bytea[]) GROUP BY lane`
+
+	takeBackMessages = `WITH gone AS (DELETE FROM hf_message WHERE id = ANY ($1::bytea[]) RETURNING seq),
+		queue AS (DELETE FROM hf_queue AS q USING gone AS g WHERE q.seq = g.seq)
+		DELETE FROM hf_event AS e USING gone AS g WHERE e.message = g.seq`
+
+	// conclude counts what stands of all that a transaction has written: the
+	// caller may have gone back to a savepoint.
+	conclude = `WITH new AS (
+			INSERT INTO hf_tally (owner, lane, pending, inbox)
+			SELECT $1::bigint, lane, count(*), 0::bigint FROM hf_message WHERE id = ANY ($2::bytea[]) GROUP BY lane
+			UNION ALL
+			SELECT $1::bigint, 0, 0, count(*) FROM hf_inbox WHERE seq = ANY ($3::bigint[]) HAVING count(*) > 0
+			RETURNING lane, pending, inbox)
+		SELECT x.id::text, coalesce(n.lane, 0), coalesce(n.pending, 0), coalesce(n.inbox, 0) FROM pg_current_xact_id() AS x (id) LEFT JOIN new AS n ON true`
+)
+
+// The inbox: inbox.go.
+const (
+	savePart    = `SAVEPOINT hf_part`
+	backToPart  = `ROLLBACK TO SAVEPOINT hf_part`
+	releasePart = `RELEASE SAVEPOINT hf_part`
+
+	// remember inserts an id. One that another transaction is about to insert
+	// is waited for; the next statement then sees it.
+	remember = `WITH now AS MATERIALIZED (SELECT hf_now() AS t)
+		INSERT INTO hf_inbox (seq, source, id, endpoint, hash, received, processed, expires)
+		SELECT nextval('hf_seq'), $1, $2, $3, $4, t, t, t + $5 FROM now ON CONFLICT (source, id) DO NOTHING RETURNING seq`
+	findInbox   = `SELECT hash, response FROM hf_inbox WHERE source = $1 AND id = $2`
+	isArrived   = `SELECT seq FROM hf_inbox WHERE seq = ANY ($1::bigint[]) LIMIT 1`
+	isKept      = `SELECT x.seq FROM hf_inbox AS x JOIN hf_source AS s ON s.source = x.source WHERE s.name = $1 AND x.id = $2 AND x.kept`
+	setResponse = `UPDATE hf_inbox SET response = $2 WHERE seq = $1 RETURNING seq`
+	tallyInbox  = `INSERT INTO hf_tally (owner, lane, inbox) VALUES (0, 0, 1)`
+)
+
+// The inbox of a node: keep.go, kept.go.
+const (
+	// keepInbox takes numbers in the caller's order and inserts in the order of
+	// ids, so that no two transactions wait for each other. Its rows are those
+	// that are new.
+	keepInbox = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+		input AS MATERIALIZED (
+			SELECT nextval('hf_seq') AS seq, i.* FROM unnest($1::integer[], $2::bytea[], $3::text[], $4::bytea[], $5::boolean[], $6::bigint[], $7::bytea[],
+				$8::text[], $9::bytea[], $10::text[], $11::text[]) WITH ORDINALITY
+				AS i (source, id, endpoint, hash, kept, memory, response, kind, payload, headers, corr, n)),
+		new AS (
+			INSERT INTO hf_inbox (seq, source, id, endpoint, hash, kept, received, processed, expires, response)
+			SELECT seq, source, id, endpoint, hash, kept, t, CASE WHEN NOT kept THEN t END, t + memory, response FROM input, now ORDER BY source, id, seq
+			ON CONFLICT (source, id) DO NOTHING RETURNING seq),
+		body AS (
+			INSERT INTO hf_inbox_body (seq, kind, payload, headers, corr)
+			SELECT i.seq, i.kind, i.payload, i.headers, i.corr FROM new JOIN input AS i USING (seq) WHERE i.kept)
+		SELECT i.n, i.seq FROM new JOIN input AS i USING (seq)`
+	lookUpInbox = `SELECT i.n, x.hash, x.response FROM unnest($1::integer[], $2::bytea[]) WITH ORDINALITY AS i (source, id, n)
+		JOIN hf_inbox AS x ON x.source = i.source AND x.id = i.id`
+	knownInbox = `SELECT i.n, x.hash, x.response FROM unnest($1::text[], $2::bytea[]) WITH ORDINALITY AS i (name, id, n)
+		JOIN hf_source AS s ON s.name = i.name JOIN hf_inbox AS x ON x.source = s.source AND x.id = i.id`
+
+	keptColumns = `SELECT x.seq, x.id, s.name, x.endpoint, x.received, b.kind, b.payload, b.headers, b.corr
+		FROM hf_inbox AS x JOIN hf_inbox_body AS b USING (seq) JOIN hf_source AS s ON s.source = x.source WHERE x.kept AND x.seq > $1`
+	keptAll = keptColumns + ` ORDER BY x.seq LIMIT $2`
+	keptOf  = keptColumns + ` AND x.endpoint = $3 ORDER BY x.seq LIMIT $2`
+
+	sourcesOf = `SELECT s.name, x.kept FROM hf_source AS s JOIN hf_inbox AS x ON x.source = s.source AND x.id = $1 ORDER BY s.name`
+
+	// finishKept ends a kept row; what it returns is how the row stood before.
+	finishKept = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+		old AS MATERIALIZED (
+			SELECT x.seq, x.kept, x.response FROM hf_source AS s JOIN hf_inbox AS x ON x.source = s.source AND x.id = $2 WHERE s.name = $1 FOR UPDATE OF x),
+		done AS (
+			UPDATE hf_inbox AS x SET kept = false, processed = t, response = $3, expires = greatest(x.expires, t + (x.expires - x.received))
+			FROM old AS o, now WHERE x.seq = o.seq AND o.kept RETURNING x.seq),
+		body AS (DELETE FROM hf_inbox_body AS b USING done AS d WHERE b.seq = d.seq)
+		SELECT kept, response FROM old`
+
+	lockUpkeep = `SELECT pg_try_advisory_xact_lock($1, $2)`
+
+	// forgetInbox looks at the next rows in the order in which they came, and
+	// deletes those whose time is over. Rows that came after the horizon, and
+	// all behind them, are too young.
+	forgetInbox = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+		page AS MATERIALIZED (SELECT seq, kept, received, expires FROM hf_inbox WHERE seq > $1 ORDER BY seq LIMIT $2),
+		old AS MATERIALIZED (SELECT p.* FROM page AS p, now WHERE p.received <= t - $3),
+		free AS MATERIALIZED (
+			SELECT seq FROM hf_inbox WHERE seq = ANY (ARRAY (SELECT o.seq FROM old AS o, now WHERE NOT o.kept AND o.expires < t))
+			ORDER BY seq FOR UPDATE SKIP LOCKED),
+		gone AS (DELETE FROM hf_inbox AS x USING free AS f WHERE x.seq = f.seq RETURNING x.seq)
+		SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM old), coalesce((SELECT max(seq) FROM old), 0),
+			coalesce((SELECT min(seq) FROM page WHERE seq NOT IN (SELECT seq FROM gone)), 0)`
+)

@@ -1,0 +1,235 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// ownTx is a short transaction of the store's own statements. It holds no
+// lock while anybody else's code runs.
+type ownTx struct {
+	db    *DB
+	conn  *pgxpool.Conn
+	ctx   context.Context //nolint:containedctx // of this one transaction
+	begun bool
+	xid   string
+	owner int64    // of this node, when it began
+	after []func() // run once it is committed
+	proof proof
+
+	counts map[int32]holdfast.LaneCounts
+	inbox  int64
+	kept   int64
+	woken  map[int32]struct{}
+}
+
+// own runs fn in a transaction, bounded by Options.Timeout. The server's own
+// demand to do it again (deadlock, serialization) is obeyed, and a connection
+// that is lost is replaced: fn must start from nothing. When the answer to
+// COMMIT is lost, what became of it is found out.
+func (db *DB) own(caller context.Context, fn func(tx *ownTx) error) error {
+	ctx, cancel := context.WithTimeout(caller, db.opts.Timeout)
+	defer cancel()
+	for try := 1; ; try++ {
+		err := db.ownOnce(ctx, fn)
+		if !db.outage.again(ctx, try, err) {
+			return explainTo(caller, err)
+		}
+	}
+}
+
+func (db *DB) ownOnce(ctx context.Context, fn func(tx *ownTx) error) error {
+	conn, err := db.pools.own.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	tx := &ownTx{db: db, conn: conn, ctx: ctx, owner: db.self.owner()}
+	err = fn(tx)
+	if err == nil && tx.begun {
+		err = tx.commit()
+	} else if err != nil {
+		tx.rollback()
+	}
+	conn.Release()
+	if errors.Is(err, ErrUnknown) && !errors.Is(err, errOpen) && tx.proof.rows != nil {
+		err = db.prove(ctx, &tx.proof, err)
+	}
+	if err != nil {
+		return err
+	}
+	tx.publish()
+	return nil
+}
+
+// proof is what shows that a transaction is committed when the server's
+// history does not: rows that are there only if it is, or only if it is not.
+type proof struct {
+	rows   *proofRows
+	unless bool // they are there if it is not
+}
+
+type proofRows struct {
+	sql  string
+	args []any
+}
+
+// prove looks for the proof. Its transaction did all or nothing: one row is enough.
+func (db *DB) prove(ctx context.Context, p *proof, unknown error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.opts.Timeout)
+	defer cancel()
+	for try := 0; ; try++ {
+		found := false
+		err := db.read(ctx, p.rows.sql, p.rows.args, func(pgx.Rows) error {
+			found = true
+			return nil
+		})
+		switch {
+		case err == nil && found != p.unless:
+			return nil
+		case err == nil:
+			return errUndone
+		case backOff(ctx, try) != nil:
+			return errors.Join(unknown, err)
+		}
+	}
+}
+
+// query runs one statement and calls row for each of its rows. The first
+// statement of a transaction begins it, in the same round trip.
+func (tx *ownTx) query(sql string, args []any, row func(rows pgx.Rows) error) error {
+	b := &pgx.Batch{}
+	if !tx.begun {
+		b.Queue("BEGIN")
+		b.Queue("SELECT pg_current_xact_id()::text").QueryRow(func(r pgx.Row) error { return r.Scan(&tx.xid) })
+		tx.begun = true
+	}
+	b.Queue(sql, args...).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			if row == nil {
+				continue
+			}
+			if err := row(rows); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+	return tx.conn.SendBatch(tx.ctx, b).Close()
+}
+
+// exec runs one statement whose rows nobody needs.
+func (tx *ownTx) exec(sql string, args ...any) error { return tx.query(sql, args, nil) }
+
+// commit ends the transaction, in one round trip with the changes of the counters.
+func (tx *ownTx) commit() error {
+	b := &pgx.Batch{}
+	tx.queueTally(b)
+	done := ""
+	b.Queue("COMMIT").Exec(func(tag pgconn.CommandTag) error {
+		done = tag.String()
+		return nil
+	})
+	err := tx.conn.SendBatch(tx.ctx, b).Close()
+	switch {
+	case err == nil && done == "COMMIT":
+		return tx.db.onStandbys(tx.ctx, tx.conn.Conn(), tx.xid)
+	case err == nil:
+		return errRolledBack
+	}
+	if _, said := errors.AsType[*pgconn.PgError](err); said && !tx.conn.Conn().IsClosed() {
+		tx.rollback()
+		return err // the server refused
+	}
+	return tx.db.resolve(context.WithoutCancel(tx.ctx), tx.conn.Conn(), tx.xid, err)
+}
+
+// publish tells memory and others what is committed now.
+func (tx *ownTx) publish() {
+	for _, f := range tx.after {
+		f()
+	}
+	tx.db.meet(tx.ctx, tx.counts)
+	tx.db.tally.add(tx)
+	if len(tx.woken) > 0 {
+		tx.db.wakes.wake(tx.woken)
+	}
+}
+
+// wakes notes lanes that may have something to claim after the commit.
+func (tx *ownTx) wakes(lanes ...int32) {
+	if tx.woken == nil {
+		tx.woken = map[int32]struct{}{}
+	}
+	for _, l := range lanes {
+		tx.woken[l] = struct{}{}
+	}
+}
+
+// namesOf reads the names of a route inside the transaction, which must not
+// wait for another connection.
+func (tx *ownTx) namesOf(id int32) (k routeKey, err error) {
+	if k, ok := tx.db.names.key(id); ok {
+		return k, nil
+	}
+	r := route{route: id}
+	err = tx.query(readRoute, []any{id}, func(rows pgx.Rows) error {
+		return rows.Scan(&k.source, &k.destination, &k.kind, &k.endpoint, &r.lane)
+	})
+	if err == nil && r.lane == 0 {
+		return k, fmt.Errorf("route %d: %w", id, holdfast.ErrNotFound)
+	}
+	if err == nil {
+		tx.after = append(tx.after, func() { tx.db.names.learn(k, r) })
+	}
+	return k, err
+}
+
+var errRolledBack = errors.New("the server rolled the transaction back")
+
+// rollback needs no ctx that still lives: what was begun has to end.
+func (tx *ownTx) rollback() {
+	if !tx.begun || tx.conn.Conn().IsClosed() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(tx.ctx), time.Second)
+	defer cancel()
+	if _, err := tx.conn.Exec(ctx, "ROLLBACK", pgx.QueryExecModeSimpleProtocol); err != nil {
+		_ = tx.conn.Conn().Close(ctx) // the server rolls back what has lost its connection
+	}
+}
+
+// read runs a statement outside of a transaction of ours. It may be run again
+// when the connection was lost before its first row.
+func (db *DB) read(caller context.Context, sql string, args []any, row func(rows pgx.Rows) error) error {
+	ctx, cancel := context.WithTimeout(caller, db.opts.Timeout)
+	defer cancel()
+	for try := 1; ; try++ {
+		seen, err := db.readOnce(ctx, sql, args, row)
+		if seen || !db.outage.again(ctx, try, err) {
+			return explainTo(caller, err)
+		}
+	}
+}
+
+func (db *DB) readOnce(ctx context.Context, sql string, args []any, row func(rows pgx.Rows) error) (seen bool, err error) {
+	rows, err := db.pools.own.Query(ctx, sql, args...)
+	if err != nil {
+		return false, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		seen = true
+		if err := row(rows); err != nil {
+			return true, err
+		}
+	}
+	return seen, rows.Err()
+}

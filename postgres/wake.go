@@ -1,0 +1,209 @@
+package postgres
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Waiters in this process are woken by the commit itself. Other nodes are told
+// by NOTIFY, outside of the transaction that wrote, because commits that carry
+// one wait for each other. What comes while the last one is a moment old goes
+// with the next.
+const (
+	wakeChannel = "hf_wake"
+	notifyGap   = 2 * time.Millisecond
+	lanesMost   = 100 // named in one notification; with more, all are meant
+)
+
+type wakes struct {
+	mu     sync.Mutex
+	rings  map[chan struct{}]struct{}
+	lanes  map[int32]struct{} // to be told to others
+	notify chan struct{}
+
+	hearing sync.Once
+	heard   chan struct{} // closed when others are heard for the first time
+}
+
+func newWakes() *wakes {
+	return &wakes{rings: map[chan struct{}]struct{}{}, lanes: map[int32]struct{}{}, notify: make(chan struct{}, 1), heard: make(chan struct{})}
+}
+
+// Wake implements holdfast.Store.
+func (db *DB) Wake() (<-chan struct{}, func()) {
+	w := db.wakes
+	ring := make(chan struct{}, 1)
+	ring <- struct{}{} // what was there before
+	w.mu.Lock()
+	w.rings[ring] = struct{}{}
+	w.mu.Unlock()
+	return ring, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.rings, ring)
+	}
+}
+
+func (w *wakes) wakeAll() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for ring := range w.rings {
+		select {
+		case ring <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// wake tells this process at once, and others soon.
+func (w *wakes) wake(lanes map[int32]struct{}) {
+	w.wakeAll()
+	w.mu.Lock()
+	for l := range lanes {
+		w.lanes[l] = struct{}{}
+	}
+	w.mu.Unlock()
+	select {
+	case w.notify <- struct{}{}:
+	default:
+	}
+}
+
+// take returns what others are to be told, as the text of a notification.
+func (w *wakes) take() (text string, some bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.lanes) == 0 {
+		return "", false
+	}
+	var names []string
+	if len(w.lanes) <= lanesMost {
+		for l := range w.lanes {
+			names = append(names, strconv.Itoa(int(l)))
+		}
+		slices.Sort(names)
+	}
+	clear(w.lanes)
+	return strings.Join(names, " "), true
+}
+
+func (w *wakes) flush(ctx context.Context, db *DB) {
+	if text, some := w.take(); some && !db.self.alone() {
+		db.tellOthers(ctx, text)
+	}
+}
+
+// hello is told by a node that enters: others look who is there.
+const hello = "hello"
+
+func (db *DB) tellOthers(ctx context.Context, text string) {
+	text = strconv.FormatInt(db.self.owner(), 10) + ":" + text
+	if err := db.read(ctx, notify, []any{wakeChannel, text}, func(pgx.Rows) error { return nil }); err != nil && ctx.Err() == nil {
+		db.log.DebugContext(ctx, "other nodes not told, they poll", slog.Any("error", err))
+	}
+}
+
+// serves says whether this node delivers for one of the lanes of a notification.
+func (s *self) serves(lanes string) bool {
+	if lanes == "" {
+		return true // too many to be named
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range strings.FieldsSeq(lanes) {
+		if l, err := strconv.ParseInt(name, 10, 32); err != nil || s.serving[int32(l)] || s.db.names.lane(int32(l)) == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// notifyOn tells other nodes.
+func (db *DB) notifyOn(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-db.wakes.notify:
+		}
+		db.wakes.flush(ctx, db)
+		if pause(ctx, notifyGap) != nil {
+			return
+		}
+	}
+}
+
+// listenOn hears other nodes, on a connection of its own. When it is cut, the
+// node polls until it listens again, and then looks for what it missed.
+func (db *DB) listenOn(ctx context.Context) {
+	for try := 0; ctx.Err() == nil; try++ {
+		began := time.Now()
+		err := db.listen(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) > time.Minute {
+			try = 0
+		}
+		db.log.WarnContext(ctx, "not listening to other nodes, polling meanwhile", slog.Any("error", explain(err)))
+		if backOff(ctx, try) != nil {
+			return
+		}
+	}
+}
+
+func (db *DB) listen(ctx context.Context) error {
+	conn, err := pgx.ConnectConfig(ctx, db.pools.own.Config().ConnConfig)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	if _, err := conn.Exec(ctx, "LISTEN "+wakeChannel); err != nil {
+		return err
+	}
+	db.wakes.wakeAll() // what was missed
+	db.wakes.hearing.Do(func() { close(db.wakes.heard) })
+	for {
+		// A server that is gone without a word is noticed by asking.
+		bounded, cancel := context.WithTimeout(ctx, 30*time.Second)
+		n, err := conn.WaitForNotification(bounded)
+		cancel()
+		switch {
+		case err == nil:
+			db.heard(n.Payload)
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case bounded.Err() != nil && !conn.IsClosed():
+			if err := ping(ctx, conn); err != nil {
+				return err
+			}
+		default:
+			return err
+		}
+	}
+}
+
+func ping(ctx context.Context, conn *pgx.Conn) error {
+	bounded, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	return conn.Ping(bounded)
+}
+
+// heard wakes this process, unless it has told itself.
+func (db *DB) heard(text string) {
+	owner, what, _ := strings.Cut(text, ":")
+	switch {
+	case owner == strconv.FormatInt(db.self.owner(), 10):
+	case what == hello:
+		db.self.askBeat()
+	case db.self.serves(what):
+		db.wakes.wakeAll()
+	}
+}
