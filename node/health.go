@@ -97,21 +97,7 @@ func (n *Node) health() admin.Health {
 	} else {
 		add("store", admin.OK, "durability "+n.store.Durability())
 	}
-	status, detail := n.diskCheck()
-	add("disk", status, detail)
-	if name, status, detail := n.backups.health(); name != "" {
-		add(name, status, detail)
-	}
-	for _, d := range n.store.Damage() {
-		detail := d.String()
-		if d.Done {
-			detail += "; to acknowledge it, move that file away"
-		}
-		add("damaged file", admin.Degraded, detail)
-	}
-	if c, ok := n.store.Integrity(); ok {
-		addIntegrity(add, c)
-	}
+	n.special.checks(add)
 	if p := n.progress.Load(); p != nil {
 		if p.err != nil {
 			add("progress", admin.Failing, p.err.Error())
@@ -160,13 +146,12 @@ func (n *Node) healthz(w http.ResponseWriter, _ *http.Request) {
 
 // readyz is for a load balancer: 503 means that requests should go elsewhere.
 func (n *Node) readyz(w http.ResponseWriter, _ *http.Request) {
+	busy := n.special.busy()
 	switch {
 	case n.state.Load() == stopping:
 		http.Error(w, "stopping", http.StatusServiceUnavailable)
-	case n.store.Full():
-		http.Error(w, "disk full", http.StatusServiceUnavailable)
-	case n.store.Recovering():
-		http.Error(w, "salvaging a damaged file", http.StatusServiceUnavailable)
+	case busy != "":
+		http.Error(w, busy, http.StatusServiceUnavailable)
 	case n.state.Load() != ready || n.store.Err() != nil:
 		http.Error(w, "not ready", http.StatusServiceUnavailable)
 	default:
