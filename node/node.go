@@ -191,7 +191,7 @@ func (n *Node) build(ctx context.Context) (err error) {
 	api := &admin.Server{
 		Outbox: n.store, Enqueuer: n.store, Inbox: n.store, Tokens: n.store,
 		Destinations: n.destinations, Lanes: n.lanes, Health: n.health, Backup: n.special.backUp,
-		Node: n.cfg.Node.ID, Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload,
+		Node: n.cfg.Node.ID, Source: n.cfg.Source(), Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload,
 		AuthRequired: protected, Logger: n.log,
 		Mounts: []admin.Mount{
 			{Pattern: "POST /_rf/receive", Handler: receiver, Signed: true},

@@ -26,8 +26,6 @@ type store interface {
 	// Overdue tells for how long the oldest due message of each destination
 	// has been due.
 	Overdue(ctx context.Context) (map[string]time.Duration, error)
-	// Present notices a store that was taken away where nothing moves.
-	Present() error
 	Durability() string
 	Failed() <-chan struct{} // closed when it has stopped itself
 	Err() error              // why
@@ -39,13 +37,18 @@ type special struct {
 	place  string     // where everything is kept, for people
 	option string     // of commands that work on it while no node runs
 	parts  []run.Part // that run beside the node's own
+	// present notices a store that was taken away where nothing moves.
+	present func() error
 	// checks adds to a health report; it must not block.
 	checks func(add addCheck)
 	// busy says why requests should go elsewhere for now; empty: they need not.
 	busy func() string
-	// away says that err is about a way to the store that may mend by itself,
-	// which no restart of the node does.
+	// away says that err is about the way to the store, which may mend by
+	// itself: checks tells of it, and no restart of the node helps.
 	away func(err error) bool
+	// elsewhere says that another node delivers for a destination, and that this
+	// one has no part of the requests that it bears, limit in all.
+	elsewhere func(destination string, limit int) bool
 	// measure adds what is shown of it in the metrics.
 	measure func(o *metrics.Options)
 	// backUp copies the store into a folder.
@@ -58,5 +61,8 @@ type addCheck func(name, status, detail string)
 // openStore opens the store that the configuration names. It is the one place
 // that knows which kinds there are.
 func openStore(ctx context.Context, c *config.Config, o holdfast.Observer, log *slog.Logger) (store, special, error) {
-	return openFile(ctx, c, o, log)
+	if c.Store.IsZero() {
+		return openFile(ctx, c, o, log)
+	}
+	return openPostgres(ctx, c, o, log)
 }

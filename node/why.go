@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/postgres"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -29,7 +31,15 @@ func Why(err error) Reason {
 		reason Reason
 	}{
 		{sqlite.ErrOwned, InUse},
+		{postgres.ErrNodeTaken, InUse},
 		{fs.ErrNotExist, Absent},
+		{holdfast.ErrNotFound, Absent},
+		{postgres.ErrRights, Forbidden},
+		{postgres.ErrTooOld, Unfit},
+		{postgres.ErrNewer, Unfit},
+		{postgres.ErrForeign, Unfit},
+		{postgres.ErrPooler, Unfit},
+		{postgres.ErrNotDurable, Unfit},
 		{sqlite.ErrDamaged, Unfit},
 		{sqlite.ErrForeign, Unfit},
 		{sqlite.ErrNewer, Unfit},

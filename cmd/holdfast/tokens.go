@@ -48,7 +48,7 @@ func (t *tokens) ask(cmd *cobra.Command, f func(ctx context.Context, c *admin.Cl
 		return t.app.ask(cmd, t.global, f)
 	}
 	if cmd.Flags().Changed("url") {
-		return usage(errors.New("--url excludes --data, --config and --store: name a node or a store"))
+		return usage(errors.New("--url and a store exclude each other: leave out --data, --config and --store, or --url"))
 	}
 	conf, err := t.store(cmd)
 	if err != nil {
@@ -56,7 +56,7 @@ func (t *tokens) ask(cmd *cobra.Command, f func(ctx context.Context, c *admin.Cl
 	}
 	url, stop, err := node.Offline(cmd.Context(), conf)
 	if err != nil {
-		return err
+		return ofStores(err)
 	}
 	c, err := admin.NewClient(url, "")
 	if err == nil {
