@@ -82,6 +82,20 @@ receive: {secrets: {shop: {file: %s}}, endpoints: {Order: {keep: true}}}
 		return strings.Contains(succeeds(t, "messages", "show", second, "--url", b.url()), "delivered")
 	})
 
+	// doctor sees both kinds of things, and changes nothing.
+	report, _, _ := command(t, "doctor", "--config", b.args[len(b.args)-1], "--json")
+	for _, want := range []string{
+		`"store":"postgres://holdfast:[secret]@127.0.0.1`, `"name":"tables","status":"ok"`, `"name":"commits","status":"ok"`, `"name":"nodes","status":"ok"`,
+		`"name":"address","status":"ok"`, `"name":"parked","status":"ok"`, `"failing":0`,
+	} {
+		if !strings.Contains(report, want) {
+			t.Errorf("doctor said\n%s\nwant %s in it", report, want)
+		}
+	}
+	if strings.Contains(report, password(t, dsn)) || strings.Contains(report, "data folder") {
+		t.Errorf("doctor said\n%s", report)
+	}
+
 	// A token that is made beside running nodes holds for them.
 	if out := succeeds(t, "tokens", "create", "first", "--config", a.args[len(a.args)-1]); !strings.HasPrefix(out, "hf_") {
 		t.Errorf("tokens create said %q", out)
@@ -185,6 +199,12 @@ func TestBadStores(t *testing.T) {
 			}
 		}
 	}
+	if out, _, code := command(t, "doctor", "--store", fresh); code == exitFailing || !strings.Contains(out, "tables: none yet") {
+		t.Errorf("doctor of an empty database (%d):\n%s", code, out)
+	}
+	if out, _, code := command(t, "doctor", "--store", newer); code != exitFailing || !strings.Contains(out, "FAIL  tables: database of a newer release") {
+		t.Errorf("doctor of a newer database (%d):\n%s", code, out)
+	}
 	if out, _, code := command(t, "migrate", "status", "--store", fresh); code != exitWarnings || !strings.Contains(out, "no tables yet") {
 		t.Errorf("after all that the database has %q (%d)", out, code)
 	}
@@ -237,6 +257,32 @@ func TestANodeNeedsNoRightOnTables(t *testing.T) {
 	if got := get(t, n.url()+"/_rf/health"); !strings.Contains(got, `"status":"ok"`) {
 		t.Errorf("health %s", got)
 	}
+	if err := n.end(); err != nil {
+		t.Errorf("stop: %v\n%s", err, n.tail())
+	}
+}
+
+// A database that is away fails readiness, not the process: a restart of the
+// node would not help. It goes on by itself.
+func TestADatabaseThatIsAway(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t, pgtest.Options{})
+	n := sharing(t, server.Database(t), "alone", "").running()
+	if err := server.Stop(pgtest.Immediate); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "readiness fails", func() bool { return strings.Contains(get(t, n.url()+"/readyz"), "database not to be had") })
+	if got := get(t, n.url()+"/healthz"); got != "ok\n" {
+		t.Errorf("/healthz said %q", got)
+	}
+	if got := get(t, n.url()+"/_rf/health"); !strings.Contains(got, `"name":"database","status":"failing"`) {
+		t.Errorf("/_rf/health said %s", got)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is ready again", func() bool { return get(t, n.url()+"/readyz") == "ready\n" })
+	succeeds(t, "send", "self", "Hello", "1", "--url", n.url())
 	if err := n.end(); err != nil {
 		t.Errorf("stop: %v\n%s", err, n.tail())
 	}
