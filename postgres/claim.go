@@ -67,7 +67,7 @@ func (c *claims) inHand() int64 {
 	return int64(len(c.held))
 }
 
-// next is a new claim number. Numbers are never used again by an owner.
+// next is a new claim number, which no other owner uses.
 func (c *claims) next() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -28,7 +28,20 @@ type server struct {
 	pooled  bool   // something stands between us and the server
 }
 
-const serverKey = "holdfast.server"
+const (
+	serverKey = "holdfast.server"
+	// aloneKey: the server has warned that somebody ended a commit's wait for
+	// its synchronous standbys, which need not have it.
+	aloneKey = "holdfast.alone"
+)
+
+// warnedAlone tells of the warning once.
+func warnedAlone(c *pgx.Conn) bool {
+	data := c.PgConn().CustomData()
+	_, warned := data[aloneKey]
+	delete(data, aloneKey)
+	return warned
+}
 
 // serverOf returns what was found when the connection was made, also when it
 // has been lost since.
@@ -60,6 +73,11 @@ func prepare(c *pgxpool.Config) {
 		}
 		return !atStart(name)
 	})
+	cc.OnNotice = func(conn *pgconn.PgConn, n *pgconn.Notice) {
+		if n.Routine == "SyncRepWaitForLSN" {
+			conn.CustomData()[aloneKey] = true
+		}
+	}
 	cc.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error { return ready(ctx, conn, settings) }
 }
 

@@ -203,6 +203,7 @@ func (c *claims) drop(owner int64) {
 		}
 	}
 	c.suspect, c.suspects, c.unplaced = 0, true, true
+	c.number = owner << 32
 }
 
 func (c *claims) rewindAll() {

@@ -23,9 +23,9 @@ type outcomes struct {
 	strays []error
 }
 
-// produce enqueues from several goroutines until ctx ends. Each call has to
+// enqueueFrom enqueues from several goroutines until ctx ends. Each call has to
 // end within the bound.
-func produce(ctx context.Context, t testing.TB, db *postgres.DB, goroutines int) (wait func() *outcomes) {
+func enqueueFrom(ctx context.Context, t testing.TB, db *postgres.DB, goroutines int) (wait func() *outcomes) {
 	t.Helper()
 	o := &outcomes{told: map[string]error{}}
 	var all sync.WaitGroup
@@ -151,7 +151,7 @@ func TestDatabaseAway(t *testing.T) {
 			dsn := s.Database(t)
 			db := open(t, dsn, postgres.Options{Timeout: timeout})
 			ctx, stop := context.WithCancel(t.Context())
-			wait := produce(ctx, t, db, 16)
+			wait := enqueueFrom(ctx, t, db, 16)
 			time.Sleep(300 * time.Millisecond)
 			if err := away(s); err != nil {
 				t.Error(err)

@@ -128,7 +128,7 @@ func (t *Tx) conclude(ctx context.Context) error {
 	if len(t.ids) == 0 && len(t.arrived) == 0 {
 		return nil
 	}
-	o := &ownTx{db: t.db, owner: t.db.self.owner()}
+	o := &ownTx{db: t.db, ctx: context.WithoutCancel(ctx), owner: t.db.self.owner()}
 	var xid string
 	count := statement{conclude, []any{o.owner, t.ids, t.arrived}, func(rows pgx.Rows) error {
 		var lane int32

@@ -57,7 +57,7 @@ func poolConfig(dsn string, o *Options) (*pgxpool.Config, error) {
 	if err != nil {
 		return nil, badAddress(dsn, err)
 	}
-	c.MaxConns = int32(min(o.Connections, 1000)) //nolint:gosec // bounded
+	c.MaxConns = int32(min(o.Connections, 1000))
 	c.ConnConfig.ConnectTimeout = min(connectTimeout, o.Timeout)
 	c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement
 	params := c.ConnConfig.RuntimeParams

@@ -41,26 +41,41 @@ func (db *DB) resolve(ctx context.Context, lost *pgx.Conn, xid string, cause err
 		case done && err == nil:
 			return nil
 		case done:
-			return fmt.Errorf("%w: %w", err, cause)
+			return fmt.Errorf("%w: %s", err, cause.Error())
 		case err != nil:
 			why = err
 		}
 		if backOff(ctx, try) != nil {
-			return fmt.Errorf("%w within %v: %w; the connection was lost by: %w", errOpen, bound, explain(why), cause)
+			// That the server is not available says nothing of the transaction.
+			return fmt.Errorf("%w within %v: %s; the connection was lost by: %s", errOpen, bound, explain(why).Error(), cause.Error())
 		}
 	}
 }
 
-// look asks once. done: err says what became of the transaction, nil that it
-// is committed.
+// onStandbys waits once more for the synchronous standbys when the server has
+// said COMMIT without them, because an operator ended its wait.
+func (db *DB) onStandbys(ctx context.Context, conn *pgx.Conn, xid string) error {
+	if !warnedAlone(conn) {
+		return nil
+	}
+	return db.resolve(context.WithoutCancel(ctx), conn, xid, errors.New("the commit did not wait for the synchronous standbys"))
+}
+
+// look asks once, on a connection of its own: those of the pool may all be
+// waiting for answers like this one. done: err says what became of the
+// transaction, nil that it is committed.
 func (db *DB) look(ctx context.Context, was server, xid string, late bool) (done bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, db.opts.Timeout)
 	defer cancel()
-	conn, err := db.pools.own.Acquire(ctx)
+	conn, err := pgx.ConnectConfig(ctx, db.pools.own.Config().ConnConfig)
 	if err != nil {
 		return false, err
 	}
-	defer conn.Release()
+	defer func() {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = conn.Close(bounded)
+	}()
 	var status string
 	var standbys bool
 	err = conn.QueryRow(ctx, transactionStatus, xid).Scan(&status, &standbys)
@@ -70,14 +85,14 @@ func (db *DB) look(ctx context.Context, was server, xid string, late bool) (done
 	if err != nil {
 		return false, err
 	}
-	now := serverOf(conn.Conn())
+	now := serverOf(conn)
 	ended, err := judge(was, now, status)
 	switch {
 	case err != nil:
 		return true, err
 	case ended && standbys:
 		_, err := conn.Exec(ctx, awaitStandby)
-		return err == nil, err
+		return err == nil && !warnedAlone(conn), err
 	case ended:
 		return true, nil
 	case late && was.history == now.history: // else the number may be another's

@@ -40,7 +40,7 @@ func TestCommitWithoutAnAnswer(t *testing.T) {
 			t.Parallel()
 			dsn := database(t)
 			p, through := newProxy(t, dsn)
-			db := opened(t, through, postgres.Options{Timeout: 5 * time.Second})
+			db := opened(t, through, postgres.Options{Timeout: 5 * time.Second, Connections: 1})
 			enqueue := func() {
 				t.Helper()
 				r, err := db.Enqueue(t.Context(), holdfast.Message{Destination: "a", Endpoint: "e", Kind: holdfast.Command, Payload: []byte("x")})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
@@ -183,7 +184,7 @@ func TestDatabaseInLatin(t *testing.T) {
 func TestReadOnlyDatabase(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.Shared(t).Database(t)
-	name := strings.TrimPrefix(must(url.Parse(dsn)).Path, "/")
+	name := nameOf(t, dsn)
 	if err := sql(t.Context(), dsn, `ALTER DATABASE `+name+` SET default_transaction_read_only = on`); err != nil {
 		t.Fatal(err)
 	}
@@ -191,11 +192,14 @@ func TestReadOnlyDatabase(t *testing.T) {
 	refuse(t, dsn, holdfast.ErrUnavailable)
 }
 
-func must[T any](v T, err error) T {
+// nameOf is the database of a DSN.
+func nameOf(t testing.TB, dsn string) string {
+	t.Helper()
+	c, err := pgx.ParseConfig(dsn)
 	if err != nil {
-		panic(err)
+		t.Fatal(err)
 	}
-	return v
+	return c.Database
 }
 
 // Whatever the role, the database or the address says, a session commits to
@@ -204,7 +208,7 @@ func TestSynchronousCommit(t *testing.T) {
 	t.Parallel()
 	s := pgtest.Shared(t)
 	dsn := s.Database(t)
-	name := strings.TrimPrefix(must(url.Parse(dsn)).Path, "/")
+	name := nameOf(t, dsn)
 	if err := sql(t.Context(), dsn, `ALTER DATABASE `+name+` SET synchronous_commit = off`, `CREATE TABLE seen (value text)`); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,113 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/pgtest"
+	"github.com/holdfast-mq/holdfast/postgres"
+)
+
+// The primary is killed under load and its standby promoted: a store whose
+// address names both goes on there by itself. With a synchronous standby
+// nothing that was acknowledged is lost, and nothing that was refused is there.
+func TestFailoverWithASynchronousStandby(t *testing.T) {
+	t.Parallel()
+	const timeout = 3 * time.Second
+	primary := pgtest.Start(t, pgtest.Options{NoSync: true})
+	dsn := primary.Database(t)
+	standby := primary.Standby(t, "other", pgtest.Options{NoSync: true})
+	if err := primary.Exec("postgres", `ALTER SYSTEM SET synchronous_standby_names = 'other'`, `SELECT pg_reload_conf()`); err != nil {
+		t.Fatal(err)
+	}
+	both, err := primary.Both(standby, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := open(t, both, postgres.Options{Timeout: timeout})
+	ctx, stop := context.WithCancel(t.Context())
+	wait := enqueueFrom(ctx, t, db, 16)
+	time.Sleep(500 * time.Millisecond)
+	if err := primary.Kill(); err != nil {
+		t.Error(err)
+	}
+	if err := standby.Promote(); err != nil {
+		t.Error(err)
+	}
+	settled(t, db)
+	time.Sleep(200 * time.Millisecond)
+	stop()
+	wait().check(t, standby.DSN(nameOf(t, dsn)), 4*timeout)
+	audit(t, db)
+	info, err := db.Server(t.Context())
+	if err != nil || info.SynchronousWith != "" {
+		t.Errorf("Server = %+v, %v", info, err)
+	}
+	shut(t, db)
+}
+
+// A store that is pointed at a standby says so, and opens once it is promoted.
+func TestStandbyIsRefused(t *testing.T) {
+	t.Parallel()
+	primary := pgtest.Start(t, pgtest.Options{NoSync: true})
+	standby := primary.Standby(t, "other", pgtest.Options{NoSync: true})
+	refuse(t, standby.DSN("postgres"), postgres.ErrReadOnly, "standby")
+	if err := standby.Promote(); err != nil {
+		t.Fatal(err)
+	}
+	shut(t, open(t, standby.DSN("postgres"), postgres.Options{}))
+}
+
+// A synchronous standby that is away holds commits up. They are not called
+// done before it has them, also when somebody ends their wait; nor undone.
+func TestSynchronousStandbyAway(t *testing.T) {
+	t.Parallel()
+	const timeout = time.Second
+	primary := pgtest.Start(t, pgtest.Options{NoSync: true})
+	dsn := primary.Database(t)
+	standby := primary.Standby(t, "other", pgtest.Options{NoSync: true})
+	if err := primary.Exec("postgres", `ALTER SYSTEM SET synchronous_standby_names = 'other'`, `SELECT pg_reload_conf()`); err != nil {
+		t.Fatal(err)
+	}
+	db := open(t, dsn, postgres.Options{Timeout: timeout})
+	m := holdfast.Message{Destination: "a", Endpoint: "e", Kind: holdfast.Command}
+	if _, err := db.Enqueue(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	if err := standby.Stop(pgtest.Immediate); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	_, err := db.Enqueue(t.Context(), m)
+	if took := time.Since(began); !errors.Is(err, postgres.ErrUnknown) || errors.Is(err, holdfast.ErrUnavailable) || took > 4*timeout {
+		t.Errorf("Enqueue without the standby: %v after %v", err, took.Round(time.Millisecond))
+	}
+	for what, end := range map[string]string{"cancelled": "pg_cancel_backend", "terminated": "pg_terminate_backend"} {
+		told := make(chan error, 1)
+		go func() {
+			_, err := db.Enqueue(t.Context(), m)
+			told <- err
+		}()
+		ended := 0
+		for stop := time.Now().Add(10 * time.Second); ended == 0; time.Sleep(10 * time.Millisecond) {
+			ended = count(t, dsn, `SELECT count(`+end+`(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = current_database()`)
+			if time.Now().After(stop) {
+				t.Fatal("no commit waits")
+			}
+		}
+		if err := <-told; !errors.Is(err, postgres.ErrUnknown) {
+			t.Errorf("Enqueue, %s by an operator: %v", what, err)
+		}
+	}
+	if err := standby.Start(); err != nil {
+		t.Fatal(err)
+	}
+	settled(t, db)
+	if n := count(t, dsn, `SELECT count(*) FROM hf_message WHERE payload = ''`); n != 4 {
+		t.Errorf("%d messages of 4 whose commit was begun", n)
+	}
+	shut(t, db)
+}
