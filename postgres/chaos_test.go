@@ -325,7 +325,7 @@ func texts(t *testing.T, dsn, query string) map[string]bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close(t.Context()) //nolint:errcheck // it has done its work
+	defer c.Close(t.Context())
 	rows, err := c.Query(t.Context(), query)
 	if err != nil {
 		t.Fatal(err)

@@ -46,10 +46,8 @@ type hold struct {
 // transaction took longer than floorSlack, and those given back: the whole
 // lane is looked at every now and then.
 type laneView struct {
-	floor  int64
-	whole  time.Time     // when all of it is looked at again
-	took   time.Duration // the last look at all of it
-	looked bool
+	floor int64
+	whole time.Time // when all of it is looked at again
 }
 
 const (
@@ -417,7 +415,6 @@ func (k *taking) hold() {
 	}
 	for _, id := range k.whole {
 		l := c.lane(id)
-		l.took = took
 		l.whole = time.Now().Add(max(wholeEvery, wholeShare*took))
 	}
 	for _, id := range k.lanes {

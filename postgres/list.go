@@ -125,7 +125,7 @@ func (l *listing) walk(ctx context.Context, sql string, all bool) (next int64, e
 			return err
 		}
 		last = seq
-		if (l.lane == 0 || lane == l.lane) && l.wants(holdfast.State(state)) { //nolint:gosec // a number of ours
+		if (l.lane == 0 || lane == l.lane) && l.wants(holdfast.State(state)) {
 			l.found = append(l.found, seq)
 			got++
 		}

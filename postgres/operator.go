@@ -99,7 +99,7 @@ func (tx *ownTx) decide(k *decision) error {
 	}); err != nil {
 		return err
 	}
-	state := holdfast.State(row.state) //nolint:gosec // a number of ours
+	state := holdfast.State(row.state)
 	if !row.final || !state.CanBecome(k.to) {
 		return tx.refuse(k, &row, state)
 	}

@@ -87,7 +87,7 @@ func (db *DB) purgePage(ctx context.Context, shortest int64, keep map[holdfast.S
 		}
 		read++
 		s.purged = r.seq
-		if least, ok := keep[holdfast.State(r.state)]; ok && age > least { //nolint:gosec // a number of ours
+		if least, ok := keep[holdfast.State(r.state)]; ok && age > least {
 			page = append(page, r)
 		} else {
 			s.leaves(r.seq)
@@ -110,7 +110,7 @@ func (tx *ownTx) purge(list []purgeRow, gone map[int64]bool) error {
 	var keys []orderingKey
 	for i, r := range list {
 		// A strict key may wait for a parked message.
-		if seqs[i], states[i] = r.seq, r.state; r.key.key != "" && holdfast.State(r.state) == holdfast.Parked { //nolint:gosec // a number of ours
+		if seqs[i], states[i] = r.seq, r.state; r.key.key != "" && holdfast.State(r.state) == holdfast.Parked {
 			keys = append(keys, r.key)
 		}
 	}
@@ -123,7 +123,7 @@ func (tx *ownTx) purge(list []purgeRow, gone map[int64]bool) error {
 		var state int16
 		var key string
 		err := rows.Scan(&seq, &lane, &state, &key)
-		tx.count(lane, moved(holdfast.State(state), holdfast.Delivered)) //nolint:gosec // a number of ours; gone counts as little as delivered
+		tx.count(lane, moved(holdfast.State(state), holdfast.Delivered))
 		gone[seq] = true
 		return err
 	}); err != nil {

@@ -76,7 +76,7 @@ func scanEvent(rows pgx.Rows, e *holdfast.Event, before ...any) error {
 	var kind, state, outcome int16
 	err := rows.Scan(append(before, &e.Seq, &kind, &state, &at, &e.Cycle, &e.Attempt, &outcome, &e.Charged, &e.Maybe, &took,
 		&e.Reason, &e.Code, &e.Error, &e.Actor)...)
-	e.Kind, e.State, e.Outcome = holdfast.EventKind(kind), holdfast.State(state), holdfast.Outcome(outcome) //nolint:gosec // numbers of ours
+	e.Kind, e.State, e.Outcome = holdfast.EventKind(kind), holdfast.State(state), holdfast.Outcome(outcome)
 	e.At, e.Took = instant(at), duration(took)
 	return err
 }
@@ -99,7 +99,7 @@ func (db *DB) scanRecord(rows pgx.Rows, payload *[]byte) (r holdfast.Record, err
 		return r, err
 	}
 	m.ID, m.TTL, m.Attempt = idFrom(id), duration(ttl), holdfast.Attempt{Number: r.Tries, Cycle: r.Cycle, Forced: force}
-	r.State = holdfast.State(state) //nolint:gosec // a number of ours
+	r.State = holdfast.State(state)
 	r.Created, r.Expires, r.Settled, r.LastAttempt = instant(created), instant(expires), instant(settled), instant(last)
 	if r.LastAttempt.IsZero() && r.State == holdfast.Delivered {
 		r.LastAttempt = r.Settled

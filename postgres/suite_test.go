@@ -48,7 +48,7 @@ func sql(ctx context.Context, dsn string, statements ...string) error {
 	if err != nil {
 		return err
 	}
-	defer c.Close(ctx) //nolint:errcheck // it has done its work
+	defer c.Close(ctx)
 	for _, s := range statements {
 		if _, err := c.Exec(ctx, s); err != nil {
 			return fmt.Errorf("%s: %w", s, err)
@@ -63,7 +63,7 @@ func number(t testing.TB, dsn, query string) (n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close(t.Context()) //nolint:errcheck // it has done its work
+	defer c.Close(t.Context())
 	if err := c.QueryRow(t.Context(), query).Scan(&n); err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
@@ -87,12 +87,7 @@ func open(t testing.TB, dsn string, o postgres.Options) *postgres.DB {
 	return db
 }
 
-// fresh is a store in a database of the test's own, closed at its end.
-func fresh(t testing.TB, o postgres.Options) *postgres.DB {
-	t.Helper()
-	return opened(t, database(t), o)
-}
-
+// opened is a store that is closed at the test's end.
 func opened(t testing.TB, dsn string, o postgres.Options) *postgres.DB {
 	t.Helper()
 	db := open(t, dsn, o)

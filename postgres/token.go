@@ -18,12 +18,12 @@ const tokenNoted = time.Hour
 // CreateToken keeps an API token as the hash of its secret. ErrConflict: the
 // name is taken.
 func (db *DB) CreateToken(ctx context.Context, name, role string, hash [32]byte) error {
-	return db.token(ctx, "create", name, holdfast.ErrConflict, createToken, name, role, hash[:])
+	return db.token(ctx, "create", name, holdfast.ErrConflict, addAccess, name, role, hash[:])
 }
 
 // DeleteToken ends a token. ErrNotFound: there is none of that name.
 func (db *DB) DeleteToken(ctx context.Context, name string) error {
-	return db.token(ctx, "delete", name, holdfast.ErrNotFound, deleteToken, name)
+	return db.token(ctx, "delete", name, holdfast.ErrNotFound, dropAccess, name)
 }
 
 func (db *DB) token(ctx context.Context, verb, name string, unchanged error, sql string, args ...any) error {
@@ -50,7 +50,7 @@ func (db *DB) token(ctx context.Context, verb, name string, unchanged error, sql
 // FindToken returns the token whose secret has this hash, or ErrNotFound.
 func (db *DB) FindToken(ctx context.Context, hash [32]byte) (name, role string, err error) {
 	found, unused := false, int64(0)
-	if err := db.read(ctx, findToken, []any{hash[:]}, func(rows pgx.Rows) error {
+	if err := db.read(ctx, findAccess, []any{hash[:]}, func(rows pgx.Rows) error {
 		found = true
 		return rows.Scan(&name, &role, &unused)
 	}); err != nil {
@@ -60,7 +60,7 @@ func (db *DB) FindToken(ctx context.Context, hash [32]byte) (name, role string, 
 		return "", "", fmt.Errorf("find token: %w", holdfast.ErrNotFound)
 	}
 	if unused > micros(tokenNoted) {
-		if err := db.own(ctx, func(tx *ownTx) error { return tx.exec(useToken, name) }); err != nil { // no reason to refuse the request
+		if err := db.own(ctx, func(tx *ownTx) error { return tx.exec(useAccess, name) }); err != nil { // no reason to refuse the request
 			db.log.WarnContext(ctx, "use of a token not noted", slog.String("token", name), slog.Any("error", err))
 		}
 	}
@@ -69,7 +69,7 @@ func (db *DB) FindToken(ctx context.Context, hash [32]byte) (name, role string, 
 
 // EachToken calls yield for each token, by name.
 func (db *DB) EachToken(ctx context.Context, yield func(name, role string, created, lastUsed time.Time)) error {
-	if err := db.read(ctx, listTokens, nil, func(rows pgx.Rows) error {
+	if err := db.read(ctx, listAccess, nil, func(rows pgx.Rows) error {
 		var name, role string
 		var created, used int64
 		if err := rows.Scan(&name, &role, &created, &used); err != nil {
