@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -471,8 +472,8 @@ func (c *claims) all() (seqs, tokens []int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	seqs, tokens = []int64{}, []int64{}
-	for seq, h := range c.held {
-		seqs, tokens = append(seqs, seq), append(tokens, h.token)
+	for _, seq := range slices.Sorted(maps.Keys(c.held)) {
+		seqs, tokens = append(seqs, seq), append(tokens, c.held[seq].token)
 	}
 	return seqs, tokens
 }

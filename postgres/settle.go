@@ -15,7 +15,7 @@ import (
 )
 
 // settleMost is the weight of one transaction, in messages.
-const settleMost = 5000
+const settleMost = 1000
 
 // settle is the work of one Settle call.
 type settle struct {

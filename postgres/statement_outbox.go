@@ -82,10 +82,9 @@ const (
 		page AS MATERIALIZED (SELECT seq, created FROM hf_message WHERE seq > $1 ORDER BY seq LIMIT $3)
 		SELECT p.seq, p.created > now.t - $2, coalesce(f.state, 0), coalesce(now.t - f.settled, 0), coalesce(f.lane, 0), coalesce(f.okey, '')
 		FROM page AS p LEFT JOIN hf_final AS f USING (seq), now ORDER BY p.seq`
-	purgeThese = `WITH input AS (SELECT * FROM unnest($1::bigint[], $2::smallint[]) AS i (seq, state)),
-		old AS MATERIALIZED (
-			SELECT f.seq FROM hf_final AS f JOIN input AS i USING (seq, state)
-			WHERE NOT EXISTS (SELECT FROM hf_event AS e, hf_follower AS w WHERE e.message = f.seq AND (e.tx, e.seq) > (w.tx, w.seq))
+	purgeThese = `WITH old AS MATERIALIZED (
+			SELECT f.seq FROM hf_final AS f WHERE f.seq = ANY ($1::bigint[]) AND f.state = ($2::smallint[])[width_bucket(f.seq, $1)]
+				AND NOT EXISTS (SELECT FROM hf_event AS e, hf_follower AS w WHERE e.message = f.seq AND (e.tx, e.seq) > (w.tx, w.seq))
 			ORDER BY f.seq FOR UPDATE OF f SKIP LOCKED),
 		gone AS (DELETE FROM hf_final AS f USING old WHERE f.seq = old.seq RETURNING f.seq, f.lane, f.state, f.okey),
 		message AS (DELETE FROM hf_message AS m USING gone WHERE m.seq = gone.seq),

@@ -96,18 +96,19 @@ type DB struct {
 	opts Options
 	log  *slog.Logger
 
-	owner   *ownership
-	epoch   int64
-	owns    atomic.Bool // false: beside the owner, in the caller's database
-	clock   *clock
-	handle  *sql.DB   // holds the writer's connection; nil in the caller's database
-	lent    *sql.Conn // the same connection, for transactions of callers
-	readers *sql.DB
-	writer  *writer
-	lanes   *lanes
-	routes  map[routeKey]route   // the writer's
-	names   map[int64]routeNames // the writer's
-	sources map[string]int64     // the writer's
+	owner     *ownership
+	epoch     int64
+	schemaWas int         // number of the last migration that the file had
+	owns      atomic.Bool // false: beside the owner, in the caller's database
+	clock     *clock
+	handle    *sql.DB   // holds the writer's connection; nil in the caller's database
+	lent      *sql.Conn // the same connection, for transactions of callers
+	readers   *sql.DB
+	writer    *writer
+	lanes     *lanes
+	routes    map[routeKey]route   // the writer's
+	names     map[int64]routeNames // the writer's
+	sources   map[string]int64     // the writer's
 
 	attached *attached // nil: the file is ours
 
@@ -211,6 +212,9 @@ func (db *DB) open(ctx context.Context) error {
 	}
 	if db.room.shut.Load() {
 		db.writer.unfold() // what the log takes on the disk can be used again
+	}
+	if db.schemaWas, err = schemaVersion(c); err != nil {
+		return err
 	}
 	if err := migrate(c); err != nil {
 		return err

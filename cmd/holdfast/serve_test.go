@@ -330,7 +330,7 @@ func TestTheFirstToken(t *testing.T) {
 	if out, _, _ := command(t, "tokens", "ls", "--data", data); !strings.Contains(out, "first") || strings.Contains(out, "hf_") {
 		t.Errorf("tokens ls: %q", out)
 	}
-	refused(t, exitUsage, []string{"--data and --url exclude each other"}, "tokens", "ls", "--data", data, "--url", "http://127.0.0.1:1")
+	refused(t, exitUsage, []string{"--url and a store exclude each other"}, "tokens", "ls", "--data", data, "--url", "http://127.0.0.1:1")
 	c := &child{t: t, address: freeAddress(t), data: data}
 	c.args = []string{"holdfast", "serve", "--listen", c.address, "--data", c.data}
 	c.start()
