@@ -50,10 +50,6 @@ var (
 	_ holdfast.InboxLog  = (*DB)(nil)
 )
 
-// writers is how many transactions write new messages at a time: while one
-// waits for the disk, the next one's rows are written.
-const writers = 1
-
 // Open connects to the database, brings its tables up to this release, and
 // takes a lease for this node.
 func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
@@ -86,9 +82,9 @@ func (db *DB) start(ctx context.Context) error {
 	if err := db.count(ctx); err != nil {
 		return err
 	}
-	db.enqueues = newGroup(db, writers, enqueueMost, db.enqueueAll)
-	db.settles = newGroup(db, 1, settleMost, db.settleAll)
-	db.inbound.arrivals = newGroup(db, 1, arriveMost, db.arriveAll)
+	db.enqueues = newGroup(db, enqueueMost, db.enqueueAll)
+	db.settles = newGroup(db, settleMost, db.settleAll)
+	db.inbound.arrivals = newGroup(db, arriveMost, db.arriveAll)
 	for _, part := range []func(ctx context.Context){db.beatOn, db.listenOn, db.notifyOn} {
 		db.parts.Go(func() { part(db.life) })
 	}

@@ -21,7 +21,7 @@ type group[T any] struct {
 	queue  []*call[T]
 	ring   chan struct{}
 	closed bool
-	idle   sync.WaitGroup // the goroutines that run
+	idle   chan struct{} // closed when the goroutine has ended
 }
 
 // call is one caller's work.
@@ -32,12 +32,9 @@ type call[T any] struct {
 	done   chan error
 }
 
-func newGroup[T any](db *DB, workers, most int, all func(ctx context.Context, list []*call[T])) *group[T] {
-	g := &group[T]{db: db, most: most, all: all, ring: make(chan struct{}, 1)}
-	g.idle.Add(workers)
-	for range workers {
-		db.parts.Go(func() { g.run(db.life) })
-	}
+func newGroup[T any](db *DB, most int, all func(ctx context.Context, list []*call[T])) *group[T] {
+	g := &group[T]{db: db, most: most, all: all, ring: make(chan struct{}, 1), idle: make(chan struct{})}
+	db.parts.Go(func() { g.run(db.life) })
 	return g
 }
 
@@ -86,7 +83,7 @@ func (g *group[T]) takeBack(c *call[T]) bool {
 }
 
 func (g *group[T]) run(ctx context.Context) {
-	defer g.idle.Done()
+	defer close(g.idle)
 	for {
 		list, closed := g.take()
 		if len(list) > 0 {
@@ -95,7 +92,6 @@ func (g *group[T]) run(ctx context.Context) {
 			continue
 		}
 		if closed {
-			g.signal() // the next one
 			return
 		}
 		<-g.ring
@@ -163,5 +159,5 @@ func (g *group[T]) stop() {
 	g.closed = true
 	g.mu.Unlock()
 	g.signal()
-	g.idle.Wait()
+	<-g.idle
 }

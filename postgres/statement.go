@@ -23,14 +23,26 @@ const (
 // the order of ids, so that no two transactions wait for each other. A keyed
 // row waits until placeKeys has looked at it. What it returns are the ids that
 // are new.
-const insertMessages = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
-	input AS MATERIALIZED (
-		SELECT nextval('hf_seq') AS seq, i.* FROM unnest($1::bytea[], $2::integer[], $3::integer[], $4::bytea[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::text[])
-			AS i (id, route, lane, payload, headers, corr, retry, ttl, delay, okey)),
+const (
+	insertMessages = insertHead + ` ON CONFLICT (id) DO NOTHING` + insertTail + `
+	SELECT id FROM new`
+	// insertMinted is insertMessages for ids that nobody else can have, and counts
+	// what it writes: a transaction of one statement.
+	insertMinted = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 	message AS (
 		INSERT INTO hf_message (seq, id, route, lane, created, payload, headers, corr, retry, delay, ttl, okey)
-		SELECT seq, id, route, lane, t, payload, headers, corr, retry, delay, ttl, okey FROM input, now ORDER BY id
-		ON CONFLICT (id) DO NOTHING RETURNING seq, id, lane, okey, created, delay, ttl),
+		SELECT nextval('hf_seq'), id, route, lane, t, payload, headers, corr, retry, delay, ttl, okey FROM now,` + insertRows + insertTail + `,
+	tally AS (INSERT INTO hf_tally (owner, lane, pending) SELECT $11, lane, count(*) FROM new GROUP BY lane)
+	SELECT pg_current_xact_id()::text`
+	insertHead = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+	input AS MATERIALIZED (
+		SELECT nextval('hf_seq') AS seq, i.* FROM` + insertRows + `),
+	message AS (
+		INSERT INTO hf_message (seq, id, route, lane, created, payload, headers, corr, retry, delay, ttl, okey)
+		SELECT seq, id, route, lane, t, payload, headers, corr, retry, delay, ttl, okey FROM input, now ORDER BY id`
+	insertRows = ` unnest($1::bytea[], $2::integer[], $3::integer[], $4::bytea[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::text[])
+			AS i (id, route, lane, payload, headers, corr, retry, ttl, delay, okey)`
+	insertTail = ` RETURNING seq, id, lane, okey, created, delay, ttl),
 	new AS (
 		SELECT seq, id, lane, okey, created + delay AS start, CASE WHEN ttl IS NULL THEN 9223372036854775807 ELSE created + delay + ttl END AS expires FROM message),
 	queue AS (
@@ -38,8 +50,8 @@ const insertMessages = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		SELECT seq, lane, CASE WHEN okey IS NULL THEN least(start, expires) ELSE expires END, start, expires, CASE WHEN okey IS NULL THEN 0 ELSE 2 END, okey FROM new),
 	event AS (
 		INSERT INTO hf_event (message, kind, state, at, cycle, attempt)
-		SELECT seq, 1, 0, t, 1, 0 FROM new, now WHERE EXISTS (SELECT FROM hf_follower))
-	SELECT id FROM new`
+		SELECT seq, 1, 0, t, 1, 0 FROM new, now WHERE EXISTS (SELECT FROM hf_follower))`
+)
 
 // findMessages reads what must be the same of two messages of one id, and where the first stands.
 const findMessages = `SELECT m.id, m.route, m.payload, q.seq IS NOT NULL, q.owner IS NOT NULL, coalesce(f.state, 0)
@@ -48,7 +60,10 @@ const findMessages = `SELECT m.id, m.route, m.payload, q.seq IS NOT NULL, q.owne
 // What shows that a transaction is committed: tx.go.
 const (
 	isEnqueued = `SELECT seq FROM hf_message WHERE id = ANY ($1::bytea[]) LIMIT 1`
-	isClaimed  = `SELECT q.seq FROM hf_queue AS q WHERE q.seq = ANY ($2::bigint[]) AND q.owner = $1 AND q.claim = ($3::bigint[])[width_bucket(q.seq, $2)] LIMIT 1`
+	// isAlive finds the process of a connection that was lost, and ends it when
+	// it waits for its client. One that is at work may wait for a standby.
+	isAlive   = `SELECT CASE WHEN $2 AND state LIKE 'idle%' THEN pg_terminate_backend(pid) END FROM pg_stat_activity WHERE pid = $1 AND usename = current_user`
+	isClaimed = `SELECT q.seq FROM hf_queue AS q WHERE q.seq = ANY ($2::bigint[]) AND q.owner = $1 AND q.claim = ($3::bigint[])[width_bucket(q.seq, $2)] LIMIT 1`
 )
 
 // Ordering keys: key.go.
@@ -131,7 +146,14 @@ const (
 // its values by width_bucket: a join would be planned by what the statistics
 // say of owners, which is that there are none, and then be quadratic.
 const (
-	settleDelivered = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+	settleDelivered = settleHead + `
+		SELECT seq FROM gone`
+	// settlePlain is settleDelivered for rows without a key, and counts what it
+	// changes: a transaction of one statement.
+	settlePlain = settleHead + `,
+		tally AS (INSERT INTO hf_tally (owner, lane, pending) SELECT $6, lane, -count(*) FROM gone GROUP BY lane)
+		SELECT seq, pg_current_xact_id()::text FROM gone`
+	settleHead = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		gone AS (DELETE FROM hf_queue AS q WHERE q.seq = ANY ($2::bigint[]) AND q.owner = $1 AND q.claim = ($3::bigint[])[width_bucket(q.seq, $2)]
 			RETURNING q.seq, q.lane, q.expires, q.failures, q.tries + 1 AS tries, q.cycle, q.first_try, q.force, q.okey,
 				($4::bigint[])[width_bucket(q.seq, $2)] AS took, ($5::boolean[])[width_bucket(q.seq, $2)] AS charged),
@@ -140,8 +162,7 @@ const (
 			SELECT seq, lane, 2, t, expires, failures + charged::integer, tries, cycle, first_try, force, okey FROM gone, now),
 		event AS (
 			INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, took)
-			SELECT seq, 2, 2, t, cycle, tries, 5, charged, took FROM gone, now WHERE EXISTS (SELECT FROM hf_follower))
-		SELECT seq FROM gone`
+			SELECT seq, 2, 2, t, cycle, tries, 5, charged, took FROM gone, now WHERE EXISTS (SELECT FROM hf_follower))`
 	settleParked = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		gone AS (DELETE FROM hf_queue AS q WHERE q.seq = ANY ($2::bigint[]) AND q.owner = $1 AND q.claim = ($3::bigint[])[width_bucket(q.seq, $2)]
 			RETURNING q.seq, q.lane, q.expires, q.failures, q.tries + 1 AS tries, q.cycle, q.first_try, q.force, q.okey, ($8::boolean[])[width_bucket(q.seq, $2)] AS tried,
