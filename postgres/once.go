@@ -83,7 +83,7 @@ func (db *DB) awaitEnd(ctx context.Context, pid uint32) error {
 	began := time.Now()
 	for try := 0; ; try++ {
 		alive := false
-		err := db.read(ctx, isAlive, []any{int32(pid), time.Since(began) > time.Second}, func(rows pgx.Rows) error { //nolint:gosec // process numbers are small
+		err := db.read(ctx, isAlive, []any{int32(pid), time.Since(began) > time.Second}, func(rows pgx.Rows) error {
 			alive = true
 			return rows.Scan(nil)
 		})

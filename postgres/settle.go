@@ -106,7 +106,8 @@ func (db *DB) settlePlain(ctx context.Context, rows []settled) error {
 			*rows[i].won = false
 		}
 		return once{
-			settlePlain, []any{rows[0].hold.owner, o.seqs, o.claims, o.took, o.charged, tx.owner},
+			settlePlain,
+			[]any{rows[0].hold.owner, o.seqs, o.claims, o.took, o.charged, tx.owner},
 			func(r pgx.Rows) error {
 				var seq int64
 				err := r.Scan(&seq, &tx.xid)
