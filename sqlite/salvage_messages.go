@@ -40,7 +40,10 @@ func (s *salvage) message(ctx context.Context, r sqlitefile.Row) error {
 	}
 	if body, ok := s.body(r.ID); ok {
 		if m, ok := s.match(r, body); ok {
-			delete(s.missing, r.ID)
+			// Another row may have this one's number by damage: it is missing still.
+			if other, ok := s.missing[r.ID]; ok && idFrom(other.Values[1]) == m.ID {
+				delete(s.missing, r.ID)
+			}
 			return s.put(ctx, oldMessage{m, r, body, true})
 		}
 	}

@@ -34,13 +34,12 @@ func parse(n uint32, data []byte, want byte) node {
 	default:
 		p.kind, p.whole = want, false
 	}
-	count := int(binary.BigEndian.Uint16(data[at+3:]))
 	first := at + 8
 	if p.kind == indexNode || p.kind == tableNode {
 		p.right = binary.BigEndian.Uint32(data[at+8:])
 		first += 4
 	}
-	for i := range count {
+	for i := range p.count(at, first) {
 		if first+2*i+2 > PageSize {
 			p.whole = false
 			break
