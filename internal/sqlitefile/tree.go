@@ -79,6 +79,8 @@ type walk struct {
 	yield  func(r Row)
 	seen   map[uint32]struct{}
 	faults int
+	last   int64 // id of the row before
+	begun  bool
 }
 
 func (w *walk) page(n uint32, deep int) {
@@ -127,6 +129,15 @@ func (w *walk) row(p *node, cell int) {
 		w.f.skipped++
 		w.faults++
 		return
+	}
+	// Rows are in the order of their ids: one that is not has another's place,
+	// whose row nothing leads to.
+	if p.kind == tableLeaf {
+		if w.begun && r.ID <= w.last {
+			w.f.skipped++
+			w.faults++
+		}
+		w.last, w.begun = r.ID, true
 	}
 	w.yield(r)
 }
