@@ -235,6 +235,9 @@ func (db *DB) open(ctx context.Context) error {
 	if err := db.seed(c); err != nil {
 		return err
 	}
+	if err := c.rows(queries[wrongNames], func(v []driver.Value) error { return wrongName(v[0], v[1]) }); err != nil {
+		return err
+	}
 	db.readers = sql.OpenDB(connector{db.opts.connect, dsn(db.path, "query_only(1)")})
 	db.readers.SetMaxOpenConns(4)
 	db.readers.SetMaxIdleConns(4)
