@@ -2,6 +2,7 @@ package move
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -199,14 +200,68 @@ func (m *Moved) refusal() error {
 	return fmt.Errorf("%w to %s at %s: use that one; if it is lost or was never used, holdfast copy --undo --from … lets nodes use this one again", ErrMoved, m.To, m.At)
 }
 
-// Refusal is why no node opens a store with these marks: nil, there is nothing
-// against it.
-func Refusal(m *Moved, p *Progress) error {
+// Refusal is why no node opens a store with these marks, as Mark and Write
+// have left them; empty: there is none. Nil: there is nothing against it.
+func Refusal(moved, copied string) error {
+	m, err := ParseMoved(moved)
+	if err != nil {
+		return err
+	}
+	p, err := ParseProgress(copied)
 	switch {
+	case err != nil:
+		return err
 	case p != nil && !p.Done:
 		return fmt.Errorf("%w: it comes from %s; run the same holdfast copy again, which goes on with it, or remove this store and begin anew", ErrUnfinished, p.From)
 	case m != nil:
 		return m.refusal()
 	}
 	return nil
+}
+
+// ParseMoved reads the mark of a store; nil: it has none.
+func ParseMoved(text string) (*Moved, error) {
+	if text == "" {
+		return nil, nil //nolint:nilnil // said above
+	}
+	m := &Moved{}
+	if err := json.Unmarshal([]byte(text), m); err != nil {
+		return nil, fmt.Errorf("read the mark %q of a move: %w", text, err)
+	}
+	return m, nil
+}
+
+// ParseProgress reads how far a copy is; nil: there was none.
+func ParseProgress(text string) (*Progress, error) {
+	if text == "" {
+		return nil, nil //nolint:nilnil // said above
+	}
+	p := &Progress{}
+	if err := json.Unmarshal([]byte(text), p); err != nil {
+		return nil, fmt.Errorf("read the progress %q of a copy: %w", text, err)
+	}
+	return p, nil
+}
+
+// Text is how a mark or a progress is kept.
+func Text[T Moved | Progress](v T) (string, error) {
+	b, err := json.Marshal(v)
+	return string(b), err
+}
+
+// Distance is how far an instant is from base; never is the store's word for
+// one that does not come.
+func Distance(at, base, never int64) int64 {
+	if at == never {
+		return None
+	}
+	return at - base
+}
+
+// Instant is the reverse of Distance.
+func Instant(distance, base, never int64) int64 {
+	if distance == None {
+		return never
+	}
+	return base + distance
 }
