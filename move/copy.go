@@ -182,6 +182,9 @@ func (c *copying) end(ctx context.Context) error {
 	if err := c.to.Place(ctx); err != nil {
 		return fmt.Errorf("place ordering keys: %w", err)
 	}
+	if err := c.unchanged(ctx); err != nil {
+		return err
+	}
 	if c.origin.Moved == nil {
 		m := Moved{To: c.o.To, Store: c.target.Store, At: time.Now().UTC().Format(time.RFC3339)}
 		if err := c.from.Mark(ctx, m); err != nil {
@@ -193,6 +196,19 @@ func (c *copying) end(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("let the target go: %w", err), errors.New("the source is marked as moved already; run the same command again"))
 	}
 	return nil
+}
+
+// unchanged looks whether something came into the source that is not copied.
+func (c *copying) unchanged(ctx context.Context) error {
+	o, err := c.from.Origin(ctx)
+	if err != nil {
+		return err
+	}
+	t, err := c.from.Totals(ctx)
+	if err == nil && (o.Use != c.origin.Use || t != c.totals) {
+		err = fmt.Errorf("%w: stop all programs that use it, empty %s and begin again", ErrChanged, c.o.To)
+	}
+	return err
 }
 
 // refusal says what became of the store, and the way out.

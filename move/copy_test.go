@@ -3,6 +3,7 @@ package move_test
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -254,7 +255,9 @@ func read(t testing.TB, at string) (a all) {
 }
 
 // about compares times: the stores' clocks are read one after the other.
-func about() gocmp.Option { return gocmp.Options{cmpopts.EquateApproxTime(2 * time.Second), cmpopts.EquateEmpty()} }
+func about() gocmp.Option {
+	return gocmp.Options{cmpopts.EquateApproxTime(2 * time.Second), cmpopts.EquateEmpty()}
+}
 
 // Everything is there after a move to PostgreSQL and back.
 func TestEverythingIsMoved(t *testing.T) {
@@ -375,17 +378,16 @@ func TestACopyIsKilledAndGoesOn(t *testing.T) {
 			must(t, c.Start())
 			ended := make(chan error, 1)
 			go func() { ended <- c.Wait() }()
-			var err error
 			patience := time.Duration(30+rand.IntN(400)) * time.Millisecond
 			if kills > 8 {
 				patience = time.Minute
 			}
 			select {
-			case err = <-ended:
+			case err := <-ended:
 				done = err == nil
 			case <-time.After(patience):
 				must(t, c.Process.Kill())
-				err = <-ended
+				<-ended
 				kills++
 			}
 			switch {
@@ -396,8 +398,12 @@ func TestACopyIsKilledAndGoesOn(t *testing.T) {
 				t.Fatal(said.String())
 			}
 			if !done {
-				if db, err := tryOpen(t.Context(), step[1]); err == nil {
+				if db, err := tryOpen(t.Context(), step[1]); err == nil { // nothing was noted in it yet, or all
+					n := db.Counts().Pending
 					shut(t, db)
+					if n == 0 {
+						continue
+					}
 					if src, err := tryOpen(t.Context(), step[0]); err == nil {
 						shut(t, src)
 						t.Fatal("both stores can be opened")
@@ -520,4 +526,56 @@ func TestUndo(t *testing.T) {
 		t.Fatal(err)
 	}
 	shut(t, open(t, dsn))
+}
+
+// What was in hand of a process that died is pending after the move, and has
+// been tried once more.
+func TestClaimsOfTheDeadArePending(t *testing.T) {
+	t.Parallel()
+	file, dsn, back := newFile(t), pgtest.Shared(t).Database(t), newFile(t)
+	db := open(t, file)
+	put(t, db, holdfast.Message{ID: "in-hand"}, holdfast.Message{ID: "second"})
+	shut(t, db)
+	handle, err := sql.Open("sqlite", file)
+	must(t, err)
+	_, err = handle.ExecContext(t.Context(), "UPDATE hf_message SET state = 1 WHERE id = 'in-hand'")
+	must(t, errors.Join(err, handle.Close()))
+	tried := func(id string, tries int) {
+		t.Helper()
+		db := open(t, dsn)
+		defer shut(t, db)
+		r, err := db.Get(t.Context(), holdfast.ID(id))
+		if err != nil || r.State != holdfast.Pending || r.Tries != tries {
+			t.Errorf("%s is %s after %d tries, %v; want pending after %d", id, r.State, r.Tries, err, tries)
+		}
+	}
+	copied(t, file, dsn)
+	tried("in-hand", 1)
+	tried("second", 0)
+	run(t, dsn, "UPDATE hf_queue SET owner = 999, claim = 1 WHERE seq = (SELECT max(seq) FROM hf_queue)")
+	copied(t, dsn, back)
+	dsn = back
+	tried("in-hand", 1)
+	tried("second", 1)
+}
+
+// What is damaged, and what PostgreSQL cannot keep, is named.
+func TestWhatCannotBeMovedIsNamed(t *testing.T) {
+	t.Parallel()
+	file, dsn := newFile(t), pgtest.Shared(t).Database(t)
+	db := open(t, file)
+	put(t, db, holdfast.Message{ID: "odd", CorrelationID: "a"})
+	shut(t, db)
+	handle, err := sql.Open("sqlite", file)
+	must(t, err)
+	_, err = handle.ExecContext(t.Context(), "UPDATE hf_body SET corr = 'b'")
+	must(t, errors.Join(err, handle.Close()))
+	refused(t, copyStore(t.Context(), file, dsn, nil), move.ErrContent, "odd to a is damaged")
+
+	file, dsn = newFile(t), pgtest.Shared(t).Database(t)
+	db = open(t, file)
+	put(t, db, holdfast.Message{ID: "nul", CorrelationID: "a\x00b"})
+	shut(t, db)
+	refused(t, copyStore(t.Context(), file, dsn, nil), move.ErrContent, "message nul: ")
+	copied(t, file, newFile(t))
 }

@@ -14,11 +14,13 @@ import (
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
-// What a copy of a store tells.
 type (
+	// CopyReport is what a copy of a store has done.
 	CopyReport = move.Report
+	// CopyStatus is how far one is.
 	CopyStatus = move.Status
-	Moved      = move.Moved
+	// Moved is where everything of a store went.
+	Moved = move.Moved
 )
 
 // StorePlace is where a store is: a data folder, or a database.

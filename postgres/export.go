@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -127,12 +128,10 @@ func moveConn(ctx context.Context, dsn string) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, value := range map[string]string{
+	maps.Copy(c.ConnConfig.RuntimeParams, map[string]string{
 		"enable_seqscan": "off", "enable_bitmapscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off",
 		"jit": "off", "lock_timeout": "3s", "statement_timeout": "0",
-	} {
-		c.ConnConfig.RuntimeParams[name] = value
-	}
+	})
 	prepare(c)
 	return pgx.ConnectConfig(ctx, c.ConnConfig)
 }
@@ -313,7 +312,7 @@ func (x *exporting) settings() (*move.Config, error) {
 	}); err != nil {
 		return nil, err
 	}
-	if err := x.each(exportTokens, nil, func(rows pgx.Rows) error {
+	if err := x.each(exportAccess, nil, func(rows pgx.Rows) error {
 		var t move.Token
 		var created, used *int64
 		err := rows.Scan(&t.Name, &t.Role, &t.Hash, &created, &used)

@@ -214,7 +214,7 @@ func (im *importing) settings(c *move.Config) error {
 		}
 	}
 	for _, t := range c.Tokens {
-		if _, err := im.tx.Exec(im.ctx, importToken, t.Name, t.Role, t.Hash, im.at(t.Created), im.orNull(t.Used)); err != nil {
+		if _, err := im.tx.Exec(im.ctx, importAccess, t.Name, t.Role, t.Hash, im.at(t.Created), im.orNull(t.Used)); err != nil {
 			return fmt.Errorf("token %s: %w", t.Name, err)
 		}
 	}
@@ -262,7 +262,11 @@ func (im *importing) messages(page *move.Page) error {
 	var messages, queue, final [][]any
 	for i := range page.Messages {
 		m := &page.Messages[i]
-		r, err := im.route(m)
+		err := keepable(string(m.ID), m.Source, m.Destination, m.Kind, m.Endpoint, m.CorrelationID, m.OrderingKey, m.Headers, m.Retry)
+		var r route
+		if err == nil {
+			r, err = im.route(m)
+		}
 		if err != nil {
 			return fmt.Errorf("message %s: %w", m.ID, err)
 		}
@@ -294,10 +298,23 @@ func (im *importing) messages(page *move.Page) error {
 		})
 		im.sums.add(r.lane, holdfast.LaneCounts{Pending: 1})
 	}
-	return errors.Join(
-		im.copy("hf_message", messages, "seq", "id", "route", "lane", "created", "payload", "headers", "corr", "retry", "delay", "ttl", "okey"),
-		im.copy("hf_queue", queue, "seq", "lane", "due", "start", "expires", "failures", "tries", "cycle", "first_try", "blocked", "force", "okey"),
-		im.copy("hf_final", final, "seq", "lane", "state", "settled", "expires", "failures", "tries", "cycle", "first_try", "force", "reason", "okey"))
+	if err := im.copy("hf_message", messages, "seq", "id", "route", "lane", "created", "payload", "headers", "corr", "retry", "delay", "ttl", "okey"); err != nil {
+		return err
+	}
+	if err := im.copy("hf_queue", queue, "seq", "lane", "due", "start", "expires", "failures", "tries", "cycle", "first_try", "blocked", "force", "okey"); err != nil {
+		return err
+	}
+	return im.copy("hf_final", final, "seq", "lane", "state", "settled", "expires", "failures", "tries", "cycle", "first_try", "force", "reason", "okey")
+}
+
+// keepable refuses texts that PostgreSQL cannot keep and that may not be changed.
+func keepable(texts ...string) error {
+	for _, t := range texts {
+		if cleanText(t) != t {
+			return fmt.Errorf("%w: PostgreSQL keeps no text with NUL bytes or that is no UTF-8, as %q is", move.ErrContent, t)
+		}
+	}
+	return nil
 }
 
 // settled is when it became final; what does not know that became so before.
@@ -354,7 +371,11 @@ func (im *importing) inbox(page *move.Page) error {
 	var rows, bodies [][]any
 	for i := range page.Inbox {
 		in := &page.Inbox[i]
-		source, err := im.source(in.Source)
+		err := keepable(in.Source, in.Endpoint, in.Kind, in.Headers, in.CorrelationID)
+		var source int32
+		if err == nil {
+			source, err = im.source(in.Source)
+		}
 		if err != nil {
 			return fmt.Errorf("incoming message %s: %w", in.ID, err)
 		}
@@ -374,9 +395,10 @@ func (im *importing) inbox(page *move.Page) error {
 			im.sums.kept++
 		}
 	}
-	return errors.Join(
-		im.copy("hf_inbox", rows, "seq", "source", "id", "endpoint", "hash", "kept", "received", "processed", "expires", "response"),
-		im.copy("hf_inbox_body", bodies, "seq", "kind", "payload", "headers", "corr"))
+	if err := im.copy("hf_inbox", rows, "seq", "source", "id", "endpoint", "hash", "kept", "received", "processed", "expires", "response"); err != nil {
+		return err
+	}
+	return im.copy("hf_inbox_body", bodies, "seq", "kind", "payload", "headers", "corr")
 }
 
 // count writes the page's change of the counters, which no node knows yet.

@@ -16,7 +16,7 @@ const (
 		WHEN EXISTS (SELECT FROM hf_event) THEN 'a history' WHEN EXISTS (SELECT FROM hf_token) THEN 'tokens' WHEN EXISTS (SELECT FROM hf_lane) THEN 'lanes' ELSE '' END`
 	exportLanes   = `SELECT destination, strict, coalesce(fault, ''), fault_since FROM hf_lane ORDER BY destination`
 	exportNotices = `SELECT coalesce((SELECT value::bigint FROM hf_meta WHERE key = 'notify'), 0)`
-	exportTokens  = `SELECT name, role, hash, created, used FROM hf_token ORDER BY name`
+	exportAccess  = `SELECT name, role, hash, created, used FROM hf_token ORDER BY name`
 
 	exportMessages = `SELECT x.seq, x.id, r.source, l.destination, r.kind, r.endpoint, x.created, x.payload, coalesce(x.headers, ''), coalesce(x.corr, ''), coalesce(x.retry, ''),
 			coalesce(x.ttl, 0), coalesce(x.okey, ''), q.seq IS NOT NULL, q.owner IS NOT NULL, coalesce(q.due, 0), coalesce(q.start, 0), coalesce(q.blocked, 0) <> 0, f.state, f.settled,
@@ -45,7 +45,7 @@ const (
 	// A new row gets a number above all that were copied.
 	importNumbers = `SELECT setval('hf_seq'::regclass, greatest($1::bigint, $2, 1)), setval(pg_get_serial_sequence('hf_event', 'seq')::regclass, greatest($3::bigint, 1))`
 	importLane    = `UPDATE hf_lane SET strict = $2, fault = $3, fault_since = $4 WHERE lane = $1`
-	importToken   = `INSERT INTO hf_token (name, role, hash, created, used) VALUES ($1, $2, $3, $4, $5)`
+	importAccess  = `INSERT INTO hf_token (name, role, hash, created, used) VALUES ($1, $2, $3, $4, $5)`
 	importLanes   = `SELECT lane FROM hf_lane ORDER BY lane`
 	analyze       = `ANALYZE hf_message, hf_queue, hf_final, hf_event, hf_inbox, hf_inbox_body`
 )

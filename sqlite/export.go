@@ -23,7 +23,7 @@ const (
 	exportMeta     = `SELECT coalesce((SELECT CAST(value AS TEXT) FROM hf_meta WHERE key = ?1), '')`
 	exportTotals   = `SELECT (SELECT count(*) FROM hf_message), (SELECT count(*) FROM hf_event AS e WHERE EXISTS (SELECT 1 FROM hf_message WHERE seq = e.message)), (SELECT count(*) FROM hf_inbox), coalesce((SELECT max(seq) FROM hf_message), 0), coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = 'hf_event'), 0), coalesce((SELECT max(seq) FROM hf_inbox), 0)`
 	exportLanes    = `SELECT destination, strict, coalesce(fault, ''), fault_since FROM hf_lane ORDER BY destination`
-	exportTokens   = `SELECT name, role, hash, created, used FROM hf_token ORDER BY name`
+	exportAccess   = `SELECT name, role, hash, created, used FROM hf_token ORDER BY name`
 	exportMessages = `SELECT m.seq, m.id, r.source, l.destination, r.kind, r.endpoint, m.state, m.due, m.created, m.expires, m.failures, m.tries, m.cycle, m.first_try, m.settled,
 			coalesce(m.reason, ''), coalesce(m.okey, ''), m.blocked, m.force, b.payload, coalesce(b.headers, ''), coalesce(b.corr, ''), coalesce(b.retry, ''), coalesce(b.ttl, 0), b.start, b.hash
 		FROM hf_message AS m LEFT JOIN hf_route AS r ON r.route = m.route LEFT JOIN hf_lane AS l ON l.lane = r.lane LEFT JOIN hf_body AS b ON b.seq = m.seq

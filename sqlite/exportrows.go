@@ -59,7 +59,7 @@ func (x *exporting) settings() (c *move.Config, err error) {
 	}); err != nil {
 		return nil, err
 	}
-	if err := x.each(exportTokens, func(rows *sql.Rows) error {
+	if err := x.each(exportAccess, func(rows *sql.Rows) error {
 		var t move.Token
 		var created, used sql.NullInt64
 		err := rows.Scan(&t.Name, &t.Role, &t.Hash, &created, &used)
