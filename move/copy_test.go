@@ -574,8 +574,11 @@ func TestWhatCannotBeMovedIsNamed(t *testing.T) {
 
 	file, dsn = newFile(t), pgtest.Shared(t).Database(t)
 	db = open(t, file)
-	put(t, db, holdfast.Message{ID: "nul", CorrelationID: "a\x00b"})
+	m := arrival("nul")
+	m.CorrelationID = "a\x00b"
+	_, err = db.Keep(t.Context(), time.Hour, m)
+	must(t, err)
 	shut(t, db)
-	refused(t, copyStore(t.Context(), file, dsn, nil), move.ErrContent, "message nul: ")
+	refused(t, copyStore(t.Context(), file, dsn, nil), move.ErrContent, "incoming message nul: ")
 	copied(t, file, newFile(t))
 }

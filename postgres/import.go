@@ -262,7 +262,7 @@ func (im *importing) messages(page *move.Page) error {
 	var messages, queue, final [][]any
 	for i := range page.Messages {
 		m := &page.Messages[i]
-		err := keepable(string(m.ID), m.Source, m.Destination, m.Kind, m.Endpoint, m.CorrelationID, m.OrderingKey, m.Headers, m.Retry)
+		err := keepable(m.Source, m.Destination, m.Kind, m.Endpoint, m.CorrelationID, m.OrderingKey, m.Headers, m.Retry)
 		var r route
 		if err == nil {
 			r, err = im.route(m)
