@@ -387,7 +387,9 @@ func TestACopyIsKilledAndGoesOn(t *testing.T) {
 				done = err == nil
 			case <-time.After(patience):
 				must(t, c.Process.Kill())
-				<-ended
+				if err := <-ended; err == nil {
+					t.Log("it had just ended")
+				}
 				kills++
 			}
 			switch {
