@@ -584,3 +584,40 @@ func TestWhatCannotBeMovedIsNamed(t *testing.T) {
 	refused(t, copyStore(t.Context(), file, dsn, nil), move.ErrContent, "incoming message nul: ")
 	copied(t, file, newFile(t))
 }
+
+// dying is a target whose last step fails.
+type dying struct{ move.Importer }
+
+var errDied = errors.New("died")
+
+func (dying) End(context.Context, move.Progress) error { return errDied }
+
+// Between the mark of the source and the end of the copy no store can be
+// opened, and the same copy ends it.
+func TestDeathBeforeTheLastStep(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	file, dsn := newFile(t), pgtest.Shared(t).Database(t)
+	filled(t, file)
+	source, err := sqlite.OpenSource(ctx, file)
+	must(t, err)
+	o, err := source.Origin(ctx)
+	must(t, err)
+	target, err := postgres.OpenTarget(ctx, dsn, o)
+	must(t, err)
+	_, err = postgres.Open(ctx, dsn, postgres.Options{Timeout: 5 * time.Second})
+	refused(t, err, holdfast.ErrUnavailable, "lock") // nodes are kept out
+	_, err = move.Copy(ctx, source, dying{target}, move.Options{From: file, To: dsn})
+	refused(t, err, errDied, "run the same command again")
+	shut(t, source)
+	shut(t, target)
+	_, err = tryOpen(ctx, file)
+	refused(t, err, move.ErrMoved, dsn)
+	_, err = tryOpen(ctx, dsn)
+	refused(t, err, move.ErrUnfinished, file)
+	refused(t, copyStore(ctx, file, newFile(t), nil), move.ErrMoved, dsn) // not elsewhere
+	copied(t, file, dsn)
+	shut(t, open(t, dsn))
+	_, err = tryOpen(ctx, file)
+	refused(t, err, move.ErrMoved, dsn)
+}
