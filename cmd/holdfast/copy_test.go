@@ -37,6 +37,9 @@ func TestANodeMovesIntoADatabase(t *testing.T) {
 	}
 	refused(t, exitConflict, []string{"has ended"}, copying...)
 	refused(t, exitConflict, []string{"moved to postgres://", "copy --undo"}, node.args[1:]...)
+	if report, _, code := command(t, "doctor", "--data", data); code != exitFailing || !strings.Contains(report, "moved to postgres://") {
+		t.Errorf("doctor ended with %d and said\n%s", code, report)
+	}
 	shared := sharing(t, dsn, "a", more).running()
 	if got := succeeds(t, "messages", "show", id, "--url", shared.url()); !strings.Contains(got, "pending") {
 		t.Errorf("messages show said\n%s", got)
@@ -48,6 +51,10 @@ func TestANodeMovesIntoADatabase(t *testing.T) {
 	}
 	if got := succeeds(t, "copy", "--from", dsn, "--to", "sqlite:"+back); !strings.Contains(got, "1 pending") || strings.Contains(got, password(t, dsn)) {
 		t.Errorf("copy said\n%s", got)
+	}
+	report, _, code := command(t, "doctor", "--config", shared.args[len(shared.args)-1])
+	if code != exitFailing || !strings.Contains(report, "moved to sqlite:"+back) {
+		t.Errorf("doctor ended with %d and said\n%s", code, report)
 	}
 
 	if got := succeeds(t, "copy", "--undo", "--from", "sqlite:"+data); !strings.Contains(got, "can use sqlite:"+data+" again") {
