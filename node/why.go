@@ -5,6 +5,7 @@ import (
 	"io/fs"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/move"
 	"github.com/holdfast-mq/holdfast/postgres"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -19,6 +20,7 @@ const (
 	Absent                    // a file, folder or database that is named is not there
 	Unfit                     // it is damaged, somebody else's, of a newer release, or does not keep what it must
 	Forbidden                 // this user may not use it
+	Barred                    // a move forbids it, or what it holds does not allow one
 )
 
 // ErrRunning says that a node has the data folder.
@@ -32,6 +34,14 @@ func Why(err error) Reason {
 	}{
 		{sqlite.ErrOwned, InUse},
 		{postgres.ErrNodeTaken, InUse},
+		{move.ErrInUse, InUse},
+		{move.ErrMoved, Barred},
+		{move.ErrUnfinished, Barred},
+		{move.ErrNotEmpty, Barred},
+		{move.ErrChanged, Barred},
+		{move.ErrContent, Barred},
+		{move.ErrSame, Unfit},
+		{move.ErrSchema, Unfit},
 		{fs.ErrNotExist, Absent},
 		{holdfast.ErrNotFound, Absent},
 		{postgres.ErrRights, Forbidden},

@@ -137,7 +137,7 @@ func (in *incoming) arrive(v *verdict, retention time.Duration) []statement {
 // answer is for a message that is not new.
 func (in *incoming) answer(v *verdict, retention time.Duration) (holdfast.Receipt, error) {
 	switch {
-	case v.known && !bytes.Equal(v.hash, in.hash):
+	case v.known && len(v.hash) > 0 && !bytes.Equal(v.hash, in.hash): // without one, only the id was salvaged where it came from
 		return holdfast.Receipt{}, fmt.Errorf("receive %s from %s: %w", in.m.ID, in.m.Source, holdfast.ErrConflict)
 	case v.known:
 		return holdfast.Receipt{ID: in.m.ID, State: holdfast.Delivered, Duplicate: true, Response: v.response}, nil

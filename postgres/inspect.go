@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast/move"
 )
 
 // Inspection is what a database says to somebody who only looks.
@@ -46,7 +48,15 @@ func Inspect(ctx context.Context, dsn string) (Inspection, error) {
 		if in.Schema = t.version; err != nil || in.Schema == 0 || in.Schema > in.Newest || in.Refused != nil {
 			return nil //nolint:nilerr // told by Refused; what a newer release writes is not guessed at
 		}
-		return in.content(ctx, conn)
+		if err := in.content(ctx, conn); err != nil {
+			return err
+		}
+		var moved, copied string
+		if err := conn.QueryRow(ctx, exportMarks, metaMoved, metaCopy).Scan(&moved, &copied); err != nil {
+			return err
+		}
+		in.Refused = move.Refusal(moved, copied)
+		return nil
 	})
 	if err != nil {
 		return in, fmt.Errorf("inspect database: %w", err)

@@ -129,7 +129,10 @@ func (db *DB) takeName(ctx context.Context, mine int64) (owner, former int64, er
 	err = db.own(ctx, func(tx *ownTx) error {
 		owner, former = 0, 0
 		if err := tx.query(takeName, []any{db.opts.Node, micros(db.opts.Lease), about(), mine},
-			func(rows pgx.Rows) error { return rows.Scan(&owner, &former) }); err != nil || former == 0 {
+			func(rows pgx.Rows) error { return rows.Scan(&owner, &former) }); err != nil {
+			return err
+		}
+		if err := tx.checkMoved(); err != nil || former == 0 {
 			return err
 		}
 		return tx.bury(former)

@@ -48,6 +48,7 @@ type Options struct {
 	Observer holdfast.Observer
 	Logger   *slog.Logger // zero: none
 
+	copying bool                                   // a move goes on in it
 	clock   reading                                // of the machine; tests set it
 	look    time.Duration                          // lookEvery; tests set it
 	connect func(name string) (driver.Conn, error) // of the driver; tests wrap it

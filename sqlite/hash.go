@@ -99,7 +99,7 @@ func (tx *writeTx) parkBroken(seq int64) error {
 	if _, err := tx.exec(emptyBody, seq); err != nil { // if there is none: people see the row all the same
 		return err
 	}
-	tx.moves = append(tx.moves, move{l, state, holdfast.Parked})
+	tx.moves = append(tx.moves, change{l, state, holdfast.Parked})
 	tx.after = append(tx.after, func() {
 		tx.w.db.log.Error("a stored message is damaged: parked", slog.Int64("seq", seq), slog.String("destination", destination))
 	})

@@ -322,7 +322,7 @@ func (s *salvage) insert(tx *writeTx, o *oldMessage) error {
 			return err
 		}
 	}
-	tx.moves = append(tx.moves, move{l, none, state})
+	tx.moves = append(tx.moves, change{l, none, state})
 	if state == holdfast.Pending || state == holdfast.Parked {
 		tx.expires(t.expires)
 	}

@@ -98,7 +98,7 @@ func problemCode(status int) int {
 // ofStores gives an error about a store its exit code.
 func ofStores(err error) error {
 	switch node.Why(err) {
-	case node.InUse:
+	case node.InUse, node.Barred:
 		return &codedError{err, exitConflict}
 	case node.Absent:
 		return &codedError{err, exitNotFound}
