@@ -14,8 +14,10 @@ import (
 // journalPage is how many events one call of a follower's function gets.
 const journalPage = 500
 
-// Follow calls fn with every change of every message, in order, from the time
-// on when a follower of that name was first seen. What fn writes through tx
+// Follow calls fn with every change of every message from the time on when a
+// follower of that name was first seen, in the order in which transactions
+// began. Of one message's changes Event.Seq tells the order: of two that waited
+// for each other the later one may be shown first. What fn writes through tx
 // commits together with the follower's place, so each event takes effect
 // exactly once, over restarts and over all nodes: of several that follow under
 // one name one is called at a time. Follow blocks until ctx ends (nil) or fn

@@ -59,10 +59,12 @@ const (
 
 // Upkeep. Of several nodes one does it at a time.
 const (
+	// The clock is read once, by a subquery: called for each row, it could not
+	// bound the index.
 	expiredQueued = `SELECT q.seq, q.lane, coalesce(q.okey, '') FROM hf_queue AS q
-		WHERE q.expires <= hf_now() AND q.expires < 9223372036854775807 AND q.owner IS NULL ORDER BY q.expires LIMIT $1`
+		WHERE q.expires <= (SELECT hf_now()) AND q.expires < 9223372036854775807 AND q.owner IS NULL ORDER BY q.expires LIMIT $1`
 	expiredParked = `SELECT f.seq, f.lane, coalesce(f.okey, '') FROM hf_final AS f
-		WHERE f.state = 3 AND f.expires <= hf_now() AND f.expires < 9223372036854775807 ORDER BY f.expires LIMIT $1`
+		WHERE f.state = 3 AND f.expires <= (SELECT hf_now()) AND f.expires < 9223372036854775807 ORDER BY f.expires LIMIT $1`
 	expireQueued = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		dead AS MATERIALIZED (SELECT seq FROM hf_queue WHERE seq = ANY ($1::bigint[]) AND owner IS NULL AND expires <= hf_now() ORDER BY seq FOR UPDATE SKIP LOCKED),
 		gone AS (DELETE FROM hf_queue AS q USING dead WHERE q.seq = dead.seq RETURNING q.*),
