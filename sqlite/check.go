@@ -80,14 +80,14 @@ func (db *DB) checkNames(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		v, err := values(rows, 2)
-		if err != nil {
-			return err
-		}
-		return wrongName(v[0], v[1])
+	if !rows.Next() {
+		return rows.Err()
 	}
-	return rows.Err()
+	v, err := values(rows, 2)
+	if err != nil {
+		return err
+	}
+	return wrongName(v[0], v[1])
 }
 
 func wrongName(what, name any) error {
