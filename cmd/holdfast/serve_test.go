@@ -340,7 +340,7 @@ func TestTheFirstToken(t *testing.T) {
 		t.Errorf("with the token: exit code %d, %q, %q", code, out, stderr)
 	}
 	refused(t, exitUsage, []string{"mistyped"}, "messages", "ls", "--url", c.url(), "--token", "hf_wrong")
-	refused(t, exitFailure, []string{"owned by another process"}, "tokens", "ls", "--data", data)
+	refused(t, exitConflict, []string{"owned by another process"}, "tokens", "ls", "--data", data)
 }
 
 // OI-11: a node on a Unix socket, asked over it, killed and started again on
