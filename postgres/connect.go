@@ -78,6 +78,11 @@ func prepare(c *pgxpool.Config) {
 			conn.CustomData()[aloneKey] = true
 		}
 	}
+	cc.OnPgError = func(_ *pgconn.PgConn, e *pgconn.PgError) bool {
+		// A server that takes no writes any more is left, so that the next
+		// connection finds the one that does.
+		return !strings.EqualFold(e.SeverityUnlocalized, "FATAL") && e.Code != "25006"
+	}
 	cc.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error { return ready(ctx, conn, settings) }
 }
 

@@ -30,3 +30,21 @@ func (f Facts) Vet() error {
 	own := facts{f.Number, f.Version, f.Encoding, f.Fsync, f.FullPages}
 	return own.vet(false)
 }
+
+// OwnAll runs statements in one such transaction.
+func (db *DB) OwnAll(ctx context.Context, statements ...string) error {
+	return db.own(ctx, func(tx *ownTx) error {
+		for _, s := range statements {
+			if err := tx.exec(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Explain is explain.
+func Explain(err error) error { return explain(err) }
+
+// Blames is blames.
+func Blames(err error) bool { return blames(err) }

@@ -69,6 +69,7 @@ func poolConfig(dsn string, o *Options) (*pgxpool.Config, error) {
 	}
 	maps.Copy(params, map[string]string{
 		"client_encoding":                     "UTF8",
+		"client_min_messages":                 "warning", // one of them matters: prepare
 		"default_transaction_isolation":       "read committed",
 		"idle_in_transaction_session_timeout": "0", // a handler may take its time
 		"idle_session_timeout":                "0",
