@@ -73,7 +73,7 @@ func (db *DB) Do(ctx context.Context, fn func(ctx context.Context, tx *Tx) error
 		return own.err
 	}
 	if err != nil {
-		return fmt.Errorf("do: %w", explain(err))
+		return fmt.Errorf("do: %w", explainTo(ctx, err))
 	}
 	return nil
 }
@@ -189,5 +189,9 @@ func (t *Tx) commit(ctx context.Context, conn *pgxpool.Conn) error {
 	if _, said := errors.AsType[*pgconn.PgError](err); said && !conn.Conn().IsClosed() {
 		return fmt.Errorf("commit: %w", err) // the server refused
 	}
-	return t.db.resolve(context.WithoutCancel(ctx), conn.Conn(), t.xid, fmt.Errorf("commit: %w", err))
+	err = t.db.resolve(context.WithoutCancel(ctx), conn.Conn(), t.xid, fmt.Errorf("commit: %w", err))
+	if p := t.proof(); errors.Is(err, ErrUnknown) && p.rows != nil {
+		err = t.db.prove(ctx, &p, err)
+	}
+	return err
 }

@@ -38,9 +38,9 @@ func node(name string, producers int, args []string) {
 	dsn, url := args[0], args[1]
 	ctx := context.Background()
 	db, err := postgres.Open(ctx, dsn, postgres.Options{Source: "shop", Node: name, Lease: chaosLease, Timeout: 5 * time.Second}.Relaxed())
-	must(err)
+	survive(err)
 	in := db.Inbox()
-	must(in.Handle("Book", func(ctx context.Context, tx *postgres.Tx, m holdfast.Message) ([]byte, error) {
+	survive(in.Handle("Book", func(ctx context.Context, tx *postgres.Tx, m holdfast.Message) ([]byte, error) {
 		_, err := tx.Exec(ctx, "INSERT INTO effects VALUES ($1)", string(m.ID))
 		return nil, err
 	}))
@@ -52,9 +52,9 @@ func node(name string, producers int, args []string) {
 		"keyed": {Retry: retry, Limit: chaosLimit, Deliverer: post},
 	}}
 	for p := range producers {
-		go produce(db, fmt.Sprintf("%s-%d-%d", name, os.Getpid(), p))
+		go keepProducing(db, fmt.Sprintf("%s-%d-%d", name, os.Getpid(), p))
 	}
-	must(d.Run(ctx))
+	survive(d.Run(ctx))
 }
 
 func call(ctx context.Context, url string, m holdfast.Message) (r holdfast.Receipt, err error) {
@@ -76,9 +76,9 @@ func call(ctx context.Context, url string, m holdfast.Message) (r holdfast.Recei
 	return r, nil
 }
 
-// produce writes one message after the other, each until the answer says that
+// keepProducing writes one message after the other, each until the answer says that
 // it is there, in the ways that there are.
-func produce(db *postgres.DB, name string) {
+func keepProducing(db *postgres.DB, name string) {
 	destinations := []string{"books", "wire", "keyed"}
 	for i := 0; ; i++ {
 		m := holdfast.Message{
@@ -92,7 +92,7 @@ func produce(db *postgres.DB, name string) {
 			if err := submit(db, m, i%2 == 0); err == nil {
 				break
 			} else if tried == 2000 {
-				must(err)
+				survive(err)
 			}
 			time.Sleep(5 * time.Millisecond)
 		}
@@ -117,7 +117,7 @@ func submit(db *postgres.DB, m holdfast.Message, together bool) error {
 	})
 }
 
-func must(err error) {
+func survive(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "node:", err)
 		os.Exit(1)
@@ -319,26 +319,13 @@ func settleDown(t *testing.T, dsn, url string) {
 	t.Fatalf("%d messages are still not delivered", left)
 }
 
-func number(t *testing.T, dsn, query string) (n int) {
-	t.Helper()
-	c, err := pgx.Connect(t.Context(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close(t.Context()) //nolint:errcheck // it has done its work
-	if err := c.QueryRow(t.Context(), query).Scan(&n); err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
-	return n
-}
-
 func texts(t *testing.T, dsn, query string) map[string]bool {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close(t.Context()) //nolint:errcheck // it has done its work
+	defer c.Close(t.Context())
 	rows, err := c.Query(t.Context(), query)
 	if err != nil {
 		t.Fatal(err)

@@ -46,10 +46,8 @@ type hold struct {
 // transaction took longer than floorSlack, and those given back: the whole
 // lane is looked at every now and then.
 type laneView struct {
-	floor  int64
-	whole  time.Time     // when all of it is looked at again
-	took   time.Duration // the last look at all of it
-	looked bool
+	floor int64
+	whole time.Time // when all of it is looked at again
 }
 
 const (
@@ -67,7 +65,7 @@ func (c *claims) inHand() int64 {
 	return int64(len(c.held))
 }
 
-// next is a new claim number. Numbers are never used again by an owner.
+// next is a new claim number, which no other owner uses.
 func (c *claims) next() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -417,7 +415,6 @@ func (k *taking) hold() {
 	}
 	for _, id := range k.whole {
 		l := c.lane(id)
-		l.took = took
 		l.whole = time.Now().Add(max(wholeEvery, wholeShare*took))
 	}
 	for _, id := range k.lanes {

@@ -139,7 +139,11 @@ func setting(conn *pgconn.PgConn, settings map[string]string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "SELECT set_config('%s', '%s', false); ", n, value)
+		where := ""
+		if name == "client_connection_check_interval" {
+			where = " WHERE version() LIKE '%linux%'" // other systems may not have it
+		}
+		fmt.Fprintf(&b, "SELECT set_config('%s', '%s', false)%s; ", n, value, where)
 	}
 	return b.String(), nil
 }

@@ -25,6 +25,7 @@ type DB struct {
 	tally  *tally
 	wakes  *wakes
 	claim  claims
+	sweeps sweeps
 
 	enqueues *group[*enqueue]
 	settles  *group[*settle]
@@ -42,7 +43,11 @@ type DB struct {
 }
 
 var (
-	_ holdfast.Shared = (*DB)(nil)
+	_ holdfast.Shared    = (*DB)(nil)
+	_ holdfast.Outbox    = (*DB)(nil)
+	_ holdfast.Lanes     = (*DB)(nil)
+	_ holdfast.Sweepable = (*DB)(nil)
+	_ holdfast.InboxLog  = (*DB)(nil)
 )
 
 // Open connects to the database, brings its tables up to this release, and

@@ -389,7 +389,7 @@ func (w *inserts) readOld(rows pgx.Rows) error {
 	}
 	switch {
 	case !queued:
-		o.state = holdfast.State(final) //nolint:gosec // a number of ours
+		o.state = holdfast.State(final)
 	case owned:
 		o.state = holdfast.Claimed
 	}

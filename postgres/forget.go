@@ -9,13 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-const (
-	// forgetPage is how many ids one call looks at.
-	forgetPage = 2000
-	// upkeepClass and upkeepInbox are the advisory lock of the inbox's upkeep.
-	upkeepClass = 0x68667570 // "hfup"
-	upkeepInbox = 1
-)
+// forgetPage is how many ids one call looks at.
+const forgetPage = 2000
 
 // forgetting is where the sweep of the inbox stands between its calls.
 type forgetting struct {
@@ -39,10 +34,11 @@ func (db *DB) SweepInbox(ctx context.Context, retention time.Duration) (int, boo
 	var gone, read, last, left int64
 	if err := db.own(ctx, func(tx *ownTx) error {
 		mine, gone, read, last, left = false, 0, 0, 0, 0
-		if err := tx.query(lockUpkeep, []any{int32(upkeepClass), int32(upkeepInbox)}, func(rows pgx.Rows) error { return rows.Scan(&mine) }); err != nil || !mine {
+		var err error
+		if mine, err = tx.upkeep(upkeepInbox); err != nil || !mine {
 			return err
 		}
-		err := tx.query(forgetInbox, []any{max(f.after, f.from), forgetPage, micros(retention)}, func(rows pgx.Rows) error {
+		err = tx.query(forgetInbox, []any{max(f.after, f.from), forgetPage, micros(retention)}, func(rows pgx.Rows) error {
 			return rows.Scan(&gone, &read, &last, &left)
 		})
 		tx.countInbox(-gone, 0)

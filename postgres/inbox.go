@@ -23,9 +23,9 @@ const longestMemory = 366 * 24 * time.Hour
 
 // inbound is what a store holds in memory of its inbox.
 type inbound struct {
-	arrivals    *group[*arrival]
-	incarnation atomic.Pointer[string]
-	forgetting  forgetting
+	arrivals   *group[*arrival]
+	identity   atomic.Pointer[string]
+	forgetting forgetting
 
 	mu   sync.Mutex
 	busy map[inboxKey]chan struct{} // closed when the handler of this process has ended
@@ -183,7 +183,7 @@ func (db *DB) processAgain(ctx context.Context, in *incoming, retention time.Dur
 		if err == nil {
 			return receipt, nil
 		}
-		if _, judged := errors.AsType[*holdfast.Failure](err); judged || try == 4 || !again(err) {
+		if _, judged := errors.AsType[*holdfast.Failure](err); judged || try == deadlocks || !again(err) {
 			return holdfast.Receipt{}, err
 		}
 		if err := pause(ctx, time.Millisecond+rand.N(time.Duration(try)*20*time.Millisecond)); err != nil { //nolint:gosec // no secret

@@ -73,7 +73,7 @@ func (p *part) enter(ctx context.Context) error {
 	if !p.joined {
 		return nil
 	}
-	want, err := p.db.incarnation(ctx)
+	want, err := p.db.identity(ctx)
 	if err == nil {
 		err = p.stands(ctx)
 	}
@@ -99,18 +99,18 @@ func (p *part) enter(ctx context.Context) error {
 	return nil
 }
 
-// incarnation names the tables of this store among all that there are.
-func (db *DB) incarnation(ctx context.Context) (string, error) {
-	if known := db.inbound.incarnation.Load(); known != nil {
+// identity tells the tables of this store from all others.
+func (db *DB) identity(ctx context.Context) (string, error) {
+	if known := db.inbound.identity.Load(); known != nil {
 		return *known, nil
 	}
-	var name string
-	if err := db.read(ctx, readIncarnation, nil, func(r pgx.Rows) error { return r.Scan(&name) }); err != nil {
+	var text string
+	if err := db.read(ctx, identity, nil, func(r pgx.Rows) error { return r.Scan(&text) }); err != nil {
 		return "", err
 	}
-	if name == "" {
-		return "", errors.New("the store's tables have no name (hf_meta, incarnation): run holdfast migrate up")
+	if text == "" {
+		return "", errors.New("the row incarnation of table hf_meta is gone, so that nothing tells this store from another")
 	}
-	db.inbound.incarnation.Store(&name)
-	return name, nil
+	db.inbound.identity.Store(&text)
+	return text, nil
 }

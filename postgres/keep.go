@@ -97,6 +97,9 @@ func (tx *ownTx) arrive(calls []*call[*arrival]) error {
 	if err := w.insert(tx); err != nil {
 		return err
 	}
+	if len(w.new) > 0 {
+		tx.proof = proof{rows: &proofRows{isArrived, []any{w.new}}}
+	}
 	if err := w.lookUp(tx); err != nil {
 		return err
 	}
@@ -111,6 +114,7 @@ func (tx *ownTx) arrive(calls []*call[*arrival]) error {
 type arrivals struct {
 	rows      []arriving
 	verdicts  []verdict
+	new       []int64 // rows that were inserted
 	responses [][]byte
 }
 
@@ -164,7 +168,7 @@ func (w *arrivals) insert(tx *ownTx) error {
 	return tx.query(keepInbox, []any{sources, ids, endpoints, hashes, kept, memories, responses, kinds, payloads, headers, corr}, func(rows pgx.Rows) error {
 		var n, seq int64
 		err := rows.Scan(&n, &seq)
-		w.verdicts[at[n-1]].seq = seq
+		w.verdicts[at[n-1]].seq, w.new = seq, append(w.new, seq)
 		return err
 	})
 }

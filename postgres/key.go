@@ -32,7 +32,7 @@ func (k orderingKey) number() int32 {
 	_, _ = h.Write(strconv.AppendInt(nil, int64(k.lane), 10)) // never fails
 	_, _ = h.Write([]byte{0})
 	_, _ = h.Write([]byte(k.key))
-	return int32(h.Sum32()) //nolint:gosec // any 32 bits will do
+	return int32(h.Sum32())
 }
 
 // lockKeys waits for the locks of keys until the transaction ends, in one

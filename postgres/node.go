@@ -76,6 +76,11 @@ func (s *self) trusted() (int64, error) {
 	return s.number, nil
 }
 
+func (s *self) isTrusted() bool {
+	_, err := s.trusted()
+	return err == nil
+}
+
 // about tells people which process it is.
 func about() string {
 	host, err := os.Hostname()
@@ -203,6 +208,7 @@ func (c *claims) drop(owner int64) {
 		}
 	}
 	c.suspect, c.suspects, c.unplaced = 0, true, true
+	c.number = owner << 32
 }
 
 func (c *claims) rewindAll() {
@@ -394,7 +400,7 @@ func (db *DB) reenter(ctx context.Context, lost int64) error {
 // reap ends the leases of nodes that are gone. Each is buried by one node.
 func (db *DB) reap(ctx context.Context) error {
 	suspected := db.self.unheard()
-	if _, err := db.self.trusted(); err != nil || len(suspected) == 0 {
+	if !db.self.isTrusted() || len(suspected) == 0 {
 		return nil // it may be this node that was away
 	}
 	return db.own(ctx, func(tx *ownTx) error {
@@ -407,7 +413,7 @@ func (db *DB) reap(ctx context.Context) error {
 			}
 			gone = append(gone, owner)
 			tx.after = append(tx.after, func() {
-				db.log.Warn("a node was silent for too long: others take over", slog.String("node", name), slog.String("was", who))
+				db.log.WarnContext(ctx, "a node was silent for too long: others take over", slog.String("node", name), slog.String("was", who))
 			})
 			return nil
 		}); err != nil {
@@ -494,8 +500,8 @@ func (db *DB) Share(destination string, limit int) int {
 	}
 	n := len(owners)
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(destination))         // never fails
-	rank := (at + int(h.Sum32()%uint32(n))) % n //nolint:gosec // small
+	_, _ = h.Write([]byte(destination)) // never fails
+	rank := (at + int(h.Sum32()%uint32(n))) % n
 	share := limit / n
 	if rank < limit%n {
 		share++
@@ -516,7 +522,7 @@ func (s *self) ready(lane int32) (wait time.Duration) {
 
 // Holds implements holdfast.Shared: whether a claim is still this node's.
 func (db *DB) Holds(c holdfast.Claim) bool {
-	if _, err := db.self.trusted(); err != nil {
+	if !db.self.isTrusted() {
 		return false
 	}
 	db.claim.mu.Lock()

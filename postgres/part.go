@@ -128,7 +128,7 @@ func (t *Tx) conclude(ctx context.Context) error {
 	if len(t.ids) == 0 && len(t.arrived) == 0 {
 		return nil
 	}
-	o := &ownTx{db: t.db, owner: t.db.self.owner()}
+	o := &ownTx{db: t.db, ctx: context.WithoutCancel(ctx), owner: t.db.self.owner()}
 	var xid string
 	count := statement{conclude, []any{o.owner, t.ids, t.arrived}, func(rows pgx.Rows) error {
 		var lane int32
@@ -151,6 +151,19 @@ func (t *Tx) conclude(ctx context.Context) error {
 	}
 	t.changed = o
 	return nil
+}
+
+// proof are rows that show that the transaction is committed. Of what the
+// caller has undone in it there is none: only ids that stand at the end count.
+func (p *part) proof() (list proof) {
+	switch {
+	case p.changed == nil:
+	case p.changed.inbox > 0:
+		list.rows = &proofRows{isArrived, []any{p.arrived}}
+	case len(p.changed.counts) > 0:
+		list.rows = &proofRows{isEnqueued, []any{p.ids}}
+	}
+	return list
 }
 
 // publish tells memory and other nodes what is committed now.

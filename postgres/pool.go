@@ -68,6 +68,8 @@ func poolConfig(dsn string, o *Options) (*pgxpool.Config, error) {
 		params["synchronous_commit"] = "on"
 	}
 	maps.Copy(params, map[string]string{
+		// What a client has given up must not go on and keep its locks.
+		"client_connection_check_interval":    "2s",
 		"client_encoding":                     "UTF8",
 		"client_min_messages":                 "warning", // one of them matters: prepare
 		"default_transaction_isolation":       "read committed",

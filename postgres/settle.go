@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -281,7 +282,7 @@ func (db *DB) giveBack(list []taken) {
 	}
 	db.parts.Go(func() {
 		if _, err := db.Settle(db.life, settlements...); err != nil {
-			db.log.Error("claims not given back", "count", len(list), "error", err)
+			db.log.Error("claims not given back", slog.Int("count", len(list)), slog.Any("error", err))
 		}
 	})
 }

@@ -70,7 +70,8 @@ const (
 		rest AS (
 			UPDATE hf_queue AS q SET blocked = 1 FROM key AS k
 			WHERE q.lane = k.lane AND q.okey = k.okey AND q.okey IS NOT NULL AND q.blocked = 2 AND NOT EXISTS (SELECT FROM first AS f WHERE f.seq = q.seq))
-		UPDATE hf_queue AS q SET blocked = 0, due = least(greatest(hf_now(), q.start), q.expires) FROM first AS f WHERE q.seq = f.seq RETURNING q.lane`
+		UPDATE hf_queue AS q SET blocked = 0,
+			due = least(greatest(q.start, CASE WHEN q.blocked = 2 THEN hf_now() - 1000000 ELSE hf_now() END), q.expires) FROM first AS f WHERE q.seq = f.seq RETURNING q.lane`
 )
 
 // claimMessages takes due rows of each lane that nobody has. A row of an
@@ -203,7 +204,8 @@ const (
 const (
 	insertTally = `INSERT INTO hf_tally (owner, lane, pending, parked, expired, inbox, kept)
 		SELECT $1, * FROM unnest($2::integer[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])`
-	readTally = `SELECT coalesce(l.destination, ''), t.pending, t.parked, t.expired, t.inbox, t.kept FROM (
+	readLane  = `SELECT destination FROM hf_lane WHERE lane = $1`
+	readTally = `SELECT t.lane, coalesce(l.destination, ''), t.pending, t.parked, t.expired, t.inbox, t.kept FROM (
 			SELECT lane, sum(pending)::bigint AS pending, sum(parked)::bigint AS parked, sum(expired)::bigint AS expired, sum(inbox)::bigint AS inbox, sum(kept)::bigint AS kept
 			FROM hf_tally WHERE owner <> $1 GROUP BY lane) AS t LEFT JOIN hf_lane AS l USING (lane)`
 	sumUpTally = `WITH gone AS (DELETE FROM hf_tally WHERE owner = $1 RETURNING *)

@@ -4,13 +4,16 @@ package postgres
 const (
 	currentXID = `SELECT pg_current_xact_id()::text`
 
+	// identity tells these tables from those of another schema, database or
+	// server, and from copies of them.
+	identity = `SELECT m.value || ' ' || d.oid || ' ' || 'hf_meta'::regclass::oid FROM hf_meta AS m, pg_database AS d
+		WHERE m.key = 'incarnation' AND d.datname = current_database()`
+
 	// enterJoined looks at a transaction that somebody else began. What is
 	// accepted must be on disk when it commits, so it gives up a
 	// synchronous_commit of off.
-	enterJoined = `SELECT coalesce((SELECT value FROM hf_meta WHERE key = 'incarnation'), ''), current_setting('transaction_read_only') = 'on',
+	enterJoined = `SELECT coalesce((` + identity + `), ''), current_setting('transaction_read_only') = 'on',
 		CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END IS NOT NULL`
-
-	readIncarnation = `SELECT value FROM hf_meta WHERE key = 'incarnation'`
 
 	// tallyMessages counts what is new in a transaction whose end nobody tells us.
 	tallyMessages = `INSERT INTO hf_tally (owner, lane, pending) SELECT 0, lane, count(*) FROM hf_message WHERE id = ANY ($1::bytea[]) GROUP BY lane`
@@ -42,6 +45,8 @@ const (
 		INSERT INTO hf_inbox (seq, source, id, endpoint, hash, received, processed, expires)
 		SELECT nextval('hf_seq'), $1, $2, $3, $4, t, t, t + $5 FROM now ON CONFLICT (source, id) DO NOTHING RETURNING seq`
 	findInbox   = `SELECT hash, response FROM hf_inbox WHERE source = $1 AND id = $2`
+	isArrived   = `SELECT seq FROM hf_inbox WHERE seq = ANY ($1::bigint[]) LIMIT 1`
+	isKept      = `SELECT x.seq FROM hf_inbox AS x JOIN hf_source AS s ON s.source = x.source WHERE s.name = $1 AND x.id = $2 AND x.kept`
 	setResponse = `UPDATE hf_inbox SET response = $2 WHERE seq = $1 RETURNING seq`
 	tallyInbox  = `INSERT INTO hf_tally (owner, lane, inbox) VALUES (0, 0, 1)`
 )

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
 	"github.com/holdfast-mq/holdfast/postgres"
+	"github.com/holdfast-mq/holdfast/storetest"
 )
 
 // The suite's server does not sync, which no kill of a process can tell.
@@ -47,13 +48,26 @@ func sql(ctx context.Context, dsn string, statements ...string) error {
 	if err != nil {
 		return err
 	}
-	defer c.Close(ctx) //nolint:errcheck // it has done its work
+	defer c.Close(ctx)
 	for _, s := range statements {
 		if _, err := c.Exec(ctx, s); err != nil {
 			return fmt.Errorf("%s: %w", s, err)
 		}
 	}
 	return nil
+}
+
+func number(t testing.TB, dsn, query string) (n int) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(t.Context())
+	if err := c.QueryRow(t.Context(), query).Scan(&n); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return n
 }
 
 // pass lets time go by on the database's clock.
@@ -73,12 +87,7 @@ func open(t testing.TB, dsn string, o postgres.Options) *postgres.DB {
 	return db
 }
 
-// fresh is a store in a database of the test's own, closed at its end.
-func fresh(t testing.TB, o postgres.Options) *postgres.DB {
-	t.Helper()
-	return opened(t, database(t), o)
-}
-
+// opened is a store that is closed at the test's end.
 func opened(t testing.TB, dsn string, o postgres.Options) *postgres.DB {
 	t.Helper()
 	db := open(t, dsn, o)
@@ -91,4 +100,49 @@ func shut(t testing.TB, db *postgres.DB) {
 	if err := db.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}
+}
+
+// store is a store and where it stands.
+type store struct {
+	*postgres.DB
+	dsn string
+}
+
+var maker = storetest.Maker{
+	Open: func(t testing.TB) storetest.Full {
+		dsn := database(t)
+		return &store{open(t, dsn, postgres.Options{Source: storetest.Source}), dsn}
+	},
+	Reopen: func(t testing.TB, s storetest.Full) storetest.Full {
+		f := s.(*store)
+		shut(t, f.DB)
+		return &store{open(t, f.dsn, postgres.Options{Source: storetest.Source}), f.dsn}
+	},
+	Pass: func(t testing.TB, s storetest.Full, d time.Duration) { t.Helper(); pass(t, s.(*store).dsn, d) },
+	Now: func(t testing.TB, s storetest.Full) time.Time {
+		t.Helper()
+		return time.UnixMicro(int64(number(t, s.(*store).dsn, "SELECT hf_now()")))
+	},
+	Check: func(t testing.TB, s storetest.Full) {
+		t.Helper()
+		faults, err := s.(*store).Audit(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range faults {
+			t.Error(f)
+		}
+	},
+}
+
+func TestStore(t *testing.T) {
+	t.Parallel()
+	t.Run("enqueuer", func(t *testing.T) { storetest.Enqueuer(t, maker) })
+	t.Run("claims", func(t *testing.T) { storetest.Claims(t, maker) })
+	t.Run("expiry", func(t *testing.T) { storetest.Expiry(t, maker) })
+	t.Run("keys", func(t *testing.T) { storetest.Keys(t, maker) })
+	t.Run("outbox", func(t *testing.T) { storetest.Outbox(t, maker) })
+	t.Run("lanes", func(t *testing.T) { storetest.Lanes(t, maker) })
+	t.Run("purging", func(t *testing.T) { storetest.Purging(t, maker) })
+	t.Run("notices", func(t *testing.T) { storetest.Notices(t, maker) })
 }

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"sync"
 
@@ -25,15 +26,15 @@ type tally struct {
 
 // sums are changes by lane.
 type sums struct {
-	lanes       map[string]holdfast.LaneCounts
+	lanes       map[int32]holdfast.LaneCounts
 	inbox, kept int64
 }
 
 func newTally() *tally {
-	return &tally{own: sums{lanes: map[string]holdfast.LaneCounts{}}, others: sums{lanes: map[string]holdfast.LaneCounts{}}}
+	return &tally{own: sums{lanes: map[int32]holdfast.LaneCounts{}}, others: sums{lanes: map[int32]holdfast.LaneCounts{}}}
 }
 
-func (s *sums) add(lane string, c holdfast.LaneCounts) {
+func (s *sums) add(lane int32, c holdfast.LaneCounts) {
 	l := s.lanes[lane]
 	s.lanes[lane] = holdfast.LaneCounts{Pending: l.Pending + c.Pending, Parked: l.Parked + c.Parked, Expired: l.Expired + c.Expired}
 }
@@ -82,6 +83,23 @@ func (tx *ownTx) queueTally(b *pgx.Batch) {
 	}
 }
 
+// meet learns the names of lanes that only others have met so far.
+func (db *DB) meet(ctx context.Context, counts map[int32]holdfast.LaneCounts) {
+	for lane := range counts {
+		if db.names.lane(lane) != "" {
+			continue
+		}
+		if err := db.read(ctx, readLane, []any{lane}, func(rows pgx.Rows) error {
+			var name string
+			err := rows.Scan(&name)
+			db.names.learnLane(name, lane)
+			return err
+		}); err != nil {
+			db.log.WarnContext(ctx, "name of a lane not read", slog.Any("error", err))
+		}
+	}
+}
+
 // add applies what a transaction has committed. If the node has got another
 // owner number meanwhile, the rows are another's, and are read.
 func (t *tally) add(tx *ownTx) {
@@ -94,7 +112,7 @@ func (t *tally) add(tx *ownTx) {
 		return
 	}
 	for lane, c := range tx.counts {
-		t.own.add(tx.db.names.lane(lane), c)
+		t.own.add(lane, c)
 	}
 	t.own.inbox += tx.inbox
 	t.own.kept += tx.kept
@@ -106,7 +124,7 @@ func (t *tally) restart(owner int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.owner, t.rows = owner, 0
-	t.own = sums{lanes: map[string]holdfast.LaneCounts{}}
+	t.own = sums{lanes: map[int32]holdfast.LaneCounts{}}
 }
 
 // count reads what others have changed.
@@ -115,15 +133,17 @@ func (db *DB) count(ctx context.Context) error {
 	t.mu.Lock()
 	owner := t.owner
 	t.mu.Unlock()
-	s := sums{lanes: map[string]holdfast.LaneCounts{}}
+	s := sums{lanes: map[int32]holdfast.LaneCounts{}}
 	if err := db.read(ctx, readTally, []any{owner}, func(rows pgx.Rows) error {
-		var lane string
+		var lane int32
+		var name string
 		var c holdfast.LaneCounts
 		var inbox, kept int64
-		if err := rows.Scan(&lane, &c.Pending, &c.Parked, &c.Expired, &inbox, &kept); err != nil {
+		if err := rows.Scan(&lane, &name, &c.Pending, &c.Parked, &c.Expired, &inbox, &kept); err != nil {
 			return err
 		}
-		if lane != "" {
+		if lane != 0 {
+			db.names.learnLane(name, lane)
 			s.add(lane, c)
 		}
 		s.inbox += inbox
@@ -170,7 +190,10 @@ func (db *DB) Counts() holdfast.Counts {
 	for lane, l := range t.own.lanes {
 		all.add(lane, l)
 	}
-	c.Lanes = all.lanes
+	c.Lanes = make(map[string]holdfast.LaneCounts, len(all.lanes))
+	for lane, l := range all.lanes {
+		c.Lanes[db.names.lane(lane)] = l
+	}
 	c.Inbox, c.Kept = max(t.own.inbox+t.others.inbox, 0), max(t.own.kept+t.others.kept, 0)
 	for _, l := range c.Lanes {
 		c.Pending += l.Pending

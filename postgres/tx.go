@@ -153,12 +153,13 @@ func (tx *ownTx) commit() error {
 
 // publish tells memory and others what is committed now.
 func (tx *ownTx) publish() {
+	for _, f := range tx.after {
+		f()
+	}
+	tx.db.meet(tx.ctx, tx.counts)
 	tx.db.tally.add(tx)
 	if len(tx.woken) > 0 {
 		tx.db.wakes.wake(tx.woken)
-	}
-	for _, f := range tx.after {
-		f()
 	}
 }
 

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -144,19 +143,17 @@ func (db *DB) notifyOn(ctx context.Context) {
 // listenOn hears other nodes, on a connection of its own. When it is cut, the
 // node polls until it listens again, and then looks for what it missed.
 func (db *DB) listenOn(ctx context.Context) {
-	wait := time.Duration(0)
-	for ctx.Err() == nil {
+	for try := 0; ctx.Err() == nil; try++ {
 		began := time.Now()
 		err := db.listen(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		if time.Since(began) > time.Minute {
-			wait = 0
+			try = 0
 		}
-		wait = min(max(2*wait, 50*time.Millisecond), 5*time.Second)
-		db.log.WarnContext(ctx, "not listening to other nodes, polling meanwhile", slog.Duration("again_in", wait), slog.Any("error", explain(err)))
-		if pause(ctx, wait/2+rand.N(wait/2)) != nil {
+		db.log.WarnContext(ctx, "not listening to other nodes, polling meanwhile", slog.Any("error", explain(err)))
+		if backOff(ctx, try) != nil {
 			return
 		}
 	}

@@ -120,7 +120,7 @@ func recordTells(k *kit) {
 			k.t.Errorf("%s is not in UTC", what)
 		}
 	}
-	now := time.Now()
+	now := k.now()
 	near("created", r.Created, now.Add(-time.Second))
 	near("due", r.Due, now.Add(time.Minute))
 	near("expires", r.Expires, now.Add(time.Hour))
@@ -135,7 +135,7 @@ func recordTells(k *kit) {
 	if r.Reason != holdfast.ReasonPermanent || r.LastError != "it was refused" || !r.Due.IsZero() || r.Failures != 2 {
 		k.t.Errorf("got %+v", r)
 	}
-	near("settled", r.Settled, time.Now())
+	near("settled", r.Settled, k.now())
 	r = k.discard("m")
 	if r.State != holdfast.Discarded || r.Reason != holdfast.ReasonOperator {
 		k.t.Errorf("got %s, reason %q", r.State, r.Reason)

@@ -36,6 +36,8 @@ type Maker struct {
 	Run func(t *testing.T, test func(t *testing.T))
 	// Pass lets time go by, as the store sees it.
 	Pass func(t testing.TB, s Full, d time.Duration)
+	// Now is what the store's clock shows. Nil: what Go's does.
+	Now func(t testing.TB, s Full) time.Time
 	// Check looks, after each case, for what only the store's package can see.
 	// Nil: nothing.
 	Check func(t testing.TB, s Full)
@@ -78,6 +80,14 @@ type kit struct {
 func (k *kit) ctx() context.Context { return k.t.Context() }
 
 func (k *kit) pass(d time.Duration) { k.t.Helper(); k.m.Pass(k.t, k.Full, d) }
+
+func (k *kit) now() time.Time {
+	k.t.Helper()
+	if k.m.Now == nil {
+		return time.Now()
+	}
+	return k.m.Now(k.t, k.Full)
+}
 
 func (k *kit) reopen() {
 	k.t.Helper()

@@ -74,6 +74,7 @@ CREATE TABLE hf_queue (
 CREATE INDEX hf_queue_due ON hf_queue (lane, due, seq);
 CREATE INDEX hf_queue_key ON hf_queue (lane, okey, blocked, seq) WHERE okey IS NOT NULL;
 CREATE INDEX hf_queue_unplaced ON hf_queue (lane, okey) WHERE blocked = 2;
+CREATE INDEX hf_queue_expires ON hf_queue (expires) WHERE expires < 9223372036854775807;
 CREATE INDEX hf_queue_suspect ON hf_queue (lane, due, seq) WHERE deaths > 0;
 
 -- One row for each message that is final.
@@ -93,6 +94,7 @@ CREATE TABLE hf_final (
 ) WITH (autovacuum_vacuum_insert_scale_factor = 0.5);
 
 CREATE INDEX hf_final_aside ON hf_final (state, seq, lane) WHERE state IN (3, 4, 5);
+CREATE INDEX hf_final_expires ON hf_final (expires) WHERE state = 3 AND expires < 9223372036854775807;
 CREATE INDEX hf_final_key ON hf_final (lane, okey, seq) WHERE state = 3 AND okey IS NOT NULL;
 
 -- The journal. Numbers of rows and of transactions are not given in the order

@@ -1,0 +1,97 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// freePage is how many ordering keys one transaction frees.
+const freePage = 100
+
+// ConfigureLane implements holdfast.Lanes. Where strict order ends, keys that
+// it has stopped go on: a page of them per transaction. If the process dies in
+// between, the next call does the rest.
+func (db *DB) ConfigureLane(ctx context.Context, destination string, s holdfast.LaneSettings) error {
+	if err := db.configureLane(ctx, destination, s); err != nil {
+		return fmt.Errorf("configure lane %s: %w", destination, err)
+	}
+	return nil
+}
+
+func (db *DB) configureLane(ctx context.Context, destination string, s holdfast.LaneSettings) error {
+	if err := db.usable(ctx); err != nil {
+		return err
+	}
+	lane, err := db.lane(ctx, destination)
+	if err != nil {
+		return err
+	}
+	if err := db.own(ctx, func(tx *ownTx) error { return tx.exec(setStrict, lane, s.Strict) }); err != nil || s.Strict {
+		return err
+	}
+	for from, more := "", true; more; {
+		if err := db.own(ctx, func(tx *ownTx) error {
+			keys, err := tx.stoppedKeys(lane, from)
+			if err != nil {
+				return err
+			}
+			if more = len(keys) == freePage; len(keys) > 0 {
+				last := keys[len(keys)-1].key
+				tx.after = append(tx.after, func() { from = last })
+			}
+			if err := tx.lockKeys(keys); err != nil {
+				return err
+			}
+			return tx.placeKeys(keys)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (tx *ownTx) stoppedKeys(lane int32, from string) (keys []orderingKey, err error) {
+	err = tx.query(stoppedKeys, []any{lane, from, freePage}, func(rows pgx.Rows) error {
+		k := orderingKey{lane: lane}
+		err := rows.Scan(&k.key)
+		keys = append(keys, k)
+		return err
+	})
+	return keys, err
+}
+
+// SetLaneFault implements holdfast.Lanes.
+func (db *DB) SetLaneFault(ctx context.Context, destination, problem string) error {
+	err := db.usable(ctx)
+	var lane int32
+	if err == nil {
+		lane, err = db.lane(ctx, destination)
+	}
+	if err == nil {
+		err = db.own(ctx, func(tx *ownTx) error { return tx.exec(setLaneFault, lane, nullText(cleanText(problem))) })
+	}
+	if err != nil {
+		return fmt.Errorf("note fault of lane %s: %w", destination, err)
+	}
+	return nil
+}
+
+// LaneFaults implements holdfast.Lanes.
+func (db *DB) LaneFaults(ctx context.Context) (list []holdfast.LaneFaultInfo, err error) {
+	err = db.read(ctx, laneFaults, nil, func(rows pgx.Rows) error {
+		var f holdfast.LaneFaultInfo
+		var since int64
+		err := rows.Scan(&f.Destination, &f.Problem, &since)
+		f.Since = instant(since)
+		list = append(list, f)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read lane faults: %w", err)
+	}
+	return list, nil
+}

@@ -1,0 +1,170 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// looked is how many rows one List call walks over where no index knows what
+// is asked for.
+const looked = 20000
+
+// List implements holdfast.Outbox. Each page reads a bounded number of rows,
+// whatever it filters: a page may be short, or empty, and have a next one.
+func (db *DB) List(ctx context.Context, q holdfast.Query) (holdfast.Page, error) {
+	p, err := db.list(ctx, &q)
+	if err != nil {
+		return holdfast.Page{}, fmt.Errorf("list messages: %w", err)
+	}
+	return p, nil
+}
+
+func (db *DB) list(ctx context.Context, q *holdfast.Query) (p holdfast.Page, err error) {
+	l := listing{db: db, states: q.States, limit: min(max(cmp.Or(q.Limit, 50), 1), 500), before: never}
+	if q.After != "" {
+		if l.before, err = strconv.ParseInt(q.After, 36, 64); err != nil || l.before < 0 {
+			return p, fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{Field: "after", Value: q.After, Problem: "is not a position that a page gave"})
+		}
+	}
+	if db.gone.Load() {
+		return p, holdfast.ErrClosed
+	}
+	if q.Destination != "" {
+		lanes, err := db.knownLanes(ctx, []string{q.Destination})
+		if err != nil {
+			return p, err
+		}
+		if l.lane = lanes[q.Destination]; l.lane == 0 {
+			return p, nil
+		}
+	}
+	next, err := l.find(ctx)
+	if err != nil {
+		return p, err
+	}
+	if next > 0 {
+		p.Next = strconv.FormatInt(next, 36)
+	}
+	p.Records, err = l.records(ctx)
+	return p, err
+}
+
+// listing is one List call: first it finds the rows of its page, then it
+// reads them.
+type listing struct {
+	db     *DB
+	states []holdfast.State // none: all
+	lane   int32            // 0: all
+	limit  int
+	before int64
+	found  []int64
+}
+
+func (l *listing) wants(s holdfast.State) bool {
+	return len(l.states) == 0 || slices.Contains(l.states, s)
+}
+
+// find fills found, newest first, and returns where the next page begins, or 0.
+func (l *listing) find(ctx context.Context) (next int64, err error) {
+	if l.wants(holdfast.Delivered) {
+		return l.walk(ctx, listWindow, true)
+	}
+	// What is asked for has an index or a table of its own.
+	if l.wants(holdfast.Pending) || l.wants(holdfast.Claimed) {
+		if next, err = l.walk(ctx, listQueue, false); err != nil {
+			return 0, err
+		}
+	}
+	for _, state := range []holdfast.State{holdfast.Parked, holdfast.Expired, holdfast.Discarded} {
+		if !l.wants(state) {
+			continue
+		}
+		if err := l.db.read(ctx, listAside, []any{l.before, l.lane, l.limit, int16(state)}, func(rows pgx.Rows) error {
+			var seq int64
+			err := rows.Scan(&seq)
+			if seq >= next { // what is older than the walk went comes with the next page
+				l.found = append(l.found, seq)
+			}
+			return err
+		}); err != nil {
+			return 0, err
+		}
+	}
+	slices.SortFunc(l.found, func(a, b int64) int { return cmp.Compare(b, a) })
+	l.found = slices.Compact(l.found)
+	if len(l.found) >= l.limit {
+		l.found = l.found[:l.limit]
+		return l.found[l.limit-1], nil
+	}
+	return next, nil
+}
+
+// walk goes back through a table for a while, and says how far it came; 0:
+// to the end.
+func (l *listing) walk(ctx context.Context, sql string, all bool) (next int64, err error) {
+	read, last, got := 0, int64(0), 0
+	err = l.db.read(ctx, sql, []any{l.before, looked}, func(rows pgx.Rows) error {
+		var seq int64
+		var lane int32
+		var state int16
+		var claimed bool
+		if all {
+			err = rows.Scan(&seq, &lane, &state)
+		} else if err = rows.Scan(&seq, &lane, &claimed); claimed {
+			state = int16(holdfast.Claimed)
+		}
+		if read++; got == l.limit {
+			return err
+		}
+		last = seq
+		if (l.lane == 0 || lane == l.lane) && l.wants(holdfast.State(state)) {
+			l.found = append(l.found, seq)
+			got++
+		}
+		return err
+	})
+	if read == looked || got == l.limit {
+		return last, err
+	}
+	return 0, err
+}
+
+func (l *listing) records(ctx context.Context) (list []holdfast.Record, err error) {
+	if len(l.found) == 0 {
+		return nil, nil
+	}
+	err = l.db.read(ctx, listRecords, []any{l.found}, func(rows pgx.Rows) error {
+		r, err := l.db.scanRecord(rows, nil)
+		if err == nil && l.wants(r.State) { // it may be another by now
+			list = append(list, r)
+		}
+		return err
+	})
+	return list, err
+}
+
+// Overdue returns, for each destination with due messages, for how long the
+// oldest of them that nobody has in hand has been due. It reads one index
+// entry per lane.
+func (db *DB) Overdue(ctx context.Context) (list map[string]time.Duration, err error) {
+	list = map[string]time.Duration{}
+	err = db.read(ctx, overdue, nil, func(rows pgx.Rows) error {
+		var destination string
+		var us int64
+		err := rows.Scan(&destination, &us)
+		list[destination] = duration(us)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for overdue messages: %w", err)
+	}
+	return list, nil
+}

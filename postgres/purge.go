@@ -1,0 +1,133 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// Purge implements holdfast.Sweepable: it deletes final rows that are past
+// their retention, with contents and histories, a page at a time from the
+// oldest on. What a follower of the journal has not read yet stays.
+func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error) {
+	if err := db.usable(ctx); err != nil {
+		return 0, false, fmt.Errorf("purge: %w", err)
+	}
+	keep := map[holdfast.State]int64{}
+	shortest := int64(never)
+	for state, d := range map[holdfast.State]time.Duration{
+		holdfast.Delivered: r.Delivered, holdfast.Expired: r.Expired, holdfast.Discarded: r.Discarded, holdfast.Parked: r.Parked,
+	} {
+		if d > 0 {
+			keep[state] = micros(d)
+			shortest = min(shortest, micros(d))
+		}
+	}
+	if len(keep) == 0 {
+		return 0, false, nil
+	}
+	s := &db.sweeps
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	page, more, err := db.purgePage(ctx, shortest, keep)
+	if err != nil {
+		return 0, false, fmt.Errorf("purge: %w", err)
+	}
+	done := 0
+	for len(page) > 0 {
+		part, gone := page[:min(len(page), sweepWrite)], map[int64]bool{}
+		page = page[len(part):]
+		if err := db.own(ctx, func(tx *ownTx) error {
+			if mine, err := tx.upkeep(upkeepPurge); err != nil || !mine {
+				return err
+			}
+			clear(gone)
+			return tx.purge(part, gone)
+		}); err != nil {
+			return done, false, fmt.Errorf("purge: %w", err)
+		}
+		done += len(gone)
+		for _, r := range part {
+			if !gone[r.seq] {
+				s.leaves(r.seq)
+			}
+		}
+	}
+	if !more {
+		if s.left > 0 {
+			s.from = s.left - 1
+		}
+		s.purged, s.left = s.from, 0
+	}
+	return done, more, nil
+}
+
+type purgeRow struct {
+	seq   int64
+	state int16
+	key   orderingKey
+}
+
+// purgePage finds rows to delete. Rows are accepted nearly in the order of
+// their numbers: one that came within the shortest retention ends the purge.
+func (db *DB) purgePage(ctx context.Context, shortest int64, keep map[holdfast.State]int64) (page []purgeRow, more bool, err error) {
+	s := &db.sweeps
+	read, young := 0, false
+	err = db.read(ctx, purgePage, []any{s.purged, shortest, sweepPage}, func(rows pgx.Rows) error {
+		var r purgeRow
+		var age int64
+		var recent bool
+		if err := rows.Scan(&r.seq, &recent, &r.state, &age, &r.key.lane, &r.key.key); err != nil || recent || young {
+			young = young || recent
+			return err
+		}
+		read++
+		s.purged = r.seq
+		if least, ok := keep[holdfast.State(r.state)]; ok && age > least {
+			page = append(page, r)
+		} else {
+			s.leaves(r.seq)
+		}
+		return nil
+	})
+	return page, read == sweepPage, err
+}
+
+// leaves notes a message that stays. Deleted rows stay in the index for a
+// while: the next purge does not walk over them again.
+func (s *sweeps) leaves(seq int64) {
+	if s.left == 0 || seq < s.left {
+		s.left = seq
+	}
+}
+
+func (tx *ownTx) purge(list []purgeRow, gone map[int64]bool) error {
+	seqs, states := make([]int64, len(list)), make([]int16, len(list))
+	var keys []orderingKey
+	for i, r := range list {
+		// A strict key may wait for a parked message.
+		if seqs[i], states[i] = r.seq, r.state; r.key.key != "" && holdfast.State(r.state) == holdfast.Parked {
+			keys = append(keys, r.key)
+		}
+	}
+	if err := tx.lockKeys(keys); err != nil {
+		return err
+	}
+	if err := tx.query(purgeThese, []any{seqs, states}, func(rows pgx.Rows) error {
+		var seq int64
+		var lane int32
+		var state int16
+		var key string
+		err := rows.Scan(&seq, &lane, &state, &key)
+		tx.count(lane, moved(holdfast.State(state), holdfast.Delivered))
+		gone[seq] = true
+		return err
+	}); err != nil {
+		return err
+	}
+	return tx.placeKeys(keys)
+}

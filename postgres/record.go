@@ -1,0 +1,120 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// Get implements holdfast.Outbox.
+func (db *DB) Get(ctx context.Context, id holdfast.ID) (holdfast.Record, error) {
+	id, err := holdfast.ParseID(string(id))
+	if err != nil {
+		return holdfast.Record{}, fmt.Errorf("get message: %w: %w", holdfast.ErrInvalid, err)
+	}
+	if db.gone.Load() {
+		return holdfast.Record{}, fmt.Errorf("get message %s: %w", id, holdfast.ErrClosed)
+	}
+	var r holdfast.Record
+	var payload []byte
+	found := false
+	err = db.read(ctx, getRecord, []any{idBytes(id)}, func(rows pgx.Rows) error {
+		found = true
+		r, err = db.scanRecord(rows, &payload)
+		return err
+	})
+	switch {
+	case err != nil:
+		return r, fmt.Errorf("get message %s: %w", id, err)
+	case !found:
+		return r, fmt.Errorf("get message %s: %w", id, holdfast.ErrNotFound)
+	}
+	r.Message.Payload = payload
+	if r.History, err = db.history(ctx, &r); err != nil {
+		return r, fmt.Errorf("get history of message %s: %w", id, err)
+	}
+	return r, nil
+}
+
+// historyRows bounds what one Get shows of a message that was tried for weeks.
+const historyRows = 500
+
+// history is read after its record, by a snapshot of its own: it may be a
+// moment younger.
+func (db *DB) history(ctx context.Context, r *holdfast.Record) (history []holdfast.Event, err error) {
+	if err := db.read(ctx, getHistory, []any{r.Seq, historyRows}, func(rows pgx.Rows) error {
+		var e holdfast.Event
+		err := scanEvent(rows, &e)
+		e.ID, e.Destination = r.Message.ID, r.Message.Destination
+		history = append(history, e)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	// A first enqueue and a delivery stand in the row itself unless something
+	// follows the journal.
+	first := holdfast.Event{ID: r.Message.ID, Destination: r.Message.Destination, Kind: holdfast.Enqueued, At: r.Created, Cycle: 1}
+	if len(history) == 0 || history[0].Kind != holdfast.Enqueued && len(history) < historyRows {
+		history = append([]holdfast.Event{first}, history...)
+	}
+	if last := history[len(history)-1]; r.State == holdfast.Delivered && last.State != holdfast.Delivered {
+		history = append(history, holdfast.Event{
+			ID: r.Message.ID, Destination: r.Message.Destination, Kind: holdfast.Attempted, State: holdfast.Delivered,
+			Outcome: holdfast.Succeeded, At: r.Settled, Cycle: r.Cycle, Attempt: r.Tries,
+		})
+	}
+	return history, nil
+}
+
+// scanEvent reads eventColumns, after whatever else the row begins with.
+func scanEvent(rows pgx.Rows, e *holdfast.Event, before ...any) error {
+	var at, took int64
+	var kind, state, outcome int16
+	err := rows.Scan(append(before, &e.Seq, &kind, &state, &at, &e.Cycle, &e.Attempt, &outcome, &e.Charged, &e.Maybe, &took,
+		&e.Reason, &e.Code, &e.Error, &e.Actor)...)
+	e.Kind, e.State, e.Outcome = holdfast.EventKind(kind), holdfast.State(state), holdfast.Outcome(outcome)
+	e.At, e.Took = instant(at), duration(took)
+	return err
+}
+
+func (db *DB) scanRecord(rows pgx.Rows, payload *[]byte) (r holdfast.Record, err error) {
+	m := &r.Message
+	var id []byte
+	var state, blocked int16
+	var created, due, expires, settled, ttl, last int64
+	var force bool
+	var headers, retry *string
+	dest := []any{
+		&r.Seq, &id, &state, &r.Reason, &r.Failures, &r.Tries, &r.Cycle, &created, &due, &expires, &settled, &m.OrderingKey, &force, &blocked,
+		&m.Source, &m.Kind, &m.Endpoint, &m.Destination, &r.Size, &headers, &m.CorrelationID, &retry, &ttl, &r.LastError, &last,
+	}
+	if payload != nil {
+		dest = append([]any{payload}, dest...)
+	}
+	if err := rows.Scan(dest...); err != nil {
+		return r, err
+	}
+	m.ID, m.TTL, m.Attempt = idFrom(id), duration(ttl), holdfast.Attempt{Number: r.Tries, Cycle: r.Cycle, Forced: force}
+	r.State = holdfast.State(state)
+	r.Created, r.Expires, r.Settled, r.LastAttempt = instant(created), instant(expires), instant(settled), instant(last)
+	if r.LastAttempt.IsZero() && r.State == holdfast.Delivered {
+		r.LastAttempt = r.Settled
+	}
+	if r.State == holdfast.Pending && blocked == 0 { // a blocked one is due when another has left
+		r.Due = instant(due)
+	}
+	db.readExtras(m, headers, retry)
+	return r, nil
+}
+
+// instant is a time for people: the database's clock, as it was read.
+func instant(us int64) time.Time {
+	if us == 0 || us == never {
+		return time.Time{}
+	}
+	return time.UnixMicro(us).UTC()
+}

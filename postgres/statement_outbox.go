@@ -1,0 +1,128 @@
+package postgres
+
+// What people see of messages, and do to them.
+
+// recordColumns are what a Record needs besides its history and payload.
+const recordColumns = `m.seq, m.id, CASE WHEN f.seq IS NOT NULL THEN f.state WHEN q.owner IS NOT NULL THEN 1 ELSE 0 END,
+	coalesce(f.reason, ''), coalesce(q.failures, f.failures), coalesce(q.tries, f.tries), coalesce(q.cycle, f.cycle), m.created, coalesce(q.due, 0),
+	coalesce(q.expires, f.expires), coalesce(f.settled, 0), coalesce(m.okey, ''), coalesce(q.force, f.force), coalesce(q.blocked, 0),
+	r.source, r.kind, r.endpoint, l.destination, octet_length(m.payload), m.headers, coalesce(m.corr, ''), m.retry, coalesce(m.ttl, 0),
+	coalesce((SELECT e.error FROM hf_event AS e WHERE e.message = m.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1), ''),
+	coalesce((SELECT e.at FROM hf_event AS e WHERE e.message = m.seq AND e.kind = 2 ORDER BY e.seq DESC LIMIT 1), 0)`
+
+// recordTables are read in one snapshot: a message stands in one of two.
+const recordTables = ` FROM hf_message AS m JOIN hf_route AS r USING (route) JOIN hf_lane AS l ON l.lane = m.lane
+	LEFT JOIN hf_queue AS q ON q.seq = m.seq LEFT JOIN hf_final AS f ON f.seq = m.seq`
+
+// eventColumns are what readEvent reads, of hf_event AS e.
+const eventColumns = `e.seq, e.kind, e.state, e.at, e.cycle, e.attempt, e.outcome, e.charged, e.maybe, e.took,
+	coalesce(e.reason, ''), coalesce(e.code, ''), coalesce(e.error, ''), coalesce(e.actor, '')`
+
+const (
+	getRecord  = `SELECT m.payload, ` + recordColumns + recordTables + ` WHERE m.id = $1`
+	getHistory = `SELECT * FROM (SELECT ` + eventColumns + ` FROM hf_event AS e WHERE e.message = $1 ORDER BY e.seq DESC LIMIT $2) AS x ORDER BY seq`
+
+	// A list first finds out which rows it shows. Each of these reads a bounded
+	// number of rows before $1, newest first, of the lane $2 or, with 0, of all.
+	listRecords = `SELECT ` + recordColumns + recordTables + ` WHERE m.seq = ANY ($1::bigint[]) ORDER BY m.seq DESC`
+	listAside   = `SELECT seq FROM hf_final AS f WHERE f.state = $4 AND f.state IN (3, 4, 5) AND f.seq < $1 AND ($2 = 0 OR f.lane = $2) ORDER BY f.seq DESC LIMIT $3`
+	listQueue   = `SELECT seq, lane, owner IS NOT NULL FROM (
+			SELECT seq, lane, owner FROM hf_queue WHERE seq < $1 ORDER BY seq DESC LIMIT $2) AS x`
+	listWindow = `SELECT m.seq, m.lane, CASE WHEN f.seq IS NOT NULL THEN f.state WHEN q.owner IS NOT NULL THEN 1 ELSE 0 END FROM (
+			SELECT seq, lane FROM hf_message WHERE seq < $1 ORDER BY seq DESC LIMIT $2) AS m
+		LEFT JOIN hf_queue AS q USING (seq) LEFT JOIN hf_final AS f USING (seq) ORDER BY m.seq DESC`
+
+	overdue = `SELECT l.destination, hf_now() - x.due FROM hf_lane AS l, LATERAL (
+			SELECT due FROM hf_queue AS q WHERE q.lane = l.lane AND q.owner IS NULL ORDER BY q.due LIMIT 1) AS x WHERE x.due <= hf_now()`
+
+	// Decisions of operators.
+	findOperated = `SELECT m.seq, m.lane, coalesce(m.okey, ''), l.destination, coalesce(m.ttl, 0) FROM hf_message AS m JOIN hf_lane AS l USING (lane) WHERE m.id = $1`
+	lockFinal    = `SELECT state, cycle, tries FROM hf_final WHERE seq = $1 FOR UPDATE`
+	isQueued     = `SELECT owner IS NOT NULL FROM hf_queue WHERE seq = $1`
+	requeueOne   = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+		gone AS (DELETE FROM hf_final WHERE seq = $1 RETURNING *),
+		queue AS (
+			INSERT INTO hf_queue (seq, lane, due, start, expires, cycle, first_try, blocked, force, okey)
+			SELECT seq, lane, CASE WHEN okey IS NULL THEN t ELSE e END, t, e, cycle + 1, first_try, CASE WHEN okey IS NULL THEN 0 ELSE 2 END, $3, okey
+			FROM gone, now, LATERAL (SELECT CASE WHEN $2::bigint = 0 THEN 9223372036854775807 ELSE t + $2::bigint END AS e) AS x)
+		INSERT INTO hf_event (message, kind, state, at, cycle, attempt, actor) SELECT seq, 3, 0, t, cycle + 1, 0, $4 FROM gone, now`
+	discardOne = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+		gone AS (UPDATE hf_final SET state = 5, settled = t, reason = $2 FROM now WHERE seq = $1 RETURNING seq, cycle, tries, t)
+		INSERT INTO hf_event (message, kind, state, at, cycle, attempt, reason, actor) SELECT seq, 4, 5, t, cycle, tries, $2, $3 FROM gone`
+
+	// Lanes.
+	setStrict    = `UPDATE hf_lane SET strict = $2 WHERE lane = $1 AND strict <> $2 RETURNING lane`
+	stoppedKeys  = `SELECT DISTINCT okey FROM hf_queue WHERE lane = $1 AND okey > $2 AND okey IS NOT NULL AND blocked = 1 ORDER BY okey LIMIT $3`
+	setLaneFault = `UPDATE hf_lane SET fault = $2, fault_since = CASE WHEN $2::text IS NULL THEN NULL ELSE hf_now() END WHERE lane = $1`
+	laneFaults   = `SELECT destination, fault, fault_since FROM hf_lane WHERE fault IS NOT NULL ORDER BY destination`
+)
+
+// Upkeep. Of several nodes one does it at a time.
+const (
+	expiredQueued = `SELECT q.seq, q.lane, coalesce(q.okey, '') FROM hf_queue AS q
+		WHERE q.expires <= hf_now() AND q.expires < 9223372036854775807 AND q.owner IS NULL ORDER BY q.expires LIMIT $1`
+	expiredParked = `SELECT f.seq, f.lane, coalesce(f.okey, '') FROM hf_final AS f
+		WHERE f.state = 3 AND f.expires <= hf_now() AND f.expires < 9223372036854775807 ORDER BY f.expires LIMIT $1`
+	expireQueued = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+		dead AS MATERIALIZED (SELECT seq FROM hf_queue WHERE seq = ANY ($1::bigint[]) AND owner IS NULL AND expires <= hf_now() ORDER BY seq FOR UPDATE SKIP LOCKED),
+		gone AS (DELETE FROM hf_queue AS q USING dead WHERE q.seq = dead.seq RETURNING q.*),
+		final AS (
+			INSERT INTO hf_final (seq, lane, state, settled, expires, failures, tries, cycle, first_try, force, okey)
+			SELECT seq, lane, 4, t, expires, failures, tries, cycle, first_try, force, okey FROM gone, now),
+		event AS (INSERT INTO hf_event (message, kind, state, at, cycle, attempt) SELECT seq, 5, 4, t, cycle, tries FROM gone, now)
+		SELECT seq, lane FROM gone`
+	expireParked = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+		dead AS MATERIALIZED (SELECT seq FROM hf_final WHERE seq = ANY ($1::bigint[]) AND state = 3 AND expires <= hf_now() ORDER BY seq FOR UPDATE SKIP LOCKED),
+		gone AS (UPDATE hf_final AS f SET state = 4, settled = t FROM dead, now WHERE f.seq = dead.seq RETURNING f.seq, f.lane, f.cycle, f.tries, t),
+		event AS (INSERT INTO hf_event (message, kind, state, at, cycle, attempt) SELECT seq, 5, 4, t, cycle, tries FROM gone)
+		SELECT seq, lane FROM gone`
+	// purgePage looks at rows in the order in which they were accepted; $2 is
+	// the shortest retention, and what came within it ends the page.
+	purgePage = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+		page AS MATERIALIZED (SELECT seq, created FROM hf_message WHERE seq > $1 ORDER BY seq LIMIT $3)
+		SELECT p.seq, p.created > now.t - $2, coalesce(f.state, 0), coalesce(now.t - f.settled, 0), coalesce(f.lane, 0), coalesce(f.okey, '')
+		FROM page AS p LEFT JOIN hf_final AS f USING (seq), now ORDER BY p.seq`
+	purgeThese = `WITH input AS (SELECT * FROM unnest($1::bigint[], $2::smallint[]) AS i (seq, state)),
+		old AS MATERIALIZED (
+			SELECT f.seq FROM hf_final AS f JOIN input AS i USING (seq, state)
+			WHERE NOT EXISTS (SELECT FROM hf_event AS e, hf_follower AS w WHERE e.message = f.seq AND (e.tx, e.seq) > (w.tx, w.seq))
+			ORDER BY f.seq FOR UPDATE OF f SKIP LOCKED),
+		gone AS (DELETE FROM hf_final AS f USING old WHERE f.seq = old.seq RETURNING f.seq, f.lane, f.state, f.okey),
+		message AS (DELETE FROM hf_message AS m USING gone WHERE m.seq = gone.seq),
+		event AS (DELETE FROM hf_event AS e USING gone WHERE e.message = gone.seq)
+		SELECT seq, lane, state, coalesce(okey, '') FROM gone`
+)
+
+// Notices.
+const (
+	notifyMask    = `SELECT value FROM hf_meta WHERE key = 'notify'`
+	setNotifyMask = `INSERT INTO hf_meta (key, value) VALUES ('notify', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE hf_meta.value <> excluded.value`
+	isWaiting     = `SELECT EXISTS (SELECT FROM hf_queue AS q JOIN hf_lane AS l USING (lane) WHERE l.destination = $1)`
+	// endedRows reads what callbacks are told, if any is to be told.
+	endedRows = `SELECT m.id, r.source, r.kind, r.endpoint, l.destination, coalesce(m.corr, ''), coalesce(m.okey, ''), coalesce(f.reason, ''), f.cycle, f.tries, f.settled,
+		coalesce((SELECT e.error FROM hf_event AS e WHERE e.message = m.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1), '')
+		FROM hf_final AS f JOIN hf_message AS m USING (seq) JOIN hf_route AS r USING (route) JOIN hf_lane AS l ON l.lane = m.lane
+		WHERE f.seq = ANY ($1::bigint[]) AND l.destination <> $3
+			AND EXISTS (SELECT FROM hf_meta WHERE key = 'notify' AND value::integer & $2 <> 0) ORDER BY f.seq`
+)
+
+// The journal.
+const (
+	addFollower  = `INSERT INTO hf_follower (name, tx, seq) SELECT $1, pg_current_xact_id(), coalesce((SELECT max(seq) FROM hf_event), 0) ON CONFLICT (name) DO NOTHING`
+	lockFollower = `SELECT tx::text, seq FROM hf_follower WHERE name = $1 FOR UPDATE`
+	moveFollower = `UPDATE hf_follower SET tx = $2::text::xid8, seq = $3 WHERE name = $1`
+	dropFollower = `DELETE FROM hf_follower WHERE name = $1`
+	// eventsAfter reads what can have no forerunner any more: transactions that
+	// are older than each one that is open.
+	eventsAfter = `SELECT e.tx::text, m.id, l.destination, ` + eventColumns + ` FROM hf_event AS e JOIN hf_message AS m ON m.seq = e.message JOIN hf_lane AS l ON l.lane = m.lane
+		WHERE (e.tx, e.seq) > ($1::text::xid8, $2) AND e.tx < pg_snapshot_xmin(pg_current_snapshot()) ORDER BY e.tx, e.seq LIMIT $3`
+)
+
+// Tokens.
+const (
+	addAccess  = `INSERT INTO hf_token (name, role, hash, created) VALUES ($1, $2, $3, hf_now()) ON CONFLICT DO NOTHING RETURNING name`
+	dropAccess = `DELETE FROM hf_token WHERE name = $1 RETURNING name`
+	findAccess = `SELECT name, role, hf_now() - coalesce(used, 0) FROM hf_token WHERE hash = $1`
+	useAccess  = `UPDATE hf_token SET used = hf_now() WHERE name = $1`
+	listAccess = `SELECT name, role, created, coalesce(used, 0) FROM hf_token ORDER BY name`
+)

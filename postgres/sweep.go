@@ -1,0 +1,106 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// sweepPage is how many rows of a table one call looks at, sweepWrite how many
+// it changes in one transaction.
+const (
+	sweepPage  = 5000
+	sweepWrite = 500
+)
+
+// sweeps holds where the sweeps of this node stand between their calls.
+type sweeps struct {
+	mu     sync.Mutex
+	parked bool  // waiting rows are done, parked ones come
+	purged int64 // every message up to here has been looked at in this purge
+	from   int64 // purges begin here: all before it is deleted
+	left   int64 // the first message that this purge has left standing
+}
+
+// Expire implements holdfast.Sweepable. Rows that claims find in time expire
+// there; this finds the rest: those of lanes that nobody claims from, and
+// parked ones. Of several nodes one does it.
+func (db *DB) Expire(ctx context.Context) (expired int, more bool, err error) {
+	if err := db.usable(ctx); err != nil {
+		return 0, false, fmt.Errorf("expire: %w", err)
+	}
+	s := &db.sweeps
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	find, end, from := expiredQueued, expireQueued, holdfast.Pending
+	if s.parked {
+		find, end, from = expiredParked, expireParked, holdfast.Parked
+	}
+	if err := db.own(ctx, func(tx *ownTx) error {
+		expired = 0
+		if mine, err := tx.upkeep(upkeepExpire); err != nil || !mine {
+			return err
+		}
+		list, err := tx.expired(find)
+		if err != nil {
+			return err
+		}
+		return tx.expireRows(list, end, from, &expired)
+	}); err != nil {
+		return 0, false, fmt.Errorf("expire: %w", err)
+	}
+	if more = expired == sweepWrite; !more {
+		s.parked = !s.parked
+		more = s.parked
+	}
+	return expired, more, nil
+}
+
+func (tx *ownTx) expired(find string) (list []expirable, err error) {
+	err = tx.query(find, []any{sweepWrite}, func(rows pgx.Rows) error {
+		var e expirable
+		err := rows.Scan(&e.seq, &e.key.lane, &e.key.key)
+		list = append(list, e)
+		return err
+	})
+	return list, err
+}
+
+type expirable struct {
+	seq int64
+	key orderingKey // without one: only the lane
+}
+
+// expireRows ends rows whose time is over, and tells how many it ended.
+func (tx *ownTx) expireRows(list []expirable, sql string, from holdfast.State, done *int) error {
+	var keys []orderingKey
+	seqs := make([]int64, len(list))
+	for i, e := range list {
+		if seqs[i] = e.seq; e.key.key != "" {
+			keys = append(keys, e.key)
+		}
+	}
+	if err := tx.lockKeys(keys); err != nil {
+		return err
+	}
+	var ended []int64
+	if err := tx.query(sql, []any{seqs}, func(rows pgx.Rows) error {
+		var seq int64
+		var lane int32
+		err := rows.Scan(&seq, &lane)
+		tx.count(lane, moved(from, holdfast.Expired))
+		ended = append(ended, seq)
+		return err
+	}); err != nil {
+		return err
+	}
+	*done = len(ended)
+	if err := tx.notices(ended, holdfast.Expired); err != nil {
+		return err
+	}
+	return tx.placeKeys(keys)
+}

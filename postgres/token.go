@@ -1,0 +1,84 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// tokenNoted is how exact a token's last use is kept: a write per request
+// would cost more than the knowledge is worth.
+const tokenNoted = time.Hour
+
+// CreateToken keeps an API token as the hash of its secret. ErrConflict: the
+// name is taken.
+func (db *DB) CreateToken(ctx context.Context, name, role string, hash [32]byte) error {
+	return db.token(ctx, "create", name, holdfast.ErrConflict, addAccess, name, role, hash[:])
+}
+
+// DeleteToken ends a token. ErrNotFound: there is none of that name.
+func (db *DB) DeleteToken(ctx context.Context, name string) error {
+	return db.token(ctx, "delete", name, holdfast.ErrNotFound, dropAccess, name)
+}
+
+func (db *DB) token(ctx context.Context, verb, name string, unchanged error, sql string, args ...any) error {
+	err := db.usable(ctx)
+	changed := false
+	if err == nil {
+		err = db.own(ctx, func(tx *ownTx) error {
+			changed = false
+			return tx.query(sql, args, func(rows pgx.Rows) error {
+				changed = true
+				return rows.Scan(nil)
+			})
+		})
+	}
+	if err == nil && !changed {
+		err = unchanged
+	}
+	if err != nil {
+		return fmt.Errorf("%s token %q: %w", verb, name, err)
+	}
+	return nil
+}
+
+// FindToken returns the token whose secret has this hash, or ErrNotFound.
+func (db *DB) FindToken(ctx context.Context, hash [32]byte) (name, role string, err error) {
+	found, unused := false, int64(0)
+	if err := db.read(ctx, findAccess, []any{hash[:]}, func(rows pgx.Rows) error {
+		found = true
+		return rows.Scan(&name, &role, &unused)
+	}); err != nil {
+		return "", "", fmt.Errorf("find token: %w", err)
+	}
+	if !found {
+		return "", "", fmt.Errorf("find token: %w", holdfast.ErrNotFound)
+	}
+	if unused > micros(tokenNoted) {
+		if err := db.own(ctx, func(tx *ownTx) error { return tx.exec(useAccess, name) }); err != nil { // no reason to refuse the request
+			db.log.WarnContext(ctx, "use of a token not noted", slog.String("token", name), slog.Any("error", err))
+		}
+	}
+	return name, role, nil
+}
+
+// EachToken calls yield for each token, by name.
+func (db *DB) EachToken(ctx context.Context, yield func(name, role string, created, lastUsed time.Time)) error {
+	if err := db.read(ctx, listAccess, nil, func(rows pgx.Rows) error {
+		var name, role string
+		var created, used int64
+		if err := rows.Scan(&name, &role, &created, &used); err != nil {
+			return err
+		}
+		yield(name, role, instant(created), instant(used))
+		return nil
+	}); err != nil {
+		return fmt.Errorf("list tokens: %w", err)
+	}
+	return nil
+}
