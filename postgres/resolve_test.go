@@ -146,7 +146,9 @@ func TestCallersCommitWithoutAnAnswer(t *testing.T) {
 			}
 			m.ID = "n"
 			p.fault.Store(fault)
-			r, err := db.Process(t.Context(), m, time.Hour, func(ctx context.Context, tx *postgres.Tx, _ holdfast.Message) ([]byte, error) { return nil, write(ctx, tx) })
+			r, err := db.Process(t.Context(), m, time.Hour, func(ctx context.Context, tx *postgres.Tx, _ holdfast.Message) ([]byte, error) {
+				return nil, write(ctx, tx)
+			})
 			if n := count(t, dsn, `SELECT count(*) FROM effect`); n != 2*want || (err == nil) != (want == 1) || r.Duplicate || p.lost.Load() != 2 {
 				t.Errorf("Process: %+v, %v, and %d effects after %d faults", r, err, n, p.lost.Load())
 			}

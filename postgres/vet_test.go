@@ -1,10 +1,12 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -138,10 +140,46 @@ func TestMissingRights(t *testing.T) {
 	}
 	mend(guest) // hf_owner
 	mend(guest) // hf_queue
-	shut(t, open(t, guest, postgres.Options{}))
+	work(t, open(t, guest, postgres.Options{}))
 	if err := sql(t.Context(), dsn, `DROP OWNED BY "Le Guest"`); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// work does with the store what a node does, and closes it.
+func work(t testing.TB, db *postgres.DB) {
+	t.Helper()
+	ctx := t.Context()
+	m := holdfast.Message{ID: "m", Source: "s", Destination: "a", Endpoint: "e", Kind: holdfast.Command, OrderingKey: "k"}
+	if _, err := db.Enqueue(ctx, m); err != nil {
+		t.Error(err)
+	}
+	b, err := db.Claim(ctx, map[string]int{"a": 1})
+	if err != nil || len(b.Claims) != 1 {
+		t.Fatalf("Claim = %+v, %v", b, err)
+	}
+	if _, err := db.Settle(ctx, holdfast.Settlement{Seq: b.Claims[0].Seq, Token: b.Claims[0].Token, State: holdfast.Delivered, Outcome: holdfast.Succeeded}); err != nil {
+		t.Error(err)
+	}
+	if _, err := db.Process(ctx, m, time.Hour, func(context.Context, *postgres.Tx, holdfast.Message) ([]byte, error) { return nil, nil }); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := db.Expire(ctx); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := db.Purge(ctx, holdfast.Retention{Delivered: time.Nanosecond}); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := db.SweepInbox(ctx, time.Hour); err != nil {
+		t.Error(err)
+	}
+	if _, err := db.Nodes(ctx); err != nil {
+		t.Error(err)
+	}
+	if _, err := db.Server(ctx); err != nil {
+		t.Error(err)
+	}
+	shut(t, db)
 }
 
 func TestServerThatDoesNotKeep(t *testing.T) {
