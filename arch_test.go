@@ -41,15 +41,16 @@ var mayImport = map[string][]string{
 	"audit":               {"."},
 	"link":                {".", "wire", "notify", "track", "audit"},
 	"replicate":           {".", "wire"},
-	"sqlite":              {".", "notify", "fanout", "track", "audit", "link", "replicate"},
-	"postgres":            {".", "notify", "fanout", "track", "audit", "link", "replicate"},
+	"move":                {"."},
+	"sqlite":              {".", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
+	"postgres":            {".", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
 	"metrics":             {"."},
 	"admin":               {".", "notify", "fanout", "track", "audit", "link", "replicate"},
 	"web":                 {"admin"},
 	"config":              {},
 	"gen":                 {},
-	"node":                {everything},                                            // the one place that knows all
-	"doctor":              {".", "admin", "config", "sqlite", "transport", "wire"}, // looks at all that a node needs, and is no part of one
+	"node":                {everything},                                                        // the one place that knows all
+	"doctor":              {".", "admin", "config", "sqlite", "postgres", "transport", "wire"}, // looks at all that a node needs, and is no part of one
 	"cmd/holdfast":        {"node", "doctor", "config", "admin", "gen"},
 }
 

@@ -35,7 +35,8 @@ func goBlocks(tb testing.TB, file string) (blocks []string) {
 func guidePackages() []string {
 	return []string{
 		"context", "database/sql", "errors", "fmt", "testing", "testing/synctest", "time",
-		modulePath, modulePath + "/sqlite", modulePath + "/holdfasttest",
+		"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgxpool",
+		modulePath, modulePath + "/sqlite", modulePath + "/postgres", modulePath + "/holdfasttest",
 	}
 }
 
@@ -53,7 +54,11 @@ func guideSource(blocks []string) string {
 	}
 	var imports strings.Builder
 	for _, p := range guidePackages() {
-		if name := p[strings.LastIndex(p, "/")+1:]; regexp.MustCompile(`\b` + name + `\.`).MatchString(body.String()) {
+		name := p[strings.LastIndex(p, "/")+1:]
+		if name == "v5" { // a version, not a name
+			name = "pgx"
+		}
+		if regexp.MustCompile(`\b` + name + `\.`).MatchString(body.String()) {
 			fmt.Fprintf(&imports, "import %q\n", p)
 		}
 	}

@@ -7,11 +7,12 @@ import (
 )
 
 // Handler processes an incoming message inside the inbox transaction; T is
-// *sqlite.Tx or pgx.Tx. What it does through tx, the id and the response are
+// *sqlite.Tx or *postgres.Tx. What it does through tx, the id and the response are
 // one commit. The response may be nil; later duplicates get the same. An error
 // keeps nothing, and the sender tries again unless it is a Permanent Failure.
-// A handler holds up the store's other writers: for what waits for another
-// machine, enqueue a message with tx.
+// A handler holds up the store's other writers (SQLite), or a connection and
+// what it has locked (PostgreSQL): for what waits for another machine, enqueue
+// a message with tx.
 type Handler[T any] func(ctx context.Context, tx T, m Message) (response []byte, err error)
 
 // InboxStore is what a transactional inbox needs of a store.
@@ -33,7 +34,7 @@ const DefaultInboxRetention = 7 * 24 * time.Hour
 //
 // Process runs a handler for a message at hand; with handlers registered
 // (Register, Handle), an Inbox is a Receiver for a transport. It is safe for
-// concurrent use. A store makes one: sqlite.DB.Inbox.
+// concurrent use. A store makes one: sqlite.DB.Inbox, postgres.DB.Inbox.
 type Inbox[T any] struct {
 	Store     InboxStore[T]
 	Retention time.Duration // zero: DefaultInboxRetention

@@ -92,7 +92,7 @@ func (s *Server) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 	}
 	m, more := s.message(req, in.Key)
 	ms := []holdfast.Message{m}
-	faults = slices.Concat(faults, more, faultsOf(holdfast.Normalize(s.Node, ms)))
+	faults = slices.Concat(faults, more, faultsOf(holdfast.Normalize(s.source(), ms)))
 	if len(faults) > 0 {
 		return nil, invalid(withoutRepeats(faults)...)
 	}

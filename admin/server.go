@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -40,7 +41,8 @@ type Server struct {
 	// cannot. What is wrong with the folder is a FieldError of the field folder.
 	Backup func(ctx context.Context, folder string) (path string, size int64, err error)
 
-	Node       string // its id: the source of messages that name none
+	Node       string // its id
+	Source     string // of messages that name none; empty: Node
 	Version    string // of the program
 	Durability string // the level that an acceptance reports; zero: "local"
 	MaxPayload int64  // bytes; zero: DefaultMaxPayload
@@ -131,6 +133,9 @@ func (s *Server) maxPayload() int64 {
 	}
 	return s.MaxPayload
 }
+
+// source is who messages are from that do not say it.
+func (s *Server) source() string { return cmp.Or(s.Source, s.Node) }
 
 // destination finds one by name.
 func (s *Server) destination(name string) (Destination, bool) {

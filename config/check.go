@@ -37,9 +37,15 @@ func (r *report) check(c *Config) {
 	if p := nameProblem(c.Node.ID); p != nil {
 		r.fault("node.id", c.Node.ID, *p)
 	}
+	if c.Node.Source != "" {
+		if p := nameProblem(c.Node.Source); p != nil {
+			r.fault("node.source", c.Node.Source, *p)
+		}
+	}
 	r.checkListen(c)
+	r.checkStore(c)
 	r.checkPath("data", c.Data)
-	if c.Data == "" {
+	if c.Data == "" && c.Store.IsZero() {
 		r.fault("data", "", problem{"is not set", "name a folder, such as ./holdfast-data"})
 	}
 	oneOf(r, "log.level", c.Log.Level, LogDebug, LogInfo, LogWarn, LogError)
@@ -57,7 +63,9 @@ func (r *report) check(c *Config) {
 	}
 	r.checkRetention(c.Retention)
 	r.between("stop", c.Stop, 0, time.Hour)
-	r.checkBackup(c.Backup)
+	if c.Store.IsZero() {
+		r.checkBackup(c.Backup)
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Destinations)) {
 		r.checkName("destinations", name)
 		r.checkDestination(join("destinations", name), c.Destinations[name])

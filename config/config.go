@@ -18,9 +18,11 @@ const Unlimited = -1
 // finds its faults. Paths that Load returns are absolute.
 type Config struct {
 	Node         Node
-	Listen       string // host:port, port 0: any free one; or unix:///path/of/socket
-	Data         string // folder of the database and its lock
-	Insecure     bool   // a non-loopback address needs no TLS and no tokens
+	Listen       string        // host:port, port 0: any free one; or unix:///path/of/socket
+	Data         string        // folder of the database and its lock; Load leaves it empty beside Store
+	Store        Database      // instead of a file in Data; zero: none
+	Lease        time.Duration // with Store: how long a silent node counts as alive
+	Insecure     bool          // a non-loopback address needs no TLS and no tokens
 	TLS          TLS
 	Log          Log
 	Durability   Durability
@@ -34,7 +36,16 @@ type Config struct {
 
 // Node says who this node is to its peers.
 type Node struct {
-	ID string // source of the messages it sends
+	ID     string // what it is called among the nodes of one store
+	Source string // of the messages it sends; empty: ID
+}
+
+// Source is who the messages are from that this node sends.
+func (c *Config) Source() string {
+	if c.Node.Source != "" {
+		return c.Node.Source
+	}
+	return c.Node.ID
 }
 
 // TLS names the certificate of the listener; both paths or neither.

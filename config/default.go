@@ -10,6 +10,7 @@ func Default() *Config {
 	return &Config{
 		Listen:     "127.0.0.1:8420",
 		Data:       "./holdfast-data",
+		Lease:      15 * time.Second,
 		Log:        Log{Level: LogInfo, Format: LogText},
 		Durability: Full,
 		Limits:     Limits{Payload: mebibyte, Reserve: 16 * mebibyte},

@@ -24,6 +24,7 @@ func (l *loader) settings(c *Config) []setting {
 		{"node.id", "HOLDFAST_NODE_ID", "--node-id", func(s string) { c.Node.ID = s }},
 		{"listen", "HOLDFAST_LISTEN", "--listen", func(s string) { c.Listen = s }},
 		{"data", "HOLDFAST_DATA", "--data", func(s string) { c.Data = l.absolute("data", "", s) }},
+		{"store", "HOLDFAST_STORE", "--store", func(s string) { c.Store = l.address(s) }},
 		{"insecure", "HOLDFAST_INSECURE", "--insecure", func(s string) { c.Insecure = l.truth(s) }},
 		{"log.level", "HOLDFAST_LOG_LEVEL", "--log-level", func(s string) { c.Log.Level = LogLevel(s) }},
 		{"log.format", "HOLDFAST_LOG_FORMAT", "--log-format", func(s string) { c.Log.Format = LogFormat(s) }},
@@ -36,13 +37,16 @@ func (l *loader) environment(c *Config) {
 	for _, s := range l.settings(c) {
 		if text, ok := l.env.Lookup(s.env); ok && text != "" {
 			l.override(s, s.env, text)
+			if s.path == "store" {
+				c.Store.env, c.Store.at = s.env, ""
+			}
 		}
 	}
 }
 
 func (l *loader) flags(c *Config, o Overrides) {
 	given := map[string]string{
-		"--node-id": o.NodeID, "--listen": o.Listen, "--data": o.Data,
+		"--node-id": o.NodeID, "--listen": o.Listen, "--data": o.Data, "--store": o.Store,
 		"--log-level": o.LogLevel, "--log-format": o.LogFormat,
 	}
 	if o.Insecure != nil {

@@ -17,7 +17,7 @@ func FuzzParse(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, file := range append(files, "testdata/every-key.yaml") {
+	for _, file := range append(files, "testdata/every-key.yaml", "testdata/every-key-of-a-store.yaml") {
 		f.Add([]byte(read(f, file)))
 	}
 	f.Add([]byte("destinations: &a {b: *a}"))
@@ -30,6 +30,9 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("got error %v", err)
 			}
 			return
+		}
+		if strings.Contains(string(c.YAML()), "[secret]") {
+			return // a password that stood in the file itself
 		}
 		again, _, err := config.Parse("holdfast.yaml", c.YAML(), world(nil), config.Overrides{})
 		if err != nil {

@@ -16,17 +16,19 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 const (
-	key   = "0123456789abcdef0123456789abcdef"
-	good  = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
-	stray = "m90IGEgcmVhbCBzZWNyZX" // a part of the secrets that stand in test files where none must
+	key  = "0123456789abcdef0123456789abcdef"
+	good = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+	// address is that of a database, with its password.
+	address = "postgres://holdfast:hunter2%21@db.example:5432/holdfast?sslmode=verify-full"
+	stray   = "m90IGEgcmVhbCBzZWNyZX" // a part of the secrets that stand in test files where none must
 )
 
 // world is a process with the given variables, and with files of its own that
 // are found by their base names.
 func world(vars map[string]string) config.Env {
-	all := map[string]string{"GOOD": good, "EMPTY": "", "PLAIN": "correct horse battery", "SHORT": "c2hvcnQ="}
+	all := map[string]string{"GOOD": good, "EMPTY": "", "PLAIN": "correct horse battery", "SHORT": "c2hvcnQ=", "ADDRESS": address}
 	maps.Copy(all, vars)
-	files := map[string]string{"good.b64": good + "\n", "plain.txt": "correct horse battery\n"}
+	files := map[string]string{"good.b64": good + "\n", "plain.txt": "correct horse battery\n", "address.txt": address + "\n"}
 	return config.Env{
 		Lookup: func(name string) (string, bool) {
 			value, ok := all[name]

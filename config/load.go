@@ -36,6 +36,7 @@ type Overrides struct {
 	NodeID    string // --node-id
 	Listen    string // --listen
 	Data      string // --data
+	Store     string // --store
 	Insecure  *bool  // --insecure
 	LogLevel  string // --log-level
 	LogFormat string // --log-format
@@ -86,6 +87,9 @@ func Parse(name string, data []byte, env Env, o Overrides) (*Config, []Warning, 
 	l.unknownVariables()
 	if err := l.err(); err != nil {
 		return nil, l.warnings, err
+	}
+	if !c.Store.IsZero() { // so that a printed configuration means the same
+		c.Data, c.Backup, c.Limits.Reserve = "", Backup{Every: Never}, 0
 	}
 	return c, l.warnings, nil
 }

@@ -50,7 +50,7 @@ func TestDefaults(t *testing.T) {
 	t.Parallel()
 	day := 24 * time.Hour
 	want := &config.Config{
-		Listen: "127.0.0.1:8420", Data: "./holdfast-data",
+		Listen: "127.0.0.1:8420", Data: "./holdfast-data", Lease: 15 * time.Second,
 		Log:        config.Log{Level: "info", Format: "text"},
 		Durability: "full",
 		Limits:     config.Limits{Payload: 1 << 20, Reserve: 16 << 20},

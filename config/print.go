@@ -29,9 +29,18 @@ func (c *Config) YAML() []byte {
 		add(endpoints, name, endpointNode(c.Receive.Endpoints[name]))
 	}
 	root := mapping(
-		pair{"node", flow(pair{"id", str(c.Node.ID)})},
+		pair{"node", flow(pair{"id", str(c.Node.ID)}, optional("source", c.Node.Source))},
 		pair{"listen", str(c.Listen)},
-		pair{"data", str(c.Data)},
+	)
+	limits := flow(pair{"payload", str(FormatSize(c.Limits.Payload))})
+	if c.Store.IsZero() {
+		add(root, "data", str(c.Data))
+		add(limits, "reserve", str(FormatSize(c.Limits.Reserve)))
+	} else {
+		addAll(root, pair{"store", storeNode(c.Store)}, pair{"lease", timeNode(c.Lease, "")})
+	}
+	addAll(
+		root,
 		pair{"insecure", plain("!!bool", strconv.FormatBool(c.Insecure))},
 	)
 	if c.TLS != (TLS{}) {
@@ -41,7 +50,7 @@ func (c *Config) YAML() []byte {
 		root,
 		pair{"log", flow(pair{"level", str(string(c.Log.Level))}, pair{"format", str(string(c.Log.Format))})},
 		pair{"durability", str(string(c.Durability))},
-		pair{"limits", flow(pair{"payload", str(FormatSize(c.Limits.Payload))}, pair{"reserve", str(FormatSize(c.Limits.Reserve))})},
+		pair{"limits", limits},
 		pair{"retention", mapping(
 			pair{"delivered", timeNode(c.Retention.Delivered, "")},
 			pair{"discarded", timeNode(c.Retention.Discarded, "")},
@@ -64,7 +73,23 @@ func (c *Config) YAML() []byte {
 	return out.Bytes()
 }
 
+// storeNode shows where the address comes from, and else the address without
+// its password.
+func storeNode(d Database) *yaml.Node {
+	switch {
+	case d.env != "":
+		return flow(pair{"env", str(d.env)})
+	case d.at != "":
+		return flow(pair{"file", str(d.at)})
+	}
+	return str(d.String())
+}
+
+// backupNode is nil for a database that nodes do not copy.
 func (c *Config) backupNode() *yaml.Node {
+	if !c.Store.IsZero() {
+		return nil
+	}
 	if c.Backup.Every == Never {
 		return str("off")
 	}

@@ -11,9 +11,11 @@ import (
 // together with the values from elsewhere; here only types matter.
 func (l *loader) config(c *Config) keys {
 	return keys{
-		"node":       l.mapping(keys{"id": text(l, &c.Node.ID, "shop-12")}),
+		"node":       l.mapping(keys{"id": text(l, &c.Node.ID, "shop-12"), "source": text(l, &c.Node.Source, "shop")}),
 		"listen":     text(l, &c.Listen, "127.0.0.1:8420"),
 		"data":       l.path(&c.Data, "./holdfast-data"),
+		"store":      l.store(c),
+		"lease":      l.duration(&c.Lease),
 		"insecure":   l.boolean(&c.Insecure),
 		"durability": text(l, &c.Durability, "full"),
 		"stop":       l.duration(&c.Stop),

@@ -26,8 +26,8 @@ func (l *loader) source(path string, n *yaml.Node) Source {
 	many := join(path, "secrets")
 	l.object(path, n, keys{
 		"hmac":    text(l, &s.HMAC, "v1"),
-		"env":     l.hiddenText(&ref.env),
-		"file":    l.hiddenText(&ref.file),
+		"env":     l.hiddenText(&ref.env, referenceFix),
+		"file":    l.hiddenText(&ref.file, referenceFix),
 		"secrets": func(path string, n *yaml.Node) { s.Secrets = l.secretList(path, n) },
 	})
 	if !l.given(many) {
@@ -71,7 +71,7 @@ func (l *loader) secret(path string, n *yaml.Node) Secret {
 		return Secret{}
 	}
 	var ref reference
-	l.object(path, n, keys{"env": l.hiddenText(&ref.env), "file": l.hiddenText(&ref.file)})
+	l.object(path, n, keys{"env": l.hiddenText(&ref.env, referenceFix), "file": l.hiddenText(&ref.file, referenceFix)})
 	s := l.resolve(path, ref)
 	l.bad[path] = s.IsZero()
 	return s
@@ -88,14 +88,14 @@ func (l *loader) isMapping(path string, n *yaml.Node) bool {
 }
 
 // hiddenText reads a text, and keeps it out of the fault if it is none.
-func (l *loader) hiddenText(to *string) decode {
+func (l *loader) hiddenText(to *string, fix string) decode {
 	return func(path string, n *yaml.Node) {
 		n, ok := l.value(path, n)
 		if !ok {
 			return
 		}
 		if n.Kind != yaml.ScalarNode || n.Tag != "!!str" || n.Value == "" {
-			l.unreadable(path, "", problem{"is not a name", referenceFix})
+			l.unreadable(path, "", problem{"is not a name", fix})
 			return
 		}
 		*to = n.Value
@@ -107,46 +107,76 @@ type reference struct {
 	env, file string
 }
 
+// wanted says what a reference should lead to.
+type wanted struct {
+	what    string // "the secret in base64"
+	none    string // what is said of a mapping that names no place
+	fix     string // how a reference is written
+	makeFix string // how such a thing is made
+}
+
+// found is what a reference leads to, and which place it is about.
+type found struct {
+	text, path string
+	env, file  string // one of them
+}
+
 func (l *loader) resolve(path string, ref reference) Secret {
+	f, ok := l.lookUp(path, ref, wanted{"the secret in base64", "names no secret", referenceFix, makeSecret})
+	if !ok {
+		return Secret{}
+	}
+	s, p := parseSecret(f.text)
+	if p != nil {
+		l.wrongContent(f, *p)
+		return Secret{}
+	}
+	s.env, s.at = f.env, f.file
+	return s
+}
+
+func (l *loader) wrongContent(f found, p problem) {
+	kind := "a file"
+	if f.env != "" {
+		kind = "a variable"
+	}
+	l.unreadable(f.path, f.env+f.file, problem{"is " + kind + " of the wrong content: " + p.what, p.fix})
+}
+
+// lookUp reads a variable or a file that the configuration names.
+func (l *loader) lookUp(path string, ref reference, w wanted) (found, bool) {
 	env, file := join(path, "env"), join(path, "file")
 	switch {
 	case l.given(env) && l.given(file):
 		l.fault(path, "", problem{"has both env and file", "keep one of them"})
 	case ref.env != "":
-		return l.fromVariable(env, ref.env)
+		return l.fromVariable(env, ref.env, w)
 	case ref.file != "":
 		return l.fromFile(file, ref.file)
 	default:
 		// An empty env or file is reported already, as is a wrong key.
 		if !l.given(env) && !l.given(file) {
-			l.fault(path, "", problem{"names no secret", referenceFix})
+			l.fault(path, "", problem{w.none, w.fix})
 		}
 	}
-	return Secret{}
+	return found{}, false
 }
 
-func (l *loader) fromVariable(path, name string) Secret {
+func (l *loader) fromVariable(path, name string, w wanted) (found, bool) {
 	if !isVariable(name) {
 		value := name
-		if looksSecret(name) {
+		if looksSecret(name) || strings.Contains(name, "://") {
 			value = ""
 		}
 		l.unreadable(path, value, problem{"is not the name of a variable", "write {env: NAME}, with the name in upper-case letters, digits and _"})
-		return Secret{}
+		return found{}, false
 	}
 	l.secrets[name] = true
 	text, ok := l.env.Lookup(name)
 	if !ok {
-		l.unreadable(path, name, problem{"is a variable that is not set", "set it to the secret in base64; " + makeSecret})
-		return Secret{}
+		l.unreadable(path, name, problem{"is a variable that is not set", "set it to " + w.what + "; " + w.makeFix})
 	}
-	s, p := parseSecret(text)
-	if p != nil {
-		l.unreadable(path, name, problem{"is a variable of the wrong content: " + p.what, p.fix})
-		return Secret{}
-	}
-	s.env = name
-	return s
+	return found{text: text, path: path, env: name}, ok
 }
 
 // isVariable accepts only the usual upper-case names: a secret that was put
@@ -160,10 +190,14 @@ func isVariable(s string) bool {
 	return s != ""
 }
 
-func (l *loader) fromFile(path, name string) Secret {
+func (l *loader) fromFile(path, name string) (found, bool) {
+	if strings.Contains(name, "://") { // the address itself, not a file that holds it
+		l.unreadable(path, "", problem{"is not the path of a file", "write the path of a file that holds it"})
+		return found{}, false
+	}
 	file := l.absolute(path, l.dir, name)
 	if l.bad[path] {
-		return Secret{}
+		return found{}, false
 	}
 	data, err := l.env.ReadFile(file)
 	if err != nil {
@@ -172,17 +206,11 @@ func (l *loader) fromFile(path, name string) Secret {
 			file = ""
 		}
 		l.cannotRead(path, file, err)
-		return Secret{}
+		return found{}, false
 	}
 	text, newline := strings.CutSuffix(string(data), "\n")
 	if newline {
 		text = strings.TrimSuffix(text, "\r")
 	}
-	s, p := parseSecret(text)
-	if p != nil {
-		l.unreadable(path, file, problem{"is a file of the wrong content: " + p.what, p.fix})
-		return Secret{}
-	}
-	s.at = file
-	return s
+	return found{text: text, path: path, file: file}, true
 }

@@ -17,16 +17,18 @@ import (
 // field that is zero everywhere.
 func TestEveryKeyReadsBack(t *testing.T) {
 	t.Parallel()
-	want := parse(t, read(t, "testdata/every-key.yaml"))
-	got := parse(t, string(want.YAML()))
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("read back (-want +got):\n%s\nprinted:\n%s", diff, want.YAML())
-	}
 	seen := map[string]bool{}
-	visit(reflect.ValueOf(*want), "Config", seen)
+	for _, file := range []string{"testdata/every-key.yaml", "testdata/every-key-of-a-store.yaml"} {
+		want := parse(t, read(t, file))
+		got := parse(t, string(want.YAML()))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("read back (-want +got):\n%s\nprinted:\n%s", diff, want.YAML())
+		}
+		visit(reflect.ValueOf(*want), "Config", seen)
+	}
 	for field, set := range seen {
 		if !set {
-			t.Errorf("every-key.yaml leaves %s at zero", field)
+			t.Errorf("no every-key file sets %s", field)
 		}
 	}
 }
@@ -35,7 +37,7 @@ func TestEveryKeyReadsBack(t *testing.T) {
 func visit(v reflect.Value, field string, seen map[string]bool) {
 	seen[field] = seen[field] || !v.IsZero()
 	switch kind := v.Kind(); {
-	case v.Type() == reflect.TypeFor[config.Secret]():
+	case v.Type() == reflect.TypeFor[config.Secret](), v.Type() == reflect.TypeFor[config.Database]():
 	case kind == reflect.Struct:
 		for i := range v.NumField() {
 			visit(v.Field(i), v.Type().Name()+"."+v.Type().Field(i).Name, seen)

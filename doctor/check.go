@@ -34,6 +34,7 @@ type Report struct {
 	Status  Status    `json:"status"` // the worst of the checks
 	Node    string    `json:"node,omitempty"`
 	Data    string    `json:"data,omitempty"`
+	Store   string    `json:"store,omitempty"` // address of a database, without its password
 	Version string    `json:"version"`
 	At      time.Time `json:"at"`
 	OK      int       `json:"ok"`

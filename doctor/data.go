@@ -114,6 +114,7 @@ func secretFiles(c *config.Config) []FileFound {
 		}
 	}
 	add("the key of the certificate", c.TLS.Key)
+	add("the address of the database", c.Store.File())
 	for name, d := range c.Destinations {
 		add("the secret of destination "+name, d.Secret.File())
 	}

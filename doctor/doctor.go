@@ -60,7 +60,9 @@ func Measure(ctx context.Context, o Options) Findings {
 		askLocal(ctx, o, &asking, &f)
 	}
 	f.Files = secretFiles(o.Config)
-	if f.Data != "" {
+	if o.Config != nil && !o.Config.Store.IsZero() {
+		lookAtServer(ctx, o.Config.Store, o, &f)
+	} else if f.Data != "" {
 		lookAtData(ctx, o, &f)
 	}
 	asking.Wait()

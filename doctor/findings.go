@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/postgres"
 	"github.com/holdfast-mq/holdfast/sqlite"
 	"github.com/holdfast-mq/holdfast/transport"
 )
@@ -14,7 +15,8 @@ import (
 type Findings struct {
 	Now     time.Time
 	Config  ConfigFound
-	Data    string // folder; empty: nobody knows which
+	Data    string       // folder; empty: nobody knows which
+	Server  *ServerFound // instead of a folder; nil: there is none
 	Folder  FolderFound
 	Files   []FileFound // whose permissions matter
 	Owner   OwnerFound
@@ -29,6 +31,15 @@ type Findings struct {
 	Local   []LocalFound
 	Backups BackupsFound
 	Program Program
+}
+
+// ServerFound is a PostgreSQL database.
+type ServerFound struct {
+	postgres.Inspection
+	Address string // without its password
+	SSLMode string
+	Remote  bool
+	Err     error // it could not be asked
 }
 
 // Program is what this binary was built from.

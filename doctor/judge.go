@@ -8,9 +8,14 @@ func Judge(f *Findings) Report {
 	}
 	r.add(judgeConfig(f)...)
 	r.add(judgeNode(f)...)
-	r.add(judgeData(f)...)
-	r.add(judgeDurability(f)...)
-	r.add(judgeDisk(f)...)
+	if f.Server != nil {
+		r.Store = f.Server.Address
+		r.add(judgeServer(f)...)
+	} else {
+		r.add(judgeData(f)...)
+		r.add(judgeDurability(f)...)
+		r.add(judgeDisk(f)...)
+	}
 	r.add(judgeClock(f)...)
 	r.add(judgeMessages(f)...)
 	r.add(judgePeers(f)...)

@@ -101,6 +101,8 @@ func judgeSchema(g in, f *Findings) Check {
 	switch {
 	case c.Schema > c.Newest:
 		return g.failing("schema", fmt.Sprintf("number %d is of a newer release; this one knows %d", c.Schema, c.Newest), "use the release that wrote it, or a newer one")
+	case c.Refused != nil:
+		return g.failing("schema", c.Refused.Error(), "a node does not start with it")
 	case c.Schema == 0:
 		return g.ok("schema", "no tables yet; the first start makes them")
 	case c.Schema < c.Newest:

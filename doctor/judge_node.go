@@ -18,7 +18,11 @@ func judgeNode(f *Findings) []Check {
 	if f.File.SQLite != "" {
 		versions += ", SQLite " + f.File.SQLite
 	}
-	checks := []Check{g.ok("program", versions), judgeOwner(g, f), judgeListen(g, f)}
+	checks := []Check{g.ok("program", versions)}
+	if f.Server == nil {
+		checks = append(checks, judgeOwner(g, f))
+	}
+	checks = append(checks, judgeListen(g, f))
 	h := f.Running.Health
 	if h == nil {
 		return append(checks, g.skipped("health", noHealth(f)))

@@ -35,6 +35,7 @@ func gauges(meter metric.Meter, o Options) error {
 	wal := gauge("holdfast_wal_bytes", "Size of the store's write-ahead log. It grows while somebody reads one snapshot of the file for long.")
 	diskFree := gauge("holdfast_disk_free_bytes", "Bytes that are free on the disk of the database.")
 	diskReserve := gauge("holdfast_disk_reserve_bytes", "Bytes that are set aside on it, to record outcomes when it is full.")
+	observeServer := serverGauges(gauge, o.Server)
 	build := gauge("holdfast_build_info", "Always 1; its labels say what runs.")
 	if err != nil {
 		return fmt.Errorf("make gauges: %w", err)
@@ -58,6 +59,7 @@ func gauges(meter metric.Meter, o Options) error {
 			see.ObserveInt64(laneExpired, lane.Expired, to)
 		}
 		observeDisk(see, o.Disk, diskFree, diskReserve)
+		observeServer(see)
 		if o.Backup != nil {
 			if at, size := o.Backup(); !at.IsZero() {
 				see.ObserveInt64(backupAt, at.Unix())
@@ -99,6 +101,23 @@ func observeDisk(see metric.Observer, disk func() (free, reserved int64), free, 
 		see.ObserveInt64(free, left)
 	}
 	see.ObserveInt64(reserve, reserved)
+}
+
+// serverGauges are shown while the server answers.
+func serverGauges(gauge func(name, text string) metric.Int64ObservableGauge, server func() (Server, bool)) func(metric.Observer) {
+	oldest := gauge("holdfast_postgres_oldest_transaction_seconds", "Age of the oldest open transaction on the PostgreSQL server that keeps dead rows from being removed.")
+	dead := gauge("holdfast_postgres_dead_rows", "Rows of the queue's table in PostgreSQL that are dead and not removed yet. Claims slow down where there are many.")
+	nodes := gauge("holdfast_postgres_nodes", "Nodes that share the PostgreSQL database and are alive.")
+	return func(see metric.Observer) {
+		if server == nil {
+			return
+		}
+		if s, answers := server(); answers {
+			see.ObserveInt64(oldest, int64(s.OldestTransaction.Seconds()))
+			see.ObserveInt64(dead, s.DeadRows)
+			see.ObserveInt64(nodes, int64(s.Nodes))
+		}
+	}
 }
 
 func toDestination(name string) metric.MeasurementOption {

@@ -38,8 +38,18 @@ type Options struct {
 	// Disk tells how many bytes are free on the disk of the database (negative:
 	// nobody knows) and how many are set aside there. Nil: nobody knows.
 	Disk func() (free, reserved int64)
+	// Server tells of a database server that nodes share; false: it does not
+	// answer. Nil: there is none.
+	Server func() (s Server, answers bool)
 
 	Version, Commit string // of the program
+}
+
+// Server is what a database server that nodes share tells of itself.
+type Server struct {
+	OldestTransaction time.Duration
+	DeadRows          int64 // of the table of what waits
+	Nodes             int   // alive
 }
 
 // Metrics is an Observer, and a page of metrics. Its methods may be called

@@ -74,7 +74,7 @@ func (n *Node) buildDispatcher(ctx context.Context) error {
 	for _, name := range n.destinationNames() {
 		d, ok := n.cfg.Destinations[name]
 		if !ok {
-			routes[name] = holdfast.Route{Deliverer: &transport.Local{Receiver: n.endpoints, Source: n.cfg.Node.ID}}
+			routes[name] = holdfast.Route{Deliverer: &transport.Local{Receiver: n.endpoints, Source: n.cfg.Source()}}
 			continue
 		}
 		client, err := n.client(name, d)
@@ -102,7 +102,7 @@ func (n *Node) client(name string, d config.Destination) (*transport.Client, err
 		return nil, err
 	}
 	conf := transport.ClientConfig{
-		URL: d.URL, Source: n.cfg.Node.ID, Secrets: []*wire.Secret{secret}, V1: d.HMAC == config.HMACv1,
+		URL: d.URL, Source: n.cfg.Source(), Secrets: []*wire.Secret{secret}, V1: d.HMAC == config.HMACv1,
 		Concurrency: d.Concurrency, Logger: n.log.With(slog.String("destination", name)),
 	}
 	if d.CA != "" {

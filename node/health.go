@@ -51,25 +51,27 @@ func (n *Node) watchProgress(ctx context.Context) error {
 func (n *Node) look(ctx context.Context) *progress {
 	p := &progress{}
 	// A file that was taken away is noticed here even where nothing moves.
-	if err := n.store.Present(); err != nil {
+	if err := n.special.present(); err != nil {
 		p.err = err
 		return p
 	}
 	overdue, err := n.store.Overdue(ctx)
 	if err != nil {
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && !n.special.away(err) {
 			p.err = err
 		}
 		return p
 	}
 	for _, s := range n.dispatcher.Status() {
-		if late, due := overdue[s.Destination]; due && late > stuckAfter && stands(s) {
+		if late, due := overdue[s.Destination]; due && late > stuckAfter && stands(s) && !n.special.elsewhere(s.Destination, n.dispatcher.Routes[s.Destination].Limit) {
 			p.stuck = append(p.stuck, s.Destination)
 		}
 		delete(overdue, s.Destination)
 	}
 	for name := range overdue {
-		p.unrouted = append(p.unrouted, name)
+		if !n.special.elsewhere(name, 0) {
+			p.unrouted = append(p.unrouted, name)
+		}
 	}
 	slices.Sort(p.unrouted)
 	return p
@@ -97,21 +99,7 @@ func (n *Node) health() admin.Health {
 	} else {
 		add("store", admin.OK, "durability "+n.store.Durability())
 	}
-	status, detail := n.diskCheck()
-	add("disk", status, detail)
-	if name, status, detail := n.backups.health(); name != "" {
-		add(name, status, detail)
-	}
-	for _, d := range n.store.Damage() {
-		detail := d.String()
-		if d.Done {
-			detail += "; to acknowledge it, move that file away"
-		}
-		add("damaged file", admin.Degraded, detail)
-	}
-	if c, ok := n.store.Integrity(); ok {
-		addIntegrity(add, c)
-	}
+	n.special.checks(add)
 	if p := n.progress.Load(); p != nil {
 		if p.err != nil {
 			add("progress", admin.Failing, p.err.Error())
@@ -148,25 +136,26 @@ func (n *Node) healthz(w http.ResponseWriter, _ *http.Request) {
 	if h := n.health(); h.Status == admin.Failing {
 		var problems []string
 		for _, c := range h.Checks {
-			if c.Status == admin.Failing {
+			if c.Status == admin.Failing && c.Name != databaseCheck {
 				problems = append(problems, c.Name+": "+c.Detail)
 			}
 		}
-		http.Error(w, strings.Join(problems, "\n"), http.StatusServiceUnavailable)
-		return
+		if len(problems) > 0 {
+			http.Error(w, strings.Join(problems, "\n"), http.StatusServiceUnavailable)
+			return
+		}
 	}
 	_, _ = w.Write([]byte("ok\n"))
 }
 
 // readyz is for a load balancer: 503 means that requests should go elsewhere.
 func (n *Node) readyz(w http.ResponseWriter, _ *http.Request) {
+	busy := n.special.busy()
 	switch {
 	case n.state.Load() == stopping:
 		http.Error(w, "stopping", http.StatusServiceUnavailable)
-	case n.store.Full():
-		http.Error(w, "disk full", http.StatusServiceUnavailable)
-	case n.store.Recovering():
-		http.Error(w, "salvaging a damaged file", http.StatusServiceUnavailable)
+	case busy != "":
+		http.Error(w, busy, http.StatusServiceUnavailable)
 	case n.state.Load() != ready || n.store.Err() != nil:
 		http.Error(w, "not ready", http.StatusServiceUnavailable)
 	default:

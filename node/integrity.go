@@ -17,7 +17,7 @@ const (
 
 // checkIntegrity reads the file now and then, so that damage is found before
 // the message is needed that it has hit.
-func (n *Node) checkIntegrity(ctx context.Context) error {
+func (f *file) checkIntegrity(ctx context.Context) error {
 	for wait := integrityAfter; ; wait = integrityEvery {
 		t := time.NewTimer(wait)
 		select {
@@ -25,13 +25,13 @@ func (n *Node) checkIntegrity(ctx context.Context) error {
 			t.Stop()
 			return nil
 		case <-t.C:
-			n.store.Check(ctx)
+			f.db.Check(ctx)
 		}
 	}
 }
 
 // addIntegrity reports the last check.
-func addIntegrity(add func(name, status, detail string), c sqlite.IntegrityCheck) {
+func addIntegrity(add addCheck, c sqlite.IntegrityCheck) {
 	detail := fmt.Sprintf("checked on %s: %d messages, %d inbox ids, structure %s", c.At.UTC().Format(time.RFC3339), c.Messages, c.InboxIDs, c.Structure)
 	switch {
 	case c.Err != nil:

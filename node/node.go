@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -19,7 +20,6 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/internal/socket"
 	"github.com/holdfast-mq/holdfast/metrics"
-	"github.com/holdfast-mq/holdfast/sqlite"
 	"github.com/holdfast-mq/holdfast/transport"
 )
 
@@ -41,14 +41,14 @@ type Node struct {
 	started time.Time
 
 	listener   net.Listener
-	store      *sqlite.DB
+	store      store
+	special    special
 	metrics    *metrics.Metrics
 	dispatcher *holdfast.Dispatcher
 	endpoints  *holdfast.Endpoints
 	clients    []*transport.Client
 	handler    http.Handler
 	tls        *tls.Config
-	backups    *backups
 	state      atomic.Int32
 	progress   atomic.Pointer[progress]
 }
@@ -78,7 +78,8 @@ func serve(ctx context.Context, cfg *config.Config, o Options) (err error) {
 		return err
 	}
 	defer n.listener.Close() //nolint:errcheck // closed by the server already, unless the start failed
-	if n.store, err = n.openStore(ctx); err != nil {
+	// Metrics need the store's counts, and the store an observer of expiry.
+	if n.store, n.special, err = openStore(ctx, cfg, late{n}, n.log); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.store.Close()) }()
@@ -91,30 +92,20 @@ func serve(ctx context.Context, cfg *config.Config, o Options) (err error) {
 		}
 	}()
 	n.banner()
-	err = run.All(ctx,
-		run.Part{Name: "store", Run: n.watchStore},
-		run.Part{Name: "sweeper", Run: n.sweeper().Run},
-		run.Part{Name: "backup", Run: n.backups.run},
-		run.Part{Name: "health", Run: n.watchProgress},
-		run.Part{Name: "integrity", Run: n.checkIntegrity},
-		run.Part{Name: "endpoints", Run: n.finishForwards},
-		run.Part{Name: "dispatcher", Run: atOnce(ctx, n.dispatcher.Run)},
-		run.Part{Name: "http", Run: n.serveHTTP},
-	)
+	err = run.All(ctx, slices.Concat(
+		[]run.Part{{Name: "store", Run: n.watchStore}, {Name: "sweeper", Run: n.sweeper().Run}},
+		n.special.parts,
+		[]run.Part{
+			{Name: "health", Run: n.watchProgress},
+			{Name: "endpoints", Run: n.finishForwards},
+			{Name: "dispatcher", Run: atOnce(ctx, n.dispatcher.Run)},
+			{Name: "http", Run: n.serveHTTP},
+		},
+	)...)
 	if errors.Is(err, holdfast.ErrClosed) && n.store.Err() != nil {
 		return fmt.Errorf("the store has stopped: %w", n.store.Err())
 	}
 	return err
-}
-
-func (n *Node) openStore(ctx context.Context) (*sqlite.DB, error) {
-	o := sqlite.Options{Source: n.cfg.Node.ID, Normal: n.cfg.Durability == config.Normal, Reserve: n.cfg.Limits.Reserve, Logger: n.log}
-	if o.Reserve == 0 {
-		o.Reserve = -1 // the configuration says none
-	}
-	// Metrics need the store's counts, and the store an observer of expiry.
-	o.Observer = late{n}
-	return sqlite.Open(ctx, database(n.cfg.Data), o)
 }
 
 // atOnce stops a part as soon as the node is told to stop, and not only when
@@ -178,10 +169,9 @@ func (n *Node) build(ctx context.Context) (err error) {
 		}
 		n.tls = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}}
 	}
-	n.backups = newBackups(n.store, n.cfg.BackupFolder(), n.cfg.Backup, n.log)
-	if n.metrics, err = metrics.New(metrics.Options{
-		Counts: n.store.Counts, Lanes: n.lanes, Backup: n.backups.newest, Disk: n.diskBytes, WAL: n.store.WALBytes, Version: n.opts.Version, Commit: n.opts.Commit,
-	}); err != nil {
+	measured := metrics.Options{Counts: n.store.Counts, Lanes: n.lanes, Version: n.opts.Version, Commit: n.opts.Commit}
+	n.special.measure(&measured)
+	if n.metrics, err = metrics.New(measured); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
 	if n.endpoints, err = n.buildEndpoints(); err != nil {
@@ -200,8 +190,8 @@ func (n *Node) build(ctx context.Context) (err error) {
 	}
 	api := &admin.Server{
 		Outbox: n.store, Enqueuer: n.store, Inbox: n.store, Tokens: n.store,
-		Destinations: n.destinations, Lanes: n.lanes, Health: n.health, Backup: backUpTo(n.store.Backup),
-		Node: n.cfg.Node.ID, Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload,
+		Destinations: n.destinations, Lanes: n.lanes, Health: n.health, Backup: n.special.backUp,
+		Node: n.cfg.Node.ID, Source: n.cfg.Source(), Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload,
 		AuthRequired: protected, Logger: n.log,
 		Mounts: []admin.Mount{
 			{Pattern: "POST /_rf/receive", Handler: receiver, Signed: true},
@@ -229,7 +219,7 @@ func (n *Node) authRequired(ctx context.Context) (bool, error) {
 	}
 	if !has {
 		return false, fmt.Errorf("listen on %s: other machines can reach it and no token exists yet, so nobody could be let in; "+
-			"make the first with: holdfast tokens create NAME --role admin --data %s", n.cfg.Listen, n.cfg.Data)
+			"make the first with: holdfast tokens create NAME --role admin %s", n.cfg.Listen, n.special.option)
 	}
 	return true, nil
 }
@@ -270,7 +260,7 @@ func (n *Node) banner() {
 	var b strings.Builder
 	names, counts := n.destinationNames(), n.store.Counts()
 	fmt.Fprintf(&b, "holdfast %s: node %s\n", n.opts.Version, n.cfg.Node.ID)
-	fmt.Fprintf(&b, "  data        %s (durability: %s)\n", n.cfg.Data, n.store.Durability())
+	fmt.Fprintf(&b, "  data        %s (durability: %s)\n", n.special.place, n.store.Durability())
 	fmt.Fprintf(&b, "  listening   %s\n", n.url())
 	fmt.Fprintf(&b, "  sends to    %s\n", orNone(names))
 	fmt.Fprintf(&b, "  waiting     %d messages, %d parked\n", counts.Pending, counts.Parked)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -11,16 +12,18 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/socket"
-	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
-// Offline answers the operator API over the data of a node that does not run,
-// on a socket in a folder that only this user can enter, until stop is
-// called. It delivers nothing. It is how the first token of a node comes into
-// being that other machines can reach.
-func Offline(ctx context.Context, data string) (url string, stop func() error, err error) {
-	db, err := sqlite.Open(ctx, database(data), sqlite.Options{})
+// Offline answers the operator API over the store of a node that does not run,
+// or of nodes that share one, on a socket in a folder that only this user can
+// enter, until stop is called. It delivers nothing. It is how the first token
+// of a node comes into being that other machines can reach.
+func Offline(ctx context.Context, c *config.Config) (url string, stop func() error, err error) {
+	own := *c
+	own.Node = config.Node{Source: c.Source()} // beside the node of that id
+	db, _, err := openStore(ctx, &own, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return "", nil, err
 	}

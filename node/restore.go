@@ -7,18 +7,6 @@ import (
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
-// What Backup and Restore refuse, for a caller who branches on it; a file or
-// folder that is not there is fs.ErrNotExist.
-var (
-	ErrRunning = sqlite.ErrOwned   // a node has the data folder
-	ErrNewer   = sqlite.ErrNewer   // the file is of a newer release
-	ErrDamaged = sqlite.ErrDamaged // the file is not sound
-	ErrForeign = sqlite.ErrForeign // the file is not ours
-)
-
-// database is the file of a node in its data folder.
-func database(data string) string { return filepath.Join(data, "holdfast.db") }
-
 // Backup copies the database of a node that does not run into a folder, as a
 // running node does it by itself.
 func Backup(ctx context.Context, data, folder string) (path string, size int64, err error) {

@@ -85,7 +85,7 @@ func (e *callerError) Error() string { return e.err.Error() }
 func (e *callerError) Unwrap() error { return e.err }
 
 // transact runs first, and then fn, in one transaction of a connection of its own.
-func (db *DB) transact(ctx context.Context, first []statement, fn func(ctx context.Context, tx *Tx) error) error {
+func (db *DB) transact(ctx context.Context, first func() []statement, fn func(ctx context.Context, tx *Tx) error) error {
 	conn, tx, err := db.begin(ctx, first)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (db *DB) transact(ctx context.Context, first []statement, fn func(ctx conte
 // begin borrows a connection and begins a transaction on it, in one round trip
 // with its first statements, by Options.Timeout. While the server is away for
 // a moment it is waited for: nothing has happened yet.
-func (db *DB) begin(ctx context.Context, first []statement) (*pgxpool.Conn, *Tx, error) {
+func (db *DB) begin(ctx context.Context, first func() []statement) (*pgxpool.Conn, *Tx, error) {
 	bounded, cancel := context.WithTimeout(ctx, db.opts.Timeout)
 	defer cancel()
 	for try := 1; ; try++ {
@@ -129,7 +129,7 @@ func (db *DB) begin(ctx context.Context, first []statement) (*pgxpool.Conn, *Tx,
 	}
 }
 
-func (db *DB) beginOnce(ctx context.Context, first []statement) (*pgxpool.Conn, *Tx, error) {
+func (db *DB) beginOnce(ctx context.Context, first func() []statement) (*pgxpool.Conn, *Tx, error) {
 	conn, err := db.pools.lent.Acquire(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -138,7 +138,9 @@ func (db *DB) beginOnce(ctx context.Context, first []statement) (*pgxpool.Conn, 
 	b.BeginTx(pgx.TxOptions{})
 	tx := &Tx{part: part{db: db}}
 	b.Queue(currentXID).QueryRow(func(r pgx.Row) error { return r.Scan(&tx.xid) })
-	queue(b, first)
+	if first != nil {
+		queue(b, first()) // anew for each try: what one has seen says nothing of the next
+	}
 	sent := conn.SendBatch(ctx, b)
 	err = sent.Close()
 	tx.base = sent.Tx()
@@ -158,7 +160,7 @@ func undo(ctx context.Context, conn *pgxpool.Conn, tx pgx.Tx) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	if err := tx.Rollback(ctx); err != nil {
+	if err := tx.Rollback(ctx); err != nil && conn.Conn().PgConn().TxStatus() != 'I' {
 		_ = conn.Conn().Close(ctx) // the server rolls back what has lost its connection
 	}
 }
@@ -190,7 +192,7 @@ func (t *Tx) commit(ctx context.Context, conn *pgxpool.Conn) error {
 		return fmt.Errorf("commit: %w", err) // the server refused
 	}
 	err = t.db.resolve(context.WithoutCancel(ctx), conn.Conn(), t.xid, fmt.Errorf("commit: %w", err))
-	if p := t.proof(); errors.Is(err, ErrUnknown) && p.rows != nil {
+	if p := t.proof(); errors.Is(err, ErrUnknown) && !errors.Is(err, errOpen) && p.rows != nil {
 		err = t.db.prove(ctx, &p, err)
 	}
 	return err

@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -273,9 +272,9 @@ func disturb(t *testing.T, server *pgtest.Server, dsn string, m *member, n int) 
 		m.start(t)
 		return "kill", inFlight
 	case 1: // past its lease
-		check(m.cmd.Process.Signal(syscall.SIGSTOP))
+		check(suspend(m.cmd.Process))
 		wait(t, chaosLease+time.Duration(rand.IntN(1500))*time.Millisecond)
-		check(m.cmd.Process.Signal(syscall.SIGCONT))
+		check(resume(m.cmd.Process))
 		return "stop", inFlight
 	case 2:
 		check(server.Restart(pgtest.Fast))

@@ -207,6 +207,7 @@ func (k *taking) run(tx *ownTx) error {
 		for i := range k.rows {
 			seqs[i], claims[i] = k.rows[i].claim.Seq, k.number
 		}
+		slices.Sort(seqs)
 		tx.proof = proof{rows: &proofRows{isClaimed, []any{k.owner, seqs, claims}}}
 	}
 	if err := k.expire(tx); err != nil {

@@ -85,7 +85,7 @@ func (db *DB) start(ctx context.Context) error {
 	db.enqueues = newGroup(db, enqueueMost, db.enqueueAll)
 	db.settles = newGroup(db, settleMost, db.settleAll)
 	db.inbound.arrivals = newGroup(db, arriveMost, db.arriveAll)
-	for _, part := range []func(ctx context.Context){db.enqueues.run, db.settles.run, db.inbound.arrivals.run, db.beatOn, db.listenOn, db.notifyOn} {
+	for _, part := range []func(ctx context.Context){db.beatOn, db.listenOn, db.notifyOn} {
 		db.parts.Go(func() { part(db.life) })
 	}
 	select {

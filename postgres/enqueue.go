@@ -226,6 +226,9 @@ func apart(list []*call[*enqueue]) (group, later []*call[*enqueue]) {
 var errRefused = errors.New("some are refused")
 
 func (db *DB) enqueueGroup(ctx context.Context, list []*call[*enqueue]) (refused map[*call[*enqueue]]error, err error) {
+	if minted(list) {
+		return nil, db.enqueueMinted(ctx, list)
+	}
 	err = db.own(ctx, func(tx *ownTx) error {
 		refused = map[*call[*enqueue]]error{}
 		works := make([]*enqueue, len(list))
@@ -247,6 +250,44 @@ func (db *DB) enqueueGroup(ctx context.Context, list []*call[*enqueue]) (refused
 		return refused, nil
 	}
 	return nil, err
+}
+
+// minted says whether no call of the group can be refused, and no key is to be
+// decided about: then one statement does it all.
+func minted(list []*call[*enqueue]) bool {
+	for _, c := range list {
+		for i := range c.work.entries {
+			if e := &c.work.entries[i]; !e.minted || e.m.OrderingKey != "" {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (db *DB) enqueueMinted(ctx context.Context, list []*call[*enqueue]) error {
+	works := make([]*enqueue, len(list))
+	for i, c := range list {
+		works[i] = c.work
+	}
+	w := newInserts(works)
+	for _, k := range works {
+		k.receipts = make([]holdfast.Receipt, len(k.entries))
+		for i := range k.entries {
+			k.receipts[i] = holdfast.Receipt{ID: k.entries[i].m.ID, State: holdfast.Pending}
+		}
+	}
+	return db.atOnce(ctx, func(tx *ownTx) once {
+		for _, lane := range w.lanes {
+			tx.count(lane, holdfast.LaneCounts{Pending: 1})
+			tx.wakes(lane)
+		}
+		return once{
+			insertMinted, append(w.args(), tx.owner),
+			func(rows pgx.Rows) error { return rows.Scan(&tx.xid) },
+			proof{rows: &proofRows{isEnqueued, []any{w.ids}}},
+		}
+	})
 }
 
 // insert writes the messages of several calls and makes their receipts.
@@ -359,7 +400,21 @@ func (w *inserts) add(e *entry) {
 }
 
 func (w *inserts) args() []any {
-	return []any{w.ids, w.routes, w.lanes, w.payloads, w.headers, w.corr, w.retry, w.ttl, w.delay, w.key}
+	return []any{
+		w.ids, w.routes, w.lanes, w.payloads, unlessEmpty(w.headers), unlessEmpty(w.corr), unlessEmpty(w.retry),
+		unlessEmpty(w.ttl), w.delay, unlessEmpty(w.key),
+	}
+}
+
+// unlessEmpty makes NULL of an array of nothing else, which is less to send and
+// to read.
+func unlessEmpty[T any](list []*T) []*T {
+	for _, v := range list {
+		if v != nil {
+			return list
+		}
+	}
+	return nil
 }
 
 func (w *inserts) read(rows pgx.Rows) error {

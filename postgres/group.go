@@ -33,7 +33,9 @@ type call[T any] struct {
 }
 
 func newGroup[T any](db *DB, most int, all func(ctx context.Context, list []*call[T])) *group[T] {
-	return &group[T]{db: db, most: most, all: all, ring: make(chan struct{}, 1), idle: make(chan struct{})}
+	g := &group[T]{db: db, most: most, all: all, ring: make(chan struct{}, 1), idle: make(chan struct{})}
+	db.parts.Go(func() { g.run(db.life) })
+	return g
 }
 
 // do returns when the work is committed, or has failed. A ctx that ends takes
@@ -48,10 +50,7 @@ func (g *group[T]) do(ctx context.Context, work T, weight int) error {
 	}
 	g.queue = append(g.queue, c)
 	g.mu.Unlock()
-	select {
-	case g.ring <- struct{}{}:
-	default:
-	}
+	g.signal()
 	turn := time.NewTimer(g.db.opts.Timeout)
 	defer turn.Stop()
 	var late error
@@ -89,12 +88,44 @@ func (g *group[T]) run(ctx context.Context) {
 		list, closed := g.take()
 		if len(list) > 0 {
 			g.all(ctx, list)
+			g.linger(len(list))
 			continue
 		}
 		if closed {
 			return
 		}
 		<-g.ring
+	}
+}
+
+// lingerMost bounds the wait for callers that were just answered.
+const lingerMost = 200 * time.Microsecond
+
+// linger gives callers that were just answered a moment to come again: they
+// then share a transaction with those that came meanwhile, instead of taking
+// turns with them. One caller, or few that do not come again, wait for nobody.
+func (g *group[T]) linger(answered int) {
+	g.mu.Lock()
+	waiting := len(g.queue)
+	g.mu.Unlock()
+	if waiting == 0 || answered < 2 {
+		return
+	}
+	timer := time.NewTimer(lingerMost)
+	defer timer.Stop()
+	for here := waiting; here < waiting+answered; {
+		select {
+		case <-timer.C:
+			return
+		case <-g.ring:
+		}
+		g.mu.Lock()
+		here = len(g.queue)
+		closed := g.closed
+		g.mu.Unlock()
+		if closed {
+			return
+		}
 	}
 }
 
@@ -115,14 +146,18 @@ func (g *group[T]) take() (list []*call[T], closed bool) {
 	return list, g.closed
 }
 
+func (g *group[T]) signal() {
+	select {
+	case g.ring <- struct{}{}:
+	default:
+	}
+}
+
 // stop finishes what waits and takes nothing more.
 func (g *group[T]) stop() {
 	g.mu.Lock()
 	g.closed = true
 	g.mu.Unlock()
-	select {
-	case g.ring <- struct{}{}:
-	default:
-	}
+	g.signal()
 	<-g.idle
 }

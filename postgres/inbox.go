@@ -137,7 +137,7 @@ func (in *incoming) arrive(v *verdict, retention time.Duration) []statement {
 // answer is for a message that is not new.
 func (in *incoming) answer(v *verdict, retention time.Duration) (holdfast.Receipt, error) {
 	switch {
-	case v.known && !bytes.Equal(v.hash, in.hash):
+	case v.known && len(v.hash) > 0 && !bytes.Equal(v.hash, in.hash): // without one, only the id was salvaged where it came from
 		return holdfast.Receipt{}, fmt.Errorf("receive %s from %s: %w", in.m.ID, in.m.Source, holdfast.ErrConflict)
 	case v.known:
 		return holdfast.Receipt{ID: in.m.ID, State: holdfast.Delivered, Duplicate: true, Response: v.response}, nil
@@ -159,21 +159,21 @@ func (db *DB) Process(ctx context.Context, m holdfast.Message, retention time.Du
 	}
 	in, err := db.incoming(ctx, m)
 	if err != nil {
-		return holdfast.Receipt{}, said("process", err)
+		return holdfast.Receipt{}, said(ctx, "process", err)
 	}
 	began := time.Now()
 	receipt, err := db.processAgain(ctx, &in, retention, h)
 	if own, ok := errors.AsType[*callerError](err); ok {
 		err = own.err
 	} else if err != nil {
-		err = said("process", err)
+		err = said(ctx, "process", err)
 	}
 	db.observeReceived(&in.m, receipt.Duplicate, time.Since(began), err)
 	return receipt, err
 }
 
 func (db *DB) processAgain(ctx context.Context, in *incoming, retention time.Duration, h holdfast.Handler[*Tx]) (holdfast.Receipt, error) {
-	leave, err := db.inbound.take(ctx, inboxKey{in.source, string(in.id)})
+	leave, err := db.inbound.take(ctx, in.key())
 	if err != nil {
 		return holdfast.Receipt{}, err
 	}
@@ -196,7 +196,11 @@ func (db *DB) processOnce(ctx context.Context, in *incoming, retention time.Dura
 	var v verdict
 	settled := errors.New("it needs no handler")
 	var refusal error
-	err = db.transact(ctx, in.arrive(&v, retention), func(ctx context.Context, tx *Tx) error {
+	first := func() []statement {
+		v = verdict{}
+		return in.arrive(&v, retention)
+	}
+	err = db.transact(ctx, first, func(ctx context.Context, tx *Tx) error {
 		if v.seq == 0 {
 			receipt, refusal = in.answer(&v, retention)
 			return settled

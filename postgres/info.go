@@ -123,7 +123,11 @@ func (db *DB) askServer(ctx context.Context, s *ServerInfo) error {
 		return err
 	}
 	defer conn.Release()
-	s.Pooled = serverOf(conn.Conn()).pooled
+	return askServer(ctx, conn.Conn(), s)
+}
+
+func askServer(ctx context.Context, conn *pgx.Conn, s *ServerInfo) error {
+	s.Pooled = serverOf(conn).pooled
 	var now int64
 	asked := time.Now()
 	if err := conn.QueryRow(ctx, serverClock).Scan(&now); err != nil {

@@ -94,14 +94,16 @@ func (tx *ownTx) arrive(calls []*call[*arrival]) error {
 	for _, c := range calls {
 		w.add(c.work)
 	}
-	if err := w.insert(tx); err != nil {
+	if err := tx.run(w.insert()); err != nil {
 		return err
 	}
 	if len(w.new) > 0 {
 		tx.proof = proof{rows: &proofRows{isArrived, []any{w.new}}}
 	}
-	if err := w.lookUp(tx); err != nil {
-		return err
+	if len(w.new) < len(w.rows) {
+		if err := tx.run(w.lookUp()); err != nil {
+			return err
+		}
 	}
 	at := 0
 	for _, c := range calls {
@@ -109,6 +111,8 @@ func (tx *ownTx) arrive(calls []*call[*arrival]) error {
 	}
 	return nil
 }
+
+func (tx *ownTx) run(s statement) error { return tx.query(s.sql, s.args, s.row) }
 
 // arrivals are the rows of several calls, one verdict each.
 type arrivals struct {
@@ -121,14 +125,19 @@ type arrivals struct {
 type arriving struct {
 	in        *incoming
 	waits     bool
+	known     bool // if it was ever here: it is looked up only
 	retention time.Duration
 }
 
+// add adds the rows of a call. What waits is only looked up if it may have been
+// known and forgotten; what has been forwarded is recorded all the same.
 func (w *arrivals) add(k *arrival) {
+	waits := k.responses == nil
 	for i := range k.list {
-		w.rows = append(w.rows, arriving{&k.list[i], k.responses == nil, k.retention})
+		in := &k.list[i]
+		w.rows = append(w.rows, arriving{in, waits, waits && forgotten(&in.m.Attempt, k.retention), k.retention})
 		var response []byte
-		if k.responses != nil {
+		if !waits {
 			response = k.responses[i]
 		}
 		w.responses = append(w.responses, response)
@@ -136,9 +145,8 @@ func (w *arrivals) add(k *arrival) {
 	w.verdicts = make([]verdict, len(w.rows))
 }
 
-// insert tries all but those that may have been known and forgotten. What has
-// been forwarded already is recorded all the same.
-func (w *arrivals) insert(tx *ownTx) error {
+// insert makes the rows of those that are new.
+func (w *arrivals) insert() statement {
 	var sources []int32
 	var ids, hashes, payloads, responses [][]byte
 	var endpoints, kinds []string
@@ -148,7 +156,7 @@ func (w *arrivals) insert(tx *ownTx) error {
 	var at []int
 	for i, r := range w.rows {
 		m := &r.in.m
-		if r.waits && forgotten(&m.Attempt, r.retention) {
+		if r.known {
 			continue
 		}
 		at = append(at, i)
@@ -162,18 +170,17 @@ func (w *arrivals) insert(tx *ownTx) error {
 		}
 		payloads = append(payloads, payload)
 	}
-	if len(at) == 0 {
-		return nil
-	}
-	return tx.query(keepInbox, []any{sources, ids, endpoints, hashes, kept, memories, responses, kinds, payloads, headers, corr}, func(rows pgx.Rows) error {
+	args := []any{sources, ids, endpoints, hashes, kept, memories, responses, kinds, payloads, headers, corr}
+	return statement{keepInbox, args, func(rows pgx.Rows) error {
 		var n, seq int64
 		err := rows.Scan(&n, &seq)
 		w.verdicts[at[n-1]].seq, w.new = seq, append(w.new, seq)
 		return err
-	})
+	}}
 }
 
-func (w *arrivals) lookUp(tx *ownTx) error {
+// lookUp reads the rows of all that are not known to be new.
+func (w *arrivals) lookUp() statement {
 	var sources []int32
 	var ids [][]byte
 	var at []int
@@ -182,17 +189,16 @@ func (w *arrivals) lookUp(tx *ownTx) error {
 			sources, ids, at = append(sources, r.in.source), append(ids, r.in.id), append(at, i)
 		}
 	}
-	if len(at) == 0 {
-		return nil
-	}
-	return tx.query(lookUpInbox, []any{sources, ids}, func(rows pgx.Rows) error {
+	return statement{lookUpInbox, []any{sources, ids}, func(rows pgx.Rows) error {
 		var n int64
-		var v verdict
-		err := rows.Scan(&n, &v.hash, &v.response)
-		v.known = true
-		w.verdicts[at[n-1]] = v
-		return err
-	})
+		var hash, response []byte
+		if err := rows.Scan(&n, &hash, &response); err != nil {
+			return err
+		}
+		v := &w.verdicts[at[n-1]]
+		v.known, v.hash, v.response = true, hash, response
+		return nil
+	}}
 }
 
 // finish makes the results of a call, whose rows begin at the given one.

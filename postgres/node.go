@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -128,7 +129,10 @@ func (db *DB) takeName(ctx context.Context, mine int64) (owner, former int64, er
 	err = db.own(ctx, func(tx *ownTx) error {
 		owner, former = 0, 0
 		if err := tx.query(takeName, []any{db.opts.Node, micros(db.opts.Lease), about(), mine},
-			func(rows pgx.Rows) error { return rows.Scan(&owner, &former) }); err != nil || former == 0 {
+			func(rows pgx.Rows) error { return rows.Scan(&owner, &former) }); err != nil {
+			return err
+		}
+		if err := tx.checkMoved(); err != nil || former == 0 {
 			return err
 		}
 		return tx.bury(former)
@@ -471,8 +475,8 @@ func (c *claims) all() (seqs, tokens []int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	seqs, tokens = []int64{}, []int64{}
-	for seq, h := range c.held {
-		seqs, tokens = append(seqs, seq), append(tokens, h.token)
+	for _, seq := range slices.Sorted(maps.Keys(c.held)) {
+		seqs, tokens = append(seqs, seq), append(tokens, c.held[seq].token)
 	}
 	return seqs, tokens
 }

@@ -22,6 +22,7 @@ type decision struct {
 	ttl   time.Duration
 	actor string
 	fault error
+	twice bool // it was looked for a second time
 }
 
 // Requeue implements holdfast.Outbox.
@@ -132,7 +133,11 @@ func (tx *ownTx) refuse(k *decision, row *operated, state holdfast.State) error 
 		}); err != nil {
 			return err
 		}
-		if !queued { // it was purged, or became final, this moment
+		if !queued && !k.twice { // it became final this moment, or was purged
+			k.twice = true
+			return tx.decide(k)
+		}
+		if !queued {
 			k.fault = holdfast.ErrNotFound
 			return nil
 		}

@@ -58,11 +58,11 @@ func (p *part) enqueue(ctx context.Context, ms []holdfast.Message) ([]holdfast.R
 		err = p.enter(ctx)
 	}
 	if err != nil {
-		return nil, said("enqueue", err)
+		return nil, said(ctx, "enqueue", err)
 	}
 	w := newInserts([]*enqueue{k})
 	if err := p.insert(ctx, k, w); err != nil {
-		return nil, errors.Join(said("enqueue", err), p.takeBack(ctx, w))
+		return nil, errors.Join(said(ctx, "enqueue", err), p.takeBack(ctx, w))
 	}
 	if !p.joined {
 		p.ids = append(p.ids, w.fresh()...)
@@ -112,20 +112,20 @@ func (p *part) takeBack(ctx context.Context, w *inserts) error {
 
 // said adds what was being done to an error of the database. Where the server
 // wants the transaction to be run again, that is for whoever began it to do.
-func said(what string, err error) error {
+func said(ctx context.Context, what string, err error) error {
 	switch {
 	case errors.Is(err, holdfast.ErrConflict), errors.Is(err, holdfast.ErrInvalid), errors.Is(err, holdfast.ErrTooOld):
 		return err
 	case again(err):
-		return fmt.Errorf("%s: another transaction was in the way; run the whole transaction again: %w", what, explain(err))
+		return fmt.Errorf("%s: another transaction was in the way; run the whole transaction again: %w", what, explainTo(ctx, err))
 	}
-	return fmt.Errorf("%s: %w", what, explain(err))
+	return fmt.Errorf("%s: %w", what, explainTo(ctx, err))
 }
 
 // conclude writes what only the end can know, and sees that the transaction
 // is still the one that was begun.
 func (t *Tx) conclude(ctx context.Context) error {
-	if len(t.ids) == 0 && len(t.arrived) == 0 {
+	if len(t.ids) == 0 && len(t.arrived) == 0 && len(t.last) == 0 {
 		return nil
 	}
 	o := &ownTx{db: t.db, ctx: context.WithoutCancel(ctx), owner: t.db.self.owner()}

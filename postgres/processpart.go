@@ -28,32 +28,42 @@ func (p *part) process(ctx context.Context, m holdfast.Message, retention time.D
 		err = p.enter(ctx)
 	}
 	if err != nil {
-		return holdfast.Receipt{}, said("process", err)
+		return holdfast.Receipt{}, said(ctx, "process", err)
 	}
 	var v verdict
 	first := append([]statement{{sql: savePart}}, in.arrive(&v, retention)...)
 	if err := p.do(ctx, first...); err != nil {
-		return holdfast.Receipt{}, said("process", p.undone(ctx, err))
+		return holdfast.Receipt{}, said(ctx, "process", p.undone(ctx, err))
 	}
 	if v.seq == 0 {
 		receipt, err := in.answer(&v, retention)
 		return receipt, p.undone(ctx, err)
 	}
+	response, err := p.saved(ctx, &in, v.seq, h)
+	if err != nil {
+		return holdfast.Receipt{}, err
+	}
+	return holdfast.Receipt{ID: in.m.ID, State: holdfast.Delivered, Response: response}, nil
+}
+
+// saved runs the handler after a savepoint, to which it goes back if the
+// handler fails, and adds the response to the message's row.
+func (p *part) saved(ctx context.Context, in *incoming, seq int64, h func(ctx context.Context, m holdfast.Message) ([]byte, error), more ...statement) ([]byte, error) {
 	returned := false
 	defer func() {
 		if !returned { // a panic of h, from which the caller may recover, and commit
 			_ = p.undone(ctx, nil)
 		}
 	}()
-	response, err := p.handle(ctx, &in, h)
+	response, err := p.handle(ctx, in, h)
 	returned = true
 	if err != nil {
-		return holdfast.Receipt{}, p.undone(ctx, err)
+		return nil, p.undone(ctx, err)
 	}
-	if err := p.finish(ctx, v.seq, response); err != nil {
-		return holdfast.Receipt{}, said("process", p.undone(ctx, fmt.Errorf("after the handler: %w", err)))
+	if err := p.finish(ctx, seq, response, more); err != nil {
+		return nil, said(ctx, "process", p.undone(ctx, fmt.Errorf("after the handler: %w", err)))
 	}
-	return holdfast.Receipt{ID: in.m.ID, State: holdfast.Delivered, Response: response}, nil
+	return response, nil
 }
 
 // handle runs the handler, which may not end the transaction.
@@ -68,8 +78,7 @@ func (p *part) handle(ctx context.Context, in *incoming, h func(ctx context.Cont
 }
 
 // finish makes the part one with its transaction.
-func (p *part) finish(ctx context.Context, seq int64, response []byte) error {
-	var list []statement
+func (p *part) finish(ctx context.Context, seq int64, response []byte, list []statement) error {
 	if response != nil { // else it is as the row has it already
 		list = append(list, statement{setResponse, []any{seq, response}, nil})
 	}
@@ -90,38 +99,11 @@ func (p *part) finish(ctx context.Context, seq int64, response []byte) error {
 func (p *part) undone(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoFor)
 	defer cancel()
-	if fault := p.do(ctx, statement{sql: backToPart}, statement{sql: releasePart}); fault != nil {
+	if fault := p.back(ctx); fault != nil {
 		p.doomed = fmt.Errorf("undo a message: %w", fault)
 		return errors.Join(err, p.doomed)
 	}
 	return err
-}
-
-// ProcessBatch implements holdfast.InboxStore: one transaction, and within it
-// each message by itself. Ids are taken in the order of the messages.
-func (db *DB) ProcessBatch(ctx context.Context, ms []holdfast.Message, retention time.Duration, h holdfast.Handler[*Tx]) []holdfast.Result {
-	results := make([]holdfast.Result, len(ms))
-	began := time.Now()
-	err := db.Do(ctx, func(ctx context.Context, tx *Tx) error {
-		for i := range ms {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			receipt, err := tx.Process(ctx, ms[i], retention, h)
-			if tx.doomed != nil {
-				return tx.doomed
-			}
-			results[i] = holdfast.Result{Receipt: receipt, Err: err}
-		}
-		return nil
-	})
-	for i := range results {
-		if err != nil && results[i].Err == nil {
-			results[i] = holdfast.Result{Err: err}
-		}
-		db.observeReceived(&ms[i], results[i].Receipt.Duplicate, time.Since(began)/time.Duration(len(ms)), results[i].Err)
-	}
-	return results
 }
 
 // respond has the response written before the commit.

@@ -117,7 +117,8 @@ func (p *proxy) serve(client net.Conn) {
 type link struct {
 	proxy          *proxy
 	client, server net.Conn
-	names          map[string]bool // prepared statements that commit
+	names          map[string]bool // prepared statements that commit, true: by themselves
+	whole          atomic.Bool     // the commit on its way is of a statement by itself
 	fault          atomic.Int32    // of the commit that is on its way
 }
 
@@ -158,11 +159,16 @@ func (l *link) commits(m []byte) bool {
 	case 'P': // a statement: name, text
 		name, rest, _ := bytes.Cut(body, []byte{0})
 		text, _, _ := bytes.Cut(rest, []byte{0})
-		l.names[string(name)] = bytes.EqualFold(text, []byte("commit"))
+		delete(l.names, string(name))
+		if atOnce := bytes.Contains(text, []byte("tally AS (INSERT")); atOnce || bytes.EqualFold(text, []byte("commit")) {
+			l.names[string(name)] = atOnce
+		}
 	case 'B': // its parameters: portal, name
 		_, rest, _ := bytes.Cut(body, []byte{0})
 		name, _, _ := bytes.Cut(rest, []byte{0})
-		return l.names[string(name)]
+		atOnce, commits := l.names[string(name)]
+		l.whole.Store(atOnce)
+		return commits
 	case 'Q':
 		return bytes.EqualFold(bytes.TrimRight(body, "; \x00"), []byte("commit"))
 	}
@@ -175,6 +181,12 @@ func (l *link) down() error {
 		m, err := message(l.server, false)
 		if err != nil {
 			return err
+		}
+		if l.whole.Load() && l.fault.Load() == noAnswer {
+			if m[0] == 'Z' { // only now it is committed
+				return io.ErrClosedPipe
+			}
+			continue
 		}
 		if m[0] == 'C' && string(m[5:]) == "COMMIT\x00" && l.fault.Swap(noFault) == noAnswer {
 			return io.ErrClosedPipe

@@ -42,12 +42,15 @@ func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error
 		part, gone := page[:min(len(page), sweepWrite)], map[int64]bool{}
 		page = page[len(part):]
 		if err := db.own(ctx, func(tx *ownTx) error {
+			clear(gone)
 			if mine, err := tx.upkeep(upkeepPurge); err != nil || !mine {
 				return err
 			}
-			clear(gone)
 			return tx.purge(part, gone)
 		}); err != nil {
+			for _, r := range append(part, page...) { // they come again
+				s.leaves(r.seq)
+			}
 			return done, false, fmt.Errorf("purge: %w", err)
 		}
 		done += len(gone)
@@ -76,7 +79,12 @@ type purgeRow struct {
 // their numbers: one that came within the shortest retention ends the purge.
 func (db *DB) purgePage(ctx context.Context, shortest int64, keep map[holdfast.State]int64) (page []purgeRow, more bool, err error) {
 	s := &db.sweeps
-	read, young := 0, false
+	read, young, from := 0, false, s.purged
+	defer func() {
+		if err != nil {
+			s.purged = from // the page comes again
+		}
+	}()
 	err = db.read(ctx, purgePage, []any{s.purged, shortest, sweepPage}, func(rows pgx.Rows) error {
 		var r purgeRow
 		var age int64

@@ -21,6 +21,7 @@ const (
 	// any more. One that is at work is let alone: it may wait for a standby.
 	endAbandoned = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE backend_xid = ($1::text::xid8)::xid AND usename = current_user AND wait_event = 'ClientRead'`
+	hasStandbys = `SELECT current_setting('synchronous_standby_names') <> ''`
 	// awaitStandby is a commit that waits for the synchronous standbys, which
 	// then have all that was committed before it.
 	awaitStandby = `UPDATE hf_meta SET value = value WHERE key = 'incarnation'`
@@ -59,6 +60,16 @@ func (db *DB) onStandbys(ctx context.Context, conn *pgx.Conn, xid string) error 
 		return nil
 	}
 	return db.resolve(context.WithoutCancel(ctx), conn, xid, errors.New("the commit did not wait for the synchronous standbys"))
+}
+
+// awaitStandbys returns when the synchronous standbys, if there are any, have
+// all that was committed before.
+func (db *DB) awaitStandbys(ctx context.Context) error {
+	needed := false
+	if err := db.read(ctx, hasStandbys, nil, func(rows pgx.Rows) error { return rows.Scan(&needed) }); err != nil || !needed {
+		return err
+	}
+	return db.read(ctx, awaitStandby, nil, nil)
 }
 
 // look asks once, on a connection of its own: those of the pool may all be

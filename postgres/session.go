@@ -23,7 +23,12 @@ type session interface {
 	// statement would commit by itself.
 	stands(ctx context.Context) error
 	run(ctx context.Context, list ...statement) error
+	// back goes back to the part's savepoint and ends it. It prepares nothing,
+	// which an aborted transaction would refuse.
+	back(ctx context.Context) error
 }
+
+const backToPart = `ROLLBACK TO SAVEPOINT hf_part; RELEASE SAVEPOINT hf_part`
 
 // pgxSession is a transaction of pgx.
 type pgxSession struct{ tx pgx.Tx }
@@ -42,6 +47,14 @@ func (s pgxSession) run(ctx context.Context, list ...statement) error {
 	b := &pgx.Batch{}
 	queue(b, list)
 	return s.tx.SendBatch(ctx, b).Close()
+}
+
+func (s pgxSession) back(ctx context.Context) error {
+	if err := s.stands(ctx); err != nil {
+		return err
+	}
+	_, err := s.tx.Exec(ctx, backToPart, pgx.QueryExecModeSimpleProtocol)
+	return err
 }
 
 func queue(b *pgx.Batch, list []statement) {
@@ -79,6 +92,11 @@ func (s sqlSession) run(ctx context.Context, list ...statement) error {
 		}
 	}
 	return nil
+}
+
+func (s sqlSession) back(ctx context.Context) error {
+	_, err := s.tx.ExecContext(ctx, backToPart) // without parameters it is sent as it is
+	return err
 }
 
 func (s sqlSession) one(ctx context.Context, one statement) (err error) {

@@ -15,7 +15,7 @@ import (
 )
 
 // settleMost is the weight of one transaction, in messages.
-const settleMost = 5000
+const settleMost = 1000
 
 // settle is the work of one Settle call.
 type settle struct {
@@ -74,10 +74,64 @@ func (db *DB) settleGroup(ctx context.Context, list []*call[*settle]) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	err := db.own(ctx, func(tx *ownTx) error { return tx.settle(rows) })
+	var err error
+	if plain(rows) {
+		err = db.settlePlain(ctx, rows)
+	} else {
+		err = db.own(ctx, func(tx *ownTx) error { return tx.settle(rows) })
+	}
 	db.claim.settled(rows, err == nil)
 	return err
 }
+
+// plain says whether all were delivered, under one owner number, and no key is
+// to be decided about: then one statement does it all.
+func plain(rows []settled) bool {
+	for i := range rows {
+		if r := &rows[i]; r.s.State != holdfast.Delivered || r.s.Outcome == holdfast.NotStarted || r.hold.key != "" || r.hold.owner != rows[0].hold.owner {
+			return false
+		}
+	}
+	return true
+}
+
+func (db *DB) settlePlain(ctx context.Context, rows []settled) error {
+	slices.SortFunc(rows, bySeq)
+	var o outcomes
+	for i := range rows {
+		o.add(&rows[i])
+	}
+	err := db.atOnce(ctx, func(tx *ownTx) once {
+		for i := range rows {
+			*rows[i].won = false
+		}
+		return once{
+			settlePlain,
+			[]any{rows[0].hold.owner, o.seqs, o.claims, o.took, o.charged, tx.owner},
+			func(r pgx.Rows) error {
+				var seq int64
+				err := r.Scan(&seq, &tx.xid)
+				if row := o.at[seq]; row != nil {
+					*row.won = true
+					tx.count(row.hold.lane, holdfast.LaneCounts{Pending: -1})
+				}
+				return err
+			},
+			proof{rows: &proofRows{isClaimed, claimed(rows)}, unless: true, then: func() {
+				// Nothing is claimed any more: the answer is lost, what was asked is done.
+				for i := range rows {
+					if !*rows[i].won {
+						*rows[i].won = true
+						tx.count(rows[i].hold.lane, holdfast.LaneCounts{Pending: -1})
+					}
+				}
+			}},
+		}
+	})
+	return err
+}
+
+func bySeq(a, b settled) int { return cmp.Compare(a.s.Seq, b.s.Seq) }
 
 // settling finds which settlements are of claims in hand, each once.
 func (c *claims) settling(rows []settled, k *settle) []settled {
@@ -127,7 +181,7 @@ func (c *claims) settled(rows []settled, done bool) {
 // one statement. Owners of different numbers are possible only for a moment,
 // after a lease was lost.
 func (tx *ownTx) settle(rows []settled) error {
-	slices.SortFunc(rows, func(a, b settled) int { return cmp.Compare(a.s.Seq, b.s.Seq) })
+	slices.SortFunc(rows, bySeq)
 	var keys []orderingKey
 	for i := range rows {
 		*rows[i].won = false

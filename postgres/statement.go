@@ -23,14 +23,26 @@ const (
 // the order of ids, so that no two transactions wait for each other. A keyed
 // row waits until placeKeys has looked at it. What it returns are the ids that
 // are new.
-const insertMessages = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
-	input AS MATERIALIZED (
-		SELECT nextval('hf_seq') AS seq, i.* FROM unnest($1::bytea[], $2::integer[], $3::integer[], $4::bytea[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::text[])
-			AS i (id, route, lane, payload, headers, corr, retry, ttl, delay, okey)),
+const (
+	insertMessages = insertHead + ` ON CONFLICT (id) DO NOTHING` + insertTail + `
+	SELECT id FROM new`
+	// insertMinted is insertMessages for ids that nobody else can have, and counts
+	// what it writes: a transaction of one statement.
+	insertMinted = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 	message AS (
 		INSERT INTO hf_message (seq, id, route, lane, created, payload, headers, corr, retry, delay, ttl, okey)
-		SELECT seq, id, route, lane, t, payload, headers, corr, retry, delay, ttl, okey FROM input, now ORDER BY id
-		ON CONFLICT (id) DO NOTHING RETURNING seq, id, lane, okey, created, delay, ttl),
+		SELECT nextval('hf_seq'), id, route, lane, t, payload, headers, corr, retry, delay, ttl, okey FROM now,` + insertRows + insertTail + `,
+	tally AS (INSERT INTO hf_tally (owner, lane, pending) SELECT $11, lane, count(*) FROM new GROUP BY lane)
+	SELECT pg_current_xact_id()::text`
+	insertHead = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+	input AS MATERIALIZED (
+		SELECT nextval('hf_seq') AS seq, i.* FROM` + insertRows + `),
+	message AS (
+		INSERT INTO hf_message (seq, id, route, lane, created, payload, headers, corr, retry, delay, ttl, okey)
+		SELECT seq, id, route, lane, t, payload, headers, corr, retry, delay, ttl, okey FROM input, now ORDER BY id`
+	insertRows = ` unnest($1::bytea[], $2::integer[], $3::integer[], $4::bytea[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::text[])
+			AS i (id, route, lane, payload, headers, corr, retry, ttl, delay, okey)`
+	insertTail = ` RETURNING seq, id, lane, okey, created, delay, ttl),
 	new AS (
 		SELECT seq, id, lane, okey, created + delay AS start, CASE WHEN ttl IS NULL THEN 9223372036854775807 ELSE created + delay + ttl END AS expires FROM message),
 	queue AS (
@@ -38,8 +50,8 @@ const insertMessages = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		SELECT seq, lane, CASE WHEN okey IS NULL THEN least(start, expires) ELSE expires END, start, expires, CASE WHEN okey IS NULL THEN 0 ELSE 2 END, okey FROM new),
 	event AS (
 		INSERT INTO hf_event (message, kind, state, at, cycle, attempt)
-		SELECT seq, 1, 0, t, 1, 0 FROM new, now WHERE EXISTS (SELECT FROM hf_follower))
-	SELECT id FROM new`
+		SELECT seq, 1, 0, t, 1, 0 FROM new, now WHERE EXISTS (SELECT FROM hf_follower))`
+)
 
 // findMessages reads what must be the same of two messages of one id, and where the first stands.
 const findMessages = `SELECT m.id, m.route, m.payload, q.seq IS NOT NULL, q.owner IS NOT NULL, coalesce(f.state, 0)
@@ -48,7 +60,10 @@ const findMessages = `SELECT m.id, m.route, m.payload, q.seq IS NOT NULL, q.owne
 // What shows that a transaction is committed: tx.go.
 const (
 	isEnqueued = `SELECT seq FROM hf_message WHERE id = ANY ($1::bytea[]) LIMIT 1`
-	isClaimed  = `SELECT q.seq FROM hf_queue AS q JOIN unnest($2::bigint[], $3::bigint[]) AS i (seq, claim) ON q.seq = i.seq AND q.claim = i.claim WHERE q.owner = $1 LIMIT 1`
+	// isAlive finds the process of a connection that was lost, and ends it when
+	// it waits for its client. One that is at work may wait for a standby.
+	isAlive   = `SELECT CASE WHEN $2 AND state LIKE 'idle%' THEN pg_terminate_backend(pid) END FROM pg_stat_activity WHERE pid = $1 AND usename = current_user`
+	isClaimed = `SELECT q.seq FROM hf_queue AS q WHERE q.seq = ANY ($2::bigint[]) AND q.owner = $1 AND q.claim = ($3::bigint[])[width_bucket(q.seq, $2)] LIMIT 1`
 )
 
 // Ordering keys: key.go.
@@ -115,8 +130,8 @@ const (
 	nextDue = `SELECT hf_now(), (SELECT q.due FROM hf_queue AS q WHERE q.lane = w.lane AND q.due > $2 AND q.owner IS NULL AND q.deaths = 0 ORDER BY q.due LIMIT 1),
 		EXISTS (SELECT FROM hf_queue AS q WHERE q.blocked = 2), EXISTS (SELECT FROM hf_queue AS q WHERE q.deaths > 0)
 		FROM unnest($1::integer[]) AS w (lane)`
-	giveBack = `WITH input AS (SELECT * FROM unnest($2::bigint[], $3::bigint[]) AS i (seq, claim))
-		UPDATE hf_queue AS q SET owner = NULL, claim = NULL FROM input AS i WHERE q.seq = i.seq AND q.owner = $1 AND q.claim = i.claim RETURNING q.seq, q.lane`
+	giveBack = `UPDATE hf_queue AS q SET owner = NULL, claim = NULL
+		WHERE q.seq = ANY ($2::bigint[]) AND q.owner = $1 AND q.claim = ($3::bigint[])[width_bucket(q.seq, $2)] RETURNING q.seq, q.lane`
 	expireClaimed = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		gone AS (DELETE FROM hf_queue WHERE seq = ANY ($1::bigint[]) AND owner = $2 RETURNING *),
 		final AS (
@@ -127,40 +142,47 @@ const (
 )
 
 // Settlements: settle.go. Each changes only rows that the owner still has by
-// that claim.
+// that claim. The arrays are in the order of $2, which grows, so that a row finds
+// its values by width_bucket: a join would be planned by what the statistics
+// say of owners, which is that there are none, and then be quadratic.
 const (
-	settleDelivered = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
-		input AS (SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::boolean[]) AS i (seq, claim, took, charged)),
-		gone AS (DELETE FROM hf_queue AS q USING input AS i WHERE q.seq = i.seq AND q.owner = $1 AND q.claim = i.claim
-			RETURNING q.seq, q.lane, q.expires, q.failures + i.charged::integer AS failures, q.tries + 1 AS tries, q.cycle, q.first_try, q.force, q.okey, i.took, i.charged),
+	settleDelivered = settleHead + `
+		SELECT seq FROM gone`
+	// settlePlain is settleDelivered for rows without a key, and counts what it
+	// changes: a transaction of one statement.
+	settlePlain = settleHead + `,
+		tally AS (INSERT INTO hf_tally (owner, lane, pending) SELECT $6, lane, -count(*) FROM gone GROUP BY lane)
+		SELECT seq, pg_current_xact_id()::text FROM gone`
+	settleHead = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+		gone AS (DELETE FROM hf_queue AS q WHERE q.seq = ANY ($2::bigint[]) AND q.owner = $1 AND q.claim = ($3::bigint[])[width_bucket(q.seq, $2)]
+			RETURNING q.seq, q.lane, q.expires, q.failures, q.tries + 1 AS tries, q.cycle, q.first_try, q.force, q.okey,
+				($4::bigint[])[width_bucket(q.seq, $2)] AS took, ($5::boolean[])[width_bucket(q.seq, $2)] AS charged),
 		final AS (
 			INSERT INTO hf_final (seq, lane, state, settled, expires, failures, tries, cycle, first_try, force, okey)
-			SELECT seq, lane, 2, t, expires, failures, tries, cycle, first_try, force, okey FROM gone, now),
+			SELECT seq, lane, 2, t, expires, failures + charged::integer, tries, cycle, first_try, force, okey FROM gone, now),
 		event AS (
 			INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, took)
-			SELECT seq, 2, 2, t, cycle, tries, 5, charged, took FROM gone, now WHERE EXISTS (SELECT FROM hf_follower))
-		SELECT seq FROM gone`
+			SELECT seq, 2, 2, t, cycle, tries, 5, charged, took FROM gone, now WHERE EXISTS (SELECT FROM hf_follower))`
 	settleParked = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
-		input AS (SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::boolean[], $6::smallint[], $7::boolean[], $8::boolean[], $9::text[], $10::text[], $11::text[])
-			AS i (seq, claim, took, charged, outcome, maybe, tried, reason, code, error)),
-		gone AS (DELETE FROM hf_queue AS q USING input AS i, now WHERE q.seq = i.seq AND q.owner = $1 AND q.claim = i.claim
-			RETURNING q.seq, q.lane, q.expires, q.failures + i.charged::integer AS failures, q.tries + 1 AS tries, q.cycle,
-				coalesce(q.first_try, CASE WHEN i.tried THEN t - i.took END) AS first_try, q.force, q.okey,
-				i.took, i.charged, i.outcome, i.maybe, i.reason, i.code, i.error),
+		gone AS (DELETE FROM hf_queue AS q WHERE q.seq = ANY ($2::bigint[]) AND q.owner = $1 AND q.claim = ($3::bigint[])[width_bucket(q.seq, $2)]
+			RETURNING q.seq, q.lane, q.expires, q.failures, q.tries + 1 AS tries, q.cycle, q.first_try, q.force, q.okey, ($8::boolean[])[width_bucket(q.seq, $2)] AS tried,
+				($4::bigint[])[width_bucket(q.seq, $2)] AS took, ($5::boolean[])[width_bucket(q.seq, $2)] AS charged, ($6::smallint[])[width_bucket(q.seq, $2)] AS outcome, ($7::boolean[])[width_bucket(q.seq, $2)] AS maybe,
+				($9::text[])[width_bucket(q.seq, $2)] AS reason, ($10::text[])[width_bucket(q.seq, $2)] AS code, ($11::text[])[width_bucket(q.seq, $2)] AS error),
 		final AS (
 			INSERT INTO hf_final (seq, lane, state, settled, expires, failures, tries, cycle, first_try, force, reason, okey)
-			SELECT seq, lane, 3, t, expires, failures, tries, cycle, first_try, force, reason, okey FROM gone, now),
+			SELECT seq, lane, 3, t, expires, failures + charged::integer, tries, cycle, coalesce(first_try, CASE WHEN tried THEN t - took END), force, reason, okey FROM gone, now),
 		event AS (
 			INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error)
 			SELECT seq, 2, 3, t, cycle, tries, outcome, charged, maybe, took, reason, code, error FROM gone, now)
 		SELECT seq FROM gone`
 	settlePending = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
-		input AS (SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::boolean[], $6::smallint[], $7::boolean[], $8::boolean[], $9::text[], $10::text[], $11::text[], $12::bigint[])
-			AS i (seq, claim, took, charged, outcome, maybe, tried, reason, code, error, wait)),
-		back AS (UPDATE hf_queue AS q SET owner = NULL, claim = NULL, deaths = 0, tries = q.tries + 1, failures = q.failures + i.charged::integer,
-				due = least(t + i.wait, q.expires), first_try = coalesce(q.first_try, CASE WHEN i.tried THEN t - i.took END)
-			FROM input AS i, now WHERE q.seq = i.seq AND q.owner = $1 AND q.claim = i.claim
-			RETURNING q.seq, q.lane, q.cycle, q.tries, i.took, i.charged, i.outcome, i.maybe, i.reason, i.code, i.error),
+		back AS (UPDATE hf_queue AS q SET owner = NULL, claim = NULL, deaths = 0, tries = q.tries + 1, failures = q.failures + (($5::boolean[])[width_bucket(q.seq, $2)])::integer,
+				due = least(t + ($12::bigint[])[width_bucket(q.seq, $2)], q.expires),
+				first_try = coalesce(q.first_try, CASE WHEN ($8::boolean[])[width_bucket(q.seq, $2)] THEN t - ($4::bigint[])[width_bucket(q.seq, $2)] END)
+			FROM now WHERE q.seq = ANY ($2::bigint[]) AND q.owner = $1 AND q.claim = ($3::bigint[])[width_bucket(q.seq, $2)]
+			RETURNING q.seq, q.lane, q.cycle, q.tries,
+				($4::bigint[])[width_bucket(q.seq, $2)] AS took, ($5::boolean[])[width_bucket(q.seq, $2)] AS charged, ($6::smallint[])[width_bucket(q.seq, $2)] AS outcome, ($7::boolean[])[width_bucket(q.seq, $2)] AS maybe,
+				($9::text[])[width_bucket(q.seq, $2)] AS reason, ($10::text[])[width_bucket(q.seq, $2)] AS code, ($11::text[])[width_bucket(q.seq, $2)] AS error),
 		event AS (
 			INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error)
 			SELECT seq, 2, 0, t, cycle, tries, outcome, charged, maybe, took, reason, code, error FROM back, now)

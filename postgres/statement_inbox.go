@@ -36,7 +36,6 @@ const (
 // The inbox: inbox.go.
 const (
 	savePart    = `SAVEPOINT hf_part`
-	backToPart  = `ROLLBACK TO SAVEPOINT hf_part`
 	releasePart = `RELEASE SAVEPOINT hf_part`
 
 	// remember inserts an id. One that another transaction is about to insert
@@ -48,7 +47,11 @@ const (
 	isArrived   = `SELECT seq FROM hf_inbox WHERE seq = ANY ($1::bigint[]) LIMIT 1`
 	isKept      = `SELECT x.seq FROM hf_inbox AS x JOIN hf_source AS s ON s.source = x.source WHERE s.name = $1 AND x.id = $2 AND x.kept`
 	setResponse = `UPDATE hf_inbox SET response = $2 WHERE seq = $1 RETURNING seq`
-	tallyInbox  = `INSERT INTO hf_tally (owner, lane, inbox) VALUES (0, 0, 1)`
+	// setContent is for a row whose first message has failed: another one of the
+	// same id, with other content, takes its place.
+	setContent = `UPDATE hf_inbox SET endpoint = $2, hash = $3, expires = received + $4 WHERE seq = $1`
+	dropInbox  = `DELETE FROM hf_inbox WHERE seq = ANY ($1::bigint[])`
+	tallyInbox = `INSERT INTO hf_tally (owner, lane, inbox) VALUES (0, 0, 1)`
 )
 
 // The inbox of a node: keep.go, kept.go.

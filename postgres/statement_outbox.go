@@ -59,10 +59,12 @@ const (
 
 // Upkeep. Of several nodes one does it at a time.
 const (
+	// The clock is read once, by a subquery: called for each row, it could not
+	// bound the index.
 	expiredQueued = `SELECT q.seq, q.lane, coalesce(q.okey, '') FROM hf_queue AS q
-		WHERE q.expires <= hf_now() AND q.expires < 9223372036854775807 AND q.owner IS NULL ORDER BY q.expires LIMIT $1`
+		WHERE q.expires <= (SELECT hf_now()) AND q.expires < 9223372036854775807 AND q.owner IS NULL ORDER BY q.expires LIMIT $1`
 	expiredParked = `SELECT f.seq, f.lane, coalesce(f.okey, '') FROM hf_final AS f
-		WHERE f.state = 3 AND f.expires <= hf_now() AND f.expires < 9223372036854775807 ORDER BY f.expires LIMIT $1`
+		WHERE f.state = 3 AND f.expires <= (SELECT hf_now()) AND f.expires < 9223372036854775807 ORDER BY f.expires LIMIT $1`
 	expireQueued = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		dead AS MATERIALIZED (SELECT seq FROM hf_queue WHERE seq = ANY ($1::bigint[]) AND owner IS NULL AND expires <= hf_now() ORDER BY seq FOR UPDATE SKIP LOCKED),
 		gone AS (DELETE FROM hf_queue AS q USING dead WHERE q.seq = dead.seq RETURNING q.*),
@@ -82,10 +84,9 @@ const (
 		page AS MATERIALIZED (SELECT seq, created FROM hf_message WHERE seq > $1 ORDER BY seq LIMIT $3)
 		SELECT p.seq, p.created > now.t - $2, coalesce(f.state, 0), coalesce(now.t - f.settled, 0), coalesce(f.lane, 0), coalesce(f.okey, '')
 		FROM page AS p LEFT JOIN hf_final AS f USING (seq), now ORDER BY p.seq`
-	purgeThese = `WITH input AS (SELECT * FROM unnest($1::bigint[], $2::smallint[]) AS i (seq, state)),
-		old AS MATERIALIZED (
-			SELECT f.seq FROM hf_final AS f JOIN input AS i USING (seq, state)
-			WHERE NOT EXISTS (SELECT FROM hf_event AS e, hf_follower AS w WHERE e.message = f.seq AND (e.tx, e.seq) > (w.tx, w.seq))
+	purgeThese = `WITH old AS MATERIALIZED (
+			SELECT f.seq FROM hf_final AS f WHERE f.seq = ANY ($1::bigint[]) AND f.state = ($2::smallint[])[width_bucket(f.seq, $1)]
+				AND NOT EXISTS (SELECT FROM hf_event AS e, hf_follower AS w WHERE e.message = f.seq AND (e.tx, e.seq) > (w.tx, w.seq))
 			ORDER BY f.seq FOR UPDATE OF f SKIP LOCKED),
 		gone AS (DELETE FROM hf_final AS f USING old WHERE f.seq = old.seq RETURNING f.seq, f.lane, f.state, f.okey),
 		message AS (DELETE FROM hf_message AS m USING gone WHERE m.seq = gone.seq),

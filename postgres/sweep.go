@@ -40,9 +40,10 @@ func (db *DB) Expire(ctx context.Context) (expired int, more bool, err error) {
 	if s.parked {
 		find, end, from = expiredParked, expireParked, holdfast.Parked
 	}
-	if err := db.own(ctx, func(tx *ownTx) error {
+	mine := false
+	if err := db.own(ctx, func(tx *ownTx) (err error) {
 		expired = 0
-		if mine, err := tx.upkeep(upkeepExpire); err != nil || !mine {
+		if mine, err = tx.upkeep(upkeepExpire); err != nil || !mine {
 			return err
 		}
 		list, err := tx.expired(find)
@@ -52,6 +53,9 @@ func (db *DB) Expire(ctx context.Context) (expired int, more bool, err error) {
 		return tx.expireRows(list, end, from, &expired)
 	}); err != nil {
 		return 0, false, fmt.Errorf("expire: %w", err)
+	}
+	if !mine {
+		return 0, false, nil // another node does it
 	}
 	if more = expired == sweepWrite; !more {
 		s.parked = !s.parked

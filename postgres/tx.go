@@ -73,7 +73,8 @@ func (db *DB) ownOnce(ctx context.Context, fn func(tx *ownTx) error) error {
 // history does not: rows that are there only if it is, or only if it is not.
 type proof struct {
 	rows   *proofRows
-	unless bool // they are there if it is not
+	unless bool   // they are there if it is not
+	then   func() // is called when it is committed; may be nil
 }
 
 type proofRows struct {
@@ -93,11 +94,17 @@ func (db *DB) prove(ctx context.Context, p *proof, unknown error) error {
 		})
 		switch {
 		case err == nil && found != p.unless:
+			if err := db.awaitStandbys(ctx); err != nil {
+				return fmt.Errorf("%w; not found out: %s", unknown, err.Error()) // another meaning of err would mislead
+			}
+			if p.then != nil {
+				p.then()
+			}
 			return nil
 		case err == nil:
 			return errUndone
 		case backOff(ctx, try) != nil:
-			return errors.Join(unknown, err)
+			return fmt.Errorf("%w; not found out: %s", unknown, err.Error()) // another meaning of err would mislead
 		}
 	}
 }

@@ -149,6 +149,11 @@ func (db *DB) vetPooler(ctx context.Context, a *pgx.Conn) error {
 		return fmt.Errorf("connect a second time: %w", err)
 	}
 	defer other.Release()
+	return vetPooler(ctx, a, other.Conn())
+}
+
+// vetPooler asks two connections in turn.
+func vetPooler(ctx context.Context, a, b *pgx.Conn) error {
 	rounds := 2
 	if serverOf(a).pooled {
 		rounds = 25
@@ -159,7 +164,7 @@ func (db *DB) vetPooler(ctx context.Context, a *pgx.Conn) error {
 		if err != nil {
 			return err
 		}
-		two, err := askBackend(ctx, other.Conn())
+		two, err := askBackend(ctx, b)
 		if err != nil {
 			return err
 		}

@@ -108,6 +108,9 @@ func (db *DB) settleIn(c *conn) (owned bool, err error) {
 	if err := checkVersions(c); err != nil {
 		return false, err
 	}
+	if err := db.checkMoved(c); err != nil {
+		return false, err
+	}
 	if mode, err := c.pragma("PRAGMA journal_mode"); err != nil {
 		return false, err
 	} else if mode != "wal" {

@@ -48,7 +48,10 @@ func (db *DB) Integrity() (IntegrityCheck, bool) {
 func (db *DB) Check(ctx context.Context) IntegrityCheck {
 	began := time.Now()
 	r := IntegrityCheck{}
-	err := db.checkMessages(ctx, &r)
+	err := db.checkNames(ctx)
+	if err == nil {
+		err = db.checkMessages(ctx, &r)
+	}
 	if err == nil {
 		err = db.checkInbox(ctx, &r)
 	}
@@ -67,6 +70,28 @@ func (db *DB) Check(ctx context.Context) IntegrityCheck {
 	db.log.LogAttrs(ctx, level, "database file checked", slog.Int64("messages", r.Messages), slog.Int64("inbox_ids", r.InboxIDs),
 		slog.Int64("broken", r.Broken), slog.Duration("took", r.Took), slog.String("structure", r.Structure), slog.Any("error", r.Err))
 	return r
+}
+
+// checkNames finds each name of a destination, sender or endpoint by its index.
+// The start does the same.
+func (db *DB) checkNames(ctx context.Context) (err error) {
+	rows, err := db.query(ctx, wrongNames)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	if !rows.Next() {
+		return rows.Err()
+	}
+	v, err := values(rows, 2)
+	if err != nil {
+		return err
+	}
+	return wrongName(v[0], v[1])
+}
+
+func wrongName(what, name any) error {
+	return fmt.Errorf("%w: the name of %s %q is not that of its index", ErrDamaged, what, asText(name))
 }
 
 // checkMessages reads messages with their bodies, compares their hashes, and
@@ -120,13 +145,20 @@ func (db *DB) checkInbox(ctx context.Context, r *IntegrityCheck) error {
 	for after, more := int64(0), true; more; {
 		n := 0
 		if err := db.eachChecked(ctx, checkedInbox, after, func(rows *sql.Rows) error {
-			var byID, kept sql.NullInt64
-			if err := rows.Scan(&after, &byID, &kept); err != nil {
+			v, err := values(rows, 12)
+			if err != nil {
 				return err
 			}
 			n++
-			if byID.Int64 != after || kept.Int64 != after {
+			after = asInt(v[0])
+			if asInt(v[1]) != after || asInt(v[2]) != after {
 				return fmt.Errorf("%w: an index of the inbox does not lead to its row %d", ErrDamaged, after)
+			}
+			m := holdfast.Message{
+				ID: idFrom(v[5]), Source: asText(v[4]), Endpoint: asText(v[6]), Kind: holdfast.Kind(asText(v[7])), Payload: asBytes(v[8]), CorrelationID: asText(v[10]),
+			}
+			if hash, ok := v[11].(int64); asInt(v[3]) == 1 && (!ok || hash != keptHash(&m, asText(v[9]))) {
+				return fmt.Errorf("%w: kept message %s is not what was accepted", ErrDamaged, m.ID)
 			}
 			return nil
 		}); err != nil {

@@ -350,9 +350,11 @@ func TestAnyByteMayFlip(t *testing.T) {
 				}
 				return content
 			})
-			// SQLite may have moved the rows of a page before it met the damage in it.
+			// SQLite may have moved the rows of a page before it met the damage in it;
+			// and where a page has fewer rows by its own count, nobody can tell those
+			// that it had from others that were deleted.
 			const page = 16
-			if v, d := s.judge(t, path); v.lost > 0 || v.undecodable > page || v.again > 2 || v.keptLost > 1 || v.stuck > 1 {
+			if v, d := s.judge(t, path); v.lost > 0 || v.undecodable > page || v.again > 2 || v.keptLost > page || v.stuck > 1 {
 				t.Errorf("one flipped byte cost %+v; %v", v, d)
 			}
 		})

@@ -48,6 +48,7 @@ type Options struct {
 	Observer holdfast.Observer
 	Logger   *slog.Logger // zero: none
 
+	copying bool                                   // a move goes on in it
 	clock   reading                                // of the machine; tests set it
 	look    time.Duration                          // lookEvery; tests set it
 	connect func(name string) (driver.Conn, error) // of the driver; tests wrap it
@@ -96,18 +97,19 @@ type DB struct {
 	opts Options
 	log  *slog.Logger
 
-	owner   *ownership
-	epoch   int64
-	owns    atomic.Bool // false: beside the owner, in the caller's database
-	clock   *clock
-	handle  *sql.DB   // holds the writer's connection; nil in the caller's database
-	lent    *sql.Conn // the same connection, for transactions of callers
-	readers *sql.DB
-	writer  *writer
-	lanes   *lanes
-	routes  map[routeKey]route   // the writer's
-	names   map[int64]routeNames // the writer's
-	sources map[string]int64     // the writer's
+	owner     *ownership
+	epoch     int64
+	schemaWas int         // number of the last migration that the file had
+	owns      atomic.Bool // false: beside the owner, in the caller's database
+	clock     *clock
+	handle    *sql.DB   // holds the writer's connection; nil in the caller's database
+	lent      *sql.Conn // the same connection, for transactions of callers
+	readers   *sql.DB
+	writer    *writer
+	lanes     *lanes
+	routes    map[routeKey]route   // the writer's
+	names     map[int64]routeNames // the writer's
+	sources   map[string]int64     // the writer's
 
 	attached *attached // nil: the file is ours
 
@@ -212,6 +214,9 @@ func (db *DB) open(ctx context.Context) error {
 	if db.room.shut.Load() {
 		db.writer.unfold() // what the log takes on the disk can be used again
 	}
+	if db.schemaWas, err = schemaVersion(c); err != nil {
+		return err
+	}
 	if err := migrate(c); err != nil {
 		return err
 	}
@@ -229,6 +234,9 @@ func (db *DB) open(ctx context.Context) error {
 		}
 	}
 	if err := db.seed(c); err != nil {
+		return err
+	}
+	if err := c.rows(queries[wrongNames], func(v []driver.Value) error { return wrongName(v[0], v[1]) }); err != nil {
 		return err
 	}
 	db.readers = sql.OpenDB(connector{db.opts.connect, dsn(db.path, "query_only(1)")})

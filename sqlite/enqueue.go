@@ -203,7 +203,7 @@ func (tx *writeTx) insert(e *entry) (holdfast.Receipt, error) {
 			return holdfast.Receipt{}, err
 		}
 	}
-	tx.moves = append(tx.moves, move{r.lane, none, holdfast.Pending})
+	tx.moves = append(tx.moves, change{r.lane, none, holdfast.Pending})
 	tx.expires(p.expires)
 	f := freshRow{lane: r.lane, due: p.due}
 	if p.due == p.now {

@@ -31,6 +31,13 @@ func messageHash(m *holdfast.Message, headers, retry string) int64 {
 	return int64(binary.BigEndian.Uint64(h.Sum(b[:0])))
 }
 
+// keptHash is messageHash of a message that waits to be fetched.
+func keptHash(m *holdfast.Message, headers string) int64 {
+	return messageHash(&holdfast.Message{
+		ID: m.ID, Source: m.Source, Kind: m.Kind, Endpoint: m.Endpoint, Payload: m.Payload, CorrelationID: m.CorrelationID,
+	}, headers, "")
+}
+
 // intact says whether a row of claimColumns is what was accepted.
 func intact(m *holdfast.Message, v []driver.Value) bool {
 	hash, ok := v[17].(int64)
@@ -92,7 +99,7 @@ func (tx *writeTx) parkBroken(seq int64) error {
 	if _, err := tx.exec(emptyBody, seq); err != nil { // if there is none: people see the row all the same
 		return err
 	}
-	tx.moves = append(tx.moves, move{l, state, holdfast.Parked})
+	tx.moves = append(tx.moves, change{l, state, holdfast.Parked})
 	tx.after = append(tx.after, func() {
 		tx.w.db.log.Error("a stored message is damaged: parked", slog.Int64("seq", seq), slog.String("destination", destination))
 	})

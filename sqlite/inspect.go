@@ -13,6 +13,8 @@ import (
 	"time"
 
 	moderncsqlite "modernc.org/sqlite"
+
+	"github.com/holdfast-mq/holdfast/move"
 )
 
 // InspectOptions say how closely Inspect looks.
@@ -32,6 +34,7 @@ type Inspection struct {
 	Waiting   []string          // destinations with pending messages
 	Held      map[string]string // destinations whose lane is held, and why
 	Integrity Integrity
+	Refused   error // a move forbids that a node opens it; nil: none does
 }
 
 // ParkedMost is how many parked messages Inspect counts.
@@ -202,6 +205,13 @@ func (in *Inspection) content(ctx context.Context, db *sql.DB) error {
 	if err := db.QueryRowContext(ctx, `SELECT value FROM hf_meta WHERE key = 'clock'`).Scan(&noted); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
+	var moved, copied string
+	for key, text := range map[string]*string{metaMoved: &moved, metaCopy: &copied} {
+		if err := db.QueryRowContext(ctx, exportMeta, key).Scan(text); err != nil {
+			return err
+		}
+	}
+	in.Refused = move.Refusal(moved, copied)
 	if latest := max(noted.Int64, written.Int64); latest > 0 {
 		in.Latest = time.UnixMicro(latest)
 	}

@@ -69,9 +69,7 @@ func (k *arrival) one(tx *writeTx, i int) (holdfast.Result, error) {
 	}
 	tx.kept++
 	_, err = tx.exec(insertInboxBody, seq, string(in.m.Kind), in.m.Payload, in.headers, nullText(in.m.CorrelationID),
-		messageHash(&holdfast.Message{
-			ID: in.m.ID, Source: in.m.Source, Kind: in.m.Kind, Endpoint: in.m.Endpoint, Payload: in.m.Payload, CorrelationID: in.m.CorrelationID,
-		}, asText(in.headers), ""))
+		keptHash(&in.m, asText(in.headers)))
 	return holdfast.Result{Receipt: receipt}, err
 }
 

@@ -34,10 +34,14 @@ func (db *DB) Kept(ctx context.Context, q holdfast.KeptQuery) (p holdfast.KeptPa
 		var id any
 		var m holdfast.Message
 		var headers, corr sql.NullString
-		if err := rows.Scan(&seq, &id, &m.Source, &m.Endpoint, &received, &m.Kind, &m.Payload, &headers, &corr); err != nil {
+		var hash sql.NullInt64
+		if err := rows.Scan(&seq, &id, &m.Source, &m.Endpoint, &received, &m.Kind, &m.Payload, &headers, &corr, &hash); err != nil {
 			return p, fmt.Errorf("list kept messages: %w", err)
 		}
 		m.ID, m.CorrelationID = idFrom(id), corr.String
+		if !hash.Valid || hash.Int64 != keptHash(&m, headers.String) {
+			return holdfast.KeptPage{}, fmt.Errorf("list kept messages: %w", db.noted(fmt.Errorf("%w: kept message %s is not what was accepted", ErrDamaged, m.ID)))
+		}
 		if headers.Valid {
 			if err := json.Unmarshal([]byte(headers.String), &m.Headers); err != nil {
 				db.log.ErrorContext(ctx, "stored headers unreadable", slog.String("message_id", string(m.ID)), slog.Any("error", err))

@@ -106,7 +106,7 @@ func (k *decision) apply(tx *writeTx) error {
 	if err != nil {
 		return err
 	}
-	tx.moves = append(tx.moves, move{l, row.state, k.to})
+	tx.moves = append(tx.moves, change{l, row.state, k.to})
 	if err := tx.event(&ev); err != nil {
 		return err
 	}

@@ -13,7 +13,11 @@ func (db *DB) peekAt(name string) error {
 		return err
 	}
 	c := &conn{&direct{dc: dc}}
-	return errors.Join(checkVersions(c), c.finalize(), dc.Close())
+	err = checkVersions(c)
+	if err == nil {
+		err = db.checkMoved(c)
+	}
+	return errors.Join(err, c.finalize(), dc.Close())
 }
 
 // mustRollBack says whether a transaction must be undone before anything can be

@@ -20,6 +20,7 @@ var mayScan = map[string]string{
 	"SELECT max(coalesce((SELECT created FROM hf_message ORDER":   "reads one row of each table",
 	"SELECT l.destination, count(*) FROM (SELECT lane":            "reads and sorts at most 100,000 small rows",
 	"SELECT * FROM (SELECT e.seq, e.kind":                         "sorts at most 500 events",
+	"SELECT 'destination', destination":                           "names, of which there are thousands at most",
 	"SELECT coalesce((SELECT value FROM hf_meta":                  "reads one row of each table",
 	"SELECT (SELECT value FROM hf_meta WHERE key = 'incarnation'": "once per backup, on a reader, over live rows",
 }
@@ -80,6 +81,7 @@ func TestSQLStandsInItsTables(t *testing.T) {
 		"token.go":     "a handful of rows",
 		"migrate.go":   "run once",
 		"inspect.go":   "one row each, by somebody who only looks",
+		"export.go":    "reads everything on purpose, in pages",
 		"integrity.go": "reads everything on purpose, or the end of an index",
 	}
 	verb := regexp.MustCompile("^`?\"?(SELECT|INSERT|UPDATE|DELETE|WITH)\\b")

@@ -136,6 +136,6 @@ func (k *purge) one(tx *writeTx, r *purgeRow) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	tx.moves = append(tx.moves, move{l, r.state, none})
+	tx.moves = append(tx.moves, change{l, r.state, none})
 	return true, tx.keyLeft(l, r.okey) // a strict key may have waited for it
 }

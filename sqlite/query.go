@@ -37,6 +37,7 @@ const (
 	someParked
 	checkedMessages
 	checkedInbox
+	wrongNames
 	rootPages
 	schemaTexts
 	queryCount
@@ -59,7 +60,7 @@ const ofAside = ` AND state IN (1, 3, 4, 5)`
 // listAside lists rows before ?1, of one lane or, without it, of all, newest first.
 const listAside = ofAside + ` AND seq < ?1 AND (?2 IS NULL OR lane = ?2) ORDER BY seq DESC LIMIT ?3`
 
-const keptColumns = `SELECT x.seq, x.id, s.name, x.endpoint, x.received, b.kind, b.payload, b.headers, b.corr FROM hf_inbox AS x
+const keptColumns = `SELECT x.seq, x.id, s.name, x.endpoint, x.received, b.kind, b.payload, b.headers, b.corr, b.hash FROM hf_inbox AS x
 	JOIN hf_source AS s ON s.source = x.source JOIN hf_inbox_body AS b ON b.seq = x.seq WHERE x.kept = 1 AND x.seq > ?1`
 
 var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
@@ -138,8 +139,17 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 		FROM hf_message AS m LEFT JOIN hf_route AS r ON r.route = m.route LEFT JOIN hf_lane AS l ON l.lane = r.lane LEFT JOIN hf_body AS b ON b.seq = m.seq
 		WHERE m.seq > ?1 ORDER BY m.seq LIMIT ?2`,
 	checkedInbox: `SELECT x.seq, (SELECT y.seq FROM hf_inbox AS y WHERE y.source = x.source AND y.id = x.id),
-		CASE x.kept WHEN 0 THEN x.seq ELSE (SELECT y.seq FROM hf_inbox AS y INDEXED BY hf_inbox_kept WHERE y.kept = 1 AND y.seq = x.seq) END FROM hf_inbox AS x
+		CASE x.kept WHEN 0 THEN x.seq ELSE (SELECT y.seq FROM hf_inbox AS y INDEXED BY hf_inbox_kept WHERE y.kept = 1 AND y.seq = x.seq) END,
+		x.kept, s.name, x.id, x.endpoint, b.kind, b.payload, b.headers, b.corr, b.hash
+		FROM hf_inbox AS x LEFT JOIN hf_source AS s ON s.source = x.source LEFT JOIN hf_inbox_body AS b ON b.seq = x.seq AND x.kept = 1
 		WHERE x.seq > ?1 ORDER BY x.seq LIMIT ?2`,
+
+	// Names stand in their table and in an index, and each has to lead to the
+	// other: the index alone could answer, and is not let. There are thousands at most.
+	wrongNames: `SELECT 'destination', destination FROM hf_lane AS l NOT INDEXED WHERE (SELECT x.lane FROM hf_lane AS x WHERE x.destination = l.destination) IS NOT l.lane
+		UNION ALL SELECT 'sender', name FROM hf_source AS s NOT INDEXED WHERE (SELECT x.source FROM hf_source AS x WHERE x.name = s.name) IS NOT s.source
+		UNION ALL SELECT 'endpoint', endpoint FROM hf_route AS r NOT INDEXED WHERE
+			(SELECT x.route FROM hf_route AS x WHERE x.lane = r.lane AND x.source = r.source AND x.kind = r.kind AND x.endpoint = r.endpoint) IS NOT r.route`,
 
 	rootPages: `SELECT name, rootpage FROM sqlite_master WHERE rootpage > 0`,
 	// What others have added to our tables is theirs.

@@ -53,7 +53,7 @@ func (tx *writeTx) recall() error {
 			if err != nil {
 				return err
 			}
-			tx.moves = append(tx.moves, move{l, none, holdfast.Pending})
+			tx.moves = append(tx.moves, change{l, none, holdfast.Pending})
 			tx.fresh = append(tx.fresh, freshRow{lane: l, due: r.due})
 		}
 	}

@@ -45,6 +45,7 @@ type salvage struct {
 	orders  map[string]oldLane
 	routes  map[int64][]oldRoute
 	sources map[int64][]string
+	misfits int                      // rows that read as something else
 	missing map[int64]sqlitefile.Row // message rows without a body that matches
 	stray   map[int64]sqlitefile.Row // bodies that the tree does not lead to
 	kept    map[int64]sqlitefile.Row // bodies of the inbox, if one was not found by its id

@@ -36,11 +36,15 @@ func (s *salvage) messages(ctx context.Context, final bool) (err error) {
 // message salvages one row if its body is found and matches.
 func (s *salvage) message(ctx context.Context, r sqlitefile.Row) error {
 	if idFrom(r.Values[1]) == "" {
+		s.misfits++
 		return nil // the index has it
 	}
 	if body, ok := s.body(r.ID); ok {
 		if m, ok := s.match(r, body); ok {
-			delete(s.missing, r.ID)
+			// Another row may have this one's number by damage: it is missing still.
+			if other, ok := s.missing[r.ID]; ok && idFrom(other.Values[1]) == m.ID {
+				delete(s.missing, r.ID)
+			}
 			return s.put(ctx, oldMessage{m, r, body, true})
 		}
 	}
@@ -114,7 +118,7 @@ func (s *salvage) strayMessages(ctx context.Context) (err error) {
 // byIndex looks for messages that only the index of ids knows, or knows under
 // another number.
 func (s *salvage) byIndex(ctx context.Context) (err error) {
-	if pages, rows := s.old.Damage(); pages+rows+len(s.missing) == 0 {
+	if pages, rows := s.old.Damage(); pages+rows+s.misfits+len(s.missing) == 0 {
 		return nil
 	}
 	s.byID = make(map[holdfast.ID]int64, len(s.missing))
@@ -318,7 +322,7 @@ func (s *salvage) insert(tx *writeTx, o *oldMessage) error {
 			return err
 		}
 	}
-	tx.moves = append(tx.moves, move{l, none, state})
+	tx.moves = append(tx.moves, change{l, none, state})
 	if state == holdfast.Pending || state == holdfast.Parked {
 		tx.expires(t.expires)
 	}

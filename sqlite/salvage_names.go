@@ -12,6 +12,8 @@ func (s *salvage) eachOf(table string, columns int, yield func(r sqlitefile.Row)
 	s.old.Table(s.roots[table], func(r sqlitefile.Row) {
 		if len(r.Values) == columns {
 			yield(r)
+		} else {
+			s.misfits++
 		}
 	})
 }

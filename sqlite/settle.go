@@ -110,7 +110,7 @@ func (k *settle) settlePlain(tx *writeTx) error {
 	for _, p := range k.plain {
 		if settled == nil || settled[k.list[p.at].Seq] {
 			k.won[p.at] = true
-			tx.moves = append(tx.moves, move{p.lane, holdfast.Pending, holdfast.Delivered})
+			tx.moves = append(tx.moves, change{p.lane, holdfast.Pending, holdfast.Delivered})
 		}
 	}
 	return nil
@@ -159,7 +159,7 @@ func (tx *writeTx) settleOne(s *holdfast.Settlement, held *lease) (bool, error) 
 	if s.State == holdfast.Pending {
 		tx.fresh = append(tx.fresh, freshRow{lane: held.lane, due: due})
 	} else {
-		tx.moves = append(tx.moves, move{held.lane, holdfast.Pending, s.State})
+		tx.moves = append(tx.moves, change{held.lane, holdfast.Pending, s.State})
 		if err := tx.keyLeft(held.lane, held.okey); err != nil {
 			return false, err
 		}

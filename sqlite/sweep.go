@@ -186,7 +186,7 @@ func (k *expire) one(tx *writeTx, seq int64) (bool, error) {
 	if err != nil || n == 0 {
 		return false, err
 	}
-	tx.moves = append(tx.moves, move{l, state, holdfast.Expired})
+	tx.moves = append(tx.moves, change{l, state, holdfast.Expired})
 	if err := tx.event(&event{message: seq, kind: holdfast.TimedOut, state: holdfast.Expired, cycle: cycle, attempt: tries}); err != nil {
 		return false, err
 	}

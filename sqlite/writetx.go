@@ -14,7 +14,7 @@ type writeTx struct {
 	conn *conn
 	now  int64 // strictly grows from message to message, over transactions too
 
-	moves    []move
+	moves    []change
 	fresh    []freshRow
 	released []released
 	ended    map[int64]struct{} // claims settled in this transaction
@@ -32,8 +32,8 @@ type writeTx struct {
 	private *private // of a transaction of the caller's: join.go
 }
 
-// move is a change of the counters.
-type move struct {
+// change is one of the counters.
+type change struct {
 	lane     *lane
 	from, to holdfast.State
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"time"
 
@@ -71,7 +70,7 @@ func (a *app) backup(cmd *cobra.Command, g global, data, folder string) (made ad
 	if errors.Is(err, node.ErrRunning) {
 		err = fmt.Errorf("%w; a node that runs is asked without --data", err)
 	}
-	return made, ofFiles(err)
+	return made, ofStores(err)
 }
 
 // restored is what a restore prints as JSON.
@@ -107,7 +106,7 @@ after that is delivered again, with the same ids.`,
 			})
 			switch {
 			case err != nil:
-				return ofFiles(err)
+				return ofStores(err)
 			case g.json:
 				return printJSON(a.stdout, r)
 			}
@@ -129,17 +128,4 @@ func (a *app) printRestored(r restored, file string) error {
 	}
 	a.note("what was delivered after the backup was made will be delivered again, with the same ids\n")
 	return nil
-}
-
-// ofFiles gives an error about a database file its exit code.
-func ofFiles(err error) error {
-	switch {
-	case errors.Is(err, node.ErrRunning):
-		return &codedError{err, exitConflict}
-	case errors.Is(err, fs.ErrNotExist):
-		return &codedError{err, exitNotFound}
-	case errors.Is(err, node.ErrDamaged), errors.Is(err, node.ErrForeign), errors.Is(err, node.ErrNewer), errors.Is(err, fs.ErrInvalid):
-		return &codedError{err, exitUsage}
-	}
-	return err
 }

@@ -20,6 +20,7 @@ func (f *configFlags) add(cmd *cobra.Command) {
 	flags.StringVarP(&f.file, "config", "c", "", "configuration file (env "+config.EnvConfig+"); without one the defaults hold")
 	flags.StringVar(&f.over.NodeID, "node-id", "", "id of the node; default: the host's name")
 	flags.StringVar(&f.over.Data, "data", "", "folder of the database")
+	flags.StringVar(&f.over.Store, "store", "", "address of a PostgreSQL database instead of --data; with a password in it prefer HOLDFAST_STORE, which other users of the machine cannot see")
 	flags.StringVar(&f.over.Listen, "listen", "", "address to listen on, host:port or unix:///path/of/socket")
 	flags.BoolVar(&f.insecure, "insecure", false, "listen on any address without TLS and tokens")
 	flags.StringVar(&f.over.LogLevel, "log-level", "", "debug, info, warn or error")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/node"
 )
 
 // The exit codes; docs/guide/cli.md promises them.
@@ -92,6 +93,22 @@ func problemCode(status int) int {
 		return exitRefused
 	}
 	return exitFailure
+}
+
+// ofStores gives an error about a store its exit code.
+func ofStores(err error) error {
+	switch node.Why(err) {
+	case node.InUse, node.Barred:
+		return &codedError{err, exitConflict}
+	case node.Absent:
+		return &codedError{err, exitNotFound}
+	case node.Unfit:
+		return &codedError{err, exitUsage}
+	case node.Forbidden:
+		return &codedError{err, exitRefused}
+	case node.Unexplained:
+	}
+	return err
 }
 
 // report prints an error in one line, and below it what to do.

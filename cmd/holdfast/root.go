@@ -71,7 +71,7 @@ names another.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.AddCommand(
 		a.serveCommand(), a.demoCommand(g), a.sendCommand(g), a.messagesCommand(g), a.inboxCommand(g), a.tokensCommand(g),
-		a.backupCommand(g), a.restoreCommand(g), a.configCommand(), a.doctorCommand(g), a.versionCommand(g),
+		a.backupCommand(g), a.restoreCommand(g), a.migrateCommand(g), a.copyCommand(g), a.configCommand(), a.doctorCommand(g), a.versionCommand(g),
 	)
 	return root
 }

@@ -19,11 +19,18 @@ import (
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/admintest"
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/pgtest"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"holdfast": main, libraryCommand: libraryMain})
+	testscript.Main(withPostgres{m}, map[string]func(){"holdfast": main, libraryCommand: libraryMain})
 }
+
+// withPostgres ends the server that tests of a shared database have used. It
+// is a durable one: a node refuses others.
+type withPostgres struct{ m *testing.M }
+
+func (w withPostgres) Run() int { return pgtest.Main(w.m, pgtest.Options{}) }
 
 // TestScripts runs the real main in processes of its own, against the real
 // API over a stand-in store. A script has, besides testscript's commands,

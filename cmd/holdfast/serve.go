@@ -50,7 +50,7 @@ Flags stand over the environment (HOLDFAST_...), the environment over the file.`
 				return err
 			}
 			b := build()
-			return a.untilTold(cmd.Context(), func(ctx context.Context) error {
+			return ofStores(a.untilTold(cmd.Context(), func(ctx context.Context) error {
 				if withStdin {
 					var cancel context.CancelFunc
 					ctx, cancel = context.WithCancel(ctx)
@@ -58,7 +58,7 @@ Flags stand over the environment (HOLDFAST_...), the environment over the file.`
 					go a.cancelWithStdin(cancel) // ends with the process at the latest
 				}
 				return a.serve(ctx, ServeOptions{Config: c, Version: b.Version, Commit: b.Commit, Stdout: a.stdout, Stderr: a.stderr})
-			})
+			}))
 		},
 	}
 	f.add(cmd)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/node"
 )
 
@@ -21,38 +22,61 @@ func (a *app) tokensCommand(g *global) *cobra.Command {
 node. A node that listens on the loopback asks for none.
 
 A node that other machines can reach does not start before it has one. With
---data the commands work on the data folder of a node that does not run.`,
+--data the commands work on the data folder of a node that does not run, with
+--config or --store on the store that a configuration names: a folder, or a
+PostgreSQL database, whose nodes may run meanwhile.`,
 		Args: cobra.ArbitraryArgs, RunE: group,
 	}
-	cmd.PersistentFlags().StringVar(&t.data, "data", "", "data folder of a node that does not run, instead of asking one that does")
+	flags := cmd.PersistentFlags()
+	flags.StringVar(&t.over.Data, "data", "", "data folder of a node that does not run, instead of asking one that does")
+	flags.StringVar(&t.file, "config", "", "configuration file whose store is used, instead of asking a node")
+	flags.StringVar(&t.over.Store, "store", "", "address of a PostgreSQL database, instead of asking a node")
 	cmd.AddCommand(t.create(), t.list(), t.remove())
 	return cmd
 }
 
-// tokens are the commands about tokens, of a running node or of a folder.
+// tokens are the commands about tokens, of a running node or of a store.
 type tokens struct {
 	*app
 	*global
-	data string
+	configFlags
 }
 
-// ask calls f with a client of the node, or of the folder.
+// ask calls f with a client of the node, or of the store.
 func (t *tokens) ask(cmd *cobra.Command, f func(ctx context.Context, c *admin.Client) error) error {
-	if t.data == "" {
+	if t.over.Data == "" && t.over.Store == "" && t.file == "" {
 		return t.app.ask(cmd, t.global, f)
 	}
 	if cmd.Flags().Changed("url") {
-		return usage(errors.New("--data and --url exclude each other: name a folder or a node"))
+		return usage(errors.New("--url and a store exclude each other: leave out --data, --config and --store, or --url"))
 	}
-	url, stop, err := node.Offline(cmd.Context(), t.data)
+	conf, err := t.store(cmd)
 	if err != nil {
 		return err
+	}
+	url, stop, err := node.Offline(cmd.Context(), conf)
+	if err != nil {
+		return ofStores(err)
 	}
 	c, err := admin.NewClient(url, "")
 	if err == nil {
 		err = f(cmd.Context(), c)
 	}
 	return errors.Join(err, stop())
+}
+
+// store is the configuration of the store. A folder that is named alone is
+// that folder, whatever the environment says.
+func (t *tokens) store(cmd *cobra.Command) (*config.Config, error) {
+	if t.file == "" && t.over.Store == "" {
+		c := config.Default()
+		c.Data = t.over.Data
+		return c, nil
+	}
+	if t.over.Data != "" && t.over.Store != "" {
+		return nil, usage(errors.New("--data and --store exclude each other: name a folder or a database"))
+	}
+	return t.load(cmd, &t.configFlags)
 }
 
 func (t *tokens) create() *cobra.Command {
@@ -68,7 +92,8 @@ it. The roles are
   admin    all of it, tokens and backups`,
 		Example: `  holdfast tokens create erp --role operate
   holdfast tokens create backup --role read >token && chmod 600 token
-  holdfast tokens create first --role admin --data /var/lib/holdfast`,
+  holdfast tokens create first --role admin --data /var/lib/holdfast
+  holdfast tokens create first --role admin --config /etc/holdfast/holdfast.yaml`,
 		Args: args(1, 1, "the token's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return t.ask(cmd, func(ctx context.Context, c *admin.Client) error {

@@ -34,13 +34,12 @@ func parse(n uint32, data []byte, want byte) node {
 	default:
 		p.kind, p.whole = want, false
 	}
-	count := int(binary.BigEndian.Uint16(data[at+3:]))
 	first := at + 8
 	if p.kind == indexNode || p.kind == tableNode {
 		p.right = binary.BigEndian.Uint32(data[at+8:])
 		first += 4
 	}
-	for i := range count {
+	for i := range p.count(at, first) {
 		if first+2*i+2 > PageSize {
 			p.whole = false
 			break
@@ -80,6 +79,8 @@ type walk struct {
 	yield  func(r Row)
 	seen   map[uint32]struct{}
 	faults int
+	last   int64 // id of the row before
+	begun  bool
 }
 
 func (w *walk) page(n uint32, deep int) {
@@ -128,6 +129,15 @@ func (w *walk) row(p *node, cell int) {
 		w.f.skipped++
 		w.faults++
 		return
+	}
+	// Rows are in the order of their ids: one that is not has another's place,
+	// whose row nothing leads to.
+	if p.kind == tableLeaf {
+		if w.begun && r.ID <= w.last {
+			w.f.skipped++
+			w.faults++
+		}
+		w.last, w.begun = r.ID, true
 	}
 	w.yield(r)
 }

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-mq/holdfast/internal/demo"
+	"github.com/holdfast-mq/holdfast/node"
+)
+
+// copied is what copy prints as JSON.
+type copied struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	node.CopyReport
+
+	Took float64 `json:"took"` // seconds
+}
+
+func (a *app) copyCommand(g *global) *cobra.Command {
+	var from, to string
+	var undo bool
+	cmd := &cobra.Command{
+		Use:   "copy --from STORE --to STORE",
+		Short: "Move everything from one store into another, such as SQLite to PostgreSQL",
+		Long: `Move everything from one store into another that is empty: messages in every
+state with their history and the order of their keys, the inbox, lanes and
+tokens. A store is sqlite:FOLDER, the data folder of a node, or the address of a
+PostgreSQL database, or env:NAME for a variable that holds either of them. Stop
+all nodes and programs that use one of the two first.
+
+A copy that is cut off goes on where it was when the same command is given
+again. At the end both stores are compared, row by row; then nodes refuse the
+source, so that nothing is delivered twice. Nothing else is changed in it, and
+--undo lets nodes use it again. Positions of followers of the journal are not
+copied: a follower begins anew.`,
+		Example: `  holdfast copy --from sqlite:/var/lib/holdfast --to 'postgres://holdfast@db.example/holdfast?sslmode=verify-full'
+  TARGET=postgres://… holdfast copy --from sqlite:/var/lib/holdfast --to env:TARGET --json
+  holdfast copy --undo --from sqlite:/var/lib/holdfast`,
+		Args: args(0, 0, "none; the stores are given by --from and --to"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if undo {
+				return a.undoCopy(cmd.Context(), g, from, to)
+			}
+			return a.copy(cmd.Context(), g, from, to)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&from, "from", "", "store to move: sqlite:FOLDER, postgres://…, or env:NAME")
+	f.StringVar(&to, "to", "", "empty store to move it into: sqlite:FOLDER, postgres://…, or env:NAME")
+	f.BoolVar(&undo, "undo", false, "let nodes use the store of --from again, which was moved; only if the other one is not used")
+	return cmd
+}
+
+// storePlace reads a flag that names a store.
+func (a *app) storePlace(flag, text string) (p node.StorePlace, err error) {
+	if text == "" {
+		return p, usage(fmt.Errorf("--%s is missing: name a store, sqlite:FOLDER or postgres://user@host:5432/database", flag))
+	}
+	if name, ok := strings.CutPrefix(text, "env:"); ok {
+		if text = a.getenv(name); text == "" {
+			return p, usage(fmt.Errorf("--%s: the variable %s is not set", flag, name))
+		}
+	}
+	if p, err = node.ParsePlace(text); err != nil {
+		return p, usage(fmt.Errorf("--%s: %w", flag, err))
+	}
+	return p, nil
+}
+
+func (a *app) undoCopy(ctx context.Context, g *global, from, to string) error {
+	if to != "" {
+		return usage(errors.New("--undo takes --from only: the store that was moved"))
+	}
+	p, err := a.storePlace("from", from)
+	if err != nil {
+		return err
+	}
+	m, err := node.UndoCopy(ctx, p)
+	if err != nil {
+		return ofStores(err)
+	}
+	if g.json {
+		return printJSON(a.stdout, m)
+	}
+	_, err = fmt.Fprintf(a.stdout, "nodes can use %s again; what was moved to %s at %s must not be used any more, or everything is delivered twice\n",
+		plain(p.String()), plain(m.To), plain(m.At))
+	return err
+}
+
+func (a *app) copy(ctx context.Context, g *global, from, to string) error {
+	source, err := a.storePlace("from", from)
+	if err != nil {
+		return err
+	}
+	target, err := a.storePlace("to", to)
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	c := copied{From: source.String(), To: target.String()}
+	line := &progressLine{out: a.stderr, redraw: !g.json && isScreen(a.stderr)}
+	began := time.Now()
+	err = a.untilTold(ctx, func(ctx context.Context) (err error) {
+		c.CopyReport, err = node.Copy(ctx, source, target, log, line.show)
+		return err
+	})
+	line.end()
+	if errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%w: give the same command again, and the copy goes on where it was", err)
+	}
+	if err != nil {
+		return ofStores(err)
+	}
+	c.Took = time.Since(began).Round(time.Millisecond).Seconds()
+	if g.json {
+		return printJSON(a.stdout, c)
+	}
+	return a.printCopied(&c)
+}
+
+func (a *app) printCopied(c *copied) error {
+	var states []string
+	for _, name := range slices.Sorted(maps.Keys(c.States)) {
+		states = append(states, fmt.Sprintf("%d %s", c.States[name], name))
+	}
+	if len(states) == 0 {
+		states = []string{"none"}
+	}
+	_, err := fmt.Fprintf(a.stdout, "moved %s to %s in %.1f s; both are the same, row by row\nmessages  %s\nhistory   %d\ninbox     %d\ndigest    %s\n",
+		plain(c.From), plain(c.To), c.Took, strings.Join(states, ", "), c.Events, c.Inbox, c.Digest)
+	if err == nil {
+		a.note("nodes refuse %s from now on; followers of the journal begin anew\n", plain(c.From))
+	}
+	return err
+}
+
+// isScreen says whether w is a terminal on which a line can be drawn again.
+func isScreen(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && demo.CanRedraw(f)
+}
+
+// progressLine is one line of a terminal that is drawn again and again.
+type progressLine struct {
+	out    io.Writer
+	redraw bool
+	last   time.Time
+	drawn  bool
+}
+
+// show draws, a few times a second.
+func (l *progressLine) show(s node.CopyStatus) {
+	if !l.redraw || s.Done < s.All && time.Since(l.last) < 100*time.Millisecond {
+		return
+	}
+	l.last, l.drawn = time.Now(), true
+	const width = 40
+	n := int64(width)
+	if s.All > 0 {
+		n = min(width*s.Done/s.All, width)
+	}
+	_, _ = fmt.Fprintf(l.out, "\r[%s%s] %-9s %d of %d ", strings.Repeat("#", int(n)), strings.Repeat(".", width-int(n)), s.Phase, s.Done, s.All)
+}
+
+func (l *progressLine) end() {
+	if l.drawn {
+		_, _ = fmt.Fprintln(l.out)
+	}
+}

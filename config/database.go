@@ -1,0 +1,189 @@
+package config
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const addressFix = "write postgres://user@host:5432/database?sslmode=verify-full"
+
+// Database is the address of a PostgreSQL database, which may hold a password.
+// However it is printed, logged or marshalled, it shows without it; only DSN
+// returns all of it. The zero Database is none.
+type Database struct {
+	dsn     func() string // a function for the reason that Secret has one
+	shown   string
+	hosts   []string
+	sslMode string
+	env     string // the variable, or
+	at      string // the file, that it was read from
+}
+
+// NewDatabase takes an address that was not in a configuration. The error does
+// not hold it.
+func NewDatabase(dsn string) (Database, error) {
+	d, p := parseDatabase(dsn)
+	if p != nil {
+		return d, fmt.Errorf("the database's address %s; %s", p.what, p.fix)
+	}
+	return d, nil
+}
+
+// DSN returns the address with its password; empty for the zero Database.
+func (d Database) DSN() string {
+	if d.dsn == nil {
+		return ""
+	}
+	return d.dsn()
+}
+
+// IsZero says that there is no such database.
+func (d Database) IsZero() bool { return d.dsn == nil }
+
+// Equal compares the addresses, and not where they came from.
+func (d Database) Equal(other Database) bool {
+	return d.IsZero() == other.IsZero() && d.DSN() == other.DSN()
+}
+
+// File is the file that the address was read from; empty: it was none.
+func (d Database) File() string { return d.at }
+
+// SSLMode is the word of the address that says how the connection is
+// protected; empty: it has none.
+func (d Database) SSLMode() string { return d.sslMode }
+
+// Remote says whether the address names a host that may be another machine.
+func (d Database) Remote() bool {
+	return slices.ContainsFunc(d.hosts, func(h string) bool { return !strings.HasPrefix(h, "/") && !isLoopback(h) })
+}
+
+// Encrypted says whether the connection is never made without TLS.
+func (d Database) Encrypted() bool {
+	return slices.Contains([]string{"require", "verify-ca", "verify-full"}, d.sslMode)
+}
+
+// String returns the address without its password.
+func (d Database) String() string { return d.shown }
+
+// GoString returns the address without its password.
+func (d Database) GoString() string { return d.shown }
+
+// Format writes the address without its password for every verb.
+func (d Database) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(d.shown)) }
+
+// MarshalText returns the address without its password.
+func (d Database) MarshalText() ([]byte, error) { return []byte(d.shown), nil }
+
+// LogValue returns the address without its password.
+func (d Database) LogValue() slog.Value { return slog.StringValue(d.shown) }
+
+var (
+	_ fmt.Formatter  = Database{}
+	_ slog.LogValuer = Database{}
+)
+
+// hasPassword says whether a part of the address is not shown.
+func (d Database) hasPassword() bool { return strings.Contains(d.shown, hidden) }
+
+// parseDatabase reads an address. The problem that it returns never holds a
+// part of it: nobody could say which one is the password.
+func parseDatabase(text string) (Database, *problem) {
+	const codes = "in user and password write %2F for /, %3A for :, %40 for @, %23 for #, %3F for ? and %25 for %"
+	switch scheme := schemeOf(text); {
+	case text == "":
+		return Database{}, &problem{"is empty", addressFix}
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
+		return Database{}, &problem{"holds a control character, or is not UTF-8", addressFix + "; " + codes}
+	case strings.Contains(text, hidden):
+		return Database{}, &problem{"has " + hidden + " in the place of its password", "write {env: NAME} for a variable or {file: PATH} for a file that holds the whole address"}
+	case scheme != "postgres" && scheme != "postgresql":
+		return Database{}, &problem{"is no address of a PostgreSQL database", addressFix + ", or remove the key: then a SQLite database is kept in the folder of data"}
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return Database{}, &problem{"is no URL", addressFix + "; " + codes}
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	// What stands behind a character that ends the password too early.
+	if err != nil || u.Fragment != "" || u.Opaque != "" || strings.Contains(u.Path, "@") || slices.ContainsFunc(slices.Collect(maps.Keys(query)), notASetting) {
+		return Database{}, &problem{"is no URL of a database", addressFix + "; " + codes}
+	}
+	d := Database{dsn: func() string { return text }, sslMode: query.Get("sslmode"), hosts: hostsOf(u, query)}
+	switch {
+	case len(d.hosts) == 0:
+		return Database{}, &problem{"names no host", addressFix + ", or /database?host=/var/run/postgresql for a socket"}
+	case strings.Trim(u.Path, "/") == "" && query.Get("dbname") == "" && query.Get("database") == "":
+		return Database{}, &problem{"names no database", addressFix}
+	case d.sslMode != "" && !slices.Contains([]string{"disable", "allow", "prefer", "require", "verify-ca", "verify-full"}, d.sslMode):
+		return Database{}, &problem{"has an sslmode that is not one of disable, allow, prefer, require, verify-ca and verify-full", "use verify-full"}
+	}
+	if d.shown = text; hasPassword(u, query) {
+		d.shown = withoutPassword(u, query)
+	}
+	return d, nil
+}
+
+// notASetting says that a name is none that an address or a server has.
+func notASetting(name string) bool {
+	return name == "" || strings.ContainsFunc(name, func(c rune) bool {
+		return c != '_' && c != '.' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9')
+	})
+}
+
+// hostsOf are names, IP addresses and folders of sockets; those of the query
+// stand over those of the authority.
+func hostsOf(u *url.URL, query url.Values) (list []string) {
+	list = strings.Split(query.Get("host"), ",")
+	if query.Get("host") == "" {
+		list = strings.Split(u.Host, ",")
+		for i, h := range list {
+			if host, _, err := net.SplitHostPort(h); err == nil {
+				list[i] = host
+			} else {
+				list[i] = strings.Trim(h, "[]")
+			}
+		}
+	}
+	if slices.Contains(list, "") {
+		return nil // the environment would choose it
+	}
+	return list
+}
+
+func hasPassword(u *url.URL, query url.Values) bool {
+	_, has := u.User.Password()
+	return has || slices.ContainsFunc(slices.Collect(maps.Keys(query)), isPassword)
+}
+
+func isPassword(setting string) bool { return strings.Contains(strings.ToLower(setting), "password") }
+
+func withoutPassword(u *url.URL, query url.Values) string {
+	var b strings.Builder
+	b.WriteString(u.Scheme + "://")
+	if u.User != nil {
+		b.WriteString(url.User(u.User.Username()).String())
+		if _, has := u.User.Password(); has {
+			b.WriteString(":" + hidden)
+		}
+		b.WriteByte('@')
+	}
+	b.WriteString(u.Host + u.EscapedPath())
+	before := byte('?')
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		for _, value := range query[name] {
+			if value = url.QueryEscape(value); isPassword(name) {
+				value = hidden
+			}
+			b.WriteString(string(before) + name + "=" + value)
+			before = '&'
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,159 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-mq/holdfast/postgres"
+)
+
+// Bounds of what a database server is expected to have.
+const (
+	openLong = 15 * time.Minute
+	manyDead = 100_000
+	fewLeft  = 10 // connections
+)
+
+// judgeServer is about a PostgreSQL database, in the place of a data folder.
+func judgeServer(f *Findings) []Check {
+	const g = in("PostgreSQL")
+	s := f.Server
+	if s.Err != nil {
+		return []Check{g.failing("connection", s.Err.Error(), "look whether the server runs, and at the address "+s.Address)}
+	}
+	i := &s.Server
+	if errors.Is(s.Refused, postgres.ErrPooler) {
+		return []Check{g.failing("connection", s.Refused.Error(), "use pool_mode = session, or the server's own address")}
+	}
+	how := "no TLS"
+	if s.SSLMode != "" {
+		how = "sslmode=" + s.SSLMode
+	}
+	checks := []Check{g.ok("connection", fmt.Sprintf("%s: database %s as role %s at %s, %s", s.Address, i.Database, i.Role, i.Address, how))}
+	if s.Remote && s.SSLMode != "verify-full" {
+		checks[0] = g.warning("connection", checks[0].Detail+": nobody makes sure who answers", "use sslmode=verify-full, with sslrootcert if its CA is your own")
+	}
+	checks = append(checks, judgeRelease(g, f), judgeTables(g, s), judgeCommits(g, i))
+	if i.Pooled {
+		checks = append(checks, g.ok("pooler", "something stands between, and keeps sessions: the server's process is another one than the address promises"))
+	} else {
+		checks = append(checks, g.ok("pooler", "none"))
+	}
+	return append(checks, judgeConnections(g, i), judgeServerClock(g, i), judgeHolders(g, i), judgeDead(g, i), judgeNodes(g, s))
+}
+
+// judgeRelease: a major release gets its last fixes in the November five years
+// after that in whose autumn it came: 14 in 2021.
+func judgeRelease(g in, f *Findings) Check {
+	version := f.Server.Server.Version
+	if errors.Is(f.Server.Refused, postgres.ErrTooOld) {
+		return g.failing("version", f.Server.Refused.Error(), "upgrade the server; nothing was changed")
+	}
+	digits, _, _ := strings.Cut(version, ".")
+	major, err := strconv.Atoi(digits)
+	if last := time.Date(2012+major, time.November, 15, 0, 0, 0, 0, time.UTC); err == nil && f.Now.After(last) {
+		return g.warning("version", "PostgreSQL "+version+" has got no fixes since "+last.Format("January 2006"), "upgrade the server to a release that is supported")
+	}
+	return g.ok("version", "PostgreSQL "+version)
+}
+
+func judgeTables(g in, s *ServerFound) Check {
+	const name = "tables"
+	switch {
+	case errors.Is(s.Refused, postgres.ErrTooOld):
+		return g.skipped(name, "not looked at")
+	case errors.Is(s.Refused, postgres.ErrRights):
+		return g.failing(name, s.Refused.Error(), "have that right given, or let the tables be made by a role that has it: holdfast migrate up")
+	case s.Refused != nil:
+		return g.failing(name, s.Refused.Error(), "a node does not start with it; nothing was changed")
+	case s.Schema == 0:
+		return g.ok(name, fmt.Sprintf("none yet; the first start makes those of schema %d", s.Newest))
+	case s.Schema < s.Newest:
+		return g.ok(name, fmt.Sprintf("schema %d; the next start of this release, or holdfast migrate up, brings it to %d", s.Schema, s.Newest))
+	}
+	return g.ok(name, fmt.Sprintf("schema %d, that of this release; all rights are given; %s", s.Schema, size(s.Server.Size))).with("bytes", float64(s.Server.Size))
+}
+
+func judgeCommits(g in, i *postgres.ServerInfo) Check {
+	const name = "commits"
+	detail := fmt.Sprintf("synchronous_commit=%s, fsync=%s, full_page_writes=%s", i.SynchronousCommit, onOff(i.Fsync), onOff(i.FullPageWrites))
+	switch {
+	case !i.Fsync || !i.FullPageWrites:
+		return g.failing(name, detail+": a crash of the server may lose or damage what it has acknowledged, so a node does not start",
+			"set fsync and full_page_writes to on in postgresql.conf")
+	case i.SynchronousCommit != "on" && i.SynchronousCommit != "remote_apply":
+		return g.failing(name, detail+": a commit is acknowledged before it is on the disk", "look what sets synchronous_commit for this role or database, or a pooler")
+	case i.SynchronousWith == "":
+		return g.ok(name, detail+"; no commit waits for a standby: a failover may lose the last moments")
+	}
+	return g.ok(name, detail+"; commits wait for "+i.SynchronousWith)
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
+func judgeConnections(g in, i *postgres.ServerInfo) Check {
+	c := g.ok("connections", fmt.Sprintf("%d of %d are taken", i.Connections, i.Most))
+	if i.Most-i.Connections < fewLeft {
+		c = g.warning(c.Name, c.Detail, "raise max_connections, or find who takes them; a node takes up to 17")
+	}
+	return c.with("taken", float64(i.Connections)).with("most", float64(i.Most))
+}
+
+func judgeServerClock(g in, i *postgres.ServerInfo) Check {
+	c := g.ok("clock of the server", fmt.Sprintf("within %s of this machine's", span(max(i.ClockAhead.Abs(), i.ClockDoubt, time.Millisecond))))
+	if off := i.ClockAhead.Abs() - i.ClockDoubt; off > clockOff {
+		side := "ahead of"
+		if i.ClockAhead < 0 {
+			side = "behind"
+		}
+		c = g.warning(c.Name, fmt.Sprintf("%s %s this machine's: what is due and who is alive goes by the server's, signatures by this machine's", span(off), side),
+			"keep both with NTP")
+	}
+	return c.with("aheadSeconds", i.ClockAhead.Seconds())
+}
+
+func judgeHolders(g in, i *postgres.ServerInfo) Check {
+	var items []string
+	for _, h := range i.Holders {
+		items = append(items, fmt.Sprintf("%s %s, %s, %d transactions behind", h.Kind, h.Who, span(h.Age), h.Back))
+	}
+	c := g.ok("oldest transaction", "no transaction is open for long")
+	if i.Hidden > 0 {
+		c.Detail += fmt.Sprintf("; the age of %d of other roles is not to be seen (GRANT pg_read_all_stats)", i.Hidden)
+	}
+	if i.Oldest() > openLong {
+		c = g.warning(c.Name, fmt.Sprintf("open for %s: meanwhile no dead row is removed, and claims become slower", span(i.Oldest())), "end it").listing(items)
+	}
+	return c.with("seconds", i.Oldest().Seconds())
+}
+
+func judgeDead(g in, i *postgres.ServerInfo) Check {
+	q := i.Queue()
+	c := g.ok("dead rows", fmt.Sprintf("the queue has %d, and %d live ones", q.Dead, q.Live))
+	if q.Dead > manyDead && q.Dead > 2*q.Live {
+		c = g.warning(c.Name, c.Detail, "end the oldest transaction if there is one; else see whether autovacuum is on and keeps up")
+	}
+	return c.with("dead", float64(q.Dead)).with("live", float64(q.Live))
+}
+
+func judgeNodes(g in, s *ServerFound) Check {
+	var items []string
+	alive := 0
+	for _, n := range s.Nodes {
+		state := "its lease is over, others take over"
+		if n.Left > 0 {
+			state = "alive, heard of " + span(n.Heard) + " ago"
+			alive++
+		}
+		items = append(items, fmt.Sprintf("%s: %s, %s", n.Name, n.About, state))
+	}
+	return g.ok("nodes", fmt.Sprintf("%d alive", alive)).listing(items).with("alive", float64(alive))
+}

@@ -1,0 +1,283 @@
+package move
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Options of Copy.
+type Options struct {
+	From, To string       // the two stores, for people
+	Watch    func(Status) // called after each page; nil: nobody
+}
+
+// Status is how far a copy is.
+type Status struct {
+	Phase string // what is copied, or "compare"
+	Done  int64  // rows
+	All   int64
+}
+
+// Report is what a copy has done.
+type Report struct {
+	Totals
+
+	Resumed bool             `json:"resumed"` // an earlier one had begun it
+	States  map[string]int64 `json:"states"`  // messages by state
+	Digest  string           `json:"digest"`  // of everything, the same on both sides
+}
+
+// Copy moves everything from one store into an empty one, or goes on with a
+// copy that did not end. At the end both are compared row by row; then the
+// source is marked as moved, and the target can be used.
+func Copy(ctx context.Context, from Exporter, to Importer, o Options) (r Report, err error) {
+	if o.Watch == nil {
+		o.Watch = func(Status) {}
+	}
+	c := &copying{from: from, to: to, o: o}
+	if err := c.begin(ctx); err != nil {
+		return r, err
+	}
+	for _, part := range c.left() {
+		if err := c.part(ctx, part); err != nil {
+			return r, fmt.Errorf("copy %s: %w", part, err)
+		}
+	}
+	if r, err = c.compare(ctx); err != nil {
+		return r, err
+	}
+	r.Resumed = c.resumed
+	return r, c.end(ctx)
+}
+
+type copying struct {
+	from     Exporter
+	to       Importer
+	o        Options
+	origin   Origin
+	target   Origin
+	totals   Totals
+	progress Progress
+	resumed  bool
+}
+
+// begin finds out whether there is anything in the way, and where to go on.
+func (c *copying) begin(ctx context.Context) (err error) {
+	if c.origin, err = c.from.Origin(ctx); err != nil {
+		return err
+	}
+	if c.target, err = c.to.Origin(ctx); err != nil {
+		return err
+	}
+	if c.origin.Store == c.target.Store {
+		return fmt.Errorf("%w: %s", ErrSame, c.o.To)
+	}
+	if c.totals, err = c.from.Totals(ctx); err != nil {
+		return err
+	}
+	p, err := c.to.Progress(ctx)
+	switch {
+	case err != nil:
+		return err
+	case p != nil:
+		return c.resume(p)
+	case c.origin.Moved != nil:
+		return c.origin.Moved.refusal()
+	case c.target.Moved != nil:
+		return fmt.Errorf("the target: %w", c.target.Moved.refusal())
+	}
+	holds, err := c.to.Holds(ctx)
+	if err != nil {
+		return err
+	}
+	if holds != "" {
+		return fmt.Errorf("%w: %s holds %s; name a new folder or an empty database", ErrNotEmpty, c.o.To, holds)
+	}
+	return c.start(ctx)
+}
+
+func (c *copying) start(ctx context.Context) error {
+	base, err := c.from.Now(ctx)
+	if err != nil {
+		return err
+	}
+	here, err := c.to.Now(ctx)
+	if err != nil {
+		return err
+	}
+	c.progress = Progress{From: c.o.From, Store: c.origin.Store, Use: c.origin.Use, Base: base, HereNow: here, Part: parts()[0]}
+	return c.to.Begin(ctx, c.progress, c.totals)
+}
+
+func (c *copying) resume(p *Progress) error {
+	c.progress, c.resumed = *p, true
+	switch {
+	case p.Store != c.origin.Store:
+		return fmt.Errorf("%w: it was copied from %s", ErrNotEmpty, p.From)
+	case p.Done:
+		return fmt.Errorf("%w: this copy has ended; nothing is left to do", ErrNotEmpty)
+	case p.Use != c.origin.Use:
+		return fmt.Errorf("%w, so that what was copied is no longer true: empty %s and begin again", ErrChanged, c.o.To)
+	case c.origin.Moved != nil && c.origin.Moved.Store != c.target.Store:
+		return c.origin.Moved.refusal()
+	}
+	return nil
+}
+
+// left are the parts that are not copied yet.
+func (c *copying) left() []Part {
+	i := slices.Index(parts(), c.progress.Part)
+	if i < 0 {
+		return nil
+	}
+	return parts()[i:]
+}
+
+// compared is the part behind all others.
+const compared Part = "compare"
+
+func (c *copying) part(ctx context.Context, part Part) error {
+	for {
+		page, err := c.from.Read(ctx, c.progress.Base, part, c.progress.After)
+		if err != nil {
+			return err
+		}
+		tidy(&page)
+		next := c.progress
+		next.After = page.Last
+		next.Copied.Messages += int64(len(page.Messages))
+		next.Copied.Events += int64(len(page.Events))
+		next.Copied.Inbox += int64(len(page.Inbox))
+		if page.End {
+			next.Part, next.After = after(part), 0
+		}
+		if err := c.to.Write(ctx, &page, next); err != nil {
+			return err
+		}
+		c.progress = next
+		c.o.Watch(Status{Phase: string(part), Done: next.Copied.all(), All: c.totals.all()})
+		if page.End {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+func after(p Part) Part {
+	if i := slices.Index(parts(), p); i+1 < len(parts()) {
+		return parts()[i+1]
+	}
+	return compared
+}
+
+// end marks the source before the target is let go: at no moment can nodes
+// open both.
+func (c *copying) end(ctx context.Context) error {
+	if err := c.to.Place(ctx); err != nil {
+		return fmt.Errorf("place ordering keys: %w", err)
+	}
+	if err := c.unchanged(ctx); err != nil {
+		return err
+	}
+	if c.origin.Moved == nil {
+		m := Moved{To: c.o.To, Store: c.target.Store, At: time.Now().UTC().Format(time.RFC3339)}
+		if err := c.from.Mark(ctx, m); err != nil {
+			return fmt.Errorf("mark the source as moved: %w", err)
+		}
+	}
+	c.progress.Done = true
+	if err := c.to.End(ctx, c.progress); err != nil {
+		return errors.Join(fmt.Errorf("let the target go: %w", err), errors.New("the source is marked as moved already; run the same command again"))
+	}
+	return nil
+}
+
+// unchanged looks whether something came into the source that is not copied.
+func (c *copying) unchanged(ctx context.Context) error {
+	o, err := c.from.Origin(ctx)
+	if err != nil {
+		return err
+	}
+	t, err := c.from.Totals(ctx)
+	if err == nil && (o.Use != c.origin.Use || t != c.totals) {
+		err = fmt.Errorf("%w: stop all programs that use it, empty %s and begin again", ErrChanged, c.o.To)
+	}
+	return err
+}
+
+// refusal says what became of the store, and the way out.
+func (m *Moved) refusal() error {
+	return fmt.Errorf("%w to %s at %s: use that one; if it is lost or was never used, holdfast copy --undo --from … lets nodes use this one again", ErrMoved, m.To, m.At)
+}
+
+// Refusal is why no node opens a store with these marks, as Mark and Write
+// have left them; empty: there is none. Nil: there is nothing against it.
+func Refusal(moved, copied string) error {
+	m, err := ParseMoved(moved)
+	if err != nil {
+		return err
+	}
+	p, err := ParseProgress(copied)
+	switch {
+	case err != nil:
+		return err
+	case p != nil && !p.Done:
+		return fmt.Errorf("%w: it comes from %s; run the same holdfast copy again, which goes on with it, or remove this store and begin anew", ErrUnfinished, p.From)
+	case m != nil:
+		return m.refusal()
+	}
+	return nil
+}
+
+// ParseMoved reads the mark of a store; nil: it has none.
+func ParseMoved(text string) (*Moved, error) {
+	if text == "" {
+		return nil, nil //nolint:nilnil // said above
+	}
+	m := &Moved{}
+	if err := json.Unmarshal([]byte(text), m); err != nil {
+		return nil, fmt.Errorf("read the mark %q of a move: %w", text, err)
+	}
+	return m, nil
+}
+
+// ParseProgress reads how far a copy is; nil: there was none.
+func ParseProgress(text string) (*Progress, error) {
+	if text == "" {
+		return nil, nil //nolint:nilnil // said above
+	}
+	p := &Progress{}
+	if err := json.Unmarshal([]byte(text), p); err != nil {
+		return nil, fmt.Errorf("read the progress %q of a copy: %w", text, err)
+	}
+	return p, nil
+}
+
+// Text is how a mark or a progress is kept.
+func Text[T Moved | Progress](v T) (string, error) {
+	b, err := json.Marshal(v)
+	return string(b), err
+}
+
+// Distance is how far an instant is from base; never is the store's word for
+// one that does not come.
+func Distance(at, base, never int64) int64 {
+	if at == never {
+		return None
+	}
+	return at - base
+}
+
+// Instant is the reverse of Distance.
+func Instant(distance, base, never int64) int64 {
+	if distance == None {
+		return never
+	}
+	return base + distance
+}

@@ -1,0 +1,623 @@
+package move_test
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/pgtest"
+	"github.com/holdfast-mq/holdfast/move"
+	"github.com/holdfast-mq/holdfast/postgres"
+	"github.com/holdfast-mq/holdfast/sqlite"
+	"github.com/holdfast-mq/holdfast/storetest"
+)
+
+// childEnv makes the test binary a process that copies and is there to be killed.
+const childEnv = "HOLDFAST_TEST_COPY"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		if err := copyStore(context.Background(), os.Args[1], os.Args[2], nil); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(pgtest.Main(m, pgtest.Options{}))
+}
+
+type full interface {
+	storetest.Full
+	CreateToken(ctx context.Context, name, role string, hash [32]byte) error
+	EachToken(ctx context.Context, yield func(name, role string, created, lastUsed time.Time)) error
+}
+
+func isDSN(at string) bool { return strings.Contains(at, "://") }
+
+func open(t testing.TB, at string) full {
+	t.Helper()
+	db, err := tryOpen(t.Context(), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func tryOpen(ctx context.Context, at string) (full, error) {
+	if isDSN(at) {
+		return postgres.Open(ctx, at, postgres.Options{Source: "shop"})
+	}
+	return sqlite.Open(ctx, at, sqlite.Options{Source: "shop", Reserve: -1})
+}
+
+func shut(t testing.TB, db interface{ Close() error }) {
+	t.Helper()
+	if err := db.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
+func newFile(t testing.TB) string { t.Helper(); return filepath.Join(t.TempDir(), "holdfast.db") }
+
+func copyStore(ctx context.Context, from, to string, watch func(move.Status)) (err error) {
+	var source interface {
+		move.Exporter
+		Close() error
+	}
+	if isDSN(from) {
+		source, err = postgres.OpenSource(ctx, from)
+	} else {
+		source, err = sqlite.OpenSource(ctx, from)
+	}
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	var target interface {
+		move.Importer
+		Close() error
+	}
+	if isDSN(to) {
+		o, err := source.Origin(ctx)
+		if err != nil {
+			return err
+		}
+		target, err = postgres.OpenTarget(ctx, to, o)
+		if err != nil {
+			return err
+		}
+	} else if target, err = sqlite.OpenTarget(ctx, to, sqlite.Options{Reserve: -1}); err != nil {
+		return err
+	}
+	_, err = move.Copy(ctx, source, target, move.Options{From: from, To: to, Watch: watch})
+	return errors.Join(err, target.Close())
+}
+
+func copied(t testing.TB, from, to string) {
+	t.Helper()
+	if err := copyStore(t.Context(), from, to, nil); err != nil {
+		t.Fatalf("copy %s to %s: %v", from, to, err)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func put(t testing.TB, db full, ms ...holdfast.Message) {
+	t.Helper()
+	for i := range ms {
+		ms[i].Endpoint = cmp.Or(ms[i].Endpoint, "E")
+		ms[i].Destination = cmp.Or(ms[i].Destination, "a")
+	}
+	_, err := db.Enqueue(t.Context(), ms...)
+	must(t, err)
+}
+
+// ends settles the messages of a lane that are due, each in its way.
+func ends(t testing.TB, db full, lane string, how map[holdfast.ID]holdfast.Settlement) {
+	t.Helper()
+	b, err := db.Claim(t.Context(), map[string]int{lane: 100})
+	must(t, err)
+	for _, c := range b.Claims {
+		s := how[c.Message.ID]
+		s.Seq, s.Token = c.Seq, c.Token
+		_, err := db.Settle(t.Context(), s)
+		must(t, err)
+		delete(how, c.Message.ID)
+	}
+	if len(how) > 0 {
+		t.Fatalf("not claimed: %v", how)
+	}
+}
+
+func arrival(id holdfast.ID) holdfast.Message {
+	return holdfast.Message{
+		ID: id, Source: "plant-7", Endpoint: "In", Kind: holdfast.Command, Payload: []byte("in " + id), CorrelationID: "c", Headers: map[string]string{"h": "1"},
+		Attempt: holdfast.Attempt{Number: 1, Cycle: 1, RetryFor: time.Hour},
+	}
+}
+
+// filled makes a store with everything that there can be.
+func filled(t testing.TB, at string) {
+	t.Helper()
+	ctx, db := t.Context(), open(t, at)
+	must(t, db.ConfigureLane(ctx, "strict", holdfast.LaneSettings{Strict: true}))
+	must(t, db.SetLaneFault(ctx, "b", "certificate not trusted"))
+	_, err := db.NotifyEnded(ctx, true, false)
+	must(t, err)
+	must(t, db.CreateToken(ctx, "ops", "operator", [32]byte{1, 2, 3}))
+
+	policy := &holdfast.RetryPolicy{Attempts: 3}
+	put(t, db,
+		holdfast.Message{ID: "delivered", Payload: []byte("x"), CorrelationID: "corr", Headers: map[string]string{"k": "v"}},
+		holdfast.Message{ID: "failed", Retry: policy, TTL: 5 * time.Hour, Payload: []byte{0, 1, 255}},
+		holdfast.Message{ID: "parked", Kind: holdfast.Command, TTL: 3 * time.Hour},
+		holdfast.Message{ID: "again", TTL: time.Hour}, holdfast.Message{ID: "discarded"}, holdfast.Message{ID: "waits"},
+		holdfast.Message{ID: "late", Destination: "b", Delay: 2 * time.Hour, TTL: time.Hour},
+		holdfast.Message{ID: "0198b1c2-0000-7000-8000-000000000001", Destination: "b", Payload: make([]byte, 300_000)},
+		holdfast.Message{ID: "gone", Destination: "c", TTL: time.Millisecond})
+	for i := range 4 {
+		put(t, db, holdfast.Message{ID: holdfast.ID(fmt.Sprintf("key-%d", i)), Destination: "keys", OrderingKey: "k", Delay: time.Duration(i/3) * time.Hour},
+			holdfast.Message{ID: holdfast.ID(fmt.Sprintf("strict-%d", i)), Destination: "strict", OrderingKey: "k"})
+	}
+	failure := holdfast.Settlement{State: holdfast.Pending, RetryIn: 30 * time.Minute, Outcome: holdfast.Unreachable, Charged: true, Error: "no route to host", Took: time.Second, Maybe: true}
+	parked := holdfast.Settlement{State: holdfast.Parked, Reason: holdfast.ReasonPermanent, Outcome: holdfast.Permanent, Code: "422", Error: "no such order", Charged: true}
+	ends(t, db, "a", map[holdfast.ID]holdfast.Settlement{
+		"delivered": {State: holdfast.Delivered, Outcome: holdfast.Succeeded}, "failed": failure, "parked": parked, "again": parked, "discarded": parked,
+		"waits": {Outcome: holdfast.NotStarted},
+	})
+	ends(t, db, "keys", map[holdfast.ID]holdfast.Settlement{"key-0": failure})
+	ends(t, db, "strict", map[holdfast.ID]holdfast.Settlement{"strict-0": parked})
+	_, err = db.Requeue(ctx, "again", holdfast.Requeue{Force: true, Actor: "mo", TTL: 9 * time.Hour})
+	must(t, err)
+	_, err = db.Discard(ctx, "discarded", "mo")
+	must(t, err)
+	for n := 0; n == 0; time.Sleep(time.Millisecond) {
+		n, _, err = db.Expire(ctx)
+		must(t, err)
+	}
+
+	_, err = db.Keep(ctx, time.Hour, arrival("kept"), arrival("done"))
+	must(t, err)
+	must(t, db.Done(ctx, "plant-7", "done", []byte("thanks")))
+	_, err = db.Record(ctx, time.Hour, holdfast.Processed{Message: arrival("processed"), Response: []byte("ok")})
+	must(t, err)
+	shut(t, db)
+}
+
+// all is everything that can be read of a store.
+type all struct {
+	Records []holdfast.Record
+	Kept    []holdfast.KeptMessage
+	Known   []holdfast.Result
+	Counts  holdfast.Counts
+	Faults  []holdfast.LaneFaultInfo
+	Tokens  []string
+	Now     time.Time
+}
+
+func read(t testing.TB, at string) (a all) {
+	t.Helper()
+	ctx, db := t.Context(), open(t, at)
+	defer shut(t, db)
+	p, err := db.List(ctx, holdfast.Query{Limit: 500})
+	must(t, err)
+	for _, r := range p.Records {
+		if r, err = db.Get(ctx, r.Message.ID); err != nil {
+			t.Fatal(err)
+		}
+		a.Records = append(a.Records, r)
+	}
+	k, err := db.Kept(ctx, holdfast.KeptQuery{})
+	must(t, err)
+	a.Kept = k.Messages
+	known, results, err := db.Known(ctx, time.Hour, arrival("done"), arrival("processed"), arrival("unknown"))
+	must(t, err)
+	if !slices.Equal(known, []bool{true, true, false}) {
+		t.Errorf("known: %v", known)
+	}
+	a.Known, a.Faults = results[:2], nil
+	if a.Faults, err = db.LaneFaults(ctx); err != nil {
+		t.Fatal(err)
+	}
+	must(t, db.EachToken(ctx, func(name, role string, _, _ time.Time) { a.Tokens = append(a.Tokens, name+" "+role) }))
+	for range 500 { // an inbox may be counted in the background
+		if a.Counts = db.Counts(); a.Counts.Inbox == 3 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	a.Counts.Received, a.Counts.Duplicates = 0, 0
+	for name, l := range a.Counts.Lanes {
+		if l == (holdfast.LaneCounts{}) {
+			delete(a.Counts.Lanes, name)
+		}
+	}
+	return a
+}
+
+// about compares times: the stores' clocks are read one after the other.
+func about() gocmp.Option {
+	return gocmp.Options{cmpopts.EquateApproxTime(2 * time.Second), cmpopts.EquateEmpty()}
+}
+
+// Everything is there after a move to PostgreSQL and back.
+func TestEverythingIsMoved(t *testing.T) {
+	t.Parallel()
+	first, second, third := newFile(t), pgtest.Shared(t).Database(t), newFile(t)
+	filled(t, first)
+	want := read(t, first)
+	if len(want.Records) < 17 {
+		t.Fatalf("the source has %d messages", len(want.Records))
+	}
+	copied(t, first, second)
+	if diff := gocmp.Diff(want, read(t, second), about()); diff != "" {
+		t.Errorf("in PostgreSQL (-want +got):\n%s", diff)
+	}
+	copied(t, second, third)
+	if diff := gocmp.Diff(want, read(t, third), about()); diff != "" {
+		t.Errorf("back in SQLite (-want +got):\n%s", diff)
+	}
+	for _, at := range []string{first, second} {
+		if _, err := tryOpen(t.Context(), at); !errors.Is(err, move.ErrMoved) || !strings.Contains(err.Error(), "--undo") {
+			t.Errorf("open a store that was moved: %v", err)
+		}
+	}
+
+	// What goes on goes on.
+	db := open(t, third)
+	defer shut(t, db)
+	b, err := db.Claim(t.Context(), map[string]int{"keys": 10, "strict": 10})
+	must(t, err)
+	if len(b.Claims) != 0 {
+		t.Errorf("claimed %v: one key waits for a retry, the other is stopped by a parked message", b.Claims)
+	}
+	_, err = db.Discard(t.Context(), "strict-0", "mo")
+	must(t, err)
+	for i := 1; i < 4; i++ {
+		ends(t, db, "strict", map[holdfast.ID]holdfast.Settlement{holdfast.ID(fmt.Sprintf("strict-%d", i)): {State: holdfast.Delivered, Outcome: holdfast.Succeeded}})
+	}
+}
+
+// The clocks of the two differ: what is left of times stays.
+func TestTimesAreKeptAsDurations(t *testing.T) {
+	t.Parallel()
+	const ahead = 1000 * time.Hour
+	from, to := newFile(t), pgtest.Shared(t).Database(t)
+	if _, _, err := postgres.Migrate(t.Context(), to); err != nil {
+		t.Fatal(err)
+	}
+	run(t, to, fmt.Sprintf(`CREATE OR REPLACE FUNCTION hf_now() RETURNS bigint LANGUAGE sql VOLATILE AS
+		'SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + %d'`, ahead.Microseconds()))
+	filled(t, from)
+	want := read(t, from)
+	copied(t, from, to)
+	db := open(t, to)
+	defer shut(t, db)
+	for _, w := range want.Records {
+		got, err := db.Get(t.Context(), w.Message.ID)
+		must(t, err)
+		for name, pair := range map[string][2]time.Time{"created": {w.Created, got.Created}, "due": {w.Due, got.Due}, "expires": {w.Expires, got.Expires}, "settled": {w.Settled, got.Settled}} {
+			if shift := pair[1].Sub(pair[0]); !pair[0].IsZero() && (shift-ahead).Abs() > 2*time.Second || pair[0].IsZero() != pair[1].IsZero() {
+				t.Errorf("%s: %s is %s after what it was", w.Message.ID, name, shift)
+			}
+		}
+	}
+	ends(t, db, "keys", nil) // the head is due in half an hour
+	for i := range 3 {
+		id := holdfast.ID(fmt.Sprintf("key-%d", i))
+		b, err := db.Claim(t.Context(), map[string]int{"keys": 10})
+		must(t, err)
+		if i == 0 {
+			run(t, to, "UPDATE hf_queue SET due = hf_now() - 1 WHERE lane = (SELECT lane FROM hf_lane WHERE destination = 'keys') AND blocked = 0")
+			b, err = db.Claim(t.Context(), map[string]int{"keys": 10})
+			must(t, err)
+		}
+		if len(b.Claims) != 1 || b.Claims[0].Message.ID != id {
+			t.Fatalf("claimed %v, want %s", b.Claims, id)
+		}
+		_, err = db.Settle(t.Context(), holdfast.Settlement{Seq: b.Claims[0].Seq, Token: b.Claims[0].Token, State: holdfast.Delivered, Outcome: holdfast.Succeeded})
+		must(t, err)
+	}
+	if b, err := db.Claim(t.Context(), map[string]int{"keys": 10}); err != nil || len(b.Claims) != 0 {
+		t.Errorf("claimed %v, %v: the last one is delayed", b.Claims, err)
+	}
+}
+
+func run(t testing.TB, dsn string, statements ...string) {
+	t.Helper()
+	must(t, pgtest.Shared(t).Exec(databaseOf(dsn), statements...))
+}
+
+func databaseOf(dsn string) string {
+	_, path, _ := strings.Cut(dsn, "://")
+	_, name, _ := strings.Cut(path, "/")
+	name, _, _ = strings.Cut(name, "?")
+	return name
+}
+
+// Killed at any moment and begun again, a copy loses nothing and doubles nothing.
+func TestACopyIsKilledAndGoesOn(t *testing.T) {
+	t.Parallel()
+	const many = 12_000
+	first, second, third := newFile(t), pgtest.Shared(t).Database(t), newFile(t)
+	db := open(t, first)
+	for i := 0; i < many; i += 1000 {
+		ms := make([]holdfast.Message, 1000)
+		for j := range ms {
+			ms[j] = holdfast.Message{ID: holdfast.ID(fmt.Sprintf("m-%d", i+j)), OrderingKey: []string{"", "k", "l"}[j%3], Payload: []byte(fmt.Sprint(i + j))}
+		}
+		put(t, db, ms...)
+	}
+	shut(t, db)
+	for _, step := range [][2]string{{first, second}, {second, third}} {
+		kills := 0
+		for done := false; !done; {
+			c := exec.Command(os.Args[0], step[0], step[1])
+			c.Env = append(os.Environ(), childEnv+"=1")
+			var said strings.Builder
+			c.Stderr = &said
+			must(t, c.Start())
+			ended := make(chan error, 1)
+			go func() { ended <- c.Wait() }()
+			patience := time.Duration(30+rand.IntN(400)) * time.Millisecond
+			if kills > 8 {
+				patience = time.Minute
+			}
+			select {
+			case err := <-ended:
+				done = err == nil
+			case <-time.After(patience):
+				must(t, c.Process.Kill())
+				if err := <-ended; err == nil {
+					t.Log("it had just ended")
+				}
+				kills++
+			}
+			switch {
+			case done, strings.Contains(said.String(), "another copy goes on"): // its connection is not closed yet
+			case strings.Contains(said.String(), "this copy has ended"):
+				done = true // killed between the last commit and its end
+			case said.Len() > 0:
+				t.Fatal(said.String())
+			}
+			if !done {
+				if db, err := tryOpen(t.Context(), step[1]); err == nil { // nothing was noted in it yet, or all
+					n := db.Counts().Pending
+					shut(t, db)
+					if n == 0 {
+						continue
+					}
+					if src, err := tryOpen(t.Context(), step[0]); err == nil {
+						shut(t, src)
+						t.Fatal("both stores can be opened")
+					}
+				}
+			}
+		}
+		t.Logf("killed %d times", kills)
+	}
+	db = open(t, third)
+	defer shut(t, db)
+	if n := db.Counts().Pending; n != many {
+		t.Errorf("%d messages are pending", n)
+	}
+	last := map[string]int64{}
+	for range 50 {
+		b, err := db.Claim(t.Context(), map[string]int{"a": 100})
+		must(t, err)
+		var done []holdfast.Settlement
+		for _, c := range b.Claims {
+			key := c.Message.OrderingKey
+			if key != "" && c.Seq <= last[key] {
+				t.Fatalf("seq %d of key %s comes after %d", c.Seq, key, last[key])
+			}
+			last[key] = c.Seq
+			done = append(done, holdfast.Settlement{Seq: c.Seq, Token: c.Token, State: holdfast.Delivered, Outcome: holdfast.Succeeded})
+		}
+		_, err = db.Settle(t.Context(), done...)
+		must(t, err)
+	}
+	if last["k"] == 0 || last["l"] == 0 {
+		t.Errorf("claimed of the keys up to %v", last)
+	}
+}
+
+func refused(t testing.TB, err, want error, text string) {
+	t.Helper()
+	if !errors.Is(err, want) || !strings.Contains(err.Error(), text) {
+		t.Errorf("got %v, want %v with %q", err, want, text)
+	}
+}
+
+// What is in the way is said, and nothing is changed.
+func TestWhatIsInTheWayIsRefused(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	file, dsn := newFile(t), pgtest.Shared(t).Database(t)
+	filled(t, file)
+	try := func(from, to string) error { return copyStore(ctx, from, to, nil) }
+
+	db := open(t, file)
+	refused(t, try(file, dsn), sqlite.ErrOwned, "stop it")
+	shut(t, db)
+	refused(t, try(newFile(t), dsn), os.ErrNotExist, "")
+
+	other := open(t, dsn)
+	refused(t, try(file, dsn), move.ErrInUse, "process ")
+	put(t, other, holdfast.Message{ID: "mine"})
+	shut(t, other)
+	refused(t, try(file, dsn), move.ErrNotEmpty, "messages")
+	refused(t, try(dsn, dsn), move.ErrSame, "")
+	filled(t, filepath.Join(t.TempDir(), "other.db"))
+
+	// A source that is used in between is another one.
+	empty := pgtest.Shared(t).Database(t)
+	stop, cancel := context.WithCancel(ctx)
+	if err := copyStore(stop, file, empty, func(s move.Status) { cancel() }); !errors.Is(err, context.Canceled) {
+		t.Fatalf("a copy that is cancelled: %v", err)
+	}
+	_, err := tryOpen(ctx, empty)
+	refused(t, err, move.ErrUnfinished, "holdfast copy again")
+	shut(t, open(t, file)) // it is not marked as moved
+	refused(t, try(file, empty), move.ErrChanged, "begin again")
+	run(t, empty, "UPDATE hf_meta SET value = '2' WHERE key = 'schema'")
+	refused(t, try(file, empty), postgres.ErrNewer, "")
+}
+
+// A row that is not what it was is found before anything is let go.
+func TestATamperedRowIsFound(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string][2]string{
+		"payload":  {"UPDATE hf_message SET payload = 'y' WHERE id = '\\x02' || 'delivered'::bytea", "message delivered"},
+		"state":    {"UPDATE hf_final SET state = 5 WHERE state = 3", "the state differs"},
+		"inbox":    {"DELETE FROM hf_inbox WHERE NOT kept AND response = 'ok'", "incoming message processed"},
+		"history":  {"UPDATE hf_event SET actor = 'eve' WHERE actor = 'mo'", "the actor differs"},
+		"counters": {"UPDATE hf_tally SET pending = pending + 1 WHERE pending > 0", "counts"},
+		"token":    {"UPDATE hf_token SET role = 'admin'", "token \"ops\" the role differs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			from, to := newFile(t), pgtest.Shared(t).Database(t)
+			filled(t, from)
+			err := copyStore(t.Context(), from, to, func(s move.Status) {
+				if s.Phase == string(move.Inbox) && s.Done == s.All {
+					run(t, to, change[0])
+				}
+			})
+			refused(t, err, move.ErrDiffers, change[1])
+			_, err = tryOpen(t.Context(), to)
+			refused(t, err, move.ErrUnfinished, "")
+			shut(t, open(t, from))
+		})
+	}
+}
+
+// A move that is taken back lets the source be used again.
+func TestUndo(t *testing.T) {
+	t.Parallel()
+	file, dsn := newFile(t), pgtest.Shared(t).Database(t)
+	filled(t, file)
+	copied(t, file, dsn)
+	if m, err := sqlite.Unmark(t.Context(), file); err != nil || m.To != dsn {
+		t.Fatalf("got %v, %v", m, err)
+	}
+	shut(t, open(t, file))
+	_, err := sqlite.Unmark(t.Context(), file)
+	refused(t, err, holdfast.ErrNotFound, "not moved")
+	copied(t, dsn, newFile(t))
+	if _, err := postgres.Unmark(t.Context(), dsn); err != nil {
+		t.Fatal(err)
+	}
+	shut(t, open(t, dsn))
+}
+
+// What was in hand of a process that died is pending after the move, and has
+// been tried once more.
+func TestClaimsOfTheDeadArePending(t *testing.T) {
+	t.Parallel()
+	file, dsn, back := newFile(t), pgtest.Shared(t).Database(t), newFile(t)
+	db := open(t, file)
+	put(t, db, holdfast.Message{ID: "in-hand"}, holdfast.Message{ID: "second"})
+	shut(t, db)
+	handle, err := sql.Open("sqlite", file)
+	must(t, err)
+	_, err = handle.ExecContext(t.Context(), "UPDATE hf_message SET state = 1 WHERE id = 'in-hand'")
+	must(t, errors.Join(err, handle.Close()))
+	tried := func(id string, tries int) {
+		t.Helper()
+		db := open(t, dsn)
+		defer shut(t, db)
+		r, err := db.Get(t.Context(), holdfast.ID(id))
+		if err != nil || r.State != holdfast.Pending || r.Tries != tries {
+			t.Errorf("%s is %s after %d tries, %v; want pending after %d", id, r.State, r.Tries, err, tries)
+		}
+	}
+	copied(t, file, dsn)
+	tried("in-hand", 1)
+	tried("second", 0)
+	run(t, dsn, "UPDATE hf_queue SET owner = 999, claim = 1 WHERE seq = (SELECT max(seq) FROM hf_queue)")
+	copied(t, dsn, back)
+	dsn = back
+	tried("in-hand", 1)
+	tried("second", 1)
+}
+
+// What is damaged, and what PostgreSQL cannot keep, is named.
+func TestWhatCannotBeMovedIsNamed(t *testing.T) {
+	t.Parallel()
+	file, dsn := newFile(t), pgtest.Shared(t).Database(t)
+	db := open(t, file)
+	put(t, db, holdfast.Message{ID: "odd", CorrelationID: "a"})
+	shut(t, db)
+	handle, err := sql.Open("sqlite", file)
+	must(t, err)
+	_, err = handle.ExecContext(t.Context(), "UPDATE hf_body SET corr = 'b'")
+	must(t, errors.Join(err, handle.Close()))
+	refused(t, copyStore(t.Context(), file, dsn, nil), move.ErrContent, "odd to a is damaged")
+
+	file, dsn = newFile(t), pgtest.Shared(t).Database(t)
+	db = open(t, file)
+	m := arrival("nul")
+	m.CorrelationID = "a\x00b"
+	_, err = db.Keep(t.Context(), time.Hour, m)
+	must(t, err)
+	shut(t, db)
+	refused(t, copyStore(t.Context(), file, dsn, nil), move.ErrContent, "incoming message nul: ")
+	copied(t, file, newFile(t))
+}
+
+// dying is a target whose last step fails.
+type dying struct{ move.Importer }
+
+var errDied = errors.New("died")
+
+func (dying) End(context.Context, move.Progress) error { return errDied }
+
+// Between the mark of the source and the end of the copy no store can be
+// opened, and the same copy ends it.
+func TestDeathBeforeTheLastStep(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	file, dsn := newFile(t), pgtest.Shared(t).Database(t)
+	filled(t, file)
+	source, err := sqlite.OpenSource(ctx, file)
+	must(t, err)
+	o, err := source.Origin(ctx)
+	must(t, err)
+	target, err := postgres.OpenTarget(ctx, dsn, o)
+	must(t, err)
+	_, err = postgres.Open(ctx, dsn, postgres.Options{Timeout: 5 * time.Second})
+	refused(t, err, holdfast.ErrUnavailable, "lock") // nodes are kept out
+	_, err = move.Copy(ctx, source, dying{target}, move.Options{From: file, To: dsn})
+	refused(t, err, errDied, "run the same command again")
+	shut(t, source)
+	shut(t, target)
+	_, err = tryOpen(ctx, file)
+	refused(t, err, move.ErrMoved, dsn)
+	_, err = tryOpen(ctx, dsn)
+	refused(t, err, move.ErrUnfinished, file)
+	refused(t, copyStore(ctx, file, newFile(t), nil), move.ErrMoved, dsn) // not elsewhere
+	copied(t, file, dsn)
+	shut(t, open(t, dsn))
+	_, err = tryOpen(ctx, file)
+	refused(t, err, move.ErrMoved, dsn)
+}

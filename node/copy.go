@@ -1,0 +1,140 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/move"
+	"github.com/holdfast-mq/holdfast/postgres"
+	"github.com/holdfast-mq/holdfast/sqlite"
+)
+
+type (
+	// CopyReport is what a copy of a store has done.
+	CopyReport = move.Report
+	// CopyStatus is how far one is.
+	CopyStatus = move.Status
+	// Moved is where everything of a store went.
+	Moved = move.Moved
+)
+
+// StorePlace is where a store is: a data folder, or a database.
+type StorePlace struct {
+	folder   string
+	database config.Database
+}
+
+// ParsePlace reads sqlite:FOLDER or the address of a PostgreSQL database.
+func ParsePlace(text string) (p StorePlace, err error) {
+	if folder, ok := strings.CutPrefix(text, "sqlite:"); ok {
+		if folder = strings.TrimPrefix(folder, "//"); folder == "" {
+			return p, errors.New("sqlite: names no folder; write sqlite:/var/lib/holdfast")
+		}
+		return StorePlace{folder: folder}, nil
+	}
+	if !strings.HasPrefix(text, "postgres:") && !strings.HasPrefix(text, "postgresql:") {
+		return p, errors.New("it is neither sqlite:FOLDER nor postgres://user@host:5432/database") // it may hold a password
+	}
+	if p.database, err = config.NewDatabase(text); err != nil {
+		return p, err
+	}
+	if d := p.database; d.Remote() && !d.Encrypted() && d.SSLMode() != "disable" {
+		return p, fmt.Errorf("%s names another machine without sslmode, so that anybody on the way can read and change what is copied: add sslmode=verify-full; or sslmode=disable if you trust everybody on that network", d)
+	}
+	return p, nil
+}
+
+// String is the place for people, without a password.
+func (p StorePlace) String() string {
+	if p.folder != "" {
+		return "sqlite:" + p.folder
+	}
+	return p.database.String()
+}
+
+type source interface {
+	move.Exporter
+	Close() error
+}
+
+type target interface {
+	move.Importer
+	Close() error
+}
+
+func (p StorePlace) source(ctx context.Context) (source, error) {
+	if p.folder != "" {
+		return sqlite.OpenSource(ctx, database(p.folder))
+	}
+	s, err := postgres.OpenSource(ctx, p.database.DSN())
+	if err != nil {
+		return nil, fmt.Errorf("store %s: %w", p, err)
+	}
+	return s, nil
+}
+
+func (p StorePlace) target(ctx context.Context, from move.Origin, log *slog.Logger) (target, error) {
+	if p.folder != "" {
+		return sqlite.OpenTarget(ctx, database(p.folder), sqlite.Options{Logger: log})
+	}
+	t, err := postgres.OpenTarget(ctx, p.database.DSN(), from)
+	if err != nil {
+		return nil, fmt.Errorf("store %s: %w", p, err)
+	}
+	return t, nil
+}
+
+// Copy moves everything from one store into another that is empty, while no
+// node uses either, or goes on with a copy that did not end.
+func Copy(ctx context.Context, from, to StorePlace, log *slog.Logger, watch func(CopyStatus)) (r CopyReport, err error) {
+	if sameFile(from, to) {
+		return r, fmt.Errorf("%w: %s", move.ErrSame, to)
+	}
+	s, err := from.source(ctx)
+	if err != nil {
+		return r, fmt.Errorf("open source: %w", err)
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	origin, err := s.Origin(ctx)
+	if err != nil {
+		return r, fmt.Errorf("read source: %w", err)
+	}
+	t, err := to.target(ctx, origin, log)
+	if err != nil {
+		return r, fmt.Errorf("open target: %w", err)
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	return move.Copy(ctx, s, t, move.Options{From: from.String(), To: to.String(), Watch: watch})
+}
+
+// sameFile says whether both are one file: its owner's lock would only say
+// that this process has it.
+func sameFile(a, b StorePlace) bool {
+	if a.folder == "" || b.folder == "" {
+		return false
+	}
+	x, err := os.Stat(database(a.folder))
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(database(b.folder))
+	return err == nil && os.SameFile(x, y)
+}
+
+// UndoCopy lets nodes use a store again from which everything was moved, and
+// tells where to.
+func UndoCopy(ctx context.Context, from StorePlace) (Moved, error) {
+	if from.folder != "" {
+		return sqlite.Unmark(ctx, database(from.folder))
+	}
+	m, err := postgres.Unmark(ctx, from.database.DSN())
+	if err != nil {
+		return m, fmt.Errorf("store %s: %w", from, err)
+	}
+	return m, nil
+}

@@ -1,0 +1,39 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/postgres"
+	"github.com/holdfast-mq/holdfast/sqlite"
+)
+
+// SchemaStatus tells which schema the configured store has, 0 for none, and
+// which one this release has. It changes nothing.
+func SchemaStatus(ctx context.Context, c *config.Config) (have, want int, err error) {
+	if !c.Store.IsZero() {
+		have, want, err = postgres.SchemaStatus(ctx, c.Store.DSN())
+		return have, want, ofStore(c, err)
+	}
+	return sqlite.SchemaStatus(ctx, database(c.Data))
+}
+
+// Migrate brings the configured store up to the schema of this release, as the
+// start of a node does.
+func Migrate(ctx context.Context, c *config.Config, log *slog.Logger) (from, to int, err error) {
+	if !c.Store.IsZero() {
+		from, to, err = postgres.Migrate(ctx, c.Store.DSN())
+		return from, to, ofStore(c, err)
+	}
+	return sqlite.Migrate(ctx, database(c.Data), fileOptions(c, nil, log))
+}
+
+// ofStore says which database an error is about.
+func ofStore(c *config.Config, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("store %s: %w", c.Store, err)
+}

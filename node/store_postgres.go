@@ -1,0 +1,154 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/run"
+	"github.com/holdfast-mq/holdfast/metrics"
+	"github.com/holdfast-mq/holdfast/postgres"
+)
+
+// askEvery is how often the server is asked about itself, for health and metrics.
+const askEvery = 5 * time.Second
+
+// shared is a PostgreSQL database that other nodes may use at the same time.
+type shared struct {
+	db   *postgres.DB
+	seen atomic.Pointer[serverSeen] // nil: not asked yet
+}
+
+// serverSeen is what the server told last.
+type serverSeen struct {
+	server postgres.ServerInfo
+	nodes  []postgres.NodeInfo
+	err    error // it did not tell
+}
+
+func openPostgres(ctx context.Context, c *config.Config, o holdfast.Observer, log *slog.Logger) (store, special, error) {
+	db, err := postgres.Open(ctx, c.Store.DSN(), postgres.Options{
+		Source: c.Source(), Node: c.Node.ID, Lease: c.Lease, Observer: o, Logger: log,
+	})
+	if err != nil {
+		return nil, special{}, ofStore(c, err)
+	}
+	s := &shared{db: db}
+	return db, special{
+		place: c.Store.String(), option: "--config FILE",
+		parts:   []run.Part{{Name: "database", Run: s.watch}},
+		present: func() error { return nil }, // an answer to any question says so
+		checks:  s.checks, busy: s.busy, away: isAway, elsewhere: s.elsewhere, measure: s.measure,
+		backUp: func(context.Context, string) (string, int64, error) {
+			return "", 0, fmt.Errorf("%w: the database is PostgreSQL: back it up with its own tools, such as pg_basebackup or pg_dump", errors.ErrUnsupported)
+		},
+	}, nil
+}
+
+func isAway(err error) bool { return errors.Is(err, holdfast.ErrUnavailable) }
+
+// watch asks the server every few seconds.
+func (s *shared) watch(ctx context.Context) error {
+	tick := time.NewTicker(askEvery)
+	defer tick.Stop()
+	for {
+		s.ask(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (s *shared) ask(ctx context.Context) {
+	var is serverSeen
+	if is.server, is.err = s.db.Server(ctx); is.err == nil {
+		is.nodes, is.err = s.db.Nodes(ctx)
+	}
+	if ctx.Err() == nil {
+		s.seen.Store(&is)
+	}
+}
+
+// Dead rows of the queue cost each claim; below these numbers nobody notices.
+const (
+	manyDead = 100_000
+	heldFor  = 15 * time.Minute
+	fewLeft  = 5 // connections
+)
+
+func (s *shared) checks(add addCheck) {
+	is := s.seen.Load()
+	switch {
+	case is == nil:
+		return
+	case is.err != nil:
+		add(databaseCheck, admin.Failing, is.err.Error())
+		return
+	}
+	i := &is.server
+	add(databaseCheck, admin.OK, fmt.Sprintf("PostgreSQL %s at %s, database %s", i.Version, i.Address, i.Database))
+	add("nodes", admin.OK, fmt.Sprintf("alive: %s", strings.Join(is.alive(), ", ")))
+	if q := i.Queue(); q.Dead > manyDead && q.Dead > 2*q.Live {
+		detail := fmt.Sprintf("the queue has %d dead rows and %d live ones, so that claims become slow; ", q.Dead, q.Live)
+		if i.Oldest() > heldFor {
+			detail += fmt.Sprintf("they cannot be removed because of a transaction that is open for %s: %s; end it", i.Oldest().Round(time.Second), i.Holders[0].Who)
+		} else {
+			detail += "autovacuum does not keep up: see whether it is switched off, or give it more"
+		}
+		add("dead rows", admin.Degraded, detail)
+	}
+	if left := i.Most - i.Connections; left < fewLeft {
+		add("connections", admin.Degraded, fmt.Sprintf("the server has %d of %d connections left: raise max_connections, or find who takes them", left, i.Most))
+	}
+}
+
+// databaseCheck is the one check that is failing while the database is away,
+// which no restart of the node mends.
+const databaseCheck = "database"
+
+func (is *serverSeen) alive() (names []string) {
+	for _, n := range is.nodes {
+		if n.Left > 0 {
+			names = append(names, n.Name)
+		}
+	}
+	return names
+}
+
+func (s *shared) busy() string {
+	if is := s.seen.Load(); is != nil && is.err != nil {
+		return "database not to be had"
+	}
+	return ""
+}
+
+// elsewhere says whether another node delivers for a destination, and this one
+// has no part of the limit.
+func (s *shared) elsewhere(destination string, limit int) bool {
+	is := s.seen.Load()
+	return is != nil && s.db.Share(destination, limit) == 0 && slices.ContainsFunc(is.nodes, func(n postgres.NodeInfo) bool {
+		return !n.Self && n.Left > 0 && slices.Contains(n.Lanes, destination)
+	})
+}
+
+func (s *shared) measure(o *metrics.Options) {
+	o.Server = func() (metrics.Server, bool) {
+		is := s.seen.Load()
+		if is == nil || is.err != nil {
+			return metrics.Server{}, false
+		}
+		return metrics.Server{
+			OldestTransaction: is.server.Oldest(), DeadRows: is.server.Queue().Dead, Nodes: len(is.alive()),
+		}, true
+	}
+}

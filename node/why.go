@@ -1,0 +1,63 @@
+package node
+
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/move"
+	"github.com/holdfast-mq/holdfast/postgres"
+	"github.com/holdfast-mq/holdfast/sqlite"
+)
+
+// Reason is why a store cannot be used, for a caller who branches on it.
+type Reason int
+
+// The reasons.
+const (
+	Unexplained Reason = iota // also what may mend by itself
+	InUse                     // a node has it, or has this node's name
+	Absent                    // a file, folder or database that is named is not there
+	Unfit                     // it is damaged, somebody else's, of a newer release, or does not keep what it must
+	Forbidden                 // this user may not use it
+	Barred                    // a move forbids it, or what it holds does not allow one
+)
+
+// ErrRunning says that a node has the data folder.
+var ErrRunning = sqlite.ErrOwned
+
+// Why sorts an error of opening, copying or migrating a store.
+func Why(err error) Reason {
+	for _, known := range []struct {
+		err    error
+		reason Reason
+	}{
+		{sqlite.ErrOwned, InUse},
+		{postgres.ErrNodeTaken, InUse},
+		{move.ErrInUse, InUse},
+		{move.ErrMoved, Barred},
+		{move.ErrUnfinished, Barred},
+		{move.ErrNotEmpty, Barred},
+		{move.ErrChanged, Barred},
+		{move.ErrContent, Barred},
+		{move.ErrSame, Unfit},
+		{move.ErrSchema, Unfit},
+		{fs.ErrNotExist, Absent},
+		{holdfast.ErrNotFound, Absent},
+		{postgres.ErrRights, Forbidden},
+		{postgres.ErrTooOld, Unfit},
+		{postgres.ErrNewer, Unfit},
+		{postgres.ErrForeign, Unfit},
+		{postgres.ErrPooler, Unfit},
+		{postgres.ErrNotDurable, Unfit},
+		{sqlite.ErrDamaged, Unfit},
+		{sqlite.ErrForeign, Unfit},
+		{sqlite.ErrNewer, Unfit},
+		{fs.ErrInvalid, Unfit},
+	} {
+		if errors.Is(err, known.err) {
+			return known.reason
+		}
+	}
+	return Unexplained
+}

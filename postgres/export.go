@@ -1,0 +1,260 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/move"
+)
+
+// Keys of hf_meta that a move writes.
+const (
+	metaMoved = "moved" // of a source: where to
+	metaCopy  = "copy"  // of a target: how far
+)
+
+// Source is a database that no node uses, to be moved elsewhere. No node can
+// start while it is open, and nothing in it is changed but by Mark.
+type Source struct{ contents }
+
+var _ move.Exporter = (*Source)(nil)
+
+// OpenSource opens a database for a move. move.ErrInUse says which nodes use it.
+func OpenSource(ctx context.Context, dsn string) (*Source, error) {
+	s := &Source{}
+	if err := s.open(ctx, dsn, func(t tables) error {
+		if t.version == 0 {
+			return fmt.Errorf("it has no tables of ours: %w", holdfast.ErrNotFound)
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Unmark removes the mark that a database was moved, and returns it. One that
+// has none is holdfast.ErrNotFound.
+func Unmark(ctx context.Context, dsn string) (move.Moved, error) {
+	s, err := OpenSource(ctx, dsn)
+	if err != nil {
+		return move.Moved{}, err
+	}
+	o, err := s.Origin(ctx)
+	if err == nil && o.Moved == nil {
+		err = fmt.Errorf("the database was not moved: %w", holdfast.ErrNotFound)
+	}
+	if err == nil {
+		_, err = s.conn.Exec(ctx, dropMeta, metaMoved)
+	}
+	if err = errors.Join(explain(err), s.Close()); err != nil {
+		return move.Moved{}, err
+	}
+	return *o.Moved, nil
+}
+
+// checkMoved refuses a database from which everything was moved, and one into
+// which not everything is copied yet. It comes after the node's name is taken,
+// for which it waits until a copy has ended.
+func (tx *ownTx) checkMoved() error {
+	var moved, copied string
+	if err := tx.query(exportMarks, []any{metaMoved, metaCopy}, func(rows pgx.Rows) error { return rows.Scan(&moved, &copied) }); err != nil {
+		return err
+	}
+	return move.Refusal(moved, copied)
+}
+
+// contents is everything of a database, read in pages.
+type contents struct {
+	conn  *pgx.Conn
+	guard *pgx.Conn // its transaction keeps nodes from starting
+}
+
+// open connects, looks at the tables, and keeps nodes out.
+func (c *contents) open(ctx context.Context, dsn string, look func(t tables) error) error {
+	if err := c.openWith(ctx, dsn, look); err != nil {
+		return errors.Join(explain(err), c.Close())
+	}
+	return nil
+}
+
+func (c *contents) openWith(ctx context.Context, dsn string, look func(t tables) error) (err error) {
+	if c.conn, err = moveConn(ctx, dsn); err != nil {
+		return err
+	}
+	if err := vetServer(ctx, c.conn, true); err != nil {
+		return err
+	}
+	t, err := findTables(ctx, c.conn)
+	if err != nil {
+		return err
+	}
+	if err := look(t); err != nil {
+		return err
+	}
+	if want := len(migrations()); t.version != 0 && t.version != want {
+		return fmt.Errorf("%w: the schema is number %d, that of this release %d; bring it up to date by holdfast migrate up, or use the release that wrote it", move.ErrSchema, t.version, want)
+	}
+	if t.version == 0 {
+		if _, _, err := migrateOn(ctx, c.conn); err != nil {
+			return err
+		}
+	}
+	if c.guard, err = moveConn(ctx, dsn); err != nil {
+		return err
+	}
+	if err := vetPooler(ctx, c.conn, c.guard); err != nil {
+		return err
+	}
+	return c.lock(ctx)
+}
+
+// moveConn reads pages by their numbers, whatever the statistics say, and may
+// take its time.
+func moveConn(ctx context.Context, dsn string) (*pgx.Conn, error) {
+	o, err := Options{Node: "copy"}.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	c, err := poolConfig(dsn, &o)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(c.ConnConfig.RuntimeParams, map[string]string{
+		"enable_seqscan": "off", "enable_bitmapscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off",
+		"jit": "off", "lock_timeout": "3s", "statement_timeout": "0",
+	})
+	prepare(c)
+	return pgx.ConnectConfig(ctx, c.ConnConfig)
+}
+
+// lock keeps nodes from entering until the guard's transaction ends, if none
+// is in.
+func (c *contents) lock(ctx context.Context) error {
+	if _, err := c.guard.Exec(ctx, "BEGIN"); err != nil {
+		return err
+	}
+	if _, err := c.guard.Exec(ctx, lockNodes); err != nil {
+		if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "55P03" {
+			return fmt.Errorf("%w: another copy goes on, or a node starts", move.ErrInUse)
+		}
+		return err
+	}
+	rows, err := c.guard.Query(ctx, liveNodes)
+	if err != nil {
+		return err
+	}
+	var live []string
+	if live, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (string, error) {
+		var name, about string
+		err := row.Scan(&name, &about)
+		return fmt.Sprintf("%q (%s)", name, about), err
+	}); err != nil {
+		return err
+	}
+	if len(live) > 0 {
+		return fmt.Errorf("%w: %s; stop what runs, and wait a lease for what was killed", move.ErrInUse, strings.Join(live, ", "))
+	}
+	return nil
+}
+
+// guarded fails when nodes are kept out no longer.
+func (c *contents) guarded(ctx context.Context) error {
+	if _, err := c.guard.Exec(ctx, "SELECT"); err != nil {
+		return fmt.Errorf("keep nodes out: %w", err)
+	}
+	return nil
+}
+
+// Close lets nodes in again.
+func (c *contents) Close() error {
+	for _, conn := range []*pgx.Conn{c.conn, c.guard} {
+		if conn != nil {
+			_ = conn.Close(context.Background()) // what was begun is rolled back
+		}
+	}
+	return nil
+}
+
+// Mark implements move.Exporter.
+func (c *contents) Mark(ctx context.Context, m move.Moved) error {
+	text, err := move.Text(m)
+	if err != nil {
+		return err
+	}
+	if err := c.guarded(ctx); err != nil {
+		return explain(err)
+	}
+	_, err = c.conn.Exec(ctx, writeMeta, metaMoved, text)
+	return explain(err)
+}
+
+// Now implements move.Exporter.
+func (c *contents) Now(ctx context.Context) (now int64, err error) {
+	return now, explain(c.conn.QueryRow(ctx, exportNow).Scan(&now))
+}
+
+func (c *contents) meta(ctx context.Context, key string) (text string, err error) {
+	err = c.conn.QueryRow(ctx, exportMeta, key).Scan(&text)
+	return text, explain(err)
+}
+
+// Origin implements move.Exporter. Each start of a node takes a number.
+func (c *contents) Origin(ctx context.Context) (o move.Origin, err error) {
+	if o.Store, err = c.meta(ctx, metaIncarnation); err != nil {
+		return o, err
+	}
+	if err := c.conn.QueryRow(ctx, exportUse).Scan(&o.Use); err != nil {
+		return o, explain(err)
+	}
+	moved, err := c.meta(ctx, metaMoved)
+	if err == nil {
+		o.Moved, err = move.ParseMoved(moved)
+	}
+	return o, err
+}
+
+// Totals implements move.Exporter.
+func (c *contents) Totals(ctx context.Context) (t move.Totals, err error) {
+	err = c.conn.QueryRow(ctx, exportTotals).Scan(&t.Messages, &t.Events, &t.Inbox, &t.LastMessage, &t.LastEvent, &t.LastInbox)
+	return t, explain(err)
+}
+
+// Read implements move.Exporter.
+func (c *contents) Read(ctx context.Context, base int64, part move.Part, after int64) (p move.Page, err error) {
+	x := exporting{ctx, base, c.conn}
+	switch part {
+	case move.Settings:
+		p.Settings, err = x.settings()
+		p.End = true
+	case move.Messages:
+		err = x.page(&p, exportMessages, after, func(rows pgx.Rows) (int64, int, error) {
+			m, err := x.message(rows)
+			p.Messages = append(p.Messages, m)
+			return m.Seq, len(m.Payload), err
+		})
+	case move.Events:
+		err = x.page(&p, exportEvents, after, func(rows pgx.Rows) (int64, int, error) {
+			e, err := x.event(rows)
+			p.Events = append(p.Events, e)
+			return e.Seq, len(e.Error), err
+		})
+	case move.Inbox:
+		err = x.page(&p, exportInbox, after, func(rows pgx.Rows) (int64, int, error) {
+			in, err := x.incoming(rows)
+			p.Inbox = append(p.Inbox, in)
+			return in.Seq, len(in.Payload) + len(in.Response), err
+		})
+	default:
+		err = fmt.Errorf("part %q: %w", part, fs.ErrInvalid)
+	}
+	return p, explain(err)
+}

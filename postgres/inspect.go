@@ -1,0 +1,99 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast/move"
+)
+
+// Inspection is what a database says to somebody who only looks.
+type Inspection struct {
+	Server         ServerInfo
+	Schema, Newest int   // numbers of the last migrations, of the database (0: none of our tables) and of this release
+	Refused        error // why a node would not start with it, settings of durability aside; nil: it would
+	Nodes          []NodeInfo
+	Parked         map[string]int64  // by destination
+	Waiting        []string          // destinations with pending messages
+	Held           map[string]string // destinations whose lane is held, and why
+}
+
+const (
+	inspectLanes = `SELECT l.destination, coalesce(l.fault, ''), EXISTS (SELECT FROM hf_queue AS q WHERE q.lane = l.lane),
+			coalesce((SELECT sum(t.parked) FROM hf_tally AS t WHERE t.lane = l.lane), 0)::bigint
+		FROM hf_lane AS l ORDER BY 1`
+	readOnlyFromHere = `SET default_transaction_read_only = on`
+)
+
+// Inspect looks at a database and changes nothing: it takes no lease, makes no
+// table, and writes nothing. The error says that it could not even be asked.
+func Inspect(ctx context.Context, dsn string) (Inspection, error) {
+	in := Inspection{Newest: len(migrations()), Parked: map[string]int64{}, Held: map[string]string{}}
+	err := alone(ctx, dsn, func(conn *pgx.Conn) error {
+		if _, err := conn.Exec(ctx, readOnlyFromHere, pgx.QueryExecModeSimpleProtocol); err != nil {
+			return err
+		}
+		// First: through such a pooler nothing else can be trusted to work.
+		if in.Refused = alone(ctx, dsn, func(other *pgx.Conn) error { return vetPooler(ctx, conn, other) }); in.Refused != nil {
+			in.Server.Pooled = true
+			return nil //nolint:nilerr // it is what was found
+		}
+		if err := askServer(ctx, conn, &in.Server); err != nil {
+			return err
+		}
+		in.Refused = vetServer(ctx, conn, true)
+		t, err := findTables(ctx, conn)
+		if in.Schema = t.version; err != nil || in.Schema == 0 || in.Schema > in.Newest || in.Refused != nil {
+			return nil //nolint:nilerr // told by Refused; what a newer release writes is not guessed at
+		}
+		if err := in.content(ctx, conn); err != nil {
+			return err
+		}
+		var moved, copied string
+		if err := conn.QueryRow(ctx, exportMarks, metaMoved, metaCopy).Scan(&moved, &copied); err != nil {
+			return err
+		}
+		in.Refused = move.Refusal(moved, copied)
+		return nil
+	})
+	if err != nil {
+		return in, fmt.Errorf("inspect database: %w", err)
+	}
+	return in, nil
+}
+
+func (in *Inspection) content(ctx context.Context, conn *pgx.Conn) error {
+	rows, err := conn.Query(ctx, inspectLanes)
+	if err != nil {
+		return err
+	}
+	var name, fault string
+	var waits bool
+	var parked int64
+	if _, err := pgx.ForEachRow(rows, []any{&name, &fault, &waits, &parked}, func() error {
+		if waits {
+			in.Waiting = append(in.Waiting, name)
+		}
+		if fault != "" {
+			in.Held[name] = fault
+		}
+		if parked > 0 {
+			in.Parked[name] = parked
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if rows, err = conn.Query(ctx, listNodes); err != nil {
+		return err
+	}
+	in.Nodes, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (n NodeInfo, err error) {
+		var up, heard, left int64
+		err = row.Scan(&n.Name, &n.Owner, &up, &heard, &left, &n.Lanes, &n.About)
+		n.Up, n.Heard, n.Left = duration(up), duration(heard), duration(left)
+		return n, err
+	})
+	return err
+}

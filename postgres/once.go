@@ -1,0 +1,97 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// once is a transaction of one statement, which takes one round trip. It is for
+// what needs no second look before the commit. When the answer is lost nobody
+// has told the transaction's number: then the server's process is waited for,
+// and the rows that the proof asks for say whether it was committed.
+type once struct {
+	sql   string
+	args  []any
+	row   func(rows pgx.Rows) error
+	proof proof
+}
+
+// atOnce runs the statement of make, again from nothing where own would.
+func (db *DB) atOnce(caller context.Context, prepare func(tx *ownTx) once) error {
+	ctx, cancel := context.WithTimeout(caller, db.opts.Timeout)
+	defer cancel()
+	for try := 1; ; try++ {
+		tx := &ownTx{db: db, ctx: ctx, owner: db.self.owner()}
+		err := tx.once(prepare(tx))
+		if err == nil {
+			db.outage.over()
+			tx.publish()
+			return nil
+		}
+		if !db.outage.again(ctx, try, err) {
+			return explainTo(caller, err)
+		}
+	}
+}
+
+func (tx *ownTx) once(o once) error {
+	conn, err := tx.db.pools.own.Acquire(tx.ctx)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	c := conn.Conn()
+	err = each(tx.ctx, c, o.sql, o.args, o.row)
+	if err == nil {
+		err = tx.db.onStandbys(tx.ctx, c, tx.xid)
+	}
+	broken := c.IsClosed()
+	conn.Release() // before others are asked for: there may be only one
+	if err == nil || !broken || pgconn.SafeToRetry(err) {
+		return err // done, or refused, or never sent
+	}
+	unknown := fmt.Errorf("%w: the connection was lost: %w", ErrUnknown, err)
+	if err := tx.db.awaitEnd(tx.ctx, serverOf(c).pid); err != nil {
+		return fmt.Errorf("%w; not found out: %s", unknown, err.Error()) // another meaning of err would mislead
+	}
+	return tx.db.prove(tx.ctx, &o.proof, unknown)
+}
+
+func each(ctx context.Context, c *pgx.Conn, sql string, args []any, row func(rows pgx.Rows) error) error {
+	rows, err := c.Query(ctx, sql, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := row(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// awaitEnd returns when the server's process of a lost connection has ended,
+// and so has its transaction.
+func (db *DB) awaitEnd(ctx context.Context, pid uint32) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*db.opts.Timeout)
+	defer cancel()
+	began := time.Now()
+	for try := 0; ; try++ {
+		alive := false
+		err := db.read(ctx, isAlive, []any{int32(pid), time.Since(began) > time.Second}, func(rows pgx.Rows) error {
+			alive = true
+			return rows.Scan(nil)
+		})
+		if err == nil && !alive {
+			return nil
+		}
+		if backOff(ctx, try) != nil {
+			return errors.Join(err, ctx.Err())
+		}
+	}
+}

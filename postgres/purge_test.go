@@ -1,0 +1,64 @@
+package postgres_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/postgres"
+)
+
+// A purge that failed is made up for by the next one.
+func TestPurgeThatFailedComesAgain(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	db := opened(t, dsn, postgres.Options{})
+	put(t, db, numbered(20, holdfast.Message{})...)
+	settleAll(t, db, take(t, db, 20), done())
+	put(t, db, holdfast.Message{ID: "stays"})
+	pass(t, dsn, 2*time.Hour)
+	if err := sql(t.Context(), dsn, `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no''; END'`,
+		`CREATE TRIGGER fail BEFORE DELETE ON hf_message FOR EACH ROW EXECUTE FUNCTION fail()`); err != nil {
+		t.Fatal(err)
+	}
+	keep := holdfast.Retention{Delivered: time.Hour}
+	if _, _, err := db.Purge(t.Context(), keep); err == nil {
+		t.Fatal("no error")
+	}
+	if err := sql(t.Context(), dsn, `DROP TRIGGER fail ON hf_message`); err != nil {
+		t.Fatal(err)
+	}
+	purged := 0
+	for range 3 {
+		n, _, err := db.Purge(t.Context(), keep)
+		if err != nil {
+			t.Fatal(err)
+		}
+		purged += n
+	}
+	if left := number(t, dsn, "SELECT count(*) FROM hf_message"); purged != 20 || left != 1 {
+		t.Errorf("%d purged, %d left; want 20 and 1", purged, left)
+	}
+}
+
+// Of several nodes one expires; the others have nothing more to do.
+func TestOneNodeExpires(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	a, b := opened(t, dsn, quick("a")), opened(t, dsn, quick("b"))
+	put(t, a, numbered(20, holdfast.Message{TTL: time.Minute})...)
+	pass(t, dsn, time.Hour)
+	total := 0
+	for range 4 {
+		for _, db := range []*postgres.DB{a, b} {
+			n, _, err := db.Expire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			total += n
+		}
+	}
+	if total != 20 {
+		t.Errorf("%d expired, want 20", total)
+	}
+}

@@ -1,0 +1,262 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/move"
+)
+
+// Keys of hf_meta that a move writes.
+const (
+	metaMoved = "moved" // of a source: where to
+	metaCopy  = "copy"  // of a target: how far
+)
+
+// The texts of a move, which reads everything on purpose.
+const (
+	exportMeta     = `SELECT coalesce((SELECT CAST(value AS TEXT) FROM hf_meta WHERE key = ?1), '')`
+	exportTotals   = `SELECT (SELECT count(*) FROM hf_message), (SELECT count(*) FROM hf_event AS e WHERE EXISTS (SELECT 1 FROM hf_message WHERE seq = e.message)), (SELECT count(*) FROM hf_inbox), coalesce((SELECT max(seq) FROM hf_message), 0), coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = 'hf_event'), 0), coalesce((SELECT max(seq) FROM hf_inbox), 0)`
+	exportLanes    = `SELECT destination, strict, coalesce(fault, ''), fault_since FROM hf_lane ORDER BY destination`
+	exportAccess   = `SELECT name, role, hash, created, used FROM hf_token ORDER BY name`
+	exportMessages = `SELECT m.seq, m.id, r.source, l.destination, r.kind, r.endpoint, m.state, m.due, m.created, m.expires, m.failures, m.tries, m.cycle, m.first_try, m.settled,
+			coalesce(m.reason, ''), coalesce(m.okey, ''), m.blocked, m.force, b.payload, coalesce(b.headers, ''), coalesce(b.corr, ''), coalesce(b.retry, ''), coalesce(b.ttl, 0), b.start, b.hash
+		FROM hf_message AS m LEFT JOIN hf_route AS r ON r.route = m.route LEFT JOIN hf_lane AS l ON l.lane = r.lane LEFT JOIN hf_body AS b ON b.seq = m.seq
+		WHERE m.seq > ?1 ORDER BY m.seq LIMIT ?2`
+	exportEvents = `SELECT e.seq, e.message, e.kind, e.state, e.at, e.cycle, e.attempt, e.outcome, e.charged, e.maybe, e.took,
+			coalesce(e.reason, ''), coalesce(e.code, ''), coalesce(e.error, ''), coalesce(e.actor, '')
+		FROM hf_event AS e WHERE e.seq > ?1 AND EXISTS (SELECT 1 FROM hf_message WHERE seq = e.message) ORDER BY e.seq LIMIT ?2`
+	exportInbox = `SELECT x.seq, s.name, x.id, x.endpoint, x.hash, x.kept, x.received, x.processed, x.expires, x.response,
+			coalesce(b.kind, ''), b.payload, coalesce(b.headers, ''), coalesce(b.corr, ''), b.hash
+		FROM hf_inbox AS x LEFT JOIN hf_source AS s ON s.source = x.source LEFT JOIN hf_inbox_body AS b ON b.seq = x.seq AND x.kept = 1
+		WHERE x.seq > ?1 ORDER BY x.seq LIMIT ?2`
+	exportHolds = `SELECT CASE WHEN EXISTS (SELECT 1 FROM hf_message) THEN 'messages' WHEN EXISTS (SELECT 1 FROM hf_inbox) THEN 'ids of an inbox'
+		WHEN EXISTS (SELECT 1 FROM hf_event) THEN 'a history' WHEN EXISTS (SELECT 1 FROM hf_token) THEN 'tokens' WHEN EXISTS (SELECT 1 FROM hf_lane) THEN 'lanes' ELSE '' END`
+	exportSchema  = `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'hf_meta'`
+	exportClock   = `SELECT coalesce((SELECT value FROM hf_meta WHERE key = 'clock'), 0)`
+	exportNotices = `SELECT coalesce((SELECT value FROM hf_meta WHERE key = 'notify'), 0)`
+	markMeta      = `INSERT INTO hf_meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`
+	unmarkMeta    = `DELETE FROM hf_meta WHERE key = ?1`
+)
+
+// Source is the file of a node that does not run, to be moved elsewhere. It
+// holds the owner's lock, and changes nothing in the file but by Mark.
+type Source struct {
+	contents
+
+	path  string
+	owner *ownership
+}
+
+var _ move.Exporter = (*Source)(nil)
+
+// OpenSource opens the file at path for a move. ErrOwned says that a node has it.
+func OpenSource(ctx context.Context, path string) (*Source, error) {
+	s, err := openSource(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, translate(err))
+	}
+	return s, nil
+}
+
+func openSource(ctx context.Context, path string) (*Source, error) {
+	path, err := realPath(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(path); err != nil {
+		if ready, _ := restoredFile(path); ready == "" {
+			return nil, err
+		}
+	}
+	owner, err := own(path + ".lock")
+	if err != nil {
+		return nil, err
+	}
+	s := &Source{path: path, owner: owner}
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Source) open(ctx context.Context) error {
+	if _, err := resumeRestore(s.path); err != nil {
+		return err
+	}
+	if err := errors.Join(marked(s.path), sameOwner(s.path, s.path+".lock")); err != nil {
+		return err
+	}
+	if aside, err := unfinished(s.path); err != nil || aside != nil {
+		return errors.Join(err, errSalvage)
+	}
+	o := Options{}.withDefaults()
+	s.handle = sql.OpenDB(connector{o.connect, dsn(s.path, "query_only(1)")})
+	s.handle.SetMaxOpenConns(1)
+	if err := s.vet(ctx); err != nil {
+		return err
+	}
+	last, at := int64(0), int64(0)
+	if err := s.handle.QueryRowContext(ctx, queries[lastInstant]).Scan(&last); err != nil {
+		return err
+	}
+	if err := s.handle.QueryRowContext(ctx, exportClock).Scan(&at); err != nil {
+		return err
+	}
+	c := newClock(o.clock, max(last, at), o.SaneAfter)
+	s.now = c.now
+	return nil
+}
+
+var errSalvage = errors.New("it was damaged and its salvage has not ended: start its node, which goes on with it, and stop it when its health says so")
+
+// vet refuses tables that this release does not know by heart.
+func (s *Source) vet(ctx context.Context) error {
+	var tables, have int
+	if err := s.handle.QueryRowContext(ctx, exportSchema).Scan(&tables); err != nil {
+		return err
+	}
+	if tables == 0 {
+		return fmt.Errorf("%w: it has none of our tables", ErrForeign)
+	}
+	if err := s.handle.QueryRowContext(ctx, exportMeta, metaSchema).Scan(&have); err != nil {
+		return err
+	}
+	if want := len(migrations()); have != want {
+		return fmt.Errorf("%w: its schema is number %d, that of this release %d; bring it up to date by holdfast migrate up, or use the release that wrote it", move.ErrSchema, have, want)
+	}
+	return nil
+}
+
+// Close gives the file up.
+func (s *Source) Close() error {
+	var err error
+	if s.handle != nil {
+		err = s.handle.Close()
+	}
+	return errors.Join(err, s.owner.release())
+}
+
+// Mark implements move.Exporter.
+func (s *Source) Mark(ctx context.Context, m move.Moved) error {
+	text, err := move.Text(m)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, markMeta, metaMoved, text)
+}
+
+// change writes one row, durably, on a connection of its own.
+func (s *Source) change(ctx context.Context, text string, args ...any) (err error) {
+	o := Options{}.withDefaults()
+	db := sql.OpenDB(connector{o.connect, dsn(s.path, "synchronous(2)") + "&_txlock=immediate"})
+	db.SetMaxOpenConns(1)
+	defer func() { err = errors.Join(translate(err), db.Close()) }()
+	_, err = db.ExecContext(ctx, text, args...)
+	return err
+}
+
+// Unmark removes the mark that the file at path was moved, and returns it. A
+// file that has none is holdfast.ErrNotFound.
+func Unmark(ctx context.Context, path string) (move.Moved, error) {
+	s, err := OpenSource(ctx, path)
+	if err != nil {
+		return move.Moved{}, err
+	}
+	o, err := s.Origin(ctx)
+	if err == nil && o.Moved == nil {
+		err = fmt.Errorf("%s was not moved: %w", path, holdfast.ErrNotFound)
+	}
+	if err != nil {
+		return move.Moved{}, errors.Join(err, s.Close())
+	}
+	return *o.Moved, errors.Join(s.change(ctx, unmarkMeta, metaMoved), s.Close())
+}
+
+// checkMoved refuses a file from which everything was moved, and one into
+// which not everything is copied yet.
+func (db *DB) checkMoved(c *conn) error {
+	if have, err := schemaVersion(c); err != nil || have == 0 || db.opts.copying {
+		return err
+	}
+	moved, err := c.metaText(metaMoved)
+	if err != nil {
+		return err
+	}
+	copied, err := c.metaText(metaCopy)
+	if err != nil {
+		return err
+	}
+	return move.Refusal(moved, copied)
+}
+
+// contents reads everything of a file, in pages.
+type contents struct {
+	handle *sql.DB
+	now    func() int64
+}
+
+// Now implements move.Exporter.
+func (r *contents) Now(context.Context) (int64, error) { return r.now(), nil }
+
+func (r *contents) meta(ctx context.Context, key string) (text string, err error) {
+	err = r.handle.QueryRowContext(ctx, exportMeta, key).Scan(&text)
+	return text, translate(err)
+}
+
+// Origin implements move.Exporter. Each owner of the file has another epoch.
+func (r *contents) Origin(ctx context.Context) (o move.Origin, err error) {
+	if o.Store, err = r.meta(ctx, metaIncarnation); err != nil {
+		return o, err
+	}
+	if o.Use, err = r.meta(ctx, metaEpoch); err != nil {
+		return o, err
+	}
+	moved, err := r.meta(ctx, metaMoved)
+	if err == nil {
+		o.Moved, err = move.ParseMoved(moved)
+	}
+	return o, err
+}
+
+// Totals implements move.Exporter.
+func (r *contents) Totals(ctx context.Context) (t move.Totals, err error) {
+	err = r.handle.QueryRowContext(ctx, exportTotals).Scan(&t.Messages, &t.Events, &t.Inbox, &t.LastMessage, &t.LastEvent, &t.LastInbox)
+	return t, translate(err)
+}
+
+// Read implements move.Exporter.
+func (r *contents) Read(ctx context.Context, base int64, part move.Part, after int64) (p move.Page, err error) {
+	x := exporting{ctx: ctx, base: base, db: r.handle}
+	switch part {
+	case move.Settings:
+		p.Settings, err = x.settings()
+		p.End = true
+	case move.Messages:
+		err = x.page(&p, exportMessages, after, func(rows *sql.Rows) (int64, int, error) {
+			m, err := x.message(rows)
+			p.Messages = append(p.Messages, m)
+			return m.Seq, len(m.Payload), err
+		})
+	case move.Events:
+		err = x.page(&p, exportEvents, after, func(rows *sql.Rows) (int64, int, error) {
+			e, err := x.event(rows)
+			p.Events = append(p.Events, e)
+			return e.Seq, len(e.Error), err
+		})
+	case move.Inbox:
+		err = x.page(&p, exportInbox, after, func(rows *sql.Rows) (int64, int, error) {
+			in, err := x.incoming(rows)
+			p.Inbox = append(p.Inbox, in)
+			return in.Seq, len(in.Payload) + len(in.Response), err
+		})
+	default:
+		err = fmt.Errorf("part %q: %w", part, fs.ErrInvalid)
+	}
+	return p, translate(err)
+}
