@@ -48,3 +48,15 @@ func Explain(err error) error { return explain(err) }
 
 // Blames is blames.
 func Blames(err error) bool { return blames(err) }
+
+// Processes are what a connection takes for its process of the server, and
+// which that is.
+func (db *DB) Processes(ctx context.Context) (taken, is uint32, err error) {
+	c, err := db.pools.own.Acquire(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer c.Release()
+	err = c.QueryRow(ctx, backend).Scan(&is)
+	return serverOf(c.Conn()).pid, is, err
+}
