@@ -184,7 +184,7 @@ func (t *Tx) commit(ctx context.Context, conn *pgxpool.Conn) error {
 	err := t.base.Commit(ctx)
 	switch {
 	case err == nil:
-		return t.db.onStandbys(ctx, conn.Conn(), t.xid)
+		return t.db.onStandbys(ctx, conn.Conn())
 	case errors.Is(err, pgx.ErrTxCommitRollback):
 		return fmt.Errorf("a statement in it failed: %w", errRolledBack)
 	}

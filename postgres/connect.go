@@ -24,7 +24,7 @@ type server struct {
 	// server has crashed: then it gives numbers once more that it had given to
 	// transactions of which nothing was on the disk yet.
 	history string
-	pid     uint32 // of the process that answered
+	pid     uint32 // of the server's process, also behind a pooler, which tells another number
 	pooled  bool   // something stands between us and the server
 }
 
@@ -78,6 +78,11 @@ func prepare(c *pgxpool.Config) {
 			conn.CustomData()[aloneKey] = true
 		}
 	}
+	cc.OnPgError = func(_ *pgconn.PgConn, e *pgconn.PgError) bool {
+		// A server that takes no writes any more is left, so that the next
+		// connection finds the one that does.
+		return !strings.EqualFold(e.SeverityUnlocalized, "FATAL") && e.Code != "25006"
+	}
 	cc.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error { return ready(ctx, conn, settings) }
 }
 
@@ -111,7 +116,11 @@ func ready(ctx context.Context, conn *pgconn.PgConn, settings map[string]string)
 	case synchronous != settings["synchronous_commit"]:
 		return fmt.Errorf("%w: synchronous_commit was set to %s for this session and is %s", ErrNotDurable, settings["synchronous_commit"], synchronous)
 	}
-	s := server{pid: conn.PID(), pooled: pid != strconv.FormatUint(uint64(conn.PID()), 10)}
+	number, err := strconv.ParseUint(pid, 10, 32)
+	if err != nil {
+		return fmt.Errorf("read the number of the server's process: %w", err)
+	}
+	s := server{pid: uint32(number), pooled: uint32(number) != conn.PID()}
 	results, err = conn.Exec(ctx, readHistory).ReadAll()
 	if _, refused := errors.AsType[*pgconn.PgError](err); err != nil && (!refused || conn.IsClosed()) {
 		return fmt.Errorf("read the server's identity: %w", err)

@@ -85,7 +85,9 @@ func TestSynchronousStandbyAway(t *testing.T) {
 	if took := time.Since(began); !errors.Is(err, postgres.ErrUnknown) || errors.Is(err, holdfast.ErrUnavailable) || took > 4*timeout {
 		t.Errorf("Enqueue without the standby: %v after %v", err, took.Round(time.Millisecond))
 	}
-	for what, end := range map[string]string{"cancelled": "pg_cancel_backend", "terminated": "pg_terminate_backend"} {
+	// begin enqueues, and ends the commit's wait as an operator would.
+	begin := func(end string) <-chan error {
+		t.Helper()
 		told := make(chan error, 1)
 		go func() {
 			_, err := db.Enqueue(t.Context(), m)
@@ -93,21 +95,28 @@ func TestSynchronousStandbyAway(t *testing.T) {
 		}()
 		ended := 0
 		for stop := time.Now().Add(10 * time.Second); ended == 0; time.Sleep(10 * time.Millisecond) {
-			ended = count(t, dsn, `SELECT count(`+end+`(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = current_database()`)
+			ended = count(t, dsn, `SELECT count(`+end+`(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%hf_message%' AND datname = current_database()`)
 			if time.Now().After(stop) {
 				t.Fatal("no commit waits")
 			}
 		}
-		if err := <-told; !errors.Is(err, postgres.ErrUnknown) {
+		return told
+	}
+	for what, end := range map[string]string{"cancelled": "pg_cancel_backend", "terminated": "pg_terminate_backend"} {
+		if err := <-begin(end); !errors.Is(err, postgres.ErrUnknown) {
 			t.Errorf("Enqueue, %s by an operator: %v", what, err)
 		}
 	}
+	told := begin("pg_cancel_backend")
 	if err := standby.Start(); err != nil {
 		t.Fatal(err)
 	}
+	if err := <-told; err != nil {
+		t.Errorf("Enqueue, cancelled by an operator, and then the standby got it: %v", err)
+	}
 	settled(t, db)
-	if n := count(t, dsn, `SELECT count(*) FROM hf_message WHERE payload = ''`); n != 4 {
-		t.Errorf("%d messages of 4 whose commit was begun", n)
+	if n := count(t, dsn, `SELECT count(*) FROM hf_message WHERE payload = ''`); n != 5 {
+		t.Errorf("%d messages of 5 whose commit was begun", n)
 	}
 	shut(t, db)
 }

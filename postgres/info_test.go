@@ -136,4 +136,8 @@ func TestServerBehindAPooler(t *testing.T) {
 	if err != nil || !info.Pooled {
 		t.Errorf("Server = %+v, %v; want it to be pooled", info, err)
 	}
+	// What a lost commit waits for is the server's process, not the pooler's.
+	if taken, is, err := db.Processes(t.Context()); err != nil || taken != is {
+		t.Errorf("the connection takes %d for its process, which is %d: %v", taken, is, err)
+	}
 }

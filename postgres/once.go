@@ -47,7 +47,7 @@ func (tx *ownTx) once(o once) error {
 	c := conn.Conn()
 	err = each(tx.ctx, c, o.sql, o.args, o.row)
 	if err == nil {
-		err = tx.db.onStandbys(tx.ctx, c, tx.xid)
+		err = tx.db.onStandbys(tx.ctx, c)
 	}
 	broken := c.IsClosed()
 	conn.Release() // before others are asked for: there may be only one

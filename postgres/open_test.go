@@ -4,7 +4,9 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
 	"github.com/holdfast-mq/holdfast/postgres"
 )
@@ -48,6 +50,36 @@ func TestPooler(t *testing.T) {
 	db, err := postgres.Open(t.Context(), pgtest.Bouncer(t, s, pgtest.Session).Through(t, dsn), postgres.Options{}.Relaxed())
 	if err != nil {
 		t.Fatalf("Open through session mode: %v", err)
+	}
+	other, err := postgres.Open(t.Context(), pgtest.Bouncer(t, s, pgtest.Session).Through(t, dsn), postgres.Options{}.Relaxed())
+	if err != nil {
+		t.Fatalf("Open a second time: %v", err)
+	}
+	wake, stop := db.Wake()
+	defer stop()
+	woken := false
+	for try := 0; !woken; try++ { // listening begins a little later
+		if try == 50 {
+			t.Fatal("another node's message wakes nobody")
+		}
+		for empty := false; !empty; {
+			select {
+			case <-wake:
+			default:
+				empty = true
+			}
+		}
+		if _, err := other.Enqueue(t.Context(), holdfast.Message{Destination: "a", Endpoint: "e", Kind: holdfast.Command}); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-wake:
+			woken = true
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	if err := other.Close(); err != nil {
+		t.Errorf("Close: %v", err)
 	}
 	if err := db.Close(); err != nil {
 		t.Errorf("Close: %v", err)

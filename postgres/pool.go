@@ -71,6 +71,7 @@ func poolConfig(dsn string, o *Options) (*pgxpool.Config, error) {
 		// What a client has given up must not go on and keep its locks.
 		"client_connection_check_interval":    "2s",
 		"client_encoding":                     "UTF8",
+		"client_min_messages":                 "warning", // one of them matters: prepare
 		"default_transaction_isolation":       "read committed",
 		"idle_in_transaction_session_timeout": "0", // a handler may take its time
 		"idle_session_timeout":                "0",

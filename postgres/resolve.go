@@ -53,40 +53,80 @@ func (db *DB) resolve(ctx context.Context, lost *pgx.Conn, xid string, cause err
 	}
 }
 
-// onStandbys waits once more for the synchronous standbys when the server has
-// said COMMIT without them, because an operator ended its wait.
-func (db *DB) onStandbys(ctx context.Context, conn *pgx.Conn, xid string) error {
+// onStandbys waits for the synchronous standbys when the server has said COMMIT
+// without them, because an operator ended its wait: the transaction is
+// committed, but would not outlive the server. It takes at most twice
+// Options.Timeout.
+func (db *DB) onStandbys(ctx context.Context, conn *pgx.Conn) error {
 	if !warnedAlone(conn) {
 		return nil
 	}
-	return db.resolve(context.WithoutCancel(ctx), conn, xid, errors.New("the commit did not wait for the synchronous standbys"))
+	bound := 2 * db.opts.Timeout
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bound)
+	defer cancel()
+	for try := 0; ; try++ {
+		err := db.awaitStandbys(ctx)
+		if err == nil {
+			return nil
+		}
+		if backOff(ctx, try) != nil {
+			return fmt.Errorf("%w: the commit did not wait for the synchronous standbys, and they did not get it within %v: %s", errOpen, bound, explain(err).Error())
+		}
+	}
 }
+
+var errNotAwaited = errors.New("somebody ended the wait for the synchronous standbys")
 
 // awaitStandbys returns when the synchronous standbys, if there are any, have
 // all that was committed before.
 func (db *DB) awaitStandbys(ctx context.Context) error {
-	needed := false
-	if err := db.read(ctx, hasStandbys, nil, func(rows pgx.Rows) error { return rows.Scan(&needed) }); err != nil || !needed {
-		return err
-	}
-	return db.read(ctx, awaitStandby, nil, nil)
+	return db.apart(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		needed := false
+		if err := conn.QueryRow(ctx, hasStandbys).Scan(&needed); err != nil || !needed {
+			return err
+		}
+		return awaitOn(ctx, conn)
+	})
 }
 
-// look asks once, on a connection of its own: those of the pool may all be
-// waiting for answers like this one. done: err says what became of the
-// transaction, nil that it is committed.
-func (db *DB) look(ctx context.Context, was server, xid string, late bool) (done bool, err error) {
+func awaitOn(ctx context.Context, conn *pgx.Conn) error {
+	if _, err := conn.Exec(ctx, awaitStandby); err != nil {
+		return err
+	}
+	if warnedAlone(conn) {
+		return errNotAwaited
+	}
+	return nil
+}
+
+// apart runs fn on a connection of its own: those of the pool may all be
+// waiting for answers like the one that is looked for.
+func (db *DB) apart(ctx context.Context, fn func(ctx context.Context, conn *pgx.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, db.opts.Timeout)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, db.pools.own.Config().ConnConfig)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer func() {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		_ = conn.Close(bounded)
 	}()
+	return fn(ctx, conn)
+}
+
+// look asks once. done: err says what became of the transaction, nil that it
+// is committed.
+func (db *DB) look(ctx context.Context, was server, xid string, late bool) (done bool, err error) {
+	err = db.apart(ctx, func(ctx context.Context, conn *pgx.Conn) (err error) {
+		done, err = lookOn(ctx, conn, was, xid, late)
+		return err
+	})
+	return done, err
+}
+
+func lookOn(ctx context.Context, conn *pgx.Conn, was server, xid string, late bool) (done bool, err error) {
 	var status string
 	var standbys bool
 	err = conn.QueryRow(ctx, transactionStatus, xid).Scan(&status, &standbys)
@@ -102,8 +142,8 @@ func (db *DB) look(ctx context.Context, was server, xid string, late bool) (done
 	case err != nil:
 		return true, err
 	case ended && standbys:
-		_, err := conn.Exec(ctx, awaitStandby)
-		return err == nil && !warnedAlone(conn), err
+		err := awaitOn(ctx, conn)
+		return err == nil, err
 	case ended:
 		return true, nil
 	case late && was.history == now.history: // else the number may be another's

@@ -113,6 +113,49 @@ func TestCommitsWithoutAnAnswerUnderLoad(t *testing.T) {
 	}
 }
 
+// Case 42 for callers' own transactions, which nobody runs a second time: what
+// Do and Process say is what there is.
+func TestCallersCommitWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	for what, fault := range faults {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			dsn := database(t)
+			if err := sql(t.Context(), dsn, `CREATE TABLE effect (n bigint)`); err != nil {
+				t.Fatal(err)
+			}
+			p, through := newProxy(t, dsn)
+			db := opened(t, through, postgres.Options{Timeout: 5 * time.Second, Connections: 2})
+			write := func(ctx context.Context, tx *postgres.Tx) error {
+				_, err := tx.Exec(ctx, `INSERT INTO effect VALUES (1)`)
+				return err
+			}
+			m := holdfast.Message{ID: "m", Source: "s", Destination: "a", Endpoint: "e", Kind: holdfast.Command}
+			p.fault.Store(fault)
+			err := db.Do(t.Context(), write)
+			want := 1
+			if fault != noAnswer {
+				want = 0
+			}
+			if n := count(t, dsn, `SELECT count(*) FROM effect`); n != want || (err == nil) != (n == 1) || err != nil && !errors.Is(err, holdfast.ErrUnavailable) {
+				t.Errorf("Do: %v, and %d effects", err, n)
+			}
+			p.fault.Store(noFault)
+			if _, err := db.Process(t.Context(), m, time.Hour, func(context.Context, *postgres.Tx, holdfast.Message) ([]byte, error) { return nil, nil }); err != nil {
+				t.Fatal(err) // names are known
+			}
+			m.ID = "n"
+			p.fault.Store(fault)
+			r, err := db.Process(t.Context(), m, time.Hour, func(ctx context.Context, tx *postgres.Tx, _ holdfast.Message) ([]byte, error) {
+				return nil, write(ctx, tx)
+			})
+			if n := count(t, dsn, `SELECT count(*) FROM effect`); n != 2*want || (err == nil) != (want == 1) || r.Duplicate || p.lost.Load() != 2 {
+				t.Errorf("Process: %+v, %v, and %d effects after %d faults", r, err, n, p.lost.Load())
+			}
+		})
+	}
+}
+
 func audit(t testing.TB, db *postgres.DB) {
 	t.Helper()
 	faults, err := db.Audit(t.Context())

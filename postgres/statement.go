@@ -61,8 +61,10 @@ const findMessages = `SELECT m.id, m.route, m.payload, q.seq IS NOT NULL, q.owne
 const (
 	isEnqueued = `SELECT seq FROM hf_message WHERE id = ANY ($1::bytea[]) LIMIT 1`
 	// isAlive finds the process of a connection that was lost, and ends it when
-	// it waits for its client. One that is at work may wait for a standby.
-	isAlive   = `SELECT CASE WHEN $2 AND state LIKE 'idle%' THEN pg_terminate_backend(pid) END FROM pg_stat_activity WHERE pid = $1 AND usename = current_user`
+	// it waits for its client. One that is at work may wait for a standby; one in
+	// a transaction of several statements is another client's by now (a pooler).
+	isAlive = `SELECT CASE WHEN $2 AND wait_event = 'ClientRead' THEN pg_terminate_backend(pid) END FROM pg_stat_activity
+		WHERE pid = $1 AND usename = current_user AND state NOT LIKE 'idle in transaction%'`
 	isClaimed = `SELECT q.seq FROM hf_queue AS q WHERE q.seq = ANY ($2::bigint[]) AND q.owner = $1 AND q.claim = ($3::bigint[])[width_bucket(q.seq, $2)] LIMIT 1`
 )
 

@@ -147,7 +147,7 @@ func (tx *ownTx) commit() error {
 	err := tx.conn.SendBatch(tx.ctx, b).Close()
 	switch {
 	case err == nil && done == "COMMIT":
-		return tx.db.onStandbys(tx.ctx, tx.conn.Conn(), tx.xid)
+		return tx.db.onStandbys(tx.ctx, tx.conn.Conn())
 	case err == nil:
 		return errRolledBack
 	}
