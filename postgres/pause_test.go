@@ -58,7 +58,7 @@ func TestEveryCallEndsWhileTheServerStalls(t *testing.T) {
 	for what, call := range calls {
 		all.Go(func() {
 			most := timeout + time.Second
-			if what == "Settle" { // its one statement is its commit, whose outcome is looked for twice as long
+			if what == "Settle" || what == "Enqueue" { // their one statement is the commit, whose outcome is looked for twice as long
 				most += 2 * timeout
 			}
 			done := make(chan error, 1)
