@@ -116,4 +116,9 @@ type KeptPage struct {
 type KeptMessage struct {
 	Message  Message
 	Received time.Time
+
+	// Damaged: what the store holds is no longer what was accepted. The message
+	// is listed by its name alone, without payload and headers, so that nobody
+	// takes them for what was sent; it can be marked done.
+	Damaged bool
 }

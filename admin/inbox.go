@@ -22,6 +22,7 @@ type KeptMessage struct {
 	CorrelationID string            `json:"correlationId,omitempty"`
 	Headers       map[string]string `json:"headers,omitempty"`
 	Received      time.Time         `json:"received"`
+	Damaged       bool              `json:"damaged,omitempty" doc:"What the store holds is not what was accepted; payload and headers are left out. It can be marked done."`
 	PayloadBase64 string            `json:"payloadBase64,omitempty" doc:"The payload, where it is not JSON."`
 	Payload       json.RawMessage   `json:"payload,omitempty" doc:"The payload, byte by byte as it was received."`
 }
@@ -90,7 +91,7 @@ func (s *Server) kept(ctx context.Context, in *inboxInput) (*inboxOutput, error)
 		m := k.Message
 		kept := KeptMessage{
 			ID: string(m.ID), Source: m.Source, Endpoint: m.Endpoint, Kind: string(m.Kind),
-			CorrelationID: m.CorrelationID, Headers: m.Headers, Received: k.Received.UTC(),
+			CorrelationID: m.CorrelationID, Headers: m.Headers, Received: k.Received.UTC(), Damaged: k.Damaged,
 		}
 		kept.Payload, kept.PayloadBase64 = payloadOf(m.Payload)
 		out.Messages[i] = kept

@@ -36,12 +36,14 @@ func (db *DB) Kept(ctx context.Context, q holdfast.KeptQuery) (p holdfast.KeptPa
 			return err
 		}
 		m.ID, m.CorrelationID = idFrom(id), text(corr)
+		k := holdfast.KeptMessage{Message: m, Received: time.UnixMicro(received)}
 		if headers != nil {
-			if err := json.Unmarshal([]byte(*headers), &m.Headers); err != nil {
-				db.log.ErrorContext(ctx, "stored headers unreadable", slog.String("message_id", string(m.ID)), slog.Any("error", err))
+			if err := json.Unmarshal([]byte(*headers), &k.Message.Headers); err != nil {
+				db.log.ErrorContext(ctx, "a kept message is damaged: listed without its content", slog.String("message_id", string(m.ID)), slog.Any("error", err))
+				k.Damaged, k.Message.Payload, k.Message.Headers = true, nil, nil
 			}
 		}
-		p.Messages = append(p.Messages, holdfast.KeptMessage{Message: m, Received: time.UnixMicro(received)})
+		p.Messages = append(p.Messages, k)
 		if len(p.Messages) == limit {
 			p.Next = seq
 		}

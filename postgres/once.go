@@ -76,9 +76,15 @@ func each(ctx context.Context, c *pgx.Conn, sql string, args []any, row func(row
 }
 
 // awaitEnd returns when the server's process of a lost connection has ended,
-// and so has its transaction.
+// and so has its transaction. It takes at most twice of what is left of
+// Options.Timeout: whoever has waited that long for a server that stalls is not
+// made to wait as long again.
 func (db *DB) awaitEnd(ctx context.Context, pid uint32) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*db.opts.Timeout)
+	bound := db.opts.Timeout / 4
+	if end, ok := ctx.Deadline(); ok {
+		bound = max(bound, 2*time.Until(end))
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bound)
 	defer cancel()
 	began := time.Now()
 	for try := 0; ; try++ {

@@ -28,7 +28,8 @@ type Options struct {
 	// many again. Zero: 8.
 	Connections int
 	// Timeout bounds one call of the store, and the wait for a connection.
-	// Zero: 15 s.
+	// Zero: 15 s. Where a commit was sent and its answer is lost, the call goes
+	// on for at most twice as long again to find out what became of it.
 	Timeout  time.Duration
 	Observer holdfast.Observer
 	Logger   *slog.Logger // zero: none

@@ -44,6 +44,13 @@ func intact(m *holdfast.Message, v []driver.Value) bool {
 	return ok && hash == messageHash(m, asText(v[13]), asText(v[15]))
 }
 
+// keptIntact says whether a kept message is what was accepted, by the
+// headers and the hash that its row holds.
+func keptIntact(m *holdfast.Message, headers string, hash driver.Value) bool {
+	want, ok := hash.(int64)
+	return ok && want == keptHash(m, headers)
+}
+
 // parkBroken sets messages aside whose content is not what was accepted, so
 // that nothing wrong is sent and the others go on (edge case 21).
 func (db *DB) parkBroken(ctx context.Context, seqs []int64) error {

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
 	"errors"
@@ -30,29 +29,38 @@ func (db *DB) Kept(ctx context.Context, q holdfast.KeptQuery) (p holdfast.KeptPa
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		var seq, received int64
-		var id any
-		var m holdfast.Message
-		var headers, corr sql.NullString
-		var hash sql.NullInt64
-		if err := rows.Scan(&seq, &id, &m.Source, &m.Endpoint, &received, &m.Kind, &m.Payload, &headers, &corr, &hash); err != nil {
+		v, err := values(rows, 10)
+		if err != nil {
 			return p, fmt.Errorf("list kept messages: %w", err)
 		}
-		m.ID, m.CorrelationID = idFrom(id), corr.String
-		if !hash.Valid || hash.Int64 != keptHash(&m, headers.String) {
-			return holdfast.KeptPage{}, fmt.Errorf("list kept messages: %w", db.noted(fmt.Errorf("%w: kept message %s is not what was accepted", ErrDamaged, m.ID)))
-		}
-		if headers.Valid {
-			if err := json.Unmarshal([]byte(headers.String), &m.Headers); err != nil {
-				db.log.ErrorContext(ctx, "stored headers unreadable", slog.String("message_id", string(m.ID)), slog.Any("error", err))
+		k := db.keptMessage(v)
+		if k.Damaged {
+			// One message is listed as damaged; a name stands for many.
+			if err := db.checkNames(ctx); err != nil {
+				return holdfast.KeptPage{}, fmt.Errorf("list kept messages: %w", db.noted(err))
 			}
+			db.log.ErrorContext(ctx, "a kept message is damaged: listed without its content", slog.String("message_id", string(k.Message.ID)))
 		}
-		p.Messages = append(p.Messages, holdfast.KeptMessage{Message: m, Received: db.clock.wall(received)})
+		p.Messages = append(p.Messages, k)
 		if len(p.Messages) == limit {
-			p.Next = seq
+			p.Next = asInt(v[0])
 		}
 	}
 	return p, rows.Err()
+}
+
+// keptMessage makes a message of a row of keptColumns.
+func (db *DB) keptMessage(v []any) holdfast.KeptMessage {
+	k := holdfast.KeptMessage{
+		Message: holdfast.Message{
+			ID: idFrom(v[1]), Source: asText(v[2]), Endpoint: asText(v[3]), Kind: holdfast.Kind(asText(v[5])), Payload: payload(v[6]), CorrelationID: asText(v[8]),
+		},
+		Received: db.clock.wall(asInt(v[4])),
+	}
+	if !keptIntact(&k.Message, asText(v[7]), v[9]) || v[7] != nil && json.Unmarshal([]byte(asText(v[7])), &k.Message.Headers) != nil {
+		k.Damaged, k.Message.Payload, k.Message.Headers = true, nil, nil
+	}
+	return k
 }
 
 // Sources implements holdfast.InboxLog.

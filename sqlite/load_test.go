@@ -350,5 +350,7 @@ func TestUnreadableColumnsStopNothing(t *testing.T) {
 	}
 	if p, err := db.Kept(t.Context(), holdfast.KeptQuery{}); err != nil || len(p.Messages) != 1 {
 		t.Errorf("%d kept, %v", len(p.Messages), err)
+	} else if k := p.Messages[0]; !k.Damaged || k.Message.ID != "kept" || k.Message.Headers != nil || k.Message.Payload != nil {
+		t.Errorf("the kept one is listed as %+v", k)
 	}
 }

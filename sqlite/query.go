@@ -149,7 +149,13 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 	wrongNames: `SELECT 'destination', destination FROM hf_lane AS l NOT INDEXED WHERE (SELECT x.lane FROM hf_lane AS x WHERE x.destination = l.destination) IS NOT l.lane
 		UNION ALL SELECT 'sender', name FROM hf_source AS s NOT INDEXED WHERE (SELECT x.source FROM hf_source AS x WHERE x.name = s.name) IS NOT s.source
 		UNION ALL SELECT 'endpoint', endpoint FROM hf_route AS r NOT INDEXED WHERE
-			(SELECT x.route FROM hf_route AS x WHERE x.lane = r.lane AND x.source = r.source AND x.kind = r.kind AND x.endpoint = r.endpoint) IS NOT r.route`,
+			(SELECT x.route FROM hf_route AS x WHERE x.lane = r.lane AND x.source = r.source AND x.kind = r.kind AND x.endpoint = r.endpoint) IS NOT r.route
+		UNION ALL SELECT 'destination', destination FROM hf_lane AS l INDEXED BY sqlite_autoindex_hf_lane_1
+			WHERE NOT EXISTS (SELECT 1 FROM hf_lane AS x NOT INDEXED WHERE x.lane = l.lane)
+		UNION ALL SELECT 'sender', name FROM hf_source AS s INDEXED BY sqlite_autoindex_hf_source_1
+			WHERE NOT EXISTS (SELECT 1 FROM hf_source AS x NOT INDEXED WHERE x.source = s.source)
+		UNION ALL SELECT 'endpoint', endpoint FROM hf_route AS r INDEXED BY sqlite_autoindex_hf_route_1
+			WHERE NOT EXISTS (SELECT 1 FROM hf_route AS x NOT INDEXED WHERE x.route = r.route)`,
 
 	rootPages: `SELECT name, rootpage FROM sqlite_master WHERE rootpage > 0`,
 	// What others have added to our tables is theirs.

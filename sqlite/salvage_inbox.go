@@ -42,7 +42,7 @@ func (s *salvage) incoming(ctx context.Context, r sqlitefile.Row) error {
 	}
 	// Under every name that the sender may have had: an id too many does no harm.
 	for _, source := range s.sources[r.Int(1)] {
-		if waits && (!ok || !keptIntact(r, body, source)) {
+		if waits && (!ok || !s.keptIntact(r, body, source)) {
 			continue
 		}
 		if err := s.add(ctx, len(body.Bytes(2))+len(r.Bytes(9)), func(tx *writeTx) error {
@@ -79,12 +79,10 @@ func (s *salvage) keptBody(seq int64) (sqlitefile.Row, bool) {
 	return r, ok
 }
 
-func keptIntact(r, body sqlitefile.Row, source string) bool {
-	m := holdfast.Message{
+func (s *salvage) keptIntact(r, body sqlitefile.Row, source string) bool {
+	return keptIntact(&holdfast.Message{
 		ID: idFrom(r.Values[2]), Source: source, Kind: holdfast.Kind(body.Text(1)), Endpoint: r.Text(3), Payload: body.Bytes(2), CorrelationID: body.Text(4),
-	}
-	hash, ok := body.Values[5].(int64)
-	return ok && hash == messageHash(&m, body.Text(3), "")
+	}, body.Text(3), body.Values[5])
 }
 
 func (s *salvage) insertIncoming(tx *writeTx, r, body sqlitefile.Row, name string, waits bool) error {

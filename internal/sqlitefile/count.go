@@ -1,61 +1,85 @@
 package sqlitefile
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
-// count is how many cells the page has. By its own account every byte behind the
-// list of cells and the gap after it belongs to a cell, to a free block, or is
-// counted as a fragment: where that does not come out even, the number itself
-// may be damaged, and the one that makes it even is right. Cells that were
-// deleted are left in the list and would be taken for others.
-func (p *node) count(at, first int) int {
+// count is how many cells the page has, and whether that comes out even: by the
+// page's own account every byte behind the list of cells and the gap after it
+// belongs to one cell, to a free block, or is counted as a fragment. One byte of
+// this account may be damaged. If it is the number of cells, then the number that
+// makes it even is right: cells that were deleted are left in the list, and have
+// no place beside the others. If it is the number of fragments, then the cells
+// have places of their own all the same. A damaged pointer leads into another
+// cell, and the number is right.
+func (p *node) count(at, first int) (cells int, even bool) {
 	said := int(binary.BigEndian.Uint16(p.data[at+3:]))
 	content := int(binary.BigEndian.Uint16(p.data[at+5:]))
 	if content == 0 || content > PageSize {
-		return said
+		return said, false
 	}
-	free, ok := p.freeBytes(at, content)
+	taken, ok := p.freeBlocks(at, content)
 	if !ok {
-		return said
+		return said, false
 	}
-	want, sum := PageSize-content-free, 0
-	even := -1
-	for n := 0; first+2*n+2 <= content; n++ {
-		if sum == want && (even < 0 || n == said) {
-			even = n
+	left := PageSize - content - int(p.data[at+7])
+	for _, block := range taken {
+		left -= block.size
+	}
+	all, saidApart := -1, false
+	for n := 0; n <= said || left >= 0; n++ {
+		if n == said {
+			saidApart = apart(taken)
 		}
-		if sum > want {
+		if left == 0 && all < 0 && apart(taken) {
+			all = n
+		}
+		if first+2*n+2 > content {
 			break
 		}
 		cell := int(binary.BigEndian.Uint16(p.data[first+2*n:]))
 		if cell < content || cell > PageSize-4 {
-			if n < said {
-				return said // a pointer is damaged, and what is said of it
-			}
 			break
 		}
-		sum += p.size(cell)
+		taken = append(taken, extent{cell, p.size(cell)})
+		left -= p.size(cell)
 	}
-	if even < 0 {
-		return said
+	if all < 0 || all < said && saidApart {
+		return said, false
 	}
-	return even
+	return all, true
 }
 
-// freeBytes are those of the free blocks and fragments.
-func (p *node) freeBytes(at, content int) (sum int, ok bool) {
-	sum = int(p.data[at+7])
+// extent is a part of a page.
+type extent struct{ at, size int }
+
+// apart says whether no two of them share a byte. A pointer that is damaged
+// leads into another cell.
+func apart(list []extent) bool {
+	list = slices.SortedFunc(slices.Values(list), func(a, b extent) int { return a.at - b.at })
+	for i := 1; i < len(list); i++ {
+		if list[i].at < list[i-1].at+list[i-1].size {
+			return false
+		}
+	}
+	return true
+}
+
+// freeBlocks are the blocks of the page that are chained as free.
+func (p *node) freeBlocks(at, content int) (list []extent, ok bool) {
 	for block := int(binary.BigEndian.Uint16(p.data[at+1:])); block != 0; {
 		if block < content || block > PageSize-4 {
-			return 0, false
+			return nil, false
 		}
 		next, size := int(binary.BigEndian.Uint16(p.data[block:])), int(binary.BigEndian.Uint16(p.data[block+2:]))
 		if size < 4 || next != 0 && next <= block {
-			return 0, false
+			return nil, false
 		}
-		sum += size
+		list = append(list, extent{block, size})
 		block = next
 	}
-	return sum, true
+	return list, true
 }
 
 // size is how many bytes of the page a cell takes.

@@ -22,24 +22,46 @@ type node struct {
 	whole bool // every pointer leads into the page
 }
 
-// parse reads the page's list of cells. A kind that is none is taken for want.
+// parse reads the page's list of cells. want is the kind of leaf that its tree
+// has: a page of another kind is taken for one of the tree's own if its account
+// of its bytes comes out even that way, and a kind that is none for a leaf.
 func parse(n uint32, data []byte, want byte) node {
 	at := 0
 	if n == 1 {
 		at = 100
 	}
-	p := node{kind: data[at], data: data, whole: true}
+	p, even := parseAs(data[at], at, data)
+	own := [...]byte{indexLeaf, indexNode}
+	if want == tableLeaf {
+		own = [...]byte{tableLeaf, tableNode}
+	}
+	if want == 0 || even && (p.kind == own[0] || p.kind == own[1]) {
+		return p
+	}
+	for _, kind := range own {
+		if q, even := parseAs(kind, at, data); even {
+			q.whole = false
+			return q
+		}
+	}
 	switch p.kind {
 	case indexNode, tableNode, indexLeaf, tableLeaf:
 	default:
-		p.kind, p.whole = want, false
+		p, _ = parseAs(want, at, data)
+		p.whole = false
 	}
+	return p
+}
+
+func parseAs(kind byte, at int, data []byte) (p node, even bool) {
+	p = node{kind: kind, data: data, whole: true}
 	first := at + 8
 	if p.kind == indexNode || p.kind == tableNode {
 		p.right = binary.BigEndian.Uint32(data[at+8:])
 		first += 4
 	}
-	for i := range p.count(at, first) {
+	cells, even := p.count(at, first)
+	for i := range cells {
 		if first+2*i+2 > PageSize {
 			p.whole = false
 			break
@@ -51,7 +73,7 @@ func parse(n uint32, data []byte, want byte) node {
 		}
 		p.cells = append(p.cells, cell)
 	}
-	return p
+	return p, even
 }
 
 // Table calls yield for each row of the table with this root, in the order of
@@ -282,7 +304,7 @@ func (f *File) Orphans(yield func(table bool, r Row)) {
 			continue
 		}
 		p := parse(n, data, 0)
-		if p.kind == 0 || p.kind == tableNode {
+		if p.kind != tableLeaf && p.kind != indexLeaf && p.kind != indexNode {
 			continue
 		}
 		for _, cell := range p.cells {
