@@ -37,7 +37,7 @@ func (c *copying) compare(ctx context.Context) (r Report, err error) {
 			}
 			r.count(x, &counts)
 			if all := r.all(); all%PageRows == 0 {
-				c.o.Watch(Status{Phase: string(compared), Done: all, All: c.totals.all()})
+				c.o.Watch(Status{Phase: string(comparing), Done: all, All: c.totals.all()})
 			}
 		}
 	}
@@ -45,7 +45,7 @@ func (c *copying) compare(ctx context.Context) (r Report, err error) {
 	if other := hex.EncodeToString(there.Sum(nil)); other != r.Digest {
 		return r, fmt.Errorf("%w: digest %s there, %s here", ErrDiffers, r.Digest, other)
 	}
-	c.o.Watch(Status{Phase: string(compared), Done: r.all(), All: c.totals.all()})
+	c.o.Watch(Status{Phase: string(comparing), Done: r.all(), All: c.totals.all()})
 	return r, c.compareCounts(ctx, &r, counts)
 }
 

@@ -47,11 +47,28 @@ func Copy(ctx context.Context, from Exporter, to Importer, o Options) (r Report,
 			return r, fmt.Errorf("copy %s: %w", part, err)
 		}
 	}
-	if r, err = c.compare(ctx); err != nil {
+	if r, err = c.compared(ctx); err != nil {
 		return r, err
 	}
 	r.Resumed = c.resumed
 	return r, c.end(ctx)
+}
+
+// compared is what a comparison has found, of this run or of one that was cut
+// off behind it: what comes then changes the target.
+func (c *copying) compared(ctx context.Context) (Report, error) {
+	if r := c.progress.Compared; r != nil {
+		if r.Messages != c.totals.Messages || r.Events != c.totals.Events || r.Inbox != c.totals.Inbox {
+			return *r, fmt.Errorf("%w: stop all programs that use it, empty %s and begin again", ErrChanged, c.o.To)
+		}
+		return *r, nil
+	}
+	r, err := c.compare(ctx)
+	if err != nil {
+		return r, err
+	}
+	c.progress.Compared = &r
+	return r, c.to.Write(ctx, &Page{}, c.progress)
 }
 
 type copying struct {
@@ -76,15 +93,15 @@ func (c *copying) begin(ctx context.Context) (err error) {
 	if c.origin.Store == c.target.Store {
 		return fmt.Errorf("%w: %s", ErrSame, c.o.To)
 	}
+	if p := c.origin.Copy; p != nil && !p.Done {
+		return fmt.Errorf("the source: %w", p.refusal())
+	}
 	if c.totals, err = c.from.Totals(ctx); err != nil {
 		return err
 	}
-	p, err := c.to.Progress(ctx)
 	switch {
-	case err != nil:
-		return err
-	case p != nil:
-		return c.resume(p)
+	case c.target.Copy != nil:
+		return c.resume(c.target.Copy)
 	case c.origin.Moved != nil:
 		return c.origin.Moved.refusal()
 	case c.target.Moved != nil:
@@ -137,8 +154,8 @@ func (c *copying) left() []Part {
 	return parts()[i:]
 }
 
-// compared is the part behind all others.
-const compared Part = "compare"
+// comparing is the part behind all others.
+const comparing Part = "compare"
 
 func (c *copying) part(ctx context.Context, part Part) error {
 	for {
@@ -173,7 +190,7 @@ func after(p Part) Part {
 	if i := slices.Index(parts(), p); i+1 < len(parts()) {
 		return parts()[i+1]
 	}
-	return compared
+	return comparing
 }
 
 // end marks the source before the target is let go: at no moment can nodes
@@ -216,6 +233,10 @@ func (m *Moved) refusal() error {
 	return fmt.Errorf("%w to %s at %s: use that one; if it is lost or was never used, holdfast copy --undo --from … lets nodes use this one again", ErrMoved, m.To, m.At)
 }
 
+func (p *Progress) refusal() error {
+	return fmt.Errorf("%w: it comes from %s; run the same holdfast copy again, which goes on with it, or remove this store and begin anew", ErrUnfinished, p.From)
+}
+
 // Refusal is why no node opens a store with these marks, as Mark and Write
 // have left them; empty: there is none. Nil: there is nothing against it.
 func Refusal(moved, copied string) error {
@@ -228,7 +249,7 @@ func Refusal(moved, copied string) error {
 	case err != nil:
 		return err
 	case p != nil && !p.Done:
-		return fmt.Errorf("%w: it comes from %s; run the same holdfast copy again, which goes on with it, or remove this store and begin anew", ErrUnfinished, p.From)
+		return p.refusal()
 	case m != nil:
 		return m.refusal()
 	}

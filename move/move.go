@@ -48,8 +48,6 @@ type Importer interface {
 	Exporter
 	// Holds names what is in the store; empty: nothing is.
 	Holds(ctx context.Context) (string, error)
-	// Progress is that of the last copy into the store; nil: there was none.
-	Progress(ctx context.Context) (*Progress, error)
 	// Begin notes a copy, and that new rows get numbers above those of the source.
 	Begin(ctx context.Context, p Progress, t Totals) error
 	// Write adds a page and notes the progress, both or neither.
@@ -87,9 +85,10 @@ const None = -1 << 63
 
 // Origin is which store it is.
 type Origin struct {
-	Store string // made once, by chance
-	Use   string // another one whenever it was used meanwhile
-	Moved *Moved // nil: it was not
+	Store string    // made once, by chance
+	Use   string    // another one whenever it was used meanwhile
+	Moved *Moved    // nil: it was not
+	Copy  *Progress // of the last copy into it; nil: there was none
 }
 
 // Moved is the mark of a store from which everything was moved.
@@ -112,15 +111,16 @@ func (t *Totals) all() int64 { return t.Messages + t.Events + t.Inbox }
 
 // Progress is how far a copy is, kept in the target.
 type Progress struct {
-	From    string `json:"from"`     // for people
-	Store   string `json:"store"`    // Origin of the source
-	Use     string `json:"use"`      //
-	Base    int64  `json:"base"`     // an instant of the source,
-	HereNow int64  `json:"here_now"` // and the same moment here
-	Part    Part   `json:"part"`
-	After   int64  `json:"after"`
-	Copied  Totals `json:"copied"`
-	Done    bool   `json:"done"`
+	From     string  `json:"from"`     // for people
+	Store    string  `json:"store"`    // Origin of the source
+	Use      string  `json:"use"`      //
+	Base     int64   `json:"base"`     // an instant of the source,
+	HereNow  int64   `json:"here_now"` // and the same moment here
+	Part     Part    `json:"part"`
+	After    int64   `json:"after"`
+	Copied   Totals  `json:"copied"`
+	Compared *Report `json:"compared,omitempty"` // and found alike
+	Done     bool    `json:"done"`
 }
 
 // Page is some rows of one part.

@@ -219,7 +219,19 @@ func (c *contents) Origin(ctx context.Context) (o move.Origin, err error) {
 	if err == nil {
 		o.Moved, err = move.ParseMoved(moved)
 	}
+	if err == nil {
+		o.Copy, err = c.progress(ctx)
+	}
 	return o, err
+}
+
+// progress is that of the last copy into the database; nil: there was none.
+func (c *contents) progress(ctx context.Context) (*move.Progress, error) {
+	text, err := c.meta(ctx, metaCopy)
+	if err != nil {
+		return nil, err
+	}
+	return move.ParseProgress(text)
 }
 
 // Totals implements move.Exporter.

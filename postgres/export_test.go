@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -60,4 +61,68 @@ func (db *DB) Die() {
 func (db *DB) Sleep() (wakeUp func()) {
 	db.self.pulse.Lock()
 	return db.self.pulse.Unlock
+}
+
+// ClaimPages is how many pages a claim from the lane's floor looks at.
+func (db *DB) ClaimPages(ctx context.Context, destination string) (pages int, err error) {
+	lane := db.names.number(destination)
+	db.claim.mu.Lock()
+	floor := db.claim.lane(lane).floor
+	db.claim.mu.Unlock()
+	err = db.read(ctx, "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF) "+claimMessages, []any{int64(-1), int64(0), claimBytes, []int32{lane}, []int64{10}, []int64{floor}},
+		func(rows pgx.Rows) error {
+			var line string
+			err := rows.Scan(&line)
+			if i := strings.Index(line, "shared hit="); i >= 0 && pages == 0 {
+				_, err = fmt.Sscanf(line[i:], "shared hit=%d", &pages)
+			}
+			return err
+		})
+	return pages, err
+}
+
+// Plans are those of the statements that run all the time, generic ones.
+func (db *DB) Plans(ctx context.Context) (map[string]string, error) {
+	plans := map[string]string{}
+	c, err := db.pools.own.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Release()
+	if _, err := c.Exec(ctx, "SET plan_cache_mode = force_generic_plan"); err != nil {
+		return nil, err
+	}
+	for name, s := range map[string]string{
+		"insertMessages": insertMessages, "insertMinted": insertMinted, "findMessages": findMessages, "claimMessages": claimMessages, "claimSuspects": claimSuspects,
+		"fewestDeaths": fewestDeaths, "nextDue": nextDue, "giveBack": giveBack, "expireClaimed": expireClaimed, "settleDelivered": settleDelivered,
+		"settlePlain": settlePlain, "settleParked": settleParked, "settlePending": settlePending, "placeKeys": placeKeys, "expiredQueued": expiredQueued,
+		"expiredParked": expiredParked, "expireQueued": expireQueued, "expireParked": expireParked, "purgePage": purgePage, "purgeThese": purgeThese,
+		"getRecord": getRecord, "listRecords": listRecords, "listAside": listAside, "listQueue": listQueue, "listWindow": listWindow, "overdue": overdue,
+		"requeueOne": requeueOne, "discardOne": discardOne, "stoppedKeys": stoppedKeys, "endedRows": endedRows, "eventsAfter": eventsAfter,
+	} {
+		n := 0
+		for strings.Contains(s, fmt.Sprint("$", n+1)) {
+			n++
+		}
+		nulls := ""
+		if n > 0 {
+			nulls = "(" + strings.TrimSuffix(strings.Repeat("NULL,", n), ",") + ")"
+		}
+		if _, err := c.Exec(ctx, "PREPARE look AS "+s); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		rows, err := c.Query(ctx, "EXPLAIN EXECUTE look"+nulls, pgx.QueryExecModeSimpleProtocol)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		plans[name] = strings.Join(lines, "\n")
+		if _, err := c.Exec(ctx, "DEALLOCATE look"); err != nil {
+			return nil, err
+		}
+	}
+	return plans, nil
 }

@@ -50,15 +50,6 @@ func (t *Target) Holds(ctx context.Context) (what string, err error) {
 	return what, explain(err)
 }
 
-// Progress implements move.Importer.
-func (t *Target) Progress(ctx context.Context) (*move.Progress, error) {
-	text, err := t.meta(ctx, metaCopy)
-	if err != nil {
-		return nil, err
-	}
-	return move.ParseProgress(text)
-}
-
 // note writes the progress in one transaction with work.
 func (t *Target) note(ctx context.Context, p move.Progress, work func(tx pgx.Tx) error) error {
 	text, err := move.Text(p)

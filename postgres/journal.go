@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -45,7 +46,7 @@ func (db *DB) Follow(ctx context.Context, name string, fn func(ctx context.Conte
 			return nil
 		case db.gone.Load():
 			return fmt.Errorf("follow journal as %s: %w", name, holdfast.ErrClosed)
-		case err != nil && isAway(err):
+		case err != nil && !isFollowers(err) && isAway(err):
 			// It goes on where it was when the database is there again.
 		case err != nil:
 			return fmt.Errorf("follow journal as %s: %w", name, err)
@@ -102,11 +103,23 @@ func (db *DB) followPage(ctx context.Context, name string, fn func(ctx context.C
 		}
 		n = len(events)
 		if err := contained(func() error { return fn(ctx, tx, events) }); err != nil {
-			return err
+			return &followerError{err}
 		}
 		return tx.do(ctx, statement{moveFollower, []any{name, at.tx, at.seq}, nil})
 	})
 	return n, err
+}
+
+// followerError is an error of the follower's function, whatever it says about
+// connections of its own.
+type followerError struct{ err error }
+
+func (e *followerError) Error() string { return e.err.Error() }
+func (e *followerError) Unwrap() error { return e.err }
+
+func isFollowers(err error) bool {
+	_, ok := errors.AsType[*followerError](err)
+	return ok
 }
 
 // contained makes a panic an error.

@@ -89,16 +89,20 @@ func (s *Source) open(ctx context.Context) error {
 	if _, err := resumeRestore(s.path); err != nil {
 		return err
 	}
-	if err := errors.Join(marked(s.path), sameOwner(s.path, s.path+".lock")); err != nil {
+	if err := sameOwner(s.path, s.path+".lock"); err != nil {
 		return err
 	}
-	if aside, err := unfinished(s.path); err != nil || aside != nil {
-		return errors.Join(err, errSalvage)
+	// What SQLite takes for the end of a damaged log would be left out.
+	if err := checkWhole(s.path, s.owner); err != nil {
+		return err
 	}
 	o := Options{}.withDefaults()
 	s.handle = sql.OpenDB(connector{o.connect, dsn(s.path, "query_only(1)")})
 	s.handle.SetMaxOpenConns(1)
 	if err := s.vet(ctx); err != nil {
+		return err
+	}
+	if err := s.checkPlace(ctx); err != nil {
 		return err
 	}
 	last, at := int64(0), int64(0)
@@ -112,8 +116,6 @@ func (s *Source) open(ctx context.Context) error {
 	s.now = c.now
 	return nil
 }
-
-var errSalvage = errors.New("it was damaged and its salvage has not ended: start its node, which goes on with it, and stop it when its health says so")
 
 // vet refuses tables that this release does not know by heart.
 func (s *Source) vet(ctx context.Context) error {
@@ -129,6 +131,25 @@ func (s *Source) vet(ctx context.Context) error {
 	}
 	if want := len(migrations()); have != want {
 		return fmt.Errorf("%w: its schema is number %d, that of this release %d; bring it up to date by holdfast migrate up, or use the release that wrote it", move.ErrSchema, have, want)
+	}
+	return nil
+}
+
+// checkPlace refuses what a node would refuse: a copy whose original may be in use.
+func (s *Source) checkPlace(ctx context.Context) error {
+	note := map[string]string{}
+	for _, key := range []string{metaPlace, metaIncarnation, metaClean} {
+		var err error
+		if note[key], err = s.meta(ctx, key); err != nil {
+			return err
+		}
+	}
+	number, born, ok := placeOf(s.path)
+	if !ok || note[metaClean] == "1" {
+		return nil
+	}
+	if moved(note[metaPlace], placeNote(fmt.Sprint(number), fmt.Sprint(born), note[metaIncarnation]), note[metaIncarnation]) {
+		return errCopy
 	}
 	return nil
 }
@@ -221,7 +242,19 @@ func (r *contents) Origin(ctx context.Context) (o move.Origin, err error) {
 	if err == nil {
 		o.Moved, err = move.ParseMoved(moved)
 	}
+	if err == nil {
+		o.Copy, err = r.progress(ctx)
+	}
 	return o, err
+}
+
+// progress is that of the last copy into the file; nil: there was none.
+func (r *contents) progress(ctx context.Context) (*move.Progress, error) {
+	text, err := r.meta(ctx, metaCopy)
+	if err != nil {
+		return nil, err
+	}
+	return move.ParseProgress(text)
 }
 
 // Totals implements move.Exporter.

@@ -55,15 +55,6 @@ func (t *Target) Holds(ctx context.Context) (what string, err error) {
 	return what, translate(err)
 }
 
-// Progress implements move.Importer.
-func (t *Target) Progress(ctx context.Context) (*move.Progress, error) {
-	text, err := t.meta(ctx, metaCopy)
-	if err != nil {
-		return nil, err
-	}
-	return move.ParseProgress(text)
-}
-
 // note writes a text of the file's own, in one transaction with work.
 func (t *Target) note(ctx context.Context, key, text string, work func(tx *writeTx) error) error {
 	return t.db.writer.do(ctx, workFunc(func(tx *writeTx) error {

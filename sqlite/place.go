@@ -17,6 +17,9 @@ const metaPlace = "place"
 // errGone says that what we write to is not what stands in the folder.
 var errGone = errors.New("the database file was deleted, moved or replaced while it was in use")
 
+var errCopy = fmt.Errorf("%w: the original was running, or had not stopped cleanly, when this copy of it was made, and a node on each would deliver the same messages; "+
+	"stop the original and copy again, or make this one a node of its own with: holdfast restore", ErrCopied)
+
 // checkPlace refuses a copy that was made while the original was in use: both
 // would deliver what waits in it. A file that was closed cleanly may be copied
 // and moved.
@@ -40,8 +43,7 @@ func (db *DB) checkPlace(c *conn, clean bool) error {
 		case db.opts.Adopt:
 			db.log.Warn("a copy that was made while the file was in use is taken over", slog.String("path", db.path))
 		default:
-			return fmt.Errorf("%w: the original was running, or had not stopped cleanly, when this copy of it was made, and a node on each would deliver the same messages; "+
-				"stop the original and copy again, or make this one a node of its own with: holdfast restore", ErrCopied)
+			return errCopy
 		}
 	}
 	_, err = c.exec(setMeta, metaPlace, now)

@@ -197,7 +197,7 @@ func TestBadStarts(t *testing.T) {
 	})
 	t.Run("data of another process", func(t *testing.T) {
 		t.Parallel()
-		refused(t, exitFailure, []string{"owned by another process", fmt.Sprintf("process %d", running.cmd.Process.Pid), "choose another data folder"},
+		refused(t, exitConflict, []string{"owned by another process", fmt.Sprintf("process %d", running.cmd.Process.Pid), "choose another data folder"},
 			"serve", "--listen", "127.0.0.1:0", "--data", running.data)
 	})
 	t.Run("unknown key", func(t *testing.T) {
@@ -225,7 +225,7 @@ func TestBadStarts(t *testing.T) {
 		path := filepath.Join(data, "holdfast.db")
 		newerDatabase(t, path)
 		before := fingerprint(t, path)
-		refused(t, exitFailure, []string{"newer release", path}, "serve", "--listen", "127.0.0.1:0", "--data", data)
+		refused(t, exitUsage, []string{"newer release", path}, "serve", "--listen", "127.0.0.1:0", "--data", data)
 		if fingerprint(t, path) != before {
 			t.Error("the refused database was changed")
 		}
@@ -234,7 +234,7 @@ func TestBadStarts(t *testing.T) {
 		t.Parallel()
 		data := t.TempDir()
 		write(t, filepath.Join(data, "holdfast.db"), strings.Repeat("this is no database ", 500))
-		refused(t, exitFailure, []string{"damaged"}, "serve", "--listen", "127.0.0.1:0", "--data", data)
+		refused(t, exitUsage, []string{"damaged"}, "serve", "--listen", "127.0.0.1:0", "--data", data)
 	})
 }
 
@@ -340,7 +340,7 @@ func TestTheFirstToken(t *testing.T) {
 		t.Errorf("with the token: exit code %d, %q, %q", code, out, stderr)
 	}
 	refused(t, exitUsage, []string{"mistyped"}, "messages", "ls", "--url", c.url(), "--token", "hf_wrong")
-	refused(t, exitFailure, []string{"owned by another process"}, "tokens", "ls", "--data", data)
+	refused(t, exitConflict, []string{"owned by another process"}, "tokens", "ls", "--data", data)
 }
 
 // OI-11: a node on a Unix socket, asked over it, killed and started again on
