@@ -9,15 +9,19 @@ import (
 // pgMeasures are those on PostgreSQL: the same loads as on files, and those
 // that only a shared database has.
 func pgMeasures(z sizes, p *pgServer) []measure {
-	return []measure{
+	ms := []measure{
 		pgEnqueueMeasure(z, p, 64),
 		pgDrainMeasure(z, p),
 		pgLatencyMeasure(z, p),
 		pgClaimMeasure(z, p),
-		pgNodesEnqueueMeasure(z, p, 64),
+		pgNodesEnqueueMeasure(z, p, 64, false),
 		pgNodesDrainMeasure(z, p),
 		pgHeldMeasure(z, p),
 	}
+	if !z.brief {
+		ms = append(ms, pgNodesEnqueueMeasure(z, p, 64, true))
+	}
+	return ms
 }
 
 // unlessBrief adds sources that a short run leaves out.

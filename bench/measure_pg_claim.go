@@ -15,7 +15,7 @@ func pgClaimMeasure(z sizes, p *pgServer) measure {
 		{key: "empty", title: fmt.Sprintf("of %d, no others", claimLimit), unit: "us", lower: true},
 		{key: "growth", title: "growth", unit: "x", lower: true},
 	}}
-	for _, o := range []pgClaims{pgBareClaims()} {
+	for _, o := range []pgClaims{pgOurClaims(), pgBareClaims()} {
 		m.contenders = append(m.contenders, contender{
 			name: o.name, role: o.role, files: o.name,
 			prepare: func(ctx context.Context, dir string) error {

@@ -26,13 +26,21 @@ func leastStep(z sizes, v values) {
 	}
 }
 
-// pgNodesEnqueueMeasure: the same producers, spread over one to three nodes.
-func pgNodesEnqueueMeasure(z sizes, p *pgServer, producers int) measure {
+// pgNodesEnqueueMeasure: the same producers, spread over one to three nodes;
+// or, with each, as many at every node.
+func pgNodesEnqueueMeasure(z sizes, p *pgServer, producers int, each bool) measure {
 	m := measure{name: fmt.Sprintf("pg nodes enqueue/%d", producers), columns: nodeColumns(z)}
+	if each {
+		m.name += " each"
+	}
 	for _, s := range z.unlessBrief(pgQueues(pgBareWriter(1)), pgRiverDefault()) {
 		m.add(s, nil, func(_ context.Context, c cell) (values, error) {
 			return p.eachCount(z, c, "", func(dsn string, n int) (float64, error) {
-				v, err := enqueueRate(several(s.open, dsn, n), c.dir, z, producers)
+				atOnce := producers
+				if each {
+					atOnce *= n
+				}
+				v, err := enqueueRate(several(s.open, dsn, n), c.dir, z, atOnce)
 				return v["rate"], err
 			})
 		})
