@@ -97,7 +97,7 @@ func (db *DB) Plans(ctx context.Context) (map[string]string, error) {
 		"fewestDeaths": fewestDeaths, "nextDue": nextDue, "giveBack": giveBack, "expireClaimed": expireClaimed, "settleDelivered": settleDelivered,
 		"settlePlain": settlePlain, "settleParked": settleParked, "settlePending": settlePending, "placeKeys": placeKeys, "expiredQueued": expiredQueued,
 		"expiredParked": expiredParked, "expireQueued": expireQueued, "expireParked": expireParked, "purgePage": purgePage, "purgeThese": purgeThese,
-		"getRecord": getRecord, "listRecords": listRecords, "listAside": listAside, "listQueue": listQueue, "listWindow": listWindow, "overdue": overdue,
+		"getRecord": getRecord, "listRecords": listRecords, "listAside": listAside, "listAsideOf": listAsideOf, "listQueue": listQueue, "listWindow": listWindow, "overdue": overdue,
 		"requeueOne": requeueOne, "discardOne": discardOne, "stoppedKeys": stoppedKeys, "endedRows": endedRows, "eventsAfter": eventsAfter,
 	} {
 		n := 0

@@ -87,7 +87,11 @@ func (l *listing) find(ctx context.Context) (next int64, err error) {
 		if !l.wants(state) {
 			continue
 		}
-		if err := l.db.read(ctx, listAside, []any{l.before, l.lane, l.limit, int16(state)}, func(rows pgx.Rows) error {
+		which, args := listAside, []any{l.before, int16(state), l.limit}
+		if l.lane != 0 {
+			which, args = listAsideOf, append(args, l.lane)
+		}
+		if err := l.db.read(ctx, which, args, func(rows pgx.Rows) error {
 			var seq int64
 			err := rows.Scan(&seq)
 			if seq >= next { // what is older than the walk went comes with the next page

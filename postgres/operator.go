@@ -48,7 +48,10 @@ func (db *DB) decide(ctx context.Context, verb string, k *decision) (holdfast.Re
 	if err := db.usable(ctx); err != nil {
 		return holdfast.Record{}, fmt.Errorf("%s %s: %w", verb, id, err)
 	}
-	if err := db.own(ctx, func(tx *ownTx) error { return tx.decide(k) }); err != nil {
+	if err := db.own(ctx, func(tx *ownTx) error {
+		k.twice = false // of this transaction
+		return tx.decide(k)
+	}); err != nil {
 		return holdfast.Record{}, fmt.Errorf("%s %s: %w", verb, id, err)
 	}
 	if k.fault != nil {

@@ -126,7 +126,7 @@ const (
 	SELECT n.t, m.* FROM now AS n LEFT JOIN mine AS m ON true`
 	// fewestDeaths finds which of the suspects are tried next.
 	fewestDeaths = `SELECT deaths, count(*) FROM (
-			SELECT deaths FROM hf_queue AS q WHERE q.deaths > 0 AND q.lane = ANY ($1::integer[]) AND q.due <= hf_now() AND q.owner IS NULL LIMIT 10000) AS s
+			SELECT deaths FROM hf_queue AS q WHERE q.deaths > 0 AND q.lane = ANY ($1::integer[]) AND q.due <= (SELECT hf_now()) AND q.owner IS NULL LIMIT 10000) AS s
 		GROUP BY deaths ORDER BY deaths LIMIT 1`
 	// nextDue tells when the next row of each lane is due.
 	nextDue = `SELECT hf_now(), (SELECT q.due FROM hf_queue AS q WHERE q.lane = w.lane AND q.due > $2 AND q.owner IS NULL AND q.deaths = 0 ORDER BY q.due LIMIT 1),

@@ -23,9 +23,10 @@ const (
 	getHistory = `SELECT * FROM (SELECT ` + eventColumns + ` FROM hf_event AS e WHERE e.message = $1 ORDER BY e.seq DESC LIMIT $2) AS x ORDER BY seq`
 
 	// A list first finds out which rows it shows. Each of these reads a bounded
-	// number of rows before $1, newest first, of the lane $2 or, with 0, of all.
+	// number of rows before $1, newest first.
 	listRecords = `SELECT ` + recordColumns + recordTables + ` WHERE m.seq = ANY ($1::bigint[]) ORDER BY m.seq DESC`
-	listAside   = `SELECT seq FROM hf_final AS f WHERE f.state = $4 AND f.state IN (3, 4, 5) AND f.seq < $1 AND ($2 = 0 OR f.lane = $2) ORDER BY f.seq DESC LIMIT $3`
+	listAside   = `SELECT seq FROM hf_final AS f WHERE f.state = $2 AND f.state IN (3, 4, 5) AND f.seq < $1 ORDER BY f.seq DESC LIMIT $3`
+	listAsideOf = `SELECT seq FROM hf_final AS f WHERE f.lane = $4 AND f.state = $2 AND f.state IN (3, 4, 5) AND f.seq < $1 ORDER BY f.seq DESC LIMIT $3`
 	listQueue   = `SELECT seq, lane, owner IS NOT NULL FROM (
 			SELECT seq, lane, owner FROM hf_queue WHERE seq < $1 ORDER BY seq DESC LIMIT $2) AS x`
 	listWindow = `SELECT m.seq, m.lane, CASE WHEN f.seq IS NOT NULL THEN f.state WHEN q.owner IS NOT NULL THEN 1 ELSE 0 END FROM (
@@ -51,8 +52,14 @@ const (
 		INSERT INTO hf_event (message, kind, state, at, cycle, attempt, reason, actor) SELECT seq, 4, 5, t, cycle, tries, $2, $3 FROM gone`
 
 	// Lanes.
-	setStrict    = `UPDATE hf_lane SET strict = $2 WHERE lane = $1 AND strict <> $2 RETURNING lane`
-	stoppedKeys  = `SELECT DISTINCT okey FROM hf_queue WHERE lane = $1 AND okey > $2 AND okey IS NOT NULL AND blocked = 1 ORDER BY okey LIMIT $3`
+	setStrict = `UPDATE hf_lane SET strict = $2 WHERE lane = $1 AND strict <> $2 RETURNING lane`
+	// stoppedKeys goes from key to key: a key may have a million rows that wait.
+	stoppedKeys = `WITH RECURSIVE stopped AS (
+			SELECT $2::text COLLATE "C" AS okey, 0::bigint AS n
+			UNION ALL
+			SELECT (SELECT q.okey FROM hf_queue AS q WHERE q.lane = $1 AND q.okey > s.okey AND q.okey IS NOT NULL AND q.blocked = 1 ORDER BY q.okey LIMIT 1), s.n + 1
+			FROM stopped AS s WHERE s.okey IS NOT NULL AND s.n < $3)
+		SELECT okey FROM stopped WHERE n > 0 AND okey IS NOT NULL`
 	setLaneFault = `UPDATE hf_lane SET fault = $2, fault_since = CASE WHEN $2::text IS NULL THEN NULL ELSE hf_now() END WHERE lane = $1`
 	laneFaults   = `SELECT destination, fault, fault_since FROM hf_lane WHERE fault IS NOT NULL ORDER BY destination`
 )

@@ -93,7 +93,8 @@ CREATE TABLE hf_final (
   okey      text COLLATE "C"
 ) WITH (autovacuum_vacuum_insert_scale_factor = 0.5);
 
-CREATE INDEX hf_final_aside ON hf_final (state, seq, lane) WHERE state IN (3, 4, 5);
+CREATE INDEX hf_final_aside ON hf_final (state, seq) WHERE state IN (3, 4, 5);
+CREATE INDEX hf_final_lane ON hf_final (lane, state, seq) WHERE state IN (3, 4, 5);
 CREATE INDEX hf_final_expires ON hf_final (expires) WHERE state = 3 AND expires < 9223372036854775807;
 CREATE INDEX hf_final_key ON hf_final (lane, okey, seq) WHERE state = 3 AND okey IS NOT NULL;
 
