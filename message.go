@@ -57,6 +57,9 @@ func (id ID) UUID() (uuid.UUID, bool) {
 	return u, err == nil
 }
 
+// IDOf is the id of a UUID, in its canonical form.
+func IDOf(u uuid.UUID) ID { return ID(u.String()) }
+
 // Kind says what a message is to its receiver (OI-02, OI-21).
 type Kind string
 

@@ -80,7 +80,7 @@ func (b *batch) arrive() []statement {
 	w := &arrivals{responses: make([][]byte, len(b.list)), verdicts: make([]verdict, len(b.list))}
 	for i := range b.list {
 		in := &b.list[i]
-		w.rows = append(w.rows, arriving{in, false, forgotten(&in.m.Attempt, b.retention), b.retention})
+		w.rows = append(w.rows, arriving{in, false, in.m.Attempt.Forgotten(b.retention), b.retention})
 	}
 	b.found, b.rows = w, map[inboxKey]*batchRow{}
 	return []statement{w.insert(), w.lookUp()}
@@ -133,7 +133,7 @@ func (b *batch) one(ctx context.Context, tx *Tx, i int) (holdfast.Receipt, error
 	}
 	var more []statement
 	if string(row.hash) != string(in.hash) {
-		more = append(more, statement{setContent, []any{row.seq, in.m.Endpoint, in.hash, memory(&in.m.Attempt, b.retention)}, nil})
+		more = append(more, statement{setContent, []any{row.seq, in.m.Endpoint, in.hash, micros(in.m.Attempt.Memory(b.retention))}, nil})
 	}
 	response, err := tx.saved(ctx, in, row.seq, func(ctx context.Context, m holdfast.Message) ([]byte, error) { return b.handler(ctx, tx, m) }, more...)
 	if err != nil {

@@ -3,8 +3,6 @@ package postgres
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,9 +15,6 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 )
-
-// longestMemory caps what a sender can make this inbox remember.
-const longestMemory = 366 * 24 * time.Hour
 
 // inbound is what a store holds in memory of its inbox.
 type inbound struct {
@@ -47,19 +42,10 @@ type incoming struct {
 }
 
 func newIncoming(m holdfast.Message) (in incoming, err error) {
-	if m.ID, err = holdfast.ParseID(string(m.ID)); err != nil {
-		return in, fmt.Errorf("%w: %w", holdfast.ErrInvalid, err)
+	if err := holdfast.NormalizeIncoming(&m); err != nil {
+		return in, err
 	}
-	if m.Source == "" {
-		return in, fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{Field: "source", Problem: "must not be empty"})
-	}
-	if m.Kind == "" {
-		m.Kind = holdfast.Signal
-	}
-	if m.Payload == nil {
-		m.Payload = []byte{}
-	}
-	in = incoming{m: m, id: idBytes(m.ID), hash: contentHash(&m)}
+	in = incoming{m: m, id: idBytes(m.ID), hash: m.ContentHash()}
 	if len(m.Headers) > 0 {
 		b, err := json.Marshal(m.Headers)
 		if err != nil {
@@ -78,32 +64,6 @@ func (db *DB) incoming(ctx context.Context, m holdfast.Message) (in incoming, er
 		in.source, err = db.source(ctx, in.m.Source)
 	}
 	return in, err
-}
-
-// contentHash covers what makes two messages of one id the same: kind,
-// endpoint and payload, each with its length, so that no boundary can move.
-func contentHash(m *holdfast.Message) []byte {
-	h := sha256.New()
-	var n [8]byte
-	for _, part := range [][]byte{[]byte(m.Kind), []byte(m.Endpoint), m.Payload} {
-		binary.BigEndian.PutUint64(n[:], uint64(len(part)))
-		h.Write(n[:])
-		h.Write(part)
-	}
-	return h.Sum(nil)
-}
-
-// forgotten says whether an unknown id may have been known once. In its
-// first cycle a sender has told until when it would retry, and ids are kept
-// that long, up to longestMemory; a sender that told nothing, and a later
-// cycle, may come after the id is gone (OI-10).
-func forgotten(a *holdfast.Attempt, retention time.Duration) bool {
-	return !a.Forced && a.FirstAgo > retention && (a.Cycle > 1 || a.RetryFor < 0 || a.FirstAgo > longestMemory)
-}
-
-// memory is for how long the id is kept.
-func memory(a *holdfast.Attempt, retention time.Duration) int64 {
-	return micros(max(retention, min(a.RetryFor, longestMemory)))
 }
 
 // verdict is what the inbox knows about an incoming message.
@@ -125,10 +85,10 @@ func (in *incoming) find(v *verdict) statement {
 // arrive inserts the id if it is new, and looks it up. One that may have been
 // known and forgotten is looked up only.
 func (in *incoming) arrive(v *verdict, retention time.Duration) []statement {
-	if forgotten(&in.m.Attempt, retention) {
+	if in.m.Attempt.Forgotten(retention) {
 		return []statement{in.find(v)}
 	}
-	insert := statement{remember, []any{in.source, in.id, in.m.Endpoint, in.hash, memory(&in.m.Attempt, retention)}, func(rows pgx.Rows) error {
+	insert := statement{remember, []any{in.source, in.id, in.m.Endpoint, in.hash, micros(in.m.Attempt.Memory(retention))}, func(rows pgx.Rows) error {
 		return rows.Scan(&v.seq)
 	}}
 	return []statement{insert, in.find(v)}
@@ -141,7 +101,7 @@ func (in *incoming) answer(v *verdict, retention time.Duration) (holdfast.Receip
 		return holdfast.Receipt{}, fmt.Errorf("receive %s from %s: %w", in.m.ID, in.m.Source, holdfast.ErrConflict)
 	case v.known:
 		return holdfast.Receipt{ID: in.m.ID, State: holdfast.Delivered, Duplicate: true, Response: v.response}, nil
-	case forgotten(&in.m.Attempt, retention):
+	case in.m.Attempt.Forgotten(retention):
 		return holdfast.Receipt{}, fmt.Errorf("receive %s from %s: first tried %s ago, ids are remembered for %s: %w",
 			in.m.ID, in.m.Source, in.m.Attempt.FirstAgo.Round(time.Second), retention, holdfast.ErrTooOld)
 	}

@@ -135,7 +135,7 @@ func (w *arrivals) add(k *arrival) {
 	waits := k.responses == nil
 	for i := range k.list {
 		in := &k.list[i]
-		w.rows = append(w.rows, arriving{in, waits, waits && forgotten(&in.m.Attempt, k.retention), k.retention})
+		w.rows = append(w.rows, arriving{in, waits, waits && in.m.Attempt.Forgotten(k.retention), k.retention})
 		var response []byte
 		if !waits {
 			response = k.responses[i]
@@ -161,7 +161,7 @@ func (w *arrivals) insert() statement {
 		}
 		at = append(at, i)
 		sources, ids, hashes = append(sources, r.in.source), append(ids, r.in.id), append(hashes, r.in.hash)
-		endpoints, kept, memories = append(endpoints, m.Endpoint), append(kept, r.waits), append(memories, memory(&m.Attempt, r.retention))
+		endpoints, kept, memories = append(endpoints, m.Endpoint), append(kept, r.waits), append(memories, micros(m.Attempt.Memory(r.retention)))
 		responses, kinds, headers = append(responses, w.responses[i]), append(kinds, string(m.Kind)), append(headers, r.in.headers)
 		corr = append(corr, nullText(m.CorrelationID))
 		var payload []byte // of those that wait only
@@ -257,7 +257,7 @@ func (db *DB) Known(ctx context.Context, retention time.Duration, ms ...holdfast
 		return nil, nil, fmt.Errorf("look up %d incoming messages: %w", len(at), err)
 	}
 	for _, i := range at {
-		if v := &verdicts[i]; v.known || forgotten(&list[i].m.Attempt, retention) {
+		if v := &verdicts[i]; v.known || list[i].m.Attempt.Forgotten(retention) {
 			known[i] = true
 			results[i].Receipt, results[i].Err = list[i].answer(v, retention)
 		}

@@ -299,7 +299,7 @@ func idFrom(v driver.Value) holdfast.ID {
 	case []byte:
 		var u [16]byte
 		copy(u[:], v)
-		return uuidText(u)
+		return holdfast.IDOf(u)
 	case string:
 		return holdfast.ID(strings.Clone(v))
 	}

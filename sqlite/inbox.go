@@ -3,18 +3,13 @@ package sqlite
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"database/sql/driver"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
 )
-
-// longestMemory caps what a sender can make this inbox remember.
-const longestMemory = 366 * 24 * time.Hour
 
 // incoming is a message on its way into the inbox, with its canonical id.
 type incoming struct {
@@ -25,19 +20,10 @@ type incoming struct {
 }
 
 func newIncoming(m holdfast.Message) (in incoming, err error) {
-	if m.ID, err = holdfast.ParseID(string(m.ID)); err != nil {
-		return in, fmt.Errorf("%w: %w", holdfast.ErrInvalid, err)
+	if err := holdfast.NormalizeIncoming(&m); err != nil {
+		return in, err
 	}
-	if m.Source == "" {
-		return in, fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{Field: "source", Problem: "must not be empty"})
-	}
-	if m.Kind == "" {
-		m.Kind = holdfast.Signal
-	}
-	if m.Payload == nil {
-		m.Payload = []byte{}
-	}
-	in = incoming{m: m, id: idValue(m.ID), hash: contentHash(&m)}
+	in = incoming{m: m, id: idValue(m.ID), hash: m.ContentHash()}
 	if len(m.Headers) > 0 {
 		b, err := json.Marshal(m.Headers)
 		if err != nil {
@@ -46,19 +32,6 @@ func newIncoming(m holdfast.Message) (in incoming, err error) {
 		in.headers = string(b)
 	}
 	return in, nil
-}
-
-// contentHash covers what makes two messages of one id the same: kind,
-// endpoint and payload, each with its length, so that no boundary can move.
-func contentHash(m *holdfast.Message) []byte {
-	h := sha256.New()
-	var n [8]byte
-	for _, part := range [][]byte{[]byte(m.Kind), []byte(m.Endpoint), m.Payload} {
-		binary.BigEndian.PutUint64(n[:], uint64(len(part)))
-		h.Write(n[:])
-		h.Write(part)
-	}
-	return h.Sum(nil)
 }
 
 // verdict is what the inbox knows about an incoming message.
@@ -85,24 +58,11 @@ func (in *incoming) look(c *conn, source int64, retention time.Duration) (verdic
 		return v, err
 	case found && len(hash) > 0 && !bytes.Equal(hash, in.hash): // without one, only the id was salvaged
 		v.err = fmt.Errorf("receive %s from %s: %w", in.m.ID, in.m.Source, holdfast.ErrConflict)
-	case !found && forgotten(&in.m.Attempt, retention):
+	case !found && in.m.Attempt.Forgotten(retention):
 		v.err = fmt.Errorf("receive %s from %s: first tried %s ago, ids are remembered for %s: %w",
 			in.m.ID, in.m.Source, in.m.Attempt.FirstAgo.Round(time.Second), retention, holdfast.ErrTooOld)
 	}
 	return v, nil
-}
-
-// forgotten says whether an unknown id may have been known once. In its
-// first cycle a sender has told until when it would retry, and ids are kept
-// that long, up to longestMemory; a sender that told nothing, and a later
-// cycle, may come after the id is gone (OI-10).
-func forgotten(a *holdfast.Attempt, retention time.Duration) bool {
-	return !a.Forced && a.FirstAgo > retention && (a.Cycle > 1 || a.RetryFor < 0 || a.FirstAgo > longestMemory)
-}
-
-// memory is until when the id is kept.
-func memory(now int64, a *holdfast.Attempt, retention time.Duration) int64 {
-	return after(now, max(retention, min(a.RetryFor, longestMemory)))
 }
 
 // source interns a sender's name. Only the writer calls it.
@@ -140,7 +100,7 @@ func (tx *writeTx) remember(in *incoming, source int64, kept bool, response []by
 		processed = now
 	}
 	seq, err := tx.conn.insert(insertInbox, source, in.id, in.m.Endpoint, in.hash, asBit(kept), now, processed,
-		memory(now, &in.m.Attempt, retention), nullBytes(response))
+		after(now, in.m.Attempt.Memory(retention)), nullBytes(response))
 	if seq != 0 {
 		tx.inboxed++
 		tx.wrote(&tx.first.inbox, &tx.last.inbox, seq)
@@ -189,7 +149,7 @@ func (in *incoming) arrive(tx *writeTx, retention time.Duration) (v verdict, seq
 	}
 	// Most are new: the insert finds out. Not so for one that may have been
 	// known and forgotten.
-	if !forgotten(&in.m.Attempt, retention) {
+	if !in.m.Attempt.Forgotten(retention) {
 		if seq, err = tx.remember(in, source, false, nil, retention); err != nil || seq != 0 {
 			return v, seq, err
 		}

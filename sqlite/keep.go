@@ -45,7 +45,7 @@ func (k *arrival) one(tx *writeTx, i int) (holdfast.Result, error) {
 	if !wait {
 		response = k.responses[i]
 	}
-	if wait && forgotten(&in.m.Attempt, k.retention) {
+	if wait && in.m.Attempt.Forgotten(k.retention) {
 		// What has been forwarded already is recorded all the same.
 		if v, err := in.look(tx.conn, source, k.retention); err != nil || v.known || v.err != nil {
 			return tx.known(&v), err
@@ -184,7 +184,7 @@ func (db *DB) lookUp(ctx context.Context, retention time.Duration, ms []holdfast
 		err = db.readers.QueryRowContext(ctx, queries[knownID], in.m.Source, in.id).Scan(&hash, &response)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
-			if forgotten(&ms[i].Attempt, retention) {
+			if ms[i].Attempt.Forgotten(retention) {
 				known[i], results[i].Err = true, fmt.Errorf("receive %s from %s: %w", ms[i].ID, ms[i].Source, holdfast.ErrTooOld)
 			}
 		case err != nil:

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"database/sql/driver"
-	"encoding/hex"
 	"fmt"
 
 	"github.com/holdfast-mq/holdfast"
@@ -145,19 +144,4 @@ func (db *DB) routeNames(c *conn, id int64) (routeNames, error) {
 	}
 	db.names[id] = n
 	return n, nil
-}
-
-// uuidText writes the canonical form without the detour over a UUID type.
-func uuidText(u [16]byte) holdfast.ID {
-	var b [36]byte
-	hex.Encode(b[:8], u[:4])
-	b[8] = '-'
-	hex.Encode(b[9:13], u[4:6])
-	b[13] = '-'
-	hex.Encode(b[14:18], u[6:8])
-	b[18] = '-'
-	hex.Encode(b[19:23], u[8:10])
-	b[23] = '-'
-	hex.Encode(b[24:], u[10:])
-	return holdfast.ID(b[:])
 }

@@ -99,7 +99,7 @@ func (s *salvage) insertIncoming(tx *writeTx, r, body sqlitefile.Row, name strin
 			processed = min(r.Int(7), now)
 		}
 	}
-	expires := min(max(r.Int(8), after(now, salvagedMemory)), after(now, longestMemory))
+	expires := min(max(r.Int(8), after(now, salvagedMemory)), after(now, holdfast.LongestMemory))
 	hash := r.Bytes(4)
 	if len(hash) != 32 {
 		hash = []byte{}

@@ -1,0 +1,223 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// serve notes for which lanes this node delivers. Others are told before it
+// takes its share.
+func (s *self) serve(ctx context.Context, lanes []int32) error {
+	s.mu.Lock()
+	added := false
+	for _, l := range lanes {
+		if !s.serving[l] {
+			s.serving[l], added = true, true
+			s.lanes = append(s.lanes, l)
+		}
+	}
+	s.mu.Unlock()
+	if !added {
+		return nil
+	}
+	return s.db.beat(ctx)
+}
+
+// beatOn renews the lease, buries the dead and reads the others' counters.
+func (db *DB) beatOn(ctx context.Context) {
+	every := max(time.Duration(beatShare*float64(db.opts.Lease)), 100*time.Millisecond)
+	beat := time.NewTicker(every)
+	defer beat.Stop()
+	count := time.NewTicker(time.Second)
+	defer count.Stop()
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return
+		case <-db.self.beats:
+			err = db.beat(ctx)
+		case <-beat.C:
+			err = errors.Join(db.beat(ctx), db.reap(ctx), db.sumUp(ctx))
+		case <-count.C:
+			err = db.count(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			db.complain(ctx, err)
+		}
+	}
+}
+
+// complain says once per trouble that the database is not to be had.
+func (db *DB) complain(ctx context.Context, err error) {
+	s := db.self
+	s.mu.Lock()
+	first := !s.reported
+	s.reported = true
+	s.mu.Unlock()
+	if first {
+		db.log.ErrorContext(ctx, "database not to be had", slog.Any("error", err))
+	}
+}
+
+func (db *DB) beat(ctx context.Context) error {
+	db.self.pulse.Lock()
+	defer db.self.pulse.Unlock()
+	return db.renew(ctx)
+}
+
+// renew renews the lease, and learns who else is alive. A lease that others
+// have taken over is lost: what is in hand is theirs, and this node begins
+// anew under another number.
+func (db *DB) renew(ctx context.Context) error {
+	s := db.self
+	s.mu.Lock()
+	owner, lanes := s.number, slices.Clone(s.lanes)
+	s.mu.Unlock()
+	if lanes == nil {
+		lanes = []int32{}
+	}
+	asked, renewed := time.Now(), false
+	if err := db.read(ctx, beatNow, []any{db.opts.Node, owner, micros(db.opts.Lease), lanes}, func(rows pgx.Rows) error {
+		renewed = true
+		return rows.Scan(nil)
+	}); err != nil {
+		return fmt.Errorf("renew lease: %w", err)
+	}
+	if !renewed {
+		return db.reenter(ctx, owner)
+	}
+	others, peers, beats := map[int32][]int64{}, 0, map[int64]int64{}
+	if err := db.read(ctx, allNodes, nil, func(rows pgx.Rows) error {
+		var who, beat int64
+		var serves []int32
+		var alive bool
+		if err := rows.Scan(&who, &serves, &beat, &alive); err != nil {
+			return err
+		}
+		if who != owner {
+			beats[who] = beat
+		}
+		if !alive {
+			return nil
+		}
+		if who != owner {
+			peers++
+		}
+		for _, l := range serves {
+			others[l] = append(others[l], who)
+		}
+		return nil
+	}); err != nil {
+		return fmt.Errorf("look for other nodes: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.number != owner {
+		return nil
+	}
+	s.listened(beats)
+	if s.reported {
+		s.reported = false
+		db.log.InfoContext(ctx, "database is there again")
+	}
+	s.trust, s.others, s.peers = asked.Add(s.trustFor()), others, peers
+	for _, l := range lanes {
+		if _, ok := s.since[l]; !ok {
+			wait := time.Duration(0)
+			if len(others[l]) > 1 { // they hear of this node at their next beat
+				wait = time.Duration(1.5 * beatShare * float64(db.opts.Lease))
+			}
+			s.since[l] = asked.Add(wait)
+		}
+	}
+	return nil
+}
+
+// listened notes which of the others have been heard of since.
+func (s *self) listened(beats map[int64]int64) {
+	heard := make(map[int64]lastBeat, len(beats))
+	for who, beat := range beats {
+		h, known := s.heard[who]
+		if !known || h.beat != beat {
+			h = lastBeat{beat, time.Now()}
+		}
+		heard[who] = h
+	}
+	s.heard = heard
+}
+
+// unheard are owners that this node itself has not heard of for half a lease,
+// so that a step of the database's clock alone ends nobody's lease.
+func (s *self) unheard() []int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := []int64{}
+	for who, h := range s.heard {
+		if time.Since(h.since) >= s.db.opts.Lease/2 {
+			list = append(list, who)
+		}
+	}
+	return list
+}
+
+func (db *DB) reenter(ctx context.Context, lost int64) error {
+	s := db.self
+	s.mu.Lock()
+	left := s.left
+	s.trust = time.Time{}
+	s.mu.Unlock()
+	if left {
+		return nil
+	}
+	asked := time.Now()
+	owner, former, err := db.takeName(ctx, lost)
+	if err != nil {
+		return fmt.Errorf("enter again: %w", err)
+	}
+	if owner == 0 {
+		return fmt.Errorf("%w: %q; this one delivers nothing until the other has ended", ErrNodeTaken, db.opts.Node)
+	}
+	db.log.WarnContext(ctx, "the lease was lost: others have taken over what was in hand", slog.Int64("owner", lost))
+	return db.entered(ctx, asked, owner, former)
+}
+
+// reap ends the leases of nodes that are gone. Each is buried by one node.
+func (db *DB) reap(ctx context.Context) error {
+	suspected := db.self.unheard()
+	if !db.self.isTrusted() || len(suspected) == 0 {
+		return nil // it may be this node that was away
+	}
+	return db.own(ctx, func(tx *ownTx) error {
+		var gone []int64
+		if err := tx.query(silent, []any{suspected}, func(rows pgx.Rows) error {
+			var name, who string
+			var owner int64
+			if err := rows.Scan(&name, &owner, &who); err != nil {
+				return err
+			}
+			gone = append(gone, owner)
+			tx.after = append(tx.after, func() {
+				db.log.WarnContext(ctx, "a node was silent for too long: others take over", slog.String("node", name), slog.String("was", who))
+			})
+			return nil
+		}); err != nil {
+			return err
+		}
+		for _, owner := range gone {
+			if err := tx.bury(owner); err != nil {
+				return err
+			}
+			if err := tx.exec(dropNode, owner); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,63 @@
+package postgres
+
+import (
+	"hash/fnv"
+	"slices"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// Share implements holdfast.Shared: of the requests that a destination bears,
+// this node's part. The nodes that deliver for it get equal parts; what is
+// left over, and a limit smaller than their number, goes to the first ones,
+// beginning with another one for each destination.
+func (db *DB) Share(destination string, limit int) int {
+	s := db.self
+	lane := db.names.number(destination)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from, known := s.since[lane]
+	if !known {
+		return limit // Claim gives nothing before it is
+	}
+	owners := s.others[lane]
+	at := slices.Index(owners, s.number)
+	switch {
+	case time.Now().Before(from), at < 0 && len(owners) > 0:
+		return 0
+	case len(owners) <= 1:
+		return limit
+	}
+	n := len(owners)
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(destination)) // never fails
+	rank := (at + int(h.Sum32()%uint32(n))) % n
+	share := limit / n
+	if rank < limit%n {
+		share++
+	}
+	return share
+}
+
+// ready says how long until this node may take its share of a lane.
+func (s *self) ready(lane int32) (wait time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from, known := s.since[lane]
+	if !known {
+		return time.Second
+	}
+	return max(time.Until(from), 0)
+}
+
+// Holds implements holdfast.Shared: whether a claim is still this node's.
+func (db *DB) Holds(c holdfast.Claim) bool {
+	if !db.self.isTrusted() {
+		return false
+	}
+	db.claim.mu.Lock()
+	defer db.claim.mu.Unlock()
+	h, ok := db.claim.held[c.Seq]
+	return ok && h.token == c.Token
+}
