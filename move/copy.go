@@ -34,7 +34,7 @@ type Report struct {
 // Copy moves everything from one store into an empty one, or goes on with a
 // copy that did not end. At the end both are compared row by row; then the
 // source is marked as moved, and the target can be used.
-func Copy(ctx context.Context, from Exporter, to Importer, o Options) (r Report, err error) {
+func Copy(ctx context.Context, from Source, to Importer, o Options) (r Report, err error) {
 	if o.Watch == nil {
 		o.Watch = func(Status) {}
 	}
@@ -72,7 +72,7 @@ func (c *copying) compared(ctx context.Context) (Report, error) {
 }
 
 type copying struct {
-	from     Exporter
+	from     Source
 	to       Importer
 	o        Options
 	origin   Origin
@@ -208,7 +208,11 @@ func (c *copying) end(ctx context.Context) error {
 			return fmt.Errorf("mark the source as moved: %w", err)
 		}
 	}
-	c.progress.Done = true
+	there, err := c.to.Origin(ctx)
+	if err != nil {
+		return err
+	}
+	c.progress.Done, c.progress.Ended = true, there.Use
 	if err := c.to.End(ctx, c.progress); err != nil {
 		return errors.Join(fmt.Errorf("let the target go: %w", err), errors.New("the source is marked as moved already; run the same command again"))
 	}
@@ -230,7 +234,7 @@ func (c *copying) unchanged(ctx context.Context) error {
 
 // refusal says what became of the store, and the way out.
 func (m *Moved) refusal() error {
-	return fmt.Errorf("%w to %s at %s: use that one; if it is lost or was never used, holdfast copy --undo --from … lets nodes use this one again", ErrMoved, m.To, m.At)
+	return fmt.Errorf("%w to %s at %s: use that one; if it was never used or is lost, holdfast copy --undo lets nodes use this one again", ErrMoved, m.To, m.At)
 }
 
 func (p *Progress) refusal() error {

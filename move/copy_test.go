@@ -74,15 +74,7 @@ func shut(t testing.TB, db interface{ Close() error }) {
 func newFile(t testing.TB) string { t.Helper(); return filepath.Join(t.TempDir(), "holdfast.db") }
 
 func copyStore(ctx context.Context, from, to string, watch func(move.Status)) (err error) {
-	var source interface {
-		move.Exporter
-		Close() error
-	}
-	if isDSN(from) {
-		source, err = postgres.OpenSource(ctx, from)
-	} else {
-		source, err = sqlite.OpenSource(ctx, from)
-	}
+	source, err := tryOpenSource(ctx, from)
 	if err != nil {
 		return err
 	}
@@ -509,25 +501,6 @@ func TestATamperedRowIsFound(t *testing.T) {
 			shut(t, open(t, from))
 		})
 	}
-}
-
-// A move that is taken back lets the source be used again.
-func TestUndo(t *testing.T) {
-	t.Parallel()
-	file, dsn := newFile(t), pgtest.Shared(t).Database(t)
-	filled(t, file)
-	copied(t, file, dsn)
-	if m, err := sqlite.Unmark(t.Context(), file); err != nil || m.To != dsn {
-		t.Fatalf("got %v, %v", m, err)
-	}
-	shut(t, open(t, file))
-	_, err := sqlite.Unmark(t.Context(), file)
-	refused(t, err, holdfast.ErrNotFound, "not moved")
-	copied(t, dsn, newFile(t))
-	if _, err := postgres.Unmark(t.Context(), dsn); err != nil {
-		t.Fatal(err)
-	}
-	shut(t, open(t, dsn))
 }
 
 // What was in hand of a process that died is pending after the move, and has

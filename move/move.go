@@ -17,6 +17,10 @@ var (
 	ErrNotEmpty = errors.New("the target is not empty")
 	// ErrChanged says that the source was used since the copy began.
 	ErrChanged = errors.New("the source was used since the copy began")
+	// ErrUsed says that nodes have used the target since the copy ended.
+	ErrUsed = errors.New("the target was used since the copy ended")
+	// ErrElsewhere says that the source was not moved to this target.
+	ErrElsewhere = errors.New("the source was not moved to this store")
 	// ErrSame says that source and target are one store.
 	ErrSame = errors.New("source and target are the same store")
 	// ErrInUse says that a node uses the store.
@@ -29,7 +33,7 @@ var (
 	ErrContent = errors.New("a message cannot be copied")
 )
 
-// Exporter reads a store that nobody uses. Nothing but Mark changes it.
+// Exporter reads a store that nobody uses.
 type Exporter interface {
 	// Origin tells one store, and one time of its use, from another.
 	Origin(ctx context.Context) (Origin, error)
@@ -39,8 +43,15 @@ type Exporter interface {
 	// Read returns the rows of a part after a number, in order, with instants
 	// as distances from base.
 	Read(ctx context.Context, base int64, part Part, after int64) (Page, error)
+}
+
+// Source is a store that may be moved. Nothing but its mark is changed.
+type Source interface {
+	Exporter
 	// Mark says that everything was moved; nodes refuse the store from then on.
 	Mark(ctx context.Context, m Moved) error
+	// Unmark takes the mark away.
+	Unmark(ctx context.Context) error
 }
 
 // Importer fills a store that nobody uses, and reads it back.
@@ -121,6 +132,7 @@ type Progress struct {
 	Copied   Totals  `json:"copied"`
 	Compared *Report `json:"compared,omitempty"` // and found alike
 	Done     bool    `json:"done"`
+	Ended    string  `json:"ended,omitempty"` // Origin.Use of the target, when it was done
 }
 
 // Page is some rows of one part.

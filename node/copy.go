@@ -58,7 +58,7 @@ func (p StorePlace) String() string {
 }
 
 type source interface {
-	move.Exporter
+	move.Source
 	Close() error
 }
 
@@ -126,15 +126,24 @@ func sameFile(a, b StorePlace) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// UndoCopy lets nodes use a store again from which everything was moved, and
-// tells where to.
-func UndoCopy(ctx context.Context, from StorePlace) (Moved, error) {
-	if from.folder != "" {
-		return sqlite.Unmark(ctx, database(from.folder))
-	}
-	m, err := postgres.Unmark(ctx, from.database.DSN())
+// UndoCopy takes a copy back: nodes can use the source again, and not the
+// target any more, which they must not have used. No target is one that is lost. It tells where the source had been moved to.
+func UndoCopy(ctx context.Context, from StorePlace, to *StorePlace) (m Moved, err error) {
+	s, err := from.source(ctx)
 	if err != nil {
-		return m, fmt.Errorf("store %s: %w", from, err)
+		return m, fmt.Errorf("open source: %w", err)
 	}
-	return m, nil
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if to == nil {
+		return move.Undo(ctx, s, nil, from.String())
+	}
+	if sameFile(from, *to) {
+		return m, fmt.Errorf("%w: %s", move.ErrSame, to)
+	}
+	t, err := to.source(ctx)
+	if err != nil {
+		return m, fmt.Errorf("open target: %w", err)
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	return move.Undo(ctx, s, t, from.String())
 }

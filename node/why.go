@@ -39,6 +39,8 @@ func Why(err error) Reason {
 		{move.ErrUnfinished, Barred},
 		{move.ErrNotEmpty, Barred},
 		{move.ErrChanged, Barred},
+		{move.ErrUsed, Barred},
+		{move.ErrElsewhere, Barred},
 		{move.ErrContent, Barred},
 		{move.ErrSame, Unfit},
 		{move.ErrSchema, Unfit},

@@ -25,7 +25,7 @@ const (
 // start while it is open, and nothing in it is changed but by Mark.
 type Source struct{ contents }
 
-var _ move.Exporter = (*Source)(nil)
+var _ move.Source = (*Source)(nil)
 
 // OpenSource opens a database for a move. move.ErrInUse says which nodes use it.
 func OpenSource(ctx context.Context, dsn string) (*Source, error) {
@@ -39,26 +39,6 @@ func OpenSource(ctx context.Context, dsn string) (*Source, error) {
 		return nil, err
 	}
 	return s, nil
-}
-
-// Unmark removes the mark that a database was moved, and returns it. One that
-// has none is holdfast.ErrNotFound.
-func Unmark(ctx context.Context, dsn string) (move.Moved, error) {
-	s, err := OpenSource(ctx, dsn)
-	if err != nil {
-		return move.Moved{}, err
-	}
-	o, err := s.Origin(ctx)
-	if err == nil && o.Moved == nil {
-		err = fmt.Errorf("the database was not moved: %w", holdfast.ErrNotFound)
-	}
-	if err == nil {
-		_, err = s.conn.Exec(ctx, dropMeta, metaMoved)
-	}
-	if err = errors.Join(explain(err), s.Close()); err != nil {
-		return move.Moved{}, err
-	}
-	return *o.Moved, nil
 }
 
 // checkMoved refuses a database from which everything was moved, and one into
@@ -184,7 +164,7 @@ func (c *contents) Close() error {
 	return nil
 }
 
-// Mark implements move.Exporter.
+// Mark implements move.Source.
 func (c *contents) Mark(ctx context.Context, m move.Moved) error {
 	text, err := move.Text(m)
 	if err != nil {
@@ -194,6 +174,15 @@ func (c *contents) Mark(ctx context.Context, m move.Moved) error {
 		return explain(err)
 	}
 	_, err = c.conn.Exec(ctx, writeMeta, metaMoved, text)
+	return explain(err)
+}
+
+// Unmark implements move.Source.
+func (c *contents) Unmark(ctx context.Context) error {
+	if err := c.guarded(ctx); err != nil {
+		return explain(err)
+	}
+	_, err := c.conn.Exec(ctx, dropMeta, metaMoved)
 	return explain(err)
 }
 

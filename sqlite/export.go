@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/move"
 )
 
@@ -53,7 +52,7 @@ type Source struct {
 	owner *ownership
 }
 
-var _ move.Exporter = (*Source)(nil)
+var _ move.Source = (*Source)(nil)
 
 // OpenSource opens the file at path for a move. ErrOwned says that a node has it.
 func OpenSource(ctx context.Context, path string) (*Source, error) {
@@ -163,7 +162,7 @@ func (s *Source) Close() error {
 	return errors.Join(err, s.owner.release())
 }
 
-// Mark implements move.Exporter.
+// Mark implements move.Source.
 func (s *Source) Mark(ctx context.Context, m move.Moved) error {
 	text, err := move.Text(m)
 	if err != nil {
@@ -182,22 +181,8 @@ func (s *Source) change(ctx context.Context, text string, args ...any) (err erro
 	return err
 }
 
-// Unmark removes the mark that the file at path was moved, and returns it. A
-// file that has none is holdfast.ErrNotFound.
-func Unmark(ctx context.Context, path string) (move.Moved, error) {
-	s, err := OpenSource(ctx, path)
-	if err != nil {
-		return move.Moved{}, err
-	}
-	o, err := s.Origin(ctx)
-	if err == nil && o.Moved == nil {
-		err = fmt.Errorf("%s was not moved: %w", path, holdfast.ErrNotFound)
-	}
-	if err != nil {
-		return move.Moved{}, errors.Join(err, s.Close())
-	}
-	return *o.Moved, errors.Join(s.change(ctx, unmarkMeta, metaMoved), s.Close())
-}
+// Unmark implements move.Source.
+func (s *Source) Unmark(ctx context.Context) error { return s.change(ctx, unmarkMeta, metaMoved) }
 
 // checkMoved refuses a file from which everything was moved, and one into
 // which not everything is copied yet.

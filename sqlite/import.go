@@ -40,40 +40,27 @@ func OpenTarget(ctx context.Context, path string, o Options) (*Target, error) {
 // Close gives the file up.
 func (t *Target) Close() error { return t.db.Close() }
 
-// Mark implements move.Exporter.
-func (t *Target) Mark(ctx context.Context, m move.Moved) error {
-	text, err := move.Text(m)
-	if err != nil {
-		return err
-	}
-	return t.note(ctx, metaMoved, text, nil)
-}
-
 // Holds implements move.Importer.
 func (t *Target) Holds(ctx context.Context) (what string, err error) {
 	err = t.handle.QueryRowContext(ctx, exportHolds).Scan(&what)
 	return what, translate(err)
 }
 
-// note writes a text of the file's own, in one transaction with work.
-func (t *Target) note(ctx context.Context, key, text string, work func(tx *writeTx) error) error {
+// noteProgress writes how far the copy is, in one transaction with work.
+func (t *Target) noteProgress(ctx context.Context, p move.Progress, work func(tx *writeTx) error) error {
+	text, err := move.Text(p)
+	if err != nil {
+		return err
+	}
 	return t.db.writer.do(ctx, workFunc(func(tx *writeTx) error {
 		if work != nil {
 			if err := work(tx); err != nil {
 				return err
 			}
 		}
-		_, err := tx.exec(setMeta, key, text)
+		_, err := tx.exec(setMeta, metaCopy, text)
 		return err
 	}))
-}
-
-func (t *Target) noteProgress(ctx context.Context, p move.Progress, work func(tx *writeTx) error) error {
-	text, err := move.Text(p)
-	if err != nil {
-		return err
-	}
-	return t.note(ctx, metaCopy, text, work)
 }
 
 // Begin implements move.Importer.

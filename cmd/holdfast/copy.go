@@ -29,7 +29,7 @@ type copied struct {
 
 func (a *app) copyCommand(g *global) *cobra.Command {
 	var from, to string
-	var undo bool
+	var undo, lost bool
 	cmd := &cobra.Command{
 		Use:   "copy --from STORE --to STORE",
 		Short: "Move everything from one store into another, such as SQLite to PostgreSQL",
@@ -41,16 +41,22 @@ all nodes and programs that use one of the two first.
 
 A copy that is cut off goes on where it was when the same command is given
 again. At the end both stores are compared, row by row; then nodes refuse the
-source, so that nothing is delivered twice. Nothing else is changed in it, and
---undo lets nodes use it again. Positions of followers of the journal are not
-copied: a follower begins anew.`,
+source, so that nothing is delivered twice. Nothing else is changed in it.
+Positions of followers of the journal are not copied: a follower begins anew.
+
+--undo, with the same two stores, takes a copy back that no node has used yet:
+nodes can use the source again, and refuse the other one. --undo --lost is for
+one that is lost; that nobody uses it, nobody can find out then.`,
 		Example: `  holdfast copy --from sqlite:/var/lib/holdfast --to 'postgres://holdfast@db.example/holdfast?sslmode=verify-full'
   TARGET=postgres://… holdfast copy --from sqlite:/var/lib/holdfast --to env:TARGET --json
-  holdfast copy --undo --from sqlite:/var/lib/holdfast`,
+  holdfast copy --undo --from sqlite:/var/lib/holdfast --to 'postgres://holdfast@db.example/holdfast?sslmode=verify-full'`,
 		Args: args(0, 0, "none; the stores are given by --from and --to"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if undo {
-				return a.undoCopy(cmd.Context(), g, from, to)
+				return a.undoCopy(cmd.Context(), g, from, to, lost)
+			}
+			if lost {
+				return usage(errors.New("--lost goes with --undo"))
 			}
 			return a.copy(cmd.Context(), g, from, to)
 		},
@@ -58,7 +64,8 @@ copied: a follower begins anew.`,
 	f := cmd.Flags()
 	f.StringVar(&from, "from", "", "store to move: sqlite:FOLDER, postgres://…, or env:NAME")
 	f.StringVar(&to, "to", "", "empty store to move it into: sqlite:FOLDER, postgres://…, or env:NAME")
-	f.BoolVar(&undo, "undo", false, "let nodes use the store of --from again, which was moved; only if the other one is not used")
+	f.BoolVar(&undo, "undo", false, "take a copy back: let nodes use the store of --from again, and not that of --to")
+	f.BoolVar(&lost, "lost", false, "with --undo, instead of --to: the other store is lost, and nobody uses it")
 	return cmd
 }
 
@@ -78,23 +85,34 @@ func (a *app) storePlace(flag, text string) (p node.StorePlace, err error) {
 	return p, nil
 }
 
-func (a *app) undoCopy(ctx context.Context, g *global, from, to string) error {
-	if to != "" {
-		return usage(errors.New("--undo takes --from only: the store that was moved"))
+func (a *app) undoCopy(ctx context.Context, g *global, from, to string, lost bool) error {
+	if lost == (to != "") {
+		return usage(errors.New("--undo takes --to as well, the store that it was moved to, or --lost if that is lost"))
 	}
 	p, err := a.storePlace("from", from)
 	if err != nil {
 		return err
 	}
-	m, err := node.UndoCopy(ctx, p)
+	var other *node.StorePlace
+	if !lost {
+		place, err := a.storePlace("to", to)
+		if err != nil {
+			return err
+		}
+		other = &place
+	}
+	m, err := node.UndoCopy(ctx, p, other)
 	if err != nil {
 		return ofStores(err)
 	}
 	if g.json {
 		return printJSON(a.stdout, m)
 	}
-	_, err = fmt.Fprintf(a.stdout, "nodes can use %s again; what was moved to %s at %s must not be used any more, or everything is delivered twice\n",
-		plain(p.String()), plain(m.To), plain(m.At))
+	what := "and refuse " + plain(m.To)
+	if lost {
+		what = fmt.Sprintf("what was moved to %s at %s must not be used any more, or everything is delivered twice", plain(m.To), plain(m.At))
+	}
+	_, err = fmt.Fprintf(a.stdout, "nodes can use %s again; %s\n", plain(p.String()), what)
 	return err
 }
 

@@ -57,10 +57,20 @@ func TestANodeMovesIntoADatabase(t *testing.T) {
 		t.Errorf("doctor ended with %d and said\n%s", code, report)
 	}
 
-	if got := succeeds(t, "copy", "--undo", "--from", "sqlite:"+data); !strings.Contains(got, "can use sqlite:"+data+" again") {
+	// Only what no node has used can be taken back.
+	undo := func(from string, rest ...string) []string {
+		return append([]string{"copy", "--undo", "--from", from}, rest...)
+	}
+	refused(t, exitConflict, []string{"moved to sqlite:" + back}, undo("sqlite:"+data, "--to", dsn)...)
+	if got := succeeds(t, undo(dsn, "--to", "sqlite:"+back)...); !strings.Contains(got, "again; and refuse sqlite:"+back) || strings.Contains(got, password(t, dsn)) {
 		t.Errorf("copy --undo said %q", got)
 	}
-	refused(t, exitNotFound, []string{"was not moved"}, "copy", "--undo", "--from", "sqlite:"+data)
+	refused(t, exitConflict, []string{"moved to postgres://"}, "serve", "--data", back)
+	refused(t, exitConflict, []string{"was used since the copy ended", "the way back is a copy"}, undo("sqlite:"+data, "--to", dsn)...)
+	if got := succeeds(t, undo("sqlite:"+data, "--lost")...); !strings.Contains(got, "can use sqlite:"+data+" again; what was moved to postgres://") {
+		t.Errorf("copy --undo said %q", got)
+	}
+	refused(t, exitNotFound, []string{"was not moved"}, undo("sqlite:"+data, "--lost")...)
 	node.running()
 }
 
@@ -74,7 +84,9 @@ func TestCopyNeedsTwoStores(t *testing.T) {
 		"names no folder":           {"--from", "sqlite:", "--to", "sqlite:" + dir},
 		"without sslmode":           {"--from", "sqlite:" + dir, "--to", "postgres://u:hunter2@db.example/x"},
 		"the variable NOBODY is":    {"--from", "env:NOBODY", "--to", "sqlite:" + dir},
-		"--undo takes --from only":  {"--undo", "--from", "sqlite:" + dir, "--to", "sqlite:" + dir},
+		"--undo takes --to as well": {"--undo", "--from", "sqlite:" + dir},
+		"or --lost if":              {"--undo", "--from", "sqlite:" + dir, "--to", "sqlite:" + dir, "--lost"},
+		"--lost goes with --undo":   {"--from", "sqlite:" + dir, "--to", "sqlite:" + dir, "--lost"},
 	} {
 		refused(t, exitUsage, []string{want}, append([]string{"copy"}, args...)...)
 		if _, stderr, _ := command(t, append([]string{"copy"}, args...)...); strings.Contains(stderr, "hunter2") {
