@@ -213,9 +213,7 @@ func (k *taking) run(tx *ownTx) error {
 	if err := k.expire(tx); err != nil {
 		return err
 	}
-	if err := k.look(tx); err != nil {
-		return err
-	}
+	k.look(tx)
 	tx.after = append(tx.after, k.hold)
 	return nil
 }
@@ -357,8 +355,8 @@ func (k *taking) expire(tx *ownTx) error {
 	return tx.placeKeys(keys)
 }
 
-// look asks what else the lanes have.
-func (k *taking) look(tx *ownTx) error {
+// look asks what else the lanes have, in one round trip with the commit.
+func (k *taking) look(tx *ownTx) {
 	got := map[int32]int{}
 	for i := range k.rows {
 		got[k.rows[i].lane]++
@@ -368,7 +366,7 @@ func (k *taking) look(tx *ownTx) error {
 			k.next = 0
 		}
 	}
-	return tx.query(nextDue, []any{k.lanes, k.now}, func(rows pgx.Rows) error {
+	tx.last = append(tx.last, statement{nextDue, []any{k.lanes, k.now}, func(rows pgx.Rows) error {
 		var now int64
 		var due *int64
 		var unplaced, suspects bool
@@ -385,7 +383,7 @@ func (k *taking) look(tx *ownTx) error {
 		}
 		tx.after = append(tx.after, func() { k.db.claim.saw(unplaced, suspects) })
 		return nil
-	})
+	}})
 }
 
 func (c *claims) saw(unplaced, suspects bool) {

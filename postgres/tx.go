@@ -23,6 +23,7 @@ type ownTx struct {
 	xid   string
 	owner int64    // of this node, when it began
 	after []func() // run once it is committed
+	last  []statement // sent together with COMMIT
 	proof proof
 
 	counts map[int32]holdfast.LaneCounts
@@ -118,7 +119,13 @@ func (tx *ownTx) query(sql string, args []any, row func(rows pgx.Rows) error) er
 		b.Queue("SELECT pg_current_xact_id()::text").QueryRow(func(r pgx.Row) error { return r.Scan(&tx.xid) })
 		tx.begun = true
 	}
-	b.Queue(sql, args...).Query(func(rows pgx.Rows) error {
+	b.Queue(sql, args...).Query(eachRow(row))
+	return tx.conn.SendBatch(tx.ctx, b).Close()
+}
+
+// eachRow calls row, if there is one, for each row of a statement.
+func eachRow(row func(rows pgx.Rows) error) func(rows pgx.Rows) error {
+	return func(rows pgx.Rows) error {
 		for rows.Next() {
 			if row == nil {
 				continue
@@ -128,8 +135,7 @@ func (tx *ownTx) query(sql string, args []any, row func(rows pgx.Rows) error) er
 			}
 		}
 		return rows.Err()
-	})
-	return tx.conn.SendBatch(tx.ctx, b).Close()
+	}
 }
 
 // exec runs one statement whose rows nobody needs.
@@ -138,6 +144,9 @@ func (tx *ownTx) exec(sql string, args ...any) error { return tx.query(sql, args
 // commit ends the transaction, in one round trip with the changes of the counters.
 func (tx *ownTx) commit() error {
 	b := &pgx.Batch{}
+	for _, s := range tx.last {
+		b.Queue(s.sql, s.args...).Query(eachRow(s.row))
+	}
 	tx.queueTally(b)
 	done := ""
 	b.Queue("COMMIT").Exec(func(tag pgconn.CommandTag) error {
