@@ -21,8 +21,8 @@ type ownTx struct {
 	ctx   context.Context //nolint:containedctx // of this one transaction
 	begun bool
 	xid   string
-	owner int64    // of this node, when it began
-	after []func() // run once it is committed
+	owner int64       // of this node, when it began
+	after []func()    // run once it is committed
 	last  []statement // sent together with COMMIT
 	proof proof
 
