@@ -321,8 +321,15 @@ func (db *DB) damaged(err error) {
 	db.writer.stop(fmt.Errorf("%w; start again: the file will be set aside, and what can be read of it salvaged", err))
 }
 
-// noted translates an error of a reader.
+// noted translates an error of a reader. One whose file was taken away reads
+// another file, or none: that is what is wrong then, whatever SQLite says.
 func (db *DB) noted(err error) error {
+	if err == nil {
+		return nil
+	}
+	if gone := db.Present(); gone != nil {
+		return gone
+	}
 	err = translate(err)
 	db.damaged(err)
 	return err

@@ -239,7 +239,8 @@ func (db *DB) open(ctx context.Context) error {
 	if err := c.rows(queries[wrongNames], func(v []driver.Value) error { return wrongName(v[0], v[1]) }); err != nil {
 		return err
 	}
-	db.readers = sql.OpenDB(connector{db.opts.connect, dsn(db.path, "query_only(1)")})
+	// A reader never makes a file: where there is none, it was taken away.
+	db.readers = sql.OpenDB(connector{db.opts.connect, dsn(db.path, "query_only(1)") + "&mode=rw"})
 	db.readers.SetMaxOpenConns(4)
 	db.readers.SetMaxIdleConns(4)
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -208,3 +208,9 @@ func RestoreAt(ctx context.Context, from, to string, at func(point string)) erro
 
 // IDFrom reads an id as it is stored.
 func IDFrom(v any) holdfast.ID { return idFrom(v) }
+
+// DropReaders has the next read open a connection of its own.
+func (db *DB) DropReaders() {
+	db.readers.SetMaxIdleConns(0)
+	db.readers.SetMaxIdleConns(4)
+}
