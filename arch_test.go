@@ -29,6 +29,7 @@ var mayImport = map[string][]string{
 	"wire":                {"."},
 	"transport":           {".", "wire"},
 	"transport/grpclink":  {".", "wire"},
+	"internal/exchange":   {"."}, // outcomes of the library, for all that call over HTTP
 	"adapter/httpcall":    {"."},
 	"adapter/sqlwrite":    {"."},
 	"adapter/webhook":     {"."},

@@ -20,13 +20,11 @@ const (
 )
 
 func (r *report) checkDestination(path string, d Destination) {
-	if schemeOf(d.URL) == socket.Scheme {
-		r.checkSocket(path+".url", d.URL)
+	if d.Call != nil {
+		r.checkCall(path, d)
 	} else {
-		r.checkURL(path+".url", d.URL, false)
+		r.checkPeer(path, d)
 	}
-	r.checkSecret(path+".secret", d.Secret)
-	oneOf(r, path+".hmac", d.HMAC, HMACv2, HMACv1)
 	r.checkRetry(path+".retry", d.Retry)
 	if d.TTL != Never {
 		r.between(path+".ttl", d.TTL, time.Second, maxTime)
@@ -37,15 +35,25 @@ func (r *report) checkDestination(path string, d Destination) {
 	}
 	oneOf(r, path+".charge", d.Charge, ChargeConnected, ChargeEveryAttempt)
 	oneOf(r, path+".order", d.Order, OrderNone, OrderStrict)
-	r.checkPath(path+".ca", d.CA)
-	if scheme := schemeOf(d.URL); d.CA != "" && (scheme == "http" || scheme == socket.Scheme) {
-		r.fault(path+".ca", d.CA, problem{"has no meaning for a url with " + scheme, "write https, or remove ca"})
-	}
 	if first := d.Retry.FirstWait(); d.TTL >= time.Second && d.TTL < first {
 		r.warn(path+".ttl", FormatDuration(d.TTL), problem{
 			"ends before the first retry, after " + FormatDuration(first) + ", so that a message is attempted only once",
 			"make it longer",
 		})
+	}
+}
+
+func (r *report) checkPeer(path string, d Destination) {
+	if schemeOf(d.URL) == socket.Scheme {
+		r.checkSocket(path+".url", d.URL)
+	} else {
+		r.checkURL(path+".url", d.URL, false)
+	}
+	r.checkSecret(path+".secret", d.Secret)
+	oneOf(r, path+".hmac", d.HMAC, HMACv2, HMACv1)
+	r.checkPath(path+".ca", d.CA)
+	if scheme := schemeOf(d.URL); d.CA != "" && (scheme == "http" || scheme == socket.Scheme) {
+		r.fault(path+".ca", d.CA, problem{"has no meaning for a url with " + scheme, "write https, or remove ca"})
 	}
 }
 

@@ -39,6 +39,15 @@ func DefaultDestination() Destination {
 	}
 }
 
+// DefaultCallDestination returns a destination that is a call and lacks its
+// URL: it is retried at fixed intervals, and its messages do not expire
+// (SF-06, SF-07, SF-32).
+func DefaultCallDestination() Destination {
+	d, c := DefaultDestination(), DefaultCall()
+	d.Call, d.Retry, d.TTL = &c, DefaultRetry(Fixed), Never
+	return d
+}
+
 // DefaultRetry returns what a policy means when nothing else is said: OI-05
 // for Exponential, SF-32 for Fixed. A List lacks its waits.
 func DefaultRetry(p Policy) Retry {

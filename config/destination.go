@@ -2,10 +2,11 @@ package config
 
 import "time"
 
-// Destination is a peer that messages are sent to.
+// Destination is a peer that messages are sent to, or a foreign API.
 type Destination struct {
 	URL         string
 	Secret      Secret
+	Call        *Call // instead of URL, Secret, HMAC and CA; nil: a peer
 	HMAC        HMAC
 	Retry       Retry
 	TTL         time.Duration // Never: messages do not expire

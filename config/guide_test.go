@@ -52,6 +52,8 @@ func leaves(tb testing.TB, text []byte) map[string][]string {
 				key = "SOURCE"
 			case "receive.endpoints":
 				key = "ENDPOINT"
+			case "destinations.NAME.call.headers":
+				key = "HEADER"
 			}
 			walk(strings.TrimPrefix(path+"."+key, "."), v)
 		}
@@ -114,7 +116,7 @@ func TestGuidesExamplesWork(t *testing.T) {
 	}
 	env := world(nil)
 	env.Lookup = func(name string) (string, bool) {
-		return good, strings.Contains(name, "SECRET") || strings.HasPrefix(name, "SHOP_") || strings.HasPrefix(name, "PRESS_")
+		return good, strings.Contains(name, "SECRET") || strings.HasPrefix(name, "SHOP_") || strings.HasPrefix(name, "PRESS_") || strings.HasPrefix(name, "ERP_")
 	}
 	env.ReadFile = func(path string) ([]byte, error) {
 		if strings.HasSuffix(path, "store") {

@@ -102,10 +102,14 @@ func (c *Config) backupNode() *yaml.Node {
 }
 
 func destinationNode(d Destination) *yaml.Node {
-	n := mapping(
-		pair{"url", str(d.URL)},
-		pair{"secret", secretNode(d.Secret)},
-		pair{"hmac", str(string(d.HMAC))},
+	n := mapping()
+	if d.Call != nil {
+		add(n, "call", callNode(*d.Call))
+	} else {
+		addAll(n, pair{"url", str(d.URL)}, pair{"secret", secretNode(d.Secret)}, pair{"hmac", str(string(d.HMAC))})
+	}
+	addAll(
+		n,
 		pair{"retry", retryNode(d.Retry)},
 		pair{"ttl", timeNode(d.TTL, "none")},
 		pair{"timeout", timeNode(d.Timeout, "")},

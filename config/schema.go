@@ -79,12 +79,16 @@ func (l *loader) backup(c *Config) decode {
 }
 
 func (l *loader) destination(path string, n *yaml.Node) Destination {
-	d := DefaultDestination()
+	d, policy := DefaultDestination(), Exponential
+	if hasCall(n) {
+		d, policy = DefaultCallDestination(), Fixed
+	}
 	l.object(path, n, keys{
+		"call":        func(path string, n *yaml.Node) { d.Call = l.call(path, n) },
 		"url":         text(l, &d.URL, "http://127.0.0.1:8421"),
 		"secret":      func(path string, n *yaml.Node) { d.Secret = l.secret(path, n) },
 		"hmac":        text(l, &d.HMAC, "v2"),
-		"retry":       func(path string, n *yaml.Node) { d.Retry = l.retry(path, n) },
+		"retry":       func(path string, n *yaml.Node) { d.Retry = l.retry(path, n, policy) },
 		"ttl":         l.durationOr(&d.TTL, "none"),
 		"timeout":     l.duration(&d.Timeout),
 		"concurrency": l.integer(&d.Concurrency, "20"),
@@ -95,9 +99,9 @@ func (l *loader) destination(path string, n *yaml.Node) Destination {
 	return d
 }
 
-func (l *loader) retry(path string, n *yaml.Node) Retry {
+func (l *loader) retry(path string, n *yaml.Node, usual Policy) Retry {
 	// The policy decides the defaults of the other keys, and may stand below them.
-	r := DefaultRetry(policyOf(n))
+	r := DefaultRetry(policyOf(n, usual))
 	retries := r.Retries
 	l.object(path, n, keys{
 		"policy":   text(l, &r.Policy, "exponential"),
@@ -123,7 +127,7 @@ func (l *loader) retry(path string, n *yaml.Node) Retry {
 	return r
 }
 
-func policyOf(n *yaml.Node) Policy {
+func policyOf(n *yaml.Node, usual Policy) Policy {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
@@ -136,7 +140,7 @@ func policyOf(n *yaml.Node) Policy {
 			}
 		}
 	}
-	return Exponential
+	return usual
 }
 
 func (l *loader) waits(path string, n *yaml.Node) []time.Duration {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/exchange"
 	"github.com/holdfast-mq/holdfast/transport"
 	"github.com/holdfast-mq/holdfast/wire"
 )
@@ -46,6 +47,13 @@ func askPeers(ctx context.Context, o Options, asking *sync.WaitGroup, f *Finding
 }
 
 func askPeer(ctx context.Context, o Options, name string, d config.Destination) PeerFound {
+	if d.Call != nil {
+		p := PeerFound{Name: name, URL: addressOf(d.Call.URL), Call: true}
+		if err := takesConnections(ctx, o, p.URL); err != nil {
+			p.Err = exchange.Failure(ctx, err, &exchange.Progress{})
+		}
+		return p
+	}
 	p := PeerFound{Name: name, URL: d.URL, V1: d.HMAC == config.HMACv1}
 	client, err := clientOf(o, d)
 	if err != nil {
@@ -112,14 +120,20 @@ func askLocal(ctx context.Context, o Options, asking *sync.WaitGroup, f *Finding
 		asking.Go(func() {
 			free <- struct{}{}
 			defer func() { <-free }()
-			ctx, cancel := context.WithTimeout(ctx, o.Timeout)
-			defer cancel()
-			c, err := (&net.Dialer{}).DialContext(ctx, "tcp", l.Address)
-			if l.Err = err; err == nil {
-				l.Err = c.Close()
-			}
+			l.Err = takesConnections(ctx, o, l.Address)
 		})
 	}
+}
+
+// takesConnections opens one, and sends nothing: a request could have an effect.
+func takesConnections(ctx context.Context, o Options, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	return c.Close()
 }
 
 // addressOf leaves out what else an URL holds, a password perhaps.

@@ -117,6 +117,12 @@ func secretFiles(c *config.Config) []FileFound {
 	add("the address of the database", c.Store.File())
 	for name, d := range c.Destinations {
 		add("the secret of destination "+name, d.Secret.File())
+		if d.Call != nil {
+			add("the key of the certificate for destination "+name, d.Call.Key)
+			for key, secret := range d.Call.Auth.Secrets() {
+				add("the secret "+key+" of destination "+name, secret.File())
+			}
+		}
 	}
 	for name, s := range c.Receive.Sources {
 		for i, secret := range s.Secrets {

@@ -133,6 +133,7 @@ type PeerFound struct {
 	Name, URL  string
 	V1         bool
 	Self       bool // no other node
+	Call       bool // a foreign API: URL is its host and port
 	Probed     transport.Probed
 	Until      time.Time // when the first certificate of its chain ends
 	Sent, Came time.Time

@@ -77,7 +77,7 @@ func (n *Node) buildDispatcher(ctx context.Context) error {
 			routes[name] = holdfast.Route{Deliverer: &transport.Local{Receiver: n.endpoints, Source: n.cfg.Source()}}
 			continue
 		}
-		client, err := n.client(name, d)
+		client, err := n.deliverer(name, d)
 		if err != nil {
 			return fmt.Errorf("destination %s: %w", name, err)
 		}
@@ -94,6 +94,19 @@ func (n *Node) buildDispatcher(ctx context.Context) error {
 		Store: n.store, Lanes: n.store, Routes: routes, Grace: n.grace(), Observer: n.metrics, Logger: n.log,
 	}
 	return nil
+}
+
+// closer is a deliverer that holds connections.
+type closer interface {
+	holdfast.Deliverer
+	Close()
+}
+
+func (n *Node) deliverer(name string, d config.Destination) (closer, error) {
+	if d.Call != nil {
+		return newCaller(d)
+	}
+	return n.client(name, d)
 }
 
 func (n *Node) client(name string, d config.Destination) (*transport.Client, error) {
@@ -123,7 +136,7 @@ func (n *Node) buildEndpoints() (*holdfast.Endpoints, error) {
 	for name, c := range n.cfg.Receive.Endpoints {
 		to := holdfast.Endpoint{Keep: c.Keep, Timeout: c.Timeout}
 		if !c.Keep {
-			caller, err := httpcall.New(c.Forward, nil)
+			caller, err := httpcall.New(httpcall.Config{URL: c.Forward})
 			if err != nil {
 				return nil, fmt.Errorf("endpoint %s: %w", name, err)
 			}

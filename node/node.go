@@ -20,7 +20,6 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/internal/socket"
 	"github.com/holdfast-mq/holdfast/metrics"
-	"github.com/holdfast-mq/holdfast/transport"
 )
 
 // Options are what a node needs beside its configuration.
@@ -46,7 +45,7 @@ type Node struct {
 	metrics    *metrics.Metrics
 	dispatcher *holdfast.Dispatcher
 	endpoints  *holdfast.Endpoints
-	clients    []*transport.Client
+	clients    []closer
 	handler    http.Handler
 	tls        *tls.Config
 	state      atomic.Int32

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/exchange"
 )
 
 // answer is a response, read to its end.
@@ -26,8 +27,8 @@ func (c *Client) post(ctx context.Context, contentType string, body []byte) (ans
 	if err := ctx.Err(); err != nil {
 		return answer{}, &holdfast.Failure{Outcome: holdfast.NotStarted, Code: CodeCanceled, Err: err}
 	}
-	var p progress
-	req, err := http.NewRequestWithContext(p.attach(ctx), http.MethodPost, c.url, bytes.NewReader(body))
+	var p exchange.Progress
+	req, err := http.NewRequestWithContext(p.Attach(ctx), http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
 		return answer{}, &holdfast.Failure{Outcome: holdfast.LaneFault, Code: CodeConnect, Err: err}
 	}
@@ -43,15 +44,15 @@ func (c *Client) post(ctx context.Context, contentType string, body []byte) (ans
 	}
 	resp, err := c.rt.RoundTrip(req)
 	if err != nil {
-		return answer{}, exchangeFailure(ctx, err, &p)
+		return answer{}, exchange.Failure(ctx, err, &p)
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was read; nothing depends on it
 	a := answer{status: resp.StatusCode, header: resp.Header}
 	a.body, err = readAll(resp, c.conf.MaxReply+1)
 	switch {
 	case err != nil:
-		p.wrote.Store(true) // a RoundTripper without trace may have got this far, too
-		return answer{}, exchangeFailure(ctx, fmt.Errorf("read reply: %w", err), &p)
+		p.Left() // a RoundTripper without trace may have got this far, too
+		return answer{}, exchange.Failure(ctx, fmt.Errorf("read reply: %w", err), &p)
 	case int64(len(a.body)) > c.conf.MaxReply:
 		return answer{}, &holdfast.Failure{
 			Code: CodeReplyTooLong, MaybeDelivered: true,

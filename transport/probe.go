@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/exchange"
 	"github.com/holdfast-mq/holdfast/wire"
 )
 
@@ -62,8 +63,8 @@ func (c *Client) probe(ctx context.Context, seal wire.Seal) (Probed, error) {
 
 // look makes one request and reads what its answer says about the peer.
 func (c *Client) look(ctx context.Context, method string, body []byte) (Probed, error) {
-	var way progress
-	req, err := http.NewRequestWithContext(way.attach(ctx), method, c.url, bytes.NewReader(body))
+	var way exchange.Progress
+	req, err := http.NewRequestWithContext(way.Attach(ctx), method, c.url, bytes.NewReader(body))
 	if err != nil {
 		return Probed{}, &holdfast.Failure{Outcome: holdfast.LaneFault, Code: CodeConnect, Err: err}
 	}
@@ -74,7 +75,7 @@ func (c *Client) look(ctx context.Context, method string, body []byte) (Probed, 
 	req.Header.Set("User-Agent", "holdfast")
 	resp, err := c.rt.RoundTrip(req)
 	if err != nil {
-		return Probed{}, exchangeFailure(ctx, err, &way)
+		return Probed{}, exchange.Failure(ctx, err, &way)
 	}
 	defer resp.Body.Close() //nolint:errcheck // what matters was read
 	p := Probed{Status: resp.StatusCode, TLS: resp.TLS, Peer: resp.Header.Get(HeaderBatch) != ""}
@@ -83,7 +84,7 @@ func (c *Client) look(ctx context.Context, method string, body []byte) (Probed, 
 	}
 	text, err := readAll(resp, wire.Overhead)
 	if err != nil {
-		return p, exchangeFailure(ctx, err, &way)
+		return p, exchange.Failure(ctx, err, &way)
 	}
 	reply, ours := c.readReply(text)
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))

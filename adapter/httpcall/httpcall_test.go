@@ -16,7 +16,7 @@ import (
 
 func caller(t *testing.T, target string) *httpcall.Caller {
 	t.Helper()
-	c, err := httpcall.New(target, nil)
+	c, err := httpcall.New(httpcall.Config{URL: target})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestNoSecretInAnError(t *testing.T) {
 func TestABadTargetIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, target := range []string{"", "/orders", "ftp://host/x", "http://", "http://%zz"} {
-		if _, err := httpcall.New(target, nil); err == nil {
+		if _, err := httpcall.New(httpcall.Config{URL: target}); err == nil {
 			t.Errorf("target %q was accepted", target)
 		}
 	}

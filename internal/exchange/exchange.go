@@ -1,11 +1,14 @@
-package transport
+// Package exchange classifies HTTP exchanges that ended without an answer, for
+// everything that calls others: what nobody can have taken is told from what
+// may have been taken, and what waiting cures from what somebody must change
+// (design: section 7). By type and code; texts are for people.
+package exchange
 
 import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net"
 	"net/http"
@@ -17,33 +20,29 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Codes of a client's Failures, beside those that a receiver gives and
-// "http_<status>".
+// Codes of the failures.
 const (
-	CodeCanceled     = "canceled"           // stopped by the caller
-	CodeTimeout      = "timeout"            // no answer in time, after the request had left
-	CodeLost         = "connection_lost"    // the same, by a broken connection
-	CodeRefused      = "connection_refused" // nobody listens
-	CodeNoRoute      = "no_route"
-	CodeConnectTime  = "connect_timeout"
-	CodeConnect      = "connect_failed"
-	CodeDNS          = "dns_failed"
-	CodeNoHost       = "no_such_host"
-	CodeCertificate  = "tls_certificate"    // the peer's certificate is not good for its name
-	CodeTLS          = "tls_failed"         // the two sides do not agree on TLS, or only one speaks it
-	CodeClientCert   = "tls_client_refused" // the peer refuses our certificate
-	CodeAccess       = "access_denied"      // a socket file that we may not open
-	CodeNoAck        = "no_ack"             // success without a reply of ours
-	CodeReplyTooLong = "reply_too_large"
-	CodeNoResult     = "no_result" // a batch's reply leaves the message out
-	CodeSignature    = "signature_refused"
+	Canceled    = "canceled"           // stopped by the caller
+	Timeout     = "timeout"            // no answer in time, after the request had left
+	Lost        = "connection_lost"    // the same, by a broken connection
+	Refused     = "connection_refused" // nobody listens
+	NoRoute     = "no_route"
+	ConnectTime = "connect_timeout"
+	Connect     = "connect_failed"
+	DNS         = "dns_failed"
+	NoHost      = "no_such_host"
+	Certificate = "tls_certificate"    // the other side's certificate is not good for its name
+	TLS         = "tls_failed"         // the two sides do not agree on TLS, or only one speaks it
+	ClientCert  = "tls_client_refused" // the other side refuses our certificate
+	Access      = "access_denied"      // a socket file that we may not open
 )
 
-// progress tells, from net/http's trace, whether a byte of a request can have
+// Progress tells, from net/http's trace, whether a byte of a request can have
 // left. It stays true over net/http's own second try of a reused connection.
-type progress struct{ traced, wrote atomic.Bool }
+type Progress struct{ traced, wrote atomic.Bool }
 
-func (p *progress) attach(ctx context.Context) context.Context {
+// Attach has the exchanges of a context watched.
+func (p *Progress) Attach(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { p.traced.Store(true) },
 		// The headers are in the buffer in front of the connection, not yet on
@@ -52,9 +51,12 @@ func (p *progress) attach(ctx context.Context) context.Context {
 	})
 }
 
+// Left says that a byte has left, whatever the trace says.
+func (p *Progress) Left() { p.wrote.Store(true) }
+
 // mayHaveLeft is on the safe side: without a trace only a failed dial proves
 // that nothing left.
-func (p *progress) mayHaveLeft(err error) bool {
+func (p *Progress) mayHaveLeft(err error) bool {
 	if p.wrote.Load() {
 		return true
 	}
@@ -65,48 +67,47 @@ func (p *progress) mayHaveLeft(err error) bool {
 	return !ok || op.Op != "dial"
 }
 
-// exchangeFailure classifies an exchange that ended without a response
-// (design: section 7). By type and code; texts are for people.
-func exchangeFailure(ctx context.Context, err error, p *progress) *holdfast.Failure {
+// Failure classifies an exchange that ended without a response.
+func Failure(ctx context.Context, err error, p *Progress) *holdfast.Failure {
 	fail := func(o holdfast.Outcome, code string) *holdfast.Failure {
 		return &holdfast.Failure{Outcome: o, Code: code, Err: err}
 	}
-	if code := tlsFault(err); code != "" && (code != CodeTLS || !p.mayHaveLeft(err)) {
+	if code := tlsFault(err); code != "" && (code != TLS || !p.mayHaveLeft(err)) {
 		return fail(holdfast.LaneFault, code)
 	}
 	ended := ctx.Err()
 	if p.mayHaveLeft(err) {
-		f := fail(holdfast.Transient, CodeLost)
+		f := fail(holdfast.Transient, Lost)
 		f.MaybeDelivered = true
 		switch {
 		case errors.Is(ended, context.Canceled):
-			f.Code = CodeCanceled
+			f.Code = Canceled
 		case ended != nil || isTimeout(err):
-			f.Code = CodeTimeout
+			f.Code = Timeout
 		}
 		return f
 	}
 	if errors.Is(ended, context.Canceled) {
-		return fail(holdfast.NotStarted, CodeCanceled)
+		return fail(holdfast.NotStarted, Canceled)
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		if dns.IsNotFound {
-			return fail(holdfast.LaneFault, CodeNoHost)
+			return fail(holdfast.LaneFault, NoHost)
 		}
-		return fail(holdfast.Unreachable, CodeDNS)
+		return fail(holdfast.Unreachable, DNS)
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return fail(holdfast.LaneFault, CodeAccess)
+		return fail(holdfast.LaneFault, Access)
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist): // no socket file: nobody listens
-		return fail(holdfast.Unreachable, CodeRefused)
+		return fail(holdfast.Unreachable, Refused)
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return fail(holdfast.Unreachable, CodeNoRoute)
+		return fail(holdfast.Unreachable, NoRoute)
 	case ended != nil, isTimeout(err):
-		return fail(holdfast.Unreachable, CodeConnectTime)
+		return fail(holdfast.Unreachable, ConnectTime)
 	}
 	// Nothing left, whatever it was: not the message's fault.
-	return fail(holdfast.Unreachable, CodeConnect)
+	return fail(holdfast.Unreachable, Connect)
 }
 
 func isTimeout(err error) bool {
@@ -120,16 +121,16 @@ func tlsFault(err error) string {
 	switch {
 	case is[*tls.CertificateVerificationError](err), is[x509.UnknownAuthorityError](err),
 		is[x509.HostnameError](err), is[x509.CertificateInvalidError](err), is[x509.SystemRootsError](err):
-		return CodeCertificate
+		return Certificate
 	case is[tls.RecordHeaderError](err), errors.Is(err, http.ErrSchemeMismatch):
-		return CodeTLS
+		return TLS
 	}
 	if alert, ok := remoteAlert(err); ok {
 		switch alert {
 		case 42, 43, 44, 45, 46, 48, 49, 116: // RFC 8446, section 6.2: those about certificates and access
-			return CodeClientCert
+			return ClientCert
 		}
-		return CodeTLS
+		return TLS
 	}
 	return ""
 }
@@ -151,12 +152,4 @@ func remoteAlert(err error) (uint64, bool) {
 func is[T error](err error) bool {
 	_, ok := errors.AsType[T](err)
 	return ok
-}
-
-// notStarted is the outcome of a message for which nothing was done.
-func notStarted(id holdfast.ID, err error) *holdfast.Failure {
-	return &holdfast.Failure{
-		Outcome: holdfast.NotStarted, Code: CodeCanceled,
-		Err: fmt.Errorf("deliver message %s: not started: %w", id, err),
-	}
 }

@@ -1,0 +1,88 @@
+package httpcall
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// MaxResponse is the most of an answer that is kept unless Config says
+// otherwise.
+const MaxResponse = 1 << 20
+
+// Config is how a foreign API is called. Zero fields have the meanings given;
+// it must not be changed after New.
+type Config struct {
+	// URL is absolute, http or https. {endpoint} and {id} in its path or query
+	// stand for the message's, escaped.
+	URL    string
+	Method string      // empty: POST. GET and HEAD carry no payload
+	Header http.Header // of each call, in addition; may replace Content-Type
+	Auth   Auth        // nil: none
+	TLS    TLS
+
+	// Success and Permanent are statuses. Empty: 2xx; and 4xx but for 408, 425
+	// and 429, which say "not now". Any other status is transient. Success
+	// decides where both have one.
+	Success, Permanent []Statuses
+
+	MaxResponse int64             // of an answer; a longer one is a permanent failure, as every retry would bring it again. Zero: MaxResponse
+	Excerpt     int               // bytes of a refusal's body that are shown to people; zero: none
+	Connections int               // that are kept open for the next calls; zero: 32
+	Transport   http.RoundTripper // tests only; nil: one of its own, without proxies
+}
+
+// Statuses is a range of status codes, both ends included.
+type Statuses struct{ First, Last int }
+
+func (c *Config) check() error {
+	u, err := url.Parse(c.URL)
+	if err != nil { // its text holds the whole target, with a password perhaps
+		return errors.New("URL: it cannot be read as a URL")
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf("URL %q: must begin with http:// or https:// and name a host", u.Redacted())
+	}
+	if strings.ContainsAny(u.Host, "{}") {
+		return fmt.Errorf("URL %q: a placeholder must not stand for the host", u.Redacted())
+	}
+	return nil
+}
+
+// target is the URL of one message.
+func (c *Config) target(endpoint, id string) string {
+	if !strings.Contains(c.URL, "{") {
+		return c.URL
+	}
+	path, query, found := strings.Cut(c.URL, "?")
+	path = strings.NewReplacer("{endpoint}", url.PathEscape(endpoint), "{id}", url.PathEscape(id)).Replace(path)
+	if !found {
+		return path
+	}
+	return path + "?" + strings.NewReplacer("{endpoint}", url.QueryEscape(endpoint), "{id}", url.QueryEscape(id)).Replace(query)
+}
+
+func (c *Config) succeeds(status int) bool {
+	if len(c.Success) == 0 {
+		return status/100 == 2
+	}
+	return holds(c.Success, status)
+}
+
+func (c *Config) permanent(status int) bool {
+	if len(c.Permanent) > 0 {
+		return holds(c.Permanent, status)
+	}
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return false
+	}
+	return status/100 == 4
+}
+
+func holds(list []Statuses, status int) bool {
+	return slices.ContainsFunc(list, func(s Statuses) bool { return s.First <= status && status <= s.Last })
+}

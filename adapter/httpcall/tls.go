@@ -1,0 +1,68 @@
+package httpcall
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"time"
+)
+
+// TLS is what an https target needs beyond the system's trust.
+type TLS struct {
+	CA        string // file with further certificates of authorities, PEM; empty: the system's only
+	Cert, Key string // files of our own certificate; both or none. They are read again for each connection
+}
+
+// config is nil where nothing is said.
+func (t TLS) config() (*tls.Config, error) {
+	if t == (TLS{}) {
+		return nil, nil
+	}
+	conf := &tls.Config{MinVersion: tls.VersionTLS12}
+	if t.CA != "" {
+		pem, err := os.ReadFile(t.CA)
+		if err != nil {
+			return nil, fmt.Errorf("read CA: %w", err)
+		}
+		roots, err := x509.SystemCertPool()
+		if err != nil {
+			roots = x509.NewCertPool()
+		}
+		if !roots.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("read CA %s: it holds no certificate in PEM", t.CA)
+		}
+		conf.RootCAs = roots
+	}
+	if (t.Cert == "") != (t.Key == "") {
+		return nil, errors.New("a certificate needs its key, and a key its certificate")
+	}
+	if t.Cert != "" {
+		if _, err := tls.LoadX509KeyPair(t.Cert, t.Key); err != nil {
+			return nil, fmt.Errorf("read certificate: %w", err)
+		}
+		conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			c, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+			return &c, err
+		}
+	}
+	return conf, nil
+}
+
+// newTransport uses no proxy: for a local program a variable must not send
+// calls elsewhere.
+func newTransport(conf *tls.Config, idle int) *http.Transport {
+	return &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig:     conf,
+		TLSHandshakeTimeout: 10 * time.Second,
+		MaxIdleConnsPerHost: idle,
+		IdleConnTimeout:     90 * time.Second,
+		ForceAttemptHTTP2:   true,
+	}
+}
+
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -1,0 +1,161 @@
+package config
+
+import (
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	passwordFix = "write {env: NAME} for a variable or {file: PATH} for a file that holds it" //nolint:gosec // no password
+	statusFix   = "write codes and ranges of them, such as [200-299, 404]"
+)
+
+// hasCall says whether a destination is a call, wherever in it that stands.
+func hasCall(n *yaml.Node) bool {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == "call" {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *loader) call(path string, n *yaml.Node) *Call {
+	c := DefaultCall()
+	l.object(path, n, keys{
+		"url":       text(l, &c.URL, "https://erp.example/api/{endpoint}"),
+		"method":    text(l, &c.Method, "POST"),
+		"headers":   func(path string, n *yaml.Node) { c.Headers = l.headers(path, n) },
+		"auth":      func(path string, n *yaml.Node) { c.Auth = l.auth(path, n) },
+		"ca":        l.path(&c.CA, "ca.pem"),
+		"cert":      l.path(&c.Cert, "client.pem"),
+		"key":       l.path(&c.Key, "client-key.pem"),
+		"success":   func(path string, n *yaml.Node) { c.Success = l.statuses(path, n) },
+		"permanent": func(path string, n *yaml.Node) { c.Permanent = l.statuses(path, n) },
+		"response":  l.size(&c.Response),
+	})
+	return &c
+}
+
+func (l *loader) headers(path string, n *yaml.Node) map[string]string {
+	headers := map[string]string{}
+	l.entries(path, n, func(name string, key, value *yaml.Node) {
+		at := join(path, name)
+		l.places[at] = place{file: l.file, line: key.Line}
+		var s string
+		text(l, &s, "plant 7")(at, value)
+		headers[name] = s
+	})
+	return headers
+}
+
+func (l *loader) auth(path string, n *yaml.Node) (a Auth) {
+	l.object(path, n, keys{
+		"basic": func(path string, n *yaml.Node) {
+			a.Basic = &BasicAuth{}
+			l.object(path, n, keys{
+				"user":     text(l, &a.Basic.User, "holdfast"),
+				"password": func(path string, n *yaml.Node) { a.Basic.Password = l.password(path, n) },
+			})
+		},
+		"bearer": func(path string, n *yaml.Node) { a.Bearer = l.password(path, n) },
+		"key": func(path string, n *yaml.Node) {
+			a.Key = &KeyAuth{Header: "X-Api-Key"}
+			l.object(path, n, keys{
+				"header": text(l, &a.Key.Header, "X-Api-Key"),
+				"value":  func(path string, n *yaml.Node) { a.Key.Value = l.password(path, n) },
+			})
+		},
+		"oauth2": func(path string, n *yaml.Node) {
+			a.OAuth2 = &OAuth2{}
+			l.object(path, n, keys{
+				"url":    text(l, &a.OAuth2.URL, "https://login.example/token"),
+				"client": text(l, &a.OAuth2.Client, "holdfast"),
+				"secret": func(path string, n *yaml.Node) { a.OAuth2.Secret = l.password(path, n) },
+				"scopes": func(path string, n *yaml.Node) { a.OAuth2.Scopes = l.texts(path, n) },
+			})
+		},
+	})
+	return a
+}
+
+// password reads where a secret is that others have made: it is taken as it
+// stands there.
+func (l *loader) password(path string, n *yaml.Node) Secret {
+	n, ok := l.value(path, n)
+	if !ok || !l.isMapping(path, n) {
+		return Secret{}
+	}
+	var ref reference
+	l.object(path, n, keys{"env": l.hiddenText(&ref.env, passwordFix), "file": l.hiddenText(&ref.file, passwordFix)})
+	f, ok := l.lookUp(path, ref, wanted{"the secret", "names no secret", passwordFix, "the other side has given it to you"})
+	if ok && f.text == "" {
+		l.wrongContent(f, problem{"it is empty", "put the secret there"})
+		ok = false
+	}
+	if ok && strings.ContainsAny(f.text, "\r\n\x00") {
+		l.wrongContent(f, problem{"it has several lines", "put the secret there, and nothing else"})
+		ok = false
+	}
+	if !ok {
+		l.bad[path] = true
+		return Secret{}
+	}
+	s := NewSecret([]byte(f.text))
+	s.env, s.at = f.env, f.file
+	return s
+}
+
+func (l *loader) texts(path string, n *yaml.Node) []string {
+	items := l.list(path, n, "write a list, such as [orders.write]")
+	list := make([]string, len(items))
+	for i, item := range items {
+		text(l, &list[i], "orders.write")(element(path, i), item)
+	}
+	return list
+}
+
+// list returns the elements of a sequence.
+func (l *loader) list(path string, n *yaml.Node, fix string) []*yaml.Node {
+	n, ok := l.value(path, n)
+	if !ok {
+		return nil
+	}
+	if n.Kind != yaml.SequenceNode {
+		l.wrongType(path, n, "a list", fix)
+		return nil
+	}
+	for i, item := range n.Content {
+		l.places[element(path, i)] = place{file: l.file, line: item.Line}
+	}
+	return n.Content
+}
+
+func (l *loader) statuses(path string, n *yaml.Node) []Statuses {
+	items := l.list(path, n, statusFix)
+	list := make([]Statuses, 0, len(items))
+	for i, item := range items {
+		at := element(path, i)
+		s, ok := l.scalar(at, item, "a status code or a range of them", "200-299", "!!str", "!!int")
+		if !ok {
+			continue
+		}
+		first, last, ranged := strings.Cut(s, "-")
+		if !ranged {
+			last = first
+		}
+		a, errA := strconv.Atoi(strings.TrimSpace(first))
+		b, errB := strconv.Atoi(strings.TrimSpace(last))
+		if errA != nil || errB != nil {
+			l.unreadable(at, s, problem{"is no status code, and no range of them", statusFix})
+			continue
+		}
+		list = append(list, Statuses{a, b})
+	}
+	return list
+}
