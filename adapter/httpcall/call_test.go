@@ -232,7 +232,11 @@ func TestClientCredentials(t *testing.T) {
 	accepted.Store("t5")
 	expect("near its end", 5, 1, holdfast.Succeeded, "")
 	srv.Close()
-	expect("the issuer is away", 5, 0, holdfast.Unreachable, "connection_refused")
+	calls.Store(0)
+	// The connection that is kept may break only now, or be gone already.
+	if f := failureOf(t, c); f == nil || f.Outcome != holdfast.Unreachable || f.MaybeDelivered || calls.Load() != 0 || f.Code != "connection_refused" && f.Code != "connection_lost" {
+		t.Errorf("the issuer is away: got %+v and %d calls", f, calls.Load())
+	}
 }
 
 // Many calls at once share one token, and one that is withdrawn is fetched once.
