@@ -15,11 +15,14 @@ type Observer interface {
 
 // AttemptInfo is the end of one attempt.
 type AttemptInfo struct {
+	ID          ID // of the message
 	Destination string
 	Outcome     Outcome
 	State       State // after it
 	Retries     int   // tries of this cycle before this one
 	Took        time.Duration
+	Response    []byte   // of a delivery; must not be changed
+	Failure     *Failure // nil: delivered
 }
 
 // ReceivedInfo is the end of one incoming message.

@@ -199,7 +199,10 @@ func (r *dispatch) tell(f *finished, s *Settlement, won bool) {
 		return
 	}
 	if r.d.Observer != nil {
-		r.observe(AttemptInfo{Destination: m.Destination, Outcome: s.Outcome, State: s.State, Retries: f.claim.Tries, Took: s.Took})
+		r.observe(AttemptInfo{
+			ID: m.ID, Destination: m.Destination, Outcome: s.Outcome, State: s.State, Retries: f.claim.Tries, Took: s.Took,
+			Response: f.receipt.Response, Failure: f.failure,
+		})
 	}
 	switch s.State {
 	case Delivered:

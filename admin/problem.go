@@ -21,6 +21,9 @@ type Problem struct { //nolint:errname // the name of RFC 9457, and of the schem
 	Detail string  `json:"detail" doc:"What went wrong this time." example:"destination \"inventroy\" is not known here; known: inventory, billing"`
 	Errors []Fault `json:"errors,omitempty" nullable:"false" doc:"Each field that is wrong."`
 
+	Message string `json:"message,omitempty" doc:"Where the destination refused it: the id of the message, which is parked."`
+	Code    string `json:"code,omitempty" doc:"Where the destination refused it: what it answered, in a short, stable name." example:"http_422"`
+
 	header http.Header // sent along
 }
 
@@ -82,6 +85,7 @@ const (
 	kindTooLarge
 	kindMediaType
 	kindInvalid
+	kindRefused
 	kindInternal
 	kindUnsupported
 	kindUnavailable
@@ -106,6 +110,7 @@ var kinds = [...]struct {
 	kindTooLarge:     {http.StatusRequestEntityTooLarge, "too-large", "the request is larger than this node takes"},
 	kindMediaType:    {http.StatusUnsupportedMediaType, "media-type", "the body must be JSON"},
 	kindInvalid:      {http.StatusUnprocessableEntity, "invalid", "a field is wrong"},
+	kindRefused:      {http.StatusUnprocessableEntity, "refused", "the destination refused the message"},
 	kindInternal:     {http.StatusInternalServerError, "internal", "the node failed"},
 	kindUnsupported:  {http.StatusNotImplemented, "unsupported", "this node does not have this part"},
 	kindUnavailable:  {http.StatusServiceUnavailable, "unavailable", "the node cannot do this now"},

@@ -28,6 +28,7 @@ type NewMessage struct {
 	TTL           string            `json:"ttl,omitempty" doc:"How long it is worth delivering: a duration such as 90s, 24h, 7d or 2w, or none. Absent: the destination's." example:"24h"`
 	Delay         string            `json:"delay,omitempty" doc:"The earliest first attempt, as a duration from now. Absent: at once." example:"5m"`
 	MaxRetries    *int              `json:"maxRetries,omitempty" minimum:"0" maximum:"1000000" doc:"Retries after the first attempt; 0: without limit, until the TTL ends. Absent: the destination's."`
+	Wait          string            `json:"wait,omitempty" doc:"Wait so long for the first attempt's outcome, at most 1m; 0s: answer as soon as it is on disk. Absent: 10s for a destination that is a call, else 0s." example:"10s"`
 	Payload       json.RawMessage   `json:"payload,omitempty" doc:"Any JSON. Its bytes are kept, signed and sent as they are. Absent: null."`
 }
 
@@ -39,6 +40,18 @@ type Accepted struct {
 	Buffered   bool   `json:"buffered" doc:"It waits in the outbox or is being tried."`
 	Durability string `json:"durability" doc:"How far it is safe: local is on this node's disk." example:"local"`
 	Duplicate  bool   `json:"duplicate" doc:"The id was known, with the same content: this request changed nothing."`
+
+	Outcome        string          `json:"outcome,omitempty" doc:"Of the first attempt, where the request waited for it: delivered, transient, lane_fault or unreachable."`
+	LastError      string          `json:"lastError,omitempty" doc:"What the first attempt said, where it failed."`
+	ResponseBase64 string          `json:"responseBase64,omitempty" doc:"The destination's answer, where it is not JSON."`
+	Response       json.RawMessage `json:"response,omitempty" doc:"The destination's answer, byte by byte. It is not kept: a repeat does not get it."`
+}
+
+// appendJSON keeps the answer's bytes.
+func (a Accepted) appendJSON() ([]byte, error) {
+	raw := a.Response
+	a.Response = nil
+	return spliced(a, "response", raw)
 }
 
 type sendInput struct {
@@ -62,19 +75,21 @@ func (b *builder) send() {
 		method: http.MethodPost, path: "/v1/messages", id: "send-message", tag: "messages", role: Operate,
 		summary: "Send a message",
 		description: "The answer comes after the message is on disk. The same id with the same content (kind, destination, endpoint, " +
-			"payload; never headers) is the same message: sending it again is safe and changes nothing.",
+			"payload; never headers) is the same message: sending it again is safe and changes nothing. With wait the answer comes " +
+			"after the first attempt: what the destination refuses for good is a problem, everything else is tried again.",
 		status: http.StatusAccepted,
 		problems: map[kind]string{
 			kindConflict: "The id belongs to a message with other content.",
 			kindTooLarge: fmt.Sprintf("The payload is larger than this node takes: %d bytes.", b.maxPayload()),
 			kindDiskFull: "The disk is full; nothing was accepted.",
+			kindRefused:  "The request waited, and the destination has refused the message for good: it is parked.",
 		},
 		request: reflect.TypeFor[NewMessage](), bodyRequired: true, bodyLimit: b.maxPayload() + envelopeRoom,
 		requestSample: json.RawMessage(`{"destination":"inventory","endpoint":"OrderApproved","payload":{"order":42}}`),
 	}, b.Server.send)
 	responses := b.operation(http.MethodPost, "/v1/messages").Responses
 	repeat := *responses["202"]
-	repeat.Description = "The id was known with the same content; this request changed nothing."
+	repeat.Description = "Delivered, where the request waited; or the id was known with the same content, and this request changed nothing."
 	responses["200"] = &repeat
 	responses["202"].Description = "The message is new, and on disk."
 }
@@ -91,10 +106,17 @@ func (s *Server) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 			Fault{Field: "payload", Value: fmt.Sprintf("%d bytes", size), Problem: fmt.Sprintf("at most %d bytes are taken", s.maxPayload())})
 	}
 	m, more := s.message(req, in.Key)
+	wait, wrong := s.waitOf(&req)
 	ms := []holdfast.Message{m}
-	faults = slices.Concat(faults, more, faultsOf(holdfast.Normalize(s.source(), ms)))
+	faults = slices.Concat(faults, more, wrong, faultsOf(holdfast.Normalize(s.source(), ms)))
 	if len(faults) > 0 {
 		return nil, invalid(withoutRepeats(faults)...)
+	}
+	var outcome <-chan holdfast.AttemptInfo
+	if wait > 0 && s.Waiters != nil {
+		var stop func()
+		outcome, stop = s.Waiters.expect(ms[0].ID)
+		defer stop()
 	}
 	receipts, err := s.Enqueuer.Enqueue(ctx, ms...)
 	switch {
@@ -107,7 +129,11 @@ func (s *Server) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 	case len(receipts) != 1:
 		return nil, s.refuse(ctx, "store the message", fmt.Errorf("enqueue 1 message: got %d receipts", len(receipts)))
 	}
-	return s.accepted(ctx, ms[0], receipts[0]), nil
+	out := s.accepted(ctx, ms[0], receipts[0])
+	if outcome == nil {
+		return out, nil
+	}
+	return s.await(ctx, out, ms[0].ID, outcome, wait, ms[0].Destination)
 }
 
 func (s *Server) accepted(ctx context.Context, m holdfast.Message, r holdfast.Receipt) *sendOutput {

@@ -59,6 +59,10 @@ type Server struct {
 	// same guard, with the same answers to a wrong path or method.
 	Mounts []Mount
 
+	// Waiters are told of each attempt by the dispatcher; then requests can wait
+	// for the first outcome of their message. Nil: none can.
+	Waiters *Waiters
+
 	Logger *slog.Logger // nil: none
 }
 
@@ -77,6 +81,7 @@ type Destination struct {
 	Name  string
 	TTL   time.Duration        // of a message that gives none; zero: it never expires
 	Retry holdfast.RetryPolicy // of a message that gives none; its zero fields: the default's
+	Wait  time.Duration        // for the first outcome, of a request that does not say; zero: none
 }
 
 // Handler returns the API. The error holds every fault of the Server.

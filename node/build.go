@@ -43,7 +43,11 @@ func (n *Node) destinations() []admin.Destination {
 		if !ok {
 			d = config.DefaultDestination()
 		}
-		list = append(list, admin.Destination{Name: name, TTL: max(d.TTL, 0), Retry: retryPolicy(d.Retry)})
+		to := admin.Destination{Name: name, TTL: max(d.TTL, 0), Retry: retryPolicy(d.Retry)}
+		if d.Call != nil {
+			to.Wait = callWait
+		}
+		list = append(list, to)
 	}
 	return list
 }
@@ -91,7 +95,7 @@ func (n *Node) buildDispatcher(ctx context.Context) error {
 		}
 	}
 	n.dispatcher = &holdfast.Dispatcher{
-		Store: n.store, Lanes: n.store, Routes: routes, Grace: n.grace(), Observer: n.metrics, Logger: n.log,
+		Store: n.store, Lanes: n.store, Routes: routes, Grace: n.grace(), Observer: observers{n.metrics, &n.waiters}, Logger: n.log,
 	}
 	return nil
 }

@@ -3,13 +3,33 @@ package node
 import (
 	"fmt"
 	"net/http"
+	"time"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/adapter/httpcall"
+	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/metrics"
 )
 
 // shownOfRefusal is how much of a target's refusal people get to see.
 const shownOfRefusal = 300
+
+// callWait is how long a request waits for the outcome of its call unless it
+// says otherwise (SF-03: what can be answered at once is).
+const callWait = 10 * time.Second
+
+// observers are told of attempts, one after the other.
+type observers struct {
+	*metrics.Metrics
+	waiters *admin.Waiters
+}
+
+// ObserveAttempt implements holdfast.Observer.
+func (o observers) ObserveAttempt(a holdfast.AttemptInfo) {
+	o.Metrics.ObserveAttempt(a)
+	o.waiters.ObserveAttempt(a)
+}
 
 // newCaller makes the way to a destination that is a foreign API.
 func newCaller(d config.Destination) (*httpcall.Caller, error) {

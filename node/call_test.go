@@ -33,6 +33,8 @@ func TestCallsOfAForeignAPI(t *testing.T) {
 			w.WriteHeader(http.StatusInternalServerError)
 		case strings.HasPrefix(r.URL.Path, "/closed"):
 			w.WriteHeader(http.StatusUnauthorized)
+		default:
+			_, _ = io.WriteString(w, `{"booked": 1.0}`)
 		}
 	}))
 	defer target.Close()
@@ -43,15 +45,23 @@ destinations:
     retry: {interval: 20ms}
   closed: {call: {url: "%[1]s/closed", auth: {bearer: {env: SECRET}}}, retry: {interval: 20ms, retries: 1}}
 `, target.URL)))
-	for id, to := range map[string]string{"done": "erp/Book", "later": "erp/Later", "refused": "erp/Refused", "held": "closed/Book"} {
-		destination, endpoint, _ := strings.Cut(to, "/")
+	for id, c := range map[string]struct {
+		to     string
+		status int
+		answer string
+	}{
+		"done": {"erp/Book", 200, `"outcome":"delivered","response":{"booked": 1.0}}`}, "later": {"erp/Later", 202, `"outcome":"transient","lastError":"the endpoint answered 500"`},
+		"refused": {"erp/Refused", 422, `"message":"refused","code":"http_422"`}, "held": {"closed/Book", 202, `"outcome":"lane_fault"`},
+	} {
+		destination, endpoint, _ := strings.Cut(c.to, "/")
 		resp, err := http.Post(url+"/v1/messages", "application/json", strings.NewReader(fmt.Sprintf(`{"id":%q,"destination":%q,"endpoint":%q,"payload":{"of":%q}}`, id, destination, endpoint, id)))
 		if err != nil {
 			t.Fatal(err)
 		}
+		answer, err := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
-		if resp.StatusCode != http.StatusAccepted {
-			t.Fatalf("%s: %s", id, resp.Status)
+		if err != nil || resp.StatusCode != c.status || !strings.Contains(string(answer), c.answer) {
+			t.Errorf("%s: got %s, %s, want %d with %s", id, resp.Status, answer, c.status, c.answer)
 		}
 	}
 	type message struct {

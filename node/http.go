@@ -47,6 +47,7 @@ func (n *Node) serveHTTP(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	n.state.Store(stopping)
+	n.waiters.Release()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.grace())
 	defer cancel()
 	err := srv.Shutdown(grace)

@@ -46,6 +46,7 @@ type Node struct {
 	dispatcher *holdfast.Dispatcher
 	endpoints  *holdfast.Endpoints
 	clients    []closer
+	waiters    admin.Waiters
 	handler    http.Handler
 	tls        *tls.Config
 	state      atomic.Int32
@@ -189,7 +190,7 @@ func (n *Node) build(ctx context.Context) (err error) {
 	}
 	api := &admin.Server{
 		Outbox: n.store, Enqueuer: n.store, Inbox: n.store, Tokens: n.store,
-		Destinations: n.destinations, Lanes: n.lanes, Health: n.health, Backup: n.special.backUp,
+		Destinations: n.destinations, Lanes: n.lanes, Waiters: &n.waiters, Health: n.health, Backup: n.special.backUp,
 		Node: n.cfg.Node.ID, Source: n.cfg.Source(), Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload,
 		AuthRequired: protected, Logger: n.log,
 		Mounts: []admin.Mount{

@@ -64,6 +64,9 @@ func exitCode(err error) int {
 		return c.code
 	}
 	if p, ok := errors.AsType[*admin.Problem](err); ok {
+		if p.Message != "" { // it is parked
+			return exitConflict
+		}
 		return problemCode(p.Status)
 	}
 	if code, ok := errors.AsType[verdict](err); ok {

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/internal/span"
 )
 
 type sendFlags struct {
@@ -33,10 +35,15 @@ The payload is JSON: the third argument, the content of --file, or standard
 input for "-". Its bytes are kept as they are. Without one, null is sent.
 
 Give --id to be able to repeat the command: the same id with the same content
-is the same message, and is sent once.`,
+is the same message, and is sent once.
+
+With --wait it returns when the first attempt has ended: with the answer of the
+destination, with what went wrong while the message waits to be tried again, or
+with exit code 4 if the destination has refused it for good.`,
 		Example: `  holdfast send inventory OrderApproved '{"order":42}'
   holdfast send inventory OrderApproved --file order.json --ttl 7d
   jq .order in.json | holdfast send inventory OrderApproved - --id order-42
+  holdfast send erp Order '{"order":42}' --wait 5s
   holdfast send billing Invoice '"text in quotes"' --kind Command --max-retries 3`,
 		Args: args(2, 3, "a destination, an endpoint and at most one payload"),
 		RunE: func(cmd *cobra.Command, given []string) error { return a.send(cmd, g, f, given) },
@@ -49,6 +56,7 @@ is the same message, and is sent once.`,
 	flags.StringVar(&f.m.Source, "source", "", "who sends it; default: the node")
 	flags.StringVar(&f.m.TTL, "ttl", "", "how long it is worth delivering: 90s, 24h, 7d, or none; default: the destination's")
 	flags.StringVar(&f.m.Delay, "delay", "", "earliest first attempt, from now: 90s, 24h, 7d")
+	flags.StringVar(&f.m.Wait, "wait", "", "wait so long for the first attempt, at most 1m; 0s: not; default: 10s for a call, else not")
 	flags.IntVar(&f.retries, "max-retries", 0, "retries after the first attempt; 0: without limit; default: the destination's")
 	flags.StringArrayVar(&f.headers, "header", nil, "header NAME=VALUE to send along; may be repeated")
 	flags.StringVar(&f.file, "file", "", "file that holds the payload")
@@ -72,6 +80,10 @@ func (a *app) send(cmd *cobra.Command, g *global, f *sendFlags, given []string) 
 		}
 		m.Headers[name] = value
 	}
+	// The node answers after the wait, and this command must not be gone by then.
+	if wait, p := span.Parse(m.Wait); m.Wait != "" && p == nil {
+		g.timeout = max(g.timeout, wait+10*time.Second)
+	}
 	var err error
 	if m.Payload, err = a.payload(f.file, given[2:]); err != nil {
 		return err
@@ -88,10 +100,23 @@ func (a *app) send(cmd *cobra.Command, g *global, f *sendFlags, given []string) 
 		case sent.Duplicate:
 			_, err = fmt.Fprintf(a.stdout, "%s was known already; it is %s\n", sent.ID, sent.State)
 		default:
-			_, err = fmt.Fprintf(a.stdout, "%s accepted; it is %s\n", sent.ID, sent.State)
+			_, err = fmt.Fprintf(a.stdout, "%s accepted; it is %s%s\n", sent.ID, sent.State, said(sent))
 		}
 		return err
 	})
+}
+
+// said is what the first attempt has brought, where it was waited for.
+func said(sent admin.Accepted) string {
+	switch {
+	case sent.LastError != "":
+		return fmt.Sprintf(" (%s: %s)", plain(sent.Outcome), plain(sent.LastError))
+	case len(sent.Response) > 0:
+		return "; the answer: " + plain(string(sent.Response))
+	case sent.ResponseBase64 != "":
+		return "; the answer in base64: " + sent.ResponseBase64
+	}
+	return ""
 }
 
 // payload takes JSON from the argument, the file or standard input.
