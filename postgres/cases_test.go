@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -291,39 +290,4 @@ func TestNodesCountTheSame(t *testing.T) {
 	agree(10, b)
 	settleAll(t, b, until(t, b, 10), done())
 	agree(0, b, opened(t, dsn, quick("c")))
-}
-
-// Every statement of claims, settlements and upkeep finds its rows by an index,
-// whatever the statistics say.
-func TestNoStatementReadsAWholeTable(t *testing.T) {
-	t.Parallel()
-	dsn := database(t)
-	db := opened(t, dsn, postgres.Options{})
-	put(t, db, holdfast.Message{ID: "m"})
-	if err := sql(t.Context(), dsn, "ANALYZE hf_queue, hf_message, hf_final, hf_event, hf_inbox", // nearly empty
-		`INSERT INTO hf_message SELECT n, int8send(n), 1, 1, 1, 'x', NULL, NULL, NULL, 0, NULL, NULL FROM generate_series(1000, 40000) AS n`,
-		`INSERT INTO hf_queue (seq, lane, due, start, expires) SELECT n, 1, n, n, 9223372036854775807 FROM generate_series(1000, 40000) AS n`); err != nil {
-		t.Fatal(err)
-	}
-	look := func(when string) {
-		t.Helper()
-		plans, err := db.Plans(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name, plan := range plans {
-			for line := range strings.Lines(plan) {
-				for _, table := range []string{"hf_message", "hf_queue", "hf_final", "hf_inbox"} {
-					if strings.Contains(line, "Seq Scan on "+table) {
-						t.Errorf("%s, %s: %s\n%s", when, name, strings.TrimSpace(line), plan)
-					}
-				}
-			}
-		}
-	}
-	look("with statistics of an empty table")
-	if err := sql(t.Context(), dsn, "ANALYZE hf_queue, hf_message"); err != nil {
-		t.Fatal(err)
-	}
-	look("with statistics of rows that nobody owns")
 }

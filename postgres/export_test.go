@@ -81,48 +81,11 @@ func (db *DB) ClaimPages(ctx context.Context, destination string) (pages int, er
 	return pages, err
 }
 
-// Plans are those of the statements that run all the time, generic ones.
-func (db *DB) Plans(ctx context.Context) (map[string]string, error) {
-	plans := map[string]string{}
-	c, err := db.pools.own.Acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer c.Release()
-	if _, err := c.Exec(ctx, "SET plan_cache_mode = force_generic_plan"); err != nil {
-		return nil, err
-	}
-	for name, s := range map[string]string{
-		"insertMessages": insertMessages, "insertMinted": insertMinted, "findMessages": findMessages, "claimMessages": claimMessages, "claimSuspects": claimSuspects,
-		"fewestDeaths": fewestDeaths, "nextDue": nextDue, "giveBack": giveBack, "expireClaimed": expireClaimed, "settleDelivered": settleDelivered,
-		"settlePlain": settlePlain, "settleParked": settleParked, "settlePending": settlePending, "placeKeys": placeKeys, "expiredQueued": expiredQueued,
-		"expiredParked": expiredParked, "expireQueued": expireQueued, "expireParked": expireParked, "purgePage": purgePage, "purgeThese": purgeThese,
-		"getRecord": getRecord, "listRecords": listRecords, "listAside": listAside, "listAsideOf": listAsideOf, "listQueue": listQueue, "listWindow": listWindow, "overdue": overdue,
-		"requeueOne": requeueOne, "discardOne": discardOne, "stoppedKeys": stoppedKeys, "endedRows": endedRows, "eventsAfter": eventsAfter,
-	} {
-		n := 0
-		for strings.Contains(s, fmt.Sprint("$", n+1)) {
-			n++
-		}
-		nulls := ""
-		if n > 0 {
-			nulls = "(" + strings.TrimSuffix(strings.Repeat("NULL,", n), ",") + ")"
-		}
-		if _, err := c.Exec(ctx, "PREPARE look AS "+s); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		rows, err := c.Query(ctx, "EXPLAIN EXECUTE look"+nulls, pgx.QueryExecModeSimpleProtocol)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		plans[name] = strings.Join(lines, "\n")
-		if _, err := c.Exec(ctx, "DEALLOCATE look"); err != nil {
-			return nil, err
-		}
-	}
-	return plans, nil
-}
+// OwnConfig is that of the connections of the store's own statements.
+func (db *DB) OwnConfig() *pgx.ConnConfig { return db.pools.own.Config().ConnConfig }
+
+// ReadOnlyFromHere is how Inspect begins.
+const ReadOnlyFromHere = readOnlyFromHere
+
+// MoveConn is a connection of a copy.
+func MoveConn(ctx context.Context, dsn string) (*pgx.Conn, error) { return moveConn(ctx, dsn) }

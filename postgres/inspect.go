@@ -21,10 +21,10 @@ type Inspection struct {
 }
 
 const (
-	inspectLanes = `SELECT l.destination, coalesce(l.fault, ''), EXISTS (SELECT FROM hf_queue AS q WHERE q.lane = l.lane),
+	inspectLanes = `SELECT l.destination, coalesce(l.fault, ''), (SELECT true FROM hf_queue AS q WHERE q.lane = l.lane AND q.lane > 0 LIMIT 1) IS NOT NULL,
 			coalesce((SELECT sum(t.parked) FROM hf_tally AS t WHERE t.lane = l.lane), 0)::bigint
 		FROM hf_lane AS l ORDER BY 1`
-	readOnlyFromHere = `SET default_transaction_read_only = on`
+	readOnlyFromHere = `SET default_transaction_read_only = on; SET enable_seqscan = off; SET enable_bitmapscan = off`
 )
 
 // Inspect looks at a database and changes nothing: it takes no lease, makes no

@@ -1,7 +1,10 @@
 package postgres
 
 // The SQL texts of the store. Each is meant for an index: plan_test.go looks
-// for scans of whole tables. Parameters are arrays where a statement is about
+// for scans of whole tables, also where the statistics are of a time when a
+// table was empty. A plain join could then read all of a table for a few rows.
+// So rows that go with others are looked up in a LATERAL part that OFFSET 0
+// keeps apart, or by an ARRAY of their numbers. Parameters are arrays where a statement is about
 // several rows, one result row per row that it changed.
 
 // Names.
@@ -55,7 +58,8 @@ const (
 
 // findMessages reads what must be the same of two messages of one id, and where the first stands.
 const findMessages = `SELECT m.id, m.route, m.payload, q.seq IS NOT NULL, q.owner IS NOT NULL, coalesce(f.state, 0)
-	FROM hf_message AS m LEFT JOIN hf_queue AS q USING (seq) LEFT JOIN hf_final AS f USING (seq) WHERE m.id = ANY ($1::bytea[])`
+	FROM hf_message AS m LEFT JOIN LATERAL (SELECT * FROM hf_queue AS h WHERE h.seq = m.seq OFFSET 0) AS q ON true
+	LEFT JOIN LATERAL (SELECT * FROM hf_final AS h WHERE h.seq = m.seq OFFSET 0) AS f ON true WHERE m.id = ANY ($1::bytea[])`
 
 // What shows that a transaction is committed: tx.go.
 const (
@@ -82,13 +86,15 @@ const (
 					UNION ALL
 					(SELECT seq FROM hf_queue AS q WHERE q.lane = k.lane AND q.okey = k.okey AND q.okey IS NOT NULL AND q.blocked = 2 ORDER BY seq LIMIT 1)) AS two
 				ORDER BY seq LIMIT 1) AS n
-			WHERE NOT EXISTS (SELECT FROM hf_queue AS h WHERE h.lane = k.lane AND h.okey = k.okey AND h.okey IS NOT NULL AND h.blocked = 0)
-				AND NOT (l.strict AND EXISTS (SELECT FROM hf_final AS f WHERE f.lane = k.lane AND f.okey = k.okey AND f.state = 3 AND f.okey IS NOT NULL AND f.seq < n.seq))),
+			WHERE (SELECT true FROM hf_queue AS h WHERE h.lane = k.lane AND h.okey = k.okey AND h.okey IS NOT NULL AND h.blocked = 0 LIMIT 1) IS NULL
+				AND NOT (l.strict AND (SELECT true FROM hf_final AS f WHERE f.lane = k.lane AND f.okey = k.okey AND f.state = 3 AND f.okey IS NOT NULL AND f.seq < n.seq LIMIT 1) IS NOT NULL)),
 		rest AS (
-			UPDATE hf_queue AS q SET blocked = 1 FROM key AS k
-			WHERE q.lane = k.lane AND q.okey = k.okey AND q.okey IS NOT NULL AND q.blocked = 2 AND NOT EXISTS (SELECT FROM first AS f WHERE f.seq = q.seq))
+			UPDATE hf_queue AS q SET blocked = 1 WHERE q.blocked > 1 AND q.seq = ANY (ARRAY (
+				SELECT r.seq FROM key AS k CROSS JOIN LATERAL (
+					SELECT seq FROM hf_queue AS h WHERE h.lane = k.lane AND h.okey = k.okey AND h.okey IS NOT NULL AND h.blocked = 2 OFFSET 0) AS r
+				EXCEPT SELECT seq FROM first)))
 		UPDATE hf_queue AS q SET blocked = 0,
-			due = least(greatest(q.start, CASE WHEN q.blocked = 2 THEN hf_now() - 1000000 ELSE hf_now() END), q.expires) FROM first AS f WHERE q.seq = f.seq RETURNING q.lane`
+			due = least(greatest(q.start, CASE WHEN q.blocked = 2 THEN hf_now() - 1000000 ELSE hf_now() END), q.expires) WHERE q.seq = ANY (ARRAY (SELECT seq FROM first)) RETURNING q.lane`
 )
 
 // claimMessages takes due rows of each lane that nobody has. A row of an
@@ -102,34 +108,34 @@ const (
 	want AS (SELECT * FROM unnest($4::integer[], $5::bigint[], $6::bigint[]) AS w (lane, n, floor)),
 	me AS MATERIALIZED (SELECT FROM hf_node WHERE owner = $1 FOR KEY SHARE),
 	got AS MATERIALIZED (
-		SELECT q.seq, q.due FROM me, now, want AS w, LATERAL (
-			SELECT seq, due FROM hf_queue AS q
-			WHERE q.lane = w.lane AND q.due >= w.floor AND q.due <= now.t AND q.owner IS NULL AND q.deaths = 0 AND (q.blocked = 0 OR q.expires <= now.t)
+		SELECT q.* FROM me, now, want AS w, LATERAL (
+			SELECT seq, lane, due, expires, failures, tries, cycle, first_try, force FROM hf_queue AS q
+			WHERE q.lane = w.lane AND q.lane > 0 AND q.due >= w.floor AND q.due <= now.t AND q.owner IS NULL AND q.deaths = 0 AND (q.blocked = 0 OR q.expires <= now.t)
 			ORDER BY q.due, q.seq LIMIT w.n FOR UPDATE SKIP LOCKED) AS q),` + claimGot
 	claimSuspects = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 	me AS MATERIALIZED (SELECT FROM hf_node WHERE owner = $1 FOR KEY SHARE),
 	got AS MATERIALIZED (
-		SELECT q.seq, q.due FROM me, now, LATERAL (
-			SELECT seq, due FROM hf_queue AS q
+		SELECT q.* FROM me, now, LATERAL (
+			SELECT seq, lane, due, expires, failures, tries, cycle, first_try, force FROM hf_queue AS q
 			WHERE q.deaths = $5 AND q.deaths > 0 AND q.lane = ANY ($4::integer[]) AND q.due <= now.t AND q.owner IS NULL AND (q.blocked = 0 OR q.expires <= now.t)
 			ORDER BY q.due, q.seq LIMIT $6 FOR UPDATE SKIP LOCKED) AS q),` + claimGot
 	// claimGot takes as many as fit into the bytes of payload that one call may read.
 	claimGot = `
 	sized AS MATERIALIZED (
-		SELECT g.seq, m.id, m.route, m.payload, m.headers, m.corr, m.retry, m.ttl, m.okey,
+		SELECT g.*, m.id, m.route, m.payload, m.headers, m.corr, m.retry, m.ttl, m.okey,
 			sum(octet_length(m.payload)) OVER (ORDER BY g.due, g.seq) - octet_length(m.payload) AS before
-		FROM got AS g JOIN hf_message AS m USING (seq)),
+		FROM got AS g CROSS JOIN LATERAL (SELECT * FROM hf_message AS h WHERE h.seq = g.seq OFFSET 0) AS m),
 	mine AS (
-		UPDATE hf_queue AS q SET owner = $1, claim = $2 FROM sized AS s WHERE q.seq = s.seq AND s.before < $3
-		RETURNING q.seq, q.lane, q.due, q.expires, q.failures, q.tries, q.cycle, q.first_try, q.force,
-			s.id, s.route, s.payload, s.headers, s.corr, s.retry, s.ttl, s.okey)
-	SELECT n.t, m.* FROM now AS n LEFT JOIN mine AS m ON true`
+		UPDATE hf_queue AS q SET owner = $1, claim = $2 WHERE q.seq = ANY (ARRAY (SELECT seq FROM sized WHERE before < $3)) RETURNING q.seq)
+	SELECT n.t, s.seq, s.lane, s.due, s.expires, s.failures, s.tries, s.cycle, s.first_try, s.force,
+		s.id, s.route, s.payload, s.headers, s.corr, s.retry, s.ttl, s.okey
+	FROM now AS n LEFT JOIN sized AS s ON (s.seq IN (SELECT seq FROM mine)) IS TRUE`
 	// fewestDeaths finds which of the suspects are tried next.
 	fewestDeaths = `SELECT deaths, count(*) FROM (
 			SELECT deaths FROM hf_queue AS q WHERE q.deaths > 0 AND q.lane = ANY ($1::integer[]) AND q.due <= (SELECT hf_now()) AND q.owner IS NULL LIMIT 10000) AS s
 		GROUP BY deaths ORDER BY deaths LIMIT 1`
 	// nextDue tells when the next row of each lane is due.
-	nextDue = `SELECT hf_now(), (SELECT q.due FROM hf_queue AS q WHERE q.lane = w.lane AND q.due > $2 AND q.owner IS NULL AND q.deaths = 0 ORDER BY q.due LIMIT 1),
+	nextDue = `SELECT hf_now(), (SELECT q.due FROM hf_queue AS q WHERE q.lane = w.lane AND q.lane > 0 AND q.due > $2 AND q.owner IS NULL AND q.deaths = 0 ORDER BY q.due LIMIT 1),
 		EXISTS (SELECT FROM hf_queue AS q WHERE q.blocked = 2), EXISTS (SELECT FROM hf_queue AS q WHERE q.deaths > 0)
 		FROM unnest($1::integer[]) AS w (lane)`
 	giveBack = `UPDATE hf_queue AS q SET owner = NULL, claim = NULL

@@ -19,8 +19,8 @@ const (
 	tallyMessages = `INSERT INTO hf_tally (owner, lane, pending) SELECT 0, lane, count(*) FROM hf_message WHERE id = ANY ($1::bytea[]) GROUP BY lane`
 
 	takeBackMessages = `WITH gone AS (DELETE FROM hf_message WHERE id = ANY ($1::bytea[]) RETURNING seq),
-		queue AS (DELETE FROM hf_queue AS q USING gone AS g WHERE q.seq = g.seq)
-		DELETE FROM hf_event AS e USING gone AS g WHERE e.message = g.seq`
+		queue AS (DELETE FROM hf_queue AS q WHERE q.seq = ANY (ARRAY (SELECT seq FROM gone)))
+		DELETE FROM hf_event AS e WHERE e.message = ANY (ARRAY (SELECT seq FROM gone))`
 
 	// conclude counts what stands of all that a transaction has written: the
 	// caller may have gone back to a savepoint.
@@ -45,7 +45,7 @@ const (
 		SELECT nextval('hf_seq'), $1, $2, $3, $4, t, t, t + $5 FROM now ON CONFLICT (source, id) DO NOTHING RETURNING seq`
 	findInbox   = `SELECT hash, response FROM hf_inbox WHERE source = $1 AND id = $2`
 	isArrived   = `SELECT seq FROM hf_inbox WHERE seq = ANY ($1::bigint[]) LIMIT 1`
-	isKept      = `SELECT x.seq FROM hf_inbox AS x JOIN hf_source AS s ON s.source = x.source WHERE s.name = $1 AND x.id = $2 AND x.kept`
+	isKept      = `SELECT x.seq FROM hf_source AS s CROSS JOIN LATERAL (SELECT seq, kept FROM hf_inbox AS h WHERE h.source = s.source AND h.id = $2 OFFSET 0) AS x WHERE s.name = $1 AND x.kept`
 	setResponse = `UPDATE hf_inbox SET response = $2 WHERE seq = $1 RETURNING seq`
 	// setContent is for a row whose first message has failed: another one of the
 	// same id, with other content, takes its place.
@@ -75,14 +75,16 @@ const (
 	lookUpInbox = `SELECT i.n, x.hash, x.response FROM unnest($1::integer[], $2::bytea[]) WITH ORDINALITY AS i (source, id, n)
 		JOIN hf_inbox AS x ON x.source = i.source AND x.id = i.id`
 	knownInbox = `SELECT i.n, x.hash, x.response FROM unnest($1::text[], $2::bytea[]) WITH ORDINALITY AS i (name, id, n)
-		JOIN hf_source AS s ON s.name = i.name JOIN hf_inbox AS x ON x.source = s.source AND x.id = i.id`
+		JOIN hf_source AS s ON s.name = i.name
+		CROSS JOIN LATERAL (SELECT hash, response FROM hf_inbox AS h WHERE h.source = s.source AND h.id = i.id OFFSET 0) AS x`
 
 	keptColumns = `SELECT x.seq, x.id, s.name, x.endpoint, x.received, b.kind, b.payload, b.headers, b.corr
-		FROM hf_inbox AS x JOIN hf_inbox_body AS b USING (seq) JOIN hf_source AS s ON s.source = x.source WHERE x.kept AND x.seq > $1`
+		FROM hf_inbox AS x CROSS JOIN LATERAL (SELECT kind, payload, headers, corr FROM hf_inbox_body AS h WHERE h.seq = x.seq OFFSET 0) AS b
+		CROSS JOIN LATERAL (SELECT name FROM hf_source AS h WHERE h.source = x.source OFFSET 0) AS s WHERE x.kept AND x.seq > $1`
 	keptAll = keptColumns + ` ORDER BY x.seq LIMIT $2`
 	keptOf  = keptColumns + ` AND x.endpoint = $3 ORDER BY x.seq LIMIT $2`
 
-	sourcesOf = `SELECT s.name, x.kept FROM hf_source AS s JOIN hf_inbox AS x ON x.source = s.source AND x.id = $1 ORDER BY s.name`
+	sourcesOf = `SELECT s.name, x.kept FROM hf_source AS s CROSS JOIN LATERAL (SELECT kept FROM hf_inbox AS h WHERE h.source = s.source AND h.id = $1 OFFSET 0) AS x ORDER BY s.name`
 
 	// finishKept ends a kept row; what it returns is how the row stood before.
 	finishKept = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
@@ -91,7 +93,7 @@ const (
 		done AS (
 			UPDATE hf_inbox AS x SET kept = false, processed = t, response = $3, expires = greatest(x.expires, t + (x.expires - x.received))
 			FROM old AS o, now WHERE x.seq = o.seq AND o.kept RETURNING x.seq),
-		body AS (DELETE FROM hf_inbox_body AS b USING done AS d WHERE b.seq = d.seq)
+		body AS (DELETE FROM hf_inbox_body AS b WHERE b.seq = ANY (ARRAY (SELECT seq FROM done)))
 		SELECT kept, response FROM old`
 
 	lockUpkeep = `SELECT pg_try_advisory_xact_lock($1, $2)`
@@ -105,7 +107,7 @@ const (
 		free AS MATERIALIZED (
 			SELECT seq FROM hf_inbox WHERE seq = ANY (ARRAY (SELECT o.seq FROM old AS o, now WHERE NOT o.kept AND o.expires < t))
 			ORDER BY seq FOR UPDATE SKIP LOCKED),
-		gone AS (DELETE FROM hf_inbox AS x USING free AS f WHERE x.seq = f.seq RETURNING x.seq)
+		gone AS (DELETE FROM hf_inbox AS x WHERE x.seq = ANY (ARRAY (SELECT seq FROM free)) RETURNING x.seq)
 		SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM old), coalesce((SELECT max(seq) FROM old), 0),
 			coalesce((SELECT min(seq) FROM page WHERE seq NOT IN (SELECT seq FROM gone)), 0)`
 )

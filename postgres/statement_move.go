@@ -26,7 +26,8 @@ const (
 			SELECT *, sum(octet_length(payload)) OVER (ORDER BY seq) - octet_length(payload) AS before
 			FROM (SELECT * FROM hf_message WHERE seq > $1 ORDER BY seq LIMIT $2) AS p) AS x
 		LEFT JOIN hf_route AS r ON r.route = x.route LEFT JOIN hf_lane AS l ON l.lane = x.lane
-		LEFT JOIN hf_queue AS q ON q.seq = x.seq LEFT JOIN hf_final AS f ON f.seq = x.seq
+		LEFT JOIN LATERAL (SELECT * FROM hf_queue AS h WHERE h.seq = x.seq OFFSET 0) AS q ON true
+		LEFT JOIN LATERAL (SELECT * FROM hf_final AS h WHERE h.seq = x.seq OFFSET 0) AS f ON true
 		WHERE x.before < $3 ORDER BY x.seq`
 	exportEvents = `SELECT e.seq, e.message, e.kind, e.state, e.at, e.cycle, e.attempt, e.outcome, e.charged, e.maybe, e.took,
 			coalesce(e.reason, ''), coalesce(e.code, ''), coalesce(e.error, ''), coalesce(e.actor, '')
@@ -37,7 +38,7 @@ const (
 	exportInbox = `SELECT x.seq, s.name, x.id, x.endpoint, x.hash, x.kept, x.received, x.processed, x.expires, x.response, x.kind, x.payload, coalesce(x.headers, ''), coalesce(x.corr, '')
 		FROM (
 			SELECT p.*, b.kind, b.payload, b.headers, b.corr, sum(n) OVER (ORDER BY p.seq) - n AS before
-			FROM (SELECT * FROM hf_inbox WHERE seq > $1 ORDER BY seq LIMIT $2) AS p LEFT JOIN hf_inbox_body AS b ON b.seq = p.seq AND p.kept,
+			FROM (SELECT * FROM hf_inbox WHERE seq > $1 ORDER BY seq LIMIT $2) AS p LEFT JOIN LATERAL (SELECT * FROM hf_inbox_body AS h WHERE h.seq = p.seq AND p.kept OFFSET 0) AS b ON true,
 				LATERAL (SELECT coalesce(octet_length(p.response), 0) + coalesce(octet_length(b.payload), 0) AS n) AS size) AS x
 		LEFT JOIN hf_source AS s ON s.source = x.source
 		WHERE x.before < $3 ORDER BY x.seq`

@@ -12,7 +12,8 @@ const recordColumns = `m.seq, m.id, CASE WHEN f.seq IS NOT NULL THEN f.state WHE
 
 // recordTables are read in one snapshot: a message stands in one of two.
 const recordTables = ` FROM hf_message AS m JOIN hf_route AS r USING (route) JOIN hf_lane AS l ON l.lane = m.lane
-	LEFT JOIN hf_queue AS q ON q.seq = m.seq LEFT JOIN hf_final AS f ON f.seq = m.seq`
+	LEFT JOIN LATERAL (SELECT * FROM hf_queue AS h WHERE h.seq = m.seq OFFSET 0) AS q ON true
+	LEFT JOIN LATERAL (SELECT * FROM hf_final AS h WHERE h.seq = m.seq OFFSET 0) AS f ON true`
 
 // eventColumns are what readEvent reads, of hf_event AS e.
 const eventColumns = `e.seq, e.kind, e.state, e.at, e.cycle, e.attempt, e.outcome, e.charged, e.maybe, e.took,
@@ -25,16 +26,19 @@ const (
 	// A list first finds out which rows it shows. Each of these reads a bounded
 	// number of rows before $1, newest first.
 	listRecords = `SELECT ` + recordColumns + recordTables + ` WHERE m.seq = ANY ($1::bigint[]) ORDER BY m.seq DESC`
-	listAside   = `SELECT seq FROM hf_final AS f WHERE f.state = $2 AND f.state IN (3, 4, 5) AND f.seq < $1 ORDER BY f.seq DESC LIMIT $3`
-	listAsideOf = `SELECT seq FROM hf_final AS f WHERE f.lane = $4 AND f.state = $2 AND f.state IN (3, 4, 5) AND f.seq < $1 ORDER BY f.seq DESC LIMIT $3`
-	listQueue   = `SELECT seq, lane, owner IS NOT NULL FROM (
+	listAside   = `SELECT seq FROM hf_final AS f WHERE f.state IN (3, 4, 5) AND f.lane > 0
+		AND (f.state, f.seq) < ($2, $1) AND f.state >= $2 ORDER BY f.state DESC, f.seq DESC LIMIT $3`
+	listAsideOf = `SELECT seq FROM hf_final AS f WHERE f.state IN (3, 4, 5) AND f.lane >= 0
+		AND (f.lane, f.state, f.seq) < ($4, $2, $1) AND (f.lane, f.state) >= ($4, $2) ORDER BY f.lane DESC, f.state DESC, f.seq DESC LIMIT $3`
+	listQueue = `SELECT seq, lane, owner IS NOT NULL FROM (
 			SELECT seq, lane, owner FROM hf_queue WHERE seq < $1 ORDER BY seq DESC LIMIT $2) AS x`
 	listWindow = `SELECT m.seq, m.lane, CASE WHEN f.seq IS NOT NULL THEN f.state WHEN q.owner IS NOT NULL THEN 1 ELSE 0 END FROM (
 			SELECT seq, lane FROM hf_message WHERE seq < $1 ORDER BY seq DESC LIMIT $2) AS m
-		LEFT JOIN hf_queue AS q USING (seq) LEFT JOIN hf_final AS f USING (seq) ORDER BY m.seq DESC`
+		LEFT JOIN LATERAL (SELECT owner FROM hf_queue AS h WHERE h.seq = m.seq OFFSET 0) AS q ON true
+		LEFT JOIN LATERAL (SELECT seq, state FROM hf_final AS h WHERE h.seq = m.seq OFFSET 0) AS f ON true ORDER BY m.seq DESC`
 
 	overdue = `SELECT l.destination, hf_now() - x.due FROM hf_lane AS l, LATERAL (
-			SELECT due FROM hf_queue AS q WHERE q.lane = l.lane AND q.owner IS NULL ORDER BY q.due LIMIT 1) AS x WHERE x.due <= hf_now()`
+			SELECT due FROM hf_queue AS q WHERE q.lane = l.lane AND q.lane > 0 AND q.owner IS NULL ORDER BY q.due LIMIT 1) AS x WHERE x.due <= hf_now()`
 
 	// Decisions of operators.
 	findOperated = `SELECT m.seq, m.lane, coalesce(m.okey, ''), l.destination, coalesce(m.ttl, 0) FROM hf_message AS m JOIN hf_lane AS l USING (lane) WHERE m.id = $1`
@@ -74,7 +78,7 @@ const (
 		WHERE f.state = 3 AND f.expires <= (SELECT hf_now()) AND f.expires < 9223372036854775807 ORDER BY f.expires LIMIT $1`
 	expireQueued = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		dead AS MATERIALIZED (SELECT seq FROM hf_queue WHERE seq = ANY ($1::bigint[]) AND owner IS NULL AND expires <= hf_now() ORDER BY seq FOR UPDATE SKIP LOCKED),
-		gone AS (DELETE FROM hf_queue AS q USING dead WHERE q.seq = dead.seq RETURNING q.*),
+		gone AS (DELETE FROM hf_queue AS q WHERE q.seq = ANY (ARRAY (SELECT seq FROM dead)) RETURNING q.*),
 		final AS (
 			INSERT INTO hf_final (seq, lane, state, settled, expires, failures, tries, cycle, first_try, force, okey)
 			SELECT seq, lane, 4, t, expires, failures, tries, cycle, first_try, force, okey FROM gone, now),
@@ -82,7 +86,7 @@ const (
 		SELECT seq, lane FROM gone`
 	expireParked = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		dead AS MATERIALIZED (SELECT seq FROM hf_final WHERE seq = ANY ($1::bigint[]) AND state = 3 AND expires <= hf_now() ORDER BY seq FOR UPDATE SKIP LOCKED),
-		gone AS (UPDATE hf_final AS f SET state = 4, settled = t FROM dead, now WHERE f.seq = dead.seq RETURNING f.seq, f.lane, f.cycle, f.tries, t),
+		gone AS (UPDATE hf_final AS f SET state = 4, settled = t FROM now WHERE f.seq = ANY (ARRAY (SELECT seq FROM dead)) RETURNING f.seq, f.lane, f.cycle, f.tries, t),
 		event AS (INSERT INTO hf_event (message, kind, state, at, cycle, attempt) SELECT seq, 5, 4, t, cycle, tries FROM gone)
 		SELECT seq, lane FROM gone`
 	// purgePage looks at rows in the order in which they were accepted; $2 is
@@ -90,14 +94,14 @@ const (
 	purgePage = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		page AS MATERIALIZED (SELECT seq, created FROM hf_message WHERE seq > $1 ORDER BY seq LIMIT $3)
 		SELECT p.seq, p.created > now.t - $2, coalesce(f.state, 0), coalesce(now.t - f.settled, 0), coalesce(f.lane, 0), coalesce(f.okey, '')
-		FROM page AS p LEFT JOIN hf_final AS f USING (seq), now ORDER BY p.seq`
+		FROM page AS p LEFT JOIN LATERAL (SELECT state, settled, lane, okey FROM hf_final AS h WHERE h.seq = p.seq OFFSET 0) AS f ON true, now ORDER BY p.seq`
 	purgeThese = `WITH old AS MATERIALIZED (
 			SELECT f.seq FROM hf_final AS f WHERE f.seq = ANY ($1::bigint[]) AND f.state = ($2::smallint[])[width_bucket(f.seq, $1)]
-				AND NOT EXISTS (SELECT FROM hf_event AS e, hf_follower AS w WHERE e.message = f.seq AND (e.tx, e.seq) > (w.tx, w.seq))
+				AND (SELECT true FROM hf_event AS e, hf_follower AS w WHERE e.message = f.seq AND (e.tx, e.seq) > (w.tx, w.seq) LIMIT 1) IS NULL
 			ORDER BY f.seq FOR UPDATE OF f SKIP LOCKED),
-		gone AS (DELETE FROM hf_final AS f USING old WHERE f.seq = old.seq RETURNING f.seq, f.lane, f.state, f.okey),
-		message AS (DELETE FROM hf_message AS m USING gone WHERE m.seq = gone.seq),
-		event AS (DELETE FROM hf_event AS e USING gone WHERE e.message = gone.seq)
+		gone AS (DELETE FROM hf_final AS f WHERE f.seq = ANY (ARRAY (SELECT seq FROM old)) RETURNING f.seq, f.lane, f.state, f.okey),
+		message AS (DELETE FROM hf_message AS m WHERE m.seq = ANY (ARRAY (SELECT seq FROM gone))),
+		event AS (DELETE FROM hf_event AS e WHERE e.message = ANY (ARRAY (SELECT seq FROM gone)))
 		SELECT seq, lane, state, coalesce(okey, '') FROM gone`
 )
 
@@ -105,7 +109,7 @@ const (
 const (
 	notifyMask    = `SELECT value FROM hf_meta WHERE key = 'notify'`
 	setNotifyMask = `INSERT INTO hf_meta (key, value) VALUES ('notify', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE hf_meta.value <> excluded.value`
-	isWaiting     = `SELECT EXISTS (SELECT FROM hf_queue AS q JOIN hf_lane AS l USING (lane) WHERE l.destination = $1)`
+	isWaiting     = `SELECT (SELECT true FROM hf_queue AS q WHERE q.lane = (SELECT l.lane FROM hf_lane AS l WHERE l.destination = $1) AND q.lane > 0 LIMIT 1) IS NOT NULL`
 	// endedRows reads what callbacks are told, if any is to be told.
 	endedRows = `SELECT m.id, r.source, r.kind, r.endpoint, l.destination, coalesce(m.corr, ''), coalesce(m.okey, ''), coalesce(f.reason, ''), f.cycle, f.tries, f.settled,
 		coalesce((SELECT e.error FROM hf_event AS e WHERE e.message = m.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1), '')
@@ -122,7 +126,9 @@ const (
 	dropFollower = `DELETE FROM hf_follower WHERE name = $1`
 	// eventsAfter reads what can have no forerunner any more: transactions that
 	// are older than each one that is open.
-	eventsAfter = `SELECT e.tx::text, m.id, l.destination, ` + eventColumns + ` FROM hf_event AS e JOIN hf_message AS m ON m.seq = e.message JOIN hf_lane AS l ON l.lane = m.lane
+	eventsAfter = `SELECT e.tx::text, m.id, l.destination, ` + eventColumns + ` FROM hf_event AS e
+		CROSS JOIN LATERAL (SELECT id, lane FROM hf_message AS h WHERE h.seq = e.message OFFSET 0) AS m
+		CROSS JOIN LATERAL (SELECT destination FROM hf_lane AS h WHERE h.lane = m.lane OFFSET 0) AS l
 		WHERE (e.tx, e.seq) > ($1::text::xid8, $2) AND e.tx < pg_snapshot_xmin(pg_current_snapshot()) ORDER BY e.tx, e.seq LIMIT $3`
 )
 

@@ -71,7 +71,9 @@ CREATE TABLE hf_queue (
 ) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000,
   autovacuum_analyze_scale_factor = 0.2, autovacuum_vacuum_cost_delay = 0);
 
-CREATE INDEX hf_queue_due ON hf_queue (lane, due, seq);
+-- Only for statements that say lane > 0: others, which look for a seq, must not
+-- take it when the statistics say that the table is empty, and walk over all of it.
+CREATE INDEX hf_queue_due ON hf_queue (lane, due, seq) WHERE lane > 0;
 CREATE INDEX hf_queue_key ON hf_queue (lane, okey, blocked, seq) WHERE okey IS NOT NULL;
 CREATE INDEX hf_queue_unplaced ON hf_queue (lane, okey) WHERE blocked = 2;
 CREATE INDEX hf_queue_expires ON hf_queue (expires) WHERE expires < 9223372036854775807;
@@ -93,8 +95,10 @@ CREATE TABLE hf_final (
   okey      text COLLATE "C"
 ) WITH (autovacuum_vacuum_insert_scale_factor = 0.5);
 
-CREATE INDEX hf_final_aside ON hf_final (state, seq) WHERE state IN (3, 4, 5);
-CREATE INDEX hf_final_lane ON hf_final (lane, state, seq) WHERE state IN (3, 4, 5);
+-- For a list each, which says what it says of the lane: other statements must
+-- not take them when the statistics know of no such rows.
+CREATE INDEX hf_final_aside ON hf_final (state, seq) WHERE state IN (3, 4, 5) AND lane > 0;
+CREATE INDEX hf_final_lane ON hf_final (lane, state, seq) WHERE state IN (3, 4, 5) AND lane >= 0;
 CREATE INDEX hf_final_expires ON hf_final (expires) WHERE state = 3 AND expires < 9223372036854775807;
 CREATE INDEX hf_final_key ON hf_final (lane, okey, seq) WHERE state = 3 AND okey IS NOT NULL;
 
