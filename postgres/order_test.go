@@ -213,6 +213,7 @@ func TestKeysOverThreeNodes(t *testing.T) {
 // work is what a node does with a few messages. What it parks, another node
 // requeues.
 func (o *ordered) work(t *testing.T, db, other *postgres.DB) error {
+	t.Helper()
 	b, err := db.Claim(t.Context(), map[string]int{"a": 4})
 	if err != nil {
 		return err
@@ -226,7 +227,7 @@ func (o *ordered) work(t *testing.T, db, other *postgres.DB) error {
 	for i := range b.Claims {
 		c := &b.Claims[i]
 		s := done()
-		switch rand.N(6) { //nolint:gosec // no secret
+		switch rand.N(6) {
 		case 0:
 			s = holdfast.Settlement{State: holdfast.Pending, Outcome: holdfast.Unreachable}
 		case 1:
