@@ -89,3 +89,18 @@ const ReadOnlyFromHere = readOnlyFromHere
 
 // MoveConn is a connection of a copy.
 func MoveConn(ctx context.Context, dsn string) (*pgx.Conn, error) { return moveConn(ctx, dsn) }
+
+// The advisory locks of upkeep.
+const (
+	UpkeepClass  = upkeepClass
+	UpkeepExpire = upkeepExpire
+	UpkeepPurge  = upkeepPurge
+)
+
+// Owner is this node's number.
+func (db *DB) Owner() int64 { return db.self.owner() }
+
+// Bury takes an owner for dead, as a node does that looked at the list a moment ago.
+func (db *DB) Bury(ctx context.Context, owner int64) error {
+	return db.own(ctx, func(tx *ownTx) error { return tx.bury(owner) })
+}
