@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast/move"
 )
 
 // serve notes for which lanes this node delivers. Others are told before it
@@ -44,11 +46,15 @@ func (db *DB) beatOn(ctx context.Context) {
 		case <-db.self.beats:
 			err = db.beat(ctx)
 		case <-beat.C:
-			err = errors.Join(db.beat(ctx), db.reap(ctx), db.sumUp(ctx))
+			err = errors.Join(db.beat(ctx), db.reap(ctx), db.findLost(ctx), db.sumUp(ctx), db.sumUpNobodys(ctx))
 		case <-count.C:
 			err = db.count(ctx)
 		}
-		if err != nil && ctx.Err() == nil {
+		switch {
+		case errors.Is(err, move.ErrMoved), errors.Is(err, move.ErrUnfinished):
+			db.halt(err)
+			return
+		case err != nil && ctx.Err() == nil:
 			db.complain(ctx, err)
 		}
 	}
@@ -63,6 +69,31 @@ func (db *DB) complain(ctx context.Context, err error) {
 	s.mu.Unlock()
 	if first {
 		db.log.ErrorContext(ctx, "database not to be had", slog.Any("error", err))
+	}
+}
+
+// awake asks for a new lease when this one is over: this process may have been
+// paused for so long that the store was moved meanwhile. The database being
+// away is no reason to refuse a call, which finds out by itself.
+func (db *DB) awake(ctx context.Context) error {
+	s := db.self
+	if s.isTrusted() || s.owner() == 0 || !s.pulse.TryLock() {
+		return nil
+	}
+	defer s.pulse.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if err := db.renew(ctx); errors.Is(err, move.ErrMoved) || errors.Is(err, move.ErrUnfinished) {
+		return err
+	}
+	return nil
+}
+
+// halt stops the store for good, and says why.
+func (db *DB) halt(err error) {
+	if db.failure.CompareAndSwap(nil, &err) {
+		db.log.Error("the store has stopped itself", slog.Any("error", err))
+		close(db.failed)
 	}
 }
 

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -22,9 +24,18 @@ type claims struct {
 	number   int64 // of the last claim
 	held     map[int64]hold
 	lanes    map[int32]*laneView
+	flying   atomic.Int64 // calls of Claim
+	lost     []lostClaim
 	suspects bool // there are rows that were in hand when an owner died
 	suspect  int  // of those in hand
 	unplaced bool // keys wait to be looked at
+}
+
+// lostClaim is a claim of which nobody knows whether it is committed. What it
+// has taken is given back once it shows: lost.go.
+type lostClaim struct {
+	owner, number int64
+	since         time.Time
 }
 
 // hold is one message in hand.
@@ -101,6 +112,8 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 	if err := db.usable(ctx); err != nil {
 		return batch, fmt.Errorf("claim: %w", err)
 	}
+	db.claim.flying.Add(1) // before the lease is asked for: leave ends that first
+	defer db.claim.flying.Add(-1)
 	owner, err := db.self.trusted()
 	if err != nil {
 		return batch, fmt.Errorf("claim: %w", err)
@@ -114,7 +127,13 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 		return batch, nil
 	}
 	if err := db.own(ctx, k.run); err != nil {
+		if errors.Is(err, ErrUnknown) {
+			db.claim.lose(owner, k.number)
+		}
 		return batch, fmt.Errorf("claim: %w", err)
+	}
+	if k.late {
+		return batch, fmt.Errorf("claim: %w", errLeaseOver)
 	}
 	batch.Claims, err = k.finish(ctx)
 	if k.next >= 0 && (batch.Next < 0 || k.next < batch.Next) {
@@ -130,6 +149,7 @@ type taking struct {
 	lanes         []int32
 	want          map[int32]int
 	whole         []int32 // lanes of which all is looked at
+	late          bool    // the lease was lost meanwhile
 
 	rows    []taken
 	expired []int64
@@ -398,6 +418,10 @@ func (k *taking) hold() {
 	took := time.Since(k.began)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.number>>32 != k.owner { // others have taken over what this claim took
+		k.late, k.rows = true, nil
+		return
+	}
 	if c.held == nil {
 		c.held = map[int64]hold{}
 	}
@@ -438,6 +462,12 @@ func (k *taking) finish(ctx context.Context) ([]holdfast.Claim, error) {
 	for i := range k.rows {
 		t := &k.rows[i]
 		names, err := k.db.routeNames(ctx, t.route)
+		if errors.Is(err, holdfast.ErrNotFound) {
+			// It stays in hand: given back, it would come again at once, and again.
+			k.db.log.ErrorContext(ctx, "a message names a route that the database does not have, which a failover may have lost: it is left alone until the next start",
+				slog.String("message_id", string(idFrom(t.id))), slog.Int("route", int(t.route)))
+			continue
+		}
 		if err != nil {
 			k.db.giveBack(k.rows) // nobody could deliver them
 			return nil, fmt.Errorf("claim: %w", err)

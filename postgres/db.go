@@ -37,6 +37,7 @@ type DB struct {
 	cancel  context.CancelFunc
 	parts   sync.WaitGroup
 	failed  chan struct{}
+	aside   chan struct{} // calls that wait by themselves: group.go
 	failure atomic.Pointer[error]
 	closing sync.Once
 	gone    atomic.Bool
@@ -57,9 +58,9 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	db := &DB{opts: o, outage: outage{patience: o.Timeout / 2}, log: o.Logger, dsn: dsn, names: newNames(), failed: make(chan struct{}), wakes: newWakes(), tally: newTally()}
+	db := &DB{opts: o, outage: outage{patience: o.Timeout / 2}, log: o.Logger, dsn: dsn, names: newNames(), failed: make(chan struct{}), aside: make(chan struct{}, asideMost), wakes: newWakes(), tally: newTally()}
 	db.self = newSelf(db)
-	if db.pools, err = openPools(ctx, dsn, &o); err != nil {
+	if db.pools, err = openPools(ctx, dsn, &o, db.names.met); err != nil {
 		return nil, fmt.Errorf("open database: %w", explain(err))
 	}
 	db.life, db.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -130,8 +131,12 @@ func (db *DB) usable(ctx context.Context) error {
 		return holdfast.ErrClosed
 	case db.within(ctx):
 		return holdfast.ErrNested
+	case db.Err() != nil:
+		return fmt.Errorf("%w: %w", holdfast.ErrClosed, db.Err())
+	case ctx.Err() != nil:
+		return ctx.Err()
 	}
-	return ctx.Err()
+	return db.awake(ctx)
 }
 
 // insideKey marks a context that was passed to the function of Do or to a handler.

@@ -164,7 +164,7 @@ func (k *enqueue) tell(ctx context.Context, log *slog.Logger) {
 func (db *DB) enqueueAll(ctx context.Context, list []*call[*enqueue]) {
 	for len(list) > 0 {
 		group, later := apart(list)
-		refused, err := db.enqueueGroup(ctx, group)
+		refused, err := db.enqueueGroup(ctx, group, false)
 		switch {
 		case err == nil && len(refused) == 0:
 			answer(group, nil)
@@ -176,15 +176,34 @@ func (db *DB) enqueueAll(ctx context.Context, list []*call[*enqueue]) {
 					later = append(later, c)
 				}
 			}
-		case len(group) > 1 && blames(err):
+		case len(group) > 1 && blames(err), isLocked(err):
+			// Ids of ours wait for nobody, and have no fault: they go first.
+			free, others := group[:0:0], group[:0:0]
 			for _, c := range group {
-				db.enqueueAll(ctx, []*call[*enqueue]{c})
+				if minted([]*call[*enqueue]{c}) {
+					free = append(free, c)
+				} else {
+					others = append(others, c)
+				}
 			}
+			if len(free) > 0 {
+				db.enqueueAll(ctx, free)
+			}
+			byThemselves(db, others, db.enqueueAlone)
 		default:
 			answer(group, err)
 		}
 		list = later
 	}
+}
+
+// enqueueAlone writes one call, and waits for whom it has to wait.
+func (db *DB) enqueueAlone(ctx context.Context, list []*call[*enqueue]) {
+	refused, err := db.enqueueGroup(ctx, list, true)
+	if why, ok := refused[list[0]]; ok {
+		err = why
+	}
+	answer(list, err)
 }
 
 func answer[T any](list []*call[T], err error) {
@@ -222,11 +241,12 @@ func apart(list []*call[*enqueue]) (group, later []*call[*enqueue]) {
 // errRefused rolls a group back of which some calls are refused.
 var errRefused = errors.New("some are refused")
 
-func (db *DB) enqueueGroup(ctx context.Context, list []*call[*enqueue]) (refused map[*call[*enqueue]]error, err error) {
+func (db *DB) enqueueGroup(ctx context.Context, list []*call[*enqueue], patient bool) (refused map[*call[*enqueue]]error, err error) {
 	if minted(list) {
 		return nil, db.enqueueMinted(ctx, list)
 	}
 	err = db.own(ctx, func(tx *ownTx) error {
+		tx.impatient = !patient
 		refused = map[*call[*enqueue]]error{}
 		works := make([]*enqueue, len(list))
 		for i, c := range list {

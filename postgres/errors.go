@@ -172,6 +172,13 @@ func blames(err error) bool {
 	return e.Code == "55P03" && e.Where != ""
 }
 
+// isLocked says whether somebody else had locked what was to be written, for
+// longer than the transaction wanted to wait.
+func isLocked(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == "55P03"
+}
+
 // again says whether the server wants the transaction to be done once more.
 func again(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)

@@ -170,11 +170,13 @@ func (c *contents) Mark(ctx context.Context, m move.Moved) error {
 	if err != nil {
 		return err
 	}
-	if err := c.guarded(ctx); err != nil {
-		return explain(err)
+	// In the transaction that keeps nodes out: from its end on the mark does.
+	for _, s := range []statement{{readTables, nil, nil}, {writeMeta, []any{metaMoved, text}, nil}, {leaveNobody, nil, nil}, {"COMMIT", nil, nil}} {
+		if _, err := c.guard.Exec(ctx, s.sql, s.args...); err != nil {
+			return explain(err)
+		}
 	}
-	_, err = c.conn.Exec(ctx, writeMeta, metaMoved, text)
-	return explain(err)
+	return nil
 }
 
 // Unmark implements move.Source.

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast"
 )
 
 // Relaxed takes a server that does not sync, as tests have it.
@@ -104,3 +106,37 @@ func (db *DB) Owner() int64 { return db.self.owner() }
 func (db *DB) Bury(ctx context.Context, owner int64) error {
 	return db.own(ctx, func(tx *ownTx) error { return tx.bury(owner) })
 }
+
+// StopBeats keeps the node from renewing its lease, as a pause would.
+func (db *DB) StopBeats() (goOn func()) {
+	db.self.pulse.Lock()
+	return db.self.pulse.Unlock
+}
+
+// BeatNow renews the lease while the beats are stopped.
+func (db *DB) BeatNow(ctx context.Context) error { return db.renew(ctx) }
+
+// ClaimWith is Claim with something between the commit and the note of it.
+func (db *DB) ClaimWith(ctx context.Context, slots map[string]int, between func()) ([]holdfast.Claim, error) {
+	owner, err := db.self.trusted()
+	if err != nil {
+		return nil, err
+	}
+	k := &taking{db: db, owner: owner, number: db.claim.next(), want: map[int32]int{}, soon: -1}
+	if err := k.ask(ctx, slots); err != nil {
+		return nil, err
+	}
+	if err := db.own(ctx, func(tx *ownTx) error {
+		tx.after = append(tx.after, between)
+		return k.run(tx)
+	}); err != nil {
+		return nil, err
+	}
+	if k.late {
+		return nil, errLeaseOver
+	}
+	return k.finish(ctx)
+}
+
+// MeetAnother is as if the next connection led to another server.
+func (db *DB) MeetAnother() { db.names.met(server{system: "another"}) }

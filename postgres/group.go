@@ -68,6 +68,33 @@ func (g *group[T]) do(ctx context.Context, work T, weight int) error {
 	return <-c.done
 }
 
+// asideMost is how many calls wait at once for what somebody else has locked:
+// each takes a connection for as long.
+const asideMost = 2
+
+// byThemselves writes each call in a transaction of its own, beside the group:
+// one of them may have to wait for a caller's transaction, and the others must
+// not wait for it. A call that is not begun in its time is answered.
+func byThemselves[T any](db *DB, list []*call[T], all func(ctx context.Context, list []*call[T])) {
+	for _, c := range list {
+		db.parts.Go(func() {
+			turn := time.NewTimer(db.opts.Timeout)
+			defer turn.Stop()
+			select {
+			case db.aside <- struct{}{}:
+				defer func() { <-db.aside }()
+				all(db.life, []*call[T]{c})
+			case <-c.ctx.Done():
+				c.done <- c.ctx.Err()
+			case <-db.life.Done():
+				c.done <- holdfast.ErrClosed
+			case <-turn.C:
+				c.done <- errTurn
+			}
+		})
+	}
+}
+
 var errTurn = fmt.Errorf("%w: PostgreSQL is so slow, or away, that the call's turn did not come in time", holdfast.ErrUnavailable)
 
 func (g *group[T]) takeBack(c *call[T]) bool {

@@ -78,14 +78,20 @@ func (db *DB) store(ctx context.Context, k *arrival, n int, get func(i int) (hol
 // arriveAll writes the calls of one group. A fault that may be one call's is
 // found by writing each by itself.
 func (db *DB) arriveAll(ctx context.Context, list []*call[*arrival]) {
-	err := db.own(ctx, func(tx *ownTx) error { return tx.arrive(list) })
-	if err == nil || len(list) == 1 || !blames(err) {
-		answer(list, err)
+	err := db.own(ctx, func(tx *ownTx) error {
+		tx.impatient = true
+		return tx.arrive(list)
+	})
+	if len(list) > 1 && blames(err) || isLocked(err) {
+		byThemselves(db, list, db.arriveAlone)
 		return
 	}
-	for _, c := range list {
-		db.arriveAll(ctx, []*call[*arrival]{c})
-	}
+	answer(list, err)
+}
+
+// arriveAlone writes one call, and waits for whom it has to wait.
+func (db *DB) arriveAlone(ctx context.Context, list []*call[*arrival]) {
+	answer(list, db.own(ctx, func(tx *ownTx) error { return tx.arrive(list) }))
 }
 
 // arrive stores what is new and looks up the rest.

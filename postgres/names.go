@@ -30,6 +30,7 @@ type names struct {
 	lanes   map[string]int32
 	called  map[int32]string // lanes by number
 	sources map[string]int32
+	history string // of the server that gave the numbers
 }
 
 func newNames() *names {
@@ -55,6 +56,23 @@ func (db *DB) route(ctx context.Context, k routeKey) (route, error) {
 	}
 	n.learn(k, r)
 	return r, nil
+}
+
+// met is told of the server of each new connection. Another one, after a
+// failover, may not have the names that were added last, and give their
+// numbers to others: then all are asked for again.
+func (n *names) met(s server) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	before := n.history
+	n.history = s.system + " " + s.history
+	if before == "" || before == n.history {
+		return
+	}
+	clear(n.routes)
+	clear(n.keys)
+	clear(n.lanes)
+	clear(n.sources)
 }
 
 func (n *names) learn(k routeKey, r route) {

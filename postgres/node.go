@@ -210,7 +210,7 @@ func (c *claims) drop(owner int64) {
 			delete(c.held, seq)
 		}
 	}
-	c.suspect, c.suspects, c.unplaced = 0, true, true
+	c.suspect, c.suspects, c.unplaced, c.lost = 0, true, true, nil
 	c.number = owner << 32
 }
 
@@ -235,14 +235,11 @@ func (db *DB) leave() error {
 	}
 	ctx, cancel := context.WithTimeout(db.life, min(db.opts.Timeout, 5*time.Second))
 	defer cancel()
-	seqs, tokens := db.claim.all()
 	err := db.own(ctx, func(tx *ownTx) error {
-		if err := tx.query(giveBack, []any{owner, seqs, tokens}, func(rows pgx.Rows) error {
-			var lane int32
-			err := rows.Scan(nil, &lane)
-			tx.wakes(lane)
+		if err := tx.exec(lockNode, owner); err != nil {
 			return err
-		}); err != nil {
+		}
+		if err := tx.giveBackHeld(owner); err != nil {
 			return err
 		}
 		if err := tx.exec(sumUpTally, owner, 0); err != nil {
@@ -257,6 +254,29 @@ func (db *DB) leave() error {
 		return fmt.Errorf("leave: %w; others take over when the lease ends", err)
 	}
 	return nil
+}
+
+// giveBackHeld gives back what is in hand: by its numbers, unless there may be
+// claims that memory does not know.
+func (tx *ownTx) giveBackHeld(owner int64) error {
+	if tx.db.claim.unsure() {
+		if err := tx.exec(readTables); err != nil {
+			return err
+		}
+		return tx.query(giveBackAll, []any{owner}, func(rows pgx.Rows) error {
+			var lane int32
+			err := rows.Scan(&lane)
+			tx.wakes(lane)
+			return err
+		})
+	}
+	seqs, tokens := tx.db.claim.all()
+	return tx.query(giveBack, []any{owner, seqs, tokens}, func(rows pgx.Rows) error {
+		var lane int32
+		err := rows.Scan(nil, &lane)
+		tx.wakes(lane)
+		return err
+	})
 }
 
 func (c *claims) all() (seqs, tokens []int64) {

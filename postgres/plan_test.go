@@ -13,7 +13,7 @@ import (
 
 // noPlans are constants that the server makes no plan of.
 var noPlans = map[string]string{
-	"insertHead": "a part", "insertTail": "a part", "claimGot": "a part", "settleHead": "a part", "recordColumns": "a part", "recordTables": "a part",
+	"insertHead": "a part", "insertTail": "a part", "claimGot": "a part", "backAgain": "a part", "settleHead": "a part", "recordColumns": "a part", "recordTables": "a part",
 	"keptColumns": "a part, without the limit of the whole", "analyze": "reads a sample, after a copy",
 }
 
@@ -22,10 +22,12 @@ type allowance struct{ statement, scan, why string }
 
 var allowances = []allowance{
 	{"reclaimDead", "hf_queue", "it reads the table, once for each death: readTables"},
+	{"giveBackLost", "hf_queue", "it reads the table, once for each lost answer to a claim's commit: readTables"},
+	{"giveBackAll", "hf_queue", "it reads the table, for a node that ends in doubt of what it has: readTables"},
+	{"leaveNobody", "hf_queue", "it reads the table, once for each move: readTables"},
 	{"claimSuspects", "hf_queue_suspect", "the index has only what was in hand when an owner died"},
 	{"nextDue", "hf_queue_suspect", "EXISTS ends with the first entry, and all entries are such rows"},
 	{"nextDue", "hf_queue_unplaced", "EXISTS ends with the first entry, and all entries are such rows"},
-	{"unplaced", "hf_queue_unplaced", "the index has only what nobody has looked at yet"},
 	{"expiredQueued", "hf_queue_expires", "it passes over what is in hand, which is little"},
 	{"keptOf", "hf_inbox_kept", "it passes over what is kept for other endpoints"},
 	{"exportTotals", "hf_message", "a copy counts what it copies"},

@@ -23,7 +23,7 @@ type pools struct {
 	lent *pgxpool.Pool
 }
 
-func openPools(ctx context.Context, dsn string, o *Options) (p pools, err error) {
+func openPools(ctx context.Context, dsn string, o *Options, met func(server)) (p pools, err error) {
 	own, err := poolConfig(dsn, o)
 	if err != nil {
 		return p, err
@@ -35,6 +35,10 @@ func openPools(ctx context.Context, dsn string, o *Options) (p pools, err error)
 		"idle_in_transaction_session_timeout": bound, // a node that was stopped in the middle must not keep its locks
 	})
 	own.MinConns = 1
+	own.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
+		met(serverOf(c))
+		return nil
+	}
 	prepare(own)
 	prepare(lent)
 	if p.own, err = pgxpool.NewWithConfig(ctx, own); err != nil {

@@ -337,6 +337,7 @@ func (db *DB) giveBack(list []taken) {
 	db.parts.Go(func() {
 		if _, err := db.Settle(db.life, settlements...); err != nil {
 			db.log.Error("claims not given back", slog.Int("count", len(list)), slog.Any("error", err))
+			db.claim.letGo(list)
 		}
 	})
 }

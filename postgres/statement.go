@@ -75,9 +75,18 @@ const (
 // Ordering keys: key.go.
 const (
 	lockKeys = `SELECT pg_advisory_xact_lock($1, k) FROM unnest($2::integer[]) AS k`
-	unplaced = `SELECT DISTINCT lane, okey FROM hf_queue WHERE blocked = 2 ORDER BY lane, okey LIMIT $1`
+	// It goes from key to key: a key may have a million rows.
+	unplaced = `WITH RECURSIVE open AS (
+			(SELECT lane, okey, 1::bigint AS n FROM hf_queue WHERE blocked = 2 ORDER BY lane, okey LIMIT 1)
+			UNION ALL
+			SELECT x.lane, x.okey, o.n + 1 FROM open AS o CROSS JOIN LATERAL (
+				SELECT q.lane, q.okey FROM hf_queue AS q WHERE q.blocked = 2 AND (q.lane, q.okey) > (o.lane, o.okey) ORDER BY q.lane, q.okey LIMIT 1) AS x
+			WHERE o.n < $1)
+		SELECT lane, okey FROM open`
 	// placeKeys lets the first message of each key go that has nobody in hand
-	// or on the way, unless in a strict lane one before it is parked.
+	// or on the way, unless in a strict lane one before it is parked. Of those
+	// that nobody has looked at it blocks some thousand; the next claims do the
+	// rest: a caller's transaction may have brought any number.
 	placeKeys = `WITH key AS (SELECT DISTINCT k.lane, k.okey FROM unnest($1::integer[], $2::text[]) AS k (lane, okey)),
 		first AS (
 			SELECT k.lane, k.okey, n.seq FROM key AS k JOIN hf_lane AS l USING (lane) CROSS JOIN LATERAL (
@@ -91,8 +100,8 @@ const (
 		rest AS (
 			UPDATE hf_queue AS q SET blocked = 1 WHERE q.blocked > 1 AND q.seq = ANY (ARRAY (
 				SELECT r.seq FROM key AS k CROSS JOIN LATERAL (
-					SELECT seq FROM hf_queue AS h WHERE h.lane = k.lane AND h.okey = k.okey AND h.okey IS NOT NULL AND h.blocked = 2 OFFSET 0) AS r
-				EXCEPT SELECT seq FROM first)))
+					SELECT seq FROM hf_queue AS h WHERE h.lane = k.lane AND h.okey = k.okey AND h.okey IS NOT NULL AND h.blocked = 2 ORDER BY h.seq LIMIT 1000) AS r
+				WHERE r.seq NOT IN (SELECT seq FROM first) LIMIT 5000)))
 		UPDATE hf_queue AS q SET blocked = 0,
 			due = least(greatest(q.start, CASE WHEN q.blocked = 2 THEN hf_now() - 1000000 ELSE hf_now() END), q.expires) WHERE q.seq = ANY (ARRAY (SELECT seq FROM first)) RETURNING q.lane`
 )
@@ -215,6 +224,17 @@ const (
 	// notify waits for no disk: what it tells is committed already.
 	notify   = `SELECT pg_notify($1, $2) FROM set_config('synchronous_commit', 'off', true)`
 	dropNode = `DELETE FROM hf_node WHERE owner = $1`
+	// lockNode waits for the claims of an owner that are under way, and keeps
+	// it from claiming more.
+	lockNode = `SELECT FROM hf_node WHERE owner = $1 FOR UPDATE`
+	// giveBackLost gives back what an owner has claimed under numbers of which
+	// it does not know whether they are committed; giveBackAll whatever it has
+	// claimed. They read the table, as reclaimDead does.
+	giveBackLost = `WITH lost AS MATERIALIZED (SELECT seq FROM hf_queue WHERE owner = $1 AND claim = ANY ($2::bigint[]) ORDER BY seq FOR UPDATE),` + backAgain
+	giveBackAll  = `WITH lost AS MATERIALIZED (SELECT seq FROM hf_queue WHERE owner = $1 ORDER BY seq FOR UPDATE),` + backAgain
+	backAgain    = `
+		back AS (UPDATE hf_queue SET owner = NULL, claim = NULL WHERE seq = ANY (ARRAY (SELECT seq FROM lost)) RETURNING lane)
+		SELECT DISTINCT lane FROM back`
 	// reclaimDead gives back what an owner had in hand when it was last heard
 	// of. Nothing tells which rows those are but the rows: it reads the table,
 	// once for each death.
@@ -228,6 +248,7 @@ const (
 			SELECT seq, 6, 0, t, cycle, tries, 0, deaths > $2, true, 'the node died, or was silent for too long, during the attempt' FROM back, now)
 		SELECT lane, count(*) FROM back GROUP BY lane`
 	readTables = `SET LOCAL enable_seqscan = on`
+	notPatient = `SET LOCAL lock_timeout = '100ms'`
 )
 
 // Counters: tally.go.
@@ -238,6 +259,11 @@ const (
 	readTally = `SELECT t.lane, coalesce(l.destination, ''), t.pending, t.parked, t.expired, t.inbox, t.kept FROM (
 			SELECT lane, sum(pending)::bigint AS pending, sum(parked)::bigint AS parked, sum(expired)::bigint AS expired, sum(inbox)::bigint AS inbox, sum(kept)::bigint AS kept
 			FROM hf_tally WHERE owner <> $1 GROUP BY lane) AS t LEFT JOIN hf_lane AS l USING (lane)`
+	// sumUpNobodys does the same for some of what nobody knows of in memory.
+	countNobodys = `SELECT count(*) FROM (SELECT FROM hf_tally WHERE owner = 0 LIMIT $1) AS x`
+	sumUpNobodys = `WITH gone AS (DELETE FROM hf_tally WHERE ctid = ANY (ARRAY (SELECT ctid FROM hf_tally WHERE owner = 0 LIMIT $1)) RETURNING *)
+		INSERT INTO hf_tally (owner, lane, pending, parked, expired, inbox, kept)
+		SELECT 0, lane, sum(pending), sum(parked), sum(expired), sum(inbox), sum(kept) FROM gone GROUP BY lane`
 	sumUpTally = `WITH gone AS (DELETE FROM hf_tally WHERE owner = $1 RETURNING *)
 		INSERT INTO hf_tally (owner, lane, pending, parked, expired, inbox, kept)
 		SELECT $2, lane, sum(pending), sum(parked), sum(expired), sum(inbox), sum(kept) FROM gone GROUP BY lane`

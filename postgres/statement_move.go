@@ -7,8 +7,12 @@ const (
 	exportUse   = `SELECT coalesce(pg_sequence_last_value('hf_owner'::regclass), 0)::text`
 	exportMeta  = `SELECT coalesce((SELECT value FROM hf_meta WHERE key = $1), '')`
 	exportMarks = `SELECT coalesce((SELECT value FROM hf_meta WHERE key = $1), ''), coalesce((SELECT value FROM hf_meta WHERE key = $2), '')`
-	dropMeta    = `DELETE FROM hf_meta WHERE key = $1`
-	exportNow   = `SELECT hf_now()`
+	// leaveNobody ends what leases and claims are left of nodes that were gone:
+	// one that was only paused must not go on in a store that was moved.
+	leaveNobody = `WITH gone AS (DELETE FROM hf_node)
+		UPDATE hf_queue SET owner = NULL, claim = NULL WHERE owner IS NOT NULL`
+	dropMeta  = `DELETE FROM hf_meta WHERE key = $1`
+	exportNow = `SELECT hf_now()`
 
 	exportTotals = `SELECT (SELECT count(*) FROM hf_message), (SELECT count(*) FROM hf_event AS e WHERE EXISTS (SELECT FROM hf_message AS m WHERE m.seq = e.message)),
 		(SELECT count(*) FROM hf_inbox), coalesce((SELECT max(seq) FROM hf_message), 0), coalesce((SELECT max(seq) FROM hf_event), 0), coalesce((SELECT max(seq) FROM hf_inbox), 0)`

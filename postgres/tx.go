@@ -20,11 +20,14 @@ type ownTx struct {
 	conn  *pgxpool.Conn
 	ctx   context.Context //nolint:containedctx // of this one transaction
 	begun bool
-	xid   string
-	owner int64       // of this node, when it began
-	after []func()    // run once it is committed
-	last  []statement // sent together with COMMIT
-	proof proof
+	// impatient transactions do not wait for rows that others have locked:
+	// calls that share one must not wait for what one of them waits for.
+	impatient bool
+	xid       string
+	owner     int64       // of this node, when it began
+	after     []func()    // run once it is committed
+	last      []statement // sent together with COMMIT
+	proof     proof
 
 	counts map[int32]holdfast.LaneCounts
 	inbox  int64
@@ -116,6 +119,9 @@ func (tx *ownTx) query(sql string, args []any, row func(rows pgx.Rows) error) er
 	b := &pgx.Batch{}
 	if !tx.begun {
 		b.Queue("BEGIN")
+		if tx.impatient {
+			b.Queue(notPatient)
+		}
 		b.Queue("SELECT pg_current_xact_id()::text").QueryRow(func(r pgx.Row) error { return r.Scan(&tx.xid) })
 		tx.begun = true
 	}

@@ -10,6 +10,7 @@ const (
 	upkeepInbox int32 = iota + 1
 	upkeepExpire
 	upkeepPurge
+	upkeepTally
 )
 
 // upkeep says whether this transaction does the upkeep of a kind now.

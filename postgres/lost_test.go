@@ -1,0 +1,342 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/move"
+	"github.com/holdfast-mq/holdfast/postgres"
+)
+
+func simple(id holdfast.ID) holdfast.Message {
+	return holdfast.Message{ID: id, Source: "s", Destination: "a", Endpoint: "e", Kind: holdfast.Command, Payload: []byte("x")}
+}
+
+// given is a message that a claim has to read from the table.
+func given(t *testing.T, db *postgres.DB, m holdfast.Message) {
+	t.Helper()
+	put(t, db, m)
+	settleAll(t, db, until(t, db, 1), holdfast.Settlement{State: holdfast.Pending, Outcome: holdfast.NotStarted})
+}
+
+// orphans are rows that are claimed by nobody that there is.
+func orphans(t *testing.T, dsn string) int {
+	t.Helper()
+	return count(t, dsn, `SELECT count(*) FROM hf_queue WHERE owner IS NOT NULL AND owner NOT IN (SELECT owner FROM hf_node)`)
+}
+
+// A claim that is under way while the store closes leaves its messages to others.
+func TestCloseDuringAClaim(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	db := opened(t, dsn, postgres.Options{Source: "s", Node: "n"})
+	given(t, db, simple("m"))
+	lock, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close(context.Background())
+	for _, text := range []string{"BEGIN", "SELECT FROM hf_node WHERE name = 'n' FOR UPDATE"} {
+		if _, err := lock.Exec(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var both sync.WaitGroup
+	both.Go(func() { _, _ = db.Claim(context.Background(), map[string]int{"a": 1}) })
+	waitFor(t, dsn, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'", 1)
+	both.Go(func() { _ = db.Close() })
+	time.Sleep(100 * time.Millisecond) // it is at the door, too, or will be
+	if _, err := lock.Exec(t.Context(), "COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	both.Wait()
+	if n := orphans(t, dsn); n != 0 {
+		t.Errorf("%d messages belong to nobody", n)
+	}
+	if got := until(t, opened(t, dsn, quick("o")), 1); len(got) != 1 {
+		t.Errorf("another node claims %d", len(got))
+	}
+}
+
+// waitFor waits until a query gives a number.
+func waitFor(t *testing.T, dsn, query string, want int) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		n := count(t, dsn, query)
+		if n >= want {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s is %d, want %d", query, n, want)
+		}
+	}
+}
+
+// A claim whose answer is lost, and of which nobody can be asked for a while,
+// is given back as soon as it shows; a node that ends before that leaves
+// nothing behind.
+func TestClaimInDoubt(t *testing.T) {
+	t.Parallel()
+	for _, ends := range []bool{false, true} {
+		t.Run(fmt.Sprintf("ends=%t", ends), func(t *testing.T) {
+			t.Parallel()
+			dsn := database(t)
+			p, through := newProxy(t, dsn)
+			o := postgres.Options{Source: "s", Node: "n", Timeout: time.Second}
+			if !ends {
+				o.Lease = time.Second
+			}
+			db := opened(t, through, o)
+			given(t, db, simple("m"))
+			open := func(yes bool) {
+				cfg, err := pgx.ParseConfig(dsn)
+				if err != nil {
+					t.Fatal(err)
+				}
+				name := cfg.Database
+				cfg.Database = "postgres"
+				c, err := pgx.ConnectConfig(t.Context(), cfg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close(context.Background())
+				if _, err := c.Exec(t.Context(), fmt.Sprintf("ALTER DATABASE %s ALLOW_CONNECTIONS %t", pgx.Identifier{name}.Sanitize(), yes)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			open(false)
+			p.fault.Store(noAnswer)
+			b, err := db.Claim(t.Context(), map[string]int{"a": 1})
+			open(true)
+			if err == nil || !errors.Is(err, postgres.ErrUnknown) {
+				t.Fatalf("Claim = %d, %v; want an outcome that nobody knows", len(b.Claims), err)
+			}
+			if ends {
+				if err := db.Close(); err != nil {
+					t.Error(err)
+				}
+				db = opened(t, dsn, quick("o"))
+			}
+			if got := until(t, db, 1); len(got) != 1 {
+				t.Errorf("then %d are claimed", len(got))
+			}
+			if n := orphans(t, dsn); n != 0 {
+				t.Errorf("%d messages belong to nobody", n)
+			}
+		})
+	}
+}
+
+// A lease that is lost while a claim's answer is on its way: what the claim has
+// taken is another node's, and this one does not hold it.
+func TestClaimOfALostLease(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	a, b := opened(t, dsn, quick("a")), opened(t, dsn, quick("b"))
+	given(t, a, simple("m"))
+	take(t, b, 0)
+	var theirs []holdfast.Claim
+	mine, err := a.ClaimWith(t.Context(), map[string]int{"a": 1}, func() {
+		goOn := a.StopBeats()
+		theirs = until(t, b, 1)
+		if err := a.BeatNow(t.Context()); err != nil {
+			t.Error(err)
+		}
+		goOn()
+	})
+	if len(theirs) != 1 || !b.Holds(theirs[0]) {
+		t.Fatalf("the other node holds %v", theirs)
+	}
+	if err == nil || len(mine) != 0 || a.Holds(holdfast.Claim{Seq: theirs[0].Seq, Token: theirs[0].Token}) {
+		t.Errorf("Claim = %v, %v; want none, and that the lease is over", mine, err)
+	}
+}
+
+// A node that was paused wakes up in a store that was moved meanwhile: it takes
+// nothing in, hands nothing out, and stops.
+func TestPausedNodeInAMovedStore(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	a := opened(t, dsn, quick("a"))
+	given(t, a, simple("m"))
+	held := until(t, a, 1)
+	goOn := a.StopBeats()
+	waitFor(t, dsn, "SELECT count(*) FROM hf_node WHERE until < hf_now()", 1)
+	s, err := postgres.OpenSource(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Mark(t.Context(), move.Moved{To: "x", Store: "y", At: "z"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	goOn()
+	if _, err := a.Enqueue(t.Context(), simple("late")); !errors.Is(err, move.ErrMoved) {
+		t.Errorf("Enqueue = %v, want that the store was moved", err)
+	}
+	if b, err := a.Claim(t.Context(), map[string]int{"a": 1}); err == nil || len(b.Claims) != 0 || a.Holds(held[0]) {
+		t.Errorf("Claim = %d, %v; holds %t", len(b.Claims), err, a.Holds(held[0]))
+	}
+	select {
+	case <-a.Failed():
+	case <-time.After(10 * time.Second):
+		t.Error("the store goes on")
+	}
+	if err := a.Err(); !errors.Is(err, move.ErrMoved) || !strings.Contains(err.Error(), "to x") {
+		t.Errorf("it says %v", err)
+	}
+	if n := count(t, dsn, "SELECT count(*) FROM hf_message"); n != 1 {
+		t.Errorf("%d messages, want one", n)
+	}
+	if n := orphans(t, dsn); n != 0 {
+		t.Errorf("%d messages belong to nobody", n)
+	}
+}
+
+// A caller's transaction may bring any number of messages of one key: they are
+// looked at some at a time, and claims go on.
+func TestManyMessagesOfOneKeyFromACaller(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	db := opened(t, dsn, postgres.Options{Source: "s", Node: "n", Timeout: 5 * time.Second})
+	put(t, db, simple("m"))
+	const n = 100_000
+	if err := sql(t.Context(), dsn, fmt.Sprintf(`INSERT INTO hf_queue (seq, lane, due, start, expires, blocked, okey)
+		SELECT nextval('hf_seq'), 1, 9223372036854775807, 0, 9223372036854775807, 2, 'k' FROM generate_series(1, %d)`, n)); err != nil {
+		t.Fatal(err)
+	}
+	left := n
+	for range 3 {
+		began := time.Now()
+		if _, err := db.Claim(t.Context(), map[string]int{"a": 1}); err != nil {
+			t.Fatal(err)
+		}
+		now := count(t, dsn, "SELECT count(*) FROM hf_queue WHERE blocked = 2")
+		if now >= left || time.Since(began) > 4*time.Second {
+			t.Errorf("after %s %d are left of %d", time.Since(began), now, left)
+		}
+		left = now
+	}
+	if first := count(t, dsn, "SELECT count(*) FROM hf_queue WHERE okey = 'k' AND blocked = 0"); first != 1 {
+		t.Errorf("%d of the key are on the way, want one", first)
+	}
+}
+
+// A caller's open transaction holds up those who send its very ids, and nobody
+// else (outbox: a caller's transaction never blocks the store).
+func TestOpenTransactionOfACallerHoldsUpNobodyElse(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	db := opened(t, dsn, postgres.Options{Source: "s", Node: "n", Timeout: 10 * time.Second})
+	put(t, db, simple(""))
+	c, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.Background())
+	tx, err := c.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const held = 8
+	for i := range held {
+		if _, err := db.In(tx).Enqueue(t.Context(), simple(holdfast.ID(fmt.Sprint("x", i)))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var all sync.WaitGroup
+	for i := range held {
+		all.Go(func() {
+			began := time.Now()
+			_, _ = db.Enqueue(context.Background(), simple(holdfast.ID(fmt.Sprint("x", i))))
+			if took := time.Since(began); took > 14*time.Second { // it may be the last to have its turn, and then waits
+				t.Errorf("a held id took %s", took)
+			}
+		})
+	}
+	time.Sleep(50 * time.Millisecond)
+	for i := range 5 {
+		id := holdfast.ID("")
+		if i%2 == 1 {
+			id = holdfast.ID(fmt.Sprint("mine", i))
+		}
+		began := time.Now()
+		if _, err := db.Enqueue(t.Context(), simple(id)); err != nil || time.Since(began) > 3*time.Second {
+			t.Errorf("an innocent message %q took %s, %v", id, time.Since(began), err)
+		}
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all.Wait()
+	if n := count(t, dsn, "SELECT count(*) FROM hf_message WHERE id LIKE '\\002x%'"); n != held {
+		t.Errorf("%d of the held ids are there, want %d", n, held)
+	}
+}
+
+// What callers' transactions add to the counters is summed up, so that they
+// stay cheap to read.
+func TestCountersOfCallersAreSummedUp(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	db := opened(t, dsn, quick("n"))
+	put(t, db, simple(""))
+	if err := sql(t.Context(), dsn, "INSERT INTO hf_tally (owner, lane, pending) SELECT 0, 1, 1 FROM generate_series(1, 30000)"); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		rows := count(t, dsn, "SELECT count(*) FROM hf_tally WHERE owner = 0")
+		if rows < 500 && db.Counts().Pending == 30001 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d rows, %d pending", rows, db.Counts().Pending)
+		}
+	}
+}
+
+// After a failover that lost what was written last, names are asked for again,
+// and a message of a lost name holds up nobody.
+func TestNamesOfALostHistory(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	a, b := opened(t, dsn, quick("a")), opened(t, dsn, quick("b"))
+	send := func(m holdfast.Message) {
+		t.Helper()
+		if _, err := a.Enqueue(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(simple("one"))
+	other := simple("two")
+	other.Endpoint = "new"
+	send(other)
+	lose := []string{
+		`DELETE FROM hf_queue WHERE seq = (SELECT max(seq) FROM hf_message)`, `DELETE FROM hf_message WHERE seq = (SELECT max(seq) FROM hf_message)`,
+		`DELETE FROM hf_route WHERE endpoint = 'new'`,
+	}
+	if err := sql(t.Context(), dsn, lose...); err != nil {
+		t.Fatal(err)
+	}
+	other.ID = "three"
+	send(other) // by the number that nobody knows any more
+	if got := until(t, b, 1); len(got) != 1 || got[0].Message.ID != "one" {
+		t.Errorf("claimed %v, want the good one", got)
+	}
+	a.MeetAnother()
+	other.ID = "four"
+	send(other)
+	if n := count(t, dsn, "SELECT count(*) FROM hf_route WHERE endpoint = 'new'"); n != 1 {
+		t.Errorf("the name has %d rows", n)
+	}
+}
