@@ -400,11 +400,15 @@ func TestDeadlockOfHandlersRunsOneAgain(t *testing.T) {
 	var runs atomic.Int32
 	var met, all sync.WaitGroup
 	met.Add(2)
-	for _, list := range [][]int{{1, 2}, {2, 1}} {
+	ended := [2]chan struct{}{make(chan struct{}), make(chan struct{})}
+	for at, list := range [][]int{{1, 2}, {2, 1}} {
 		all.Go(func() {
+			defer close(ended[at])
 			first := true
 			_, err := s.Inbox().Process(t.Context(), received(holdfast.ID([]string{"", "a", "b"}[list[0]])), func(ctx context.Context, tx *postgres.Tx, _ holdfast.Message) ([]byte, error) {
-				runs.Add(1)
+				if runs.Add(1); !first {
+					<-ended[1-at] // else it may take the row before the other wakes up, and they meet again
+				}
 				for i, n := range list {
 					if _, err := tx.Exec(ctx, "UPDATE orders SET approved = true WHERE id = $1", n); err != nil {
 						return nil, err
