@@ -466,6 +466,7 @@ func (k *taking) finish(ctx context.Context) ([]holdfast.Claim, error) {
 			// It stays in hand: given back, it would come again at once, and again.
 			k.db.log.ErrorContext(ctx, "a message names a route that the database does not have, which a failover may have lost: it is left alone until the next start",
 				slog.String("message_id", string(idFrom(t.id))), slog.Int("route", int(t.route)))
+			k.db.claim.setAside(t.claim.Seq)
 			continue
 		}
 		if err != nil {

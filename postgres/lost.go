@@ -18,6 +18,18 @@ func (c *claims) lose(owner, number int64) {
 	}
 }
 
+// setAside keeps a claim in hand that nobody will settle, and that other
+// suspects must not wait for.
+func (c *claims) setAside(seq int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if h, ok := c.held[seq]; ok && h.suspect {
+		h.suspect = false
+		c.held[seq] = h
+		c.suspect--
+	}
+}
+
 // letGo treats claims in hand that nobody will settle as lost ones.
 func (c *claims) letGo(list []taken) {
 	c.mu.Lock()
