@@ -1,12 +1,9 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -449,57 +446,4 @@ func (k *taking) hold() {
 			l.floor = k.now - floorSlack
 		}
 	}
-}
-
-// finish makes the claims complete, oldest first. Names are looked up outside
-// of the transaction.
-func (k *taking) finish(ctx context.Context) ([]holdfast.Claim, error) {
-	if len(k.expired) > 0 && k.db.opts.Observer != nil {
-		k.db.opts.Observer.ObserveExpired(len(k.expired))
-	}
-	slices.SortFunc(k.rows, func(a, b taken) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.claim.Seq, b.claim.Seq)) })
-	list := make([]holdfast.Claim, 0, len(k.rows))
-	for i := range k.rows {
-		t := &k.rows[i]
-		names, err := k.db.routeNames(ctx, t.route)
-		if errors.Is(err, holdfast.ErrNotFound) {
-			// It stays in hand: given back, it would come again at once, and again.
-			k.db.log.ErrorContext(ctx, "a message names a route that the database does not have, which a failover may have lost: it is left alone until the next start",
-				slog.String("message_id", string(idFrom(t.id))), slog.Int("route", int(t.route)))
-			k.db.claim.setAside(t.claim.Seq)
-			continue
-		}
-		if err != nil {
-			k.db.giveBack(k.rows) // nobody could deliver them
-			return nil, fmt.Errorf("claim: %w", err)
-		}
-		m := &t.claim.Message
-		m.ID, m.Source, m.Destination, m.Endpoint, m.Kind = idFrom(t.id), names.source, names.destination, names.endpoint, names.kind
-		k.db.readExtras(m, t.headers, t.retry)
-		list = append(list, t.claim)
-	}
-	return list, nil
-}
-
-// readExtras decodes what was encoded when the message was accepted.
-func (db *DB) readExtras(m *holdfast.Message, headers, retry *string) {
-	if headers != nil {
-		if err := json.Unmarshal([]byte(*headers), &m.Headers); err != nil {
-			db.log.Error("headers of a message cannot be read", slog.String("message_id", string(m.ID)), slog.Any("error", err))
-		}
-	}
-	if retry != nil {
-		m.Retry = &holdfast.RetryPolicy{}
-		if err := json.Unmarshal([]byte(*retry), m.Retry); err != nil {
-			m.Retry = nil
-			db.log.Error("retry policy of a message cannot be read", slog.String("message_id", string(m.ID)), slog.Any("error", err))
-		}
-	}
-}
-
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

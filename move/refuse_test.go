@@ -1,0 +1,172 @@
+package move_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/pgtest"
+	"github.com/holdfast-mq/holdfast/move"
+	"github.com/holdfast-mq/holdfast/postgres"
+	"github.com/holdfast-mq/holdfast/sqlite"
+)
+
+// What is in the way is said, and nothing is changed.
+func TestWhatIsInTheWayIsRefused(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	file, dsn := newFile(t), pgtest.Shared(t).Database(t)
+	filled(t, file)
+	try := func(from, to string) error { return copyStore(ctx, from, to, nil) }
+
+	db := open(t, file)
+	refused(t, try(file, dsn), sqlite.ErrOwned, "stop it")
+	shut(t, db)
+	refused(t, try(newFile(t), dsn), os.ErrNotExist, "")
+
+	other := open(t, dsn)
+	refused(t, try(file, dsn), move.ErrInUse, "process ")
+	put(t, other, holdfast.Message{ID: "mine"})
+	shut(t, other)
+	refused(t, try(file, dsn), move.ErrNotEmpty, "messages")
+	refused(t, try(dsn, dsn), move.ErrSame, "")
+	filled(t, filepath.Join(t.TempDir(), "other.db"))
+
+	// A source that is used in between is another one.
+	empty := pgtest.Shared(t).Database(t)
+	stop, cancel := context.WithCancel(ctx)
+	if err := copyStore(stop, file, empty, func(s move.Status) { cancel() }); !errors.Is(err, context.Canceled) {
+		t.Fatalf("a copy that is cancelled: %v", err)
+	}
+	_, err := tryOpen(ctx, empty)
+	refused(t, err, move.ErrUnfinished, "holdfast copy again")
+	shut(t, open(t, file)) // it is not marked as moved
+	refused(t, try(file, empty), move.ErrChanged, "begin again")
+	run(t, empty, "UPDATE hf_meta SET value = '2' WHERE key = 'schema'")
+	refused(t, try(file, empty), postgres.ErrNewer, "")
+}
+
+// A row that is not what it was is found before anything is let go.
+func TestATamperedRowIsFound(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string][2]string{
+		"payload":  {"UPDATE hf_message SET payload = 'y' WHERE id = '\\x02' || 'delivered'::bytea", "message delivered"},
+		"state":    {"UPDATE hf_final SET state = 5 WHERE state = 3", "the state differs"},
+		"inbox":    {"DELETE FROM hf_inbox WHERE NOT kept AND response = 'ok'", "incoming message processed"},
+		"history":  {"UPDATE hf_event SET actor = 'eve' WHERE actor = 'mo'", "the actor differs"},
+		"counters": {"UPDATE hf_tally SET pending = pending + 1 WHERE pending > 0", "counts"},
+		"token":    {"UPDATE hf_token SET role = 'admin'", "token \"ops\" the role differs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			from, to := newFile(t), pgtest.Shared(t).Database(t)
+			filled(t, from)
+			err := copyStore(t.Context(), from, to, func(s move.Status) {
+				if s.Phase == string(move.Inbox) && s.Done == s.All {
+					run(t, to, change[0])
+				}
+			})
+			refused(t, err, move.ErrDiffers, change[1])
+			_, err = tryOpen(t.Context(), to)
+			refused(t, err, move.ErrUnfinished, "")
+			shut(t, open(t, from))
+		})
+	}
+}
+
+// What was in hand of a process that died is pending after the move, and has
+// been tried once more.
+func TestClaimsOfTheDeadArePending(t *testing.T) {
+	t.Parallel()
+	file, dsn, back := newFile(t), pgtest.Shared(t).Database(t), newFile(t)
+	db := open(t, file)
+	put(t, db, holdfast.Message{ID: "in-hand"}, holdfast.Message{ID: "second"})
+	shut(t, db)
+	handle, err := sql.Open("sqlite", file)
+	must(t, err)
+	_, err = handle.ExecContext(t.Context(), "UPDATE hf_message SET state = 1 WHERE id = 'in-hand'")
+	must(t, errors.Join(err, handle.Close()))
+	tried := func(id string, tries int) {
+		t.Helper()
+		db := open(t, dsn)
+		defer shut(t, db)
+		r, err := db.Get(t.Context(), holdfast.ID(id))
+		if err != nil || r.State != holdfast.Pending || r.Tries != tries {
+			t.Errorf("%s is %s after %d tries, %v; want pending after %d", id, r.State, r.Tries, err, tries)
+		}
+	}
+	copied(t, file, dsn)
+	tried("in-hand", 1)
+	tried("second", 0)
+	run(t, dsn, "UPDATE hf_queue SET owner = 999, claim = 1 WHERE seq = (SELECT max(seq) FROM hf_queue)")
+	copied(t, dsn, back)
+	dsn = back
+	tried("in-hand", 1)
+	tried("second", 1)
+}
+
+// What is damaged, and what PostgreSQL cannot keep, is named.
+func TestWhatCannotBeMovedIsNamed(t *testing.T) {
+	t.Parallel()
+	file, dsn := newFile(t), pgtest.Shared(t).Database(t)
+	db := open(t, file)
+	put(t, db, holdfast.Message{ID: "odd", CorrelationID: "a"})
+	shut(t, db)
+	handle, err := sql.Open("sqlite", file)
+	must(t, err)
+	_, err = handle.ExecContext(t.Context(), "UPDATE hf_body SET corr = 'b'")
+	must(t, errors.Join(err, handle.Close()))
+	refused(t, copyStore(t.Context(), file, dsn, nil), move.ErrContent, "odd to a is damaged")
+
+	file, dsn = newFile(t), pgtest.Shared(t).Database(t)
+	db = open(t, file)
+	m := arrival("nul")
+	m.CorrelationID = "a\x00b"
+	_, err = db.Keep(t.Context(), time.Hour, m)
+	must(t, err)
+	shut(t, db)
+	refused(t, copyStore(t.Context(), file, dsn, nil), move.ErrContent, "incoming message nul: ")
+	copied(t, file, newFile(t))
+}
+
+// dying is a target whose last step fails.
+type dying struct{ move.Importer }
+
+var errDied = errors.New("died")
+
+func (dying) End(context.Context, move.Progress) error { return errDied }
+
+// Between the mark of the source and the end of the copy no store can be
+// opened, and the same copy ends it.
+func TestDeathBeforeTheLastStep(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	file, dsn := newFile(t), pgtest.Shared(t).Database(t)
+	filled(t, file)
+	source, err := sqlite.OpenSource(ctx, file)
+	must(t, err)
+	o, err := source.Origin(ctx)
+	must(t, err)
+	target, err := postgres.OpenTarget(ctx, dsn, o)
+	must(t, err)
+	_, err = postgres.Open(ctx, dsn, postgres.Options{Timeout: 5 * time.Second})
+	refused(t, err, holdfast.ErrUnavailable, "lock") // nodes are kept out
+	_, err = move.Copy(ctx, source, dying{target}, move.Options{From: file, To: dsn})
+	refused(t, err, errDied, "run the same command again")
+	shut(t, source)
+	shut(t, target)
+	_, err = tryOpen(ctx, file)
+	refused(t, err, move.ErrMoved, dsn)
+	_, err = tryOpen(ctx, dsn)
+	refused(t, err, move.ErrUnfinished, file)
+	refused(t, copyStore(ctx, file, newFile(t), nil), move.ErrMoved, dsn) // not elsewhere
+	copied(t, file, dsn)
+	shut(t, open(t, dsn))
+	_, err = tryOpen(ctx, file)
+	refused(t, err, move.ErrMoved, dsn)
+}
