@@ -176,8 +176,9 @@ func (db *DB) enqueueAll(ctx context.Context, list []*call[*enqueue]) {
 					later = append(later, c)
 				}
 			}
-		case len(group) > 1 && blames(err), isLocked(err):
-			// Ids of ours wait for nobody, and have no fault: they go first.
+		case len(group) > 1 && blames(err), isLocked(err) && !minted(group):
+			// Ids of ours wait for nobody: they go first, unless there are no
+			// others, and one of them is at fault.
 			free, others := group[:0:0], group[:0:0]
 			for _, c := range group {
 				if minted([]*call[*enqueue]{c}) {
@@ -185,6 +186,9 @@ func (db *DB) enqueueAll(ctx context.Context, list []*call[*enqueue]) {
 				} else {
 					others = append(others, c)
 				}
+			}
+			if len(others) == 0 {
+				free, others = nil, group
 			}
 			if len(free) > 0 {
 				db.enqueueAll(ctx, free)

@@ -340,3 +340,50 @@ func TestNamesOfALostHistory(t *testing.T) {
 		t.Errorf("the name has %d rows", n)
 	}
 }
+
+// Of messages with ids of ours that share a transaction, one that the database
+// refuses fails alone; and a table that somebody has locked fails them in time.
+func TestOneOfManyMintedIsAtFault(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	db := opened(t, dsn, postgres.Options{Source: "s", Node: "n", Timeout: 5 * time.Second})
+	put(t, db, simple(""))
+	if err := sql(t.Context(), dsn, "ALTER TABLE hf_message ADD CONSTRAINT odd CHECK (payload <> 'odd')"); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	var all sync.WaitGroup
+	for i := range 60 {
+		all.Go(func() {
+			m := simple("")
+			if i%10 == 0 {
+				m.Payload = []byte("odd")
+			}
+			if _, err := db.Enqueue(context.Background(), m); (err != nil) != (i%10 == 0) {
+				t.Errorf("message %d: %v", i, err)
+			}
+		})
+	}
+	all.Wait()
+	lock, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close(context.Background())
+	for _, text := range []string{"BEGIN", "LOCK TABLE hf_message IN ACCESS EXCLUSIVE MODE"} {
+		if _, err := lock.Exec(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		all.Go(func() {
+			if _, err := db.Enqueue(context.Background(), simple("")); err == nil {
+				t.Error("written into a table that is locked")
+			}
+		})
+	}
+	all.Wait()
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}

@@ -28,6 +28,7 @@ func (db *DB) Kept(ctx context.Context, q holdfast.KeptQuery) (p holdfast.KeptPa
 		return p, fmt.Errorf("list kept messages: %w", err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
+	damaged := false
 	for rows.Next() {
 		v, err := values(rows, 10)
 		if err != nil {
@@ -35,10 +36,7 @@ func (db *DB) Kept(ctx context.Context, q holdfast.KeptQuery) (p holdfast.KeptPa
 		}
 		k := db.keptMessage(v)
 		if k.Damaged {
-			// One message is listed as damaged; a name stands for many.
-			if err := db.checkNames(ctx); err != nil {
-				return holdfast.KeptPage{}, fmt.Errorf("list kept messages: %w", db.noted(err))
-			}
+			damaged = true
 			db.log.ErrorContext(ctx, "a kept message is damaged: listed without its content", slog.String("message_id", string(k.Message.ID)))
 		}
 		p.Messages = append(p.Messages, k)
@@ -46,7 +44,15 @@ func (db *DB) Kept(ctx context.Context, q holdfast.KeptQuery) (p holdfast.KeptPa
 			p.Next = asInt(v[0])
 		}
 	}
-	return p, rows.Err()
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil || !damaged {
+		return p, err
+	}
+	// One message is listed as damaged; a name stands for many. Only now: there
+	// may be one connection.
+	if err := db.checkNames(ctx); err != nil {
+		return holdfast.KeptPage{}, fmt.Errorf("list kept messages: %w", db.noted(err))
+	}
+	return p, nil
 }
 
 // keptMessage makes a message of a row of keptColumns.

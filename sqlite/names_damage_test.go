@@ -2,10 +2,14 @@ package sqlite_test
 
 import (
 	"bytes"
+	"context"
 	"database/sql"
 	"fmt"
+	"path/filepath"
 	"testing"
+	"time"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -108,4 +112,31 @@ func TestDamagedKeptMessage(t *testing.T) {
 	if v, damage := s.judge(t, path); v != (verdictOf{keptLost: 1}) || len(damage) != 0 {
 		t.Errorf("it cost %+v; damage: %v", v, damage)
 	}
+}
+
+// A damaged message is listed like any other also where a caller's pool has one
+// connection.
+func TestDamagedKeptMessageInACallersDatabase(t *testing.T) {
+	t.Parallel()
+	eachHandle(t, func(t *testing.T, h handle) {
+		t.Helper()
+		own := h.open(t, filepath.Join(t.TempDir(), "shop.db"))
+		defer own.Close()
+		db, err := sqlite.Attach(t.Context(), own, sqlite.Options{Source: "shop"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer shut(t, db)
+		if _, err := db.Keep(t.Context(), time.Hour, holdfast.Message{ID: "kept", Source: "s", Endpoint: "E", Payload: []byte("x")}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := own.ExecContext(t.Context(), "UPDATE hf_inbox_body SET payload = x'00'"); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if p, err := db.Kept(ctx, holdfast.KeptQuery{}); err != nil || len(p.Messages) != 1 || !p.Messages[0].Damaged {
+			t.Errorf("listed %+v, %v", p.Messages, err)
+		}
+	})
 }

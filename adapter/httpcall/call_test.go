@@ -315,3 +315,29 @@ func TestPlaceholdersHaveTheirPlace(t *testing.T) {
 		t.Error("a placeholder stands for the host")
 	}
 }
+
+// An id or endpoint that somebody else chose must not lead to another place of
+// the target.
+func TestNamesStayInTheirPlace(t *testing.T) {
+	t.Parallel()
+	calls := atomic.Int64{}
+	at := serve(t, func(http.ResponseWriter, *http.Request) { calls.Add(1) })
+	c := made(t, httpcall.Config{URL: at + "/jobs/{id}"})
+	for _, id := range []holdfast.ID{"..", ".", "a/../../admin", `a\..\admin`, "../x"} {
+		_, err := c.Deliver(t.Context(), holdfast.Message{ID: id})
+		if f := holdfast.AsFailure(err); err == nil || f.Outcome != holdfast.Permanent || f.Code != "bad_name" {
+			t.Errorf("%s: got %v, want a permanent failure", id, err)
+		}
+	}
+	if n := calls.Load(); n != 0 {
+		t.Errorf("the target was called %d times", n)
+	}
+	for _, id := range []holdfast.ID{"a..b", "...", "v1.2/x", "a?b#c"} {
+		if _, err := c.Deliver(t.Context(), holdfast.Message{ID: id}); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	if _, err := made(t, httpcall.Config{URL: at}).Deliver(t.Context(), holdfast.Message{ID: ".."}); err != nil {
+		t.Errorf("where the name does not stand in the URL: %v", err)
+	}
+}

@@ -52,17 +52,24 @@ func (c *Config) check() error {
 	return nil
 }
 
-// target is the URL of one message.
-func (c *Config) target(endpoint, id string) string {
+// target is the URL of one message. A name that leads out of its place in the
+// path has none: servers take %2F for a slash, and resolve dots.
+func (c *Config) target(endpoint, id string) (string, error) {
+	for placeholder, name := range map[string]string{"{endpoint}": endpoint, "{id}": id} {
+		steps := strings.FieldsFunc(name, func(r rune) bool { return r == '/' || r == '\\' })
+		if strings.Contains(c.URL, placeholder) && (slices.Contains(steps, ".") || slices.Contains(steps, "..")) {
+			return "", fmt.Errorf("the name %q cannot stand in a URL: it leads to another place", name)
+		}
+	}
 	if !strings.Contains(c.URL, "{") {
-		return c.URL
+		return c.URL, nil
 	}
 	path, query, found := strings.Cut(c.URL, "?")
 	path = strings.NewReplacer("{endpoint}", url.PathEscape(endpoint), "{id}", url.PathEscape(id)).Replace(path)
 	if !found {
-		return path
+		return path, nil
 	}
-	return path + "?" + strings.NewReplacer("{endpoint}", url.QueryEscape(endpoint), "{id}", url.QueryEscape(id)).Replace(query)
+	return path + "?" + strings.NewReplacer("{endpoint}", url.QueryEscape(endpoint), "{id}", url.QueryEscape(id)).Replace(query), nil
 }
 
 func (c *Config) succeeds(status int) bool {

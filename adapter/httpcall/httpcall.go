@@ -103,7 +103,11 @@ func (c *Caller) call(ctx context.Context, m *holdfast.Message, h http.Header) (
 	if c.conf.Method != http.MethodGet && c.conf.Method != http.MethodHead {
 		body = bytes.NewReader(m.Payload)
 	}
-	req, err := http.NewRequestWithContext(p.Attach(ctx), c.conf.Method, c.conf.target(m.Endpoint, string(m.ID)), body)
+	target, err := c.conf.target(m.Endpoint, string(m.ID))
+	if err != nil {
+		return r, 0, &holdfast.Failure{Outcome: holdfast.Permanent, Code: "bad_name", Err: err}
+	}
+	req, err := http.NewRequestWithContext(p.Attach(ctx), c.conf.Method, target, body)
 	if err != nil {
 		return r, 0, &holdfast.Failure{Outcome: holdfast.Permanent, Code: "bad_request", Err: cause(err)}
 	}
