@@ -113,7 +113,7 @@ func (s *Server) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 		return nil, invalid(withoutRepeats(faults)...)
 	}
 	var outcome <-chan holdfast.AttemptInfo
-	if wait > 0 && s.Waiters != nil {
+	if wait > ms[0].Delay && s.Waiters != nil { // else it is not tried so soon
 		var stop func()
 		outcome, stop = s.Waiters.expect(ms[0].ID)
 		defer stop()

@@ -132,6 +132,9 @@ func answerOf(out *sendOutput, a *holdfast.AttemptInfo) (*sendOutput, error) {
 		out.Status = 200
 		out.Body.Response, out.Body.ResponseBase64 = payloadOf(a.Response)
 	case holdfast.Parked:
+		if a.Outcome != holdfast.Permanent { // a repeat has met the last of its retries
+			return out, nil
+		}
 		return nil, refusedBy(out.Body.ID, a.Failure.Code, out.Body.LastError)
 	case holdfast.Pending, holdfast.Claimed, holdfast.Expired, holdfast.Discarded:
 	}
@@ -141,8 +144,8 @@ func answerOf(out *sendOutput, a *holdfast.AttemptInfo) (*sendOutput, error) {
 // refusedBefore is the answer to a repeat of what was refused for good.
 func (s *Server) refusedBefore(ctx context.Context, id holdfast.ID, out *sendOutput) (*sendOutput, error) {
 	r, err := s.Outbox.Get(ctx, id)
-	if errors.Is(err, holdfast.ErrNotFound) || err == nil && r.State != holdfast.Parked {
-		return out, nil // somebody has decided about it this moment
+	if errors.Is(err, holdfast.ErrNotFound) || err == nil && (r.State != holdfast.Parked || r.Reason == holdfast.ReasonExhausted) {
+		return out, nil // somebody has decided about it this moment, or its retries are used up
 	}
 	if err != nil {
 		return nil, s.refuse(ctx, "read the message", err)

@@ -79,6 +79,11 @@ func TestARequestWaitsForTheFirstOutcome(t *testing.T) {
 			nil, sent, ended(holdfast.AttemptInfo{State: holdfast.Parked, Outcome: holdfast.Permanent, Failure: refused}),
 			422, time.Second, `"urn:holdfast:problem:refused","title":"the destination refused the message","status":422,"detail":"message m is parked: no such plant","message":"m","code":"http_422"`,
 		},
+		"the last retry of a repeat": {
+			nil, sent, ended(holdfast.AttemptInfo{State: holdfast.Parked, Outcome: holdfast.Transient, Failure: &holdfast.Failure{Err: errors.New("busy")}}),
+			202, time.Second, `"state":"parked","accepted":true,"buffered":false`,
+		},
+		"a delay that is longer":     {nil, strings.Replace(sent, `"wait"`, `"delay":"1h","wait"`, 1), nil, 202, 0, `"buffered":true`},
 		"nothing":                    {nil, sent, nil, 202, 10 * time.Second, `"buffered":true`},
 		"a node that stops":          {nil, sent, func(_ *fixture, w *admin.Waiters) { w.Release() }, 202, time.Second, `"buffered":true`},
 		"a destination that is down": {down, sent, nil, 202, 0, `"buffered":true`},
@@ -98,6 +103,18 @@ func TestARequestWaitsForTheFirstOutcome(t *testing.T) {
 				time.Sleep(2 * time.Second) // what acts has ended
 			})
 		})
+	}
+}
+
+// A repeat of what has used up its retries was not refused.
+func TestARepeatOfWhatIsExhausted(t *testing.T) {
+	t.Parallel()
+	f := serve(t, func(s *admin.Server) { s.Waiters = &admin.Waiters{} })
+	const body = `{"id":"m","destination":"inventory","endpoint":"E","wait":"10s"}`
+	id := f.send(t, strings.Replace(body, "10s", "0s", 1))
+	f.put(t, id, func(r *holdfast.Record) { r.State, r.Reason = holdfast.Parked, holdfast.ReasonExhausted })
+	if w := f.do(t, call{method: "POST", path: "/v1/messages", body: body}); w.Code != 200 || !strings.Contains(w.Body.String(), `"state":"parked"`) {
+		t.Errorf("got %d %s", w.Code, w.Body)
 	}
 }
 
