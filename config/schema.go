@@ -144,19 +144,10 @@ func policyOf(n *yaml.Node, usual Policy) Policy {
 }
 
 func (l *loader) waits(path string, n *yaml.Node) []time.Duration {
-	n, ok := l.value(path, n)
-	if !ok {
-		return nil
-	}
-	if n.Kind != yaml.SequenceNode {
-		l.wrongType(path, n, "a list", "write a list, such as [1s, 5s, 30s]")
-		return nil
-	}
-	waits := make([]time.Duration, len(n.Content))
-	for i, item := range n.Content {
-		at := element(path, i)
-		l.places[at] = place{file: l.file, line: item.Line}
-		l.duration(&waits[i])(at, item)
+	items := l.list(path, n, "write a list, such as [1s, 5s, 30s]")
+	waits := make([]time.Duration, len(items))
+	for i, item := range items {
+		l.duration(&waits[i])(element(path, i), item)
 	}
 	return waits
 }
