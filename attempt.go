@@ -71,12 +71,15 @@ func (r *dispatch) start(l *laneRun) {
 	}
 }
 
-// pickProbe keeps the message that was tried the fewest times, and returns
-// the others: those that failed before say less about the destination.
+// pickProbe keeps one of the messages that were tried the fewest times, and
+// returns the others: those that failed before say less about the destination.
+// It is the newest and the oldest in turn, as messages that always fail tend to
+// come together: one that does not is not behind all of them.
 func (l *laneRun) pickProbe() []Claim {
-	best := 0
+	best, oldest := 0, l.probes%2 == 1
 	for i := range l.incoming {
-		if l.incoming[i].Tries < l.incoming[best].Tries {
+		c, b := &l.incoming[i], &l.incoming[best]
+		if c.Tries < b.Tries || c.Tries == b.Tries && (c.Seq < b.Seq) == oldest {
 			best = i
 		}
 	}
