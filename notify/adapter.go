@@ -1,0 +1,57 @@
+package notify
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// Adapter is the last hop of one channel. Its methods are called concurrently,
+// up to the channel's Workers at once.
+type Adapter interface {
+	// Send makes one attempt for these recipients, of whom there is at least
+	// one and of whom none has accepted before. It blocks until the outcome of
+	// each is known or ctx ends; ending ctx must not cut what may have been
+	// accepted already, as between the last dot of a mail and its answer. attempt
+	// is the number of the attempt, from 1. Nothing secret may be in the report.
+	Send(ctx context.Context, n *Notification, to []Recipient, attempt int) Report
+	// Close ends idle connections. Send may still be called.
+	Close()
+}
+
+// Report is the end of one attempt.
+type Report struct {
+	// To has one entry per recipient, in order. Where Fault is set, those that
+	// have a zero entry share it.
+	To []Delivery
+	// Fault is what was wrong with all that To does not decide: the message
+	// (Permanent, Transient), the channel (LaneFault, Unreachable) or neither
+	// (NotStarted). Nil: To says it all.
+	Fault *holdfast.Failure
+	// Server and TLS say who was asked, and how safely; for people.
+	Server, TLS string
+	Truncated   bool // the text was cut to what the channel takes
+}
+
+// Delivery is what became of one recipient.
+type Delivery struct {
+	Outcome Result
+	Code    string // the other side's: "550 5.1.1", "http_429", or ours
+	Text    string // what it said, at most 2 KiB, nothing secret
+	Receipt string // what the other side calls what it has taken: the queue id of a mail server
+	Maybe   bool   // the answer was lost after the data had left
+	// RetryAfter is the least wait that the other side asks for; zero: none.
+	RetryAfter time.Duration
+}
+
+// Result is how one recipient stands. The numbers are stored and never change.
+type Result uint8
+
+// The results. The zero one is of a recipient that nobody was asked about yet.
+const (
+	Waiting  Result = 0
+	Accepted Result = 1 // the other side has taken it
+	Deferred Result = 2 // may work later
+	Refused  Result = 3 // will never work
+)

@@ -1,0 +1,51 @@
+package notify
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Channel is a way to people: one mail server, one webhook, one chat room. Its
+// messages wait in a lane of its own, so that one that is away costs the others
+// nothing.
+type Channel struct {
+	Name     string
+	Kind     string          // which adapter: email, teams, slack, ntfy, gotify, webhook
+	Settings json.RawMessage // the adapter's; secrets stand in it by name only
+	Retry    Retry
+	Workers  int // the most deliveries at once; zero: 4
+	Disabled bool
+	Changed  time.Time // set by the store
+}
+
+// Retry is how often a channel tries a notification, at a fixed interval
+// (NO-10). What is not above zero becomes 10 and a minute, with a warning.
+type Retry struct {
+	Attempts int             // failed attempts in all (SF-29)
+	Interval time.Duration   // between two
+	Waits    []time.Duration // instead of Interval; the last repeats
+}
+
+// List is who gets a notification. Lists are kept at central only (NO-06).
+type List struct {
+	Name        string
+	Description string
+	Recipients  []Recipient
+	Partial     bool      // delivered, with a mark, when some were refused for good; else it parks
+	Changed     time.Time // set by the store
+}
+
+// Recipient is one address on a channel. The pair is unique within a list.
+type Recipient struct {
+	Channel  string
+	Address  string // what the channel's adapter reads: a mail address, a topic; may be empty where the channel has one target
+	Name     string // for people; may be empty
+	Disabled bool
+}
+
+// Book is all channels and lists, by name, as of one version.
+type Book struct {
+	Version  int64 // grows with each change of any of them
+	Channels map[string]Channel
+	Lists    map[string]List
+}

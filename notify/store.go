@@ -1,0 +1,126 @@
+package notify
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// Store keeps notifications beside the messages that deliver them, and the
+// book. Every method is atomic and may be called concurrently. The store owns
+// the clock. storetest holds the suite that a store must pass.
+//
+// A notification has one message per channel. The first has the
+// notification's id; the row of a copy has the same seq as its message, so that
+// state, failures and history are the message's, and are written once. When a
+// message is purged, its row keeps what it was.
+type Store interface {
+	// Ingest stores each notification, with its messages, unless its id is
+	// known. It returns one result each, in order: a Duplicate with the present
+	// state where site and hash are the same, ErrConflict where they are not
+	// (NO-01). An error of the call stores nothing. It returns after all is on
+	// disk; calls share commits.
+	Ingest(ctx context.Context, list ...Incoming) ([]holdfast.Result, error)
+
+	// Targets returns what became of the recipients of one message so far.
+	Targets(ctx context.Context, message holdfast.ID) ([]Target, error)
+	// Record writes what became of recipients of one message, durably. A
+	// recipient that has accepted stays so. Calls share commits.
+	Record(ctx context.Context, message holdfast.ID, list ...Target) error
+
+	// Book returns all channels and lists; BookVersion its version alone.
+	Book(ctx context.Context) (Book, error)
+	BookVersion(ctx context.Context) (int64, error)
+	// PutChannel and PutList make or replace one; Delete… end one, or return
+	// ErrNotFound.
+	PutChannel(ctx context.Context, c Channel) error
+	DeleteChannel(ctx context.Context, name string) error
+	PutList(ctx context.Context, l List) error
+	DeleteList(ctx context.Context, name string) error
+
+	// Notification returns the copies of one notification, the first copy
+	// first, with their targets and the histories of their messages, or
+	// ErrNotFound.
+	Notification(ctx context.Context, id holdfast.ID) ([]Record, error)
+	// Notifications returns one page of copies, newest first, without bodies,
+	// targets and histories.
+	Notifications(ctx context.Context, q Query) (Page, error)
+	// KPIs computes the numbers of NO-17 from the tables, of all sites together
+	// and of each that has any.
+	KPIs(ctx context.Context, stuckAfter, window time.Duration) (all KPIs, sites map[string]KPIs, err error)
+	// PurgeNotifications deletes a page of rows that ended longer ago than keep
+	// and whose message is purged, and says whether more wait (NO-15).
+	PurgeNotifications(ctx context.Context, keep time.Duration) (purged int, more bool, err error)
+}
+
+// Incoming is a notification on its way into the store.
+type Incoming struct {
+	Notification Notification
+	Hash         [32]byte           // of what may not change under one id
+	Messages     []holdfast.Message // one per channel; the first has the notification's id. Payloads are equal
+	Channels     []string           // of the messages, in order; empty text: none was found
+}
+
+// Target is what became of one recipient of one message.
+type Target struct {
+	Channel, Address string
+	Name             string
+	Result           Result
+	Code, Text       string
+	Receipt          string
+	Maybe            bool
+	Attempts         int
+	Server, TLS      string
+	Truncated        bool
+	At               time.Time // of the last attempt; set by the store
+}
+
+// Record is one copy of a notification as people see it.
+type Record struct {
+	Notification Notification
+	Message      holdfast.ID // of the copy
+	Channel      string      // empty: its list led nowhere when it came
+	Seq          int64
+	Status       Status
+	Reason       holdfast.Reason // of a parked one
+	Failures     int
+	Tries        int
+	Cycle        int
+	LastError    string
+	Created      time.Time // at central
+	LastAttempt  time.Time // zero: never tried
+	NextAttempt  time.Time // zero: none is planned
+	Ended        time.Time // delivered, parked or discarded; zero: not yet
+	Stuck        bool      // waits longer than the query's StuckAfter
+	Targets      []Target
+	History      []holdfast.Event
+}
+
+// Query narrows Notifications. Zero fields do not narrow.
+type Query struct {
+	Status             []Status
+	Channel, List      string
+	Type, Site, Script string
+	From, To           time.Time // of Created; To is excluded
+	Subject            string    // words, all of which are in the subject, in any case
+	StuckAfter         time.Duration
+	OnlyStuck          bool
+	Limit              int    // 1 to 500; zero: 50
+	After              string // Page.Next of the page before
+}
+
+// Page is one page of copies.
+type Page struct {
+	Records []Record
+	Next    string // empty: no more
+}
+
+// KPIs are the numbers of NO-17.
+type KPIs struct {
+	Depth     int64 // pending and retrying
+	Stuck     int64 // of them, those that wait longer than stuckAfter
+	Parked    int64
+	Delivered int64         // in the window
+	Oldest    time.Duration // that a pending or retrying one has waited; zero: there is none
+}
