@@ -42,6 +42,7 @@ func (r *report) check(c *Config) {
 			r.fault("node.source", c.Node.Source, *p)
 		}
 	}
+	r.checkRole(c)
 	r.checkListen(c)
 	r.checkStore(c)
 	r.checkPath("data", c.Data)
@@ -104,12 +105,15 @@ func (r *report) checkBackup(b Backup) {
 func (r *report) checkListen(c *Config) {
 	r.checkPath("tls.cert", c.TLS.Cert)
 	r.checkPath("tls.key", c.TLS.Key)
+	r.checkPath("tls.clients", c.TLS.Clients)
 	secured := c.TLS.Cert != "" && c.TLS.Key != ""
 	switch {
 	case c.TLS.Cert != "" && c.TLS.Key == "" && !r.bad["tls.key"]:
 		r.fault("tls", "", problem{"has cert without key", "name both files, or neither"})
 	case c.TLS.Key != "" && c.TLS.Cert == "" && !r.bad["tls.cert"]:
 		r.fault("tls", "", problem{"has key without cert", "name both files, or neither"})
+	case c.TLS.Clients != "" && c.TLS.Cert == "" && !r.bad["tls.cert"]:
+		r.fault("tls", "", problem{"has clients without a certificate of its own", "name cert and key as well, or remove it"})
 	}
 	if schemeOf(c.Listen) == socket.Scheme {
 		r.checkSocket("listen", c.Listen)

@@ -33,7 +33,7 @@ func TestAConfigurationMadeByHandIsChecked(t *testing.T) {
 				*c, *d = config.Config{Destinations: c.Destinations}, config.Destination{}
 			},
 			[]string{
-				"node.id", "listen", "data", "log.level", "log.format", "durability", "limits.payload", "receive.window", "retention.delivered",
+				"node.id", "role", "notifications.retention", "notifications.stuck", "notifications.window", "listen", "data", "log.level", "log.format", "durability", "limits.payload", "receive.window", "retention.delivered",
 				"retention.discarded", "retention.expired", "retention.inbox", "retention.sweep", "retention.parked", "backup", "backup.every",
 				"destinations.inventory.url", "destinations.inventory.secret", "destinations.inventory.hmac",
 				"destinations.inventory.retry.policy", "destinations.inventory.ttl", "destinations.inventory.timeout",
@@ -62,6 +62,20 @@ func TestAConfigurationMadeByHandIsChecked(t *testing.T) {
 				c.Receive.Sources["ü"] = config.Source{HMAC: config.HMACv2, Secrets: []config.Secret{c.Destinations["inventory"].Secret}}
 			},
 			[]string{"node.id", "destinations", "receive.secrets", "receive.endpoints"},
+		},
+		"site": {
+			func(c *config.Config, d *config.Destination) {
+				c.Role, c.Notifications.Seed = config.Site, "seed.yaml"
+				c.Central = config.Central{URL: "http://central.example", Cert: "a", Timeout: time.Minute}
+				c.Destinations["central"] = *d
+			},
+			[]string{"central", "central.url", "notifications", "destinations.central"},
+		},
+		"no site": {
+			func(c *config.Config, d *config.Destination) {
+				c.Role, c.Central.URL, c.TLS = config.CentralOfSites, "https://central.example", config.TLS{Clients: "ca.pem"}
+			},
+			[]string{"central", "tls"},
 		},
 		"paths": {
 			func(c *config.Config, d *config.Destination) {

@@ -18,6 +18,7 @@ const Unlimited = -1
 // finds its faults. Paths that Load returns are absolute.
 type Config struct {
 	Node         Node
+	Role         Role
 	Listen       string        // host:port, port 0: any free one; or unix:///path/of/socket
 	Data         string        // folder of the database and its lock; Load leaves it empty beside Store
 	Store        Database      // instead of a file in Data; zero: none
@@ -32,6 +33,9 @@ type Config struct {
 	Backup       Backup
 	Destinations map[string]Destination
 	Receive      Receive
+
+	Central       Central       // of a site
+	Notifications Notifications // of every other node
 }
 
 // Node says who this node is to its peers.
@@ -48,10 +52,12 @@ func (c *Config) Source() string {
 	return c.Node.ID
 }
 
-// TLS names the certificate of the listener; both paths or neither.
+// TLS names the certificate of the listener; both paths or neither. The files
+// are read again when they change.
 type TLS struct {
-	Cert string
-	Key  string
+	Cert    string
+	Key     string
+	Clients string // path of the CAs of sites, which then must show a certificate; empty: they need none
 }
 
 // Log says what is logged and how.

@@ -8,6 +8,7 @@ const day = 24 * time.Hour
 // lacks only the node's id, for which Load takes the host name.
 func Default() *Config {
 	return &Config{
+		Role:       Standalone,
 		Listen:     "127.0.0.1:8420",
 		Data:       "./holdfast-data",
 		Lease:      15 * time.Second,
@@ -23,6 +24,9 @@ func Default() *Config {
 		Backup:       Backup{Every: time.Hour, Hourly: 24, Daily: 7},
 		Destinations: map[string]Destination{},
 		Receive:      Receive{Window: day, Sources: map[string]Source{}, Endpoints: map[string]Endpoint{}},
+
+		Central:       Central{Timeout: 30 * time.Second},
+		Notifications: Notifications{Retention: 365 * day, Stuck: 10 * time.Minute, Window: time.Minute},
 	}
 }
 

@@ -66,7 +66,7 @@ func TestGuideHasEveryKeyAndNoOther(t *testing.T) {
 	t.Parallel()
 	described := rows(t)
 	keys := map[string][]string{}
-	for _, file := range []string{"testdata/every-key.yaml", "testdata/every-key-of-a-store.yaml"} {
+	for _, file := range []string{"testdata/every-key.yaml", "testdata/every-key-of-a-store.yaml", "testdata/every-key-of-a-site.yaml"} {
 		maps.Copy(keys, leaves(t, parse(t, read(t, file)).YAML()))
 		maps.Copy(keys, leaves(t, []byte(read(t, file)))) // some are printed in another form
 	}

@@ -53,6 +53,7 @@ func TestDefaults(t *testing.T) {
 		Listen: "127.0.0.1:8420", Data: "./holdfast-data", Lease: 15 * time.Second,
 		Log:        config.Log{Level: "info", Format: "text"},
 		Durability: "full",
+		Role:       "standalone",
 		Limits:     config.Limits{Payload: 1 << 20, Reserve: 16 << 20},
 		Retention: config.Retention{
 			Delivered: 7 * day, Discarded: 7 * day, Expired: 7 * day, Inbox: 7 * day, Parked: config.Never, Sweep: 5 * time.Minute,
@@ -61,6 +62,9 @@ func TestDefaults(t *testing.T) {
 		Backup:       config.Backup{Every: time.Hour, Hourly: 24, Daily: 7},
 		Destinations: map[string]config.Destination{},
 		Receive:      config.Receive{Window: 24 * time.Hour, Sources: map[string]config.Source{}, Endpoints: map[string]config.Endpoint{}},
+
+		Central:       config.Central{Timeout: 30 * time.Second},
+		Notifications: config.Notifications{Retention: 365 * day, Stuck: 10 * time.Minute, Window: time.Minute},
 	}
 	if diff := cmp.Diff(want, config.Default()); diff != "" {
 		t.Errorf("node (-want +got):\n%s", diff)

@@ -30,6 +30,7 @@ func (c *Config) YAML() []byte {
 	}
 	root := mapping(
 		pair{"node", flow(pair{"id", str(c.Node.ID)}, optional("source", c.Node.Source))},
+		pair{"role", str(string(c.Role))},
 		pair{"listen", str(c.Listen)},
 	)
 	limits := flow(pair{"payload", str(FormatSize(c.Limits.Payload))})
@@ -44,7 +45,7 @@ func (c *Config) YAML() []byte {
 		pair{"insecure", plain("!!bool", strconv.FormatBool(c.Insecure))},
 	)
 	if c.TLS != (TLS{}) {
-		add(root, "tls", mapping(optional("cert", c.TLS.Cert), optional("key", c.TLS.Key)))
+		add(root, "tls", mapping(optional("cert", c.TLS.Cert), optional("key", c.TLS.Key), optional("clients", c.TLS.Clients)))
 	}
 	addAll(
 		root,
@@ -61,6 +62,8 @@ func (c *Config) YAML() []byte {
 		)},
 		pair{"stop", timeNode(c.Stop, "")},
 		pair{"backup", c.backupNode()},
+		pair{"central", c.centralNode()},
+		pair{"notifications", c.notificationsNode()},
 		pair{"destinations", destinations},
 		pair{"receive", mapping(pair{"window", timeNode(c.Receive.Window, "")}, pair{"secrets", sources}, pair{"endpoints", endpoints})},
 	)

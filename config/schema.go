@@ -12,6 +12,7 @@ import (
 func (l *loader) config(c *Config) keys {
 	return keys{
 		"node":       l.mapping(keys{"id": text(l, &c.Node.ID, "shop-12"), "source": text(l, &c.Node.Source, "shop")}),
+		"role":       text(l, &c.Role, "site"),
 		"listen":     text(l, &c.Listen, "127.0.0.1:8420"),
 		"data":       l.path(&c.Data, "./holdfast-data"),
 		"store":      l.store(c),
@@ -22,8 +23,9 @@ func (l *loader) config(c *Config) keys {
 		"backup":     l.backup(c),
 		"limits":     l.mapping(keys{"payload": l.size(&c.Limits.Payload), "reserve": l.size(&c.Limits.Reserve)}),
 		"tls": l.mapping(keys{
-			"cert": l.path(&c.TLS.Cert, "cert.pem"),
-			"key":  l.path(&c.TLS.Key, "key.pem"),
+			"cert":    l.path(&c.TLS.Cert, "cert.pem"),
+			"key":     l.path(&c.TLS.Key, "key.pem"),
+			"clients": l.path(&c.TLS.Clients, "clients-ca.pem"),
 		}),
 		"log": l.mapping(keys{
 			"level":  text(l, &c.Log.Level, "info"),
@@ -37,6 +39,8 @@ func (l *loader) config(c *Config) keys {
 			"parked":    l.durationOr(&c.Retention.Parked, "forever"),
 			"sweep":     l.duration(&c.Retention.Sweep),
 		}),
+		"central":       l.central(c),
+		"notifications": l.notifications(c),
 		"destinations": l.names(func(name, path string, n *yaml.Node) {
 			c.Destinations[name] = l.destination(path, n)
 		}),

@@ -163,11 +163,11 @@ func (l late) ObserveReceived(r holdfast.ReceivedInfo) {
 // build makes the parts out of the configuration.
 func (n *Node) build(ctx context.Context) (err error) {
 	if n.cfg.TLS.Cert != "" {
-		cert, err := tls.LoadX509KeyPair(n.cfg.TLS.Cert, n.cfg.TLS.Key)
+		certs, err := newCertificates(n.cfg.TLS, n.log)
 		if err != nil {
-			return fmt.Errorf("load certificate %s with key %s: %w", n.cfg.TLS.Cert, n.cfg.TLS.Key, err)
+			return err
 		}
-		n.tls = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}}
+		n.tls = certs.serverConfig()
 	}
 	measured := metrics.Options{Counts: n.store.Counts, Lanes: n.lanes, Version: n.opts.Version, Commit: n.opts.Commit}
 	n.special.measure(&measured)

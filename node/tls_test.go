@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -39,5 +40,44 @@ func TestACertificateThatCannotBeReadStopsTheStart(t *testing.T) {
 	err := node.Serve(context.Background(), conf, node.Options{})
 	if err == nil || !strings.Contains(err.Error(), "nowhere.pem") {
 		t.Errorf("got %v, want the file's name", err)
+	}
+}
+
+// A certificate that was renewed is shown without a restart; one that is half
+// written is not.
+func TestARenewedCertificateIsShown(t *testing.T) {
+	t.Parallel()
+	conf := parse(t, "receive: {secrets: {shop: {env: SECRET}}, endpoints: {Book: {keep: true}}}")
+	shown, renewed := certtest.New(t, time.Hour), certtest.New(t, time.Hour)
+	conf.TLS.Cert, conf.TLS.Key = shown.Cert, shown.Key
+	url := strings.Replace(serve(t, conf), "http://", "https://", 1)
+	put := func(from, to string) {
+		t.Helper()
+		data, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	trusts := func(ca []byte) error {
+		_, err := sender(t, transport.ClientConfig{URL: url, CA: ca}).Deliver(t.Context(), holdfast.Message{ID: "m", Endpoint: "Book", Payload: []byte(`1`)})
+		return err
+	}
+	put(renewed.Cert, shown.Cert) // its key has not come yet
+	time.Sleep(1100 * time.Millisecond)
+	if err := trusts(shown.PEM); err != nil {
+		t.Errorf("while the files do not fit: %v", err)
+	}
+	put(renewed.Key, shown.Key)
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		err := trusts(renewed.PEM)
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the renewed certificate is not shown: %v", err)
+		}
 	}
 }

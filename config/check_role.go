@@ -1,0 +1,57 @@
+package config
+
+import (
+	"net/url"
+	"time"
+)
+
+func (r *report) checkRole(c *Config) {
+	oneOf(r, "role", c.Role, Standalone, Site, CentralOfSites)
+	r.checkCentral(c)
+	n := c.Notifications
+	if c.Role == Site && (n.Secrets != "" || n.Seed != "") {
+		r.fault("notifications", "", problem{"is central's, and this node is a site, which knows no channels", "remove it, or write another role"})
+	}
+	r.checkPath("notifications.secrets", n.Secrets)
+	r.checkPath("notifications.seed", n.Seed)
+	r.between("notifications.retention", n.Retention, time.Hour, maxTime)
+	r.between("notifications.stuck", n.Stuck, time.Second, maxTime)
+	r.between("notifications.window", n.Window, time.Second, day)
+	if _, ok := c.Destinations["central"]; ok && c.Role == Site {
+		r.fault("destinations.central", "", problem{"has the name of the way to central, which a site has by itself", "use another name"})
+	}
+}
+
+func (r *report) checkCentral(c *Config) {
+	to := c.Central
+	if c.Role != Site {
+		if to.URL != "" || to.Credential != "" || to.CA != "" || to.Cert != "" || to.Key != "" || r.given("central.timeout") {
+			r.fault("central", "", problem{"is for a node of role site, and this one is " + string(c.Role), "remove it, or write role: site"})
+		}
+		return
+	}
+	if !c.Store.IsZero() {
+		r.fault("store", "", problem{"has no meaning for a site, which keeps its messages in a file of its own", "remove it, or write role: central"})
+	}
+	r.checkPath("central.credential", to.Credential)
+	r.checkPath("central.ca", to.CA)
+	r.checkPath("central.cert", to.Cert)
+	r.checkPath("central.key", to.Key)
+	r.between("central.timeout", to.Timeout, time.Second, time.Hour)
+	if to.URL == "" && !r.bad["central.url"] {
+		r.fault("central.url", "", problem{"is not set, and a site forwards to it", "write central's address, such as https://central.example:8420"})
+		return
+	}
+	r.checkURL("central.url", to.URL, false)
+	if (to.Cert == "") != (to.Key == "") && !r.bad["central.cert"] && !r.bad["central.key"] {
+		r.fault("central", "", problem{"has one of cert and key", "name both files, or neither"})
+	}
+	u, err := url.Parse(to.URL)
+	switch {
+	case err != nil || u.Scheme != "http":
+	case to.CA != "" || to.Cert != "":
+		r.fault("central.url", publicURL(to.URL), problem{"uses http, for which ca, cert and key have no meaning", "write https, or remove them"})
+	case !isLoopback(u.Hostname()):
+		r.fault("central.url", publicURL(to.URL), problem{"leaves this machine without TLS, and the site's credential would go with it", "write https"})
+	}
+}

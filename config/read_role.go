@@ -1,0 +1,23 @@
+package config
+
+func (l *loader) central(c *Config) decode {
+	return l.mapping(keys{
+		"url":        text(l, &c.Central.URL, "https://central.example:8420"),
+		"credential": l.path(&c.Central.Credential, "site.credential"),
+		"ca":         l.path(&c.Central.CA, "ca.pem"),
+		"cert":       l.path(&c.Central.Cert, "client.pem"),
+		"key":        l.path(&c.Central.Key, "client-key.pem"),
+		"timeout":    l.duration(&c.Central.Timeout),
+	})
+}
+
+func (l *loader) notifications(c *Config) decode {
+	n := &c.Notifications
+	return l.mapping(keys{
+		"secrets":   l.path(&n.Secrets, "secrets"),
+		"seed":      l.path(&n.Seed, "notifications.yaml"),
+		"retention": l.duration(&n.Retention),
+		"stuck":     l.duration(&n.Stuck),
+		"window":    l.duration(&n.Window),
+	})
+}

@@ -1,0 +1,43 @@
+package config
+
+import (
+	"path/filepath"
+	"time"
+)
+
+// Role says which parts a node has.
+type Role string
+
+// The roles.
+const (
+	Standalone     Role = "standalone" // notifications go straight to their channels
+	Site           Role = "site"       // notifications are forwarded to central
+	CentralOfSites Role = "central"    // sites forward theirs to this node
+)
+
+// Central is how a site reaches central.
+type Central struct {
+	URL        string
+	Credential string        // path of the file that enrolment made; empty: CredentialFile says
+	CA         string        // path of a further CA for https
+	Cert, Key  string        // paths of our own certificate for https; both or none
+	Timeout    time.Duration // of one batch
+}
+
+// CredentialFile is where the site's credential is: unless it was named, in the
+// data folder.
+func (c *Config) CredentialFile() string {
+	if c.Central.Credential != "" {
+		return c.Central.Credential
+	}
+	return filepath.Join(c.Data, "site.credential")
+}
+
+// Notifications is how a node that brings them to people does it.
+type Notifications struct {
+	Secrets   string        // folder whose files hold what channels name as secrets; empty: there are none
+	Seed      string        // file of channels and lists to make where they do not exist; empty: none
+	Retention time.Duration // of rows that have ended (NO-15)
+	Stuck     time.Duration // an age at which one that waits is shown as stuck (NO-17)
+	Window    time.Duration // over which deliveries are counted (NO-17)
+}
