@@ -23,7 +23,7 @@ type decode func(path string, n *yaml.Node)
 type keys map[string]decode
 
 // document reads the one YAML document of a file.
-func (l *loader) document(c *Config, data []byte) {
+func (l *loader) document(data []byte, known keys) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	doc, err := next(dec)
 	if errors.Is(err, io.EOF) {
@@ -41,7 +41,7 @@ func (l *loader) document(c *Config, data []byte) {
 		l.syntax(line, problem{"is not YAML: " + text, "check indentation, colons and quotes in this line and in its block"})
 		return
 	}
-	l.object("", doc.Content[0], l.config(c))
+	l.object("", doc.Content[0], known)
 }
 
 func (l *loader) syntax(line int, p problem) {

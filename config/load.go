@@ -69,7 +69,7 @@ func Parse(name string, data []byte, env Env, o Overrides) (*Config, []Warning, 
 	l := newLoader(name, env)
 	c := Default()
 	if len(data) > 0 {
-		l.document(c, data)
+		l.document(data, l.config(c))
 	}
 	l.environment(c)
 	l.flags(c, o)
@@ -167,6 +167,11 @@ func (l *loader) host(c *Config) {
 func (l *loader) files(c *Config) {
 	l.readable("tls.cert", c.TLS.Cert)
 	l.readable("tls.key", c.TLS.Key)
+	l.readable("tls.clients", c.TLS.Clients)
+	l.readable("central.ca", c.Central.CA)
+	l.readable("central.cert", c.Central.Cert)
+	l.readable("central.key", c.Central.Key)
+	l.readable("notifications.seed", c.Notifications.Seed)
 	for name, d := range c.Destinations {
 		l.readable(join("destinations", name)+".ca", d.CA)
 	}
