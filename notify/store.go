@@ -11,23 +11,25 @@ import (
 // book. Every method is atomic and may be called concurrently. The store owns
 // the clock. storetest holds the suite that a store must pass.
 //
-// A notification has one message per channel. The first has the
-// notification's id; the row of a copy has the same seq as its message, so that
+// A notification has one message per channel, with a destination that begins
+// with LanePrefix. The first has the notification's id; the row of a copy has the same seq as its message, so that
 // state, failures and history are the message's, and are written once. When a
 // message is purged, its row keeps what it was.
 type Store interface {
 	// Ingest stores each notification, with its messages, unless its id is
 	// known. It returns one result each, in order: a Duplicate with the present
 	// state where site and hash are the same, ErrConflict where they are not
-	// (NO-01). An error of the call stores nothing. It returns after all is on
-	// disk; calls share commits.
+	// (NO-01) or where another message has one of the ids, and ErrInvalid for what
+	// no store takes. An error of the call stores nothing. It returns after all
+	// is on disk; calls share commits.
 	Ingest(ctx context.Context, list ...Incoming) ([]holdfast.Result, error)
 
 	// Targets returns what became of the recipients of one message so far.
 	Targets(ctx context.Context, message holdfast.ID) ([]Target, error)
-	// Record writes what became of recipients of one message, durably. A
-	// recipient that has accepted stays so. Calls share commits.
-	Record(ctx context.Context, message holdfast.ID, list ...Target) error
+	// RecordTargets writes what became of recipients of one message, durably, or
+	// returns ErrNotFound. A recipient that has accepted stays so. Calls share
+	// commits.
+	RecordTargets(ctx context.Context, message holdfast.ID, list ...Target) error
 
 	// Book returns all channels and lists; BookVersion its version alone.
 	Book(ctx context.Context) (Book, error)
@@ -49,8 +51,9 @@ type Store interface {
 	// KPIs computes the numbers of NO-17 from the tables, of all sites together
 	// and of each that has any.
 	KPIs(ctx context.Context, stuckAfter, window time.Duration) (all KPIs, sites map[string]KPIs, err error)
-	// PurgeNotifications deletes a page of rows that ended longer ago than keep
-	// and whose message is purged, and says whether more wait (NO-15).
+	// PurgeNotifications deletes notifications of which each copy ended longer ago
+	// than keep and whose message is purged, a page at a time, and says whether
+	// more wait (NO-15). It counts copies.
 	PurgeNotifications(ctx context.Context, keep time.Duration) (purged int, more bool, err error)
 }
 

@@ -1,0 +1,74 @@
+package notify
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// Normalized returns the messages in normal form, with source where they name
+// none, or ErrInvalid where they are not those of one notification. Stores call
+// it first.
+func (in *Incoming) Normalized(source string) ([]holdfast.Message, error) {
+	fault := func(field string, value any, problem string) error {
+		return fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{Field: field, Value: fmt.Sprint(value), Problem: problem})
+	}
+	if len(in.Messages) == 0 || len(in.Messages) != len(in.Channels) {
+		return nil, fault("messages", len(in.Messages), fmt.Sprintf("must be as many as channels (%d), and at least one", len(in.Channels)))
+	}
+	id, err := holdfast.ParseID(string(in.Notification.ID))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", holdfast.ErrInvalid, err)
+	}
+	in.Notification.ID = id
+	ms := slices.Clone(in.Messages)
+	if err := holdfast.Normalize(source, ms); err != nil {
+		return nil, err
+	}
+	seen := make(map[holdfast.ID]bool, len(ms))
+	for i := range ms {
+		switch {
+		case i == 0 && ms[i].ID != id:
+			return nil, fault("id", ms[i].ID, "of the first message must be that of the notification")
+		case seen[ms[i].ID]:
+			return nil, fault("id", ms[i].ID, "is that of two messages")
+		}
+		seen[ms[i].ID] = true
+	}
+	return ms, nil
+}
+
+// Validate checks what a store must rely on: the name.
+func (c *Channel) Validate() error { return checkName(c.Name) }
+
+// Validate checks what a store must rely on: the name, and that each recipient
+// is there once.
+func (l *List) Validate() error {
+	type key struct{ channel, address string }
+	seen := make(map[key]bool, len(l.Recipients))
+	for _, r := range l.Recipients {
+		k := key{r.Channel, r.Address}
+		if seen[k] {
+			return fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{Field: "recipients", Value: r.Address, Problem: "is there twice on channel " + r.Channel})
+		}
+		seen[k] = true
+	}
+	return checkName(l.Name)
+}
+
+func checkName(name string) error {
+	if name == "" || len(name) > holdfast.MaxNameLen {
+		return fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{Field: "name", Value: name[:min(len(name), 80)], Problem: fmt.Sprintf("must have 1 to %d bytes", holdfast.MaxNameLen)})
+	}
+	return nil
+}
+
+// Add counts another's as well.
+func (k *KPIs) Add(o KPIs) {
+	k.Depth += o.Depth
+	k.Stuck += o.Stuck
+	k.Parked += o.Parked
+	k.Delivered += o.Delivered
+	k.Oldest = max(k.Oldest, o.Oldest)
+}
