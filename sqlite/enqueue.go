@@ -48,29 +48,37 @@ func (db *DB) newEnqueue(ms []holdfast.Message) (*enqueue, error) {
 	for i := range own {
 		e := &k.entries[i]
 		e.m, e.minted, e.sourced = own[i], ms[i].ID == "", ms[i].Source != ""
-		e.m.Attempt = holdfast.Attempt{Cycle: 1}
-		e.id = idValue(e.m.ID)
-		if len(e.m.Headers) > 0 {
-			b, err := json.Marshal(e.m.Headers)
-			if err != nil {
-				return nil, fmt.Errorf("enqueue %s: encode headers: %w", e.m.ID, err)
-			}
-			e.headers = string(b)
+		if err := e.encode(); err != nil {
+			return nil, fmt.Errorf("enqueue %s: %w", e.m.ID, err)
 		}
-		if e.m.Retry != nil {
-			b, err := json.Marshal(e.m.Retry)
-			if err != nil {
-				return nil, fmt.Errorf("enqueue %s: encode retry policy: %w", e.m.ID, err)
-			}
-			e.retry = string(b)
-		}
-		if e.m.Payload == nil {
-			e.m.Payload = []byte{}
-		}
-		e.hash = messageHash(&e.m, asText(e.headers), asText(e.retry))
 		k.bytes += len(e.m.Payload) + 256
 	}
 	return k, nil
+}
+
+// encode makes the column values of a message that is in normal form.
+func (e *entry) encode() error {
+	e.m.Attempt = holdfast.Attempt{Cycle: 1}
+	e.id = idValue(e.m.ID)
+	if len(e.m.Headers) > 0 {
+		b, err := json.Marshal(e.m.Headers)
+		if err != nil {
+			return fmt.Errorf("encode headers: %w", err)
+		}
+		e.headers = string(b)
+	}
+	if e.m.Retry != nil {
+		b, err := json.Marshal(e.m.Retry)
+		if err != nil {
+			return fmt.Errorf("encode retry policy: %w", err)
+		}
+		e.retry = string(b)
+	}
+	if e.m.Payload == nil {
+		e.m.Payload = []byte{}
+	}
+	e.hash = messageHash(&e.m, asText(e.headers), asText(e.retry))
+	return nil
 }
 
 // Enqueue implements holdfast.Enqueuer: it returns when the messages are on

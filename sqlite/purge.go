@@ -122,6 +122,9 @@ func (k *purge) apply(tx *writeTx) error {
 }
 
 func (k *purge) one(tx *writeTx, r *purgeRow) (bool, error) {
+	if _, err := tx.exec(archiveNotification, r.seq, int64(r.state), k.cursor); err != nil {
+		return false, err
+	}
 	n, err := tx.exec(purgeMessage, r.seq, int64(r.state), k.cursor)
 	if err != nil || n == 0 { // requeued meanwhile, or somebody has not read of it yet
 		return false, err

@@ -40,14 +40,49 @@ const (
 	wrongNames
 	rootPages
 	schemaTexts
+	walkNotifications
+	walkWaiting
+	notificationFrom
+	readNotifications
+	getNotification
+	getNotificationBody
+	targetsOf
+	targetsOfSeq
+	waitingBySite
+	deliveredBySite
+	pastDelivered
+	pastGone
+	bookVersion
+	allChannels
+	allLists
+	allRecipients
 	queryCount
 )
 
 // recordColumns are what a Record needs besides its history and payload.
 const recordColumns = `m.seq, m.id, m.state, m.reason, m.failures, m.tries, m.cycle, m.created, m.due, m.expires, m.settled, m.okey, m.force, m.blocked,
 	r.source, r.kind, r.endpoint, l.destination, length(b.payload), b.headers, b.corr, b.retry, b.ttl,
-	(SELECT e.error FROM hf_event AS e WHERE e.message = m.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1),
-	(SELECT e.at FROM hf_event AS e WHERE e.message = m.seq AND e.kind = 2 ORDER BY e.seq DESC LIMIT 1)`
+	` + lastError + `, ` + lastTry
+
+// Of hf_message AS m: its last error and its last attempt.
+const (
+	lastError = `(SELECT e.error FROM hf_event AS e WHERE e.message = m.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1)`
+	lastTry   = `(SELECT e.at FROM hf_event AS e WHERE e.message = m.seq AND e.kind = 2 ORDER BY e.seq DESC LIMIT 1)`
+)
+
+// walkColumns are what notify.Query asks about, notificationColumns all of a
+// copy. How it stands is the message's to say, while there is one.
+const (
+	walkColumns = `n.seq, n.created, n.channel, n.list, n.type, n.site, n.script, n.subject, coalesce(m.state, n.state), coalesce(m.tries, n.tries)`
+
+	notificationColumns = walkColumns + `, n.id, coalesce(n.message, n.id), n.instance, n.execution, n.parent, n.enqueued,
+	m.id IS NOT NULL, coalesce(m.settled, n.settled), coalesce(m.failures, n.failures), coalesce(m.cycle, n.cycle), coalesce(m.reason, n.reason),
+	coalesce(` + lastError + `, n.last_error), coalesce(` + lastTry + `, n.tried), CASE WHEN m.state = 0 AND m.blocked = 0 THEN m.due END`
+
+	notificationTables = ` FROM hf_notification AS n LEFT JOIN hf_message AS m ON m.seq = n.seq`
+)
+
+const targetColumns = `t.channel, t.address, t.name, t.result, t.code, t.text, t.receipt, t.maybe, t.attempts, t.server, t.tls, t.truncated, t.at`
 
 const recordTables = ` FROM hf_message AS m JOIN hf_route AS r ON r.route = m.route JOIN hf_lane AS l ON l.lane = m.lane JOIN hf_body AS b ON b.seq = m.seq`
 
@@ -119,7 +154,8 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 		(SELECT max(seq) FROM hf_message), (SELECT max(seq) FROM main.sqlite_sequence WHERE name = 'hf_event'), (SELECT max(seq) FROM hf_inbox),
 		(SELECT count(*) FROM hf_message WHERE state = 0) + (SELECT count(*) FROM hf_message WHERE state = 1` + ofAside + `),
 		(SELECT count(*) FROM hf_message WHERE state IN (3, 4, 5)` + ofAside + `), (SELECT count(*) FROM hf_inbox WHERE kept = 1),
-		(SELECT group_concat(name || ' ' || created) FROM hf_token), (SELECT group_concat(name || ' ' || cursor) FROM hf_follower)`,
+		(SELECT group_concat(name || ' ' || created) FROM hf_token), (SELECT group_concat(name || ' ' || cursor) FROM hf_follower),
+		(SELECT value FROM hf_meta WHERE key = 'book')`,
 
 	// There can be millions, and whoever looks wants to know soon.
 	someParked: `SELECT l.destination, count(*) FROM (SELECT lane FROM hf_message WHERE state = 3` + ofAside + ` ORDER BY seq DESC LIMIT 100000) AS x
@@ -156,6 +192,28 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 			WHERE NOT EXISTS (SELECT 1 FROM hf_source AS x NOT INDEXED WHERE x.source = s.source)
 		UNION ALL SELECT 'endpoint', endpoint FROM hf_route AS r INDEXED BY sqlite_autoindex_hf_route_1
 			WHERE NOT EXISTS (SELECT 1 FROM hf_route AS x NOT INDEXED WHERE x.route = r.route)`,
+
+	// Notifications: what has been delivered is most of them, and not in hf_notification_rest.
+	walkNotifications: `SELECT ` + walkColumns + notificationTables + ` WHERE n.seq < ?1 ORDER BY n.seq DESC LIMIT ?2`,
+	walkWaiting: `SELECT ` + walkColumns + ` FROM hf_notification AS n INDEXED BY hf_notification_rest LEFT JOIN hf_message AS m ON m.seq = n.seq
+		WHERE n.delivered IS NULL AND n.seq < ?1 ORDER BY n.seq DESC LIMIT ?2`,
+	notificationFrom:    `SELECT seq, created FROM hf_notification WHERE seq >= ?1 ORDER BY seq LIMIT 1`,
+	readNotifications:   `SELECT ` + notificationColumns + notificationTables + ` WHERE n.seq IN (SELECT value FROM json_each(?1)) ORDER BY n.seq DESC`,
+	getNotification:     `SELECT ` + notificationColumns + notificationTables + ` WHERE n.id = ?1 ORDER BY n.copy`,
+	getNotificationBody: `SELECT body, data FROM hf_notification_body WHERE seq = ?1`,
+	targetsOf:           `SELECT ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = (SELECT seq FROM hf_message WHERE id = ?1) ORDER BY t.channel, t.address`,
+	targetsOfSeq:        `SELECT ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = ?1 ORDER BY t.channel, t.address`,
+	waitingBySite: `SELECT n.site, sum(m.state IN (0, 1)), sum(m.state IN (0, 1) AND n.created < ?1), sum(m.state IN (3, 4)), min(CASE WHEN m.state IN (0, 1) THEN n.created END)
+		FROM hf_notification AS n INDEXED BY hf_notification_rest CROSS JOIN hf_message AS m ON m.seq = n.seq WHERE n.delivered IS NULL GROUP BY n.site`,
+	deliveredBySite: `SELECT site, count(*) FROM hf_notification WHERE delivered > ?1 GROUP BY site`,
+	pastDelivered: `SELECT delivered, seq, id FROM hf_notification WHERE delivered IS NOT NULL AND delivered < ?1 AND (delivered, seq) > (?2, ?3)
+		ORDER BY delivered, seq LIMIT ?4`,
+	pastGone: `SELECT settled, seq, id FROM hf_notification WHERE delivered IS NULL AND state IS NOT NULL AND settled < ?1 AND (settled, seq) > (?2, ?3)
+		ORDER BY settled, seq LIMIT ?4`,
+	bookVersion:   `SELECT value FROM hf_meta WHERE key = 'book'`,
+	allChannels:   `SELECT name, kind, settings, attempts, interval, waits, workers, disabled, changed FROM hf_channel`,
+	allLists:      `SELECT name, description, partial, changed FROM hf_list`,
+	allRecipients: `SELECT list, channel, address, name, disabled FROM hf_recipient ORDER BY list, place`,
 
 	rootPages: `SELECT name, rootpage FROM sqlite_master WHERE rootpage > 0`,
 	// What others have added to our tables is theirs.

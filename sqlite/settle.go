@@ -107,13 +107,19 @@ func (k *settle) settlePlain(tx *writeTx) error {
 			return err
 		}
 	}
+	notifies := false
 	for _, p := range k.plain {
 		if settled == nil || settled[k.list[p.at].Seq] {
 			k.won[p.at] = true
 			tx.moves = append(tx.moves, change{p.lane, holdfast.Pending, holdfast.Delivered})
+			notifies = notifies || p.lane.notifies()
 		}
 	}
-	return nil
+	if !notifies {
+		return nil
+	}
+	_, err = tx.exec(markDelivered, now, seqs)
+	return err
 }
 
 // settleOne writes one outcome. It loses when the row is no longer in the
@@ -143,6 +149,9 @@ func (tx *writeTx) settleOne(s *holdfast.Settlement, held *lease) (bool, error) 
 	switch s.State {
 	case holdfast.Delivered:
 		n, err = tx.exec(settleDelivered, s.Seq, from, tries, failures, now)
+		if err == nil && n > 0 && held.lane.notifies() {
+			_, err = tx.exec(markDelivered, now, "["+strconv.FormatInt(s.Seq, 10)+"]")
+		}
 	case holdfast.Pending:
 		due = tx.retryAt(now, s.RetryIn, held.expires)
 		n, err = tx.exec(settlePending, s.Seq, from, tries, failures, due, began)

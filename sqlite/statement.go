@@ -85,6 +85,24 @@ const (
 	salvageSequence
 	salvageFollower
 	salvageAccess
+	findNotification
+	insertNotification
+	insertNotificationBody
+	markDelivered
+	archiveNotification
+	notificationNeeded
+	purgeTargets
+	purgeNotificationBody
+	purgeNotification
+	findSeq
+	putTarget
+	putChannel
+	dropChannel
+	putList
+	dropList
+	dropRecipients
+	putRecipient
+	bumpBook
 	statementCount
 )
 
@@ -235,4 +253,39 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 		WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'hf_event')`,
 	salvageFollower: `INSERT INTO hf_follower (name, cursor) VALUES (?1, ?2) ON CONFLICT DO NOTHING`,
 	salvageAccess:   `INSERT INTO hf_token (name, role, hash, created, used) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING`,
+
+	// Notifications: ingest.go, record of targets: targets.go, book.go.
+	findNotification: `SELECT n.site, n.hash, n.seq, coalesce(m.state, n.state) FROM hf_notification AS n LEFT JOIN hf_message AS m ON m.seq = n.seq
+		WHERE n.id = ?1 AND n.copy = 0`,
+	insertNotification: `INSERT INTO hf_notification (seq, id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, hash, created)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)`,
+	insertNotificationBody: `INSERT INTO hf_notification_body (seq, body, data) VALUES (?1, ?2, ?3)`,
+	markDelivered: `UPDATE hf_notification SET delivered = ?1 WHERE seq IN (SELECT value FROM json_each(?2))
+		AND EXISTS (SELECT 1 FROM hf_message AS m WHERE m.seq = hf_notification.seq AND m.state = 2 AND m.settled = ?1)`,
+	archiveNotification: `UPDATE hf_notification SET (state, settled, failures, tries, cycle, reason, delivered, last_error, tried) = (
+		SELECT m.state, m.settled, m.failures, m.tries, m.cycle, m.reason, CASE m.state WHEN 2 THEN m.settled END, ` + lastError + `,
+			coalesce(` + lastTry + `, CASE m.state WHEN 2 THEN m.settled END) FROM hf_message AS m WHERE m.seq = ?1)
+		WHERE seq = ?1 AND EXISTS (SELECT 1 FROM hf_message AS x WHERE x.seq = ?1 AND x.state = ?2
+			AND NOT EXISTS (SELECT 1 FROM hf_event AS e WHERE e.message = ?1 AND e.seq > ?3))`,
+	notificationNeeded:    `SELECT 1 FROM hf_notification AS n WHERE n.id = ?1 AND (n.state IS NULL OR n.settled >= ?2) LIMIT 1`,
+	purgeTargets:          `DELETE FROM hf_target WHERE seq IN (SELECT seq FROM hf_notification WHERE id = ?1)`,
+	purgeNotificationBody: `DELETE FROM hf_notification_body WHERE seq IN (SELECT seq FROM hf_notification WHERE id = ?1)`,
+	purgeNotification:     `DELETE FROM hf_notification WHERE id = ?1`,
+
+	findSeq: `SELECT seq FROM hf_message WHERE id = ?1`,
+	putTarget: `INSERT INTO hf_target (seq, channel, address, name, result, code, text, receipt, maybe, attempts, server, tls, truncated, at)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT DO UPDATE SET name = excluded.name,
+		result = excluded.result, code = excluded.code, text = excluded.text, receipt = excluded.receipt, maybe = excluded.maybe, attempts = excluded.attempts,
+		server = excluded.server, tls = excluded.tls, truncated = excluded.truncated, at = excluded.at WHERE result != 1`,
+
+	putChannel: `INSERT INTO hf_channel (name, kind, settings, attempts, interval, waits, workers, disabled, changed)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO UPDATE SET kind = excluded.kind, settings = excluded.settings, attempts = excluded.attempts,
+		interval = excluded.interval, waits = excluded.waits, workers = excluded.workers, disabled = excluded.disabled, changed = excluded.changed`,
+	dropChannel: `DELETE FROM hf_channel WHERE name = ?1`,
+	putList: `INSERT INTO hf_list (name, description, partial, changed) VALUES (?1, ?2, ?3, ?4)
+		ON CONFLICT DO UPDATE SET description = excluded.description, partial = excluded.partial, changed = excluded.changed`,
+	dropList:       `DELETE FROM hf_list WHERE name = ?1`,
+	dropRecipients: `DELETE FROM hf_recipient WHERE list = ?1`,
+	putRecipient:   `INSERT INTO hf_recipient (list, place, channel, address, name, disabled) VALUES (?1, ?2, ?3, ?4, ?5, ?6)`,
+	bumpBook:       `INSERT INTO hf_meta (key, value) VALUES ('book', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1`,
 }

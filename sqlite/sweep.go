@@ -28,6 +28,7 @@ type sweeps struct {
 	earliest       int64 // expiry seen in this scan
 	purged         int64 // every message up to here has been looked at in this purge
 	forgotten      int64 // the same for the inbox
+	notified       notified
 }
 
 // Expire implements holdfast.Sweepable. Rows that claims find in time expire

@@ -1,0 +1,187 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+var _ notify.Store = (*DB)(nil)
+
+// notifies says whether messages of notifications wait in the lane.
+func (l *lane) notifies() bool { return strings.HasPrefix(l.name, notify.LanePrefix) }
+
+// ingest is the work of one Ingest call.
+type ingest struct {
+	list    []ingested
+	results []holdfast.Result
+	bytes   int
+}
+
+// ingested is a notification with its column values.
+type ingested struct {
+	notify.Incoming
+
+	id      driver.Value
+	copies  []entry
+	invalid error
+}
+
+// Ingest implements notify.Store.
+func (db *DB) Ingest(ctx context.Context, list ...notify.Incoming) ([]holdfast.Result, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	if err := db.ready(); err != nil {
+		return nil, fmt.Errorf("ingest notifications: %w", err)
+	}
+	k := &ingest{list: make([]ingested, len(list))}
+	for i := range list {
+		in := &k.list[i]
+		in.Incoming = list[i]
+		if in.invalid = in.prepare(db.opts.Source); in.invalid != nil {
+			in.invalid = fmt.Errorf("ingest notification %s: %w", list[i].Notification.ID, in.invalid)
+		}
+		k.bytes += in.size()
+	}
+	if err := db.writer.do(ctx, k); err != nil {
+		return nil, fmt.Errorf("ingest notifications: %w", err)
+	}
+	k.tell(ctx, db.log)
+	return k.results, nil
+}
+
+// prepare checks and encodes.
+func (in *ingested) prepare(source string) error {
+	ms, err := in.Normalized(source)
+	if err != nil {
+		return err
+	}
+	in.id, in.copies = idValue(in.Notification.ID), make([]entry, len(ms))
+	for i := range ms {
+		in.copies[i].m = ms[i]
+		if err := in.copies[i].encode(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *ingested) size() int {
+	n := 512 + len(in.Notification.Body) + len(in.Notification.Data)
+	for i := range in.copies {
+		n += 256 + len(in.copies[i].m.Payload)
+	}
+	return n
+}
+
+func (k *ingest) size() (int, int) {
+	n := 0
+	for i := range k.list {
+		n += 2 * max(len(k.list[i].copies), 1)
+	}
+	return n, k.bytes
+}
+
+func (k *ingest) apply(tx *writeTx) error {
+	k.results = make([]holdfast.Result, len(k.list))
+	for i := range k.list {
+		in, r := &k.list[i], &k.results[i]
+		if r.Err = in.invalid; r.Err != nil {
+			continue
+		}
+		var err error
+		if r.Receipt, err = tx.ingest(in); errors.Is(err, holdfast.ErrConflict) {
+			r.Err = fmt.Errorf("ingest notification %s: %w", in.Notification.ID, err)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell logs what is new, once it is on disk (OI-18).
+func (k *ingest) tell(ctx context.Context, log *slog.Logger) {
+	if !log.Enabled(ctx, slog.LevelInfo) {
+		return
+	}
+	for i := range k.list {
+		if n := &k.list[i].Notification; k.results[i].Err == nil && !k.results[i].Receipt.Duplicate {
+			log.LogAttrs(ctx, slog.LevelInfo, "notification stored", slog.String("message_id", string(n.ID)),
+				slog.String("site", n.Origin.Site), slog.Int("copies", len(k.list[i].copies)))
+		}
+	}
+}
+
+// ingest writes one notification with its messages, or finds the one that has
+// its id. ErrConflict, by which nothing has been written, is the caller's alone.
+func (tx *writeTx) ingest(in *ingested) (holdfast.Receipt, error) {
+	r, found, err := tx.knownNotification(in)
+	if err != nil || found {
+		return r, err
+	}
+	for i := range in.copies {
+		taken, err := tx.conn.one(findSeq, exists, in.copies[i].id)
+		if err != nil {
+			return r, err
+		}
+		if taken {
+			return r, fmt.Errorf("another message has the id %s: %w", in.copies[i].m.ID, holdfast.ErrConflict)
+		}
+	}
+	for i := range in.copies {
+		e := &in.copies[i]
+		switch receipt, err := tx.insert(e); {
+		case receipt.Duplicate || errors.Is(err, holdfast.ErrConflict): // it was not there above
+			return r, fmt.Errorf("insert message %s: both new and known", e.m.ID)
+		case err != nil:
+			return r, err
+		}
+		if err := tx.insertCopy(in, i, tx.last.message); err != nil {
+			return r, err
+		}
+	}
+	return holdfast.Receipt{ID: in.Notification.ID, State: holdfast.Pending}, nil
+}
+
+func (tx *writeTx) knownNotification(in *ingested) (r holdfast.Receipt, found bool, err error) {
+	same := false
+	found, err = tx.conn.one(findNotification, func(v []driver.Value) error {
+		same = asText(v[0]) == in.Notification.Origin.Site && bytes.Equal(asBytes(v[1]), in.Hash[:])
+		r = holdfast.Receipt{ID: in.Notification.ID, State: tx.w.db.lanes.shown(asInt(v[2]), holdfast.State(asInt(v[3]))), Duplicate: true}
+		return nil
+	}, in.id)
+	if err == nil && found && !same {
+		return holdfast.Receipt{}, true, fmt.Errorf("the id is known from another site or with other content: %w", holdfast.ErrConflict)
+	}
+	return r, found, err
+}
+
+// insertCopy writes what people see of one message.
+func (tx *writeTx) insertCopy(in *ingested, i int, seq int64) error {
+	n := &in.Notification
+	o := &n.Origin
+	var message, enqueued driver.Value
+	if i > 0 {
+		message = in.copies[i].id
+	}
+	if !o.Enqueued.IsZero() {
+		enqueued = o.Enqueued.UnixMicro()
+	}
+	if _, err := tx.exec(insertNotification, seq, in.id, int64(i), message, in.Channels[i], n.Type, n.List, n.Subject,
+		o.Site, o.Instance, o.Script, o.Execution, o.ParentExecution, enqueued, in.Hash[:], tx.now); err != nil {
+		return err
+	}
+	if i > 0 {
+		return nil
+	}
+	_, err := tx.exec(insertNotificationBody, seq, n.Body, nullBytes(n.Data))
+	return err
+}

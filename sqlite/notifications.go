@@ -1,0 +1,229 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// Notification implements notify.Store.
+func (db *DB) Notification(ctx context.Context, id holdfast.ID) ([]notify.Record, error) {
+	id, err := holdfast.ParseID(string(id))
+	if err != nil {
+		return nil, fmt.Errorf("get notification: %w: %w", holdfast.ErrInvalid, err)
+	}
+	// One snapshot for all that belongs together.
+	tx, err := db.snapshot(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("get notification %s: %w", id, err)
+	}
+	defer func() { _ = tx.end() }()
+	list, err := db.copies(ctx, tx, id)
+	if err == nil && len(list) == 0 {
+		err = holdfast.ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get notification %s: %w", id, db.noted(err))
+	}
+	return list, nil
+}
+
+func (db *DB) copies(ctx context.Context, tx *snapshot, id holdfast.ID) (list []notify.Record, err error) {
+	var kept []bool // whether the message is
+	if err := tx.each(ctx, getNotification, func(rows *sql.Rows) error {
+		r, has, err := db.scanCopy(rows)
+		list, kept = append(list, r), append(kept, has)
+		return err
+	}, idValue(id)); err != nil || len(list) == 0 {
+		return nil, err
+	}
+	var body string
+	var data []byte
+	err = tx.QueryRowContext(ctx, queries[getNotificationBody], list[0].Seq).Scan(&body, &data)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) { // lost with a damaged file
+		return nil, err
+	}
+	for i := range list {
+		r := &list[i]
+		r.Notification.Body, r.Notification.Data = body, data
+		rows, err := tx.QueryContext(ctx, queries[targetsOfSeq], r.Seq)
+		if err != nil {
+			return nil, err
+		}
+		if r.Targets, err = db.scanTargets(rows); err != nil {
+			return nil, err
+		}
+		if !kept[i] {
+			continue
+		}
+		if r.History, err = db.historyOf(ctx, tx, r); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// historyOf reads the history of a copy's message.
+func (db *DB) historyOf(ctx context.Context, tx *snapshot, r *notify.Record) ([]holdfast.Event, error) {
+	m := holdfast.Record{
+		Message: holdfast.Message{ID: r.Message, Destination: notify.LanePrefix + r.Channel}, Seq: r.Seq,
+		Created: r.Created, Settled: r.Ended, Cycle: r.Cycle, Tries: r.Tries,
+	}
+	if r.Status == notify.Delivered {
+		m.State = holdfast.Delivered
+	}
+	return db.history(ctx, tx, &m)
+}
+
+// walked is a row of walkColumns.
+type walked struct {
+	r              notify.Record
+	created, tries int64
+	state          holdfast.State
+}
+
+func (w *walked) dest() []any {
+	n := &w.r.Notification
+	return []any{&w.r.Seq, &w.created, &w.r.Channel, &n.List, &n.Type, &n.Origin.Site, &n.Origin.Script, &n.Subject, &w.state, &w.tries}
+}
+
+func (w *walked) finish(db *DB) *notify.Record {
+	w.r.Created, w.r.Tries = db.clock.wall(w.created), int(w.tries)
+	w.r.Status = notify.StatusOf(w.state, w.r.Tries)
+	return &w.r
+}
+
+// scanCopy reads a row of notificationColumns; kept says whether its message is.
+func (db *DB) scanCopy(rows *sql.Rows) (r notify.Record, kept bool, err error) {
+	w := walked{}
+	var id, message any
+	var instance, execution, parent string
+	var enqueued, settled, tried, due sql.NullInt64
+	var reason, lastError sql.NullString
+	var failures, cycle int
+	if err := rows.Scan(append(w.dest(), &id, &message, &instance, &execution, &parent, &enqueued,
+		&kept, &settled, &failures, &cycle, &reason, &lastError, &tried, &due)...); err != nil {
+		return r, false, err
+	}
+	r = *w.finish(db)
+	n := &r.Notification
+	n.ID, r.Message = idFrom(id), idFrom(message)
+	n.Origin.Instance, n.Origin.Execution, n.Origin.ParentExecution = instance, execution, parent
+	if enqueued.Valid {
+		n.Origin.Enqueued = time.UnixMicro(enqueued.Int64).UTC()
+	}
+	r.Failures, r.Cycle, r.Reason, r.LastError = failures, cycle, holdfast.Reason(reason.String), lastError.String
+	r.Ended, r.LastAttempt, r.NextAttempt = db.wall(settled), db.wall(tried), db.wall(due)
+	if r.LastAttempt.IsZero() && r.Status == notify.Delivered {
+		r.LastAttempt = r.Ended
+	}
+	return r, kept, nil
+}
+
+// Notifications implements notify.Store. Each page reads a bounded number of
+// rows, whatever it filters: a page may be short, or empty, and have a next one.
+func (db *DB) Notifications(ctx context.Context, q notify.Query) (notify.Page, error) {
+	p, err := db.notifications(ctx, &q)
+	if err != nil {
+		return notify.Page{}, fmt.Errorf("list notifications: %w", db.noted(err))
+	}
+	return p, nil
+}
+
+func (db *DB) notifications(ctx context.Context, q *notify.Query) (p notify.Page, err error) {
+	before := int64(never)
+	if q.After != "" {
+		if before, err = strconv.ParseInt(q.After, 36, 64); err != nil || before < 0 {
+			return p, fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{Field: "after", Value: q.After, Problem: "is not a position that a page gave"})
+		}
+	}
+	tx, err := db.snapshot(ctx)
+	if err != nil {
+		return p, err
+	}
+	defer func() { _ = tx.end() }()
+	if !q.To.IsZero() && q.After == "" {
+		if before, err = db.seqAt(ctx, tx, q.To); err != nil {
+			return p, err
+		}
+	}
+	found, next, err := db.walk(ctx, tx, q, before)
+	if err != nil || len(found) == 0 {
+		return notify.Page{Next: next}, err
+	}
+	seqs, err := json.Marshal(found)
+	if err != nil {
+		return p, err
+	}
+	p.Next = next
+	now := time.Now()
+	return p, tx.each(ctx, readNotifications, func(rows *sql.Rows) error {
+		r, _, err := db.scanCopy(rows)
+		r.Stuck = q.IsStuck(&r, now)
+		p.Records = append(p.Records, r)
+		return err
+	}, string(seqs))
+}
+
+// walk goes back through the table for a while, and returns what it found and
+// where the next page begins.
+func (db *DB) walk(ctx context.Context, tx *snapshot, q *notify.Query, before int64) (found []int64, next string, err error) {
+	limit, shows, from := min(max(cmp.Or(q.Limit, 50), 1), 500), q.Filter(), walkNotifications
+	if q.Waits() {
+		from = walkWaiting
+	}
+	rows, err := tx.QueryContext(ctx, queries[from], before, looked)
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	now, n, last := time.Now(), 0, int64(0)
+	for len(found) < limit && rows.Next() {
+		var w walked
+		if err := rows.Scan(w.dest()...); err != nil {
+			return nil, "", err
+		}
+		r := w.finish(db)
+		if !q.From.IsZero() && r.Created.Before(q.From) {
+			return found, "", nil // as is all behind it
+		}
+		r.Stuck = q.IsStuck(r, now)
+		if n, last = n+1, r.Seq; shows(r) {
+			found = append(found, last)
+		}
+	}
+	if len(found) == limit || n == looked {
+		next = strconv.FormatInt(last, 36)
+	}
+	return found, next, rows.Err()
+}
+
+// seqAt is the first seq of what was created at an instant or later. Rows stand
+// in the order in which they were created.
+func (db *DB) seqAt(ctx context.Context, tx *snapshot, at time.Time) (int64, error) {
+	low, high := int64(0), int64(never)
+	for low < high {
+		middle := low + (high-low)/2
+		var seq, created int64
+		err := tx.QueryRowContext(ctx, queries[notificationFrom], middle).Scan(&seq, &created)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			high = middle
+		case err != nil:
+			return 0, err
+		case db.clock.wall(created).Before(at):
+			low = seq + 1
+		default:
+			high = middle
+		}
+	}
+	return low, nil
+}

@@ -1,0 +1,92 @@
+-- A notification stands beside the messages that deliver it, one per channel:
+-- the row of a copy has the seq of its message, which says how it stands. When
+-- that is purged, the last columns keep what it was.
+CREATE TABLE hf_notification (
+  seq        INTEGER PRIMARY KEY,
+  id         ANY NOT NULL,                -- as in hf_message
+  copy       INTEGER NOT NULL,            -- 0: the first, whose message has the notification's id
+  message    ANY,                         -- id of the message of any other copy
+  channel    TEXT NOT NULL,
+  type       TEXT NOT NULL,
+  list       TEXT NOT NULL,
+  subject    TEXT NOT NULL,
+  site       TEXT NOT NULL,
+  instance   TEXT NOT NULL,
+  script     TEXT NOT NULL,
+  execution  TEXT NOT NULL,
+  parent     TEXT NOT NULL,
+  enqueued   INTEGER,                     -- at its site, by the site's clock
+  hash       BLOB NOT NULL,
+  created    INTEGER NOT NULL,
+  delivered  INTEGER,                     -- final: nothing leads back
+  state      INTEGER,                     -- from here on NULL while hf_message has the row
+  settled    INTEGER,
+  failures   INTEGER,
+  tries      INTEGER,
+  cycle      INTEGER,
+  reason     TEXT,
+  last_error TEXT,
+  tried      INTEGER,                     -- the last attempt
+  UNIQUE (id, copy)
+) STRICT;
+
+-- delivered, which is NULL, lets the index answer alone.
+CREATE INDEX hf_notification_rest ON hf_notification (seq, site, created, delivered) WHERE delivered IS NULL;
+CREATE INDEX hf_notification_delivered ON hf_notification (delivered, seq, site) WHERE delivered IS NOT NULL;
+CREATE INDEX hf_notification_gone ON hf_notification (settled, seq) WHERE delivered IS NULL AND state IS NOT NULL;
+
+-- What people read: apart, because lists do not show it. The seq is the first copy's.
+CREATE TABLE hf_notification_body (
+  seq  INTEGER PRIMARY KEY,
+  body TEXT NOT NULL,
+  data BLOB
+) STRICT;
+
+-- What became of a recipient. seq is the message's.
+CREATE TABLE hf_target (
+  seq       INTEGER NOT NULL,
+  channel   TEXT NOT NULL,
+  address   TEXT NOT NULL,
+  name      TEXT NOT NULL,
+  result    INTEGER NOT NULL,
+  code      TEXT NOT NULL,
+  text      TEXT NOT NULL,
+  receipt   TEXT NOT NULL,
+  maybe     INTEGER NOT NULL,
+  attempts  INTEGER NOT NULL,
+  server    TEXT NOT NULL,
+  tls       TEXT NOT NULL,
+  truncated INTEGER NOT NULL,
+  at        INTEGER NOT NULL,
+  PRIMARY KEY (seq, channel, address)
+) STRICT, WITHOUT ROWID;
+
+-- The book. Its version is in hf_meta.
+CREATE TABLE hf_channel (
+  name     TEXT PRIMARY KEY,
+  kind     TEXT NOT NULL,
+  settings BLOB,
+  attempts INTEGER NOT NULL,
+  interval INTEGER NOT NULL,
+  waits    TEXT,                          -- microseconds, as JSON
+  workers  INTEGER NOT NULL,
+  disabled INTEGER NOT NULL,
+  changed  INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE hf_list (
+  name        TEXT PRIMARY KEY,
+  description TEXT NOT NULL,
+  partial     INTEGER NOT NULL,
+  changed     INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE hf_recipient (
+  list     TEXT NOT NULL,
+  place    INTEGER NOT NULL,              -- in the list, from 0
+  channel  TEXT NOT NULL,
+  address  TEXT NOT NULL,
+  name     TEXT NOT NULL,
+  disabled INTEGER NOT NULL,
+  PRIMARY KEY (list, place)
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,91 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// Targets implements notify.Store.
+func (db *DB) Targets(ctx context.Context, message holdfast.ID) (list []notify.Target, err error) {
+	id, err := holdfast.ParseID(string(message))
+	if err != nil {
+		return nil, fmt.Errorf("read recipients: %w: %w", holdfast.ErrInvalid, err)
+	}
+	rows, err := db.query(ctx, targetsOf, idValue(id))
+	if err == nil {
+		list, err = db.scanTargets(rows)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read recipients of %s: %w", id, err)
+	}
+	return list, nil
+}
+
+func (db *DB) scanTargets(rows *sql.Rows) (list []notify.Target, err error) {
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var t notify.Target
+		var at int64
+		if err := rows.Scan(&t.Channel, &t.Address, &t.Name, &t.Result, &t.Code, &t.Text, &t.Receipt, &t.Maybe, &t.Attempts,
+			&t.Server, &t.TLS, &t.Truncated, &at); err != nil {
+			return nil, err
+		}
+		t.At = db.clock.wall(at)
+		list = append(list, t)
+	}
+	return list, rows.Err()
+}
+
+// reached is the work of one RecordTargets call.
+type reached struct {
+	id      holdfast.ID
+	list    []notify.Target
+	unknown bool
+}
+
+// RecordTargets implements notify.Store.
+func (db *DB) RecordTargets(ctx context.Context, message holdfast.ID, list ...notify.Target) error {
+	id, err := holdfast.ParseID(string(message))
+	if err != nil {
+		return fmt.Errorf("record recipients: %w: %w", holdfast.ErrInvalid, err)
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	k := &reached{id: id, list: list}
+	if err := db.writer.do(ctx, k); err != nil {
+		return fmt.Errorf("record recipients of %s: %w", id, err)
+	}
+	if k.unknown {
+		return fmt.Errorf("record recipients of %s: %w", id, holdfast.ErrNotFound)
+	}
+	return nil
+}
+
+func (k *reached) size() (int, int) { return 1 + len(k.list)/2, 256 * len(k.list) }
+
+func (k *reached) apply(tx *writeTx) error {
+	var seq int64
+	found, err := tx.conn.one(findSeq, func(v []driver.Value) error {
+		seq = asInt(v[0])
+		return nil
+	}, idValue(k.id))
+	if k.unknown = !found; err != nil || !found {
+		return err
+	}
+	now := tx.tick()
+	for i := range k.list {
+		t := &k.list[i]
+		if _, err := tx.exec(putTarget, seq, t.Channel, t.Address, t.Name, int64(t.Result), t.Code, t.Text, t.Receipt, asBit(t.Maybe), int64(t.Attempts),
+			t.Server, t.TLS, asBit(t.Truncated), now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
