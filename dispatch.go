@@ -42,6 +42,7 @@ type Dispatcher struct {
 
 	Poll     time.Duration // backstop of wake-ups and timers; zero: 1 s (OI-04)
 	Grace    time.Duration // for work in hand at a stop; zero: 10 s (SF-10)
+	Last     time.Duration // for attempts to return that were cut off at its end; zero: 2 s
 	Observer Observer
 	Logger   *slog.Logger // nil: none
 

@@ -288,9 +288,13 @@ func (r *dispatch) wind(closed bool) error {
 	if grace == 0 {
 		grace = 10 * time.Second
 	}
+	last := r.d.Last
+	if last == 0 {
+		last = lastWords
+	}
 	cut := closed
 	if closed {
-		grace = lastWords
+		grace = last
 		r.halt(errShutdown)
 	}
 	end := time.NewTimer(grace)
@@ -322,7 +326,7 @@ func (r *dispatch) wind(closed bool) error {
 			}
 			cut = true
 			r.halt(errShutdown)
-			end.Reset(lastWords)
+			end.Reset(last)
 		}
 	}
 }

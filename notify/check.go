@@ -3,6 +3,7 @@ package notify
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/holdfast-mq/holdfast"
 )
@@ -40,7 +41,7 @@ func (in *Incoming) Normalized(source string) ([]holdfast.Message, error) {
 }
 
 // Validate checks what a store must rely on: the name.
-func (c *Channel) Validate() error { return checkName(c.Name) }
+func (c *Channel) Validate() error { return CheckName("name", c.Name) }
 
 // Validate checks what a store must rely on: the name, and that each recipient
 // is there once.
@@ -54,14 +55,23 @@ func (l *List) Validate() error {
 		}
 		seen[k] = true
 	}
-	return checkName(l.Name)
+	return CheckName("name", l.Name)
 }
 
-func checkName(name string) error {
-	if name == "" || len(name) > holdfast.MaxNameLen {
-		return fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{Field: "name", Value: name[:min(len(name), 80)], Problem: fmt.Sprintf("must have 1 to %d bytes", holdfast.MaxNameLen)})
+// CheckName reports what is wrong with the name of a channel or list, which is a
+// part of message ids, lanes and paths. The error wraps ErrInvalid.
+func CheckName(field, name string) error {
+	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+	f := &holdfast.FieldError{Field: field}
+	switch {
+	case name == "":
+		f.Problem = "must not be empty"
+	case len(name) > 64, strings.Trim(name, allowed) != "", name == ".", name == "..":
+		f.Value, f.Problem = clip(strings.ToValidUTF8(name, "�")), "must be 1 to 64 letters, digits, dots, hyphens or underscores"
+	default:
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%w: %w", holdfast.ErrInvalid, f)
 }
 
 // Add counts another's as well.

@@ -1,0 +1,56 @@
+package notify
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// freshFor is for how long a book is believed before its version is asked for:
+// a change of lists and channels is seen by all nodes within about this time.
+const freshFor = time.Second
+
+// Books holds the book in memory, so that neither ingest nor delivery reads all
+// lists for each notification. It may be used concurrently.
+type Books struct {
+	store Store
+
+	mu      sync.Mutex
+	book    Book
+	known   bool
+	checked time.Time
+}
+
+// NewBooks returns the books of a store.
+func NewBooks(s Store) *Books { return &Books{store: s} }
+
+// Book returns all channels and lists, at most about a second old. Its maps
+// must not be changed.
+func (b *Books) Book(ctx context.Context) (Book, error) { return b.read(ctx, freshFor) }
+
+// Latest returns them as they are now: for a name that an older book lacks.
+func (b *Books) Latest(ctx context.Context) (Book, error) { return b.read(ctx, 0) }
+
+func (b *Books) read(ctx context.Context, age time.Duration) (Book, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.known && age > 0 && time.Since(b.checked) < age {
+		return b.book, nil
+	}
+	if b.known {
+		v, err := b.store.BookVersion(ctx)
+		if err != nil {
+			return Book{}, err
+		}
+		if v == b.book.Version {
+			b.checked = time.Now()
+			return b.book, nil
+		}
+	}
+	book, err := b.store.Book(ctx)
+	if err != nil {
+		return Book{}, err
+	}
+	b.book, b.known, b.checked = book, true, time.Now()
+	return book, nil
+}

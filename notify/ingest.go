@@ -1,0 +1,87 @@
+package notify
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// Ingester takes notifications in: from a site over the link, or from a program
+// of this node. It is safe for concurrent use.
+type Ingester struct {
+	Store Store
+	Books *Books
+}
+
+var _ holdfast.BatchReceiver = (*Ingester)(nil)
+
+// Receive takes one notification. Its site is the message's source, which
+// whoever calls has checked. It returns after the notification is on disk; a
+// repeat is a Duplicate, with the state that it has come to.
+func (g *Ingester) Receive(ctx context.Context, m holdfast.Message) (holdfast.Receipt, error) {
+	r := g.ReceiveBatch(ctx, []holdfast.Message{m})[0]
+	return r.Receipt, r.Err
+}
+
+// ReceiveBatch takes several, each with a result of its own. Only what can
+// never be read is refused for good; a failing store refuses for now, and the
+// site keeps its row (NO-01, SF-20).
+func (g *Ingester) ReceiveBatch(ctx context.Context, ms []holdfast.Message) []holdfast.Result {
+	results := make([]holdfast.Result, len(ms))
+	list, at := make([]Incoming, 0, len(ms)), make([]int, 0, len(ms))
+	for i := range ms {
+		in, err := g.read(ctx, &ms[i])
+		if err != nil {
+			results[i].Err = err
+			continue
+		}
+		list, at = append(list, in), append(at, i)
+	}
+	if len(list) == 0 {
+		return results
+	}
+	taken, err := g.Store.Ingest(ctx, list...)
+	for n, i := range at {
+		if err != nil {
+			results[i].Err = holdfast.ReceiveFailure(err)
+			continue
+		}
+		results[i] = taken[n]
+		results[i].Err = holdfast.ReceiveFailure(taken[n].Err)
+	}
+	return results
+}
+
+// read decodes one message and finds the channels of its list.
+func (g *Ingester) read(ctx context.Context, m *holdfast.Message) (Incoming, error) {
+	if err := holdfast.NormalizeIncoming(m); err != nil {
+		return Incoming{}, undecodable(err)
+	}
+	if m.Endpoint != Endpoint {
+		return Incoming{}, &holdfast.Failure{
+			Outcome: holdfast.Permanent, Code: "no_endpoint",
+			Err: fmt.Errorf("endpoint %q is not taken here: only %s is", m.Endpoint, Endpoint),
+		}
+	}
+	n, err := Decode(*m)
+	if err != nil {
+		return Incoming{}, undecodable(err)
+	}
+	book, err := g.Books.Book(ctx)
+	if err != nil {
+		return Incoming{}, holdfast.ReceiveFailure(err)
+	}
+	if _, ok := book.Lists[n.List]; !ok { // it may be a second old
+		if book, err = g.Books.Latest(ctx); err != nil {
+			return Incoming{}, holdfast.ReceiveFailure(err)
+		}
+	}
+	in := Incoming{Notification: n, Hash: [32]byte(m.ContentHash())}
+	in.Messages, in.Channels = copies(m, &n, &book)
+	return in, nil
+}
+
+func undecodable(err error) error {
+	return &holdfast.Failure{Outcome: holdfast.Permanent, Code: "undecodable", Reason: holdfast.ReasonUndecodable, Err: err}
+}

@@ -1,0 +1,69 @@
+package notify_test
+
+import (
+	"testing"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// NO-01: the same notification again is acked as a duplicate; another one under
+// its id, or another site's, is a conflict, and the one that is kept stays.
+func TestIngestTakesANotificationOnce(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	defer o.close(t)
+	if r, err := o.send(t, "n", "ops"); err != nil || r.Duplicate {
+		t.Fatalf("the first: %+v, %v", r, err)
+	}
+	if r, err := o.send(t, "n", "ops"); err != nil || !r.Duplicate {
+		t.Errorf("the same again: %+v, %v", r, err)
+	}
+	_, err := o.send(t, "n", "other")
+	if f := holdfast.AsFailure(err); err == nil || f.Outcome != holdfast.Permanent || f.Reason != holdfast.ReasonConflict {
+		t.Errorf("other content: %v", err)
+	}
+	payload, err := notify.Encode(notify.Notification{List: "ops", Subject: "Press 4 stopped", Body: "Oil."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = o.ingester.Receive(t.Context(), holdfast.Message{ID: "n", Source: "plant-8", Endpoint: notify.Endpoint, Payload: payload})
+	if f := holdfast.AsFailure(err); err == nil || f.Reason != holdfast.ReasonConflict {
+		t.Errorf("another site's: %v", err)
+	}
+	if r := o.one(t, "n"); r.Notification.Origin.Site != "plant-7" || r.Notification.List != "ops" {
+		t.Errorf("kept %+v", r.Notification)
+	}
+}
+
+// SF-20: what cannot be decoded is refused for good, with the reason, and
+// costs the rest of its batch nothing. A store that fails refuses for now.
+func TestIngestRefusesForGoodOnlyWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	good, err := notify.Encode(notify.Notification{List: "ops", Subject: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := func() []holdfast.Message {
+		return []holdfast.Message{
+			{ID: "a", Source: "plant-7", Endpoint: notify.Endpoint, Payload: good},
+			{ID: "b", Source: "plant-7", Endpoint: notify.Endpoint, Payload: []byte(`{"list":`)},
+			{ID: "c", Source: "plant-7", Endpoint: "something", Payload: good},
+			{ID: "d", Source: "plant-7", Endpoint: notify.Endpoint, Payload: good},
+		}
+	}
+	results := o.ingester.ReceiveBatch(t.Context(), batch())
+	for i, reason := range []holdfast.Reason{"", holdfast.ReasonUndecodable, "", ""} {
+		f := holdfast.AsFailure(results[i].Err)
+		if bad := i == 1 || i == 2; bad != (results[i].Err != nil) || bad && (f.Outcome != holdfast.Permanent || f.Reason != reason) {
+			t.Errorf("%d: %+v", i, results[i])
+		}
+	}
+	o.close(t)
+	for i, r := range o.ingester.ReceiveBatch(t.Context(), batch()) {
+		if f := holdfast.AsFailure(r.Err); r.Err == nil || f.Outcome == holdfast.Permanent && i != 1 && i != 2 {
+			t.Errorf("of a closed store, %d: %v", i, r.Err)
+		}
+	}
+}

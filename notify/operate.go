@@ -1,0 +1,103 @@
+package notify
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// Check reports everything that is wrong with a channel: its name, its kind,
+// and what its adapter says of the settings.
+func (c *Channels) Check(channel Channel) error {
+	c.init()
+	if err := CheckName("name", channel.Name); err != nil {
+		return err
+	}
+	a, err := c.adapters.create(channel)
+	if err != nil {
+		return err
+	}
+	a.Close()
+	return nil
+}
+
+// CheckRecipient reports what is wrong with an address on a channel.
+func (c *Channels) CheckRecipient(channel Channel, address string) error {
+	if k, ok := c.Kinds[channel.Kind]; ok && k.CheckAddress != nil {
+		return k.CheckAddress(address)
+	}
+	return nil
+}
+
+// Status is how the channels fare in this process, by name: none before Run. A
+// channel that is disabled has no entry. The empty name stands for
+// notifications whose list led nowhere.
+func (c *Channels) Status() map[string]holdfast.LaneStatus {
+	c.init()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make(map[string]holdfast.LaneStatus, len(c.runs))
+	for name, r := range c.runs {
+		for _, s := range r.dispatcher.Status() {
+			if s.Destination == Lane(name) {
+				all[name] = s
+			}
+		}
+	}
+	return all
+}
+
+// Resume lets a held channel go on at once, instead of at its next probe. On a
+// store with several nodes the others find out by theirs.
+func (c *Channels) Resume(ctx context.Context, name string) error {
+	c.init()
+	book, err := c.Books.Latest(ctx)
+	if err != nil {
+		return err
+	}
+	channel, ok := book.Channels[name]
+	switch {
+	case !ok:
+		return fmt.Errorf("channel %q: %w", name, holdfast.ErrNotFound)
+	case channel.Disabled:
+		return fmt.Errorf("channel %s is disabled: %w", name, holdfast.ErrState)
+	}
+	c.changes.Lock()
+	defer c.changes.Unlock()
+	if c.run(name) == nil {
+		return nil // follow starts it
+	}
+	c.halt(func(r *channelRun) bool { return r.channel.Name == name })
+	if c.Lanes != nil {
+		if err := c.Lanes.SetLaneFault(ctx, Lane(name), ""); err != nil {
+			return err // follow starts it again, held as it was
+		}
+	}
+	c.start(context.WithoutCancel(ctx), channel)
+	c.Logger.InfoContext(ctx, "channel resumed", slog.String("channel", name))
+	return nil
+}
+
+// Test sends a notification of its own over a channel, once, and keeps nothing
+// of it.
+func (c *Channels) Test(ctx context.Context, name, address string) (Report, error) {
+	c.init()
+	book, err := c.Books.Latest(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	channel, ok := book.Channels[name]
+	if !ok {
+		return Report{}, fmt.Errorf("channel %q: %w", name, holdfast.ErrNotFound)
+	}
+	if err := c.CheckRecipient(channel, address); err != nil {
+		return Report{}, fmt.Errorf("%w: %w", holdfast.ErrInvalid, err)
+	}
+	n := Notification{
+		ID: holdfast.NewID(), Type: "test", List: "test", Subject: "Test of channel " + name,
+		Body: "This is a test of a notification channel. Nothing is wrong.\n",
+	}
+	return c.adapters.send(ctx, channel, &n, []Recipient{{Channel: name, Address: address}}, 1), nil
+}

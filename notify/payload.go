@@ -1,0 +1,143 @@
+package notify
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// Central is the destination of notifications at a site.
+const Central = "central"
+
+// Limits of a notification, in bytes.
+const (
+	MaxSubject = 1000
+	MaxType    = 128
+	// MaxPayload is of all of it, as it is stored and sent.
+	MaxPayload = 1 << 20
+)
+
+// payload is what travels: provenance is in the headers, and the id is the
+// message's.
+type payload struct {
+	Type    string          `json:"type,omitempty"`
+	List    string          `json:"list"`
+	Subject string          `json:"subject"`
+	Body    string          `json:"body"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+// Encode makes the payload of a notification's message. Equal notifications
+// have equal payloads. The error holds a FieldError for each fault.
+func Encode(n Notification) ([]byte, error) {
+	p := payload{Type: n.Type, List: n.List, Subject: n.Subject, Body: n.Body, Data: n.Data}
+	if err := p.check(); err != nil {
+		return nil, fmt.Errorf("%w: %w", holdfast.ErrInvalid, err)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(p); err != nil {
+		return nil, fmt.Errorf("encode notification: %w", err)
+	}
+	out := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	if len(out) > MaxPayload {
+		return nil, fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{
+			Field: "body", Value: fmt.Sprint(len(out), " bytes"), Problem: fmt.Sprintf("is too long; a notification may have %d bytes with all that belongs to it", MaxPayload),
+		})
+	}
+	return out, nil
+}
+
+// Decode reads the notification of a message, which another program may have
+// written: what it does not know it refuses, and the error says why the message
+// can never be delivered (SF-20). Id and site are the message's.
+func Decode(m holdfast.Message) (Notification, error) {
+	var p payload
+	dec := json.NewDecoder(bytes.NewReader(m.Payload))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&p); err != nil {
+		return Notification{}, fmt.Errorf("%w: decode notification: %w", holdfast.ErrInvalid, err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return Notification{}, fmt.Errorf("%w: decode notification: the payload goes on after the closing brace", holdfast.ErrInvalid)
+	}
+	if err := p.check(); err != nil {
+		return Notification{}, fmt.Errorf("%w: decode notification: %w", holdfast.ErrInvalid, err)
+	}
+	n := Notification{ID: m.ID, Type: p.Type, List: p.List, Subject: p.Subject, Body: p.Body, Data: p.Data, Origin: OriginOf(m.Headers)}
+	n.Origin.Site = m.Source
+	if n.Origin.Site == "" {
+		n.Origin.Site = UnknownSite
+	}
+	return n, nil
+}
+
+// check cleans the texts and reports every fault.
+func (p *payload) check() error {
+	var faults []error
+	bad := func(field, value, problem string) {
+		faults = append(faults, &holdfast.FieldError{Field: field, Value: value, Problem: problem})
+	}
+	if err := checkLine("type", p.Type, MaxType); err != nil {
+		faults = append(faults, err)
+	}
+	if err := checkListName(p.List); err != nil {
+		faults = append(faults, err)
+	}
+	for _, text := range []struct{ field, value string }{{"subject", p.Subject}, {"body", p.Body}} {
+		if !utf8.ValidString(text.value) {
+			bad(text.field, "", "is not UTF-8")
+		}
+	}
+	p.Subject = line(p.Subject)
+	p.Body = plain(p.Body)
+	switch {
+	case len(p.Subject) > MaxSubject:
+		bad("subject", fmt.Sprint(len(p.Subject), " bytes"), fmt.Sprintf("is too long; at most %d bytes are sent", MaxSubject))
+	case p.Subject == "" && strings.TrimSpace(p.Body) == "":
+		bad("subject", "", "is empty, and so is the body; say something")
+	}
+	switch {
+	case len(p.Data) == 0, string(p.Data) == "null":
+		p.Data = nil
+	case !json.Valid(p.Data):
+		bad("data", fmt.Sprintf("%.80s", p.Data), "is not JSON")
+	}
+	return errors.Join(faults...)
+}
+
+// checkListName accepts what may be the name of a list: it is part of paths.
+func checkListName(name string) error {
+	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+	switch {
+	case name == "":
+		return &holdfast.FieldError{Field: "list", Problem: "must not be empty; name the list of those who are told"}
+	case len(name) > 64, strings.Trim(name, allowed) != "", name == ".", name == "..":
+		return &holdfast.FieldError{Field: "list", Value: fmt.Sprintf("%.80s", strings.ToValidUTF8(name, "�")), Problem: "must be 1 to 64 letters, digits, dots, hyphens or underscores"}
+	}
+	return nil
+}
+
+// line makes one line of a text: breaks and other controls become spaces, of
+// which no two follow each other.
+func line(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || isControl(r) || r == '\u0085' || r == '\u2028' || r == '\u2029' }), " ")
+}
+
+// plain is a text of several lines without what a terminal or a mail would act
+// on, nor what PostgreSQL cannot keep.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if isControl(r) && r != '\n' && r != '\t' {
+			return ' '
+		}
+		return r
+	}, strings.ReplaceAll(s, "\r\n", "\n"))
+}

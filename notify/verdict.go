@@ -1,0 +1,99 @@
+package notify
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// tally is how all recipients of a copy stand after an attempt.
+type tally struct {
+	accepted, deferred, refused int
+	first                       Target // that did not accept, deferred ones first
+	maybe                       bool
+}
+
+// stand counts the recipients as of now: those of this attempt, and of those
+// before who are on the list still.
+func (r *round) stand() (t tally) {
+	now := map[key]Target{}
+	for _, target := range r.targets {
+		now[key{target.Channel, target.Address}] = target
+	}
+	for _, p := range r.list.Recipients {
+		k := key{p.Channel, p.Address}
+		target, ok := now[k]
+		if !ok {
+			target, ok = r.done[k]
+		}
+		if p.Disabled && (!ok || target.Result != Accepted) || !covers(r.m, p.Channel) {
+			continue
+		}
+		switch {
+		case !ok || target.Result == Waiting || target.Result == Deferred:
+			if t.deferred++; t.deferred == 1 {
+				t.first = target
+			}
+		case target.Result == Refused:
+			if t.refused++; t.refused == 1 && t.deferred == 0 {
+				t.first = target
+			}
+		case target.Result == Accepted:
+			t.accepted++
+		}
+		t.maybe = t.maybe || ok && target.Maybe && target.Result != Accepted
+	}
+	return t
+}
+
+// verdict is the outcome of the copy's message. Addresses are not in its text,
+// which is logged: they stand with the recipients.
+func (r *round) verdict() (holdfast.Receipt, error) {
+	t := r.stand()
+	all := t.accepted + t.deferred + t.refused
+	switch {
+	case r.fault != nil && t.deferred > 0:
+		f := *r.fault
+		f.RetryAfter, f.MaybeDelivered = max(f.RetryAfter, r.wait), f.MaybeDelivered || t.maybe
+		if f.Outcome == holdfast.Permanent { // some may yet be reached
+			f.Outcome = holdfast.Transient
+		}
+		return holdfast.Receipt{}, &f
+	case t.deferred > 0:
+		return holdfast.Receipt{}, &holdfast.Failure{
+			Code: codeOf(t.first), RetryAfter: r.wait, MaybeDelivered: t.maybe, Err: fmt.Errorf("%d of %d recipients have not accepted yet: %s", t.deferred, all, said(t.first)),
+		}
+	case t.refused > 0 && (!r.list.Partial || t.accepted == 0):
+		return holdfast.Receipt{}, &holdfast.Failure{
+			Outcome: holdfast.Permanent, Code: codeOf(t.first), Err: fmt.Errorf("%d of %d recipients refused: %s", t.refused, all, said(t.first)),
+		}
+	}
+	response, err := json.Marshal(struct {
+		Accepted int `json:"accepted"`
+		Refused  int `json:"refused,omitempty"`
+	}{t.accepted, t.refused})
+	if err != nil {
+		return holdfast.Receipt{}, fmt.Errorf("encode receipt: %w", err)
+	}
+	return holdfast.Receipt{ID: r.m.ID, State: holdfast.Delivered, Response: response}, nil
+}
+
+func codeOf(t Target) string {
+	if t.Code == "" {
+		return "refused"
+	}
+	return t.Code
+}
+
+func said(t Target) string {
+	switch {
+	case t.Code != "" && t.Text != "" && t.Code != t.Text:
+		return t.Code + " " + t.Text
+	case t.Text != "":
+		return t.Text
+	case t.Code != "":
+		return t.Code
+	}
+	return "no reason was given"
+}
