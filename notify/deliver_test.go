@@ -266,7 +266,9 @@ func TestACrashAfterAcceptanceAsksNobodyTwice(t *testing.T) {
 		go func() { ended <- o.channels.Run(ctx) }()
 		time.Sleep(5 * time.Second)
 		cancel()
-		_ = <-ended // it could not record the outcome, and says so
+		if err := <-ended; err != nil {
+			t.Errorf("run: %v", err)
+		}
 		o.reopen(t)
 		o.attach(o.db)
 		o.mail.become(nil)
