@@ -6,9 +6,16 @@ import (
 	"time"
 )
 
-// freshFor is for how long a book is believed before its version is asked for:
-// a change of lists and channels is seen by all nodes within about this time.
-const freshFor = time.Second
+const (
+	// freshFor is for how long a book is believed before its version is asked
+	// for: a change of lists and channels is seen by all nodes within about this
+	// time.
+	freshFor = time.Second
+	// missingFor is for how long ingest takes a name that the book lacks for
+	// missing: a million notifications to such a list must not ask a million
+	// times. It is asked for again when they are delivered.
+	missingFor = 20 * time.Millisecond
+)
 
 // Books holds the book in memory, so that neither ingest nor delivery reads all
 // lists for each notification. It may be used concurrently.
@@ -34,7 +41,7 @@ func (b *Books) Latest(ctx context.Context) (Book, error) { return b.read(ctx, 0
 func (b *Books) read(ctx context.Context, age time.Duration) (Book, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.known && age > 0 && time.Since(b.checked) < age {
+	if b.known && time.Since(b.checked) < age {
 		return b.book, nil
 	}
 	if b.known {

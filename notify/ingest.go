@@ -73,7 +73,7 @@ func (g *Ingester) read(ctx context.Context, m *holdfast.Message) (Incoming, err
 		return Incoming{}, holdfast.ReceiveFailure(err)
 	}
 	if _, ok := book.Lists[n.List]; !ok { // it may be a second old
-		if book, err = g.Books.Latest(ctx); err != nil {
+		if book, err = g.Books.read(ctx, missingFor); err != nil {
 			return Incoming{}, holdfast.ReceiveFailure(err)
 		}
 	}
