@@ -1,0 +1,85 @@
+package notify
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// Desk takes notifications from the programs of a node that brings them to
+// people by itself, and says how they stand. It is safe for concurrent use.
+type Desk struct {
+	Ingester *Ingester
+	Site     string // of what comes in here: the node's own name; empty: UnknownSite
+}
+
+// Submit takes a notification durably. An id that is known with the same
+// content is a Duplicate, with other content ErrConflict.
+func (d *Desk) Submit(ctx context.Context, n Notification) (holdfast.Receipt, error) {
+	payload, err := Encode(n)
+	if err != nil {
+		return holdfast.Receipt{}, err
+	}
+	if n.ID == "" {
+		n.ID = holdfast.NewID()
+	}
+	site := d.Site
+	if site == "" {
+		site = UnknownSite
+	}
+	return d.Ingester.Receive(ctx, holdfast.Message{
+		ID: n.ID, Source: site, Endpoint: Endpoint, Payload: payload, Headers: n.Origin.Headers(),
+	})
+}
+
+// Status says how a notification stands, or ErrNotFound.
+func (d *Desk) Status(ctx context.Context, id holdfast.ID) (Standing, error) {
+	copies, err := d.Ingester.Store.Notification(ctx, id)
+	if err != nil {
+		return Standing{}, err
+	}
+	return StandingOf(copies), nil
+}
+
+// StandingOf sums up the copies of one notification, of which there is at
+// least one: it stands as the worst of them, has failed as often as that one,
+// and is delivered when all are.
+func StandingOf(copies []Record) Standing {
+	first := &copies[0]
+	s := Standing{ID: first.Notification.ID, Status: Delivered, Enqueued: first.Notification.Origin.Enqueued}
+	if s.Enqueued.IsZero() {
+		s.Enqueued = first.Created
+	}
+	worst := -1
+	for i := range copies {
+		c := &copies[i]
+		if n := gravity(c.Status); n > worst {
+			worst, s.Status, s.Retries, s.LastError = n, c.Status, c.Failures, c.LastError
+		}
+		if c.Status == Delivered && c.Ended.After(s.Delivered) {
+			s.Delivered = c.Ended
+		}
+	}
+	if s.Status != Delivered {
+		s.Delivered = time.Time{}
+	}
+	return s
+}
+
+// gravity orders statuses by how much they want a person's eye.
+func gravity(s Status) int {
+	switch s {
+	case Delivered:
+		return 0
+	case Discarded:
+		return 1
+	case Pending, Forwarding:
+		return 2
+	case Retrying:
+		return 3
+	case Parked:
+		return 4
+	}
+	return 5
+}
