@@ -26,6 +26,9 @@ type Retry struct {
 	Waits    []time.Duration // instead of Interval; the last repeats
 }
 
+// DefaultRetry returns what a channel does that says nothing (NO-10).
+func DefaultRetry() Retry { return Retry{Attempts: 10, Interval: time.Minute} }
+
 // List is who gets a notification. Lists are kept at central only (NO-06).
 type List struct {
 	Name        string

@@ -37,9 +37,7 @@ type Channels struct {
 
 // What channels use unless they say otherwise.
 const (
-	defaultWorkers  = 4
-	defaultAttempts = 10 // NO-10
-	defaultInterval = time.Minute
+	defaultWorkers = 4
 	// An adapter bounds each step of its own; this one is for those that hang.
 	sendTimeout = time.Hour
 	// What was sent may still be answered when a stop cuts off the rest: to go
@@ -93,7 +91,7 @@ func (c *Channels) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	want := map[string]Channel{"": {Retry: Retry{Attempts: defaultAttempts, Interval: defaultInterval}}}
+	want := map[string]Channel{"": {Retry: DefaultRetry()}}
 	for name, channel := range book.Channels {
 		if !channel.Disabled {
 			want[name] = channel
@@ -177,21 +175,22 @@ func (c *Channels) start(ctx context.Context, channel Channel) {
 // policy is how often a channel tries. What is not above zero is taken for the
 // default, and said so (NO-10).
 func (c *Channels) policy(ctx context.Context, channel *Channel) holdfast.RetryPolicy {
+	usual := DefaultRetry()
 	p := holdfast.RetryPolicy{Attempts: channel.Retry.Attempts, First: channel.Retry.Interval, Factor: 1, Jitter: -1}
 	clamped := func(setting string, value any, use any) {
 		c.Logger.WarnContext(ctx, "setting is not above zero: the default is used", slog.String("channel", channel.Name),
 			slog.String("setting", setting), slog.Any("value", value), slog.Any("used", use))
 	}
 	if p.Attempts <= 0 {
-		clamped("retry.attempts", p.Attempts, defaultAttempts)
-		p.Attempts = defaultAttempts
+		clamped("retry.attempts", p.Attempts, usual.Attempts)
+		p.Attempts = usual.Attempts
 	}
 	switch {
 	case len(channel.Retry.Waits) > 0:
 		p.First, p.List = 0, channel.Retry.Waits
 	case p.First <= 0:
-		clamped("retry.interval", p.First.String(), defaultInterval.String())
-		p.First = defaultInterval
+		clamped("retry.interval", p.First.String(), usual.Interval.String())
+		p.First = usual.Interval
 	}
 	p.Max = p.First
 	return p
