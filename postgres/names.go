@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
@@ -123,7 +122,8 @@ func (n *names) notifies(rows []*settled) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, r := range rows {
-		if name, known := n.called[r.hold.lane]; !known || strings.HasPrefix(name, notify.LanePrefix) {
+		name, known := n.called[r.hold.lane]
+		if _, ok := notify.ChannelOf(name); ok || !known {
 			return true
 		}
 	}
