@@ -37,6 +37,8 @@ var allowances = []allowance{
 	{"exportTotals", "hf_message", "a copy counts what it copies"},
 	{"exportTotals", "hf_event", "a copy counts what it copies"},
 	{"exportTotals", "hf_inbox", "a copy counts what it copies"},
+	{"exportTotals", "hf_notification", "a copy counts what it copies"},
+	{"exportHolds", "hf_notification", "EXISTS ends with the first row"},
 	{"exportHolds", "hf_message", "EXISTS ends with the first row"},
 	{"exportHolds", "hf_event", "EXISTS ends with the first row"},
 	{"exportHolds", "hf_inbox", "EXISTS ends with the first row"},
