@@ -190,21 +190,22 @@ func (tx *ownTx) lookUpNotes(calls []*call[*ingest]) (known map[string]knownNote
 			}
 		}
 	}
-	if err := tx.query(findNotifications, []any{ids}, func(rows pgx.Rows) error {
+	// In this order: whoever commits both in between is seen by the second.
+	if err := tx.query(takenIDs, []any{messages}, func(rows pgx.Rows) error {
 		var id []byte
-		var k knownNote
-		var state int16
-		err := rows.Scan(&id, &k.site, &k.hash, &state)
-		k.state = holdfast.State(state)
-		known[string(id)] = k
+		err := rows.Scan(&id)
+		taken[string(id)] = true
 		return err
 	}); err != nil {
 		return nil, nil, err
 	}
-	return known, taken, tx.query(takenIDs, []any{messages}, func(rows pgx.Rows) error {
+	return known, taken, tx.query(findNotifications, []any{ids}, func(rows pgx.Rows) error {
 		var id []byte
-		err := rows.Scan(&id)
-		taken[string(id)] = true
+		var k knownNote
+		var state int16
+		err := rows.Scan(&id, &k.site, &k.hash, &state)
+		k.state = holdfast.State(state) //nolint:gosec // as it was written
+		known[string(id)] = k
 		return err
 	})
 }

@@ -59,7 +59,7 @@ const (
 			SELECT p.*, coalesce(b.body, '') AS body, b.data, sum(size) OVER (ORDER BY p.seq) - size AS before
 			FROM (SELECT * FROM hf_notification WHERE seq > $1 ORDER BY seq LIMIT $2) AS p
 			LEFT JOIN LATERAL (SELECT body, data FROM hf_notification_body AS h WHERE h.seq = p.seq OFFSET 0) AS b ON true,
-				LATERAL (SELECT coalesce(octet_length(b.body), 0) + coalesce(octet_length(b.data), 0) + 256 * (SELECT count(*) FROM hf_target AS t WHERE t.seq = p.seq) AS size) AS s) AS n
+				LATERAL (SELECT (coalesce(octet_length(b.body), 0) + coalesce(octet_length(b.data), 0) + 256 * (SELECT count(*) FROM hf_target AS t WHERE t.seq = p.seq))::integer AS size) AS s) AS n
 		LEFT JOIN LATERAL (SELECT * FROM hf_notification_end AS h WHERE h.seq = n.seq OFFSET 0) AS e ON true
 		LEFT JOIN LATERAL (SELECT seq FROM hf_message AS h WHERE h.seq = n.seq OFFSET 0) AS m ON true
 		WHERE n.before < $3 ORDER BY n.seq`
