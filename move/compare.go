@@ -54,6 +54,9 @@ func (c *copying) compareCounts(ctx context.Context, r *Report, want holdfast.Co
 		return fmt.Errorf("%w: the source counts %d messages, %d rows of history and %d ids of its inbox, of which %d, %d and %d were found",
 			ErrDiffers, c.totals.Messages, c.totals.Events, c.totals.Inbox, r.Messages, r.Events, r.Inbox)
 	}
+	if r.Notifications != c.totals.Notifications {
+		return fmt.Errorf("%w: the source counts %d notifications, of which %d were found", ErrDiffers, c.totals.Notifications, r.Notifications)
+	}
 	have, err := c.to.Counts(ctx)
 	if err != nil {
 		return fmt.Errorf("read the target's counters: %w", err)
@@ -100,6 +103,8 @@ func (r *Report) count(x *row, n *holdfast.Counts) {
 		}
 	case x.event:
 		r.Events++
+	case x.notification:
+		r.Notifications++
 	}
 }
 
@@ -110,6 +115,8 @@ type row struct {
 	message  *Message
 	incoming *Incoming
 	event    bool
+
+	notification bool
 }
 
 // differ says what differs between a row of the source and one of the target.
@@ -123,6 +130,8 @@ func differ(x, y *row) error {
 		return fmt.Errorf("%s is in the target only", y.name)
 	case x.name != y.name:
 		return fmt.Errorf("where the source has %s, the target has %s", x.name, y.name)
+	case len(x.fields) != len(y.fields):
+		return fmt.Errorf("of %s the number of recipients differs, or whether its message is there", x.name)
 	}
 	for i := range x.fields {
 		if !bytes.Equal(x.fields[i].value, y.fields[i].value) {

@@ -58,7 +58,7 @@ func Copy(ctx context.Context, from Source, to Importer, o Options) (r Report, e
 // off behind it: what comes then changes the target.
 func (c *copying) compared(ctx context.Context) (Report, error) {
 	if r := c.progress.Compared; r != nil {
-		if r.Messages != c.totals.Messages || r.Events != c.totals.Events || r.Inbox != c.totals.Inbox {
+		if r.Messages != c.totals.Messages || r.Events != c.totals.Events || r.Inbox != c.totals.Inbox || r.Notifications != c.totals.Notifications {
 			return *r, fmt.Errorf("%w: stop all programs that use it, empty %s and begin again", ErrChanged, c.o.To)
 		}
 		return *r, nil
@@ -169,6 +169,7 @@ func (c *copying) part(ctx context.Context, part Part) error {
 		next.Copied.Messages += int64(len(page.Messages))
 		next.Copied.Events += int64(len(page.Events))
 		next.Copied.Inbox += int64(len(page.Inbox))
+		next.Copied.Notifications += int64(len(page.Notifications))
 		if page.End {
 			next.Part, next.After = after(part), 0
 		}

@@ -87,9 +87,11 @@ const (
 	Messages Part = "messages"
 	Events   Part = "history"
 	Inbox    Part = "inbox"
+	// Notifications come after what they are made of.
+	Notifications Part = "notifications"
 )
 
-func parts() []Part { return []Part{Settings, Messages, Events, Inbox} }
+func parts() []Part { return []Part{Settings, Messages, Events, Inbox, Notifications} }
 
 // None is an instant that there is not.
 const None = -1 << 63
@@ -115,10 +117,12 @@ type Totals struct {
 	Events   int64 `json:"history"`
 	Inbox    int64 `json:"inbox"`
 
-	LastMessage, LastEvent, LastInbox int64 `json:"-"` // the highest numbers
+	Notifications int64 `json:"notifications"`
+
+	LastMessage, LastEvent, LastInbox int64 `json:"-"` // the highest numbers; a notification's is a message's
 }
 
-func (t *Totals) all() int64 { return t.Messages + t.Events + t.Inbox }
+func (t *Totals) all() int64 { return t.Messages + t.Events + t.Inbox + t.Notifications }
 
 // Progress is how far a copy is, kept in the target.
 type Progress struct {
@@ -143,6 +147,8 @@ type Page struct {
 	Inbox    []Incoming
 	Last     int64 // number of the last row
 	End      bool  // there are none behind it
+
+	Notifications []Notification
 }
 
 // Config is what is set, whatever messages there are.
@@ -150,6 +156,10 @@ type Config struct {
 	Lanes   []Lane // by destination
 	Tokens  []Token
 	Notices int64 // bits: of parked messages, of expired ones
+
+	Book     int64 // version of channels and lists
+	Channels []Channel
+	Lists    []List
 }
 
 // Lane is what belongs to a destination.

@@ -47,7 +47,7 @@ func TestWhatIsInTheWayIsRefused(t *testing.T) {
 	refused(t, err, move.ErrUnfinished, "holdfast copy again")
 	shut(t, open(t, file)) // it is not marked as moved
 	refused(t, try(file, empty), move.ErrChanged, "begin again")
-	run(t, empty, "UPDATE hf_meta SET value = '2' WHERE key = 'schema'")
+	run(t, empty, "UPDATE hf_meta SET value = '99' WHERE key = 'schema'")
 	refused(t, try(file, empty), postgres.ErrNewer, "")
 }
 

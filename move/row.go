@@ -53,6 +53,9 @@ func (p *Page) rows() (list []row) {
 			}})
 		}
 	}
+	if p.Settings != nil {
+		list = append(list, p.Settings.book()...)
+	}
 	for i := range p.Messages {
 		list = append(list, p.Messages[i].row())
 	}
@@ -61,6 +64,9 @@ func (p *Page) rows() (list []row) {
 	}
 	for i := range p.Inbox {
 		list = append(list, p.Inbox[i].row())
+	}
+	for i := range p.Notifications {
+		list = append(list, p.Notifications[i].row())
 	}
 	return list
 }

@@ -14,6 +14,7 @@ func tidy(p *Page) {
 		for i := range p.Settings.Lanes {
 			clean(&p.Settings.Lanes[i].Fault)
 		}
+		p.Settings.eachText(clean)
 	}
 	for i := range p.Messages {
 		clean(&p.Messages[i].Reason)
@@ -21,5 +22,8 @@ func tidy(p *Page) {
 	for i := range p.Events {
 		e := &p.Events[i]
 		clean(&e.Reason, &e.Code, &e.Error, &e.Actor)
+	}
+	for i := range p.Notifications {
+		p.Notifications[i].eachText(clean)
 	}
 }

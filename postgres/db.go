@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
 )
 
 // DB is an outbox and an inbox in a PostgreSQL database. Its methods may be
@@ -29,6 +30,8 @@ type DB struct {
 
 	enqueues *group[*enqueue]
 	settles  *group[*settle]
+	ingests  *group[*ingest]
+	reached  *group[*reached]
 	inbound  inbound
 
 	received, duplicates atomic.Int64
@@ -49,6 +52,7 @@ var (
 	_ holdfast.Lanes     = (*DB)(nil)
 	_ holdfast.Sweepable = (*DB)(nil)
 	_ holdfast.InboxLog  = (*DB)(nil)
+	_ notify.Store       = (*DB)(nil)
 )
 
 // Open connects to the database, brings its tables up to this release, and
@@ -85,6 +89,8 @@ func (db *DB) start(ctx context.Context) error {
 	}
 	db.enqueues = newGroup(db, enqueueMost, db.enqueueAll)
 	db.settles = newGroup(db, settleMost, db.settleAll)
+	db.ingests = newGroup(db, enqueueMost, db.ingestAll)
+	db.reached = newGroup(db, reachedMost, db.reachedAll)
 	db.inbound.arrivals = newGroup(db, arriveMost, db.arriveAll)
 	for _, part := range []func(ctx context.Context){db.beatOn, db.listenOn, db.notifyOn} {
 		db.parts.Go(func() { part(db.life) })
@@ -119,6 +125,8 @@ func (db *DB) stopGroups() {
 		return
 	}
 	db.enqueues.stop()
+	db.ingests.stop()
+	db.reached.stop()
 	db.settles.stop()
 	db.inbound.arrivals.stop()
 }

@@ -227,7 +227,7 @@ func (c *contents) progress(ctx context.Context) (*move.Progress, error) {
 
 // Totals implements move.Exporter.
 func (c *contents) Totals(ctx context.Context) (t move.Totals, err error) {
-	err = c.conn.QueryRow(ctx, exportTotals).Scan(&t.Messages, &t.Events, &t.Inbox, &t.LastMessage, &t.LastEvent, &t.LastInbox)
+	err = c.conn.QueryRow(ctx, exportTotals).Scan(&t.Messages, &t.Events, &t.Inbox, &t.Notifications, &t.LastMessage, &t.LastEvent, &t.LastInbox)
 	return t, explain(err)
 }
 
@@ -256,6 +256,8 @@ func (c *contents) Read(ctx context.Context, base int64, part move.Part, after i
 			p.Inbox = append(p.Inbox, in)
 			return in.Seq, len(in.Payload) + len(in.Response), err
 		})
+	case move.Notifications:
+		err = x.notifications(&p, after)
 	default:
 		err = fmt.Errorf("part %q: %w", part, fs.ErrInvalid)
 	}

@@ -73,7 +73,10 @@ func (x *exporting) settings() (*move.Config, error) {
 	}); err != nil {
 		return nil, err
 	}
-	return c, x.each(exportNotices, nil, func(rows pgx.Rows) error { return rows.Scan(&c.Notices) })
+	if err := x.each(exportNotices, nil, func(rows pgx.Rows) error { return rows.Scan(&c.Notices) }); err != nil {
+		return nil, err
+	}
+	return c, x.book(c)
 }
 
 func (x *exporting) message(rows pgx.Rows) (m move.Message, err error) {

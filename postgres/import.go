@@ -97,7 +97,7 @@ func (t *Target) Write(ctx context.Context, page *move.Page, p move.Progress) er
 				return err
 			}
 		}
-		for _, step := range []func(page *move.Page) error{im.messages, im.events, im.inbox} {
+		for _, step := range []func(page *move.Page) error{im.messages, im.events, im.inbox, im.notifications} {
 			if err := step(page); err != nil {
 				return err
 			}

@@ -52,8 +52,10 @@ func (im *importing) settings(c *move.Config) error {
 			return fmt.Errorf("token %s: %w", t.Name, err)
 		}
 	}
-	_, err := im.tx.Exec(im.ctx, setNotifyMask, fmt.Sprint(c.Notices))
-	return err
+	if _, err := im.tx.Exec(im.ctx, setNotifyMask, fmt.Sprint(c.Notices)); err != nil {
+		return err
+	}
+	return im.book(c)
 }
 
 func (im *importing) route(m *move.Message) (r route, err error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
 )
 
 // namesMost bounds the names kept in memory: endpoints come from outside.
@@ -114,6 +115,19 @@ func (n *names) lane(id int32) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.called[id]
+}
+
+// notifies says whether one of the rows may be of a channel's lane.
+func (n *names) notifies(rows []*settled) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, r := range rows {
+		name, known := n.called[r.hold.lane]
+		if _, ok := notify.ChannelOf(name); ok || !known {
+			return true
+		}
+	}
+	return false
 }
 
 // knownLanes finds the numbers of lanes. A destination that never had a message has none.

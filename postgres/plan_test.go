@@ -14,6 +14,7 @@ import (
 // noPlans are constants that the server makes no plan of.
 var noPlans = map[string]string{
 	"insertHead": "a part", "insertTail": "a part", "claimGot": "a part", "backAgain": "a part", "settleHead": "a part", "recordColumns": "a part", "recordTables": "a part",
+	"noteDelivered": "a part", "notificationStands": "a part", "notificationColumns": "a part",
 	"keptColumns": "a part, without the limit of the whole", "analyze": "reads a sample, after a copy",
 }
 
@@ -30,9 +31,14 @@ var allowances = []allowance{
 	{"nextDue", "hf_queue_unplaced", "EXISTS ends with the first entry, and all entries are such rows"},
 	{"expiredQueued", "hf_queue_expires", "it passes over what is in hand, which is little"},
 	{"keptOf", "hf_inbox_kept", "it passes over what is kept for other endpoints"},
+	{"waitingBySite", "hf_queue_due", "it counts what waits, by the lanes of channels"},
+	{"parkedBySite", "hf_final_lane", "it counts what is parked, by the lanes of channels"},
+	{"deliveredBySite", "hf_notification_end_settled", "it counts what was delivered within the window"},
 	{"exportTotals", "hf_message", "a copy counts what it copies"},
 	{"exportTotals", "hf_event", "a copy counts what it copies"},
 	{"exportTotals", "hf_inbox", "a copy counts what it copies"},
+	{"exportTotals", "hf_notification", "a copy counts what it copies"},
+	{"exportHolds", "hf_notification", "EXISTS ends with the first row"},
 	{"exportHolds", "hf_message", "EXISTS ends with the first row"},
 	{"exportHolds", "hf_event", "EXISTS ends with the first row"},
 	{"exportHolds", "hf_inbox", "EXISTS ends with the first row"},

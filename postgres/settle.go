@@ -101,12 +101,16 @@ func (db *DB) settlePlain(ctx context.Context, rows []settled) error {
 	for i := range rows {
 		o.add(&rows[i])
 	}
+	text := settlePlain
+	if db.names.notifies(o.rows) {
+		text = settlePlainNotified
+	}
 	err := db.atOnce(ctx, func(tx *ownTx) once {
 		for i := range rows {
 			*rows[i].won = false
 		}
 		return once{
-			settlePlain,
+			text,
 			[]any{rows[0].hold.owner, o.seqs, o.claims, o.took, o.charged, tx.owner},
 			func(r pgx.Rows) error {
 				var seq int64
@@ -237,7 +241,11 @@ func (tx *ownTx) settleOf(owner int64, rows []settled) error {
 			pending.add(&rows[i])
 		}
 	}
-	if err := tx.write(settleDelivered, &delivered, owner, delivered.took, delivered.charged); err != nil {
+	text := settleDelivered
+	if tx.db.names.notifies(delivered.rows) {
+		text = settleNotified
+	}
+	if err := tx.write(text, &delivered, owner, delivered.took, delivered.charged); err != nil {
 		return err
 	}
 	if err := tx.write(settleParked, &parked, owner, parked.words()...); err != nil {

@@ -165,9 +165,13 @@ const (
 const (
 	settleDelivered = settleHead + `
 		SELECT seq FROM gone`
+	settleNotified = settleHead + noteDelivered + `
+		SELECT seq FROM gone`
 	// settlePlain is settleDelivered for rows without a key, and counts what it
 	// changes: a transaction of one statement.
-	settlePlain = settleHead + `,
+	settlePlain         = settleHead + settleTally
+	settlePlainNotified = settleHead + noteDelivered + settleTally
+	settleTally         = `,
 		tally AS (INSERT INTO hf_tally (owner, lane, pending) SELECT $6, lane, -count(*) FROM gone GROUP BY lane)
 		SELECT seq, pg_current_xact_id()::text FROM gone`
 	settleHead = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
@@ -221,8 +225,8 @@ const (
 	beatNow  = `UPDATE hf_node SET beat = hf_now(), until = hf_now() + $3, lanes = $4 WHERE name = $1 AND owner = $2 RETURNING owner`
 	allNodes = `SELECT owner, lanes, beat, until >= hf_now() FROM hf_node ORDER BY owner`
 	silent   = `SELECT name, owner, about FROM hf_node WHERE until < hf_now() AND owner = ANY ($1::bigint[]) FOR UPDATE SKIP LOCKED`
-	// notify waits for no disk: what it tells is committed already.
-	notify   = `SELECT pg_notify($1, $2) FROM set_config('synchronous_commit', 'off', true)`
+	// tellAll waits for no disk: what it tells is committed already.
+	tellAll  = `SELECT pg_notify($1, $2) FROM set_config('synchronous_commit', 'off', true)`
 	dropNode = `DELETE FROM hf_node WHERE owner = $1`
 	// lockNode waits for the claims of an owner that are under way, and keeps
 	// it from claiming more.

@@ -99,7 +99,15 @@ const (
 			SELECT f.seq FROM hf_final AS f WHERE f.seq = ANY ($1::bigint[]) AND f.state = ($2::smallint[])[width_bucket(f.seq, $1)]
 				AND (SELECT true FROM hf_event AS e, hf_follower AS w WHERE e.message = f.seq AND (e.tx, e.seq) > (w.tx, w.seq) LIMIT 1) IS NULL
 			ORDER BY f.seq FOR UPDATE OF f SKIP LOCKED),
-		gone AS (DELETE FROM hf_final AS f WHERE f.seq = ANY (ARRAY (SELECT seq FROM old)) RETURNING f.seq, f.lane, f.state, f.okey),
+		gone AS (DELETE FROM hf_final AS f WHERE f.seq = ANY (ARRAY (SELECT seq FROM old)) RETURNING f.*),
+		-- what a notification was is kept
+		note AS (
+			INSERT INTO hf_notification_end (seq, site, state, settled, failures, tries, cycle, reason, last_error, tried)
+			SELECT g.seq, n.site, g.state, g.settled, g.failures, g.tries, g.cycle, g.reason,
+				(SELECT e.error FROM hf_event AS e WHERE e.message = g.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1),
+				coalesce((SELECT e.at FROM hf_event AS e WHERE e.message = g.seq AND e.kind = 2 ORDER BY e.seq DESC LIMIT 1), CASE g.state WHEN 2 THEN g.settled END)
+			FROM gone AS g CROSS JOIN LATERAL (SELECT site FROM hf_notification AS h WHERE h.seq = g.seq OFFSET 0) AS n
+			ON CONFLICT (seq) DO NOTHING),
 		message AS (DELETE FROM hf_message AS m WHERE m.seq = ANY (ARRAY (SELECT seq FROM gone))),
 		event AS (DELETE FROM hf_event AS e WHERE e.message = ANY (ARRAY (SELECT seq FROM gone)))
 		SELECT seq, lane, state, coalesce(okey, '') FROM gone`

@@ -145,4 +145,5 @@ func TestStore(t *testing.T) {
 	t.Run("lanes", func(t *testing.T) { storetest.Lanes(t, maker) })
 	t.Run("purging", func(t *testing.T) { storetest.Purging(t, maker) })
 	t.Run("notices", func(t *testing.T) { storetest.Notices(t, maker) })
+	t.Run("notifications", func(t *testing.T) { storetest.Notify(t, maker) })
 }

@@ -24,6 +24,8 @@ type sweeps struct {
 	purged int64 // every message up to here has been looked at in this purge
 	from   int64 // purges begin here: all before it is deleted
 	left   int64 // the first message that this purge has left standing
+
+	notified, notifiedSeq int64 // the last notification that this purge has looked at
 }
 
 // Expire implements holdfast.Sweepable. Rows that claims find in time expire

@@ -105,7 +105,7 @@ const hello = "hello"
 
 func (db *DB) tellOthers(ctx context.Context, text string) {
 	text = strconv.FormatInt(db.self.owner(), 10) + ":" + text
-	if err := db.read(ctx, notify, []any{wakeChannel, text}, func(pgx.Rows) error { return nil }); err != nil && ctx.Err() == nil {
+	if err := db.read(ctx, tellAll, []any{wakeChannel, text}, func(pgx.Rows) error { return nil }); err != nil && ctx.Err() == nil {
 		db.log.DebugContext(ctx, "other nodes not told, they poll", slog.Any("error", err))
 	}
 }

@@ -204,7 +204,7 @@ type replaceList struct{ notify.List }
 func (k *replaceList) size() (int, int) { return 2 + len(k.Recipients)/4, 128 * len(k.Recipients) }
 
 func (k *replaceList) apply(tx *writeTx) error {
-	if _, err := tx.exec(putList, k.Name, k.Description, asBit(k.Partial), tx.tick()); err != nil {
+	if _, err := tx.exec(putList, k.Name, k.Description, asBit(k.Partial), int64(len(k.Recipients)), tx.tick()); err != nil {
 		return err
 	}
 	if _, err := tx.exec(dropRecipients, k.Name); err != nil {

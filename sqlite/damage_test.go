@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -56,6 +57,7 @@ func specimens(t testing.TB) []*specimen {
 func (s *specimen) fill(t testing.TB, db *sqlite.DB) {
 	t.Helper()
 	ctx := t.Context()
+	s.notify(t, db)
 	if err := db.ConfigureLane(ctx, "keyed", holdfast.LaneSettings{Strict: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +252,7 @@ func (s *specimen) examine(t testing.TB, db *sqlite.DB) (v verdictOf) {
 func (s *specimen) deliver(t testing.TB, db *sqlite.DB) {
 	t.Helper()
 	for {
-		b, err := db.Claim(t.Context(), map[string]int{"a": 500, "keyed": 500, "later": 500})
+		b, err := db.Claim(t.Context(), map[string]int{"a": 500, "keyed": 500, "later": 500, notify.LanePrefix + "mail": 500})
 		if err != nil {
 			t.Error(err)
 			return
@@ -441,6 +443,7 @@ func TestDamagedFileIsSetAside(t *testing.T) {
 	if db == nil {
 		return
 	}
+	s.stillNotifies(t, db)
 	if v := s.examine(t, db); v.lost+v.undecodable+v.keptLost > 0 {
 		t.Errorf("the first page cost %+v", v)
 	}

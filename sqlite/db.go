@@ -99,8 +99,9 @@ type DB struct {
 
 	owner     *ownership
 	epoch     int64
-	schemaWas int         // number of the last migration that the file had
-	owns      atomic.Bool // false: beside the owner, in the caller's database
+	taken     atomic.Int64 // no message gets a number up to here; 0: those of messages are higher
+	schemaWas int          // number of the last migration that the file had
+	owns      atomic.Bool  // false: beside the owner, in the caller's database
 	clock     *clock
 	handle    *sql.DB   // holds the writer's connection; nil in the caller's database
 	lent      *sql.Conn // the same connection, for transactions of callers

@@ -183,7 +183,7 @@ func (tx *writeTx) insert(e *entry) (holdfast.Receipt, error) {
 	if err != nil {
 		return holdfast.Receipt{}, err
 	}
-	seq, err := tx.conn.insert(insertMessage, e.id, r.route, r.lane.id, p.due, p.now, nullInstant(p.expires), nullText(m.OrderingKey), asBit(p.blocked))
+	seq, err := tx.insertRow(e.id, r.route, r.lane.id, p.due, p.now, nullInstant(p.expires), nullText(m.OrderingKey), asBit(p.blocked))
 	if err != nil {
 		return holdfast.Receipt{}, err
 	}
@@ -223,6 +223,20 @@ func (tx *writeTx) insert(e *entry) (holdfast.Receipt, error) {
 	}
 	tx.fresh = append(tx.fresh, f)
 	return holdfast.Receipt{ID: m.ID, State: holdfast.Pending}, nil
+}
+
+// insertRow gives the next number, and none that a notification has: after a
+// salvage or a copy its message may be gone, and have been the last.
+func (tx *writeTx) insertRow(args ...driver.Value) (int64, error) {
+	taken := tx.w.db.taken.Load()
+	if taken == 0 {
+		return tx.conn.insert(insertMessage, args...)
+	}
+	seq, err := tx.conn.insert(insertAbove, append(args, taken)...)
+	if seq > taken {
+		tx.after = append(tx.after, func() { tx.w.db.taken.CompareAndSwap(taken, 0) })
+	}
+	return seq, err
 }
 
 // place is where a new message stands in its lane.

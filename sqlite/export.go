@@ -19,8 +19,9 @@ const (
 
 // The texts of a move, which reads everything on purpose.
 const (
-	exportMeta     = `SELECT coalesce((SELECT CAST(value AS TEXT) FROM hf_meta WHERE key = ?1), '')`
-	exportTotals   = `SELECT (SELECT count(*) FROM hf_message), (SELECT count(*) FROM hf_event AS e WHERE EXISTS (SELECT 1 FROM hf_message WHERE seq = e.message)), (SELECT count(*) FROM hf_inbox), coalesce((SELECT max(seq) FROM hf_message), 0), coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = 'hf_event'), 0), coalesce((SELECT max(seq) FROM hf_inbox), 0)`
+	exportMeta   = `SELECT coalesce((SELECT CAST(value AS TEXT) FROM hf_meta WHERE key = ?1), '')`
+	exportTotals = `SELECT (SELECT count(*) FROM hf_message), (SELECT count(*) FROM hf_event AS e WHERE EXISTS (SELECT 1 FROM hf_message WHERE seq = e.message)), (SELECT count(*) FROM hf_inbox), (SELECT count(*) FROM hf_notification),
+			max(coalesce((SELECT max(seq) FROM hf_message), 0), coalesce((SELECT max(seq) FROM hf_notification), 0)), coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = 'hf_event'), 0), coalesce((SELECT max(seq) FROM hf_inbox), 0)`
 	exportLanes    = `SELECT destination, strict, coalesce(fault, ''), fault_since FROM hf_lane ORDER BY destination`
 	exportAccess   = `SELECT name, role, hash, created, used FROM hf_token ORDER BY name`
 	exportMessages = `SELECT m.seq, m.id, r.source, l.destination, r.kind, r.endpoint, m.state, m.due, m.created, m.expires, m.failures, m.tries, m.cycle, m.first_try, m.settled,
@@ -35,7 +36,8 @@ const (
 		FROM hf_inbox AS x LEFT JOIN hf_source AS s ON s.source = x.source LEFT JOIN hf_inbox_body AS b ON b.seq = x.seq AND x.kept = 1
 		WHERE x.seq > ?1 ORDER BY x.seq LIMIT ?2`
 	exportHolds = `SELECT CASE WHEN EXISTS (SELECT 1 FROM hf_message) THEN 'messages' WHEN EXISTS (SELECT 1 FROM hf_inbox) THEN 'ids of an inbox'
-		WHEN EXISTS (SELECT 1 FROM hf_event) THEN 'a history' WHEN EXISTS (SELECT 1 FROM hf_token) THEN 'tokens' WHEN EXISTS (SELECT 1 FROM hf_lane) THEN 'lanes' ELSE '' END`
+		WHEN EXISTS (SELECT 1 FROM hf_event) THEN 'a history' WHEN EXISTS (SELECT 1 FROM hf_token) THEN 'tokens' WHEN EXISTS (SELECT 1 FROM hf_lane) THEN 'lanes'
+		WHEN EXISTS (SELECT 1 FROM hf_notification) THEN 'notifications' WHEN EXISTS (SELECT 1 FROM hf_channel) THEN 'channels' WHEN EXISTS (SELECT 1 FROM hf_list) THEN 'lists' ELSE '' END`
 	exportSchema  = `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'hf_meta'`
 	exportClock   = `SELECT coalesce((SELECT value FROM hf_meta WHERE key = 'clock'), 0)`
 	exportNotices = `SELECT coalesce((SELECT value FROM hf_meta WHERE key = 'notify'), 0)`
@@ -244,7 +246,7 @@ func (r *contents) progress(ctx context.Context) (*move.Progress, error) {
 
 // Totals implements move.Exporter.
 func (r *contents) Totals(ctx context.Context) (t move.Totals, err error) {
-	err = r.handle.QueryRowContext(ctx, exportTotals).Scan(&t.Messages, &t.Events, &t.Inbox, &t.LastMessage, &t.LastEvent, &t.LastInbox)
+	err = r.handle.QueryRowContext(ctx, exportTotals).Scan(&t.Messages, &t.Events, &t.Inbox, &t.Notifications, &t.LastMessage, &t.LastEvent, &t.LastInbox)
 	return t, translate(err)
 }
 
@@ -273,6 +275,8 @@ func (r *contents) Read(ctx context.Context, base int64, part move.Part, after i
 			p.Inbox = append(p.Inbox, in)
 			return in.Seq, len(in.Payload) + len(in.Response), err
 		})
+	case move.Notifications:
+		err = x.notifications(&p, after)
 	default:
 		err = fmt.Errorf("part %q: %w", part, fs.ErrInvalid)
 	}

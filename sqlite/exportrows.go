@@ -69,11 +69,14 @@ func (x *exporting) settings() (c *move.Config, err error) {
 	}); err != nil {
 		return nil, err
 	}
-	return c, x.each(exportNotices, func(rows *sql.Rows) error { return rows.Scan(&c.Notices) })
+	if err := x.each(exportNotices, func(rows *sql.Rows) error { return rows.Scan(&c.Notices) }); err != nil {
+		return nil, err
+	}
+	return c, x.book(c)
 }
 
-func (x *exporting) each(query string, one func(rows *sql.Rows) error) (err error) {
-	rows, err := x.db.QueryContext(x.ctx, query)
+func (x *exporting) each(query string, one func(rows *sql.Rows) error, args ...any) (err error) {
+	rows, err := x.db.QueryContext(x.ctx, query, args...)
 	if err != nil {
 		return err
 	}

@@ -95,6 +95,11 @@ func (t *Target) Write(ctx context.Context, page *move.Page, p move.Progress) er
 				return fmt.Errorf("incoming message %s: %w", page.Inbox[i].ID, err)
 			}
 		}
+		for i := range page.Notifications {
+			if err := im.notification(&page.Notifications[i]); err != nil {
+				return fmt.Errorf("notification %s: %w", page.Notifications[i].ID, err)
+			}
+		}
 		return nil
 	})
 }

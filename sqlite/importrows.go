@@ -48,8 +48,10 @@ func (im *importing) settings(c *move.Config) error {
 		}
 	}
 	tx.after = append(tx.after, func() { tx.w.db.notify.Store(c.Notices) })
-	_, err := tx.exec(setMeta, metaNotify, c.Notices)
-	return err
+	if _, err := tx.exec(setMeta, metaNotify, c.Notices); err != nil {
+		return err
+	}
+	return im.book(c)
 }
 
 func (im *importing) message(m *move.Message) error {

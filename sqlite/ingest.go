@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/notify"
@@ -16,7 +15,10 @@ import (
 var _ notify.Store = (*DB)(nil)
 
 // notifies says whether messages of notifications wait in the lane.
-func (l *lane) notifies() bool { return strings.HasPrefix(l.name, notify.LanePrefix) }
+func (l *lane) notifies() bool {
+	_, ok := notify.ChannelOf(l.name)
+	return ok
+}
 
 // ingest is the work of one Ingest call.
 type ingest struct {

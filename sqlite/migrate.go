@@ -28,6 +28,7 @@ const (
 	metaClock       = "clock"       // an instant that the store's clock has reached
 	metaIncarnation = "incarnation" // changes when the file is restored
 	metaNotify      = "notify"      // 1: of parked messages, 2: of expired ones, 3: of both
+	metaBook        = "book"        // version of channels and lists
 	metaExclusive   = "exclusive"   // 1: its owner takes it that nobody else writes messages
 )
 

@@ -164,7 +164,7 @@ func (db *DB) notifications(ctx context.Context, q *notify.Query) (p notify.Page
 		return p, err
 	}
 	p.Next = next
-	now := time.Now()
+	now := db.clock.wall(db.clock.now())
 	return p, tx.each(ctx, readNotifications, func(rows *sql.Rows) error {
 		r, _, err := db.scanCopy(rows)
 		r.Stuck = q.IsStuck(&r, now)
@@ -185,7 +185,7 @@ func (db *DB) walk(ctx context.Context, tx *snapshot, q *notify.Query, before in
 		return nil, "", err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	now, n, last := time.Now(), 0, int64(0)
+	now, n, last := db.clock.wall(db.clock.now()), 0, int64(0)
 	for len(found) < limit && rows.Next() {
 		var w walked
 		if err := rows.Scan(w.dest()...); err != nil {

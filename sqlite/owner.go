@@ -254,6 +254,15 @@ func (db *DB) seed(c *conn) (err error) {
 		}
 	}
 	db.lanes.set(counts)
+	if _, err := c.one(lastNotification, func(v []driver.Value) error {
+		db.taken.Store(0)
+		if notification := asInt(v[0]); notification > asInt(v[1]) {
+			db.taken.Store(notification)
+		}
+		return nil
+	}); err != nil {
+		return fmt.Errorf("look for the last notification: %w", err)
+	}
 	return db.readFollowers(c)
 }
 

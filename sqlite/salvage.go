@@ -164,10 +164,10 @@ func (s *salvage) all(ctx context.Context) error {
 	}
 	s.findNames()
 	for _, step := range []func(ctx context.Context) error{
-		s.settings,
+		s.settings, s.book,
 		func(ctx context.Context) error { return s.messages(ctx, false) },
 		func(ctx context.Context) error { return s.messages(ctx, true) },
-		s.strayMessages, s.byIndex, s.broken, s.inbox, s.inboxByIndex, s.events,
+		s.strayMessages, s.byIndex, s.broken, s.notifications, s.notificationParts, s.inbox, s.inboxByIndex, s.events,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -244,7 +244,7 @@ func (s *salvage) orphans(yield func(table bool, r sqlitefile.Row)) {
 // isTable tells the tables with row ids from indexes and tables without.
 func isTable(name string) bool {
 	switch name {
-	case "hf_lane", "hf_route", "hf_message", "hf_body", "hf_event", "hf_source", "hf_inbox", "hf_inbox_body", "hf_token", "sqlite_sequence":
+	case "hf_lane", "hf_route", "hf_message", "hf_body", "hf_event", "hf_source", "hf_inbox", "hf_inbox_body", "hf_token", "hf_notification", "hf_notification_body", "sqlite_sequence":
 		return true
 	}
 	return false

@@ -39,6 +39,11 @@ type Salvaged struct {
 	InboxKept int64 `json:"inbox_kept"`
 	Events    int64 `json:"events"`
 	Tokens    int64 `json:"tokens"`
+
+	Notifications int64 `json:"notifications"`
+	Channels      int64 `json:"channels"`
+	Lists         int64 `json:"lists"`
+	Recipients    int64 `json:"recipients"`
 }
 
 // String says in a sentence what happened.
@@ -55,7 +60,11 @@ func (d *Damage) String() string {
 		lost = fmt.Sprintf("%d or more", d.Lost)
 	}
 	n := d.Salvaged
-	return fmt.Sprintf("%s; salvaged: %d messages, %d inbox ids; parked as damaged: %d; rows lost: %s", s, n.Pending+n.Parked+n.Expired+n.Final, n.InboxIDs+n.InboxKept, n.Broken, lost)
+	book := ""
+	if n.Channels+n.Lists+n.Notifications > 0 {
+		book = fmt.Sprintf(", %d notifications, %d channels, %d lists with %d recipients", n.Notifications, n.Channels, n.Lists, n.Recipients)
+	}
+	return fmt.Sprintf("%s; salvaged: %d messages, %d inbox ids%s; parked as damaged: %d; rows lost: %s", s, n.Pending+n.Parked+n.Expired+n.Final, n.InboxIDs+n.InboxKept, book, n.Broken, lost)
 }
 
 const asideInfix = ".damaged-"

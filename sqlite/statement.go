@@ -103,6 +103,14 @@ const (
 	dropRecipients
 	putRecipient
 	bumpBook
+	insertAbove
+	lastNotification
+	salvageChannel
+	salvageList
+	salvageRecipient
+	salvageNotification
+	salvageNotificationBody
+	salvageTarget
 	statementCount
 )
 
@@ -154,6 +162,9 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 
 	insertMessage: `INSERT INTO hf_message (id, route, lane, due, created, expires, okey, blocked)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING`,
+	// insertAbove leaves out the numbers up to ?9.
+	insertAbove: `INSERT INTO hf_message (seq, id, route, lane, due, created, expires, okey, blocked)
+		VALUES (1 + max(?9, coalesce((SELECT max(seq) FROM hf_message), 0)), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING`,
 	insertBody: `INSERT INTO hf_body (seq, payload, headers, corr, retry, ttl, start, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`,
 	findMessage: `SELECT m.seq, m.lane, m.state, r.source, r.kind, r.endpoint
 		FROM hf_message AS m JOIN hf_route AS r ON r.route = m.route WHERE m.id = ?1`,
@@ -282,10 +293,26 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO UPDATE SET kind = excluded.kind, settings = excluded.settings, attempts = excluded.attempts,
 		interval = excluded.interval, waits = excluded.waits, workers = excluded.workers, disabled = excluded.disabled, changed = excluded.changed`,
 	dropChannel: `DELETE FROM hf_channel WHERE name = ?1`,
-	putList: `INSERT INTO hf_list (name, description, partial, changed) VALUES (?1, ?2, ?3, ?4)
-		ON CONFLICT DO UPDATE SET description = excluded.description, partial = excluded.partial, changed = excluded.changed`,
+	putList: `INSERT INTO hf_list (name, description, partial, recipients, changed) VALUES (?1, ?2, ?3, ?4, ?5)
+		ON CONFLICT DO UPDATE SET description = excluded.description, partial = excluded.partial, recipients = excluded.recipients, changed = excluded.changed`,
 	dropList:       `DELETE FROM hf_list WHERE name = ?1`,
 	dropRecipients: `DELETE FROM hf_recipient WHERE list = ?1`,
 	putRecipient:   `INSERT INTO hf_recipient (list, place, channel, address, name, disabled) VALUES (?1, ?2, ?3, ?4, ?5, ?6)`,
 	bumpBook:       `INSERT INTO hf_meta (key, value) VALUES ('book', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1`,
+
+	lastNotification: `SELECT coalesce((SELECT max(seq) FROM hf_notification), 0), coalesce((SELECT max(seq) FROM hf_message), 0)`,
+
+	salvageChannel: `INSERT INTO hf_channel (name, kind, settings, attempts, interval, waits, workers, disabled, changed)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING`,
+	salvageList:      `INSERT INTO hf_list (name, description, partial, recipients, changed) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING`,
+	salvageRecipient: `INSERT INTO hf_recipient (list, place, channel, address, name, disabled) VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING`,
+	salvageNotification: `INSERT INTO hf_notification (seq, id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, hash, created,
+			delivered, state, settled, failures, tries, cycle, reason, last_error, tried)
+		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25
+		WHERE ?17 IS NOT NULL OR ?18 IS NOT NULL OR EXISTS (SELECT 1 FROM hf_message WHERE seq = ?1) ON CONFLICT DO NOTHING`,
+	salvageNotificationBody: `INSERT INTO hf_notification_body (seq, body, data) SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM hf_notification WHERE seq = ?1)
+		ON CONFLICT DO NOTHING`,
+	salvageTarget: `INSERT INTO hf_target (seq, channel, address, name, result, code, text, receipt, maybe, attempts, server, tls, truncated, at)
+		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14
+		WHERE EXISTS (SELECT 1 FROM hf_notification WHERE seq = ?1) OR EXISTS (SELECT 1 FROM hf_message WHERE seq = ?1) ON CONFLICT DO NOTHING`,
 }

@@ -107,6 +107,7 @@ func suite(t *testing.T, maker storetest.Maker, db func(s storetest.Full) *sqlit
 	t.Run("lanes", func(t *testing.T) { storetest.Lanes(t, maker) })
 	t.Run("purging", func(t *testing.T) { storetest.Purging(t, maker) })
 	t.Run("notices", func(t *testing.T) { storetest.Notices(t, maker) })
+	t.Run("notifications", func(t *testing.T) { storetest.Notify(t, maker) })
 	t.Run("inbox log", func(t *testing.T) { storetest.InboxLog(t, maker) })
 	with := storetest.Transaction[*sqlite.Tx]{
 		Of: func(s storetest.Full) holdfast.InboxStore[*sqlite.Tx] { return db(s) },

@@ -78,6 +78,7 @@ CREATE TABLE hf_list (
   name        TEXT PRIMARY KEY,
   description TEXT NOT NULL,
   partial     INTEGER NOT NULL,
+  recipients  INTEGER NOT NULL,           -- how many: so that a salvage knows what is lost
   changed     INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 

@@ -1,0 +1,182 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// bookTries bounds how often the book may change while it is read.
+const bookTries = 20
+
+// Book implements notify.Store.
+func (db *DB) Book(ctx context.Context) (notify.Book, error) {
+	for range bookTries {
+		b, same, err := db.readBook(ctx)
+		if err != nil {
+			return notify.Book{}, fmt.Errorf("read channels and lists: %w", err)
+		}
+		if same {
+			return b, nil
+		}
+	}
+	return notify.Book{}, fmt.Errorf("read channels and lists: they change all the time: %w", holdfast.ErrUnavailable)
+}
+
+// readBook reads it in parts. Whatever changes it changes its version: what has
+// the same before and after is of one moment.
+func (db *DB) readBook(ctx context.Context) (b notify.Book, same bool, err error) {
+	b = notify.Book{Channels: map[string]notify.Channel{}, Lists: map[string]notify.List{}}
+	if b.Version, err = db.BookVersion(ctx); err != nil {
+		return b, false, err
+	}
+	for sql, row := range map[string]func(rows pgx.Rows) error{
+		allChannels: func(rows pgx.Rows) error { return scanChannel(rows, &b) },
+		allLists: func(rows pgx.Rows) error {
+			var l notify.List
+			var changed int64
+			err := rows.Scan(&l.Name, &l.Description, &l.Partial, &changed)
+			l.Changed, l.Recipients = instant(changed), b.Lists[l.Name].Recipients
+			b.Lists[l.Name] = l
+			return err
+		},
+		allRecipients: func(rows pgx.Rows) error {
+			var name string
+			var r notify.Recipient
+			err := rows.Scan(&name, &r.Channel, &r.Address, &r.Name, &r.Disabled)
+			l := b.Lists[name]
+			l.Recipients = append(l.Recipients, r)
+			b.Lists[name] = l
+			return err
+		},
+	} {
+		if err := db.read(ctx, sql, nil, row); err != nil {
+			return b, false, err
+		}
+	}
+	after, err := db.BookVersion(ctx)
+	return b, after == b.Version, err
+}
+
+func scanChannel(rows pgx.Rows, b *notify.Book) error {
+	var c notify.Channel
+	var settings []byte
+	var interval, changed int64
+	var waits []int64
+	err := rows.Scan(&c.Name, &c.Kind, &settings, &c.Retry.Attempts, &interval, &waits, &c.Workers, &c.Disabled, &changed)
+	c.Settings, c.Retry.Interval, c.Changed = settings, duration(interval), instant(changed)
+	for _, w := range waits {
+		c.Retry.Waits = append(c.Retry.Waits, duration(w))
+	}
+	b.Channels[c.Name] = c
+	return err
+}
+
+// BookVersion implements notify.Store.
+func (db *DB) BookVersion(ctx context.Context) (version int64, err error) {
+	if db.gone.Load() {
+		return 0, fmt.Errorf("read version of channels and lists: %w", holdfast.ErrClosed)
+	}
+	if err := db.read(ctx, bookVersion, nil, func(rows pgx.Rows) error { return rows.Scan(&version) }); err != nil {
+		return 0, fmt.Errorf("read version of channels and lists: %w", err)
+	}
+	return version, nil
+}
+
+// changeBook runs statements after the version has changed. change returns
+// ErrNotFound when there is nothing to change, and then nothing has.
+func (db *DB) changeBook(ctx context.Context, change func(tx *ownTx) error) error {
+	if err := db.usable(ctx); err != nil {
+		return err
+	}
+	return db.own(ctx, func(tx *ownTx) error {
+		if err := tx.exec(bumpBook); err != nil {
+			return err
+		}
+		return change(tx)
+	})
+}
+
+// PutChannel implements notify.Store.
+func (db *DB) PutChannel(ctx context.Context, c notify.Channel) error {
+	err := c.Validate()
+	if err == nil {
+		waits := make([]int64, len(c.Retry.Waits))
+		for i, w := range c.Retry.Waits {
+			waits[i] = micros(w)
+		}
+		err = db.changeBook(ctx, func(tx *ownTx) error {
+			return tx.exec(putChannel, cleanText(c.Name), cleanText(c.Kind), []byte(c.Settings), int64(c.Retry.Attempts), micros(c.Retry.Interval), waits, int64(c.Workers), c.Disabled)
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("put channel %q: %w", c.Name, err)
+	}
+	return nil
+}
+
+// DeleteChannel implements notify.Store.
+func (db *DB) DeleteChannel(ctx context.Context, name string) error {
+	if err := db.changeBook(ctx, func(tx *ownTx) error { return tx.drop(dropChannel, name) }); err != nil {
+		return fmt.Errorf("delete channel %q: %w", name, err)
+	}
+	return nil
+}
+
+// drop deletes the row of that name, or returns ErrNotFound.
+func (tx *ownTx) drop(sql, name string) error {
+	found := false
+	err := tx.query(sql, []any{cleanText(name)}, func(rows pgx.Rows) error {
+		found = true
+		return rows.Scan(nil)
+	})
+	if err == nil && !found {
+		err = holdfast.ErrNotFound
+	}
+	return err
+}
+
+// PutList implements notify.Store.
+func (db *DB) PutList(ctx context.Context, l notify.List) error {
+	err := l.Validate()
+	if err == nil {
+		name := cleanText(l.Name)
+		var channels, addresses, names []string
+		var disabled []bool
+		for _, r := range l.Recipients {
+			channels, addresses = append(channels, cleanText(r.Channel)), append(addresses, cleanText(r.Address))
+			names, disabled = append(names, cleanText(r.Name)), append(disabled, r.Disabled)
+		}
+		err = db.changeBook(ctx, func(tx *ownTx) error {
+			if err := tx.exec(putList, name, cleanText(l.Description), l.Partial); err != nil {
+				return err
+			}
+			if err := tx.exec(dropRecipients, name); err != nil {
+				return err
+			}
+			return tx.exec(putRecipients, name, channels, addresses, names, disabled)
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("put list %q: %w", l.Name, err)
+	}
+	return nil
+}
+
+// DeleteList implements notify.Store.
+func (db *DB) DeleteList(ctx context.Context, name string) error {
+	err := db.changeBook(ctx, func(tx *ownTx) error {
+		if err := tx.drop(dropList, name); err != nil {
+			return err
+		}
+		return tx.exec(dropRecipients, cleanText(name))
+	})
+	if err != nil {
+		return fmt.Errorf("delete list %q: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// KPIs implements notify.Store. It reads what is not delivered, and what was
+// delivered within the window, by snapshots that are a moment apart.
+func (db *DB) KPIs(ctx context.Context, stuckAfter, window time.Duration) (all notify.KPIs, sites map[string]notify.KPIs, err error) {
+	if db.gone.Load() {
+		return all, nil, fmt.Errorf("count notifications: %w", holdfast.ErrClosed)
+	}
+	sites = map[string]notify.KPIs{}
+	add := func(site string, k notify.KPIs) {
+		sum := sites[site]
+		sum.Add(k)
+		sites[site] = sum
+		all.Add(k)
+	}
+	for _, part := range []struct {
+		sql  string
+		args []any
+		dest func(k *notify.KPIs, oldest *int64) []any
+	}{
+		{waitingBySite, []any{micros(max(stuckAfter, 0))}, func(k *notify.KPIs, oldest *int64) []any { return []any{&k.Depth, &k.Stuck, oldest} }},
+		{parkedBySite, nil, func(k *notify.KPIs, _ *int64) []any { return []any{&k.Parked} }},
+		{deliveredBySite, []any{micros(max(window, 0))}, func(k *notify.KPIs, _ *int64) []any { return []any{&k.Delivered} }},
+	} {
+		if err := db.read(ctx, part.sql, part.args, func(rows pgx.Rows) error {
+			var site string
+			var k notify.KPIs
+			var oldest int64
+			err := rows.Scan(append([]any{&site}, part.dest(&k, &oldest)...)...)
+			k.Oldest = max(duration(oldest), 0)
+			add(site, k)
+			return err
+		}); err != nil {
+			return notify.KPIs{}, nil, fmt.Errorf("count notifications: %w", err)
+		}
+	}
+	return all, sites, nil
+}
+
+// PurgeNotifications implements notify.Store, a page at a time from the oldest
+// on. A notification goes with all its copies. Of several nodes one does it.
+func (db *DB) PurgeNotifications(ctx context.Context, keep time.Duration) (purged int, more bool, err error) {
+	if keep <= 0 {
+		return 0, false, nil
+	}
+	if err := db.usable(ctx); err != nil {
+		return 0, false, fmt.Errorf("purge notifications: %w", err)
+	}
+	s := &db.sweeps
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ids, err := db.pastNotes(ctx, keep)
+	read := len(ids)
+	for err == nil && len(ids) > 0 {
+		n := min(len(ids), sweepWrite)
+		part, gone := ids[:n], 0
+		ids = ids[n:]
+		err = db.own(ctx, func(tx *ownTx) error {
+			gone = 0
+			if mine, err := tx.upkeep(upkeepPurge); err != nil || !mine {
+				return err
+			}
+			return tx.purgeNotes(part, keep, &gone)
+		})
+		purged += gone
+	}
+	if err != nil {
+		s.notified, s.notifiedSeq = 0, 0 // they come again
+		return purged, false, fmt.Errorf("purge notifications: %w", err)
+	}
+	if more = read == sweepPage; !more {
+		s.notified, s.notifiedSeq = 0, 0
+	}
+	return purged, more, nil
+}
+
+func (db *DB) pastNotes(ctx context.Context, keep time.Duration) (ids [][]byte, err error) {
+	s := &db.sweeps
+	err = db.read(ctx, pastNotifications, []any{micros(keep), s.notified, s.notifiedSeq, sweepPage}, func(rows pgx.Rows) error {
+		var id []byte
+		err := rows.Scan(&s.notified, &s.notifiedSeq, &id)
+		ids = append(ids, id)
+		return err
+	})
+	return ids, err
+}
+
+func (tx *ownTx) purgeNotes(ids [][]byte, keep time.Duration, gone *int) error {
+	needed := map[string]bool{}
+	if err := tx.query(neededNotifications, []any{ids, micros(keep)}, func(rows pgx.Rows) error {
+		var id []byte
+		err := rows.Scan(&id)
+		needed[string(id)] = true
+		return err
+	}); err != nil {
+		return err
+	}
+	var old [][]byte
+	for _, id := range ids {
+		if !needed[string(id)] {
+			old = append(old, id)
+		}
+	}
+	return tx.query(purgeNotifications, []any{old}, func(rows pgx.Rows) error {
+		*gone++
+		return rows.Scan(nil)
+	})
+}

@@ -1,0 +1,48 @@
+package postgres_test
+
+import (
+	"crypto/sha256"
+	"testing"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
+	"github.com/holdfast-mq/holdfast/postgres"
+)
+
+// Tables of the first release are brought up to date with all that is in them. SF-16.
+func TestTablesOfTheFirstReleaseAreBroughtUpToDate(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	db := open(t, dsn, postgres.Options{})
+	if _, err := db.Enqueue(t.Context(), holdfast.Message{ID: "waits", Destination: "a", Endpoint: "E"}); err != nil {
+		t.Fatal(err)
+	}
+	shut(t, db)
+	if err := sql(t.Context(), dsn, `DROP TABLE hf_notification, hf_notification_body, hf_notification_end, hf_target, hf_channel, hf_list, hf_recipient`,
+		`UPDATE hf_meta SET value = '1' WHERE key = 'schema'`); err != nil {
+		t.Fatal(err)
+	}
+	from, to, err := postgres.Migrate(t.Context(), dsn)
+	if err != nil || from != 1 || to < 2 {
+		t.Fatalf("from %d to %d, %v", from, to, err)
+	}
+	db = opened(t, dsn, postgres.Options{})
+	if r, err := db.Get(t.Context(), "waits"); err != nil || r.State != holdfast.Pending {
+		t.Errorf("%+v, %v", r, err)
+	}
+	results, err := db.Ingest(t.Context(), notification("n", "plant-1"))
+	if err != nil || results[0].Err != nil {
+		t.Errorf("ingest: %+v, %v", results, err)
+	}
+}
+
+func notification(id holdfast.ID, site string) notify.Incoming {
+	return notify.Incoming{
+		Notification: notify.Notification{ID: id, Type: "Alarm", List: "ops", Subject: "Pump 3 stopped", Body: "It stopped at noon.", Origin: notify.Origin{Site: site}},
+		Hash:         sha256.Sum256([]byte(id)),
+		Channels:     []string{"mail"},
+		Messages: []holdfast.Message{{
+			ID: id, Source: site, Destination: notify.LanePrefix + "mail", Endpoint: notify.Endpoint, Kind: holdfast.Command, Payload: make([]byte, 500),
+		}},
+	}
+}

@@ -1,0 +1,212 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// Notification implements notify.Store. Its parts are read by snapshots of
+// their own: the later ones may be a moment younger.
+func (db *DB) Notification(ctx context.Context, id holdfast.ID) ([]notify.Record, error) {
+	id, err := holdfast.ParseID(string(id))
+	if err != nil {
+		return nil, fmt.Errorf("get notification: %w: %w", holdfast.ErrInvalid, err)
+	}
+	list, err := db.copies(ctx, id)
+	if err == nil && len(list) == 0 {
+		err = holdfast.ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get notification %s: %w", id, err)
+	}
+	return list, nil
+}
+
+func (db *DB) copies(ctx context.Context, id holdfast.ID) (list []notify.Record, err error) {
+	if db.gone.Load() {
+		return nil, holdfast.ErrClosed
+	}
+	var kept []bool // whether the message is
+	if err := db.read(ctx, getNotification, []any{idBytes(id)}, func(rows pgx.Rows) error {
+		c, err := scanCopy(rows)
+		list, kept = append(list, c.r), append(kept, c.kept)
+		return err
+	}); err != nil || len(list) == 0 {
+		return nil, err
+	}
+	var body string
+	var data []byte
+	if err := db.read(ctx, getNotificationBody, []any{list[0].Seq}, func(rows pgx.Rows) error { return rows.Scan(&body, &data) }); err != nil {
+		return nil, err
+	}
+	for i := range list {
+		r := &list[i]
+		r.Notification.Body, r.Notification.Data = body, data
+		if r.Targets, err = db.targets(ctx, targetsOfSeq, r.Seq); err != nil {
+			return nil, err
+		}
+		if !kept[i] {
+			continue
+		}
+		if r.History, err = db.historyOf(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// historyOf reads the history of a copy's message.
+func (db *DB) historyOf(ctx context.Context, r *notify.Record) ([]holdfast.Event, error) {
+	m := holdfast.Record{
+		Message: holdfast.Message{ID: r.Message, Destination: notify.LanePrefix + r.Channel}, Seq: r.Seq,
+		Created: r.Created, Settled: r.Ended, Cycle: r.Cycle, Tries: r.Tries,
+	}
+	if r.Status == notify.Delivered {
+		m.State = holdfast.Delivered
+	}
+	return db.history(ctx, &m)
+}
+
+// walked is a row of walkColumns.
+type walked struct {
+	r       notify.Record
+	created int64
+	state   int16
+	kept    bool // of notificationColumns: its message is
+	now     int64
+}
+
+func (w *walked) dest() []any {
+	n := &w.r.Notification
+	return []any{&w.r.Seq, &w.created, &w.r.Channel, &n.List, &n.Type, &n.Origin.Site, &n.Origin.Script, &n.Subject, &w.state, &w.r.Tries}
+}
+
+func (w *walked) finish(q *notify.Query) *notify.Record {
+	w.r.Created = instant(w.created)
+	w.r.Status = notify.StatusOf(holdfast.State(w.state), w.r.Tries) //nolint:gosec // as it was written
+	w.r.Stuck = q.IsStuck(&w.r, instant(w.now))
+	return &w.r
+}
+
+// scanCopy reads a row of notificationColumns.
+func scanCopy(rows pgx.Rows) (w walked, err error) {
+	var id, message []byte
+	var enqueued, settled, tried, due int64
+	r := &w.r
+	o := &r.Notification.Origin
+	if err := rows.Scan(append(w.dest(), &id, &message, &o.Instance, &o.Execution, &o.ParentExecution, &enqueued,
+		&w.kept, &settled, &r.Failures, &r.Cycle, &r.Reason, &r.LastError, &tried, &due, &w.now)...); err != nil {
+		return w, err
+	}
+	w.finish(&notify.Query{})
+	r.Notification.ID, r.Message = idFrom(id), idFrom(message)
+	o.Enqueued, r.Ended, r.LastAttempt, r.NextAttempt = instant(enqueued), instant(settled), instant(tried), instant(due)
+	if r.LastAttempt.IsZero() && r.Status == notify.Delivered {
+		r.LastAttempt = r.Ended
+	}
+	return w, nil
+}
+
+// Notifications implements notify.Store. Each page reads a bounded number of
+// rows, whatever it filters: a page may be short, or empty, and have a next one.
+func (db *DB) Notifications(ctx context.Context, q notify.Query) (notify.Page, error) {
+	p, err := db.notifications(ctx, &q)
+	if err != nil {
+		return notify.Page{}, fmt.Errorf("list notifications: %w", err)
+	}
+	return p, nil
+}
+
+func (db *DB) notifications(ctx context.Context, q *notify.Query) (p notify.Page, err error) {
+	if db.gone.Load() {
+		return p, holdfast.ErrClosed
+	}
+	before := int64(never)
+	if q.After != "" {
+		if before, err = strconv.ParseInt(q.After, 36, 64); err != nil || before < 0 {
+			return p, fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{Field: "after", Value: q.After, Problem: "is not a position that a page gave"})
+		}
+	}
+	if !q.To.IsZero() && q.After == "" {
+		if before, err = db.seqAt(ctx, q.To.Add(unordered)); err != nil {
+			return p, err
+		}
+	}
+	found, next, err := db.walkNotes(ctx, q, before)
+	if err != nil || len(found) == 0 {
+		return notify.Page{Next: next}, err
+	}
+	p.Next = next
+	return p, db.read(ctx, readNotifications, []any{found}, func(rows pgx.Rows) error {
+		w, err := scanCopy(rows)
+		w.r.Stuck = q.IsStuck(&w.r, instant(w.now))
+		p.Records = append(p.Records, w.r)
+		return err
+	})
+}
+
+// unordered is for how long a row may be under way that has its number already:
+// numbers follow the time of creation but for this.
+const unordered = time.Minute
+
+// walkNotes goes back through the tables for a while, and returns what it found
+// and where the next page begins.
+func (db *DB) walkNotes(ctx context.Context, q *notify.Query, before int64) (found []int64, next string, err error) {
+	limit, shows, from := min(max(cmp.Or(q.Limit, 50), 1), 500), q.Filter(), walkNotifications
+	if q.Waits() {
+		from = walkWaiting
+	}
+	read, last, past := 0, int64(0), false
+	if err := db.read(ctx, from, []any{before, looked}, func(rows pgx.Rows) error {
+		if read++; past || len(found) == limit {
+			return nil
+		}
+		var w walked
+		var seq int64
+		if err := rows.Scan(append(w.dest(), &seq, &w.now)...); err != nil {
+			return err
+		}
+		last = seq
+		if w.r.Seq == 0 {
+			return nil // a message without a notification
+		}
+		r := w.finish(q)
+		past = !q.From.IsZero() && r.Created.Before(q.From.Add(-unordered))
+		if !past && shows(r) {
+			found = append(found, seq)
+		}
+		return nil
+	}); err != nil {
+		return nil, "", err
+	}
+	if !past && (read == looked || len(found) == limit) {
+		next = strconv.FormatInt(last, 36)
+	}
+	return found, next, nil
+}
+
+// seqAt is the first seq of what was created at an instant or later.
+func (db *DB) seqAt(ctx context.Context, at time.Time) (int64, error) {
+	low, high := int64(0), int64(never)
+	for low < high {
+		middle := low + (high-low)/2
+		var seq, created int64
+		if err := db.read(ctx, notificationFrom, []any{middle}, func(rows pgx.Rows) error { return rows.Scan(&seq, &created) }); err != nil {
+			return 0, err
+		}
+		if seq != 0 && instant(created).Before(at) {
+			low = seq + 1
+		} else {
+			high = middle
+		}
+	}
+	return low, nil
+}

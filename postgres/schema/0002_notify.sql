@@ -1,0 +1,98 @@
+-- A notification stands beside the messages that deliver it, one per channel:
+-- the row of a copy has the seq of its message, which says how it stands. Like a
+-- message it is never rewritten.
+CREATE TABLE hf_notification (
+  seq       bigint PRIMARY KEY,
+  id        bytea NOT NULL,                -- as in hf_message
+  copy      integer NOT NULL,              -- 0: the first, whose message has the notification's id
+  message   bytea NOT NULL,                -- id of the message
+  channel   text COLLATE "C" NOT NULL,
+  type      text COLLATE "C" NOT NULL,
+  list      text COLLATE "C" NOT NULL,
+  subject   text COLLATE "C" NOT NULL,
+  site      text COLLATE "C" NOT NULL,
+  instance  text COLLATE "C" NOT NULL,
+  script    text COLLATE "C" NOT NULL,
+  execution text COLLATE "C" NOT NULL,
+  parent    text COLLATE "C" NOT NULL,
+  enqueued  bigint,                        -- at its site, by the site's clock
+  hash      bytea NOT NULL,
+  created   bigint NOT NULL,
+  UNIQUE (id, copy)
+);
+
+-- What people read: apart, because lists do not show it. The seq is the first copy's.
+CREATE TABLE hf_notification_body (
+  seq  bigint PRIMARY KEY,
+  body text NOT NULL,
+  data bytea
+);
+
+-- One row for each copy that was delivered, and for each whose message is
+-- purged: what it was.
+CREATE TABLE hf_notification_end (
+  seq        bigint PRIMARY KEY,
+  site       text COLLATE "C" NOT NULL,
+  state      smallint NOT NULL,
+  settled    bigint NOT NULL,
+  failures   integer NOT NULL,
+  tries      integer NOT NULL,
+  cycle      integer NOT NULL,
+  reason     text,
+  last_error text,
+  tried      bigint                        -- the last attempt
+);
+
+-- For statements that say settled > 0, and for the list that says state > 2:
+-- others, which look for a seq, must not take them.
+CREATE INDEX hf_notification_end_settled ON hf_notification_end (settled, seq) INCLUDE (state, site) WHERE settled > 0;
+CREATE INDEX hf_notification_end_aside ON hf_notification_end (seq) WHERE state > 2;
+
+-- What became of a recipient. seq is the message's.
+CREATE TABLE hf_target (
+  seq       bigint NOT NULL,
+  channel   text COLLATE "C" NOT NULL,
+  address   text COLLATE "C" NOT NULL,
+  name      text NOT NULL,
+  result    smallint NOT NULL,
+  code      text NOT NULL,
+  text      text NOT NULL,
+  receipt   text NOT NULL,
+  maybe     boolean NOT NULL,
+  attempts  integer NOT NULL,
+  server    text NOT NULL,
+  tls       text NOT NULL,
+  truncated boolean NOT NULL,
+  at        bigint NOT NULL,
+  PRIMARY KEY (seq, channel, address)
+);
+
+-- The book. Its version is in hf_meta.
+CREATE TABLE hf_channel (
+  name     text COLLATE "C" PRIMARY KEY,
+  kind     text NOT NULL,
+  settings bytea,
+  attempts bigint NOT NULL,
+  interval bigint NOT NULL,
+  waits    bigint[] NOT NULL,
+  workers  bigint NOT NULL,
+  disabled boolean NOT NULL,
+  changed  bigint NOT NULL
+);
+
+CREATE TABLE hf_list (
+  name        text COLLATE "C" PRIMARY KEY,
+  description text NOT NULL,
+  partial     boolean NOT NULL,
+  changed     bigint NOT NULL
+);
+
+CREATE TABLE hf_recipient (
+  list     text COLLATE "C" NOT NULL,
+  place    bigint NOT NULL,                -- in the list, from 1
+  channel  text COLLATE "C" NOT NULL,
+  address  text COLLATE "C" NOT NULL,
+  name     text NOT NULL,
+  disabled boolean NOT NULL,
+  PRIMARY KEY (list, place)
+);

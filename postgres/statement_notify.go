@@ -1,0 +1,127 @@
+package postgres
+
+// Notifications: ingest.go, targets.go, notifications.go, kpis.go, book.go.
+
+const (
+	findNotifications = `SELECT n.id, n.site, n.hash, CASE WHEN q.seq IS NULL THEN coalesce(f.state, e.state, 0) WHEN q.owner IS NULL THEN 0 ELSE 1 END` +
+		` FROM hf_notification AS n` + notificationStands + ` WHERE n.id = ANY ($1::bytea[]) AND n.copy = 0`
+	takenIDs = `SELECT id FROM hf_message WHERE id = ANY ($1::bytea[])`
+	// insertNotifications follows insertMessages in its transaction. An empty body
+	// array means that none is the first of its copies.
+	insertNotifications = `WITH new AS MATERIALIZED (
+			SELECT m.seq, m.created, i.* FROM unnest($1::bytea[], $2::integer[], $3::bytea[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
+				$9::text[], $10::text[], $11::text[], $12::text[], $13::bigint[], $14::bytea[], $15::text[], $16::bytea[])
+				AS i (id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, hash, body, data)
+			CROSS JOIN LATERAL (SELECT seq, created FROM hf_message AS h WHERE h.id = i.message OFFSET 0) AS m),
+		body AS (INSERT INTO hf_notification_body (seq, body, data) SELECT seq, body, data FROM new WHERE copy = 0)
+		INSERT INTO hf_notification (seq, id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, hash, created)
+		SELECT seq, id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, hash, created FROM new`
+
+	// noteDelivered is a part of a settlement: of those that were delivered it
+	// keeps what they were. It is left out where no lane is a channel's.
+	noteDelivered = `,
+		note AS (
+			INSERT INTO hf_notification_end (seq, site, state, settled, failures, tries, cycle, last_error, tried)
+			SELECT g.seq, n.site, 2, now.t, g.failures + g.charged::integer, g.tries, g.cycle,
+				(SELECT e.error FROM hf_event AS e WHERE e.message = g.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1), now.t
+			FROM now, gone AS g CROSS JOIN LATERAL (SELECT site FROM hf_notification AS h WHERE h.seq = g.seq OFFSET 0) AS n
+			ON CONFLICT (seq) DO NOTHING)`
+
+	// notificationStands finds how a copy of hf_notification AS n stands: in one
+	// of two tables while there is its message, in the third after that.
+	notificationStands = ` LEFT JOIN LATERAL (SELECT * FROM hf_queue AS h WHERE h.seq = n.seq OFFSET 0) AS q ON true
+		LEFT JOIN LATERAL (SELECT * FROM hf_final AS h WHERE h.seq = n.seq OFFSET 0) AS f ON true
+		LEFT JOIN LATERAL (SELECT * FROM hf_notification_end AS h WHERE h.seq = n.seq OFFSET 0) AS e ON true`
+	// walkColumns are what notify.Query asks about.
+	walkColumns = `n.seq, n.created, n.channel, n.list, n.type, n.site, n.script, n.subject,
+		CASE WHEN q.seq IS NULL THEN coalesce(f.state, e.state, 0) ELSE 0 END, coalesce(q.tries, f.tries, e.tries, 0)`
+	notificationColumns = walkColumns + `, n.id, n.message, n.instance, n.execution, n.parent, coalesce(n.enqueued, 0),
+		q.seq IS NOT NULL OR f.seq IS NOT NULL, coalesce(f.settled, CASE WHEN q.seq IS NULL THEN e.settled END, 0),
+		coalesce(q.failures, f.failures, e.failures, 0), coalesce(q.cycle, f.cycle, e.cycle, 0), coalesce(f.reason, e.reason, ''),
+		coalesce((SELECT v.error FROM hf_event AS v WHERE v.message = n.seq AND v.error IS NOT NULL ORDER BY v.seq DESC LIMIT 1), e.last_error, ''),
+		coalesce((SELECT v.at FROM hf_event AS v WHERE v.message = n.seq AND v.kind = 2 ORDER BY v.seq DESC LIMIT 1), e.tried, 0),
+		CASE WHEN q.owner IS NULL AND q.blocked = 0 THEN q.due ELSE 0 END, now.t`
+	walkNotifications = `WITH now AS MATERIALIZED (SELECT hf_now() AS t)
+		SELECT ` + walkColumns + `, n.seq, now.t FROM now, (SELECT * FROM hf_notification WHERE seq < $1 ORDER BY seq DESC LIMIT $2) AS n` + notificationStands + `
+		ORDER BY n.seq DESC`
+	// walkWaiting goes through what is not delivered: each part of it has a table
+	// or an index of its own. Some are of messages without a notification.
+	walkWaiting = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+		page AS MATERIALIZED (
+			SELECT seq FROM (
+				(SELECT seq FROM hf_queue WHERE seq < $1 ORDER BY seq DESC LIMIT $2)
+				UNION ALL (SELECT seq FROM hf_final AS f WHERE f.state IN (3, 4, 5) AND f.lane > 0 AND (f.state, f.seq) < (3, $1) AND f.state >= 3 ORDER BY f.state DESC, f.seq DESC LIMIT $2)
+				UNION ALL (SELECT seq FROM hf_final AS f WHERE f.state IN (3, 4, 5) AND f.lane > 0 AND (f.state, f.seq) < (4, $1) AND f.state >= 4 ORDER BY f.state DESC, f.seq DESC LIMIT $2)
+				UNION ALL (SELECT seq FROM hf_final AS f WHERE f.state IN (3, 4, 5) AND f.lane > 0 AND (f.state, f.seq) < (5, $1) AND f.state >= 5 ORDER BY f.state DESC, f.seq DESC LIMIT $2)
+				UNION ALL (SELECT seq FROM hf_notification_end AS e WHERE e.state > 2 AND e.seq < $1 ORDER BY e.seq DESC LIMIT $2)) AS x
+			ORDER BY seq DESC LIMIT $2)
+		SELECT coalesce(n.seq, 0), coalesce(n.created, 0), coalesce(n.channel, ''), coalesce(n.list, ''), coalesce(n.type, ''), coalesce(n.site, ''), coalesce(n.script, ''), coalesce(n.subject, ''),
+			CASE WHEN q.seq IS NULL THEN coalesce(f.state, e.state, 0) ELSE 0 END, coalesce(q.tries, f.tries, e.tries, 0), p.seq, now.t
+		FROM now, page AS p LEFT JOIN LATERAL (SELECT * FROM hf_notification AS h WHERE h.seq = p.seq OFFSET 0) AS n ON true` + notificationStands + `
+		ORDER BY p.seq DESC`
+	notificationFrom    = `SELECT seq, created FROM hf_notification WHERE seq >= $1 ORDER BY seq LIMIT 1`
+	readNotifications   = `WITH now AS MATERIALIZED (SELECT hf_now() AS t) SELECT ` + notificationColumns + ` FROM now, hf_notification AS n` + notificationStands + ` WHERE n.seq = ANY ($1::bigint[]) ORDER BY n.seq DESC`
+	getNotification     = `WITH now AS MATERIALIZED (SELECT hf_now() AS t) SELECT ` + notificationColumns + ` FROM now, hf_notification AS n` + notificationStands + ` WHERE n.id = $1 ORDER BY n.copy`
+	getNotificationBody = `SELECT body, data FROM hf_notification_body WHERE seq = $1`
+
+	targetColumns = `t.channel, t.address, t.name, t.result, t.code, t.text, t.receipt, t.maybe, t.attempts, t.server, t.tls, t.truncated, t.at`
+	targetsOf     = `SELECT ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = (SELECT seq FROM hf_message WHERE id = $1) ORDER BY t.channel, t.address`
+	targetsOfSeq  = `SELECT ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = $1 ORDER BY t.channel, t.address`
+	findSeqs      = `SELECT id, seq FROM hf_message WHERE id = ANY ($1::bytea[])`
+	putTargets    = `WITH now AS MATERIALIZED (SELECT hf_now() AS t)
+		INSERT INTO hf_target (seq, channel, address, name, result, code, text, receipt, maybe, attempts, server, tls, truncated, at)
+		SELECT i.*, now.t FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::smallint[], $6::text[], $7::text[], $8::text[], $9::boolean[], $10::integer[],
+			$11::text[], $12::text[], $13::boolean[]) AS i, now
+		ON CONFLICT (seq, channel, address) DO UPDATE SET name = excluded.name, result = excluded.result, code = excluded.code, text = excluded.text, receipt = excluded.receipt,
+			maybe = excluded.maybe, attempts = excluded.attempts, server = excluded.server, tls = excluded.tls, truncated = excluded.truncated, at = excluded.at
+		WHERE hf_target.result <> 1`
+)
+
+// The numbers of NO-17. Lanes of channels have names of their own.
+const (
+	ofChannelLanes = ` WHERE l.destination >= 'channel:' AND l.destination < 'channel;' GROUP BY n.site`
+	waitingBySite  = `WITH now AS MATERIALIZED (SELECT hf_now() AS t)
+		SELECT n.site, count(*), count(*) FILTER (WHERE n.created < now.t - $1::bigint), max(now.t - n.created) FROM now, hf_lane AS l
+		CROSS JOIN LATERAL (SELECT seq FROM hf_queue AS h WHERE h.lane = l.lane AND h.lane > 0 OFFSET 0) AS q
+		CROSS JOIN LATERAL (SELECT site, created FROM hf_notification AS h WHERE h.seq = q.seq OFFSET 0) AS n` + ofChannelLanes
+	parkedBySite = `SELECT n.site, count(*) FROM hf_lane AS l
+		CROSS JOIN LATERAL (SELECT seq FROM hf_final AS h WHERE h.lane = l.lane AND h.state IN (3, 4) AND h.state IN (3, 4, 5) AND h.lane >= 0 OFFSET 0) AS f
+		CROSS JOIN LATERAL (SELECT site FROM hf_notification AS h WHERE h.seq = f.seq OFFSET 0) AS n` + ofChannelLanes
+	deliveredBySite = `SELECT site, count(*) FROM hf_notification_end AS e WHERE e.settled > (SELECT hf_now()) - $1::bigint AND e.settled > 0 AND e.state = 2 GROUP BY site`
+)
+
+// Retention of notifications. A message may be gone for long.
+const (
+	pastNotifications = `SELECT e.settled, e.seq, n.id FROM hf_notification_end AS e
+		CROSS JOIN LATERAL (SELECT id FROM hf_notification AS h WHERE h.seq = e.seq OFFSET 0) AS n
+		WHERE e.settled < (SELECT hf_now()) - $1::bigint AND e.settled > 0 AND (e.settled, e.seq) > ($2, $3) ORDER BY e.settled, e.seq LIMIT $4`
+	// neededNotifications are those of which a copy is not as old, or has its message still.
+	neededNotifications = `SELECT DISTINCT n.id FROM hf_notification AS n
+		LEFT JOIN LATERAL (SELECT settled FROM hf_notification_end AS h WHERE h.seq = n.seq OFFSET 0) AS e ON true
+		LEFT JOIN LATERAL (SELECT seq FROM hf_message AS h WHERE h.seq = n.seq OFFSET 0) AS m ON true
+		WHERE n.id = ANY ($1::bytea[]) AND (e.settled IS NULL OR e.settled >= hf_now() - $2::bigint OR m.seq IS NOT NULL)`
+	purgeNotifications = `WITH gone AS (DELETE FROM hf_notification WHERE id = ANY ($1::bytea[]) RETURNING seq),
+		ends AS (DELETE FROM hf_notification_end AS e WHERE e.seq = ANY (ARRAY (SELECT seq FROM gone))),
+		body AS (DELETE FROM hf_notification_body AS b WHERE b.seq = ANY (ARRAY (SELECT seq FROM gone))),
+		target AS (DELETE FROM hf_target AS t WHERE t.seq = ANY (ARRAY (SELECT seq FROM gone)))
+		SELECT seq FROM gone`
+)
+
+// The book. Whoever changes it takes the row of its version first.
+const (
+	bookVersion   = `SELECT value::bigint FROM hf_meta WHERE key = 'book'`
+	bumpBook      = `INSERT INTO hf_meta (key, value) VALUES ('book', '1') ON CONFLICT (key) DO UPDATE SET value = (hf_meta.value::bigint + 1)::text`
+	allChannels   = `SELECT name, kind, settings, attempts, interval, waits, workers, disabled, changed FROM hf_channel`
+	allLists      = `SELECT name, description, partial, changed FROM hf_list`
+	allRecipients = `SELECT list, channel, address, name, disabled FROM hf_recipient ORDER BY list, place`
+	putChannel    = `INSERT INTO hf_channel (name, kind, settings, attempts, interval, waits, workers, disabled, changed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, hf_now())
+		ON CONFLICT (name) DO UPDATE SET kind = excluded.kind, settings = excluded.settings, attempts = excluded.attempts, interval = excluded.interval, waits = excluded.waits,
+			workers = excluded.workers, disabled = excluded.disabled, changed = excluded.changed`
+	dropChannel = `DELETE FROM hf_channel WHERE name = $1 RETURNING name`
+	putList     = `INSERT INTO hf_list (name, description, partial, changed) VALUES ($1, $2, $3, hf_now())
+		ON CONFLICT (name) DO UPDATE SET description = excluded.description, partial = excluded.partial, changed = excluded.changed`
+	dropList       = `DELETE FROM hf_list WHERE name = $1 RETURNING name`
+	dropRecipients = `DELETE FROM hf_recipient WHERE list = $1`
+	putRecipients  = `INSERT INTO hf_recipient (list, place, channel, address, name, disabled)
+		SELECT $1, i.place, i.channel, i.address, i.name, i.disabled FROM unnest($2::text[], $3::text[], $4::text[], $5::boolean[]) WITH ORDINALITY AS i (channel, address, name, disabled, place)`
+)

@@ -1,0 +1,460 @@
+package storetest
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// Notify tests what notifications need of a store.
+func Notify(t *testing.T, m Maker) {
+	t.Helper()
+	m.run(t, map[string]func(k *kit){
+		"what was ingested is shown and claimed": ingestedAsItWas,
+		// NO-01.
+		"an id that is known is a duplicate, with its present state": ingestedTwice,
+		// NO-01; SF-19.
+		"the same id from another site or with other content is a conflict": ingestConflicts,
+		"a conflict in the middle of a batch stops nothing else":            conflictInABatch,
+		// NO-01: the answer of the first was lost, and the site sends again.
+		"one of many that ingest the same id at once is first": ingestedAtOnce,
+		"what no store takes is refused by itself":             ingestInvalid,
+		"no notifications are no error": func(k *kit) {
+			if r, err := k.notes().Ingest(k.ctx()); err != nil || len(r) != 0 {
+				k.t.Errorf("got %v, %v", r, err)
+			}
+		},
+		"a cancelled context stores nothing": func(k *kit) {
+			ctx, cancel := cancelled(k.t)
+			defer cancel()
+			if _, err := k.notes().Ingest(ctx, note("n", "plant-1", "mail")); err == nil {
+				k.t.Error("no error")
+			}
+			k.unknown("n")
+		},
+		// NO-03, NO-16.
+		"the status is that of the message": statusFollowsTheMessage,
+		// NO-02, NO-06.
+		"recipients are kept, and one that has accepted stays so": targetsStay,
+		"hostile texts are kept or cleaned, and break nothing":    hostileTexts,
+	})
+	m.run(t, notificationLists())
+	m.run(t, books())
+}
+
+// notes is the store as one of notifications.
+func (k *kit) notes() notify.Store {
+	k.t.Helper()
+	s, ok := k.Full.(notify.Store)
+	if !ok {
+		k.t.Fatalf("%T is no store of notifications", k.Full)
+	}
+	return s
+}
+
+// note is a notification of a site, with a copy for each channel.
+func note(id holdfast.ID, site string, channels ...string) notify.Incoming {
+	n := notify.Notification{
+		ID: id, Type: "Alarm", List: "ops", Subject: "Pump 3 stopped", Body: "It stopped.\nÄ",
+		Origin: notify.Origin{Site: site, Script: "pumps"},
+	}
+	return incoming(n, channels...)
+}
+
+func incoming(n notify.Notification, channels ...string) notify.Incoming {
+	in := notify.Incoming{Notification: n, Channels: channels, Hash: sha256.Sum256([]byte(n.List + "\x00" + n.Subject + "\x00" + n.Body))}
+	for i, c := range channels {
+		m := holdfast.Message{
+			ID: n.ID, Source: n.Origin.Site, Destination: notify.LanePrefix + c, Endpoint: notify.Endpoint,
+			Kind: holdfast.Command, Payload: []byte(fmt.Sprintf(`{"subject":%q}`, n.Subject)),
+		}
+		if i > 0 {
+			m.ID = holdfast.ID(fmt.Sprintf("%s/%s", n.ID, c))
+		}
+		in.Messages = append(in.Messages, m)
+	}
+	return in
+}
+
+// ingest stores notifications and fails unless each of them is new.
+func (k *kit) ingest(list ...notify.Incoming) {
+	k.t.Helper()
+	results, err := k.notes().Ingest(k.ctx(), list...)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	for i, r := range results {
+		if want := (holdfast.Receipt{ID: list[i].Notification.ID}); r.Err != nil || !sameReceipt(r.Receipt, want) {
+			k.t.Fatalf("ingest %s: %+v", list[i].Notification.ID, r)
+		}
+	}
+}
+
+func sameReceipt(a, b holdfast.Receipt) bool {
+	return a.ID == b.ID && a.State == b.State && a.Duplicate == b.Duplicate
+}
+
+// shown is a notification's copies.
+func (k *kit) shown(id holdfast.ID) []notify.Record {
+	k.t.Helper()
+	list, err := k.notes().Notification(k.ctx(), id)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return list
+}
+
+func (k *kit) unknown(id holdfast.ID) {
+	k.t.Helper()
+	if got, err := k.notes().Notification(k.ctx(), id); !errors.Is(err, holdfast.ErrNotFound) {
+		k.t.Errorf("got %v, %v, want that %s is unknown", got, err, id)
+	}
+}
+
+// statusIs fails unless the first copy stands so.
+func (k *kit) statusIs(id holdfast.ID, want notify.Status) notify.Record {
+	k.t.Helper()
+	r := k.shown(id)[0]
+	if r.Status != want {
+		k.t.Errorf("%s is %s, want %s", id, r.Status, want)
+	}
+	return r
+}
+
+// oneOf claims the next message of a channel.
+func (k *kit) oneOf(channel string) holdfast.Claim {
+	k.t.Helper()
+	got := k.claimOf(notify.LanePrefix+channel, 1)
+	if len(got) != 1 {
+		k.t.Fatalf("channel %s has no message to give", channel)
+	}
+	return got[0]
+}
+
+func ingestedAsItWas(k *kit) {
+	n := notify.Notification{
+		ID: "0190a7c2-6f5e-7b1a-8c3d-4e5f60718293", Type: "Alarm", List: "ops", Subject: "Pumpe 3 steht – Ü", Body: "Text\r\n", Data: json.RawMessage(`{"a": 1}`),
+		Origin: notify.Origin{
+			Site: "plant-1", Instance: "b", Script: "pumps", Execution: "e1", ParentExecution: "e0",
+			Enqueued: time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC),
+		},
+	}
+	k.ingest(incoming(n, "mail", "chat"), note("empty", "", ""))
+	for _, from := range []string{"memory", "disk"} {
+		list := k.shown(n.ID)
+		if len(list) != 2 {
+			k.t.Fatalf("from %s: %d copies", from, len(list))
+		}
+		for i, want := range []struct {
+			channel string
+			message holdfast.ID
+		}{{"mail", n.ID}, {"chat", n.ID + "/chat"}} {
+			r := list[i]
+			equal(k, "notification from "+from, r.Notification, n)
+			if r.Channel != want.channel || r.Message != want.message || r.Status != notify.Pending || r.Cycle != 1 || r.NextAttempt.IsZero() {
+				k.t.Errorf("from %s: copy %d is %+v", from, i, r)
+			}
+			if d := k.now().Sub(r.Created); d < -time.Second || d > time.Minute {
+				k.t.Errorf("from %s: created %s ago", from, d)
+			}
+			if len(r.History) != 1 || r.History[0].Kind != holdfast.Enqueued {
+				k.t.Errorf("from %s: history %v", from, r.History)
+			}
+			m := k.get(want.message)
+			if m.Seq != r.Seq || m.Message.Destination != notify.LanePrefix+want.channel || m.Message.Source != "plant-1" {
+				k.t.Errorf("from %s: the message is %+v", from, m)
+			}
+		}
+		k.statusIs("empty", notify.Pending)
+		c := k.oneOf("chat")
+		if c.Message.ID != n.ID+"/chat" || string(c.Message.Payload) != `{"subject":"Pumpe 3 steht – Ü"}` {
+			k.t.Errorf("from %s: claimed %+v", from, c.Message)
+		}
+		k.reopen() // nobody settled: it comes back
+	}
+}
+
+func ingestedTwice(k *kit) {
+	in := note("n", "plant-1", "mail", "chat")
+	k.ingest(in)
+	expect := func(want holdfast.State) {
+		k.t.Helper()
+		results, err := k.notes().Ingest(k.ctx(), in)
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		equal(k, "result of the "+want.String()+" one", results, []holdfast.Result{{Receipt: holdfast.Receipt{ID: "n", State: want, Duplicate: true}}})
+	}
+	expect(holdfast.Pending)
+	c := k.oneOf("mail")
+	expect(holdfast.Claimed)
+	k.wins(c, parked())
+	expect(holdfast.Parked)
+	k.requeue("n")
+	k.wins(k.oneOf("mail"), delivered())
+	expect(holdfast.Delivered)
+	k.reopen()
+	expect(holdfast.Delivered)
+	if got := len(k.shown("n")); got != 2 {
+		k.t.Errorf("%d copies", got)
+	}
+	// Others may be found for the list by the second time: the first decides.
+	in.Messages, in.Channels = in.Messages[:1], in.Channels[:1]
+	expect(holdfast.Delivered)
+	twice := note("twice", "plant-1", "mail")
+	results, err := k.notes().Ingest(k.ctx(), twice, twice)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	equal(k, "twice in one call", results, []holdfast.Result{{Receipt: holdfast.Receipt{ID: "twice"}}, {Receipt: holdfast.Receipt{ID: "twice", Duplicate: true}}})
+}
+
+// conflict ingests one that must be refused as such.
+func (k *kit) conflict(what string, in notify.Incoming) {
+	k.t.Helper()
+	results, err := k.notes().Ingest(k.ctx(), in)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	if !errors.Is(results[0].Err, holdfast.ErrConflict) {
+		k.t.Errorf("%s: got %+v, want a conflict", what, results[0])
+	}
+}
+
+func ingestConflicts(k *kit) {
+	k.ingest(note("n", "plant-1", "mail"))
+	k.conflict("another site", note("n", "plant-2", "mail"))
+	other := note("n", "plant-1", "mail")
+	other.Hash[31]++
+	k.conflict("other content", other)
+	k.put(holdfast.Message{ID: "ordinary"}, holdfast.Message{ID: "copy/chat"})
+	k.conflict("the id of a message", note("ordinary", "plant-1", "mail"))
+	k.conflict("the id of a copy's message", note("copy", "plant-1", "mail", "chat"))
+	k.unknown("ordinary")
+	k.unknown("copy")
+	if got := len(k.all(holdfast.Query{})); got != 3 {
+		k.t.Errorf("%d messages, want 3", got)
+	}
+	if got := k.shown("n"); len(got) != 1 || got[0].Notification.Origin.Site != "plant-1" {
+		k.t.Errorf("the first one has changed: %+v", got)
+	}
+}
+
+func conflictInABatch(k *kit) {
+	k.ingest(note("n-250", "plant-2", "mail"))
+	list := make([]notify.Incoming, 500)
+	for i := range list {
+		list[i] = note(holdfast.ID(fmt.Sprint("n-", i)), "plant-1", "mail")
+	}
+	list[7] = note("", "plant-1", "mail")
+	results, err := k.notes().Ingest(k.ctx(), list...)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	for i, r := range results {
+		switch {
+		case i == 7 && errors.Is(r.Err, holdfast.ErrInvalid), i == 250 && errors.Is(r.Err, holdfast.ErrConflict):
+		case i == 7 || i == 250 || r.Err != nil || !sameReceipt(r.Receipt, holdfast.Receipt{ID: list[i].Notification.ID}):
+			k.t.Errorf("row %d: %+v", i, r)
+		}
+	}
+	if got := len(k.everyNote(notify.Query{Site: "plant-1"})); got != 498 {
+		k.t.Errorf("%d are kept, want 498", got)
+	}
+}
+
+func ingestedAtOnce(k *kit) {
+	const callers, each = 16, 8
+	var mu sync.Mutex
+	firsts, wrong := map[holdfast.ID]int{}, 0
+	var wait sync.WaitGroup
+	for caller := range callers {
+		wait.Go(func() {
+			for i := range each {
+				// Every fourth caller is another site that has the same ids.
+				in := note(holdfast.ID(fmt.Sprint("n-", (i+caller)%each)), "plant-1", "mail", "chat")
+				foreign := caller%4 == 3
+				if foreign {
+					in = note("m-"+in.Notification.ID, "plant-2", "mail")
+				}
+				results, err := k.notes().Ingest(k.ctx(), in)
+				mu.Lock()
+				switch {
+				case err != nil || results[0].Err != nil:
+					wrong++
+				case !results[0].Receipt.Duplicate:
+					firsts[in.Notification.ID]++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wait.Wait()
+	if wrong > 0 || len(firsts) != 2*each {
+		k.t.Errorf("%d errors, %d ids were new, want %d", wrong, len(firsts), 2*each)
+	}
+	for id, n := range firsts {
+		if n != 1 {
+			k.t.Errorf("%s was new %d times", id, n)
+		}
+	}
+	if got := len(k.all(holdfast.Query{})); got != 3*each {
+		k.t.Errorf("%d messages, want %d", got, 3*each)
+	}
+}
+
+func ingestInvalid(k *kit) {
+	twice := note("twice", "plant-1", "mail", "mail")
+	twice.Messages[1].ID = "twice"
+	other := note("n", "plant-1", "mail")
+	other.Messages[0].ID = "m"
+	short := note("n", "plant-1", "mail")
+	short.Channels = nil
+	shout := note("n", "plant-1", "mail")
+	shout.Messages[0].Kind = "Shout"
+	for name, in := range map[string]notify.Incoming{
+		"two messages of one id": twice, "a first message of another id": other, "no channel": short, "no message": {Notification: notify.Notification{ID: "n"}},
+		"a message that is none": shout, "an id that is none": note("two words", "plant-1", "mail"),
+	} {
+		results, err := k.notes().Ingest(k.ctx(), in, note(holdfast.ID("beside-"+fmt.Sprint(len(name))), "plant-1", "mail"))
+		if err != nil {
+			k.t.Fatalf("%s: %v", name, err)
+		}
+		if !errors.Is(results[0].Err, holdfast.ErrInvalid) || results[1].Err != nil {
+			k.t.Errorf("%s: got %+v", name, results)
+		}
+	}
+	k.unknown("n")
+}
+
+func statusFollowsTheMessage(k *kit) {
+	k.ingest(note("n", "plant-1", "mail", "chat"))
+	c := k.oneOf("mail")
+	k.statusIs("n", notify.Pending)
+	k.wins(c, failed(time.Minute))
+	r := k.statusIs("n", notify.Retrying)
+	if r.Failures != 1 || r.Tries != 1 || r.LastError != "it is busy" || r.LastAttempt.IsZero() || r.NextAttempt.Sub(r.LastAttempt) < 59*time.Second || !r.Ended.IsZero() {
+		k.t.Errorf("retrying: %+v", r)
+	}
+	k.pass(2 * time.Minute)
+	k.wins(k.oneOf("mail"), parked())
+	r = k.statusIs("n", notify.Parked)
+	if r.Reason != holdfast.ReasonPermanent || r.Ended.IsZero() || !r.NextAttempt.IsZero() || len(r.History) != 3 {
+		k.t.Errorf("parked: %+v", r)
+	}
+	k.requeue("n")
+	r = k.statusIs("n", notify.Pending)
+	if r.Cycle != 2 || r.Tries != 0 || !r.Ended.IsZero() {
+		k.t.Errorf("retried by a person: %+v", r)
+	}
+	k.wins(k.oneOf("mail"), delivered())
+	r = k.statusIs("n", notify.Delivered)
+	if r.Ended.IsZero() || r.LastAttempt.IsZero() || r.Tries != 1 {
+		k.t.Errorf("delivered: %+v", r)
+	}
+	k.wins(k.oneOf("chat"), parked())
+	if other := k.shown("n")[1]; other.Status != notify.Parked {
+		k.t.Errorf("the other copy: %+v", other)
+	}
+	k.discard("n/chat")
+	k.reopen()
+	if other := k.shown("n")[1]; other.Status != notify.Discarded || other.History[len(other.History)-1].Actor != "anna" {
+		k.t.Errorf("the other copy: %+v", other)
+	}
+}
+
+func targetsStay(k *kit) {
+	k.ingest(note("n", "plant-1", "mail", "chat"))
+	put := func(id holdfast.ID, list ...notify.Target) {
+		k.t.Helper()
+		if err := k.notes().RecordTargets(k.ctx(), id, list...); err != nil {
+			k.t.Fatal(err)
+		}
+	}
+	expect := func(id holdfast.ID, want ...notify.Target) {
+		k.t.Helper()
+		got, err := k.notes().Targets(k.ctx(), id)
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		equal(k, "recipients of "+string(id), got, want, cmpopts.IgnoreFields(notify.Target{}, "At"), cmpopts.EquateEmpty())
+		for _, t := range got {
+			if d := k.now().Sub(t.At); d < -time.Second || d > time.Hour {
+				k.t.Errorf("%s was reached %s ago", t.Address, d)
+			}
+		}
+	}
+	expect("n")
+	a := notify.Target{
+		Channel: "mail", Address: "a@example.org", Name: "Änne", Result: notify.Accepted, Code: "250 2.0.0", Text: "queued", Receipt: "Q1",
+		Attempts: 1, Server: "mx.example.org:25", TLS: "TLS 1.3", Truncated: true,
+	}
+	b := notify.Target{Channel: "mail", Address: "b@example.org", Result: notify.Deferred, Code: "451", Text: "later", Maybe: true, Attempts: 1}
+	put("n", a, b)
+	put("n")
+	expect("n", a, b)
+	expect("n/chat")
+	late := a
+	late.Result, late.Text = notify.Refused, "no"
+	b.Result, b.Code, b.Text, b.Maybe, b.Attempts = notify.Refused, "550 5.1.1", "unknown", false, 2
+	put("n", late, b)
+	expect("n", a, b)
+	b.Result, b.Attempts = notify.Accepted, 3
+	put("n", b)
+	put("n/chat", notify.Target{Channel: "chat", Address: "", Result: notify.Waiting})
+	k.reopen()
+	expect("n", a, b)
+	list := k.shown("n")
+	if len(list[0].Targets) != 2 || len(list[1].Targets) != 1 || list[0].Targets[0].Receipt != "Q1" {
+		k.t.Errorf("shown with %+v and %+v", list[0].Targets, list[1].Targets)
+	}
+	if err := k.notes().RecordTargets(k.ctx(), "nobody", a); !errors.Is(err, holdfast.ErrNotFound) {
+		k.t.Errorf("got %v, want ErrNotFound", err)
+	}
+	many := make([]notify.Target, 3000)
+	for i := range many {
+		many[i] = notify.Target{Channel: "mail", Address: fmt.Sprintf("%05d@example.org", i), Result: notify.Accepted, Attempts: 1}
+	}
+	put("n/chat", many...)
+	got, err := k.notes().Targets(k.ctx(), "n/chat")
+	if err != nil || len(got) != len(many)+1 {
+		k.t.Errorf("%d recipients, %v", len(got), err)
+	}
+}
+
+func hostileTexts(k *kit) {
+	bad := "a'b\"c%_\\\x00\xff\n" + strings.Repeat("é", 1000)
+	in := note("n", "plant-1", "mail")
+	n := &in.Notification
+	n.Subject, n.Body, n.Type, n.List, n.Origin.Instance, n.Origin.Script = bad, bad, bad, bad, bad, bad
+	n.Data = json.RawMessage(`{"a":"\u0000"}`)
+	k.ingest(in)
+	t := notify.Target{Channel: "mail", Address: "a'b%", Name: bad, Code: bad, Text: bad, Receipt: bad, Server: bad, TLS: bad}
+	if err := k.notes().RecordTargets(k.ctx(), "n", t); err != nil {
+		k.t.Fatal(err)
+	}
+	r := k.shown("n")[0]
+	if !strings.HasPrefix(r.Notification.Subject, "a'b\"c%_\\") || string(r.Notification.Data) != string(n.Data) || len(r.Targets) != 1 {
+		k.t.Errorf("shown as %+v", r)
+	}
+	for _, words := range []string{"%", "_", `\`, "'b\"", "É"} {
+		if got := k.everyNote(notify.Query{Subject: words}); len(got) != 1 {
+			k.t.Errorf("%q finds %d", words, len(got))
+		}
+	}
+	for _, words := range []string{"%%", "a_b", "x"} {
+		if got := k.everyNote(notify.Query{Subject: words}); len(got) != 0 {
+			k.t.Errorf("%q finds %d", words, len(got))
+		}
+	}
+}
