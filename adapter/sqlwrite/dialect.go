@@ -15,6 +15,7 @@ type dialect struct {
 	// atomic: what was not committed has not happened, whatever the statement
 	// was. Others have tables without transactions, and procedures that commit.
 	atomic bool
+	local  bool // a file: who waits, waits for a lock, and for nobody on a network
 	open   func(dsn string, address *target) (driver.Connector, error)
 	judge  func(err error) (verdict, bool) // false: the server has not answered
 	value  func(v any) any                 // what the driver takes for a value of the payload

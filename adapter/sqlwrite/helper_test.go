@@ -135,7 +135,7 @@ func deliver(t testing.TB, w *sqlwrite.Writer, m holdfast.Message) holdfast.Rece
 	t.Helper()
 	r, err := w.Deliver(t.Context(), m)
 	if err != nil {
-		t.Fatalf("%s %s: %v", m.Endpoint, m.Payload, err)
+		t.Fatalf("%s %.200s: %v", m.Endpoint, m.Payload, err)
 	}
 	if r.ID != m.ID || r.State != holdfast.Delivered {
 		t.Fatalf("got %+v", r)

@@ -8,6 +8,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/exchange"
 )
 
 func mysqlDialect() dialect {
@@ -48,11 +49,14 @@ func valueAsText(v any) any {
 
 func judgeMySQL(err error) (verdict, bool) {
 	for _, known := range []error{
-		mysql.ErrNoTLS, mysql.ErrCleartextPassword, mysql.ErrNativePassword, mysql.ErrOldPassword, mysql.ErrUnknownPlugin, mysql.ErrOldProtocol,
+		mysql.ErrCleartextPassword, mysql.ErrNativePassword, mysql.ErrOldPassword, mysql.ErrUnknownPlugin, mysql.ErrOldProtocol,
 	} {
 		if errors.Is(err, known) { // the two do not agree on how to log in
 			return verdict{outcome: holdfast.LaneFault, code: codeCredentials, number: "nothing that we may follow", text: known.Error()}, true
 		}
+	}
+	if errors.Is(err, mysql.ErrNoTLS) {
+		return verdict{outcome: holdfast.LaneFault, code: exchange.TLS, number: "that it has no TLS"}, true
 	}
 	if errors.Is(err, mysql.ErrPktTooLarge) {
 		return verdict{outcome: holdfast.Permanent, code: codeData, number: "that a packet is too large"}, true

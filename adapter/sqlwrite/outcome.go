@@ -45,7 +45,11 @@ func (w *Writer) failure(ctx context.Context, at stage, err error) *holdfast.Fai
 // unanswered classifies what the database has not said.
 func (w *Writer) unanswered(ctx context.Context, at stage, err error) *holdfast.Failure {
 	text := errors.New(w.clean(causeOf(err), 300))
-	if at == connecting {
+	switch ended := ctx.Err(); {
+	case at != connecting:
+	case w.dialect.local && errors.Is(ended, context.DeadlineExceeded):
+		return &holdfast.Failure{Code: codeLock, Err: fmt.Errorf("wait for a lock on the file: %w", text)}
+	default:
 		f := exchange.Failure(ctx, err, exchange.NothingLeft())
 		f.Err = fmt.Errorf("connect to the database: %w", text)
 		return f

@@ -18,8 +18,8 @@ import (
 func sqliteDialect() dialect {
 	return dialect{
 		begin:  "begin immediate", // a later lock could not be waited for
-		atomic: true,
-		open:   openSQLite, judge: judgeSQLite, value: valueForSQLite,
+		atomic: true, local: true,
+		open: openSQLite, judge: judgeSQLite, value: valueForSQLite,
 	}
 }
 
