@@ -61,9 +61,6 @@ func (c *Config) check() (map[string]sqltext.Statement, error) {
 			fault("Statements", name, err.Error())
 			continue
 		}
-		if own := unknownOwn(s.Names); own != "" {
-			fault("Statements", name, fmt.Sprintf("has the parameter :%s; with an underscore begin only %s", own, ownList()))
-		}
 		read[name] = s
 	}
 	return read, errors.Join(faults...)

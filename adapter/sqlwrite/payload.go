@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -113,21 +111,6 @@ func own(m *holdfast.Message) map[string]any {
 		}
 	}
 	return known
-}
-
-func ownList() string {
-	return ":" + strings.Join(slices.Sorted(maps.Keys(own(&holdfast.Message{}))), ", :")
-}
-
-// unknownOwn is the first name that should be the message's own and is not.
-func unknownOwn(names []string) string {
-	known := own(&holdfast.Message{})
-	for _, name := range names {
-		if _, ok := known[name]; !ok && strings.HasPrefix(name, "_") {
-			return name
-		}
-	}
-	return ""
 }
 
 // arguments are the values of the parameters, in their order.

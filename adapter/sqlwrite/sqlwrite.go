@@ -120,9 +120,6 @@ func (w *Writer) raw(endpoint string, payload object) (s sqltext.Statement, from
 	if s, err = sqltext.Parse(sqltext.Dialect(w.conf.Driver), text); err != nil {
 		return s, nil, refused(codeRaw, fmt.Errorf("the payload's sql %w", err))
 	}
-	if name := unknownOwn(s.Names); name != "" {
-		return s, nil, refused(codeRaw, fmt.Errorf("the payload's sql has the parameter :%s; with an underscore begin only %s", name, ownList()))
-	}
 	if params, given := payload["params"]; given {
 		if from, err = objectOf(params); err != nil {
 			return s, nil, refused(codePayload, fmt.Errorf("params in the payload %w", err))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/adapter/sqlwrite"
+	"github.com/holdfast-mq/holdfast/internal/sqltext"
 )
 
 const table = "create table orders (id varchar(80) primary key, plant varchar(200), amount numeric(38,12), n bigint, rate double precision, ok boolean, more text, check (n < 1000000000000000000))"
@@ -18,6 +19,7 @@ func TestAMessageIsOneRow(t *testing.T) {
 		w := p.writer(t, map[string]string{
 			"Book":   "insert into orders (id, plant, amount, n, rate, ok, more) values (:_id, :order.plant, :amount, :n, :rate, :ok, :more)",
 			"Meta":   "insert into orders (id, plant, more) values (:_correlation_id, :_source, :_payload)",
+			"All":    "select :" + strings.Join(sqltext.Own(), ", :"),
 			"Own":    "insert into orders (id, plant, more) values (:_id, :_correlation_id, 'own')",
 			"Cancel": "update orders set ok = :ok where n >= :least",
 		})
@@ -58,6 +60,7 @@ func TestAMessageIsOneRow(t *testing.T) {
 		if got := p.one(t, "select more from orders where plant = 'shop-12' and id = 'c-1'"); got != "{}" {
 			t.Errorf("got %s", got)
 		}
+		deliver(t, w, message("All", `{}`))
 		deliver(t, w, message("Own", `{}`)) // what a message does not have is NULL
 		if got := p.one(t, "select plant from orders where more = 'own'"); got != "NULL" {
 			t.Errorf("got %s", got)

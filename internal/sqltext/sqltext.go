@@ -29,6 +29,12 @@ const (
 // Dialects are all that there are.
 func Dialects() []Dialect { return []Dialect{SQLite, PostgreSQL, MySQL, SQLServer} }
 
+// Own are the parameters that a message itself fills; no others begin with an
+// underscore.
+func Own() []string {
+	return []string{"_id", "_source", "_destination", "_endpoint", "_kind", "_correlation_id", "_ordering_key", "_payload"}
+}
+
 // A Statement is what a driver takes.
 type Statement struct {
 	Text  string
@@ -53,6 +59,11 @@ func Parse(d Dialect, text string) (Statement, error) {
 	}
 	if s.first == "" {
 		return Statement{}, errors.New("has no statement in it")
+	}
+	for _, name := range s.names {
+		if name[0] == '_' && !slices.Contains(Own(), name) {
+			return Statement{}, fmt.Errorf("has the parameter :%s; with an underscore begin only :%s", name, strings.Join(Own(), ", :"))
+		}
 	}
 	if writesNothing(s.first) {
 		return Statement{}, fmt.Errorf("begins with %s, which writes nothing by itself: each statement has a transaction of its own, and its connection serves others next", strings.ToUpper(s.first))

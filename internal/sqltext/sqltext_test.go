@@ -100,6 +100,7 @@ func TestWhatIsNoSingleWriteIsRefused(t *testing.T) {
 		"/* x */ set a = 1":                      {all, "begins with SET"},
 		"(rollback)":                             {all, "begins with ROLLBACK"},
 		"attach 'x' as y":                        {all, "begins with ATTACH"},
+		"select :_created":                       {all, "with an underscore begin only :_id, :_source"},
 		"select '\x00'":                          {all, "a byte 0"},
 		"select '\xff'":                          {all, "not UTF-8"},
 	} {
