@@ -50,8 +50,8 @@ var mayImport = map[string][]string{
 	"web":                 {"admin"},
 	"config":              {},
 	"gen":                 {},
-	"node":                {everything},                                                        // the one place that knows all
-	"doctor":              {".", "admin", "config", "sqlite", "postgres", "transport", "wire"}, // looks at all that a node needs, and is no part of one
+	"node":                {everything},                                                                            // the one place that knows all
+	"doctor":              {".", "adapter/sqlwrite", "admin", "config", "sqlite", "postgres", "transport", "wire"}, // looks at all that a node needs, and is no part of one
 	"cmd/holdfast":        {"node", "doctor", "config", "admin", "gen"},
 }
 

@@ -15,14 +15,7 @@ const (
 
 func (r *report) checkCall(path string, d Destination) {
 	c := *d.Call
-	for _, f := range []struct {
-		key  string
-		used bool
-	}{{"url", d.URL != ""}, {"secret", !d.Secret.IsZero()}, {"hmac", d.HMAC == HMACv1}, {"ca", d.CA != ""}} {
-		if at := path + "." + f.key; f.used || r.given(at) {
-			r.fault(at, "", problem{"belongs to a peer, and this destination is a call", "remove it, or remove call; a call has its own url and ca"})
-		}
-	}
+	r.notOfPeer(path, d, "call", "a call", "a call has its own url and ca")
 	path += ".call"
 	r.checkTarget(path+".url", c.URL)
 	if methods := []string{"POST", "PUT", "PATCH", "DELETE", "GET", "HEAD"}; !slices.Contains(methods, c.Method) {

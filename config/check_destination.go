@@ -20,9 +20,14 @@ const (
 )
 
 func (r *report) checkDestination(path string, d Destination) {
-	if d.Call != nil {
+	switch {
+	case d.Call != nil && d.Write != nil:
+		r.fault(path+".write", "", problem{"stands beside call, and a destination is one of the two", "make two destinations of it"})
+	case d.Call != nil:
 		r.checkCall(path, d)
-	} else {
+	case d.Write != nil:
+		r.checkWrite(path, d)
+	default:
 		r.checkPeer(path, d)
 	}
 	r.checkRetry(path+".retry", d.Retry)

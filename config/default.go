@@ -52,6 +52,14 @@ func DefaultCallDestination() Destination {
 	return d
 }
 
+// DefaultWriteDestination returns a destination that is a database and lacks
+// what DefaultWrite lacks. It is retried as a call is.
+func DefaultWriteDestination() Destination {
+	d, w := DefaultDestination(), DefaultWrite()
+	d.Write, d.Retry, d.TTL = &w, DefaultRetry(Fixed), Never
+	return d
+}
+
 // DefaultRetry returns what a policy means when nothing else is said: OI-05
 // for Exponential, SF-32 for Fixed. A List lacks its waits.
 func DefaultRetry(p Policy) Retry {

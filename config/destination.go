@@ -2,11 +2,13 @@ package config
 
 import "time"
 
-// Destination is a peer that messages are sent to, or a foreign API.
+// Destination is a peer that messages are sent to, a foreign API, or a
+// database.
 type Destination struct {
 	URL         string
 	Secret      Secret
-	Call        *Call // instead of URL, Secret, HMAC and CA; nil: a peer
+	Call        *Call  // instead of URL, Secret, HMAC and CA, as is
+	Write       *Write // this; both nil: a peer
 	HMAC        HMAC
 	Retry       Retry
 	TTL         time.Duration // Never: messages do not expire

@@ -54,6 +54,8 @@ func leaves(tb testing.TB, text []byte) map[string][]string {
 				key = "ENDPOINT"
 			case "destinations.NAME.call.headers":
 				key = "HEADER"
+			case "destinations.NAME.write.statements":
+				key = "ENDPOINT"
 			}
 			walk(strings.TrimPrefix(path+"."+key, "."), v)
 		}

@@ -106,9 +106,12 @@ func (c *Config) backupNode() *yaml.Node {
 
 func destinationNode(d Destination) *yaml.Node {
 	n := mapping()
-	if d.Call != nil {
+	switch {
+	case d.Call != nil:
 		add(n, "call", callNode(*d.Call))
-	} else {
+	case d.Write != nil:
+		add(n, "write", writeNode(*d.Write))
+	default:
 		addAll(n, pair{"url", str(d.URL)}, pair{"secret", secretNode(d.Secret)}, pair{"hmac", str(string(d.HMAC))})
 	}
 	addAll(

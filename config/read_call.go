@@ -12,13 +12,14 @@ const (
 	statusFix   = "write codes and ranges of them, such as [200-299, 404]"
 )
 
-// hasCall says whether a destination is a call, wherever in it that stands.
-func hasCall(n *yaml.Node) bool {
+// hasKey says whether a destination has a key, wherever in it that stands: it
+// decides the defaults of the others.
+func hasKey(n *yaml.Node, key string) bool {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == "call" {
+		if n.Content[i].Value == key {
 			return true
 		}
 	}

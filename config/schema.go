@@ -84,11 +84,14 @@ func (l *loader) backup(c *Config) decode {
 
 func (l *loader) destination(path string, n *yaml.Node) Destination {
 	d, policy := DefaultDestination(), Exponential
-	if hasCall(n) {
+	if hasKey(n, "call") {
 		d, policy = DefaultCallDestination(), Fixed
+	} else if hasKey(n, "write") {
+		d, policy = DefaultWriteDestination(), Fixed
 	}
 	l.object(path, n, keys{
 		"call":        func(path string, n *yaml.Node) { d.Call = l.call(path, n) },
+		"write":       func(path string, n *yaml.Node) { d.Write = l.write(path, n) },
 		"url":         text(l, &d.URL, "http://127.0.0.1:8421"),
 		"secret":      func(path string, n *yaml.Node) { d.Secret = l.secret(path, n) },
 		"hmac":        text(l, &d.HMAC, "v2"),

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/adapter/sqlwrite"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/exchange"
 	"github.com/holdfast-mq/holdfast/transport"
@@ -54,6 +55,9 @@ func askPeer(ctx context.Context, o Options, name string, d config.Destination) 
 		}
 		return p
 	}
+	if d.Write != nil {
+		return askDatabase(ctx, o, name, d)
+	}
 	p := PeerFound{Name: name, URL: d.URL, V1: d.HMAC == config.HMACv1}
 	client, err := clientOf(o, d)
 	if err != nil {
@@ -69,6 +73,24 @@ func askPeer(ctx context.Context, o Options, name string, d config.Destination) 
 	if p.Probed.TLS != nil {
 		p.Until = endOf(p.Probed.TLS.VerifiedChains)
 	}
+	return p
+}
+
+// askDatabase logs in, and writes nothing.
+func askDatabase(ctx context.Context, o Options, name string, d config.Destination) PeerFound {
+	p := PeerFound{Name: name, URL: string(d.Write.Driver), Write: true}
+	w, err := sqlwrite.New(sqlwrite.Config{
+		Driver: string(d.Write.Driver), DSN: string(d.Write.DSN.Bytes()), Statements: d.Write.Statements, Raw: d.Write.Raw, Connections: 1,
+	})
+	if err != nil {
+		p.Err = &holdfast.Failure{Outcome: holdfast.LaneFault, Code: "settings", Err: err}
+		return p
+	}
+	defer w.Close()
+	p.URL = w.Address()
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	p.Err = w.Ping(ctx)
 	return p
 }
 

@@ -123,6 +123,9 @@ func secretFiles(c *config.Config) []FileFound {
 				add("the secret "+key+" of destination "+name, secret.File())
 			}
 		}
+		if d.Write != nil {
+			add("the dsn of destination "+name, d.Write.DSN.File())
+		}
 	}
 	for name, s := range c.Receive.Sources {
 		for i, secret := range s.Secrets {

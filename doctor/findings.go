@@ -134,6 +134,7 @@ type PeerFound struct {
 	V1         bool
 	Self       bool // no other node
 	Call       bool // a foreign API: URL is its host and port
+	Write      bool // a database: URL is its address
 	Probed     transport.Probed
 	Until      time.Time // when the first certificate of its chain ends
 	Sent, Came time.Time

@@ -24,6 +24,8 @@ func judgePeers(f *Findings) []Check {
 			checks = append(checks, judgeUnreached(g, p, f.Now))
 		case p.Call:
 			checks = append(checks, g.ok(p.Name, p.URL+" takes connections; a call is not tried, since it would have its effect"))
+		case p.Write:
+			checks = append(checks, g.ok(p.Name, p.URL+" lets us in; statements are not tried, since they would have their effect"))
 		default:
 			checks = append(checks, judgeAnswer(g, p))
 			if !p.Until.IsZero() {
@@ -62,6 +64,10 @@ func judgeUnreached(g in, p PeerFound, now time.Time) Check {
 	case transport.CodeTimeout:
 		hint = "it takes connections and does not answer: see whether it hangs; or wait longer with --timeout"
 	default:
+		if p.Write && f.Outcome == holdfast.LaneFault {
+			hint = "see whether dsn names the right database and user, and whether that user may write there"
+			break
+		}
 		hint = "see what the other side logs"
 	}
 	if f.Outcome == holdfast.LaneFault {

@@ -47,6 +47,9 @@ func (n *Node) destinations() []admin.Destination {
 		if d.Call != nil {
 			to.Wait = callWait
 		}
+		if d.Write != nil {
+			to.Wait = callWait
+		}
 		list = append(list, to)
 	}
 	return list
@@ -109,6 +112,9 @@ type closer interface {
 func (n *Node) deliverer(name string, d config.Destination) (closer, error) {
 	if d.Call != nil {
 		return newCaller(d)
+	}
+	if d.Write != nil {
+		return newWriter(d, database(n.cfg.Data))
 	}
 	return n.client(name, d)
 }

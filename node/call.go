@@ -15,8 +15,8 @@ import (
 // shownOfRefusal is how much of a target's refusal people get to see.
 const shownOfRefusal = 300
 
-// callWait is how long a request waits for the outcome of its call unless it
-// says otherwise (SF-03: what can be answered at once is).
+// callWait is how long a request waits for the outcome of its call or write
+// unless it says otherwise (SF-03: what can be answered at once is).
 const callWait = 10 * time.Second
 
 // observers are told of attempts, one after the other.

@@ -51,6 +51,14 @@ func (p *Progress) Attach(ctx context.Context) context.Context {
 	})
 }
 
+// NothingLeft is the progress of what ended before any of it could leave, such
+// as the handshake of a protocol that is not HTTP.
+func NothingLeft() *Progress {
+	p := &Progress{}
+	p.traced.Store(true)
+	return p
+}
+
 // Left says that a byte has left, whatever the trace says.
 func (p *Progress) Left() { p.wrote.Store(true) }
 

@@ -1,0 +1,67 @@
+package sqlwrite
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/sqltext"
+)
+
+// Config is how a database is written to. Zero fields have the meanings given;
+// it must not be changed after New.
+type Config struct {
+	Driver string // sqlite, postgres, mysql (MariaDB too) or sqlserver
+	// DSN says where the database is and who writes. It is secret as a whole.
+	//
+	//	sqlite:    absolute path of the file, which must exist
+	//	postgres:  postgres://user:password@host:5432/database?sslmode=verify-full
+	//	mysql:     user:password@tcp(host:3306)/database?tls=true
+	//	sqlserver: sqlserver://user:password@host:1433?database=name
+	DSN string
+
+	Statements map[string]string // by endpoint; each is one statement, with :names
+	// Raw also takes {"sql": "…", "params": {…}} from a message whose endpoint
+	// names no statement. Whoever may submit it may do what the DSN's user may.
+	Raw bool
+	// Duplicate says that a unique key that is there already is a success: the
+	// message's own row, of an attempt whose answer was lost. False: it is a
+	// permanent failure, as nobody but the user knows what the key means.
+	Duplicate bool
+
+	Connections int // the most at one time; zero: 20
+	Excerpt     int // bytes of what the database says that are shown to people; zero: none. It may quote values
+}
+
+func (c *Config) check() (map[string]sqltext.Statement, error) {
+	var faults []error
+	fault := func(field, value, problem string) {
+		faults = append(faults, &holdfast.FieldError{Field: field, Value: value, Problem: problem})
+	}
+	if _, ok := dialects()[c.Driver]; !ok {
+		fault("Driver", c.Driver, "must be one of "+strings.Join(slices.Sorted(maps.Keys(dialects())), ", "))
+		return nil, errors.Join(faults...) // nobody knows how the rest is to be read
+	}
+	if c.DSN == "" {
+		fault("DSN", "", "must not be empty")
+	}
+	if len(c.Statements) == 0 && !c.Raw {
+		fault("Statements", "", "are none, and payloads may bring none: name one, or set Raw")
+	}
+	if c.Connections < 0 {
+		fault("Connections", fmt.Sprint(c.Connections), "must not be negative")
+	}
+	read := map[string]sqltext.Statement{}
+	for _, name := range slices.Sorted(maps.Keys(c.Statements)) {
+		s, err := sqltext.Parse(sqltext.Dialect(c.Driver), c.Statements[name])
+		if err != nil {
+			fault("Statements", name, err.Error())
+			continue
+		}
+		read[name] = s
+	}
+	return read, errors.Join(faults...)
+}

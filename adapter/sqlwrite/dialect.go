@@ -1,0 +1,121 @@
+package sqlwrite
+
+import (
+	"context"
+	"database/sql/driver"
+	"net"
+	"sync"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// dialect is what differs from one database to the next.
+type dialect struct {
+	begin string
+	// atomic: what was not committed has not happened, whatever the statement
+	// was. Others have tables without transactions, and procedures that commit.
+	atomic bool
+	local  bool // a file: who waits, waits for a lock, and for nobody on a network
+	open   func(dsn string, address *target) (driver.Connector, error)
+	judge  func(err error) (verdict, bool) // false: the server has not answered
+	value  func(v any) any                 // what the driver takes for a value of the payload
+}
+
+// target is what may be shown of a DSN, and what may not.
+type target struct {
+	address string   // host and database, or the file
+	secrets []string // never in a text
+}
+
+// verdict is what a database's answer means.
+type verdict struct {
+	outcome holdfast.Outcome
+	code    string // ours
+	number  string // the database's: an SQLSTATE, or a number
+	text    string // the database's, as it came
+	gone    bool   // the server ends, or ends this connection, or only begins
+	unsure  bool   // at a commit: it may have happened
+}
+
+func dialects() map[string]dialect {
+	return map[string]dialect{"sqlite": sqliteDialect(), "postgres": postgresDialect(), "mysql": mysqlDialect(), "sqlserver": sqlserverDialect()}
+}
+
+// Codes of failures, beside those of package exchange.
+const (
+	codeStatement   = "no_statement"      // the endpoint names none
+	codePayload     = "bad_payload"       // it is no object, or no SQL is in it
+	codeMissing     = "missing_parameter" // the payload lacks it
+	codeRaw         = "bad_statement"     // the payload's SQL is not one statement
+	codeDuplicate   = "duplicate"         // a unique key is there already
+	codeConstraint  = "constraint"
+	codeData        = "bad_value" // of a wrong type, too long, too large
+	codeSQL         = "bad_sql"   // wrong, or about a table, column or function that is not there
+	codeDenied      = "denied"    // no right to the object
+	codeRaised      = "raised"    // by a trigger or procedure, on purpose
+	codeDeadlock    = "deadlock"
+	codeSerial      = "serialization"
+	codeLock        = "locked" // for too long
+	codeInterrupt   = "interrupted"
+	codeResources   = "out_of_resources"
+	codeDiskFull    = "disk_full"
+	codeConnections = "too_many_connections"
+	codeGone        = "shutting_down"
+	codeServer      = "server_error"
+	codeCredentials = "credentials_refused" //nolint:gosec // no credentials
+	codeDatabase    = "no_database"
+	codeReadOnly    = "read_only"
+)
+
+// connector is a driver's way to a server whose handshake ends when its
+// context does, whatever the driver does with that.
+type connector struct {
+	driver.Connector
+}
+
+// Connect implements driver.Connector.
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	h := &handshake{}
+	defer context.AfterFunc(ctx, h.cut)()
+	conn, err := c.Connector.Connect(context.WithValue(ctx, handshakeKey{}, h))
+	if err == nil && ctx.Err() != nil { // cut just now, perhaps
+		_ = conn.Close()
+		return nil, ctx.Err()
+	}
+	return conn, err
+}
+
+type handshakeKey struct{}
+
+// handshake has the connection that is being made.
+type handshake struct {
+	mu    sync.Mutex
+	conn  net.Conn
+	ended bool
+}
+
+func (h *handshake) cut() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended = true; h.conn != nil {
+		_ = h.conn.Close()
+	}
+}
+
+// dial connects, for a handshake that can be cut.
+func dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	h, ok := ctx.Value(handshakeKey{}).(*handshake)
+	if !ok {
+		return conn, nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.conn = conn; h.ended {
+		_ = conn.Close()
+	}
+	return conn, nil
+}

@@ -1,0 +1,129 @@
+package sqlwrite
+
+import (
+	"database/sql/driver"
+	"errors"
+	"strconv"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/exchange"
+)
+
+func mysqlDialect() dialect {
+	return dialect{begin: "start transaction", open: openMySQL, judge: judgeMySQL, value: valueAsText}
+}
+
+func openMySQL(dsn string, t *target) (driver.Connector, error) {
+	conf, err := mysql.ParseDSN(dsn)
+	switch {
+	case err != nil: // its text may hold a part of the password
+		return nil, errors.New("cannot be read: write user:password@tcp(host:3306)/database")
+	case conf.DBName == "":
+		return nil, errors.New("names no database")
+	case conf.MultiStatements || conf.InterpolateParams || conf.AllowAllFiles:
+		return nil, errors.New("has multiStatements, interpolateParams or allowAllFiles, with which a value could become SQL, or a file be read: remove them")
+	}
+	conf.Logger = &mysql.NopLogger{} // it would write to our standard error what is in our errors
+	if conf.Net == "tcp" || conf.Net == "unix" {
+		conf.DialFunc = dial
+	}
+	from, err := mysql.NewConnector(conf)
+	if err != nil {
+		return nil, errors.New("has settings that do not fit together, such as an unknown tls")
+	}
+	t.address = conf.Addr + "/" + conf.DBName
+	t.secrets = append(t.secrets, conf.Passwd)
+	return connector{from}, nil
+}
+
+// valueAsText hands over as text what no number of Go holds; the server reads
+// it by the type of its column.
+func valueAsText(v any) any {
+	if d, ok := v.(decimal); ok {
+		return string(d)
+	}
+	return v
+}
+
+func judgeMySQL(err error) (verdict, bool) {
+	for _, known := range []error{
+		mysql.ErrCleartextPassword, mysql.ErrNativePassword, mysql.ErrOldPassword, mysql.ErrUnknownPlugin, mysql.ErrOldProtocol,
+	} {
+		if errors.Is(err, known) { // the two do not agree on how to log in
+			return verdict{outcome: holdfast.LaneFault, code: codeCredentials, number: "nothing that we may follow", text: known.Error()}, true
+		}
+	}
+	if errors.Is(err, mysql.ErrNoTLS) {
+		return verdict{outcome: holdfast.LaneFault, code: exchange.TLS, number: "that it has no TLS"}, true
+	}
+	if errors.Is(err, mysql.ErrPktTooLarge) {
+		return verdict{outcome: holdfast.Permanent, code: codeData, number: "that a packet is too large"}, true
+	}
+	e, ok := errors.AsType[*mysql.MySQLError](err)
+	if !ok {
+		return verdict{}, false
+	}
+	v := verdict{number: strconv.Itoa(int(e.Number)), text: e.Message}
+	v.outcome, v.code = classOfMySQL(e.Number, string(e.SQLState[:]))
+	v.gone = v.code == codeGone
+	v.unsure = e.Number == 1180 || e.Number == 1030 // an error of the engine
+	return v, true
+}
+
+// classOfMySQL goes by the number where that says more than the SQLSTATE:
+// many have none but HY000, and 42000 is much more than wrong SQL.
+func classOfMySQL(number uint16, state string) (holdfast.Outcome, string) {
+	switch number {
+	case 1062, 1169, 1557, 1586, 1761, 1762: // duplicate key, of an index, a foreign key's child, by name
+		return holdfast.Permanent, codeDuplicate
+	case 3819, 4025: // check constraint: MySQL, MariaDB
+		return holdfast.Permanent, codeConstraint
+	case 1153, 1264, 1265, 1292, 1364, 1366, 1406, 1411, 1525, 3140, 4078, 4079: // too large, truncated, no default, no such value, no JSON
+		return holdfast.Permanent, codeData
+	case 1267, 1271, 1288, 1295, 1390, 1442, 1471: // collations, what cannot be changed, prepared or used in a trigger
+		return holdfast.Permanent, codeSQL
+	case 1142, 1143, 1227, 1370: // table, column, privilege, routine
+		return holdfast.Permanent, codeDenied
+	case 1213, 1614:
+		return holdfast.Transient, codeDeadlock
+	case 1205, 1689, 3572:
+		return holdfast.Transient, codeLock
+	case 1020, 1412, 1615, 3101: // changed since it was read, by another or by a definition; conflict within a group
+		return holdfast.Transient, codeSerial
+	case 1317, 1969, 3024: // killed; ran too long: MariaDB, MySQL
+		return holdfast.Transient, codeInterrupt
+	case 1021, 1114:
+		return holdfast.Transient, codeDiskFull
+	case 1037, 1038, 1041, 1206:
+		return holdfast.Transient, codeResources
+	case 1040, 1203, 1226:
+		return holdfast.Transient, codeConnections
+	case 1053, 1079, 1080, 1927, 3169, 4031: // shutdown; a killed or idle connection
+		return holdfast.Transient, codeGone
+	case 1047: // a Galera node that is not ready
+		return holdfast.Transient, codeServer
+	case 1129, 1130, 1251, 1275, 1524, 1698, 1820, 1862, 3118, 3159, 3955, 4151: // host, plugin, expired or locked account, TLS demanded
+		return holdfast.LaneFault, codeCredentials
+	case 1044, 1046, 1049:
+		return holdfast.LaneFault, codeDatabase
+	case 1290, 1792, 1836, 3100:
+		return holdfast.LaneFault, codeReadOnly
+	}
+	switch state[:min(len(state), 2)] {
+	case "21", "22":
+		return holdfast.Permanent, codeData
+	case "23", "44":
+		return holdfast.Permanent, codeConstraint
+	case "0A", "42":
+		return holdfast.Permanent, codeSQL
+	case "45":
+		return holdfast.Permanent, codeRaised
+	case "28":
+		return holdfast.LaneFault, codeCredentials
+	case "40":
+		return holdfast.Transient, codeSerial
+	}
+	return holdfast.Transient, codeServer
+}

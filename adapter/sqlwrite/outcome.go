@@ -1,0 +1,112 @@
+package sqlwrite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/exchange"
+)
+
+// stage is how far a write has come.
+type stage int
+
+const (
+	connecting stage = iota // nothing of the message has left
+	writing                 // the statement has, perhaps
+	committing
+)
+
+// failure classifies an error (design: section 7).
+func (w *Writer) failure(ctx context.Context, at stage, err error) *holdfast.Failure {
+	v, answered := w.dialect.judge(err)
+	if !answered || v.outcome == holdfast.Transient && ctx.Err() != nil {
+		return w.unanswered(ctx, at, err)
+	}
+	f := &holdfast.Failure{Outcome: v.outcome, Code: v.code, Err: w.said(v)}
+	switch {
+	case at == connecting && v.gone:
+		f.Outcome = holdfast.Unreachable
+	case at == connecting && v.outcome == holdfast.Permanent: // no message has been seen yet
+		f.Outcome = holdfast.LaneFault
+	case at == committing:
+		f.MaybeDelivered = v.gone || v.unsure
+	case at == writing:
+		f.MaybeDelivered = v.gone && !w.dialect.atomic
+	}
+	return f
+}
+
+// unanswered classifies what the database has not said.
+func (w *Writer) unanswered(ctx context.Context, at stage, err error) *holdfast.Failure {
+	text := errors.New(w.clean(causeOf(err), 300))
+	switch ended := ctx.Err(); {
+	case at != connecting:
+	case w.dialect.local && errors.Is(ended, context.DeadlineExceeded):
+		return &holdfast.Failure{Code: codeLock, Err: fmt.Errorf("wait for a lock on the file: %w", text)}
+	default:
+		f := exchange.Failure(ctx, err, exchange.NothingLeft())
+		f.Err = fmt.Errorf("connect to the database: %w", text)
+		return f
+	}
+	f := &holdfast.Failure{Code: exchange.Lost, MaybeDelivered: at == committing || !w.dialect.atomic}
+	switch ended := ctx.Err(); {
+	case errors.Is(ended, context.Canceled):
+		f.Code = exchange.Canceled
+	case ended != nil:
+		f.Code = exchange.Timeout
+	}
+	if f.Code == exchange.Canceled && !f.MaybeDelivered {
+		f.Outcome = holdfast.NotStarted
+	}
+	f.Err = fmt.Errorf("write to the database: %w", text)
+	if at == committing {
+		f.Err = fmt.Errorf("commit, of which nobody knows whether it was done: %w", text)
+	}
+	return f
+}
+
+// causeOf is the part of an error that says what happened, without the
+// settings that drivers put around it.
+func causeOf(err error) string {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op.Error()
+	}
+	return err.Error()
+}
+
+// said is a database's answer for people.
+func (w *Writer) said(v verdict) error {
+	text := fmt.Sprintf("the database answered %s (%s)", v.number, strings.ReplaceAll(v.code, "_", " "))
+	if more := w.clean(v.text, w.conf.Excerpt); more != "" {
+		text += ": " + more
+	}
+	return errors.New(text)
+}
+
+// clean makes a foreign text one line of at most so many bytes, without what
+// is secret.
+func (w *Writer) clean(text string, most int) string {
+	if most <= 0 {
+		return ""
+	}
+	for _, secret := range w.target.secrets {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "[secret]")
+		}
+	}
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	if len(text) <= most {
+		return text
+	}
+	for text = text[:most]; !utf8.ValidString(text); {
+		text = text[:len(text)-1]
+	}
+	return text + "…"
+}

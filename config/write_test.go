@@ -1,0 +1,57 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-mq/holdfast/config"
+)
+
+const book = `driver: postgres, dsn: {env: PLAIN}, statements: {Book: "insert into orders (id) values (:_id)"}`
+
+// SF-02, SF-07, SF-32: a database has the defaults of a call.
+func TestADatabaseHasTheDefaultsOfACall(t *testing.T) {
+	t.Parallel()
+	got := parse(t, "destinations: {mes: {concurrency: 4, write: {"+book+"}}}").Destinations["mes"]
+	want := config.DefaultCallDestination()
+	w := config.DefaultWrite()
+	w.Driver, w.DSN = config.Postgres, config.NewSecret([]byte("correct horse battery"))
+	w.Statements = map[string]string{"Book": "insert into orders (id) values (:_id)"}
+	want.Call, want.Write, want.Concurrency = nil, &w, 4
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got.Write.Raw || got.Write.Duplicate != config.DuplicatePermanent {
+		t.Errorf("got %+v", got.Write)
+	}
+}
+
+func TestFaultsOfDatabases(t *testing.T) {
+	t.Parallel()
+	for write, want := range map[string]string{
+		`{}`: "driver: is empty",
+		`{driver: oracle, dsn: {env: PLAIN}, raw: true}`:                             `"oracle" is not one of sqlite, postgres, mysql and sqlserver`,
+		`{driver: sqlite, raw: true}`:                                                "dsn: is missing",
+		`{driver: sqlite, dsn: "hunter2", raw: true}`:                                "does not say where the secret is",
+		`{driver: sqlite, dsn: {env: EMPTY}, raw: true}`:                             "it is empty",
+		`{driver: sqlite, dsn: {env: PLAIN}}`:                                        "statements: are missing, and payloads may bring none",
+		`{driver: sqlite, dsn: {env: PLAIN}, statements: [a]}`:                       "is a list",
+		`{driver: sqlite, dsn: {env: PLAIN}, statements: {A: "commit"}}`:             "statements.A: begins with COMMIT",
+		`{driver: mysql, dsn: {env: PLAIN}, statements: {A: "select ?"}}`:            "write a name, such as :amount",
+		`{driver: sqlite, dsn: {env: PLAIN}, statements: {A: "select 1; select 2"}}`: "has a second statement",
+		`{driver: sqlite, dsn: {env: PLAIN}, statements: {A: "select :_created"}}`:   ":_created",
+		`{driver: sqlite, dsn: {env: PLAIN}, statements: {"a b": "select 1"}}`:       "is no endpoint that a message can have",
+		`{driver: sqlite, dsn: {env: PLAIN}, raw: true, duplicate: ignored}`:         `"ignored" is not one of permanent and delivered`,
+		`{driver: sqlite, dsn: {env: PLAIN}, raw: perhaps}`:                          "raw",
+		`{` + book + `}, url: "http://h"`:                                            "belongs to a peer, and this destination is a database",
+		`{` + book + `}, secret: {env: GOOD}`:                                        "remove it, or remove write",
+		`{` + book + `}, call: {url: "http://h"}`:                                    "stands beside call",
+	} {
+		_, _, err := config.Parse("holdfast.yaml", []byte("destinations: {mes: {write: "+write+"}}"), world(nil), config.Overrides{})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "correct horse") {
+			t.Errorf("%s:\n got %v\nwant %s", write, err, want)
+		}
+	}
+}

@@ -1,0 +1,238 @@
+// Package mariatest starts a private MariaDB for tests, from the binaries of
+// the system. A server listens on a free port of the loopback interface, keeps
+// its data in a folder of its own, and does not outlive the test binary, also
+// when that is killed: a shell between the two ends it when its standard input
+// does. Where there is no MariaDB, the test fails and says what to install;
+// nothing here skips.
+package mariatest
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// patience is how long anything here waits for a process, and for an answer.
+const patience = 60 * time.Second
+
+// leash runs a command until its own standard input ends, apart from the
+// terminal's signals, and then lets it end in order, or not.
+const leash = `trap '' HUP INT QUIT TERM
+"$@" </dev/null &
+pid=$!
+cat >/dev/null
+kill -s TERM $pid
+tries=0
+while kill -s 0 $pid 2>/dev/null && [ $tries -lt 400 ]; do tries=$((tries + 1)); sleep 0.05; done
+kill -s KILL $pid 2>/dev/null
+wait $pid`
+
+// A Server is a private MariaDB. The port stays the same over restarts.
+type Server struct {
+	Port     int
+	User     string
+	Password string
+
+	bin, dir string
+	run      *exec.Cmd
+	leash    io.Closer
+}
+
+// New starts a server that several tests share; Close ends it.
+func New() (*Server, error) {
+	s := &Server{User: "holdfast", Password: rand.Text()}
+	return s, s.create()
+}
+
+// Start starts a server for one test, and ends it with the test. The end of
+// its log is shown if the test has failed.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	s, err := New()
+	if err != nil {
+		t.Fatalf("start MariaDB: %v", err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(s.log())
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("end MariaDB: %v", err)
+		}
+	})
+	return s
+}
+
+// Close ends the server and removes all that it had.
+func (s *Server) Close() error { return errors.Join(s.Stop(), os.RemoveAll(s.dir)) }
+
+func (s *Server) create() error {
+	var err error
+	if s.bin, err = binary("mariadbd"); err != nil {
+		return err
+	}
+	install, err := binary("mariadb-install-db")
+	if err != nil {
+		return err
+	}
+	// Not the test's own folder: the path of a socket must be short.
+	if s.dir, err = os.MkdirTemp("", "holdfast-maria-"); err != nil {
+		return err
+	}
+	out, err := exec.Command(install, append(common(), "--datadir="+s.data(), "--auth-root-authentication-method=normal", "--skip-test-db")...).CombinedOutput()
+	if err != nil {
+		return errors.Join(fmt.Errorf("make its files: %w\n%s", err, out), os.RemoveAll(s.dir))
+	}
+	for range 5 {
+		if s.Port, err = freePort(); err != nil {
+			break
+		}
+		if err = s.Start(); err == nil || !strings.Contains(s.log(), "Can't start server: Bind") {
+			break // else somebody took the port between our look and the server's
+		}
+	}
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	return nil
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+// Start starts the server again after Stop, and waits until it answers.
+func (s *Server) Start() error {
+	users := fmt.Sprintf("create user if not exists '%[1]s'@'127.0.0.1' identified by '%[2]s';\ngrant all on *.* to '%[1]s'@'127.0.0.1' with grant option;\n", s.User, s.Password)
+	init := filepath.Join(s.dir, "init.sql")
+	if err := os.WriteFile(init, []byte(users), 0o600); err != nil {
+		return err
+	}
+	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	args := append([]string{"-c", leash, "leash", s.bin}, common()...)
+	s.run = exec.Command("sh", append(args, "--datadir="+s.data(), "--init-file="+init,
+		"--bind-address=127.0.0.1", "--port="+strconv.Itoa(s.Port), "--socket="+filepath.Join(s.dir, "sock"), "--pid-file="+filepath.Join(s.dir, "pid"),
+		"--skip-name-resolve", "--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=0", "--innodb-lock-wait-timeout=1")...)
+	s.run.Stdout, s.run.Stderr, s.run.Dir = log, log, s.dir
+	if s.leash, err = s.run.StdinPipe(); err != nil {
+		return err
+	}
+	if err := s.run.Start(); err != nil {
+		return err
+	}
+	db, err := sql.Open("mysql", s.DSN(""))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if err = db.PingContext(ctx); err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("no answer: %w\n%s", err, s.log())
+		}
+	}
+}
+
+// Stop ends the server, as an operator does.
+func (s *Server) Stop() error {
+	if s.leash == nil {
+		return nil
+	}
+	_ = s.leash.Close()
+	timer := time.AfterFunc(patience, func() { _ = s.run.Process.Kill() })
+	defer timer.Stop()
+	s.leash = nil
+	if err := s.run.Wait(); err != nil && s.run.ProcessState == nil {
+		return err
+	}
+	return nil // how it ended says nothing: it was told to
+}
+
+func (s *Server) log() string {
+	text, err := os.ReadFile(filepath.Join(s.dir, "log"))
+	if err != nil {
+		return err.Error()
+	}
+	return "the end of MariaDB's log:\n" + string(text[max(0, len(text)-4000):])
+}
+
+// DSN is that of a database of the server, in the form of its Go driver.
+func (s *Server) DSN(database string) string {
+	c := mysql.NewConfig()
+	c.Net, c.Addr, c.User, c.Passwd, c.DBName = "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)), s.User, s.Password, database
+	c.Logger = &mysql.NopLogger{}
+	return c.FormatDSN()
+}
+
+// Database makes a database of the test's own, and returns its name.
+func (s *Server) Database(t testing.TB) string {
+	t.Helper()
+	name := "test_" + strings.ToLower(rand.Text())[:16]
+	db, err := sql.Open("mysql", s.DSN(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), "create database "+name+" character set utf8mb4"); err != nil {
+		t.Fatalf("make a database: %v", err)
+	}
+	return name
+}
+
+// binary is a program that Debian has outside PATH.
+func binary(name string) (string, error) {
+	for _, place := range []string{name, "/usr/sbin/" + name, "/usr/bin/" + name} {
+		if path, err := exec.LookPath(place); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("there is no %s in PATH or /usr/sbin; on Debian: apt-get install mariadb-server", name)
+}
+
+// common begins each command line: root must say that it means it.
+func common() []string {
+	if os.Geteuid() == 0 {
+		return []string{"--no-defaults", "--user=root"}
+	}
+	return []string{"--no-defaults"}
+}
+
+// freePort finds one below those that the system gives to connections that go
+// out: else a client could be given the port of a server that is down.
+func freePort() (int, error) {
+	var errs error
+	for range 50 {
+		var b [2]byte
+		_, _ = rand.Read(b[:]) // it does not fail
+		port := 12000 + (int(b[0])<<8|int(b[1]))%18000
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			return port, l.Close()
+		}
+		errs = errors.Join(errs, err)
+	}
+	return 0, fmt.Errorf("find a free port: %w", errs)
+}

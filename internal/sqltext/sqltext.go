@@ -1,0 +1,247 @@
+// Package sqltext reads the statement of a database write as a person writes
+// it, with named parameters, and gives it the placeholders of a driver. It
+// knows so much of each dialect as it takes to tell a parameter from a string,
+// a name, a comment and a cast, and two statements from one. It does not know
+// SQL: whether a statement is right, its database says.
+package sqltext
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Dialect is how a database reads SQL.
+type Dialect string
+
+// The dialects. MariaDB reads as MySQL does.
+const (
+	SQLite     Dialect = "sqlite"
+	PostgreSQL Dialect = "postgres"
+	MySQL      Dialect = "mysql"
+	SQLServer  Dialect = "sqlserver"
+)
+
+// Dialects are all that there are.
+func Dialects() []Dialect { return []Dialect{SQLite, PostgreSQL, MySQL, SQLServer} }
+
+// Own are the parameters that a message itself fills; no others begin with an
+// underscore.
+func Own() []string {
+	return []string{"_id", "_source", "_destination", "_endpoint", "_kind", "_correlation_id", "_ordering_key", "_payload"}
+}
+
+// A Statement is what a driver takes.
+type Statement struct {
+	Text  string
+	Names []string // of the parameters, one for each placeholder, in their order: "order.id"
+}
+
+// Parse reads one statement. A parameter is a colon and a name, or several
+// that dots join: a letter or underscore, then letters, digits, underscores.
+// An error says what to write instead, without the text around it.
+func Parse(d Dialect, text string) (Statement, error) {
+	if !slices.Contains(Dialects(), d) {
+		return Statement{}, fmt.Errorf("read SQL: no dialect %q", string(d))
+	}
+	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+		return Statement{}, errors.New("is not UTF-8, or holds a byte 0")
+	}
+	s := scanner{d: d, in: text}
+	for s.pos < len(s.in) {
+		if err := s.step(); err != nil {
+			return Statement{}, err
+		}
+	}
+	if s.first == "" {
+		return Statement{}, errors.New("has no statement in it")
+	}
+	for _, name := range s.names {
+		if name[0] == '_' && !slices.Contains(Own(), name) {
+			return Statement{}, fmt.Errorf("has the parameter :%s; with an underscore begin only :%s", name, strings.Join(Own(), ", :"))
+		}
+	}
+	if writesNothing(s.first) {
+		return Statement{}, fmt.Errorf("begins with %s, which writes nothing by itself: each statement has a transaction of its own, and its connection serves others next", strings.ToUpper(s.first))
+	}
+	return Statement{Text: s.out.String(), Names: s.names}, nil
+}
+
+// writesNothing says that a statement with this first word ends our
+// transaction, outlives it on the connection, cannot be in one, or speaks a
+// protocol of its own.
+func writesNothing(first string) bool {
+	switch first {
+	case "begin", "start", "commit", "rollback", "end", "abort", "savepoint", "save", "release",
+		"set", "reset", "discard", "use", "pragma", "attach", "detach", "vacuum", "copy":
+		return true
+	}
+	return false
+}
+
+type scanner struct {
+	d     Dialect
+	in    string
+	pos   int
+	out   strings.Builder
+	names []string
+	first string // the first word, in lower case
+	ended bool   // a semicolon has been there
+}
+
+// step takes what stands at pos.
+func (s *scanner) step() error {
+	rest := s.in[s.pos:]
+	r, size := utf8.DecodeRuneInString(rest)
+	switch {
+	case unicode.IsSpace(r):
+		s.take(size)
+		return nil
+	case s.d == MySQL && (strings.HasPrefix(rest, "/*!") || strings.HasPrefix(rest, "/*M!")):
+		return errors.New("has a comment with ! that is run: write its content without it")
+	case s.comment(rest) > 0:
+		s.take(s.comment(rest))
+		return nil
+	case strings.HasPrefix(rest, "/*"):
+		return errors.New("has a comment that does not end")
+	case r == ';':
+		s.ended = true
+		s.take(size)
+		return nil
+	case s.ended:
+		return errors.New("has a second statement: write one, or call a procedure")
+	}
+	if s.first == "" && (!isStart(r) && r != '(') {
+		s.first = string(r)
+	}
+	if size, what := s.quoted(rest, ""); what != "" {
+		return s.takeQuoted(size, what)
+	}
+	switch {
+	case isStart(r):
+		return s.word(rest)
+	case r == ':':
+		return s.colon(rest)
+	}
+	if err := s.placeholder(rest); err != nil {
+		return err
+	}
+	n := size
+	for unicode.IsDigit(r) && n < len(rest) { // digits with what is behind them: 1e5 is no word
+		next, size := utf8.DecodeRuneInString(rest[n:])
+		if !isPart(next) {
+			break
+		}
+		n += size
+	}
+	s.take(n)
+	return nil
+}
+
+func (s *scanner) take(n int) {
+	s.out.WriteString(s.in[s.pos : s.pos+n])
+	s.pos += n
+}
+
+func (s *scanner) takeQuoted(size int, what string) error {
+	if size == 0 {
+		return fmt.Errorf("has %s that does not end", what)
+	}
+	s.take(size)
+	return nil
+}
+
+// word takes a name or keyword, and the string that it is the prefix of.
+func (s *scanner) word(rest string) error {
+	n := 0
+	for n < len(rest) {
+		r, size := utf8.DecodeRuneInString(rest[n:])
+		// A $ in a name does not begin a string of PostgreSQL.
+		if !isPart(r) && r != '$' && (r != '#' && r != '@' || s.d != SQLServer) {
+			break
+		}
+		n += size
+	}
+	if s.first == "" {
+		s.first = strings.ToLower(rest[:n])
+	}
+	prefix := rest[:n]
+	s.take(n)
+	if size, what := s.quoted(rest[n:], prefix); what != "" {
+		return s.takeQuoted(size, what)
+	}
+	return nil
+}
+
+// colon takes a parameter, or what else has a colon: casts, assignments,
+// slices of arrays.
+func (s *scanner) colon(rest string) error {
+	if strings.HasPrefix(rest, "::") || strings.HasPrefix(rest, ":=") {
+		s.take(2)
+		return nil
+	}
+	name := nameAt(rest[1:])
+	if name == "" {
+		s.take(1)
+		return nil
+	}
+	s.names = append(s.names, name)
+	s.pos += 1 + len(name)
+	switch s.d {
+	case PostgreSQL:
+		s.out.WriteString("$" + strconv.Itoa(len(s.names)))
+	case SQLServer:
+		s.out.WriteString("@p" + strconv.Itoa(len(s.names)))
+	case SQLite, MySQL:
+		s.out.WriteByte('?')
+	}
+	return nil
+}
+
+// nameAt is the name that text begins with; empty: none.
+func nameAt(text string) string {
+	n := 0
+	for {
+		end := n
+		for end < len(text) {
+			r, size := utf8.DecodeRuneInString(text[end:])
+			if end == n && !isStart(r) || !isPart(r) {
+				break
+			}
+			end += size
+		}
+		if end == n {
+			return strings.TrimSuffix(text[:n], ".")
+		}
+		if n = end; n == len(text) || text[n] != '.' {
+			return text[:n]
+		}
+		n++
+	}
+}
+
+func isStart(r rune) bool { return r == '_' || unicode.IsLetter(r) }
+
+func isPart(r rune) bool { return isStart(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
+
+// placeholder refuses those of drivers: they would take the values of ours.
+func (s *scanner) placeholder(rest string) error {
+	next := byte(' ')
+	if len(rest) > 1 {
+		next = rest[1]
+	}
+	digit := next >= '0' && next <= '9'
+	switch {
+	case rest[0] == '?' && (s.d == SQLite || s.d == MySQL),
+		rest[0] == '$' && (s.d == SQLite || s.d == PostgreSQL && digit),
+		rest[0] == '@' && s.d == SQLite:
+		return fmt.Errorf("has the placeholder %c: write a name, such as :amount", rest[0])
+	case rest[0] == '@' && s.d == SQLServer && (next == 'p' || next == 'P') && len(rest) > 2 && rest[2] >= '0' && rest[2] <= '9':
+		return errors.New("has a variable such as @p1, which is what placeholders become: give it another name")
+	}
+	return nil
+}

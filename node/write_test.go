@@ -1,0 +1,102 @@
+package node_test
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/node"
+)
+
+// SF-02, SF-03, SF-35: a node writes to a database: what it refuses for good
+// is parked with its words, a repeat of the same row is a success, and a file
+// that is not there holds the destination and charges no message.
+func TestWritesToADatabase(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "mes.db")
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), "create table orders (id text primary key, n integer not null); insert into orders values ('again', 1)"); err != nil {
+		t.Fatal(err)
+	}
+	dsn, missing := filepath.Join(dir, "dsn"), filepath.Join(dir, "missing")
+	for name, content := range map[string]string{dsn: path, missing: path + ".missing"} {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	url := serve(t, parse(t, fmt.Sprintf(`
+destinations:
+  mes:
+    write: {driver: sqlite, dsn: {file: %q}, statements: {Book: "insert into orders (id, n) values (:_id, :n)"}, duplicate: delivered}
+  away: {write: {driver: sqlite, dsn: {file: %q}, raw: true}, retry: {interval: 20ms, retries: 1}}
+`, dsn, missing)))
+	for id, c := range map[string]struct {
+		to, payload string
+		status      int
+		answer      string
+	}{
+		"done":    {"mes", `{"n":7}`, 200, `"response":{"rowsAffected":1}`},
+		"again":   {"mes", `{"n":7}`, 200, `"response":{"rowsAffected":0,"duplicate":true}`},
+		"refused": {"mes", `{"n":null}`, 422, `"code":"constraint"`},
+		"held":    {"away", `{"sql":"select 1"}`, 202, `"outcome":"lane_fault"`},
+	} {
+		resp, err := http.Post(url+"/v1/messages", "application/json", strings.NewReader(fmt.Sprintf(`{"id":%q,"destination":%q,"endpoint":"Book","payload":%s}`, id, c.to, c.payload)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil || resp.StatusCode != c.status || !strings.Contains(string(answer), c.answer) {
+			t.Errorf("%s: got %s, %s, want %d with %s", id, resp.Status, answer, c.status, c.answer)
+		}
+	}
+	var rows int
+	if err := db.QueryRowContext(t.Context(), "select count(*) from orders where id = 'done' and n = 7 or id = 'again' and n = 1").Scan(&rows); err != nil || rows != 2 {
+		t.Errorf("got %d rows, %v", rows, err)
+	}
+	if err := os.WriteFile(path+".missing", nil, 0o600); err != nil { // an operator has seen to it
+		t.Fatal(err)
+	}
+	var m struct {
+		State    string `json:"state"`
+		Failures int    `json:"failures"`
+	}
+	for end := time.Now().Add(20 * time.Second); m.State != "delivered" && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		resp, err := http.Get(url + "/v1/messages/held")
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = json.NewDecoder(resp.Body).Decode(&m)
+		_ = resp.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m.State != "delivered" || m.Failures != 0 {
+		t.Errorf("got %+v", m)
+	}
+}
+
+// A node never writes into its own database.
+func TestADestinationIsNotTheNodesOwnDatabase(t *testing.T) {
+	t.Parallel()
+	c := parse(t, "destinations: {mes: {write: {driver: sqlite, dsn: {env: SECRET}, raw: true}}}")
+	c.Data = t.TempDir()
+	c.Destinations["mes"].Write.DSN = config.NewSecret([]byte(filepath.Join(c.Data, "holdfast.db")))
+	if err := node.Serve(t.Context(), c, node.Options{}); err == nil || !strings.Contains(err.Error(), "destination mes: dsn names the database of this node") {
+		t.Errorf("got %v", err)
+	}
+}
