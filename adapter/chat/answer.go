@@ -1,0 +1,230 @@
+package chat
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/retryafter"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// How much of what the other side says is shown, and how long it may ask us to
+// wait.
+const (
+	excerpt  = 500
+	mostWait = time.Hour
+)
+
+// answered judges an answer.
+func (p *Poster) answered(e end, t *target, a *answer) end {
+	e.Code = fmt.Sprintf("http_%d", a.status)
+	if a.status/100 == 2 {
+		return p.taken(e, t, a)
+	}
+	f := &holdfast.Failure{
+		Code: e.Code, RetryAfter: min(retryafter.Of(a.header), mostWait),
+		Err: fmt.Errorf("%s answered %d%s", t.url.Host, a.status, t.said(a)),
+	}
+	switch a.status {
+	case http.StatusRequestTimeout, http.StatusTooEarly:
+	case http.StatusTooManyRequests:
+		f.Outcome = holdfast.Unreachable // nothing was taken: the notification keeps its budget (H3)
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
+		f.Outcome = holdfast.LaneFault
+	case http.StatusGone:
+		f.Outcome = holdfast.LaneFault
+		if p.kind == webhook || !p.shared(f.Code) { // H12
+			f.Outcome = holdfast.Permanent
+			f.Err = fmt.Errorf("%w: this receiver wants no more notifications; take it off the list or change its URL", f.Err)
+		}
+	default:
+		switch a.status / 100 {
+		case 3:
+			f.Outcome = holdfast.LaneFault
+			f.Err = fmt.Errorf("%s answered %d, which leads elsewhere: redirects are not followed, set the URL to where it leads", t.url.Host, a.status)
+		case 4:
+			f.Outcome = holdfast.Permanent
+		}
+	}
+	return p.judge(e, t, f)
+}
+
+// taken judges an answer that says success.
+func (p *Poster) taken(e end, t *target, a *answer) end {
+	e.Outcome = notify.Accepted
+	switch p.kind {
+	case teams:
+		// The flow has started; whether its card is shown, it does not say.
+		e.Text = "accepted by provider"
+	case ntfy, gotify:
+		e.Receipt = receipt(a)
+	case slack:
+		if f := slackFailure(a); f != nil {
+			f.Err = fmt.Errorf("%s answered %d, but not ok%s", t.url.Host, a.status, t.said(a))
+			e.Outcome = notify.Waiting
+			return p.judge(e, t, f)
+		}
+	}
+	return e
+}
+
+// judge turns a failure into what became of the recipient, or leaves it as the
+// channel's.
+func (p *Poster) judge(e end, t *target, f *holdfast.Failure) end {
+	f.Err = errors.New(clip(t.redact(line(f.Error())), 2<<10))
+	f.RetryAfter = min(f.RetryAfter, mostWait)
+	e.Code = f.Code
+	switch f.Outcome {
+	case holdfast.Permanent:
+		e.Delivery = deferred(f)
+		e.Outcome = notify.Refused
+	case holdfast.LaneFault:
+		if !p.shared(f.Code) {
+			e.Delivery = deferred(f) // the other targets work
+			break
+		}
+		e.fault = f
+	case holdfast.Unreachable, holdfast.NotStarted:
+		e.fault = f
+	case holdfast.Transient, holdfast.Succeeded:
+		e.Delivery = deferred(f)
+	}
+	return e
+}
+
+// shared says whether what is wrong with a target is wrong with the channel:
+// there is no other target, or what is wrong is their common server's.
+func (p *Poster) shared(code string) bool {
+	switch p.kind {
+	case ntfy: // one server, one login; a topic may be forbidden
+		return code != "http_403" && code != "http_410"
+	case gotify: // one server, a token for each target
+		return len(p.settings.targets) == 0 || !slices.Contains([]string{"http_401", "http_403", "http_410", "secret"}, code)
+	}
+	return len(p.settings.targets) == 0
+}
+
+func deferred(f *holdfast.Failure) notify.Delivery {
+	return notify.Delivery{Outcome: notify.Deferred, Code: f.Code, Text: f.Error(), Maybe: f.MaybeDelivered, RetryAfter: f.RetryAfter}
+}
+
+// said is the beginning of an answer, for people.
+func (t *target) said(a *answer) string {
+	text := t.redact(line(string(a.body)))
+	if !a.whole { // a secret may have been cut in two
+		longest := 0
+		for _, secret := range t.hidden {
+			longest = max(longest, len(secret))
+		}
+		text = strings.ToValidUTF8(text[:max(len(text)-longest, 0)], "")
+	}
+	if text == "" {
+		return ""
+	}
+	return ": " + clip(text, excerpt)
+}
+
+// receipt is the id that a server gave to what it took, or empty.
+func receipt(a *answer) string {
+	var said struct {
+		ID any `json:"id"`
+	}
+	d := json.NewDecoder(strings.NewReader(string(a.body)))
+	d.UseNumber()
+	if d.Decode(&said) != nil {
+		return ""
+	}
+	switch id := said.ID.(type) {
+	case string:
+		return clip(id, 100)
+	case json.Number:
+		return clip(id.String(), 100)
+	}
+	return ""
+}
+
+// slackFailure is nil where Slack says ok: an incoming webhook in plain text,
+// what stands before it in JSON. Other answers with 200 are none (H6).
+func slackFailure(a *answer) *holdfast.Failure {
+	if strings.TrimSpace(string(a.body)) == "ok" {
+		return nil
+	}
+	var said struct {
+		OK    *bool  `json:"ok"`
+		Error string `json:"error"`
+	}
+	if json.Unmarshal(a.body, &said) != nil || said.OK == nil {
+		return &holdfast.Failure{Code: "unexpected_answer", MaybeDelivered: true}
+	}
+	if *said.OK {
+		return nil
+	}
+	f := &holdfast.Failure{Code: "slack_error"}
+	switch said.Error {
+	case "ratelimited", "rate_limited":
+		f.Outcome, f.RetryAfter = holdfast.Unreachable, retryafter.Of(a.header)
+	case "invalid_payload", "invalid_blocks", "invalid_blocks_format", "msg_too_long", "no_text":
+		f.Outcome = holdfast.Permanent
+	case "channel_not_found", "channel_is_archived", "is_archived", "no_service", "no_service_id", "no_team", "team_disabled",
+		"invalid_auth", "invalid_token", "not_authed", "token_revoked", "token_expired", "account_inactive", "action_prohibited":
+		f.Outcome = holdfast.LaneFault
+	}
+	return f
+}
+
+// report puts the ends of all recipients together.
+func report(ends []end) notify.Report {
+	r := notify.Report{To: make([]notify.Delivery, len(ends))}
+	var servers, ciphers []string
+	waiting := false // somebody was there, and it did not work
+	for i := range ends {
+		e := &ends[i]
+		r.To[i] = e.Delivery
+		r.Truncated = r.Truncated || e.truncated
+		waiting = waiting || e.Outcome == notify.Deferred
+		servers, ciphers = add(servers, e.server), add(ciphers, e.tls)
+	}
+	r.Server, r.TLS = clip(strings.Join(servers, ", "), 255), clip(strings.Join(ciphers, ", "), 255)
+	for _, o := range []holdfast.Outcome{holdfast.NotStarted, holdfast.LaneFault, holdfast.Unreachable} {
+		if o == holdfast.Unreachable && waiting {
+			break // it counts as an attempt
+		}
+		if r.Fault = first(ends, o); r.Fault != nil {
+			break
+		}
+	}
+	for i := range ends {
+		if f := ends[i].fault; f != nil && (r.Fault == nil || f.Outcome != r.Fault.Outcome) {
+			r.To[i] = deferred(f)
+		}
+	}
+	return r
+}
+
+// first is the fault of the first recipient who has one of this outcome, with
+// the longest wait of all that have.
+func first(ends []end, o holdfast.Outcome) (f *holdfast.Failure) {
+	for i := range ends {
+		switch e := &ends[i]; {
+		case e.fault == nil || e.fault.Outcome != o:
+		case f == nil:
+			f = e.fault
+		default:
+			f.RetryAfter = max(f.RetryAfter, e.fault.RetryAfter)
+		}
+	}
+	return f
+}
+
+func add(list []string, s string) []string {
+	if s == "" || slices.Contains(list, s) {
+		return list
+	}
+	return append(list, s)
+}
