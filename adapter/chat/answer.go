@@ -62,8 +62,9 @@ func (p *Poster) taken(e end, t *target, a *answer) end {
 	case teams:
 		// The flow has started; whether its card is shown, it does not say.
 		e.Text = "accepted by provider"
+		e.Receipt = t.shown(a.header.Get("X-Ms-Workflow-Run-Id"))
 	case ntfy, gotify:
-		e.Receipt = receipt(a)
+		e.Receipt = t.shown(receipt(a))
 	case slack:
 		if f := slackFailure(a); f != nil {
 			f.Err = fmt.Errorf("%s answered %d, but not ok%s", t.url.Host, a.status, t.said(a))
@@ -142,12 +143,15 @@ func receipt(a *answer) string {
 	}
 	switch id := said.ID.(type) {
 	case string:
-		return clip(id, 100)
+		return id
 	case json.Number:
-		return clip(id.String(), 100)
+		return id.String()
 	}
 	return ""
 }
+
+// shown is a name that the other side gave, fit for people.
+func (t *target) shown(s string) string { return clip(t.redact(line(s)), 100) }
 
 // slackFailure is nil where Slack says ok: an incoming webhook in plain text,
 // what stands before it in JSON. Other answers with 200 are none (H6).

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -102,7 +103,7 @@ func (p *Poster) Send(ctx context.Context, n *notify.Notification, to []notify.R
 }
 
 func notBegun(ctx context.Context) *holdfast.Failure {
-	return &holdfast.Failure{Outcome: holdfast.NotStarted, Code: "canceled", Err: errors.Join(errors.New("stopped before the request was sent"), ctx.Err())}
+	return &holdfast.Failure{Outcome: holdfast.NotStarted, Code: "canceled", Err: fmt.Errorf("stopped before the request was sent: %w", ctx.Err())}
 }
 
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"time"
+	"unicode/utf8"
 
 	"github.com/holdfast-mq/holdfast/notify"
 )
@@ -50,17 +51,23 @@ type fact struct{ Title, Value string }
 
 // facts are where a notification comes from; the last one is its id.
 func facts(n *notify.Notification) (list []fact) {
-	o := &n.Origin
-	enqueued := ""
-	if !o.Enqueued.IsZero() {
-		enqueued = o.Enqueued.UTC().Format("2006-01-02 15:04:05 UTC")
+	o, at := &n.Origin, ""
+	if t, ok := enqueued(n); ok {
+		at = t.Format("2006-01-02 15:04:05 UTC")
 	}
-	for _, f := range []fact{{"Site", o.Site}, {"Instance", o.Instance}, {"Script", o.Script}, {"Time", enqueued}, {"ID", string(n.ID)}} {
+	for _, f := range []fact{{"Site", o.Site}, {"Instance", o.Instance}, {"Script", o.Script}, {"Time", at}, {"ID", string(n.ID)}} {
 		if f.Value = clip(f.Value, mostOrigin); f.Value != "" {
 			list = append(list, f)
 		}
 	}
 	return list
+}
+
+// enqueued is when the site took the notification, where it says so: a clock
+// may be so wrong that JSON has no form for it.
+func enqueued(n *notify.Notification) (time.Time, bool) {
+	t := n.Origin.Enqueued.UTC()
+	return t, !t.IsZero() && t.Year() > 0 && t.Year() < 10000
 }
 
 // encode is JSON as it is read: nobody puts it into a page.
@@ -100,7 +107,7 @@ type hookData struct {
 // where the data alone is too large, that goes first, as half of it is none.
 func event(n *notify.Notification) ([]byte, bool) {
 	o := &n.Origin
-	h := hook{Type: clip(n.Type, mostOrigin), Timestamp: o.Enqueued.UTC(), Data: hookData{
+	h := hook{Type: clip(n.Type, mostOrigin), Data: hookData{
 		NotificationID: string(n.ID), List: clip(n.List, mostOrigin), Subject: line(n.Subject), Site: clip(o.Site, mostOrigin),
 		Instance: clip(o.Instance, mostOrigin), Script: clip(o.Script, mostOrigin),
 		Execution: clip(o.Execution, mostOrigin), ParentExecution: clip(o.ParentExecution, mostOrigin),
@@ -108,19 +115,20 @@ func event(n *notify.Notification) ([]byte, bool) {
 	if h.Type == "" {
 		h.Type = "notification"
 	}
-	if o.Enqueued.IsZero() {
+	var known bool
+	if h.Timestamp, known = enqueued(n); !known {
 		h.Timestamp = time.Now().UTC()
 	} else {
 		h.Data.Enqueued = &h.Timestamp
 	}
 	subject, cutSubject := cut(h.Data.Subject, mostWebhook/8, bytesOf)
 	h.Data.Subject, h.Data.Truncated = subject, cutSubject
-	if json.Valid(n.Data) {
-		if len(n.Data) <= mostWebhook/2 {
-			h.Data.Data = n.Data
-		} else {
-			h.Data.Truncated = true
-		}
+	switch {
+	case len(n.Data) == 0:
+	case len(n.Data) <= mostWebhook/2 && utf8.Valid(n.Data) && json.Valid(n.Data):
+		h.Data.Data = n.Data
+	default:
+		h.Data.Truncated = true
 	}
 	whole := func(text string) []byte {
 		h.Data.Body = text

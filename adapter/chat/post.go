@@ -93,7 +93,6 @@ func (p *Poster) exchange(ctx context.Context, t *target, body []byte) (*answer,
 	if err != nil {
 		return nil, &holdfast.Failure{Outcome: holdfast.LaneFault, Code: "bad_url", Err: cause(err)}
 	}
-	req.GetBody = nil // a request that may have been taken is not repeated behind our back
 	maps.Copy(req.Header, t.header)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "holdfast")

@@ -26,7 +26,7 @@ func (r *reader) fault(path, value, problem string) {
 	if r.bad == nil {
 		r.bad = map[string]bool{}
 	}
-	for at := path; at != ""; at = at[:max(strings.LastIndexByte(at, '.'), 0)] {
+	for at := path; at != ""; at = at[:max(strings.LastIndexAny(at, ".["), 0)] {
 		r.bad[at] = true
 	}
 	if path == "" {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -93,7 +94,7 @@ func (r *reader) targets(kind string, s *settings) func(string, json.RawMessage)
 			r.fault(path, fmt.Sprint(len(entries)), fmt.Sprintf("are too many targets; at most %d are kept", mostTargets))
 			return
 		}
-		for name, entry := range entries {
+		for _, name := range slices.Sorted(maps.Keys(entries)) {
 			at := path + "." + clip(name, 64)
 			if !isName(name) {
 				r.fault(at, "", "is no name: it must have 1 to 64 letters, digits, -, _ and .")
@@ -104,7 +105,7 @@ func (r *reader) targets(kind string, s *settings) func(string, json.RawMessage)
 			if kind == gotify {
 				delete(fields, "url") // its server is the channel's
 			}
-			r.object(at, entry, fields)
+			r.object(at, entries[name], fields)
 			switch {
 			case kind == gotify && p.token == "":
 				r.fault(at+".token", "", `is missing: name the secret that holds the token of the application, as {"secret": "NAME"}`)
@@ -119,8 +120,13 @@ func (r *reader) targets(kind string, s *settings) func(string, json.RawMessage)
 // check finds what is wrong with keys together.
 func (s *settings) check(r *reader, kind string) {
 	ownURL := s.url != "" || s.urlSecret != ""
-	for at, p := range s.all() {
-		r.checkURL(at, p.url, s.insecure)
+	r.checkURL("url", s.url, s.insecure)
+	for _, name := range slices.Sorted(maps.Keys(s.targets)) {
+		p := s.targets[name]
+		r.checkURL("targets."+name+".url", p.url, s.insecure)
+		if kind == webhook && !ownURL && len(s.signing) == 0 && len(p.signing) == 0 && !r.bad["targets."+name+".signing"] {
+			r.fault("targets."+name+".signing", "", "is missing, and the channel has none either")
+		}
 	}
 	several := kind == webhook || kind == teams || kind == slack
 	switch {
@@ -139,13 +145,6 @@ func (s *settings) check(r *reader, kind string) {
 	case kind == ntfy && (s.user == "") != (s.password == "") && !r.bad["password"]:
 		r.fault("password", "", "and user go together: give both or none")
 	}
-	if kind == webhook && len(s.signing) == 0 {
-		for name, p := range s.targets {
-			if len(p.signing) == 0 && !ownURL {
-				r.fault("targets."+name+".signing", "", "is missing, and the channel has none either")
-			}
-		}
-	}
 	if kind == ntfy && s.topic != "" && !isTopic(s.topic) {
 		r.fault("topic", clip(s.topic, 80), "is no topic: it must have 1 to 64 letters, digits, - and _")
 	}
@@ -155,15 +154,6 @@ func (s *settings) check(r *reader, kind string) {
 	if s.timeout < time.Second || s.timeout > mostTimeout {
 		r.fault("timeout", s.timeout.String(), "must be from 1s to "+mostTimeout.String())
 	}
-}
-
-// all are the targets by the path of their URL.
-func (s *settings) all() map[string]place {
-	all := map[string]place{"url": s.place}
-	for name, p := range s.targets {
-		all["targets."+name+".url"] = p
-	}
-	return all
 }
 
 // checkURL says what is wrong with a URL that is no secret. Its text is not

@@ -157,7 +157,8 @@ func (t *target) hide(secrets ...string) {
 func (t *target) hideURL(text string) {
 	t.hide(text, t.url.String(), t.url.RequestURI())
 	if password, ok := t.url.User.Password(); ok {
-		t.hide(password, t.url.User.Username())
+		user := t.url.User.Username()
+		t.hide(user, password, base64.StdEncoding.EncodeToString([]byte(user+":"+password)))
 	}
 	parts := strings.Split(t.url.EscapedPath(), "/")
 	parts = append(parts, strings.Split(t.url.Path, "/")...)
@@ -179,4 +180,3 @@ func (t *target) redact(s string) string {
 	}
 	return s
 }
-
