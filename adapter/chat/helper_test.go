@@ -2,6 +2,8 @@ package chat_test
 
 import (
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +17,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast/adapter/chat"
+	"github.com/holdfast-mq/holdfast/internal/certtest"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -177,3 +180,14 @@ func has(t *testing.T, what, text string, parts ...string) {
 	}
 }
 
+// serverTLS shows a certificate, and wants one of the same authority.
+func serverTLS(t *testing.T, files certtest.Files) *tls.Config {
+	t.Helper()
+	cert, err := tls.LoadX509KeyPair(files.Cert, files.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(files.PEM)
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}, ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: pool}
+}

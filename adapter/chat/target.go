@@ -155,7 +155,7 @@ func (t *target) hide(secrets ...string) {
 // hideURL notes a URL whose parts are secret: also the other side knows them,
 // and may say only one.
 func (t *target) hideURL(text string) {
-	t.hide(text, t.url.String(), t.url.RequestURI())
+	t.hide(text, t.url.String(), t.url.RequestURI(), t.url.EscapedPath(), t.url.Path, t.url.RawQuery)
 	if password, ok := t.url.User.Password(); ok {
 		user := t.url.User.Username()
 		t.hide(user, password, base64.StdEncoding.EncodeToString([]byte(user+":"+password)))

@@ -3,6 +3,7 @@ package chat
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net"
 	"net/http"
 	"os"
@@ -18,30 +19,32 @@ func (s *settings) tls() (*tls.Config, error) {
 		return nil, nil
 	}
 	conf := &tls.Config{MinVersion: tls.VersionTLS12}
+	var faults []error
+	fault := func(field, value, problem string) {
+		faults = append(faults, &holdfast.FieldError{Field: field, Value: clip(value, 200), Problem: problem})
+	}
 	if s.ca != "" {
-		pem, err := os.ReadFile(s.ca)
-		if err != nil {
-			return nil, &holdfast.FieldError{Field: "ca", Value: s.ca, Problem: "cannot be read: " + err.Error()}
-		}
 		roots, err := x509.SystemCertPool()
 		if err != nil {
 			roots = x509.NewCertPool()
 		}
-		if !roots.AppendCertsFromPEM(pem) {
-			return nil, &holdfast.FieldError{Field: "ca", Value: s.ca, Problem: "holds no certificate in PEM"}
-		}
 		conf.RootCAs = roots
+		if pem, err := os.ReadFile(s.ca); err != nil {
+			fault("ca", s.ca, "cannot be read: "+err.Error())
+		} else if !roots.AppendCertsFromPEM(pem) {
+			fault("ca", s.ca, "holds no certificate in PEM")
+		}
 	}
 	if s.cert != "" && s.key != "" {
 		if _, err := tls.LoadX509KeyPair(s.cert, s.key); err != nil {
-			return nil, &holdfast.FieldError{Field: "cert", Value: s.cert, Problem: "and its key cannot be used: " + err.Error()}
+			fault("cert", s.cert, "cannot be used with its key: "+err.Error())
 		}
 		conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			c, err := tls.LoadX509KeyPair(s.cert, s.key)
 			return &c, err
 		}
 	}
-	return conf, nil
+	return conf, errors.Join(faults...)
 }
 
 // newTransport uses no proxy: a variable must not send secrets elsewhere.
