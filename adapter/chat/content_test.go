@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -34,9 +35,7 @@ func send(t *testing.T, kind string, n *notify.Notification, more object) (got s
 		answer(200, "ok")(w, r)
 	})
 	settings := own(kind, at)
-	for k, v := range more {
-		settings[k] = v
-	}
+	maps.Copy(settings, more)
 	report := open(t, kind, settings, keep(at), nil).Send(t.Context(), n, to(""), 1)
 	if v := verdict(report, 0); v != "accepted" {
 		t.Fatalf("%s: got %q", kind, v)

@@ -157,7 +157,7 @@ func (r *reader) address(p *place, kind string) func(string, json.RawMessage) {
 func (r *reader) reference(raw json.RawMessage) (string, error) {
 	var all map[string]string
 	if json.Unmarshal(raw, &all) != nil || len(all) != 1 || !isName(all["secret"]) || strings.HasPrefix(all["secret"], ".") {
-		return "", errors.New(`must name a secret, as {"secret": "NAME"}, of 1 to 64 letters, digits, -, _ and .`)
+		return "", errors.New(`must name a secret, as {"secret": "NAME"}, of 1 to 64 letters, digits, dots, - and _`)
 	}
 	if !r.secrets {
 		return "", errors.New("names a secret, but this node has no folder of secrets: set notifications.secrets")

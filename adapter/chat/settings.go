@@ -53,7 +53,7 @@ func readSettings(kind string, raw json.RawMessage, secrets bool) (settings, err
 		"timeout":  r.duration(&s.timeout),
 		"insecure": r.truth(&s.insecure),
 	}
-	s.place.fields(r, kind, fields)
+	s.fields(r, kind, fields)
 	switch kind {
 	case webhook, teams, slack:
 		fields["targets"] = r.targets(kind, &s)
@@ -97,7 +97,7 @@ func (r *reader) targets(kind string, s *settings) func(string, json.RawMessage)
 		for _, name := range slices.Sorted(maps.Keys(entries)) {
 			at := path + "." + clip(name, 64)
 			if !isName(name) {
-				r.fault(at, "", "is no name: it must have 1 to 64 letters, digits, -, _ and .")
+				r.fault(at, "", "is no name: it must have 1 to 64 letters, digits, dots, - and _")
 				continue
 			}
 			p, fields := place{}, map[string]func(string, json.RawMessage){}
@@ -199,7 +199,7 @@ func CheckAddress(kind, address string) error {
 	case kind == ntfy && !isTopic(address):
 		return errors.New("is no topic: it must have 1 to 64 letters, digits, - and _")
 	case !isName(address):
-		return errors.New("is no name of a target: it must have 1 to 64 letters, digits, -, _ and .")
+		return errors.New("is no name of a target: it must have 1 to 64 letters, digits, dots, - and _")
 	}
 	return nil
 }

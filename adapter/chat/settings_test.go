@@ -18,7 +18,7 @@ func fields(err error) (list []string) {
 	if err == nil {
 		return nil
 	}
-	if all, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the joined errors are wanted, not a cause
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range all.Unwrap() {
 			list = append(list, fields(e)...)
 		}

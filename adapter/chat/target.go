@@ -130,7 +130,7 @@ func (p *Poster) authorize(t *target, from *place) error {
 func (p *Poster) read(name string) (string, error) {
 	raw, err := p.secret(name)
 	if err != nil {
-		return "", fmt.Errorf("read secret %s: %s", name, clip(err.Error(), 200)) //nolint:errorlint // its text alone: it may be a *fs.PathError, which says something else to who classifies
+		return "", fmt.Errorf("read secret %s: %s", name, clip(err.Error(), 200))
 	}
 	text := strings.TrimSpace(string(raw))
 	switch {

@@ -2,6 +2,7 @@ package chat_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -42,7 +43,9 @@ func inMemory(t *testing.T, h http.HandlerFunc) *http.Transport {
 	go func() { ended <- srv.Serve(p) }()
 	t.Cleanup(func() {
 		_ = srv.Close()
-		<-ended
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
 	})
 	return &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
