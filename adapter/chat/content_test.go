@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -252,4 +253,55 @@ func checkGotify(t *testing.T, what string, body []byte) {
 	t.Helper()
 	v := decode[struct{ Title, Message string }](t, what, body)
 	shown(t, what+", message", v.Message, len(v.Message), 32<<10)
+}
+
+// A script may leave everything out, and a clock may be anywhere.
+func TestANotificationWithoutWords(t *testing.T) {
+	t.Parallel()
+	n := &notify.Notification{ID: "n", Origin: notify.Origin{Enqueued: time.Date(99999, 1, 1, 0, 0, 0, 0, time.UTC)}}
+	for kind, want := range map[string]string{
+		"webhook": `"type":"notification"`, "teams": `"text":"Notification"`, "slack": `"text":"Notification"`,
+		"ntfy": `"message":"n"`, "gotify": `"message":"n"`,
+	} {
+		got := send(t, kind, n, nil)
+		has(t, kind, string(got.body), want)
+		if strings.Contains(string(got.body), `"text":""`) || got.truncated {
+			t.Errorf("%s: got %s", kind, got.body)
+		}
+	}
+}
+
+// Half of the data is none, and what is no JSON is none either: the rest
+// arrives, and says so.
+func TestDataThatAWebhookCannotCarry(t *testing.T) {
+	t.Parallel()
+	for name, data := range map[string]string{"large": `"` + strings.Repeat("x", 200<<10) + `"`, "no JSON": `{"a":`, "no UTF-8": "\"\xff\""} {
+		n := example()
+		n.Data = json.RawMessage(data)
+		got := send(t, "webhook", n, nil)
+		if !got.truncated || !strings.Contains(string(got.body), `"truncated":true`) || strings.Contains(string(got.body), `"data":"`) {
+			t.Errorf("%s: got %.300s", name, got.body)
+		}
+		has(t, name, string(got.body), "Press 5 stopped.")
+	}
+}
+
+func TestLoginsOfNtfy(t *testing.T) {
+	t.Parallel()
+	if got := send(t, "ntfy", example(), nil).header.Get("Authorization"); got != "Bearer "+token {
+		t.Errorf("got %q", got)
+	}
+	var got string
+	at := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		got = user + " " + password
+		answer(200, "{}")(w, r)
+	})
+	r := open(t, "ntfy", object{"url": at, "user": "bot", "password": named("token")}, keep(at), nil)
+	if v := verdict(r.Send(t.Context(), example(), to("alarms"), 1), 0); v != "accepted" || got != "bot "+token {
+		t.Errorf("got %q with %q", v, got)
+	}
+	if v := verdict(r.Send(t.Context(), example(), to(""), 1), 0); v != "refused, no_topic" {
+		t.Errorf("got %q without a topic", v)
+	}
 }

@@ -75,20 +75,21 @@ type answer struct {
 	tls    *tls.ConnectionState
 }
 
-// exchange sends one request. Until it has left, the end of ctx stops it; from
-// then on only the time-out does, since the other side may have taken it.
+// exchange sends one request. Until there is a connection, the end of ctx stops
+// it; from then on only the time-out does, since the other side may have taken
+// it.
 func (p *Poster) exchange(ctx context.Context, t *target, body []byte) (*answer, *holdfast.Failure) {
 	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.settings.timeout)
 	defer cancel()
 	var progress exchange.Progress
-	var left atomic.Bool
-	stopped := context.AfterFunc(ctx, func() {
-		if !left.Load() {
+	var leaving atomic.Bool
+	unbind := context.AfterFunc(ctx, func() {
+		if !leaving.Load() {
 			cancel()
 		}
 	})
-	defer stopped()
-	traced := httptrace.WithClientTrace(progress.Attach(work), &httptrace.ClientTrace{WroteHeaders: func() { left.Store(true) }})
+	defer unbind()
+	traced := httptrace.WithClientTrace(progress.Attach(work), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { leaving.Store(true) }})
 	req, err := http.NewRequestWithContext(traced, http.MethodPost, t.url.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, &holdfast.Failure{Outcome: holdfast.LaneFault, Code: "bad_url", Err: cause(err)}

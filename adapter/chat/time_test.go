@@ -99,8 +99,9 @@ func TestAStopWaitsForWhatHasLeft(t *testing.T) {
 		asked := atomic.Int64{}
 		transport := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
-			asked.Add(1)
-			stop()
+			if asked.Add(1) == 4 { // as many as there are at once
+				stop()
+			}
 			time.Sleep(20 * time.Second)
 			answer(200, "ok")(w, r)
 		})
@@ -118,7 +119,7 @@ func TestAStopWaitsForWhatHasLeft(t *testing.T) {
 				not++
 			}
 		}
-		if accepted != int(asked.Load()) || accepted == 0 || accepted+not != len(addresses) || not < 5 {
+		if accepted != 4 || asked.Load() != 4 || not != 5 {
 			t.Errorf("%d were asked, %d accepted, %d not started: %+v", asked.Load(), accepted, not, report)
 		}
 	})

@@ -54,7 +54,7 @@ func newTransport(conf *tls.Config) *http.Transport {
 		TLSClientConfig:     conf,
 		TLSHandshakeTimeout: 10 * time.Second,
 		MaxIdleConnsPerHost: atOnce,
-		IdleConnTimeout:     90 * time.Second,
+		IdleConnTimeout:     30 * time.Second,
 		ForceAttemptHTTP2:   true,
 	}
 }
