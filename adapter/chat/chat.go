@@ -8,10 +8,11 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
-	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/exchange"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -53,7 +54,7 @@ var _ notify.Adapter = (*Poster)(nil)
 // with its settings: each fault is a holdfast.FieldError.
 func New(kind string, raw json.RawMessage, o Options) (*Poster, error) {
 	if !slices.Contains(Kinds(), kind) {
-		return nil, &holdfast.FieldError{Field: "kind", Value: clip(kind, 64), Problem: "is not one of gotify, ntfy, slack, teams, webhook"}
+		return nil, &holdfast.FieldError{Field: "kind", Value: clip(kind, 64), Problem: "is not one of " + strings.Join(Kinds(), ", ")}
 	}
 	s, err := readSettings(kind, raw, o.Secret != nil)
 	conf, fault := s.tls()
@@ -103,10 +104,7 @@ func (p *Poster) Send(ctx context.Context, n *notify.Notification, to []notify.R
 }
 
 func notBegun(ctx context.Context) *holdfast.Failure {
-	return &holdfast.Failure{Outcome: holdfast.NotStarted, Code: "canceled", Err: fmt.Errorf("stopped before the request was sent: %w", ctx.Err())}
+	return &holdfast.Failure{Outcome: holdfast.NotStarted, Code: exchange.Canceled, Err: fmt.Errorf("stopped before the request was sent: %w", ctx.Err())}
 }
 
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-
-// defaultTimeout bounds one request with its answer.
-const defaultTimeout = 30 * time.Second

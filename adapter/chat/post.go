@@ -41,7 +41,7 @@ func (p *Poster) post(ctx context.Context, n *notify.Notification, address strin
 	}
 	t, f := p.target(address)
 	if t.url != nil {
-		e.server = clip(t.url.Host, 255)
+		e.server = clip(t.redact(t.url.Host), 255)
 	}
 	if f != nil {
 		return p.judge(e, &t, f)

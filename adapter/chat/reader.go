@@ -29,10 +29,11 @@ func (r *reader) fault(path, value, problem string) {
 	for at := path; at != ""; at = at[:max(strings.LastIndexAny(at, ".["), 0)] {
 		r.bad[at] = true
 	}
-	if path == "" {
-		path = "settings"
+	field := "settings"
+	if path != "" {
+		field += "." + path
 	}
-	r.faults = append(r.faults, &holdfast.FieldError{Field: path, Value: value, Problem: problem})
+	r.faults = append(r.faults, &holdfast.FieldError{Field: field, Value: value, Problem: problem})
 }
 
 // entries are those of an object.

@@ -3,6 +3,7 @@ package chat_test
 import (
 	"encoding/base64"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -45,10 +46,14 @@ func TestNoSecretIsShown(t *testing.T) {
 		secrets := strings.Repeat(r.URL.Query().Get("sig")+r.Header.Get("X-Gotify-Key")+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")+" ", 1000)
 		answer(500, secrets)(w, r)
 	}
+	inTheURL := func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		answer(403, fmt.Sprint(r.Header, user, password))(w, r)
+	}
 	hangUp := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 	for name, h := range map[string]http.HandlerFunc{
 		"200": echo(200), "302": echo(302), "400": echo(400), "401": echo(401), "410": echo(410), "429": echo(429), "500": echo(500),
-		"cut": atTheEdge, "hang up": hangUp, "nobody": nil,
+		"cut": atTheEdge, "in the URL": inTheURL, "hang up": hangUp, "nobody": nil,
 	} {
 		for _, kind := range chat.Kinds() {
 			at := "http://127.0.0.1:1"
@@ -57,6 +62,9 @@ func TestNoSecretIsShown(t *testing.T) {
 			}
 			settings, s := own(kind, at), keep(at)
 			s.put("password", "pass/word\n")
+			if name == "in the URL" {
+				s.put("url", strings.Replace(at, "http://", "http://bot:pass%2Fword@", 1)+"/hooks/x")
+			}
 			r := open(t, kind, settings, s, nil)
 			said := r.said(r.Send(t.Context(), example(), to(""), 1))
 			if found := leaks(said, at); found != nil {
@@ -75,6 +83,26 @@ func TestNoSecretIsShown(t *testing.T) {
 		}
 	}
 }
+
+// Some services have the secret in the name of the host; errors of name
+// servers, and the report, have that name.
+func TestASecretInAHostsNameIsNotShown(t *testing.T) {
+	t.Parallel()
+	const host = "eo3x5q7z9k2m.hooks.example"
+	s := keep("https://" + host)
+	r := open(t, "webhook", own("webhook", ""), s, broken{&net.DNSError{Err: "server misbehaving", Name: host}})
+	report := r.Send(t.Context(), example(), to(""), 1)
+	said := r.said(report)
+	if strings.Contains(said, "eo3x5q7z9k2m") || report.Server != "[secret].hooks.example" {
+		t.Errorf("got %s", said)
+	}
+	has(t, "error", said, "server misbehaving")
+}
+
+// broken is a network that does not work.
+type broken struct{ error }
+
+func (b broken) RoundTrip(*http.Request) (*http.Response, error) { return nil, b.error }
 
 // A secret that is missing, empty or none of its kind holds the channel, and is
 // not shown.

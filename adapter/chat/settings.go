@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/holdfast-mq/holdfast"
 )
 
 // settings are those of one channel, checked.
@@ -34,11 +36,12 @@ type place struct {
 	signing   []string // names of secrets, the newest first
 }
 
-// The most that settings may hold.
+// What settings may hold at most, and what they mean if they say nothing.
 const (
-	mostTargets = 200
-	mostSigning = 4
-	mostTimeout = 2 * time.Minute
+	defaultTimeout = 30 * time.Second // of one request with its answer
+	mostTargets    = 200
+	mostSigning    = 4
+	mostTimeout    = 2 * time.Minute
 )
 
 // readSettings takes settings apart. Unknown keys are faults, as is a key that
@@ -189,17 +192,21 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// CheckAddress says what is wrong with the address of a recipient on a channel
-// of a kind: a topic of ntfy, else the name of one of the channel's targets.
+// CheckAddress returns a holdfast.FieldError for what cannot be the address of
+// a recipient on a channel of a kind: a topic of ntfy, else the name of one of
+// the targets.
 // Where the channel has a target of its own it may be empty.
 func CheckAddress(kind, address string) error {
+	fault := func(problem string) error {
+		return &holdfast.FieldError{Field: "address", Value: clip(address, 80), Problem: problem}
+	}
 	switch {
 	case address == "":
 		return nil
 	case kind == ntfy && !isTopic(address):
-		return errors.New("is no topic: it must have 1 to 64 letters, digits, - and _")
+		return fault("is no topic: it must have 1 to 64 letters, digits, - and _")
 	case !isName(address):
-		return errors.New("is no name of a target: it must have 1 to 64 letters, digits, dots, - and _")
+		return fault("is no name of a target: it must have 1 to 64 letters, digits, dots, - and _")
 	}
 	return nil
 }

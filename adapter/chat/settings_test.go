@@ -3,6 +3,7 @@ package chat_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -26,9 +27,20 @@ func fields(err error) (list []string) {
 		return list
 	}
 	if f, ok := errors.AsType[*holdfast.FieldError](err); ok {
-		return []string{f.Field}
+		if key, ok := strings.CutPrefix(f.Field, "settings."); ok {
+			return []string{key}
+		}
+		return []string{f.Field + " as a whole"}
 	}
 	return []string{"not a field: " + err.Error()}
+}
+
+func manyTargets() string {
+	var b strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&b, `,"t%d":{"url":{"secret":"a"}}`, i)
+	}
+	return b.String()
 }
 
 // Every fault is reported at once, with its place, and without what may be a
@@ -51,9 +63,9 @@ func TestSettingsAreChecked(t *testing.T) {
 		"nothing":             {"webhook", ``, []string{"url"}},
 		"empty":               {"slack", `{}`, []string{"url"}},
 		"null":                {"teams", `null`, []string{"url"}},
-		"no object":           {"teams", `["` + s + `"]`, []string{"settings", "url"}},
-		"no JSON":             {"gotify", `{"token":"` + s, []string{"settings", "token", "url"}},
-		"a key twice":         {"slack", `{"url":{"secret":"a"},"url":{"secret":"b"}}`, []string{"settings", "url"}},
+		"no object":           {"teams", `["` + s + `"]`, []string{"settings as a whole", "url"}},
+		"no JSON":             {"gotify", `{"token":"` + s, []string{"settings as a whole", "token", "url"}},
+		"a key twice":         {"slack", `{"url":{"secret":"a"},"url":{"secret":"b"}}`, []string{"settings as a whole", "url"}},
 		"unknown keys":        {"slack", `{"url":{"secret":"a"},"tokn":"` + s + `","topic":"x"}`, []string{"tokn", "topic"}},
 		"of another kind":     {"teams", `{"url":{"secret":"a"},"signing":[{"secret":"a"}],"priority":3}`, []string{"priority", "signing"}},
 		"a secret as text":    {"gotify", `{"url":"https://g.example","token":"` + s + `"}`, []string{"token"}},
@@ -71,6 +83,9 @@ func TestSettingsAreChecked(t *testing.T) {
 		"a hidden file":       {"slack", `{"url":{"secret":".token"}}`, []string{"url"}},
 		"more than a name":    {"slack", `{"url":{"secret":"a","text":"` + s + `"}}`, []string{"url"}},
 		"a target's mistakes": {"slack", `{"targets":{"a b":{"url":{"secret":"a"}},"c":{},"d":{"url":{"secret":"a"},"token":"` + s + `"}}}`, []string{"targets.a b", "targets.c.url", "targets.d.token"}},
+		"targets in a list":   {"slack", `{"targets":[{"url":{"secret":"a"}}]}`, []string{"targets"}},
+		"too many targets":    {"slack", `{"targets":{"a":{}` + manyTargets() + `}}`, []string{"targets"}},
+		"a target's token":    {"gotify", `{"url":"https://g.example","targets":{"a":{}}}`, []string{"targets.a.token"}},
 		"two ways to log in":  {"ntfy", `{"url":"https://n.example","token":{"secret":"t"},"user":"u","password":{"secret":"p"}}`, []string{"user"}},
 		"half a login":        {"ntfy", `{"url":"https://n.example","user":"u"}`, []string{"password"}},
 		"a topic that is none": {
@@ -83,7 +98,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		"a time that is none": {"slack", `{"url":{"secret":"a"},"timeout":"0s"}`, []string{"timeout"}},
 		"a long time":         {"slack", `{"url":{"secret":"a"},"timeout":"3h"}`, []string{"timeout"}},
 		"no such files":       {"slack", `{"url":{"secret":"a"},"ca":"/no/ca.pem","cert":"/no/c","key":"/no/k"}`, []string{"ca", "cert"}},
-		"no such kind":        {"pager", `{}`, []string{"kind"}},
+		"no such kind":        {"pager", `{}`, []string{"kind as a whole"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,8 +1,11 @@
 package chat
 
 import (
+	"encoding/json"
 	"strings"
 
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/retryafter"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -44,4 +47,33 @@ func escapedUnits(r rune) int {
 		return len("&lt;")
 	}
 	return unitsOf(r)
+}
+
+// slackFailure is nil where Slack says ok: an incoming webhook in plain text,
+// what stands before it in JSON. Other answers with 200 are none (H6).
+func slackFailure(a *answer) *holdfast.Failure {
+	if strings.TrimSpace(string(a.body)) == "ok" {
+		return nil
+	}
+	var said struct {
+		OK    *bool  `json:"ok"`
+		Error string `json:"error"`
+	}
+	if json.Unmarshal(a.body, &said) != nil || said.OK == nil {
+		return &holdfast.Failure{Code: "unexpected_answer", MaybeDelivered: true}
+	}
+	if *said.OK {
+		return nil
+	}
+	f := &holdfast.Failure{Code: "slack_error"}
+	switch said.Error {
+	case "ratelimited", "rate_limited":
+		f.Outcome, f.RetryAfter = holdfast.Unreachable, retryafter.Of(a.header)
+	case "invalid_payload", "invalid_blocks", "invalid_blocks_format", "msg_too_long", "no_text":
+		f.Outcome = holdfast.Permanent
+	case "channel_not_found", "channel_is_archived", "is_archived", "no_service", "no_service_id", "no_team", "team_disabled",
+		"invalid_auth", "invalid_token", "not_authed", "token_revoked", "token_expired", "account_inactive", "action_prohibited":
+		f.Outcome = holdfast.LaneFault
+	}
+	return f
 }

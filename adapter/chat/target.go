@@ -26,7 +26,7 @@ type target struct {
 func (p *Poster) target(address string) (target, *holdfast.Failure) {
 	t, s := target{header: http.Header{}}, &p.settings
 	if err := CheckAddress(p.kind, address); err != nil {
-		return t, refusal("bad_address", "the address %q %v", clip(address, 80), err)
+		return t, &holdfast.Failure{Outcome: holdfast.Permanent, Code: "bad_address", Err: err}
 	}
 	from := s.place
 	switch {
@@ -159,6 +159,11 @@ func (t *target) hideURL(text string) {
 	if password, ok := t.url.User.Password(); ok {
 		user := t.url.User.Username()
 		t.hide(user, password, base64.StdEncoding.EncodeToString([]byte(user+":"+password)))
+	}
+	for label := range strings.SplitSeq(t.url.Hostname(), ".") {
+		if len(label) >= 8 && strings.ContainsAny(label, "0123456789") {
+			t.hide(label) // some services have the secret in the host's name
+		}
 	}
 	parts := strings.Split(t.url.EscapedPath(), "/")
 	parts = append(parts, strings.Split(t.url.Path, "/")...)

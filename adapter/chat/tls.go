@@ -21,7 +21,7 @@ func (s *settings) tls() (*tls.Config, error) {
 	conf := &tls.Config{MinVersion: tls.VersionTLS12}
 	var faults []error
 	fault := func(field, value, problem string) {
-		faults = append(faults, &holdfast.FieldError{Field: field, Value: clip(value, 200), Problem: problem})
+		faults = append(faults, &holdfast.FieldError{Field: "settings." + field, Value: clip(value, 200), Problem: problem})
 	}
 	if s.ca != "" {
 		roots, err := x509.SystemCertPool()
