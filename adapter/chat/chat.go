@@ -1,0 +1,110 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/exchange"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// The kinds of channel, as settings name them.
+const (
+	webhook = "webhook"
+	teams   = "teams"
+	slack   = "slack"
+	ntfy    = "ntfy"
+	gotify  = "gotify"
+)
+
+// Kinds returns the kinds of channel that New knows, sorted.
+func Kinds() []string { return []string{gotify, ntfy, slack, teams, webhook} }
+
+// Options are what a Poster needs of its surroundings.
+type Options struct {
+	// Secret reads a secret by its name, at each use, so that a new one counts
+	// from the next request on. A line's end after it is not part of it (H10).
+	// Nil: there are none, and settings may name none.
+	Secret    func(name string) ([]byte, error)
+	Logger    *slog.Logger      // nil: none
+	Transport http.RoundTripper // tests only; nil: one of its own, without proxies
+}
+
+// Poster delivers the notifications of one channel. Its zero value is not
+// usable; New makes one. It may be used concurrently.
+type Poster struct {
+	kind     string
+	settings settings
+	secret   func(name string) ([]byte, error)
+	log      *slog.Logger
+	client   *http.Client
+}
+
+var _ notify.Adapter = (*Poster)(nil)
+
+// New returns what posts to a channel of a kind, or everything that is wrong
+// with its settings: each fault is a holdfast.FieldError.
+func New(kind string, raw json.RawMessage, o Options) (*Poster, error) {
+	if !slices.Contains(Kinds(), kind) {
+		return nil, &holdfast.FieldError{Field: "kind", Value: clip(kind, 64), Problem: "is not one of " + strings.Join(Kinds(), ", ")}
+	}
+	s, err := readSettings(kind, raw, o.Secret != nil)
+	conf, fault := s.tls()
+	if err := errors.Join(err, fault); err != nil {
+		return nil, err
+	}
+	p := &Poster{kind: kind, settings: s, secret: o.Secret, log: o.Logger}
+	if p.log == nil {
+		p.log = slog.New(slog.DiscardHandler)
+	}
+	transport := o.Transport
+	if transport == nil {
+		transport = newTransport(conf)
+	}
+	p.client = &http.Client{Transport: transport, CheckRedirect: stay}
+	return p, nil
+}
+
+// Close ends connections that are idle.
+func (p *Poster) Close() { p.client.CloseIdleConnections() }
+
+// atOnce is how many requests of one notification run beside each other, so
+// that a silent receiver does not hold up the others.
+const atOnce = 4
+
+// Send posts the notification to each recipient. When ctx ends, what has not
+// begun does not begin, and what has left is waited for, up to the channel's
+// time-out.
+func (p *Poster) Send(ctx context.Context, n *notify.Notification, to []notify.Recipient, _ int) notify.Report {
+	ends := make([]end, len(to))
+	turns := make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for i := range to {
+		select {
+		case turns <- struct{}{}:
+		case <-ctx.Done():
+			ends[i].fault = notBegun(ctx)
+			continue
+		}
+		all.Go(func() {
+			defer func() { <-turns }()
+			ends[i] = p.post(ctx, n, to[i].Address)
+		})
+	}
+	all.Wait()
+	return report(ends)
+}
+
+func notBegun(ctx context.Context) *holdfast.Failure {
+	return &holdfast.Failure{Outcome: holdfast.NotStarted, Code: exchange.Canceled, Err: fmt.Errorf("stopped before the request was sent: %w", ctx.Err())}
+}
+
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -1,0 +1,125 @@
+package chat
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/exchange"
+	"github.com/holdfast-mq/holdfast/internal/standardwebhooks"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// maxAnswer is how much of an answer is read.
+const maxAnswer = 4 << 10
+
+// end is what became of one recipient. Where there is a fault, it is not known
+// yet whether that is the recipient's alone.
+type end struct {
+	notify.Delivery
+	fault       *holdfast.Failure // lane fault, unreachable, or not started
+	server, tls string
+	truncated   bool
+}
+
+// post makes one request and judges its answer.
+func (p *Poster) post(ctx context.Context, n *notify.Notification, address string) (e end) {
+	if ctx.Err() != nil {
+		e.fault = notBegun(ctx)
+		return e
+	}
+	t, f := p.target(address)
+	if t.url != nil {
+		e.server = clip(t.redact(t.url.Host), 255)
+	}
+	if f != nil {
+		return p.judge(e, &t, f)
+	}
+	body, truncated := p.compose(n, t.topic)
+	e.truncated = truncated
+	began := time.Now()
+	if p.kind == webhook {
+		standardwebhooks.Sign(t.header, string(n.ID), began, body, t.keys...)
+	}
+	a, f := p.exchange(ctx, &t, body)
+	if a != nil && a.tls != nil {
+		e.tls = tls.VersionName(a.tls.Version) + " " + tls.CipherSuiteName(a.tls.CipherSuite)
+	}
+	if f != nil {
+		e = p.judge(e, &t, f)
+	} else {
+		e = p.answered(e, &t, a)
+	}
+	p.log.DebugContext(ctx, "notification posted", slog.String("message_id", string(n.ID)), slog.String("kind", p.kind),
+		slog.String("server", e.server), slog.String("code", e.Code), slog.Duration("took", time.Since(began)))
+	return e
+}
+
+// answer is what the other side said.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+	whole  bool // all of it was read
+	tls    *tls.ConnectionState
+}
+
+// exchange sends one request. Until there is a connection, the end of ctx stops
+// it; from then on only the time-out does, since the other side may have taken
+// it.
+func (p *Poster) exchange(ctx context.Context, t *target, body []byte) (*answer, *holdfast.Failure) {
+	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.settings.timeout)
+	defer cancel()
+	var progress exchange.Progress
+	var leaving atomic.Bool
+	unbind := context.AfterFunc(ctx, func() {
+		if !leaving.Load() {
+			cancel()
+		}
+	})
+	defer unbind()
+	traced := httptrace.WithClientTrace(progress.Attach(work), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { leaving.Store(true) }})
+	req, err := http.NewRequestWithContext(traced, http.MethodPost, t.url.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, &holdfast.Failure{Outcome: holdfast.LaneFault, Code: "bad_url", Err: cause(err)}
+	}
+	maps.Copy(req.Header, t.header)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "holdfast")
+	resp, err := p.client.Do(req)
+	if err != nil {
+		ended := work
+		if ctx.Err() != nil && errors.Is(work.Err(), context.Canceled) {
+			ended = ctx // which says whether it was a stop or a deadline
+		}
+		f := exchange.Failure(ended, cause(err), &progress)
+		f.Err = fmt.Errorf("post to %s: %w", t.url.Host, f.Err)
+		return nil, f
+	}
+	defer resp.Body.Close() //nolint:errcheck // the answer has been read, or is given up
+	a := &answer{status: resp.StatusCode, header: resp.Header, tls: resp.TLS}
+	a.body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if a.whole = err == nil && len(a.body) <= maxAnswer; len(a.body) > maxAnswer {
+		a.body = a.body[:maxAnswer]
+	}
+	return a, nil
+}
+
+// cause is an error without the URL, which may be secret.
+func cause(err error) error {
+	if ue, ok := errors.AsType[*url.Error](err); ok {
+		return ue.Err
+	}
+	return err
+}

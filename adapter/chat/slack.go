@@ -1,0 +1,79 @@
+package chat
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/retryafter"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// blocks is the message of an incoming webhook of Slack. "text" is what phones
+// show in their list.
+func blocks(n *notify.Notification) ([]byte, bool) {
+	heading, cutTitle := cut(title(n), mostHeader, unitsOf)
+	text, cutText := cut(strings.TrimSpace(clean(n.Body)), mostSection, escapedUnits)
+	list := []object{{"type": "header", "text": object{"type": "plain_text", "text": heading}}}
+	if text != "" {
+		list = append(list, object{"type": "section", "text": marked(text)})
+	}
+	var from []string
+	for _, f := range facts(n) {
+		from = append(from, f.Value)
+	}
+	about, _ := cut(strings.Join(from, " · "), mostSection, escapedUnits)
+	list = append(list, object{"type": "context", "elements": []object{marked(about)}})
+	return encode(object{"text": escape(heading), "blocks": list}), cutTitle || cutText
+}
+
+// marked is text in Slack's markup that names nobody and links nothing by
+// itself: "@channel" in it calls nobody.
+func marked(s string) object {
+	return object{"type": "mrkdwn", "text": escape(s), "verbatim": true}
+}
+
+// escape writes the three characters that Slack's markup is made of.
+func escape(s string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
+}
+
+// escapedUnits is what a character costs once it is escaped.
+func escapedUnits(r rune) int {
+	switch r {
+	case '&':
+		return len("&amp;")
+	case '<', '>':
+		return len("&lt;")
+	}
+	return unitsOf(r)
+}
+
+// slackFailure is nil where Slack says ok: an incoming webhook in plain text,
+// what stands before it in JSON. Other answers with 200 are none (H6).
+func slackFailure(a *answer) *holdfast.Failure {
+	if strings.TrimSpace(string(a.body)) == "ok" {
+		return nil
+	}
+	var said struct {
+		OK    *bool  `json:"ok"`
+		Error string `json:"error"`
+	}
+	if json.Unmarshal(a.body, &said) != nil || said.OK == nil {
+		return &holdfast.Failure{Code: "unexpected_answer", MaybeDelivered: true}
+	}
+	if *said.OK {
+		return nil
+	}
+	f := &holdfast.Failure{Code: "slack_error"}
+	switch said.Error {
+	case "ratelimited", "rate_limited":
+		f.Outcome, f.RetryAfter = holdfast.Unreachable, retryafter.Of(a.header)
+	case "invalid_payload", "invalid_blocks", "invalid_blocks_format", "msg_too_long", "no_text":
+		f.Outcome = holdfast.Permanent
+	case "channel_not_found", "channel_is_archived", "is_archived", "no_service", "no_service_id", "no_team", "team_disabled",
+		"invalid_auth", "invalid_token", "not_authed", "token_revoked", "token_expired", "account_inactive", "action_prohibited":
+		f.Outcome = holdfast.LaneFault
+	}
+	return f
+}

@@ -1,0 +1,187 @@
+package chat
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/standardwebhooks"
+)
+
+// target is where the request for one recipient goes, with the secrets of now.
+type target struct {
+	url    *url.URL
+	topic  string      // ntfy
+	header http.Header // that authorizes
+	keys   [][]byte    // that sign; webhook
+	hidden []string    // must be in no text
+}
+
+// target looks up what an address stands for. A failure that is permanent is
+// the recipient's, a lane fault is that of the target.
+func (p *Poster) target(address string) (target, *holdfast.Failure) {
+	t, s := target{header: http.Header{}}, &p.settings
+	if err := CheckAddress(p.kind, address); err != nil {
+		return t, &holdfast.Failure{Outcome: holdfast.Permanent, Code: "bad_address", Err: err}
+	}
+	from := s.place
+	switch {
+	case p.kind == ntfy:
+		if t.topic = address; address == "" {
+			t.topic = s.topic
+		}
+		if t.topic == "" {
+			return t, refusal("no_topic", "the recipient has no address, and the channel has no topic of its own")
+		}
+	case address != "":
+		named, ok := s.targets[address]
+		if !ok {
+			return t, refusal("no_target", "the channel has no target %q: name one of its targets, or none", address)
+		}
+		if p.kind == gotify {
+			named.url, named.urlSecret = s.url, s.urlSecret
+		}
+		if named.signing == nil {
+			named.signing = s.signing
+		}
+		from = named
+	case from.url == "" && from.urlSecret == "" || p.kind == gotify && from.token == "":
+		return t, refusal("no_target", "the recipient has no address, and the channel has no target but those of its targets")
+	}
+	return t, p.fill(&t, &from)
+}
+
+func refusal(code, format string, args ...any) *holdfast.Failure {
+	return &holdfast.Failure{Outcome: holdfast.Permanent, Code: code, Err: fmt.Errorf(format, args...)}
+}
+
+// fill reads the secrets of a target.
+func (p *Poster) fill(t *target, from *place) *holdfast.Failure {
+	fault := func(code string, err error) *holdfast.Failure {
+		return &holdfast.Failure{Outcome: holdfast.LaneFault, Code: code, Err: err}
+	}
+	text := from.url
+	if from.urlSecret != "" {
+		var err error
+		if text, err = p.read(from.urlSecret); err != nil {
+			return fault("secret", err)
+		}
+	}
+	var err error
+	if t.url, err = parseURL(text, p.settings.insecure); err != nil {
+		return fault("bad_url", fmt.Errorf("the URL in secret %s %w", from.urlSecret, err))
+	}
+	if from.urlSecret != "" {
+		t.hideURL(text)
+	}
+	if p.kind == gotify {
+		t.url = t.url.JoinPath("message")
+	}
+	for _, name := range from.signing {
+		secret, err := p.read(name)
+		if err != nil {
+			return fault("secret", err)
+		}
+		key, err := standardwebhooks.Key(secret)
+		if err != nil {
+			return fault("bad_secret", fmt.Errorf("secret %s cannot sign: %w", name, err))
+		}
+		t.keys = append(t.keys, key)
+		t.hide(secret)
+	}
+	if err := p.authorize(t, from); err != nil {
+		return fault("secret", err)
+	}
+	return nil
+}
+
+// authorize adds the header that says who posts.
+func (p *Poster) authorize(t *target, from *place) error {
+	if name := from.token; name != "" {
+		token, err := p.read(name)
+		if err != nil {
+			return err
+		}
+		t.hide(token)
+		if p.kind == gotify {
+			t.header.Set("X-Gotify-Key", token)
+		} else {
+			t.header.Set("Authorization", "Bearer "+token)
+		}
+	}
+	if user := p.settings.user; user != "" {
+		password, err := p.read(p.settings.password)
+		if err != nil {
+			return err
+		}
+		both := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
+		t.hide(password, both)
+		t.header.Set("Authorization", "Basic "+both)
+	}
+	return nil
+}
+
+// read returns a secret. Spaces and line ends around it, as editors and pipes
+// leave them, are not part of it (H10).
+func (p *Poster) read(name string) (string, error) {
+	raw, err := p.secret(name)
+	if err != nil {
+		return "", fmt.Errorf("read secret %s: %s", name, clip(err.Error(), 200))
+	}
+	text := strings.TrimSpace(string(raw))
+	switch {
+	case text == "":
+		return "", fmt.Errorf("secret %s is empty", name)
+	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return "", fmt.Errorf("secret %s has more than one line, or a control character", name)
+	}
+	return text, nil
+}
+
+// hide notes secrets. Very short ones would blot out half of what is said.
+func (t *target) hide(secrets ...string) {
+	for _, s := range secrets {
+		if len(s) >= 4 && !slices.Contains(t.hidden, s) {
+			t.hidden = append(t.hidden, s)
+		}
+	}
+	slices.SortFunc(t.hidden, func(a, b string) int { return len(b) - len(a) }) // a part is in the whole
+}
+
+// hideURL notes a URL whose parts are secret: also the other side knows them,
+// and may say only one.
+func (t *target) hideURL(text string) {
+	t.hide(text, t.url.String(), t.url.RequestURI(), t.url.EscapedPath(), t.url.Path, t.url.RawQuery)
+	if password, ok := t.url.User.Password(); ok {
+		user := t.url.User.Username()
+		t.hide(user, password, base64.StdEncoding.EncodeToString([]byte(user+":"+password)))
+	}
+	for label := range strings.SplitSeq(t.url.Hostname(), ".") {
+		if len(label) >= 8 && strings.ContainsAny(label, "0123456789") {
+			t.hide(label) // some services have the secret in the host's name
+		}
+	}
+	parts := strings.Split(t.url.EscapedPath(), "/")
+	parts = append(parts, strings.Split(t.url.Path, "/")...)
+	for _, values := range t.url.Query() {
+		parts = append(parts, values...)
+	}
+	parts = append(parts, strings.FieldsFunc(t.url.RawQuery, func(r rune) bool { return r == '&' || r == '=' })...)
+	for _, part := range parts {
+		if len(part) >= 8 {
+			t.hide(part)
+		}
+	}
+}
+
+// redact takes secrets out of text that is shown.
+func (t *target) redact(s string) string {
+	for _, secret := range t.hidden {
+		s = strings.ReplaceAll(s, secret, "[secret]")
+	}
+	return s
+}
