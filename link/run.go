@@ -21,7 +21,7 @@ const (
 	answerWait = 15 * time.Second
 	// stallAfter is how long messages may be due while none gets through.
 	stallAfter = time.Minute
-	lookEvery  = 5 * time.Second
+	lookEvery  = 10 * time.Second
 	// askedWait bounds one command.
 	askedWait = 10 * time.Second
 )
