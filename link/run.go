@@ -64,7 +64,10 @@ func (s *Site) polls(ctx context.Context, replays chan<- string) {
 			// Another node of this site polls too, or central does not wait: come
 			// again later, not at once.
 		default:
-			wait, now = leastWait, false
+			if !now { // a whole poll went well
+				wait = leastWait
+			}
+			now = false
 			continue
 		}
 		now = true

@@ -32,6 +32,10 @@ type world struct {
 	inbox   *inbox
 	central *link.Central
 
+	url  string         // of central
+	tls  link.Files     // of its sites
+	work sync.WaitGroup // requests in hand
+
 	mu   sync.Mutex
 	here *transporttest.PipeListener // nil: central is away
 	stop func()
@@ -93,7 +97,7 @@ func (i *inbox) ReceiveBatch(ctx context.Context, ms []holdfast.Message) []holdf
 	results := make([]holdfast.Result, len(ms))
 	for n := range ms {
 		if results[n].Err = answer(&ms[n]); results[n].Err == nil {
-			results[n] = i.BatchReceiver.ReceiveBatch(ctx, ms[n : n+1])[0]
+			results[n] = i.BatchReceiver.ReceiveBatch(ctx, ms[n:n+1])[0]
 		}
 	}
 	return results
@@ -123,7 +127,7 @@ func within(t *testing.T, test func(t *testing.T, w *world), edit ...func(c *lin
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
-		w := &world{t: t, db: open(t, "central")}
+		w := &world{t: t, db: open(t, "central"), url: address}
 		w.store = &store{Store: w.db}
 		w.inbox = &inbox{BatchReceiver: &holdfast.Endpoints{Log: w.db, Other: &holdfast.Endpoint{Keep: true}}}
 		conf := link.CentralConfig{Store: w.store, Receiver: w.inbox, Destination: "central"}
@@ -136,6 +140,8 @@ func within(t *testing.T, test func(t *testing.T, w *world), edit ...func(c *lin
 		}
 		w.central = central
 		w.start()
+		defer time.Sleep(time.Second) // net/http closes connections with a delay
+		defer w.work.Wait()
 		defer w.away()
 		test(t, w)
 	})
@@ -144,7 +150,12 @@ func within(t *testing.T, test func(t *testing.T, w *world), edit ...func(c *lin
 // start makes central listen.
 func (w *world) start() {
 	l := transporttest.NewPipeListener()
-	srv := &http.Server{Handler: w.central.Handler(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
+	h := w.central.Handler()
+	srv := &http.Server{Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		w.work.Add(1)
+		defer w.work.Done()
+		h.ServeHTTP(rw, r)
+	}), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -215,7 +226,7 @@ func (w *world) enroll(name string) (file string) {
 		w.t.Fatal(err)
 	}
 	file = filepath.Join(w.t.TempDir(), "credential")
-	id, err := link.Enroll(w.t.Context(), link.EnrollConfig{URL: address, Token: token, File: file, Dial: w.connect})
+	id, err := link.Enroll(w.t.Context(), link.EnrollConfig{URL: w.url, Token: token, File: file, TLS: w.tls, Dial: w.connect})
 	if err != nil || id.Site != name {
 		w.t.Fatalf("got %+v, %v", id, err)
 	}
@@ -226,7 +237,7 @@ func (w *world) enroll(name string) (file string) {
 func (w *world) site(name string, edit ...func(c *link.SiteConfig)) *plant {
 	w.t.Helper()
 	p := &plant{w: w, db: open(w.t, name), name: name, most: 30 * time.Second, stop: func() {}}
-	p.conf = link.SiteConfig{URL: address, File: w.enroll(name), Outbox: p.db, Overdue: p.db.Overdue, Version: "1.2.3", Dial: w.connect}
+	p.conf = link.SiteConfig{URL: w.url, TLS: w.tls, File: w.enroll(name), Outbox: p.db, Overdue: p.db.Overdue, Version: "1.2.3", Dial: w.connect}
 	for _, e := range edit {
 		e(&p.conf)
 	}
