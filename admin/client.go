@@ -28,6 +28,8 @@ type Client struct {
 	at    string // as it was given, for errors
 	token string
 	http  *http.Client
+
+	outbox string // path of a site's messages; empty: the node's own
 }
 
 // maxAnswer bounds what is read of an answer: a page of the largest payloads.

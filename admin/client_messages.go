@@ -44,7 +44,7 @@ func (c *Client) Send(ctx context.Context, m NewMessage) (Accepted, error) {
 // Message returns one message with its payload and history.
 func (c *Client) Message(ctx context.Context, id string) (MessageDetail, error) {
 	var d MessageDetail
-	err := c.do(ctx, http.MethodGet, "/v1/messages/"+segment(id), nil, nil, &d)
+	err := c.do(ctx, http.MethodGet, c.messages()+"/"+segment(id), nil, nil, &d)
 	return d, err
 }
 
@@ -58,7 +58,7 @@ func (c *Client) Messages(ctx context.Context, q MessageQuery) (MessagePage, err
 		query.Set("destination", q.Destination)
 	}
 	var p MessagePage
-	err := c.do(ctx, http.MethodGet, "/v1/messages", query, nil, &p)
+	err := c.do(ctx, http.MethodGet, c.messages(), query, nil, &p)
 	return p, err
 }
 
@@ -87,14 +87,14 @@ func (c *Client) Retry(ctx context.Context, id string, r RetryRequest) (Message,
 	if err != nil {
 		return m, fmt.Errorf("encode retry: %w", err)
 	}
-	err = c.do(ctx, http.MethodPost, "/v1/messages/"+segment(id)+"/retry", nil, body, &m)
+	err = c.do(ctx, http.MethodPost, c.messages()+"/"+segment(id)+"/retry", nil, body, &m)
 	return m, err
 }
 
 // Discard gives a parked or expired message up.
 func (c *Client) Discard(ctx context.Context, id string) (Message, error) {
 	var m Message
-	err := c.do(ctx, http.MethodPost, "/v1/messages/"+segment(id)+"/discard", nil, nil, &m)
+	err := c.do(ctx, http.MethodPost, c.messages()+"/"+segment(id)+"/discard", nil, nil, &m)
 	return m, err
 }
 

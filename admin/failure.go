@@ -7,12 +7,18 @@ import (
 	"log/slog"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/link"
 )
 
 // refuse turns an error of the store into a problem. Its own text goes to the
 // log, not to the client, unless it is about what the client sent.
 func (s *Server) refuse(ctx context.Context, doing string, err error) *Problem {
+	if away, ok := errors.AsType[*link.ErrNotReachable](err); ok {
+		return kindAway.problem(away.Error()+"; nothing was done").with("Retry-After", "30")
+	}
 	switch {
+	case errors.Is(err, link.ErrNoAnswer):
+		return kindSilent.problem(link.ErrNoAnswer.Error() + "; look whether it has, then ask again")
 	case errors.Is(err, holdfast.ErrInvalid):
 		if faults := faultsOf(err); len(faults) > 0 {
 			return invalid(faults...)

@@ -17,15 +17,16 @@ import (
 type fixture struct {
 	*admin.Server
 	store   *admintest.Memory
+	sites   *admintest.Sites
 	handler http.Handler
 }
 
 // serve makes a fixture; edit changes the server before it is built.
 func serve(tb testing.TB, edit ...func(*admin.Server)) *fixture {
 	tb.Helper()
-	store := &admintest.Memory{}
-	f := &fixture{store: store, Server: &admin.Server{
-		Outbox: store, Enqueuer: store, Inbox: store, Tokens: store, Node: "plant-7", Version: "1.2.3",
+	store, sites := &admintest.Memory{}, &admintest.Sites{}
+	f := &fixture{store: store, sites: sites, Server: &admin.Server{
+		Outbox: store, Enqueuer: store, Inbox: store, Tokens: store, Sites: sites, Node: "plant-7", Version: "1.2.3",
 		Destinations: func() []admin.Destination {
 			return []admin.Destination{
 				{Name: "inventory", TTL: 24 * time.Hour},

@@ -79,11 +79,12 @@ func (s *Server) list(ctx context.Context, in *listInput) (*pageOutput, error) {
 	if len(faults) > 0 {
 		return nil, invalid(faults...)
 	}
-	return s.page(ctx, holdfast.Query{States: states, Destination: in.Destination, Limit: in.Limit, After: in.After})
+	return s.page(ctx, s.Outbox, holdfast.Query{States: states, Destination: in.Destination, Limit: in.Limit, After: in.After})
 }
 
-func (s *Server) page(ctx context.Context, q holdfast.Query) (*pageOutput, error) {
-	page, err := s.Outbox.List(ctx, q)
+// page lists messages of an outbox: this node's, or that of a site.
+func (s *Server) page(ctx context.Context, of holdfast.Outbox, q holdfast.Query) (*pageOutput, error) {
+	page, err := of.List(ctx, q)
 	if err != nil {
 		return nil, s.refuse(ctx, "list messages", err)
 	}
@@ -118,8 +119,12 @@ func (s *Server) show(ctx context.Context, in *idInput) (*detailOutput, error) {
 }
 
 func (s *Server) retry(ctx context.Context, in *retryInput) (*messageOutput, error) {
+	return s.retryAt(ctx, s.Outbox, in.ID, in.Content)
+}
+
+func (s *Server) retryAt(ctx context.Context, of holdfast.Outbox, id string, content body) (*messageOutput, error) {
 	var req RetryRequest
-	faults, p := in.Content.decode(&req)
+	faults, p := content.decode(&req)
 	if p != nil {
 		return nil, p
 	}
@@ -133,19 +138,23 @@ func (s *Server) retry(ctx context.Context, in *retryInput) (*messageOutput, err
 	if len(faults) > 0 {
 		return nil, invalid(faults...)
 	}
-	return s.decide(ctx, in.ID, "retried", func(id holdfast.ID) (holdfast.Record, error) {
-		return s.Outbox.Requeue(ctx, id, requeue)
+	return s.decide(ctx, of, id, "retried", func(id holdfast.ID) (holdfast.Record, error) {
+		return of.Requeue(ctx, id, requeue)
 	})
 }
 
 func (s *Server) discard(ctx context.Context, in *idInput) (*messageOutput, error) {
-	return s.decide(ctx, in.ID, "discarded", func(id holdfast.ID) (holdfast.Record, error) {
-		return s.Outbox.Discard(ctx, id, actor(ctx))
+	return s.discardAt(ctx, s.Outbox, in.ID)
+}
+
+func (s *Server) discardAt(ctx context.Context, of holdfast.Outbox, id string) (*messageOutput, error) {
+	return s.decide(ctx, of, id, "discarded", func(id holdfast.ID) (holdfast.Record, error) {
+		return of.Discard(ctx, id, actor(ctx))
 	})
 }
 
 // decide runs an operator's decision and explains why it was refused.
-func (s *Server) decide(ctx context.Context, text, done string, change func(holdfast.ID) (holdfast.Record, error)) (*messageOutput, error) {
+func (s *Server) decide(ctx context.Context, of holdfast.Outbox, text, done string, change func(holdfast.ID) (holdfast.Record, error)) (*messageOutput, error) {
 	id, p := parseID(text)
 	if p != nil {
 		return nil, p
@@ -153,7 +162,7 @@ func (s *Server) decide(ctx context.Context, text, done string, change func(hold
 	r, err := change(id)
 	if errors.Is(err, holdfast.ErrState) {
 		// Only to name the state: the decision itself has been made by the store.
-		if r, err = s.Outbox.Get(ctx, id); err != nil {
+		if r, err = of.Get(ctx, id); err != nil {
 			return nil, s.missing(ctx, "read the message", id, err)
 		}
 		return nil, kindState.problem(fmt.Sprintf("message %s is %s; only a parked or expired message can be %s", id, r.State, done),

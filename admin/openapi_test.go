@@ -70,7 +70,9 @@ func TestEveryRouteIsDocumented(t *testing.T) {
 	}
 	for _, path := range []string{
 		"/v1/messages", "/v1/messages/{id}", "/v1/messages/{id}/retry", "/v1/messages/{id}/discard", "/v1/inbox", "/v1/inbox/{id}/done",
-		"/v1/destinations", "/v1/backups", "/v1/tokens", "/v1/tokens/{name}", "/_rf/health", "/_rf/outbox/stats", "/_rf/outbox/failed", "/_rf/outbox/{id}/retry",
+		"/v1/destinations", "/v1/backups", "/v1/tokens", "/v1/tokens/{name}",
+		"/v1/sites", "/v1/sites/{site}", "/v1/sites/{site}/rotate", "/v1/sites/{site}/messages", "/v1/sites/{site}/messages/{id}",
+		"/v1/sites/{site}/messages/{id}/retry", "/v1/sites/{site}/messages/{id}/discard", "/_rf/health", "/_rf/outbox/stats", "/_rf/outbox/failed", "/_rf/outbox/{id}/retry",
 		"/_rf/inbox/stats", "/_rf/receive", "/healthz", "/readyz", "/metrics", "/openapi.json",
 	} {
 		if len(doc.Paths[path]) == 0 {
@@ -121,6 +123,12 @@ func TestDocumentedStatusesCoverThoseThatOccur(t *testing.T) {
 		"post /v1/inbox/{id}/done":       "200 400 401 403 404 409 413 415 422 500 503 507",
 		"post /v1/tokens":                "201 400 401 403 409 413 415 422 500 501 503 507",
 		"delete /v1/tokens/{name}":       "204 401 403 404 422 500 501 503 507",
+
+		"post /v1/sites":                              "201 400 401 403 409 413 415 422 500 503 507",
+		"delete /v1/sites/{site}":                     "204 401 403 404 422 500 503 507",
+		"get /v1/sites/{site}/messages":               "200 401 403 404 422 500 503 504",
+		"post /v1/sites/{site}/messages/{id}/retry":   "200 400 401 403 404 409 413 415 422 500 503 504 507",
+		"post /v1/sites/{site}/messages/{id}/discard": "200 401 403 404 409 422 500 503 504 507",
 	}
 	for route, statuses := range want {
 		method, path, _ := strings.Cut(route, " ")

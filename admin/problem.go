@@ -89,6 +89,8 @@ const (
 	kindInternal
 	kindUnsupported
 	kindUnavailable
+	kindAway
+	kindSilent
 	kindDiskFull
 )
 
@@ -114,6 +116,8 @@ var kinds = [...]struct {
 	kindInternal:     {http.StatusInternalServerError, "internal", "the node failed"},
 	kindUnsupported:  {http.StatusNotImplemented, "unsupported", "this node does not have this part"},
 	kindUnavailable:  {http.StatusServiceUnavailable, "unavailable", "the node cannot do this now"},
+	kindAway:         {http.StatusServiceUnavailable, "site-not-reachable", "the site is not reachable"},
+	kindSilent:       {http.StatusGatewayTimeout, "site-silent", "the site did not answer in time"},
 	kindDiskFull:     {http.StatusInsufficientStorage, "disk-full", "the disk is full"},
 }
 

@@ -26,6 +26,7 @@ type Server struct {
 	Enqueuer holdfast.Enqueuer
 	Inbox    holdfast.InboxLog
 	Tokens   TokenStore // nil: the node keeps no tokens
+	Sites    Sites      // nil: the node is no central, and has no such routes
 
 	// Destinations are those that messages may be sent to, with what holds
 	// for a message that does not say otherwise.
@@ -96,6 +97,9 @@ func (s *Server) Handler() (http.Handler, error) {
 	b.inbox()
 	b.destinations()
 	b.tokens()
+	if s.Sites != nil {
+		b.sites()
+	}
 	b.backups()
 	b.diagnostics()
 	b.others()

@@ -2,11 +2,10 @@ package admin
 
 import (
 	"context"
-	"crypto/rand"
-	"hash/crc32"
-	"math/big"
 	"strings"
 	"time"
+
+	"github.com/holdfast-mq/holdfast/internal/bearer"
 )
 
 // TokenStore keeps tokens as hashes of their secrets. Its methods are atomic
@@ -26,35 +25,12 @@ type TokenStore interface {
 	EachToken(ctx context.Context, yield func(name, role string, created, lastUsed time.Time)) error
 }
 
-// A secret is hf_, 256 random bits in 43 letters and digits, and 6 more that
-// check them: a mistyped one is refused without a look at the store, and a
-// scanner of source code can tell a real one.
-const (
-	secretPrefix = "hf_"
-	randomLen    = 43
-	checkLen     = 6
-)
+// secretPrefix tells an API token from other secrets.
+const secretPrefix = "hf_"
 
-func newSecret() string {
-	var b [32]byte
-	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program first
-	text := base62(new(big.Int).SetBytes(b[:]), randomLen)
-	return secretPrefix + text + checksum(text)
-}
+func newSecret() string { return bearer.New(secretPrefix) }
 
-func checksum(text string) string {
-	return base62(big.NewInt(int64(crc32.ChecksumIEEE([]byte(text)))), checkLen)
-}
-
-func base62(n *big.Int, width int) string {
-	s := n.Text(62)
-	return strings.Repeat("0", width-len(s)) + s
-}
-
-func wellFormed(secret string) bool {
-	text, ok := strings.CutPrefix(secret, secretPrefix)
-	return ok && len(text) == randomLen+checkLen && checksum(text[:randomLen]) == text[randomLen:]
-}
+func wellFormed(secret string) bool { return bearer.WellFormed(secretPrefix, secret) }
 
 // checkToken reports what is wrong with a new token's name and role.
 func checkToken(t NewToken) []Fault {

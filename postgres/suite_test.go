@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
+	sitelink "github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/postgres"
 	"github.com/holdfast-mq/holdfast/storetest"
 )
@@ -144,6 +145,9 @@ func TestStore(t *testing.T) {
 	t.Run("outbox", func(t *testing.T) { storetest.Outbox(t, maker) })
 	t.Run("lanes", func(t *testing.T) { storetest.Lanes(t, maker) })
 	t.Run("purging", func(t *testing.T) { storetest.Purging(t, maker) })
+	t.Run("sites", func(t *testing.T) {
+		storetest.Sites(t, maker, func(s storetest.Full) sitelink.Store { return s.(*store).DB })
+	})
 	t.Run("notices", func(t *testing.T) { storetest.Notices(t, maker) })
 	t.Run("notifications", func(t *testing.T) { storetest.Notify(t, maker) })
 }

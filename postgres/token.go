@@ -18,15 +18,17 @@ const tokenNoted = time.Hour
 // CreateToken keeps an API token as the hash of its secret. ErrConflict: the
 // name is taken.
 func (db *DB) CreateToken(ctx context.Context, name, role string, hash [32]byte) error {
-	return db.token(ctx, "create", name, holdfast.ErrConflict, addAccess, name, role, hash[:])
+	return db.named(ctx, "create token", name, holdfast.ErrConflict, addAccess, name, role, hash[:])
 }
 
 // DeleteToken ends a token. ErrNotFound: there is none of that name.
 func (db *DB) DeleteToken(ctx context.Context, name string) error {
-	return db.token(ctx, "delete", name, holdfast.ErrNotFound, dropAccess, name)
+	return db.named(ctx, "delete token", name, holdfast.ErrNotFound, dropAccess, name)
 }
 
-func (db *DB) token(ctx context.Context, verb, name string, unchanged error, sql string, args ...any) error {
+// named changes the row of a name; if there was none to change, the error is
+// unchanged.
+func (db *DB) named(ctx context.Context, doing, name string, unchanged error, sql string, args ...any) error {
 	err := db.usable(ctx)
 	changed := false
 	if err == nil {
@@ -42,7 +44,7 @@ func (db *DB) token(ctx context.Context, verb, name string, unchanged error, sql
 		err = unchanged
 	}
 	if err != nil {
-		return fmt.Errorf("%s token %q: %w", verb, name, err)
+		return fmt.Errorf("%s %q: %w", doing, name, err)
 	}
 	return nil
 }

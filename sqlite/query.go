@@ -33,6 +33,7 @@ const (
 	lastInstant
 	allFollowers
 	changeMark
+	storeIncarnation
 	waitingLanes
 	someParked
 	checkedMessages
@@ -156,6 +157,8 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 		(SELECT count(*) FROM hf_message WHERE state IN (3, 4, 5)` + ofAside + `), (SELECT count(*) FROM hf_inbox WHERE kept = 1),
 		(SELECT group_concat(name || ' ' || created) FROM hf_token), (SELECT group_concat(name || ' ' || cursor) FROM hf_follower),
 		(SELECT value FROM hf_meta WHERE key = 'book')`,
+
+	storeIncarnation: `SELECT value FROM hf_meta WHERE key = 'incarnation'`,
 
 	// There can be millions, and whoever looks wants to know soon.
 	someParked: `SELECT l.destination, count(*) FROM (SELECT lane FROM hf_message WHERE state = 3` + ofAside + ` ORDER BY seq DESC LIMIT 100000) AS x

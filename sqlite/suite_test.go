@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/sqlite"
 	"github.com/holdfast-mq/holdfast/storetest"
 )
@@ -108,6 +109,7 @@ func suite(t *testing.T, maker storetest.Maker, db func(s storetest.Full) *sqlit
 	t.Run("purging", func(t *testing.T) { storetest.Purging(t, maker) })
 	t.Run("notices", func(t *testing.T) { storetest.Notices(t, maker) })
 	t.Run("notifications", func(t *testing.T) { storetest.Notify(t, maker) })
+	t.Run("sites", func(t *testing.T) { storetest.Sites(t, maker, func(s storetest.Full) link.Store { return db(s) }) })
 	t.Run("inbox log", func(t *testing.T) { storetest.InboxLog(t, maker) })
 	with := storetest.Transaction[*sqlite.Tx]{
 		Of: func(s storetest.Full) holdfast.InboxStore[*sqlite.Tx] { return db(s) },

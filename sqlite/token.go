@@ -18,7 +18,7 @@ const tokenNoted = time.Hour
 // CreateToken keeps an API token as the hash of its secret. ErrConflict: the
 // name is taken.
 func (db *DB) CreateToken(ctx context.Context, name, role string, hash [32]byte) error {
-	return db.token(ctx, "create", name, false, func(tx *Tx) (sql.Result, error) {
+	return db.named(ctx, "create token", name, false, func(tx *Tx) (sql.Result, error) {
 		return tx.ExecContext(ctx, `INSERT INTO hf_token (name, role, hash, created) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING`,
 			name, role, hash[:], tx.wtx.tick())
 	}, holdfast.ErrConflict)
@@ -26,12 +26,14 @@ func (db *DB) CreateToken(ctx context.Context, name, role string, hash [32]byte)
 
 // DeleteToken ends a token. ErrNotFound: there is none of that name.
 func (db *DB) DeleteToken(ctx context.Context, name string) error {
-	return db.token(ctx, "delete", name, true, func(tx *Tx) (sql.Result, error) {
+	return db.named(ctx, "delete token", name, true, func(tx *Tx) (sql.Result, error) {
 		return tx.ExecContext(ctx, `DELETE FROM hf_token WHERE name = ?1`, name)
 	}, holdfast.ErrNotFound)
 }
 
-func (db *DB) token(ctx context.Context, verb, name string, ends bool, change func(tx *Tx) (sql.Result, error), unchanged error) error {
+// named changes the row of a name; if there was none to change, the error is
+// unchanged.
+func (db *DB) named(ctx context.Context, doing, name string, ends bool, change func(tx *Tx) (sql.Result, error), unchanged error) error {
 	err := db.turn(ctx, ends, func(_ context.Context, tx *Tx) error {
 		r, err := change(tx)
 		if err != nil {
@@ -43,7 +45,7 @@ func (db *DB) token(ctx context.Context, verb, name string, ends bool, change fu
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("%s token %q: %w", verb, name, err)
+		return fmt.Errorf("%s %q: %w", doing, name, err)
 	}
 	return nil
 }

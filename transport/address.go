@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -19,10 +20,11 @@ import (
 // dialer opens connections, as net.Dialer.DialContext does.
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
-// endpoint is where a client posts, and how it gets there.
+// endpoint is where a peer is, and how a client gets there.
 type endpoint struct {
-	url  string
-	dial dialer // nil: as usual
+	base    string // the paths of the protocol come behind it
+	dial    dialer // nil: as usual
+	private bool   // nobody between the two can listen: TLS, the loopback, a socket
 }
 
 // parseAddress reads "https://host[:port][/prefix]", "http://…" or
@@ -46,14 +48,14 @@ func parseAddress(text string) (endpoint, error) {
 			return bad("it has no host")
 		}
 		prefix := strings.TrimSuffix(strings.TrimSuffix(u.EscapedPath(), "/"), wire.ReceivePath)
-		return endpoint{url: u.Scheme + "://" + u.Host + prefix + wire.ReceivePath}, nil
+		return endpoint{base: u.Scheme + "://" + u.Host + prefix, private: u.Scheme == "https" || isLoopback(u.Hostname())}, nil
 	case socket.Scheme:
 		path, ok := socket.Path(u)
 		if !ok {
 			return bad("a socket needs an absolute path")
 		}
 		return endpoint{
-			url: "http://unix" + wire.ReceivePath,
+			base: "http://unix", private: true,
 			dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 				var d net.Dialer
 				return d.DialContext(ctx, "unix", path)
@@ -61,6 +63,15 @@ func parseAddress(text string) (endpoint, error) {
 		}, nil
 	}
 	return bad(fmt.Sprintf("scheme %q is not known", u.Scheme))
+}
+
+// isLoopback knows the addresses and the one name of the loopback.
+func isLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.Unmap().IsLoopback()
 }
 
 // roundTripper builds the connections of a client. HTTP/1.1 with keep-alive:

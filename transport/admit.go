@@ -33,8 +33,9 @@ func (in *incoming) status() int {
 	return replyStatus(&in.reply)
 }
 
-// open decodes and verifies one envelope. What it refuses has its reply.
-func (s *Server) open(r *http.Request, data []byte) incoming {
+// open decodes and verifies one envelope of a caller. What it refuses has its
+// reply.
+func (s *Server) open(r *http.Request, data []byte, from string) incoming {
 	d := s.readers.Get().(*wire.Decoder) // the pool holds nothing else
 	e, err := d.Decode(data)
 	s.readers.Put(d)
@@ -54,6 +55,10 @@ func (s *Server) open(r *http.Request, data []byte) incoming {
 		return in
 	}
 	m := &in.envelope.Message
+	if s.conf.Authenticate != nil && m.Source != from {
+		s.refuseSource(r, &in, from)
+		return in
+	}
 	if len(m.Payload) > s.conf.MaxPayload {
 		err := &holdfast.Failure{
 			Outcome: holdfast.Permanent, Code: wire.CodeTooLarge, Reason: holdfast.ReasonTooLarge,
@@ -83,7 +88,7 @@ func (s *Server) refuseSignature(r *http.Request, in *incoming, problem error) {
 // covers no path, so that it is good for messages only.
 func (s *Server) verify(e *wire.Envelope, path string) error {
 	if s.conf.Peer == nil {
-		return nil // Insecure
+		return nil // Insecure, or the request itself was proven
 	}
 	peer, ok := s.conf.Peer(e.Message.Source)
 	if !ok || len(peer.Secrets) == 0 {

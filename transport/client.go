@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -30,6 +31,14 @@ type ClientConfig struct {
 	Secrets []*wire.Secret
 	// V1 signs as OI-09 says, for peers that know nothing else.
 	V1 bool
+	// Credential is a second way to prove who sends: it is asked before each
+	// request, which brings the answer as a bearer token. It goes with no
+	// Secrets and, without TLS, with an address of the loopback or a socket
+	// only. Its error fails the lane, and must not hold the credential.
+	Credential func() (string, error)
+	// Path replaces the protocol's path below URL. It goes with no Secrets,
+	// whose signatures cover the usual one. Zero: wire.ReceivePath.
+	Path string
 
 	MaxBatch    int           // messages of a batch, if the peer takes as many; zero: 512; 1: no batches
 	MaxReply    int64         // bytes of a reply that are read; zero: 8 MiB
@@ -49,7 +58,8 @@ type ClientConfig struct {
 // Client delivers to one peer. Its methods may be called concurrently.
 type Client struct {
 	conf    ClientConfig
-	url     string
+	base    string // of the peer
+	url     string // where messages are posted
 	rt      http.RoundTripper
 	log     *slog.Logger
 	offer   offer
@@ -80,14 +90,20 @@ func NewClient(conf ClientConfig) (*Client, error) {
 	if conf.V1 && len(conf.Secrets) == 0 {
 		faults = append(faults, errors.New("v1: a signature needs a secret"))
 	}
+	if len(conf.Secrets) > 0 && (conf.Credential != nil || conf.Path != "") {
+		faults = append(faults, errors.New("secrets: with a credential, or another path, messages are not signed; leave the secrets out"))
+	}
 	to, err := parseAddress(conf.URL)
 	faults = append(faults, err)
+	if err == nil && conf.Credential != nil && !to.private {
+		faults = append(faults, errors.New("url: a credential is sent over TLS only; give https://, or an address of the loopback"))
+	}
 	rt, err := conf.roundTripper(to)
 	faults = append(faults, err)
 	if err := errors.Join(faults...); err != nil {
 		return nil, fmt.Errorf("new client: %w", err)
 	}
-	c := &Client{conf: conf, url: to.url, rt: rt, log: conf.Logger}
+	c := &Client{conf: conf, base: to.base, url: to.base + cmp.Or(conf.Path, wire.ReceivePath), rt: rt, log: conf.Logger}
 	c.readers.New = func() any { return new(wire.Decoder) }
 	return c, nil
 }
@@ -134,7 +150,7 @@ func (c *Client) single(ctx context.Context, m *holdfast.Message) holdfast.Resul
 			r = failed(m.ID, err)
 			return false
 		}
-		a, fail := c.post(ctx, wire.MessageType, body)
+		a, fail := c.post(ctx, c.url, wire.MessageType, body)
 		if fail != nil {
 			r = failed(m.ID, fail)
 			return false

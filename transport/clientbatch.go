@@ -70,7 +70,7 @@ func (c *Client) some(ctx context.Context, ms []holdfast.Message, results []hold
 			settled = b.taken
 			return false
 		}
-		a, fail := c.post(ctx, wire.BatchType, b.body)
+		a, fail := c.post(ctx, c.url, wire.BatchType, b.body)
 		if fail != nil {
 			b.all(ms, results, func(id holdfast.ID) holdfast.Result { return failed(id, fail) })
 			settled = b.taken

@@ -27,6 +27,8 @@ const (
 	CodeReplyTooLong = "reply_too_large"
 	CodeNoResult     = "no_result" // a batch's reply leaves the message out
 	CodeSignature    = "signature_refused"
+	CodeCredential   = "credential_refused" // or there is none to show
+	CodeWrongSource  = "wrong_site"         // the message names another source than the credential
 )
 
 // notStarted is the outcome of a message for which nothing was done.

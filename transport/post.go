@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/bearer"
 	"github.com/holdfast-mq/holdfast/internal/exchange"
 )
 
@@ -23,18 +24,21 @@ type answer struct {
 
 // post makes one request. The failure classifies an exchange that brought no
 // whole response.
-func (c *Client) post(ctx context.Context, contentType string, body []byte) (answer, *holdfast.Failure) {
+func (c *Client) post(ctx context.Context, url, contentType string, body []byte) (answer, *holdfast.Failure) {
 	if err := ctx.Err(); err != nil {
 		return answer{}, &holdfast.Failure{Outcome: holdfast.NotStarted, Code: CodeCanceled, Err: err}
 	}
 	var p exchange.Progress
-	req, err := http.NewRequestWithContext(p.Attach(ctx), http.MethodPost, c.url, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(p.Attach(ctx), http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return answer{}, &holdfast.Failure{Outcome: holdfast.LaneFault, Code: CodeConnect, Err: err}
 	}
 	req.Header.Set("Content-Type", contentType)
 	req.Header.Set("Accept", contentType)
 	req.Header.Set("User-Agent", "holdfast")
+	if fail := c.present(req); fail != nil {
+		return answer{}, fail
+	}
 	// An empty list sends nothing. It tells net/http that the request may be
 	// repeated when a reused connection turns out to be closed: the receiver
 	// deduplicates, and the attempt is not spent on it.
@@ -59,8 +63,23 @@ func (c *Client) post(ctx context.Context, contentType string, body []byte) (ans
 			Err: errors.New("read reply: it is larger than " + strconv.FormatInt(c.conf.MaxReply, 10) + " bytes"),
 		}
 	}
-	c.offer.learn(resp.Header, resp.StatusCode >= 200 && resp.StatusCode < 300)
+	if url == c.url { // other paths announce nothing
+		c.offer.learn(resp.Header, resp.StatusCode >= 200 && resp.StatusCode < 300)
+	}
 	return a, nil
+}
+
+// present puts the credential into a request.
+func (c *Client) present(req *http.Request) *holdfast.Failure {
+	if c.conf.Credential == nil {
+		return nil
+	}
+	secret, err := c.conf.Credential()
+	if err != nil {
+		return &holdfast.Failure{Outcome: holdfast.LaneFault, Code: CodeCredential, Err: err}
+	}
+	bearer.Set(req.Header, secret)
+	return nil
 }
 
 // readAll reads a body, at most limit bytes of it.

@@ -73,6 +73,9 @@ func (c *Client) look(ctx context.Context, method string, body []byte) (Probed, 
 	}
 	req.Header.Set("Accept", wire.ProbeType)
 	req.Header.Set("User-Agent", "holdfast")
+	if fail := c.present(req); fail != nil {
+		return Probed{}, fail
+	}
 	resp, err := c.rt.RoundTrip(req)
 	if err != nil {
 		return Probed{}, exchange.Failure(ctx, err, &way)

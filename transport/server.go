@@ -31,6 +31,10 @@ type ServerConfig struct {
 	Peer func(source string) (Peer, bool)
 	// Insecure takes unsigned messages from anybody. It goes with no Peer.
 	Insecure bool
+	// Authenticate says, instead of Peer, who makes a request, whose messages
+	// need no signature and must all name that source. holdfast.ErrNotFound
+	// refuses the request; after any other error it may come again.
+	Authenticate func(r *http.Request) (source string, err error)
 	// Destination is put into messages that come in: this node's name.
 	Destination string
 
@@ -95,11 +99,14 @@ func (c *ServerConfig) faults() []error {
 	if c.Receiver == nil {
 		faults = append(faults, errors.New("receiver: nothing would take the messages"))
 	}
-	if c.Peer == nil && !c.Insecure {
+	if c.Peer == nil && c.Authenticate == nil && !c.Insecure {
 		faults = append(faults, errors.New("peer: nobody could send; give secrets, or say insecure"))
 	}
 	if c.Peer != nil && c.Insecure {
 		faults = append(faults, errors.New("insecure: secrets are configured; leave one of the two out"))
+	}
+	if c.Authenticate != nil && (c.Peer != nil || c.Insecure) {
+		faults = append(faults, errors.New("authenticate: it replaces peer and insecure; leave them out"))
 	}
 	for name, n := range map[string]int64{
 		"maxPayload": int64(c.MaxPayload), "maxBatch": int64(c.MaxBatch), "maxBatchBytes": int64(c.MaxBatchBytes),
@@ -127,14 +134,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.refuseRequest(w, http.StatusUnsupportedMediaType, holdfast.LaneFault, "content_encoding", "send the body as it is")
 		return
 	}
+	from, ok := s.Caller(w, r)
+	if !ok {
+		return
+	}
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case err == nil && kind == wire.BatchType && s.conf.MaxBatch > 1:
-		s.serveBatch(w, r)
+		s.serveBatch(w, r, from)
 	case err == nil && kind == wire.ProbeType:
 		s.serveProbe(w, r)
 	case r.Header.Get("Content-Type") == "" || err == nil && kind == wire.MessageType:
-		s.serveSingle(w, r)
+		s.serveSingle(w, r, from)
 	default:
 		s.refuseRequest(w, http.StatusUnsupportedMediaType, holdfast.LaneFault, "content_type", "send "+wire.MessageType)
 	}
@@ -205,13 +216,13 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, limit int) ([]byte
 	return buf.Bytes(), true
 }
 
-func (s *Server) serveSingle(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveSingle(w http.ResponseWriter, r *http.Request, from string) {
 	started := time.Now()
 	data, ok := s.read(w, r, s.conf.MaxPayload+wire.Overhead)
 	if !ok {
 		return
 	}
-	in := s.open(r, data)
+	in := s.open(r, data, from)
 	if in.refused == nil {
 		in.reply = s.receive(r.Context(), budgetOf(r, started), &in.envelope.Message)
 	}

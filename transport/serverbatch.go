@@ -19,7 +19,7 @@ const (
 	maxReplies = 4 << 20
 )
 
-func (s *Server) serveBatch(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveBatch(w http.ResponseWriter, r *http.Request, from string) {
 	started := time.Now()
 	data, ok := s.read(w, r, s.conf.MaxBatchBytes)
 	if !ok {
@@ -37,7 +37,7 @@ func (s *Server) serveBatch(w http.ResponseWriter, r *http.Request) {
 	all := make([]incoming, len(frames))
 	good := make([]*incoming, 0, len(frames))
 	for i, frame := range frames {
-		all[i] = s.open(r, frame)
+		all[i] = s.open(r, frame, from)
 		if all[i].refused == nil {
 			good = append(good, &all[i])
 		}

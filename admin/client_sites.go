@@ -1,0 +1,55 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+)
+
+// Sites lists the sites of a central node.
+func (c *Client) Sites(ctx context.Context) ([]Site, error) {
+	var list SiteList
+	err := c.do(ctx, http.MethodGet, "/v1/sites", nil, nil, &list)
+	return list.Sites, err
+}
+
+// AddSite makes a site; the token with which it enrolls is in the answer, this
+// once.
+func (c *Client) AddSite(ctx context.Context, name string) (SiteToken, error) {
+	var t SiteToken
+	body, err := json.Marshal(NewSite{name})
+	if err != nil {
+		return t, fmt.Errorf("encode site: %w", err)
+	}
+	err = c.do(ctx, http.MethodPost, "/v1/sites", nil, body, &t)
+	return t, err
+}
+
+// RotateSite makes a token with which a site enrolls again.
+func (c *Client) RotateSite(ctx context.Context, name string) (SiteToken, error) {
+	var t SiteToken
+	err := c.do(ctx, http.MethodPost, "/v1/sites/"+segment(name)+"/rotate", nil, nil, &t)
+	return t, err
+}
+
+// RevokeSite shuts a site out.
+func (c *Client) RevokeSite(ctx context.Context, name string) error {
+	return c.do(ctx, http.MethodDelete, "/v1/sites/"+segment(name), nil, nil, nil)
+}
+
+// At returns a client whose message calls are about a site's outbox: Message,
+// Messages, Retry and Discard. Central asks the site.
+func (c *Client) At(site string) *Client {
+	own := *c
+	own.outbox = "/v1/sites/" + segment(site) + "/messages"
+	return &own
+}
+
+// messages is the path of the outbox that the client is about.
+func (c *Client) messages() string {
+	if c.outbox == "" {
+		return "/v1/messages"
+	}
+	return c.outbox
+}

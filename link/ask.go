@@ -1,0 +1,142 @@
+package link
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// ErrNoAnswer says that a site has taken a command and not answered in time:
+// it may have been done.
+var ErrNoAnswer = errors.New("the site has not answered in time; it may have done it")
+
+// ErrNotReachable says that a command did not reach its site: nothing was done.
+type ErrNotReachable struct { //nolint:errname // it is branched on as a sentinel would be, and tells when
+	Site     string
+	LastSeen time.Time // zero: never
+}
+
+func (e *ErrNotReachable) Error() string {
+	if e.LastSeen.IsZero() {
+		return fmt.Sprintf("site %s is not reachable: it has never been here", e.Site)
+	}
+	return fmt.Sprintf("site %s is not reachable: last seen %s", e.Site, e.LastSeen.UTC().Format(time.RFC3339))
+}
+
+const (
+	// backSoon is how long a site may be away between two polls.
+	backSoon = 3 * time.Second
+	// askFor bounds an Ask without a deadline.
+	askFor = 15 * time.Second
+)
+
+// Ask relays a command to the site, which must poll here, and returns its
+// answer. It waits until ctx ends, at most 15 s. *ErrNotReachable: the command
+// did not arrive and will not be done. ErrNoAnswer: nobody knows. A refusal by
+// the site wraps holdfast.ErrNotFound, ErrState or ErrInvalid.
+func (c *Central) Ask(ctx context.Context, site string, command Command) (json.RawMessage, error) {
+	body, err := c.ask(ctx, site, command)
+	if err != nil {
+		return nil, fmt.Errorf("ask site %s to %s: %w", clip(site), command.Verb, err)
+	}
+	return body, nil
+}
+
+func (c *Central) ask(ctx context.Context, site string, command Command) (json.RawMessage, error) {
+	info, err := c.info(ctx, site)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
+	b := c.box(site)
+	command.ID = string(holdfast.NewID())
+	o := &order{command: command, answer: make(chan Answer, 1)}
+	if there, err := b.put(o); err != nil {
+		return nil, err
+	} else if !there {
+		return nil, b.away(info)
+	}
+	var a Answer
+	select {
+	case a = <-o.answer:
+		return a.result()
+	case <-ctx.Done():
+	}
+	switch handed := b.drop(o); {
+	case len(o.answer) > 0:
+		a = <-o.answer // it came at the last moment
+		return a.result()
+	case handed:
+		return nil, ErrNoAnswer
+	}
+	return nil, b.away(info)
+}
+
+// errQueue says that a site has more commands than it works off.
+var errQueue = fmt.Errorf("%w: too many commands wait for the site", holdfast.ErrUnavailable)
+
+// put queues a command for a site that polls now, or did a moment ago.
+func (b *box) put(o *order) (there bool, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.poll == nil && time.Since(b.seen) > backSoon:
+		return false, nil
+	case len(b.orders) >= maxOrders:
+		return true, errQueue
+	}
+	b.orders = append(b.orders, o)
+	if b.poll != nil {
+		select {
+		case b.poll.wake <- struct{}{}:
+		default: // it is awake
+		}
+	}
+	return true, nil
+}
+
+// away says when a site was last here: in memory, or as the store has it.
+func (b *box) away(info Info) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := &ErrNotReachable{Site: info.Name, LastSeen: info.Seen}
+	if b.seen.After(e.LastSeen) {
+		e.LastSeen = b.seen
+	}
+	return e
+}
+
+// drop takes a command back, and says whether the site may have it.
+func (b *box) drop(o *order) (handed bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.orders {
+		if b.orders[i] == o {
+			b.orders = append(b.orders[:i:i], b.orders[i+1:]...)
+			break
+		}
+	}
+	return o.handed
+}
+
+func (a *Answer) result() (json.RawMessage, error) {
+	text := plain(a.Text, 500)
+	switch a.Problem {
+	case "":
+		return a.Body, nil
+	case problemNotFound:
+		return nil, fmt.Errorf("%w there: %s", holdfast.ErrNotFound, text)
+	case problemState:
+		return nil, fmt.Errorf("%w: %s", holdfast.ErrState, text)
+	case problemInvalid:
+		return nil, fmt.Errorf("%w: %s", holdfast.ErrInvalid, text)
+	case problemUnavailable:
+		return nil, fmt.Errorf("%w at the site: %s", holdfast.ErrUnavailable, text)
+	}
+	return nil, fmt.Errorf("the site answers %s: %s", plain(a.Problem, 40), text)
+}

@@ -1,0 +1,252 @@
+package link
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/bearer"
+	"github.com/holdfast-mq/holdfast/internal/retryafter"
+	"github.com/holdfast-mq/holdfast/transport"
+	"github.com/holdfast-mq/holdfast/wire"
+)
+
+// CentralConfig says what central takes from its sites. Store and Receiver are
+// needed.
+type CentralConfig struct {
+	Store Store
+	// Receiver takes what sites forward; Source is the site's name. A
+	// BatchReceiver gets whole batches. It is called concurrently.
+	Receiver    holdfast.Receiver
+	Destination string // put into messages that come in: this node's name
+
+	AtWork     int           // batches at one time, over all sites; zero: 16
+	MaxPayload int           // bytes; zero: 1 MiB
+	Timeout    time.Duration // of one call of the Receiver; zero: 1 min
+	// ClientCerts asks each site for a certificate that the listener has
+	// verified (ServerTLS), beside its credential.
+	ClientCerts bool
+	Logger      *slog.Logger // nil: silent
+}
+
+// Central is the end of the link where the sites come together. With several
+// central nodes over one store each has its own: messages may go to any, while
+// a site polls one of them, and only that one can ask it.
+type Central struct {
+	conf   CentralConfig
+	log    *slog.Logger
+	server *transport.Server
+	gate   gate
+
+	mu     sync.Mutex
+	boxes  map[string]*box // of sites that were here
+	closed bool
+}
+
+// Limits of a batch: what ordinary proxies let through (design: section 10).
+const (
+	batchRows  = 500
+	batchBytes = 1 << 20
+)
+
+// NewCentral checks the settings, all at once.
+func NewCentral(conf CentralConfig) (*Central, error) {
+	var faults []error
+	if conf.Store == nil {
+		faults = append(faults, errors.New("store: there is none"))
+	}
+	if conf.AtWork < 0 {
+		faults = append(faults, errors.New("atWork: must not be negative"))
+	}
+	conf.AtWork = cmp.Or(conf.AtWork, 16)
+	if conf.Logger == nil {
+		conf.Logger = slog.New(slog.DiscardHandler)
+	}
+	c := &Central{conf: conf, log: conf.Logger, gate: newGate(max(conf.AtWork, 0)), boxes: map[string]*box{}}
+	var err error
+	c.server, err = transport.NewServer(transport.ServerConfig{
+		Receiver: conf.Receiver, Authenticate: c.identify, Destination: conf.Destination,
+		MaxPayload: conf.MaxPayload, MaxBatch: batchRows, MaxBatchBytes: batchBytes,
+		Concurrency: max(conf.AtWork, 1), Timeout: conf.Timeout, Logger: conf.Logger,
+	})
+	if err := errors.Join(append(faults, err)...); err != nil {
+		return nil, fmt.Errorf("new central: %w", err)
+	}
+	return c, nil
+}
+
+// Handler serves the link's four paths. Read and idle time-outs are those of
+// the http.Server around it; it must let an answer take 40 s.
+func (c *Central) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST "+EnrollPath, c.serveEnroll)
+	mux.HandleFunc("POST "+MessagesPath, c.known(c.serveMessages))
+	mux.HandleFunc("POST "+PollPath, c.known(c.servePoll))
+	mux.HandleFunc("POST "+AnswersPath, c.known(c.serveAnswers))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c.conf.ClientCerts && (r.TLS == nil || len(r.TLS.VerifiedChains) == 0) {
+			refuse(w, http.StatusForbidden, wire.Reply{
+				Outcome: holdfast.LaneFault.String(), Code: "certificate_missing", Error: "send a client certificate of this central's authority",
+			})
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// Close ends the polls under way, so that a server can stop, and those to
+// come. Asks that wait end too.
+func (c *Central) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for _, b := range c.boxes {
+		b.end()
+	}
+}
+
+type siteKey struct{}
+
+// identify is who makes a request, by the credential that it brings.
+func (c *Central) identify(r *http.Request) (string, error) {
+	if name, ok := r.Context().Value(siteKey{}).(string); ok {
+		return name, nil // it was looked up already
+	}
+	secret := bearer.Of(r)
+	if !bearer.WellFormed(credentialPrefix, secret) {
+		return "", fmt.Errorf("credential not well-formed: %w", holdfast.ErrNotFound)
+	}
+	return c.conf.Store.FindSite(r.Context(), bearer.Hash(secret))
+}
+
+// known lets only sites in.
+func (c *Central) known(next func(w http.ResponseWriter, r *http.Request, site string)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		site, ok := c.server.Caller(w, r)
+		if !ok {
+			return
+		}
+		r = r.WithContext(context.WithValue(r.Context(), siteKey{}, site))
+		leave, ok := c.gate.visit(site)
+		if !ok {
+			tooBusy(w)
+			return
+		}
+		defer leave()
+		next(w, r, site)
+	}
+}
+
+// serveMessages hands a batch to the transport's server once there is room for
+// it; its body is not read before.
+func (c *Central) serveMessages(w http.ResponseWriter, r *http.Request, _ string) {
+	leave, ok := c.gate.enter(r)
+	if !ok {
+		tooBusy(w)
+		return
+	}
+	defer leave()
+	r.Body = inTime(w, r.Body)
+	c.server.ServeHTTP(w, r)
+}
+
+// serveEnroll exchanges a token for the credential that the site has made.
+func (c *Central) serveEnroll(w http.ResponseWriter, r *http.Request) {
+	var in enrollment
+	if !read(w, r, maxEnroll, &in) {
+		return
+	}
+	token := bearer.Of(r)
+	if !bearer.WellFormed(tokenPrefix, token) || !bearer.WellFormed(credentialPrefix, in.Credential) {
+		c.server.RefuseCaller(w, r, errors.New("enrolment: token or credential not well-formed"))
+		return
+	}
+	name, err := c.conf.Store.EnrollSite(r.Context(), bearer.Hash(token), bearer.Hash(in.Credential), OverlapFor)
+	switch {
+	case errors.Is(err, holdfast.ErrNotFound):
+		c.server.RefuseCaller(w, r, fmt.Errorf("enrolment: %w", err))
+		return
+	case err != nil:
+		c.log.LogAttrs(r.Context(), slog.LevelError, "site not enrolled", slog.Any("error", err))
+		unavailable(w)
+		return
+	}
+	c.log.LogAttrs(r.Context(), slog.LevelInfo, "site enrolled", slog.String("site", name), slog.String("remote", r.RemoteAddr))
+	write(w, enrolled{Site: name})
+}
+
+// bodyTime is how long a request's body may take to arrive.
+const bodyTime = 20 * time.Second
+
+// timedBody has a deadline until it is read.
+type timedBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+func inTime(w http.ResponseWriter, body io.ReadCloser) io.ReadCloser {
+	b := timedBody{body, http.NewResponseController(w)}
+	_ = b.control.SetReadDeadline(time.Now().Add(bodyTime)) // a recorder in a test has none
+	return b
+}
+
+func (b timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		_ = b.control.SetReadDeadline(time.Time{}) // else it would end the request later on
+	}
+	return n, err
+}
+
+// read decodes a request's body, or answers why not.
+func read(w http.ResponseWriter, r *http.Request, most int64, into any) bool {
+	text, err := io.ReadAll(http.MaxBytesReader(w, inTime(w, r.Body), most))
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err == nil {
+		return true
+	}
+	status := http.StatusBadRequest
+	if _, over := errors.AsType[*http.MaxBytesError](err); over {
+		status = http.StatusRequestEntityTooLarge
+	}
+	refuse(w, status, wire.Reply{Outcome: holdfast.Permanent.String(), Code: "unreadable", Error: "the body is not what this path takes"})
+	return false
+}
+
+func write(w http.ResponseWriter, v any) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		unavailable(w)
+		return
+	}
+	send(w, http.StatusOK, text)
+}
+
+func refuse(w http.ResponseWriter, status int, reply wire.Reply) {
+	send(w, status, reply.AppendTo(nil))
+}
+
+func send(w http.ResponseWriter, status int, body []byte) {
+	h := w.Header()
+	h.Set("Content-Type", wire.MessageType)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the site is gone and will ask again
+}
+
+// unavailable is said when the store cannot answer.
+func unavailable(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", retryafter.Seconds(5*time.Second))
+	refuse(w, http.StatusServiceUnavailable, wire.Reply{Outcome: holdfast.NotStarted.String(), Code: "unavailable", Error: "central cannot do this now"})
+}

@@ -1,0 +1,248 @@
+package link_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/transport/transporttest"
+)
+
+// park brings messages from, up to but not including, to into the state parked,
+// in a lane of their own.
+func (p *plant) park(from, to int) {
+	p.w.t.Helper()
+	for n := from; n < to; n++ {
+		m := message(n)
+		m.Destination = "erp"
+		p.parkOne(m)
+	}
+}
+
+func (p *plant) parkOne(m holdfast.Message) {
+	p.w.t.Helper()
+	ctx := p.w.t.Context()
+	if _, err := p.db.Enqueue(ctx, m); err != nil {
+		p.w.t.Fatal(err)
+	}
+	b, err := p.db.Claim(ctx, map[string]int{m.Destination: 1})
+	if err != nil || len(b.Claims) != 1 {
+		p.w.t.Fatalf("claimed %d, %v", len(b.Claims), err)
+	}
+	c := b.Claims[0]
+	_, err = p.db.Settle(ctx, holdfast.Settlement{
+		Seq: c.Seq, Token: c.Token, State: holdfast.Parked, Outcome: holdfast.Permanent, Charged: true,
+		Reason: holdfast.ReasonPermanent, Code: "http_422", Error: "no such\norder",
+	})
+	if err != nil {
+		p.w.t.Fatal(err)
+	}
+}
+
+// SF-28, SF-12: the parked query is paged, a message is shown, retried and
+// discarded, by a UUID in any form; each is answered.
+func TestCommandsReachTheSite(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		p := w.site("plant-7")
+		p.park(0, 7)
+		id := uuid.New()
+		p.parkOne(holdfast.Message{ID: holdfast.IDOf(id), Destination: "shop", Endpoint: "E", Payload: []byte(`{ "a" : 1 }`)})
+		p.run(false)
+		defer p.stop()
+		w.eventually(time.Minute, "connected", func() bool { return p.Status().Connected })
+		out := w.central.Outbox("plant-7")
+		began := time.Now()
+		seen := 0
+		for q := (holdfast.Query{Limit: 3}); ; {
+			page, err := out.List(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen += len(page.Records)
+			for _, r := range page.Records {
+				if r.State != holdfast.Parked || r.LastError == "" || strings.Contains(r.LastError, "\n") || len(r.Message.Payload) > 0 {
+					t.Errorf("got %+v", r)
+				}
+			}
+			if q.After = page.Next; q.After == "" {
+				break
+			}
+		}
+		if took := time.Since(began); seen != 8 || took > time.Second {
+			t.Errorf("got %d messages after %s, want 8 at once", seen, took)
+		}
+		n := strings.ReplaceAll(id.String(), "-", "")
+		r, err := out.Get(t.Context(), holdfast.ID(n))
+		if err != nil || string(r.Message.Payload) != `{ "a" : 1 }` || len(r.History) == 0 || r.Message.Destination != "shop" || r.Reason != holdfast.ReasonPermanent {
+			t.Errorf("got %+v, %v", r, err)
+		}
+		r, err = out.Requeue(t.Context(), holdfast.ID(n), holdfast.Requeue{TTL: time.Hour, Actor: "anna"})
+		if err != nil || r.State != holdfast.Pending || r.Failures != 0 {
+			t.Errorf("got %+v, %v", r, err)
+		}
+		if _, err := out.Requeue(t.Context(), holdfast.ID(n), holdfast.Requeue{}); !errors.Is(err, holdfast.ErrState) {
+			t.Errorf("again: got %v, want a refusal by its state", err)
+		}
+		here := p.is(holdfast.IDOf(id), holdfast.Pending)
+		if last := here.History[len(here.History)-1]; last.Actor != "central:anna" {
+			t.Errorf("got actor %q", last.Actor)
+		}
+		if r, err := out.Discard(t.Context(), "m-3", "anna"); err != nil || r.State != holdfast.Discarded {
+			t.Errorf("got %+v, %v", r, err)
+		}
+		p.is("m-3", holdfast.Discarded)
+		if _, err := out.Get(t.Context(), "nothing"); !errors.Is(err, holdfast.ErrNotFound) {
+			t.Errorf("got %v, want not found", err)
+		}
+		if _, err := out.Get(t.Context(), "in valid"); !errors.Is(err, holdfast.ErrInvalid) {
+			t.Errorf("got %v, want invalid", err)
+		}
+		if _, err := w.central.Ask(t.Context(), "plant-7", link.Command{Verb: "dance"}); err == nil || !strings.Contains(err.Error(), "older") {
+			t.Errorf("got %v, want that the site does not know it", err)
+		}
+		sites, err := w.central.Sites(t.Context())
+		if err != nil || len(sites) != 1 || !sites[0].Connected || sites[0].Version != "1.2.3" || sites[0].Seen.IsZero() {
+			t.Errorf("got %+v, %v", sites, err)
+		}
+	})
+}
+
+// SF-28: who asks for a site that is away hears that, and since when.
+func TestASiteThatIsAwayIsSaidToBe(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		p := w.site("plant-7")
+		out := w.central.Outbox("plant-7")
+		_, err := out.List(t.Context(), holdfast.Query{})
+		if away, ok := errors.AsType[*link.ErrNotReachable](err); !ok || !away.LastSeen.IsZero() || !strings.Contains(err.Error(), "never") {
+			t.Errorf("got %v, want that it has never been here", err)
+		}
+		p.run(false)
+		w.eventually(time.Minute, "connected", func() bool { return p.Status().Connected })
+		time.Sleep(time.Hour)
+		p.stop()
+		gone := time.Now()
+		time.Sleep(10 * time.Minute)
+		began := time.Now()
+		_, err = out.List(t.Context(), holdfast.Query{})
+		away, ok := errors.AsType[*link.ErrNotReachable](err)
+		if !ok || away.LastSeen.Sub(gone).Abs() > time.Second || time.Since(began) > time.Second {
+			t.Errorf("got %v after %s, want at once that it was last seen %s", err, time.Since(began), gone)
+		}
+		if _, err := w.central.Outbox("plant-9").Get(t.Context(), "m"); !errors.Is(err, holdfast.ErrNotFound) {
+			t.Errorf("got %v, want that there is no such site", err)
+		}
+	})
+}
+
+// A command whose answer is lost on the way is done once, and answered.
+func TestACommandIsDoneOnce(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		p := w.site("plant-7")
+		p.park(0, 12)
+		cut := transporttest.Cutter{Under: w.direct, Plan: func(n int) transporttest.Limit {
+			if n%2 == 0 { // each other connection breaks somewhere in a poll or in the answers
+				return transporttest.Limit{Written: -1, Read: 400 + 37*n}
+			}
+			return transporttest.Whole()
+		}}
+		w.via(cut.Dial)
+		p.run(false)
+		defer p.stop()
+		w.eventually(time.Minute, "connected", func() bool { return p.Status().Connected })
+		out := w.central.Outbox("plant-7")
+		for n := range 12 {
+			id := message(n).ID
+			_, err := out.Requeue(t.Context(), id, holdfast.Requeue{Actor: "anna"})
+			for tries := 0; err != nil && tries < 20; tries++ {
+				// Who is not sure looks first: an honest error lets him.
+				if _, away := errors.AsType[*link.ErrNotReachable](err); !away && !errors.Is(err, link.ErrNoAnswer) {
+					t.Fatalf("%s: %v", id, err)
+				}
+				time.Sleep(30 * time.Second)
+				if r, look := out.Get(t.Context(), id); look == nil && r.State == holdfast.Pending {
+					err = nil
+				} else if look == nil {
+					_, err = out.Requeue(t.Context(), id, holdfast.Requeue{Actor: "anna"})
+				}
+			}
+			r := p.is(id, holdfast.Pending)
+			requeued := 0
+			for _, e := range r.History {
+				if e.Kind == holdfast.Requeued {
+					requeued++
+				}
+			}
+			if err != nil || requeued != 1 || r.Cycle != 2 {
+				t.Errorf("%s: %v, requeued %d times", id, err, requeued)
+			}
+		}
+	})
+}
+
+// Of two processes with one credential the newer gets the commands, and neither
+// turns in circles.
+func TestTwoThatPollForOneSite(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		p := w.site("plant-7")
+		p.park(0, 3)
+		var requests int
+		var mu sync.Mutex
+		w.store.Store = counting{w.db, func() { mu.Lock(); requests++; mu.Unlock() }}
+		p.run(false)
+		first := p.stop
+		p.renew()
+		p.run(false)
+		second := p.stop
+		defer first()
+		defer second()
+		time.Sleep(10 * time.Minute)
+		mu.Lock()
+		n := requests
+		mu.Unlock()
+		if n > 400 {
+			t.Errorf("%d requests in ten minutes", n)
+		}
+		got := 0
+		for range 20 {
+			if page, err := w.central.Outbox("plant-7").List(t.Context(), holdfast.Query{}); err == nil && len(page.Records) == 3 {
+				got++
+			}
+			time.Sleep(10 * time.Second)
+		}
+		if got < 10 {
+			t.Errorf("%d of 20 asks were answered", got)
+		}
+	})
+}
+
+// Many ask at once; each gets its own answer.
+func TestAsksSideBySide(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		p := w.site("plant-7")
+		p.park(0, 30)
+		p.run(false)
+		defer p.stop()
+		w.eventually(time.Minute, "connected", func() bool { return p.Status().Connected })
+		var all sync.WaitGroup
+		for n := range 30 {
+			all.Go(func() {
+				r, err := w.central.Outbox("plant-7").Get(t.Context(), message(n).ID)
+				if err != nil || r.Message.ID != message(n).ID {
+					t.Errorf("message %d: got %s, %v", n, r.Message.ID, err)
+				}
+			})
+		}
+		all.Wait()
+	})
+}

@@ -1,0 +1,93 @@
+package link
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// Identity is what a site proves itself by: the content of its credential's
+// file.
+type Identity struct {
+	Site       string `json:"site"`
+	Central    string `json:"central"` // where it was enrolled, for people
+	Credential string `json:"credential"`
+}
+
+// ReadIdentity reads a credential's file. One that others may read is refused:
+// what it holds may be known to them. fs.ErrNotExist: the site is not enrolled.
+func ReadIdentity(path string) (Identity, error) {
+	var id Identity
+	info, err := os.Stat(path)
+	if err != nil {
+		return id, fmt.Errorf("read credential: %w; enroll the site first: holdfast enroll", err)
+	}
+	if loose := info.Mode().Perm() & 0o077; loose != 0 && runtime.GOOS != "windows" {
+		return id, fmt.Errorf("read credential: other users may read %s (mode %04o): chmod 600 it, and enroll anew if that was so for long", path, info.Mode().Perm())
+	}
+	text, err := readSmall(path)
+	if err != nil {
+		return id, fmt.Errorf("read credential: %w", err)
+	}
+	if err := json.Unmarshal(text, &id); err != nil || CheckName(id.Site) != nil || id.Credential == "" {
+		return Identity{}, fmt.Errorf("read credential: %s is none that holdfast enroll has written; enroll anew", path)
+	}
+	return id, nil
+}
+
+// readSmall reads a file of ours, which has a few hundred bytes.
+func readSmall(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > 64<<10 {
+		return nil, fmt.Errorf("%s has %d bytes, and is not ours", path, info.Size())
+	}
+	return os.ReadFile(path) //nolint:gosec // the configuration names it
+}
+
+// writeFile replaces a file as a whole, with mode 0600: wherever the machine
+// stops, the old content or the new one is there.
+func writeFile(path string, v any) (err error) {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // its mode is 0600
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("write %s: %w", path, errors.Join(err, os.Remove(f.Name())))
+		}
+	}()
+	_, err = f.Write(append(text, '\n'))
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err = os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	syncFolder(filepath.Dir(path))
+	return nil
+}
+
+// syncFolder makes a rename durable where the system can; what is lost by a
+// power cut otherwise is made again.
+func syncFolder(dir string) {
+	d, err := os.Open(dir) //nolint:gosec // of a file that the configuration names
+	if err != nil {
+		return
+	}
+	_ = d.Sync() // Windows has no such thing
+	_ = d.Close()
+}
+
+// isAbsent says that there is no such file.
+func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -1,0 +1,131 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/transport"
+)
+
+// codeUndecodable is that of a message whose content nobody can read.
+const codeUndecodable = "undecodable"
+
+// errStalled is why requests are cut off that get nowhere.
+var errStalled = errors.New("the link made no progress; its connections were closed")
+
+// flight is a request under way, so that a stalled link can be torn down.
+type flight struct{ cut context.CancelCauseFunc }
+
+// fly has a request's context end when the link is torn down.
+func (s *Site) fly(ctx context.Context) (flying context.Context, land func()) {
+	ctx, cut := context.WithCancelCause(ctx)
+	f := &flight{cut}
+	s.mu.Lock()
+	s.flights[f] = struct{}{}
+	s.mu.Unlock()
+	return ctx, func() {
+		s.mu.Lock()
+		delete(s.flights, f)
+		s.mu.Unlock()
+		cut(nil)
+	}
+}
+
+// BatchSize is what central has announced; 1 until it has said anything.
+func (s *Site) BatchSize() int {
+	client, err := s.connect()
+	if err != nil {
+		return 1
+	}
+	return client.BatchSize()
+}
+
+// Deliver forwards one message: DeliverBatch.
+func (s *Site) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Receipt, error) {
+	r := s.DeliverBatch(ctx, []holdfast.Message{m})[0]
+	return r.Receipt, r.Err
+}
+
+// DeliverBatch forwards messages in the name of the site, whatever source they
+// give (SF-19). A nil error means that central's commit is made.
+func (s *Site) DeliverBatch(ctx context.Context, ms []holdfast.Message) []holdfast.Result {
+	id, err := ReadIdentity(s.conf.File)
+	client, fault := s.connect()
+	if err := errors.Join(err, fault); err != nil {
+		results := make([]holdfast.Result, len(ms))
+		for i := range ms {
+			results[i] = holdfast.Result{
+				Receipt: holdfast.Receipt{ID: ms[i].ID},
+				Err:     &holdfast.Failure{Outcome: holdfast.LaneFault, Code: transport.CodeCredential, Err: err},
+			}
+		}
+		return results
+	}
+	return s.forward(ctx, client, id.Site, ms)
+}
+
+func (s *Site) forward(ctx context.Context, client *transport.Client, site string, ms []holdfast.Message) []holdfast.Result {
+	ctx, land := s.fly(ctx)
+	defer land()
+	own := make([]holdfast.Message, len(ms))
+	for i, m := range ms {
+		m.Source = site // the site is authoritative, not who wrote the row
+		own[i] = m
+	}
+	results := client.DeliverBatch(ctx, own)
+	through := false
+	for i := range results {
+		results[i].Err = verdict(results[i].Err)
+		through = through || results[i].Err == nil || holdfast.AsFailure(results[i].Err).Outcome == holdfast.Permanent
+	}
+	if through {
+		s.moved()
+	}
+	return results
+}
+
+// verdict makes of what parks a message elsewhere a transient failure, but for
+// what central itself has said of the message (SF-19, SF-20): a proxy that
+// answers 404 parks no notification.
+func verdict(err error) error {
+	if err == nil {
+		return nil
+	}
+	f := *holdfast.AsFailure(err)
+	if f.Outcome != holdfast.Permanent || f.Code == transport.CodeWrongSource {
+		return err
+	}
+	switch f.Reason {
+	case holdfast.ReasonConflict, holdfast.ReasonTooLarge, holdfast.ReasonTooOld:
+		return err
+	case holdfast.ReasonUndecodable:
+		f.Code = codeUndecodable
+	case holdfast.ReasonPermanent, holdfast.ReasonExhausted, holdfast.ReasonOperator, holdfast.ReasonNoEndpoint:
+		f.Outcome, f.Reason = holdfast.Transient, ""
+	default:
+		f.Outcome, f.Reason = holdfast.Transient, ""
+	}
+	return &f
+}
+
+// moved notes that messages get through.
+func (s *Site) moved() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.progress, s.status.Stalled = time.Now(), time.Time{}
+}
+
+// tearDown cuts off what gets nowhere: on a half-open connection the system
+// would let it wait for many minutes.
+func (s *Site) tearDown() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for f := range s.flights {
+		f.cut(errStalled)
+	}
+	if s.client != nil {
+		s.client.Close()
+	}
+}

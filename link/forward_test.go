@@ -1,0 +1,259 @@
+package link_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/transport"
+	"github.com/holdfast-mq/holdfast/transport/transporttest"
+)
+
+// SF-19: the site's own name, whoever wrote the row; the row is cleared on an
+// ack, which comes after central's commit (NO-01).
+func TestForwardedMessagesAreOfTheSite(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		p := w.site("plant-7")
+		p.put(0, 40)
+		m := message(40)
+		m.Source = "somebody"
+		if _, err := p.db.Enqueue(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		p.run(true)
+		defer p.stop()
+		p.delivered(time.Minute)
+		got := w.kept()
+		if len(got) != 41 {
+			t.Fatalf("central has %d messages, want 41", len(got))
+		}
+		for _, k := range got {
+			if k.Message.Source != "plant-7" {
+				t.Errorf("got source %q", k.Message.Source)
+			}
+		}
+		if w.inbox.batches > 30 {
+			t.Errorf("%d requests for 41 messages: no batches", w.inbox.batches)
+		}
+		if s := p.Status(); !s.Connected || s.Site != "plant-7" || s.Incarnation == "" {
+			t.Errorf("got %+v", s)
+		}
+	})
+}
+
+// SF-19, SF-20: what central says of a message parks it; any other answer is
+// transient.
+func TestOnlyCentralParks(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		p := w.site("plant-7")
+		w.inbox.answer = func(m *holdfast.Message) error {
+			switch m.ID {
+			case "m-0":
+				return holdfast.ErrConflict
+			case "m-1":
+				return &holdfast.Failure{Outcome: holdfast.Permanent, Code: "x", Reason: holdfast.ReasonUndecodable}
+			case "m-2":
+				return &holdfast.Failure{Outcome: holdfast.Permanent, Reason: holdfast.ReasonNoEndpoint}
+			case "m-3":
+				return &holdfast.Failure{Outcome: holdfast.Permanent}
+			case "m-4":
+				return errors.New("storage")
+			}
+			return nil
+		}
+		for n, want := range []holdfast.Failure{
+			{Outcome: holdfast.Permanent, Code: "conflict", Reason: holdfast.ReasonConflict},
+			{Outcome: holdfast.Permanent, Code: "undecodable", Reason: holdfast.ReasonUndecodable},
+			{Outcome: holdfast.Transient}, {Outcome: holdfast.Transient}, {Outcome: holdfast.Transient},
+		} {
+			_, err := p.Deliver(t.Context(), message(n))
+			got := holdfast.AsFailure(err)
+			if err == nil || got.Outcome != want.Outcome || got.Reason != want.Reason || want.Code != "" && got.Code != want.Code {
+				t.Errorf("message %d: got %s %q %q (%v), want %s %q", n, got.Outcome, got.Code, got.Reason, err, want.Outcome, want.Code)
+			}
+		}
+		m := message(5)
+		m.Payload = []byte("no JSON")
+		_, err := p.Deliver(t.Context(), m)
+		if f := holdfast.AsFailure(err); f.Outcome != holdfast.Permanent || f.Code != "undecodable" {
+			t.Errorf("got %v, want it undecodable", err)
+		}
+	})
+}
+
+// NO-20: the answer is lost at each of many places, and each message arrives
+// once.
+func TestLostAnswersLoseAndDoubleNothing(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		p := w.site("plant-7")
+		cut := transporttest.Cutter{Under: w.direct, Plan: func(n int) transporttest.Limit {
+			switch {
+			case n > 60:
+				return transporttest.Whole()
+			case n%2 == 0:
+				return transporttest.Limit{Written: -1, Read: n * 17}
+			}
+			return transporttest.Limit{Written: n * 61, Read: -1}
+		}}
+		w.via(cut.Dial)
+		p.put(0, 100)
+		p.run(true)
+		defer p.stop()
+		p.delivered(4 * time.Hour)
+		if got := len(w.kept()); got != 100 {
+			t.Errorf("central has %d messages, want 100", got)
+		}
+	})
+}
+
+// A site can never write as another; the rows of its own in the same batch are
+// taken.
+func TestNoSiteWritesAsAnother(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		id, err := link.ReadIdentity(w.enroll("plant-7"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.enroll("plant-8")
+		c, err := transport.NewClient(transport.ClientConfig{
+			URL: address, Path: link.MessagesPath, Dial: w.connect, Credential: func() (string, error) { return id.Credential, nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		own, others := message(1), message(2)
+		own.Source, own.Kind, others.Source, others.Kind = "plant-7", holdfast.Signal, "plant-8", holdfast.Signal
+		for range 2 { // alone, and in a batch
+			results := c.DeliverBatch(t.Context(), []holdfast.Message{own, others})
+			f := holdfast.AsFailure(results[1].Err)
+			if results[0].Err != nil || f.Outcome != holdfast.Permanent || f.Code != transport.CodeWrongSource {
+				t.Errorf("got %v and %v, want only the other's refused for good", results[0].Err, results[1].Err)
+			}
+		}
+		if got := w.kept(); len(got) != 1 || got[0].Message.Source != "plant-7" {
+			t.Errorf("central has %v", got)
+		}
+	})
+}
+
+// A row longer than a batch goes alone; one longer than central takes parks
+// (edge 41, 47).
+func TestLargeMessages(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		p := w.site("plant-7")
+		large := func(n, size int) holdfast.Message {
+			m := message(n)
+			m.Payload = make([]byte, size)
+			for i := range m.Payload {
+				m.Payload[i] = '1'
+			}
+			return m
+		}
+		_, err := p.db.Enqueue(t.Context(), large(0, 1<<20), large(1, 700<<10), message(2), large(3, 1<<20+1), large(4, 700<<10), message(5))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.run(true)
+		defer p.stop()
+		p.delivered(time.Minute)
+		if r := p.is("m-3", holdfast.Parked); r.Reason != holdfast.ReasonTooLarge {
+			t.Errorf("got reason %s", r.Reason)
+		}
+		if got := len(w.kept()); got != 5 {
+			t.Errorf("central has %d messages, want 5", got)
+		}
+	})
+}
+
+// blackHole takes everything and answers nothing.
+func blackHole(context.Context, string, string) (net.Conn, error) {
+	here, there := net.Pipe()
+	go func() {
+		b := make([]byte, 4096)
+		for {
+			if _, err := there.Read(b); err != nil {
+				return
+			}
+		}
+	}()
+	return here, nil
+}
+
+// Edge 40, 17: a link that says it is up and gets nothing through is found, torn
+// down and shown, and goes on by itself.
+func TestAStalledLinkIsTornDown(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		p := w.site("plant-7")
+		p.run(true)
+		defer p.stop()
+		p.put(0, 1)
+		p.delivered(time.Minute)
+		w.via(blackHole)
+		w.away()
+		p.put(1, 3)
+		began := time.Now()
+		w.eventually(70*time.Second, "stalled", func() bool { return !p.Status().Stalled.IsZero() })
+		if took := time.Since(began); took < 50*time.Second {
+			t.Errorf("stalled after %s", took)
+		}
+		w.via(nil)
+		w.start()
+		p.delivered(2 * time.Minute)
+		w.eventually(time.Minute, "well", func() bool { s := p.Status(); return s.Stalled.IsZero() && s.Connected })
+	})
+}
+
+// Nothing is due: nothing stalls.
+func TestAnIdleLinkIsNoStalledOne(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		p := w.site("plant-7")
+		p.run(true)
+		defer p.stop()
+		for range 100 {
+			time.Sleep(30 * time.Second)
+			if s := p.Status(); !s.Connected || !s.Stalled.IsZero() {
+				t.Fatalf("got %+v", s)
+			}
+		}
+	})
+}
+
+// Edge 38: a long outage, and everything arrives soon after it, without anybody's
+// help.
+func TestALongOutageEndsByItself(t *testing.T) {
+	t.Parallel()
+	for name, days := range map[string]int{"four days": 4, "thirty days": 30} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			within(t, func(t *testing.T, w *world) {
+				p := w.site("plant-7", func(c *link.SiteConfig) { c.Overdue = nil })
+				p.most = 15 * time.Minute // a test need not try every half minute for a month
+				p.run(true)
+				defer p.stop()
+				w.away()
+				for day := range days {
+					p.put(100*day, 100*day+100)
+					time.Sleep(24 * time.Hour)
+				}
+				w.start()
+				p.delivered(40 * time.Minute)
+				if got := len(w.kept()); got != 100*days {
+					t.Errorf("central has %d messages, want %d", got, 100*days)
+				}
+				p.is("m-0", holdfast.Delivered)
+			})
+		})
+	}
+}

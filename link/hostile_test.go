@@ -1,0 +1,310 @@
+package link_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/bearer"
+	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/transport"
+	"github.com/holdfast-mq/holdfast/wire"
+)
+
+// caller makes requests by hand.
+type caller struct {
+	w          *world
+	credential string
+	client     *http.Client
+}
+
+func (w *world) caller(credential string) *caller {
+	rt := &http.Transport{DialContext: w.connect}
+	w.t.Cleanup(rt.CloseIdleConnections)
+	return &caller{w, credential, &http.Client{Transport: rt}}
+}
+
+func (c *caller) post(path, contentType string, body io.Reader) (status int, header http.Header, text string) {
+	c.w.t.Helper()
+	req, err := http.NewRequestWithContext(c.w.t.Context(), http.MethodPost, address+path, body)
+	if err != nil {
+		c.w.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", contentType)
+	if c.credential != "" {
+		req.Header.Set("Authorization", "Bearer "+c.credential)
+	}
+	resp, err := c.client.Do(req)
+	if err != nil {
+		return 0, nil, err.Error()
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		c.w.t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header, string(answer)
+}
+
+func credentialOf(t *testing.T, file string) string {
+	t.Helper()
+	id, err := link.ReadIdentity(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id.Credential
+}
+
+// Who has no credential reaches nothing; guesses are told to wait, and a good
+// credential from the same address passes all the while.
+func TestGuessesAreTurnedAway(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		good := w.caller(credentialOf(t, w.enroll("plant-7")))
+		paths := []string{link.MessagesPath, link.PollPath, link.AnswersPath, link.EnrollPath}
+		seen := map[int]int{}
+		for n := range 200 {
+			guess := bearer.New("hfs_")
+			switch n % 4 {
+			case 1:
+				guess = ""
+			case 2:
+				guess = "hfs_short"
+			case 3:
+				guess = bearer.New("hf_")
+			}
+			status, header, text := w.caller(guess).post(paths[n%len(paths)], wire.MessageType, strings.NewReader(`{}`))
+			seen[status]++
+			if status == http.StatusTooManyRequests && header.Get("Retry-After") == "" {
+				t.Errorf("got no Retry-After with %d", status)
+			}
+			if guess != "" && strings.Contains(text, guess) {
+				t.Errorf("the answer repeats the guess: %s", text)
+			}
+		}
+		if seen[http.StatusUnauthorized]+seen[http.StatusTooManyRequests] != 200 || seen[http.StatusTooManyRequests] < 150 {
+			t.Errorf("got statuses %v, want 401, and 429 after some", seen)
+		}
+		if status, _, text := good.post(link.PollPath, wire.MessageType, strings.NewReader(`{}`)); status != http.StatusOK {
+			t.Errorf("with the credential: got %d %s", status, text)
+		}
+	})
+}
+
+// What is too large, or no message at all, costs nobody anything.
+func TestHostileBodies(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		c := w.caller(credentialOf(t, w.enroll("plant-7")))
+		huge := func(n int64) io.Reader { return io.LimitReader(zeros{}, n) }
+		for name, r := range map[string]struct {
+			path, kind string
+			body       io.Reader
+			want       int
+		}{
+			"huge batch":     {link.MessagesPath, wire.BatchType, huge(64 << 20), http.StatusRequestEntityTooLarge},
+			"huge message":   {link.MessagesPath, wire.MessageType, huge(64 << 20), http.StatusRequestEntityTooLarge},
+			"huge poll":      {link.PollPath, wire.MessageType, huge(64 << 20), http.StatusRequestEntityTooLarge},
+			"huge answers":   {link.AnswersPath, wire.MessageType, huge(64 << 20), http.StatusRequestEntityTooLarge},
+			"huge enrolment": {link.EnrollPath, wire.MessageType, huge(64 << 20), http.StatusRequestEntityTooLarge},
+			"no batch":       {link.MessagesPath, wire.BatchType, strings.NewReader("999999999\n{}"), http.StatusBadRequest},
+			"too many":       {link.MessagesPath, wire.BatchType, strings.NewReader(strings.Repeat("2\n{}\n", 501)), http.StatusRequestEntityTooLarge},
+			"no poll":        {link.PollPath, wire.MessageType, strings.NewReader(`[`), http.StatusBadRequest},
+			"foreign answer": {link.AnswersPath, wire.MessageType, strings.NewReader(`{"answers":[{"id":"x"}]}`), http.StatusOK},
+		} {
+			if got, _, text := c.post(r.path, r.kind, r.body); got != r.want && got != 0 {
+				t.Errorf("%s: got %d %s, want %d", name, got, text, r.want)
+			}
+		}
+		// A bomb: central unpacks nothing.
+		var bomb bytes.Buffer
+		bomb.Write([]byte{0x28, 0xb5, 0x2f, 0xfd})
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+link.MessagesPath, &bomb)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Encoding", "zstd")
+		req.Header.Set("Authorization", "Bearer "+c.credential)
+		resp, err := c.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusUnsupportedMediaType {
+			t.Errorf("compressed: got %d", resp.StatusCode)
+		}
+		if status, _, _ := c.post("/v1/link/else", wire.MessageType, nil); status != http.StatusNotFound {
+			t.Errorf("another path: got %d", status)
+		}
+	})
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// A site cannot answer for another, nor end what another was asked.
+func TestNoSiteAnswersForAnother(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		seven, eight := w.caller(credentialOf(t, w.enroll("plant-7"))), w.caller(credentialOf(t, w.enroll("plant-8")))
+		asked := make(chan string, 1)
+		go func() {
+			body, err := w.central.Ask(t.Context(), "plant-7", link.Command{Verb: link.Show, Message: "m"})
+			asked <- fmt.Sprint(string(body), err)
+		}()
+		for {
+			_, _, text := seven.post(link.PollPath, wire.MessageType, strings.NewReader(`{"waitMs":1000}`))
+			var got struct{ Commands []link.Command }
+			if err := json.Unmarshal([]byte(text), &got); err != nil {
+				t.Fatalf("%v in %s", err, text)
+			}
+			if len(got.Commands) == 0 {
+				// The ask came before the first poll, and was told so.
+				go func() {
+					body, err := w.central.Ask(t.Context(), "plant-7", link.Command{Verb: link.Show, Message: "m"})
+					asked <- fmt.Sprint(string(body), err)
+				}()
+				<-asked
+				continue
+			}
+			answer := `{"answers":[{"id":"` + got.Commands[0].ID + `","body":%q}]}`
+			eight.post(link.AnswersPath, wire.MessageType, strings.NewReader(fmt.Sprintf(answer, "forged")))
+			seven.post(link.AnswersPath, wire.MessageType, strings.NewReader(fmt.Sprintf(answer, "true")))
+			break
+		}
+		if got := <-asked; got != `"true"<nil>` {
+			t.Errorf("got %s", got)
+		}
+	})
+}
+
+// A site that sends its bodies a byte a minute, on as many connections as it
+// likes, costs the others nothing.
+func TestASlowSiteCostsTheOthersNothing(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		credential := credentialOf(t, w.enroll("plant-7"))
+		ctx, cancel := context.WithCancel(t.Context())
+		var slow sync.WaitGroup
+		for range 50 {
+			conn, err := w.connect(ctx, "", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			slow.Go(func() { drip(ctx, conn, credential) })
+		}
+		time.Sleep(time.Second)
+		p := w.site("plant-8")
+		p.run(true)
+		began := time.Now()
+		p.put(0, 500)
+		p.delivered(30 * time.Second)
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("the other site's messages took %s", took)
+		}
+		p.stop()
+		time.Sleep(time.Minute)
+		cancel()
+		slow.Wait()
+	}, func(c *link.CentralConfig) { c.AtWork = 16 })
+}
+
+// drip sends a request whose body never comes to its end.
+func drip(ctx context.Context, conn net.Conn, credential string) {
+	defer conn.Close()
+	go func() { _, _ = io.Copy(io.Discard, conn) }()
+	head := "POST " + link.MessagesPath + " HTTP/1.1\r\nHost: x\r\nContent-Type: " + wire.BatchType +
+		"\r\nContent-Length: 1000000\r\nAuthorization: Bearer " + credential + "\r\n\r\n"
+	if _, err := conn.Write([]byte(head)); err != nil {
+		return
+	}
+	for ctx.Err() == nil {
+		if _, err := conn.Write([]byte("1")); err != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(5 * time.Second):
+		}
+	}
+}
+
+// Many sites come back at once: all get through within two minutes, at most as
+// many at work as central wants (design: section 10).
+func TestAHerdIsLetInAFewAtATime(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		const herd, atWork, each = 500, 8, 3
+		w.inbox.takes = 250 * time.Millisecond
+		w.inbox.answer = func(*holdfast.Message) error { return nil }
+		credentials := make([]string, herd)
+		for n := range credentials {
+			token, credential := bearer.New("hfe_"), bearer.New("hfs_")
+			name := fmt.Sprint("plant-", n)
+			if err := w.db.AddSite(t.Context(), name, bearer.Hash(token), time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.db.EnrollSite(t.Context(), bearer.Hash(token), bearer.Hash(credential), 0); err != nil {
+				t.Fatal(err)
+			}
+			credentials[n] = credential
+		}
+		began := time.Now()
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		var last time.Duration
+		refused := 0
+		for n, credential := range credentials {
+			all.Go(func() {
+				c, err := transport.NewClient(transport.ClientConfig{
+					URL: address, Path: link.MessagesPath, Source: fmt.Sprint("plant-", n), Dial: w.connect,
+					Credential: func() (string, error) { return credential, nil },
+				})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer c.Close()
+				for i := 0; i < each; {
+					ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+					m := message(i)
+					m.Kind = holdfast.Signal
+					_, err := c.Deliver(ctx, m)
+					cancel()
+					if err == nil {
+						i++
+						continue
+					}
+					f := holdfast.AsFailure(err)
+					if f.Outcome != holdfast.NotStarted {
+						t.Errorf("site %d: got %v, want nothing but not started", n, err)
+					}
+					mu.Lock()
+					refused++
+					mu.Unlock()
+					time.Sleep(max(f.RetryAfter, 100*time.Millisecond))
+				}
+				mu.Lock()
+				last = max(last, time.Since(began))
+				mu.Unlock()
+			})
+		}
+		all.Wait()
+		if w.inbox.most > atWork {
+			t.Errorf("%d batches at once, want at most %d", w.inbox.most, atWork)
+		}
+		if last > 2*time.Minute || refused == 0 {
+			t.Errorf("the last site was through after %s, %d were asked to come again; want all within two minutes, some asked", last, refused)
+		}
+	}, func(c *link.CentralConfig) { c.AtWork = 8 })
+}

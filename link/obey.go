@@ -1,0 +1,170 @@
+package link
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+const (
+	// remembered is how many commands a site knows the answers of.
+	remembered = 256
+	// maxAnswer bounds one answer, and batches of them.
+	maxAnswer = 3 << 20
+)
+
+// memory keeps the answers to the last commands, so that one which comes again,
+// because its answer was lost, is not done again.
+type memory struct {
+	byID  map[string]Answer
+	order []string
+	size  int // of the bodies
+}
+
+func (m *memory) get(id string) (Answer, bool) {
+	a, ok := m.byID[id]
+	return a, ok
+}
+
+func (m *memory) put(a Answer) {
+	if m.byID == nil {
+		m.byID = map[string]Answer{}
+	}
+	m.byID[a.ID] = a
+	m.order = append(m.order, a.ID)
+	m.size += len(a.Body)
+	for len(m.order) > remembered || m.size > 2*maxAnswer && len(m.order) > 1 {
+		m.size -= len(m.byID[m.order[0]].Body)
+		delete(m.byID, m.order[0])
+		m.order = m.order[1:]
+	}
+}
+
+// obey does commands one after the other and sends what became of them. An
+// error means that central has not got all answers; it asks again.
+func (s *Site) obey(ctx context.Context, commands []Command) error {
+	var batch answers
+	size := 0
+	flush := func() error {
+		if len(batch.Answers) == 0 {
+			return nil
+		}
+		err := s.ask(ctx, AnswersPath, answerWait, batch, &struct{}{})
+		batch.Answers, size = nil, 0
+		return err
+	}
+	for _, c := range commands[:min(len(commands), maxOrders)] {
+		a := s.once(ctx, &c)
+		if size > 0 && size+len(a.Body) > maxAnswer {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		batch.Answers = append(batch.Answers, a)
+		size += len(a.Body) + 1
+	}
+	return flush()
+}
+
+// once does a command unless it was done. Polls are one at a time, so that no
+// two commands are.
+func (s *Site) once(ctx context.Context, c *Command) Answer {
+	if a, ok := s.done.get(c.ID); ok {
+		return a
+	}
+	ctx, cancel := context.WithTimeout(ctx, askedWait)
+	defer cancel()
+	v, err := s.do(ctx, c)
+	a := Answer{ID: c.ID}
+	if err == nil {
+		a.Body, err = json.Marshal(v)
+	}
+	switch {
+	case err != nil:
+		a.Body, a.Problem, a.Text = nil, problemOf(err), plain(err.Error(), 500)
+	case len(a.Body) > maxAnswer:
+		a.Body, a.Problem, a.Text = nil, problemTooLarge, fmt.Sprintf("the answer has %d bytes; look at the message at the site itself", len(a.Body))
+	}
+	s.log.LogAttrs(ctx, slog.LevelInfo, "command of central", slog.String("verb", plain(string(c.Verb), 20)), slog.String("message_id", plain(string(c.Message), 128)),
+		slog.String("actor", plain(c.Actor, 128)), slog.String("problem", a.Problem))
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return a // nobody knows what the store has made of it: if it comes again, it is tried again
+	}
+	s.done.put(a)
+	return a
+}
+
+var errUnknownCommand = errors.New("this site does not know the command; its program is older than central's")
+
+func (s *Site) do(ctx context.Context, c *Command) (any, error) {
+	out := s.conf.Outbox
+	switch c.Verb {
+	case List:
+		return s.list(ctx, c)
+	case Show:
+		id, err := holdfast.ParseID(string(c.Message))
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", holdfast.ErrInvalid, err)
+		}
+		r, err := out.Get(ctx, id)
+		return recordOf(&r), err
+	case Retry:
+		r, err := out.Requeue(ctx, c.Message, holdfast.Requeue{TTL: c.TTL, Force: c.Force, Actor: actorOf(c)})
+		return bare(&r), err
+	case Discard:
+		r, err := out.Discard(ctx, c.Message, actorOf(c))
+		return bare(&r), err
+	}
+	return nil, errUnknownCommand
+}
+
+func (s *Site) list(ctx context.Context, c *Command) (any, error) {
+	states := c.States
+	if len(states) == 0 {
+		states = []holdfast.State{holdfast.Parked}
+	}
+	p, err := s.conf.Outbox.List(ctx, holdfast.Query{States: states, Destination: c.Destination, After: c.After, Limit: c.Limit})
+	if err != nil {
+		return nil, err
+	}
+	list := page{Records: make([]record, len(p.Records)), Next: p.Next}
+	for i := range p.Records {
+		list.Records[i] = bare(&p.Records[i])
+	}
+	return list, nil
+}
+
+// bare is a record without payload and history.
+func bare(r *holdfast.Record) record {
+	one := *r
+	one.Message.Payload, one.History = nil, nil
+	return recordOf(&one)
+}
+
+// actorOf is who stands in the message's history.
+func actorOf(c *Command) string {
+	const from = "central:"
+	return from + strings.TrimSpace(plain(c.Actor, 100))
+}
+
+func problemOf(err error) string {
+	switch {
+	case errors.Is(err, holdfast.ErrNotFound):
+		return problemNotFound
+	case errors.Is(err, holdfast.ErrState):
+		return problemState
+	case errors.Is(err, holdfast.ErrInvalid):
+		return problemInvalid
+	case errors.Is(err, errUnknownCommand):
+		return problemUnknown
+	case errors.Is(err, holdfast.ErrUnavailable), errors.Is(err, holdfast.ErrDiskFull), errors.Is(err, holdfast.ErrClosed),
+		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return problemUnavailable
+	}
+	return problemFailed
+}

@@ -1,0 +1,114 @@
+package link
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// Where central listens for sites, below whatever prefix it has.
+const (
+	EnrollPath   = "/v1/link/enroll"
+	MessagesPath = "/v1/link/messages"
+	PollPath     = "/v1/link/poll"
+	AnswersPath  = "/v1/link/answers"
+)
+
+// What a token and a credential begin with.
+const (
+	tokenPrefix      = "hfe_"
+	credentialPrefix = "hfs_"
+)
+
+const (
+	// longestPoll is what ordinary proxies let pass.
+	longestPoll = 30 * time.Second
+	maxPoll     = 64 << 10 // bytes of a poll's request
+	maxAnswers  = 4 << 20  // bytes of a request with answers
+	maxEnroll   = 4 << 10
+	maxOrders   = 64 // commands that wait for one site
+)
+
+// enrollment is the request that makes a credential known. The token comes as
+// its bearer.
+type enrollment struct {
+	Credential string `json:"credential"`
+	Version    string `json:"version,omitempty"`
+}
+
+type enrolled struct {
+	Site string `json:"site"`
+}
+
+// Health is what a site tells of itself with each poll.
+type Health struct {
+	Version  string        `json:"version,omitempty"`
+	Depth    int64         `json:"depth"`    // messages that wait, over all destinations
+	Parked   int64         `json:"parked"`   // over all destinations
+	Oldest   time.Duration `json:"oldestNs"` // for so long the oldest has been due
+	Replayed int64         `json:"replayed,omitempty"`
+}
+
+// polling asks for commands, and waits for one for at most so long.
+type polling struct {
+	Health
+	WaitMs int64 `json:"waitMs"`
+}
+
+// polled is the answer. Replaced says that another poll of the same site has
+// come: only the newest gets commands.
+type polled struct {
+	Incarnation string    `json:"incarnation"`
+	Commands    []Command `json:"commands,omitempty"`
+	Replaced    bool      `json:"replaced,omitempty"`
+}
+
+// Verb is what a command asks for.
+type Verb string
+
+// The verbs. A site answers each that it does not know with a problem.
+const (
+	List    Verb = "list"    // one page of messages over all destinations
+	Show    Verb = "show"    // one message with payload and history
+	Retry   Verb = "retry"   // Outbox.Requeue
+	Discard Verb = "discard" // Outbox.Discard
+)
+
+// Command is what an operator at central asks of a site. An operation id is the
+// message id of its call, in any form of a UUID (SF-12, SF-28).
+type Command struct {
+	ID          string           `json:"id"` // set by Ask
+	Verb        Verb             `json:"verb"`
+	Message     holdfast.ID      `json:"message,omitempty"`
+	States      []holdfast.State `json:"states,omitempty"` // of List; none: parked
+	Destination string           `json:"destination,omitempty"`
+	After       string           `json:"after,omitempty"`
+	Limit       int              `json:"limit,omitempty"`
+	TTL         time.Duration    `json:"ttlNs,omitempty"`
+	Force       bool             `json:"force,omitempty"`
+	Actor       string           `json:"actor,omitempty"` // who asks, for the message's history
+}
+
+// Answer is what became of a command.
+type Answer struct {
+	ID      string          `json:"id"`
+	Body    json.RawMessage `json:"body,omitempty"`
+	Problem string          `json:"problem,omitempty"` // a code; empty: it is done
+	Text    string          `json:"text,omitempty"`    // the problem in words
+}
+
+type answers struct {
+	Answers []Answer `json:"answers"`
+}
+
+// Codes of problems.
+const (
+	problemNotFound    = "not_found"
+	problemState       = "state"
+	problemInvalid     = "invalid"
+	problemUnavailable = "unavailable"
+	problemUnknown     = "unknown_command"
+	problemTooLarge    = "too_large"
+	problemFailed      = "failed"
+)

@@ -1,0 +1,73 @@
+package link
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// remote is a site's outbox, as central can ask for it.
+type remote struct {
+	central *Central
+	site    string
+}
+
+// Outbox is the outbox of a site: each call asks it, with Ask's errors. Counts
+// are what the site said last. A List without states is one of parked messages.
+func (c *Central) Outbox(site string) holdfast.Outbox { return &remote{c, site} }
+
+func (r *remote) one(ctx context.Context, command Command) (holdfast.Record, error) {
+	var one record
+	if err := r.ask(ctx, command, &one); err != nil {
+		return holdfast.Record{}, err
+	}
+	return one.whole(), nil
+}
+
+func (r *remote) ask(ctx context.Context, command Command, into any) error {
+	body, err := r.central.Ask(ctx, r.site, command)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("read the answer of site %s: %w", r.site, err)
+	}
+	return nil
+}
+
+// Get implements holdfast.Outbox.
+func (r *remote) Get(ctx context.Context, id holdfast.ID) (holdfast.Record, error) {
+	return r.one(ctx, Command{Verb: Show, Message: id})
+}
+
+// List implements holdfast.Outbox.
+func (r *remote) List(ctx context.Context, q holdfast.Query) (holdfast.Page, error) {
+	var got page
+	err := r.ask(ctx, Command{Verb: List, States: q.States, Destination: q.Destination, After: q.After, Limit: q.Limit}, &got)
+	if err != nil {
+		return holdfast.Page{}, err
+	}
+	p := holdfast.Page{Records: make([]holdfast.Record, len(got.Records)), Next: got.Next}
+	for i := range got.Records {
+		p.Records[i] = got.Records[i].whole()
+	}
+	return p, nil
+}
+
+// Requeue implements holdfast.Outbox.
+func (r *remote) Requeue(ctx context.Context, id holdfast.ID, q holdfast.Requeue) (holdfast.Record, error) {
+	return r.one(ctx, Command{Verb: Retry, Message: id, TTL: q.TTL, Force: q.Force, Actor: q.Actor})
+}
+
+// Discard implements holdfast.Outbox.
+func (r *remote) Discard(ctx context.Context, id holdfast.ID, actor string) (holdfast.Record, error) {
+	return r.one(ctx, Command{Verb: Discard, Message: id, Actor: actor})
+}
+
+// Counts implements holdfast.Outbox.
+func (r *remote) Counts() holdfast.Counts {
+	h := r.central.present(Info{Name: r.site}).Health
+	return holdfast.Counts{Pending: h.Depth, Parked: h.Parked}
+}

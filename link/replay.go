@@ -1,0 +1,192 @@
+package link
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// heardEvery is how exact a site remembers when it last heard of an
+// incarnation.
+const heardEvery = time.Hour
+
+// memo is what a site remembers of central, in a file beside its credential. A
+// file that is gone or unreadable costs a replay, which central deduplicates.
+type memo struct {
+	Incarnation string    `json:"incarnation"`
+	Heard       time.Time `json:"heard"` // to an hour
+}
+
+func (s *Site) remember() memo {
+	var m memo
+	text, err := readSmall(s.conf.State)
+	if err == nil {
+		err = json.Unmarshal(text, &m)
+	}
+	if err != nil && !isAbsent(err) {
+		s.log.Warn("what the site knew of central is not readable: it sends again what may be lost", slog.Any("error", err))
+		return memo{}
+	}
+	return m
+}
+
+// note makes an incarnation the one that has all the site has sent.
+func (s *Site) note(m memo) error { return writeFile(s.conf.State, m) }
+
+// replays compares each incarnation that central says with the one that has
+// all, and replays where they differ. What a crash or a stop leaves undone
+// begins again.
+func (s *Site) replays(ctx context.Context, said <-chan string) {
+	known := s.remember()
+	for {
+		var now string
+		select {
+		case <-ctx.Done():
+			return
+		case now = <-said:
+		}
+		heard := time.Now()
+		switch {
+		case now == "":
+			continue // central does not say
+		case now == known.Incarnation && heard.Sub(known.Heard) < heardEvery && heard.After(known.Heard):
+			continue
+		case now != known.Incarnation && !s.replay(ctx, known):
+			return
+		}
+		m := memo{Incarnation: now, Heard: heard}
+		if err := s.note(m); err != nil {
+			s.log.ErrorContext(ctx, "central's incarnation not noted", slog.Any("error", err))
+			if now != known.Incarnation {
+				continue // asked again with the next poll
+			}
+		}
+		known = m
+	}
+}
+
+// replay sends again what was delivered within the window: back from the last
+// time that central was known to have all, since a site may have been away for
+// long before it heard of the change. It reports false when ctx ends first.
+func (s *Site) replay(ctx context.Context, known memo) bool {
+	until := known.Heard
+	if until.IsZero() || until.After(time.Now()) {
+		until = time.Now()
+	}
+	since := until.Add(-s.conf.Window - heardEvery)
+	s.log.WarnContext(ctx, "central has another history: sending again what it may have lost",
+		slog.String("was", known.Incarnation), slog.Time("since", since))
+	s.replaying(true)
+	defer s.replaying(false)
+	sent := 0
+	for after := ""; ; {
+		p, ok := s.nextPage(ctx, after)
+		if !ok {
+			return false
+		}
+		n, ok := s.again(ctx, p.Records, since)
+		if sent += n; !ok {
+			return false
+		}
+		if after = p.Next; after == "" {
+			s.log.InfoContext(ctx, "central has all again", slog.Int("messages", sent))
+			return true
+		}
+	}
+}
+
+// nextPage reads one page of what was delivered, however often it has to try.
+func (s *Site) nextPage(ctx context.Context, after string) (holdfast.Page, bool) {
+	for wait := leastWait; ; wait = min(2*wait, mostWait) {
+		p, err := s.conf.Outbox.List(ctx, holdfast.Query{
+			States: []holdfast.State{holdfast.Delivered}, Destination: s.conf.Lane, Limit: batchRows, After: after,
+		})
+		if err == nil {
+			return p, true
+		}
+		if ctx.Err() == nil {
+			s.log.ErrorContext(ctx, "replay: messages not listed, trying again", slog.Any("error", err))
+		}
+		if !rest(ctx, wait) {
+			return p, false
+		}
+	}
+}
+
+// again sends the messages of a page that belong to the window, in batches of
+// bounded size. Between two of them live messages have room.
+func (s *Site) again(ctx context.Context, records []holdfast.Record, since time.Time) (sent int, ok bool) {
+	var batch []holdfast.Message
+	size := 0
+	flush := func() bool {
+		ok := len(batch) == 0 || s.push(ctx, batch)
+		sent += len(batch)
+		batch, size = nil, 0
+		return ok
+	}
+	for i := range records {
+		if records[i].Settled.Before(since) {
+			continue
+		}
+		r, err := s.conf.Outbox.Get(ctx, records[i].Message.ID)
+		switch {
+		case errors.Is(err, holdfast.ErrNotFound): // its retention has ended meanwhile
+			continue
+		case ctx.Err() != nil:
+			return sent, false
+		case err != nil:
+			s.log.ErrorContext(ctx, "replay: message not read, left out", slog.String("message_id", string(records[i].Message.ID)), slog.Any("error", err))
+			continue
+		}
+		if size+len(r.Message.Payload) > batchBytes/2 && !flush() {
+			return sent, false
+		}
+		batch = append(batch, r.Message)
+		size += len(r.Message.Payload)
+	}
+	return sent, flush()
+}
+
+// push sends a batch until central has all of it, or has said that it takes
+// none of the rest.
+func (s *Site) push(ctx context.Context, batch []holdfast.Message) bool {
+	for wait := leastWait; ; wait = min(mostWait, leastWait+rand.N(3*wait)) {
+		attempt, cancel := context.WithTimeout(ctx, 2*answerWait)
+		var left []holdfast.Message
+		var worst *holdfast.Failure
+		for i, r := range s.DeliverBatch(attempt, batch) {
+			switch f := holdfast.AsFailure(r.Err); {
+			case r.Err == nil:
+			case f.Outcome == holdfast.Permanent:
+				s.log.ErrorContext(ctx, "replay: central does not take a message that it had taken", slog.String("message_id", string(batch[i].ID)), slog.Any("error", r.Err))
+			default:
+				left, worst = append(left, batch[i]), f
+			}
+		}
+		cancel()
+		s.replayed(len(batch) - len(left))
+		if batch = left; len(batch) == 0 {
+			return true
+		}
+		if !rest(ctx, max(wait, worst.RetryAfter)) {
+			return false
+		}
+	}
+}
+
+func (s *Site) replaying(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status.Replaying = on
+}
+
+func (s *Site) replayed(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status.Replayed += int64(n)
+}

@@ -1,0 +1,189 @@
+package link
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/transport"
+)
+
+const (
+	// leastWait and mostWait bound the wait before the next try after one that
+	// failed. It is drawn anew from each before (decorrelated jitter), so that
+	// sites which lost central together do not come back together.
+	leastWait = time.Second
+	mostWait  = 30 * time.Second
+	// answerWait is what an answer may take beyond the time that central may wait.
+	answerWait = 15 * time.Second
+	// stallAfter is how long messages may be due while none gets through.
+	stallAfter = time.Minute
+	lookEvery  = 10 * time.Second
+	// askedWait bounds one command.
+	askedWait = 10 * time.Second
+)
+
+// Run keeps the link up until ctx ends: it polls for commands and answers them,
+// replays when central has lost something, and tears down what gets nowhere.
+// Nothing that fails ends it. It runs once at a time.
+func (s *Site) Run(ctx context.Context) error {
+	var parts sync.WaitGroup
+	replays := make(chan string, 1)
+	parts.Go(func() { s.watch(ctx) })
+	parts.Go(func() { s.replays(ctx, replays) })
+	s.polls(ctx, replays)
+	parts.Wait()
+	return nil
+}
+
+// polls is the loop of the long poll.
+func (s *Site) polls(ctx context.Context, replays chan<- string) {
+	wait := leastWait
+	now := true // the first poll is answered at once: it only says hello
+	for ctx.Err() == nil {
+		began := time.Now()
+		out, err := s.poll(ctx, now)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			s.connected(out.Incarnation)
+			select {
+			case replays <- out.Incarnation:
+			default: // it has the one of before to work off
+			}
+			err = s.obey(ctx, out.Commands)
+		}
+		switch {
+		case err != nil:
+			s.lost(err)
+		case out.Replaced, !now && len(out.Commands) == 0 && time.Since(began) < leastWait:
+			// Another node of this site polls too, or central does not wait: come
+			// again later, not at once.
+		default:
+			if !now { // a whole poll went well
+				wait = leastWait
+			}
+			now = false
+			continue
+		}
+		now = true
+		wait = min(mostWait, leastWait+rand.N(max(3*wait-leastWait, 1)))
+		if !rest(ctx, max(wait, holdfast.AsFailure(err).RetryAfter)) {
+			return
+		}
+	}
+}
+
+// rest waits, and reports false when ctx ends first.
+func rest(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (s *Site) poll(ctx context.Context, now bool) (polled, error) {
+	in := polling{Health: s.health(ctx), WaitMs: longestPoll.Milliseconds()}
+	if now {
+		in.WaitMs = 0
+	}
+	var out polled
+	err := s.ask(ctx, PollPath, time.Duration(in.WaitMs)*time.Millisecond+answerWait, in, &out)
+	return out, err
+}
+
+// ask makes one request of the link's own.
+func (s *Site) ask(ctx context.Context, path string, most time.Duration, in, out any) error {
+	client, err := s.connect()
+	if err != nil {
+		return &holdfast.Failure{Outcome: holdfast.LaneFault, Code: transport.CodeConnect, Err: err}
+	}
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	ctx, land := s.fly(ctx)
+	defer land()
+	return client.Ask(ctx, path, in, out)
+}
+
+// health is what central is told with each poll.
+func (s *Site) health(ctx context.Context) Health {
+	n := s.conf.Outbox.Counts()
+	h := Health{Version: s.conf.Version, Depth: n.Pending, Parked: n.Parked}
+	if s.conf.Overdue != nil {
+		if due, err := s.conf.Overdue(ctx); err == nil { // else it is not known
+			for _, d := range due {
+				h.Oldest = max(h.Oldest, d)
+			}
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.Replayed = s.status.Replayed
+	return h
+}
+
+// connected notes that central has answered.
+func (s *Site) connected(incarnation string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.status.Connected {
+		s.log.Info("central is connected", slog.String("incarnation", incarnation))
+		s.status.Connected, s.status.Since, s.status.Problem = true, time.Now(), ""
+	}
+	s.status.Incarnation = incarnation
+}
+
+// lost notes that it has not, and logs that once.
+func (s *Site) lost(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.status.Connected || s.status.Problem == "" {
+		s.log.Warn("central is not connected", slog.Any("error", err))
+		s.status.Connected, s.status.Since = false, time.Now()
+	}
+	s.status.Problem = plain(err.Error(), 500)
+}
+
+// watch looks whether messages get through.
+func (s *Site) watch(ctx context.Context) {
+	var torn time.Time // when the link was torn down last
+	for rest(ctx, lookEvery) {
+		due, known := s.isDue(ctx)
+		s.mu.Lock()
+		if known && !due {
+			s.progress, s.status.Stalled = time.Now(), time.Time{}
+		}
+		stuck := time.Since(s.progress) >= stallAfter
+		first := stuck && s.status.Stalled.IsZero()
+		since := s.progress
+		if first {
+			s.status.Stalled = since
+		}
+		s.mu.Unlock()
+		if first {
+			s.log.ErrorContext(ctx, "link stalled: messages are due and none gets through", slog.Time("since", since))
+		}
+		if stuck && time.Since(torn) >= stallAfter {
+			torn = time.Now()
+			s.tearDown()
+		}
+	}
+}
+
+// isDue says whether messages wait for central that could be on their way.
+func (s *Site) isDue(ctx context.Context) (due, known bool) {
+	if s.conf.Overdue == nil {
+		return s.conf.Outbox.Counts().Lanes[s.conf.Lane].Pending > 0, true
+	}
+	list, err := s.conf.Overdue(ctx)
+	_, due = list[s.conf.Lane]
+	return due, err == nil
+}

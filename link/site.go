@@ -1,0 +1,170 @@
+package link
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/transport"
+)
+
+const (
+	// Lane is the destination of what goes to central, unless a SiteConfig says
+	// otherwise.
+	Lane = "central"
+	// AtOnce is how many requests of that lane are worth having in flight: a
+	// Route's Limit. Central lets in a few more.
+	AtOnce = 4
+	// Window is how long a site's Retention of delivered messages must be at
+	// least: what central may have lost is sent again from them.
+	Window = 24 * time.Hour
+)
+
+// SiteConfig says where central is and what it may ask. URL, File and Outbox are
+// needed.
+type SiteConfig struct {
+	URL     string // of central: https://, or http:// on the loopback
+	File    string // the credential, as Enroll wrote it; it may be replaced at any time
+	State   string // file that remembers central's incarnation; zero: File with .central behind it
+	Outbox  holdfast.Outbox
+	Lane    string        // destination of what is forwarded; zero: Lane
+	Window  time.Duration // of what is sent again; zero: Window
+	Version string        // of the program
+	TLS     Files
+	// Overdue tells for how long the oldest message of each destination has been
+	// due; stores have it. Nil: nobody knows.
+	Overdue func(ctx context.Context) (map[string]time.Duration, error)
+	// Dial opens connections in another way.
+	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
+	Logger *slog.Logger // nil: silent
+}
+
+// Site is the end of the link at a site. It is the deliverer of the lane, with
+// or without Run, which keeps the link up beside it: commands, replay, stall
+// detection. Its methods may be called concurrently.
+type Site struct {
+	conf SiteConfig
+	log  *slog.Logger
+
+	mu       sync.Mutex
+	client   *transport.Client // nil: none could be made yet
+	stamp    string            // of the files of TLS that it was made with
+	looked   time.Time
+	flights  map[*flight]struct{}
+	status   Status
+	progress time.Time // the last time that central has taken a message, or none was due
+	done     memory    // answers to commands
+}
+
+// Status is how the link of a site fares.
+type Status struct {
+	Site        string // empty: not enrolled
+	Connected   bool
+	Since       time.Time // it is connected, or is not; zero: since the start
+	Problem     string    // the last error, while it is not connected
+	Incarnation string    // central's, as it said last
+	Replaying   bool      // central lost something, and gets it again
+	Replayed    int64     // messages that were sent again since the start
+	Stalled     time.Time // since when messages are due and none got through; zero: they do
+}
+
+var _ holdfast.BatchDeliverer = (*Site)(nil)
+
+// NewSite checks the settings, all at once, and connects to nothing. A site that
+// is not enrolled yet is no error: its lane is held until it is.
+func NewSite(conf SiteConfig) (*Site, error) {
+	var faults []error
+	if conf.Outbox == nil {
+		faults = append(faults, errors.New("outbox: there is none"))
+	}
+	if conf.File == "" {
+		faults = append(faults, errors.New("file: name that of the credential"))
+	}
+	if conf.Window < 0 {
+		faults = append(faults, errors.New("window: must not be negative"))
+	}
+	conf.State = cmp.Or(conf.State, conf.File+".central")
+	conf.Lane = cmp.Or(conf.Lane, Lane)
+	conf.Window = cmp.Or(conf.Window, Window)
+	if conf.Logger == nil {
+		conf.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Site{conf: conf, log: conf.Logger, flights: map[*flight]struct{}{}, progress: time.Now()}
+	_, err := s.connect()
+	if err := errors.Join(append(faults, err)...); err != nil {
+		return nil, fmt.Errorf("new site: %w", err)
+	}
+	return s, nil
+}
+
+// Status tells how the link fares.
+func (s *Site) Status() Status {
+	id, err := ReadIdentity(s.conf.File)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.status
+	if err == nil {
+		out.Site = id.Site
+	} else if !out.Connected {
+		out.Problem = err.Error()
+	}
+	return out
+}
+
+// Close closes idle connections. Deliveries under way go on.
+func (s *Site) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.client != nil {
+		s.client.Close()
+	}
+}
+
+// connect returns the client of the TLS files as they are. One that cannot be
+// made leaves the former in use.
+func (s *Site) connect() (*transport.Client, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.client != nil && time.Since(s.looked) < reloadEvery {
+		return s.client, nil
+	}
+	s.looked = time.Now()
+	stamp := s.conf.TLS.stamp()
+	if s.client != nil && stamp == s.stamp {
+		return s.client, nil
+	}
+	client, err := s.newClient()
+	if err != nil {
+		if s.client == nil {
+			return nil, err
+		}
+		s.log.Error("certificates not reloaded", slog.Any("error", err))
+		return s.client, nil
+	}
+	if s.client != nil {
+		s.client.Close()
+		s.log.Info("certificates reloaded")
+	}
+	s.client, s.stamp = client, stamp
+	return client, nil
+}
+
+func (s *Site) newClient() (*transport.Client, error) {
+	conf, err := s.conf.TLS.client()
+	if err != nil {
+		return nil, err
+	}
+	return transport.NewClient(transport.ClientConfig{
+		URL: s.conf.URL, Path: MessagesPath, TLS: conf, Dial: s.conf.Dial, MaxBatch: batchRows, Concurrency: AtOnce + 2, Logger: s.log,
+		Credential: func() (string, error) {
+			id, err := ReadIdentity(s.conf.File)
+			return id.Credential, err
+		},
+	})
+}

@@ -1,0 +1,99 @@
+package link
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/bearer"
+)
+
+// SiteInfo is a site as an operator at central sees it.
+type SiteInfo struct {
+	Info
+	Connected bool   // it polls here, now
+	Health    Health // what it said last; zero: nothing since this node started
+}
+
+// Add makes a site and returns its enrolment token, this once. A name that is
+// taken is holdfast.ErrConflict.
+func (c *Central) Add(ctx context.Context, name string) (token string, err error) {
+	if err := CheckName(name); err != nil {
+		return "", fmt.Errorf("add site: %w: %w", holdfast.ErrInvalid, err)
+	}
+	token = bearer.New(tokenPrefix)
+	if err := c.conf.Store.AddSite(ctx, name, bearer.Hash(token), TokenFor); err != nil {
+		return "", fmt.Errorf("add site %s: %w", name, err)
+	}
+	c.log.LogAttrs(ctx, slog.LevelInfo, "site added", slog.String("site", name))
+	return token, nil
+}
+
+// Rotate returns a new enrolment token for a site, this once. The site goes on
+// with its credential until it enrolls again, and for OverlapFor after.
+func (c *Central) Rotate(ctx context.Context, name string) (token string, err error) {
+	token = bearer.New(tokenPrefix)
+	if err := c.conf.Store.RotateSite(ctx, name, bearer.Hash(token), TokenFor); err != nil {
+		return "", fmt.Errorf("rotate site %s: %w", clip(name), err)
+	}
+	c.log.LogAttrs(ctx, slog.LevelInfo, "site may enroll again", slog.String("site", name))
+	return token, nil
+}
+
+// Revoke shuts a site out, at once. What waits there waits on.
+func (c *Central) Revoke(ctx context.Context, name string) error {
+	if err := c.conf.Store.RevokeSite(ctx, name); err != nil {
+		return fmt.Errorf("revoke site %s: %w", clip(name), err)
+	}
+	c.log.LogAttrs(ctx, slog.LevelWarn, "site revoked", slog.String("site", name))
+	c.box(name).end()
+	return nil
+}
+
+// Sites lists all sites, by name.
+func (c *Central) Sites(ctx context.Context) ([]SiteInfo, error) {
+	all, err := c.conf.Store.Sites(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]SiteInfo, len(all))
+	for i, info := range all {
+		list[i] = c.present(info)
+	}
+	return list, nil
+}
+
+// present adds what this node knows.
+func (c *Central) present(info Info) SiteInfo {
+	c.mu.Lock()
+	b, ok := c.boxes[info.Name]
+	c.mu.Unlock()
+	s := SiteInfo{Info: info}
+	if !ok || !info.Revoked.IsZero() {
+		return s
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s.Connected = b.poll != nil || time.Since(b.seen) < backSoon
+	s.Health = b.health
+	if b.seen.After(s.Seen) {
+		s.Seen = b.seen
+	}
+	return s
+}
+
+// info finds a site that may be asked.
+func (c *Central) info(ctx context.Context, name string) (Info, error) {
+	all, err := c.conf.Store.Sites(ctx)
+	if err != nil {
+		return Info{}, err
+	}
+	for _, s := range all {
+		if s.Name == name && s.Revoked.IsZero() {
+			return s, nil
+		}
+	}
+	return Info{}, fmt.Errorf("site %s: %w", clip(name), holdfast.ErrNotFound)
+}

@@ -1,0 +1,99 @@
+package link
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// How long central takes what a site proves itself by.
+const (
+	TokenFor   = 24 * time.Hour // an enrolment token, until it is used
+	OverlapFor = 24 * time.Hour // the former credential, after a new one is enrolled
+)
+
+// Info is a site as its central knows it. Zero times: never.
+type Info struct {
+	Name       string
+	Created    time.Time
+	Enrolled   time.Time // when its present credential was made known
+	Seen       time.Time // to about a minute
+	Revoked    time.Time
+	TokenUntil time.Time // while an enrolment token waits to be used
+	Version    string    // of the program at the site; empty: not known
+}
+
+// Store keeps sites at central. Its methods are atomic and may be called
+// concurrently; tokens and credentials come as hashes only. storetest.Sites is
+// the suite that a store must pass.
+type Store interface {
+	// AddSite makes a site that may enroll with the token for so long. A name
+	// that is taken is holdfast.ErrConflict; one that was revoked is free.
+	AddSite(ctx context.Context, name string, token [32]byte, lasts time.Duration) error
+	// RotateSite gives a site a new token, in place of one that it had. Its
+	// credential stays good until the token is used. holdfast.ErrNotFound: there
+	// is no such site, or it is revoked.
+	RotateSite(ctx context.Context, name string, token [32]byte, lasts time.Duration) error
+	// EnrollSite spends a token: the site's credential is this one from now on,
+	// and the former one is good for overlap. A spent token still answers whoever
+	// brings the credential that it was spent for: so a site whose answer was
+	// lost asks again. Any other token is holdfast.ErrNotFound.
+	EnrollSite(ctx context.Context, token, credential [32]byte, overlap time.Duration) (name string, err error)
+	// RevokeSite ends a site's token and credentials at once. holdfast.ErrNotFound:
+	// there is no such site. Revoking it again changes nothing.
+	RevokeSite(ctx context.Context, name string) error
+	// FindSite returns the site of a credential, or holdfast.ErrNotFound.
+	FindSite(ctx context.Context, credential [32]byte) (name string, err error)
+	// SiteSeen notes that a site was here.
+	SiteSeen(ctx context.Context, name, version string) error
+	// Sites lists all sites, by name.
+	Sites(ctx context.Context) ([]Info, error)
+	// Incarnation names the store's history: it is another one as soon as the
+	// store may have lost what it had acknowledged.
+	Incarnation(ctx context.Context) (string, error)
+}
+
+// CheckName says what is wrong with a site's name. It is the source of the
+// site's messages, and stands in addresses.
+func CheckName(name string) error {
+	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+	bad := func(r rune) bool { return !strings.ContainsRune(allowed, r) }
+	problem := ""
+	switch {
+	case name == "":
+		problem = "is missing; name the site, such as plant-7"
+	case len(name) > 64 || strings.ContainsFunc(name, bad):
+		problem = "must be 1 to 64 letters, digits, dots, hyphens or underscores"
+	case strings.HasPrefix(name, ".") || strings.HasPrefix(name, "-"):
+		problem = "must begin with a letter, a digit or an underscore"
+	default:
+		return nil
+	}
+	return &holdfast.FieldError{Field: "name", Value: clip(name), Problem: problem}
+}
+
+// clip shortens what a stranger wrote.
+func clip(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// plain is bounded text of one line, for what another machine wrote and people
+// will read.
+func plain(s string, most int) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, ""))
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,28 @@
+package postgres
+
+// Sites, of which there are some hundred.
+const (
+	addSite = `INSERT INTO hf_site AS s (name, created, token, token_until) SELECT $1, t, $2, t + $3 FROM (SELECT hf_now() AS t) AS n
+		ON CONFLICT (name) DO UPDATE SET created = excluded.created, token = excluded.token, token_until = excluded.token_until,
+			enrolled = NULL, seen = NULL, version = NULL, revoked = NULL WHERE s.revoked IS NOT NULL RETURNING s.name`
+	rotateSite = `UPDATE hf_site SET token = $2, token_until = hf_now() + $3 WHERE name = $1 AND revoked IS NULL RETURNING name`
+	revokeSite = `UPDATE hf_site SET token = NULL, token_until = NULL, hash = NULL, former = NULL, former_until = NULL,
+		revoked = coalesce(revoked, hf_now()) WHERE name = $1 RETURNING name`
+	// takenSite finds a credential that another site has: it says which site.
+	takenSite  = `SELECT name FROM hf_site WHERE (hash = $2 OR former = $2) AND token IS DISTINCT FROM $1`
+	enrollSite = `UPDATE hf_site SET
+			former = CASE WHEN hash = $2 THEN former ELSE hash END, former_until = CASE WHEN hash = $2 THEN former_until ELSE hf_now() + $3 END,
+			enrolled = CASE WHEN hash = $2 AND token_until IS NULL THEN enrolled ELSE hf_now() END, hash = $2, token_until = NULL
+		WHERE token = $1 AND revoked IS NULL AND (token_until > hf_now() OR token_until IS NULL AND hash = $2) RETURNING name`
+	findSite = `SELECT name FROM hf_site WHERE hash = $1
+		UNION ALL SELECT name FROM hf_site WHERE former = $1 AND former_until > hf_now() LIMIT 1`
+	seeSite   = `UPDATE hf_site SET seen = hf_now(), version = nullif($2, '') WHERE name = $1`
+	listSites = `SELECT name, created, coalesce(enrolled, 0), coalesce(seen, 0), coalesce(revoked, 0),
+		CASE WHEN token_until > hf_now() THEN token_until ELSE 0 END, coalesce(version, '') FROM hf_site ORDER BY name`
+
+	// siteHistory names the store and its history: a restored dump is in another
+	// database, and a server that took over, or went back to a point in time, is
+	// on another timeline.
+	siteHistory = `SELECT m.value || '-' || d.oid || '-' || left(pg_walfile_name(pg_current_wal_lsn()), 8) FROM hf_meta AS m, pg_database AS d
+		WHERE m.key = 'incarnation' AND d.datname = current_database()`
+)

@@ -1,0 +1,126 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/link"
+)
+
+var _ link.Store = (*DB)(nil)
+
+// AddSite implements link.Store.
+func (db *DB) AddSite(ctx context.Context, name string, token [32]byte, lasts time.Duration) error {
+	return db.named(ctx, "add site", name, false, func(tx *Tx) (sql.Result, error) {
+		now := tx.wtx.tick()
+		return tx.ExecContext(ctx, `INSERT INTO hf_site (name, created, token, token_until) VALUES (?1, ?2, ?3, ?4)
+			ON CONFLICT (name) DO UPDATE SET created = ?2, token = ?3, token_until = ?4, enrolled = NULL, seen = NULL, version = NULL, revoked = NULL
+				WHERE revoked IS NOT NULL`, name, now, token[:], after(now, lasts))
+	}, holdfast.ErrConflict)
+}
+
+// RotateSite implements link.Store.
+func (db *DB) RotateSite(ctx context.Context, name string, token [32]byte, lasts time.Duration) error {
+	return db.named(ctx, "rotate site", name, false, func(tx *Tx) (sql.Result, error) {
+		return tx.ExecContext(ctx, `UPDATE hf_site SET token = ?2, token_until = ?3 WHERE name = ?1 AND revoked IS NULL`,
+			name, token[:], after(tx.wtx.tick(), lasts))
+	}, holdfast.ErrNotFound)
+}
+
+// RevokeSite implements link.Store.
+func (db *DB) RevokeSite(ctx context.Context, name string) error {
+	return db.named(ctx, "revoke site", name, true, func(tx *Tx) (sql.Result, error) {
+		return tx.ExecContext(ctx, `UPDATE hf_site SET token = NULL, token_until = NULL, hash = NULL, former = NULL, former_until = NULL,
+			revoked = coalesce(revoked, ?2) WHERE name = ?1`, name, tx.wtx.tick())
+	}, holdfast.ErrNotFound)
+}
+
+// EnrollSite implements link.Store.
+func (db *DB) EnrollSite(ctx context.Context, token, credential [32]byte, overlap time.Duration) (name string, err error) {
+	err = db.Do(ctx, func(ctx context.Context, tx *Tx) error {
+		now := tx.wtx.tick()
+		// A credential belongs to one site: it says which.
+		var taken int
+		err := tx.QueryRowContext(ctx, `SELECT count(*) FROM hf_site WHERE (hash = ?2 OR former = ?2) AND token IS NOT ?1`, token[:], credential[:]).Scan(&taken)
+		if err != nil || taken > 0 {
+			return errors.Join(err, holdfast.ErrNotFound)
+		}
+		err = tx.QueryRowContext(ctx, `UPDATE hf_site SET
+				former = CASE WHEN hash = ?2 THEN former ELSE hash END, former_until = CASE WHEN hash = ?2 THEN former_until ELSE ?4 END,
+				enrolled = CASE WHEN hash = ?2 AND token_until IS NULL THEN enrolled ELSE ?3 END, hash = ?2, token_until = NULL
+			WHERE token = ?1 AND revoked IS NULL AND (token_until > ?3 OR token_until IS NULL AND hash = ?2) RETURNING name`,
+			token[:], credential[:], now, after(now, overlap)).Scan(&name)
+		if errors.Is(err, sql.ErrNoRows) {
+			return holdfast.ErrNotFound
+		}
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("enroll site: %w", err)
+	}
+	return name, nil
+}
+
+// FindSite implements link.Store.
+func (db *DB) FindSite(ctx context.Context, credential [32]byte) (name string, err error) {
+	err = db.readers.QueryRowContext(ctx, `SELECT name FROM hf_site WHERE hash = ?1
+		UNION ALL SELECT name FROM hf_site WHERE former = ?1 AND former_until > ?2 LIMIT 1`, credential[:], db.clock.now()).Scan(&name)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = holdfast.ErrNotFound
+	}
+	if err != nil {
+		return "", fmt.Errorf("find site: %w", err)
+	}
+	return name, nil
+}
+
+// SiteSeen implements link.Store. On a full disk nothing is noted.
+func (db *DB) SiteSeen(ctx context.Context, name, version string) error {
+	if db.Full() {
+		return nil
+	}
+	err := db.Do(ctx, func(ctx context.Context, tx *Tx) error {
+		_, err := tx.ExecContext(ctx, `UPDATE hf_site SET seen = ?2, version = nullif(?3, '') WHERE name = ?1`, name, tx.wtx.tick(), version)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("note site %q: %w", name, err)
+	}
+	return nil
+}
+
+// Sites implements link.Store.
+func (db *DB) Sites(ctx context.Context) (list []link.Info, err error) {
+	rows, err := db.readers.QueryContext(ctx, `SELECT name, created, enrolled, seen, revoked, token_until, coalesce(version, '') FROM hf_site ORDER BY name`)
+	if err != nil {
+		return nil, fmt.Errorf("list sites: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	now := db.clock.now()
+	for rows.Next() {
+		var s link.Info
+		var created int64
+		var enrolled, seen, revoked, until sql.NullInt64
+		if err := rows.Scan(&s.Name, &created, &enrolled, &seen, &revoked, &until, &s.Version); err != nil {
+			return nil, fmt.Errorf("list sites: %w", err)
+		}
+		s.Created, s.Enrolled, s.Seen, s.Revoked = db.clock.wall(created), db.wall(enrolled), db.wall(seen), db.wall(revoked)
+		if until.Int64 > now {
+			s.TokenUntil = db.wall(until)
+		}
+		list = append(list, s)
+	}
+	return list, rows.Err()
+}
+
+// Incarnation implements link.Store: a Restore makes another one.
+func (db *DB) Incarnation(ctx context.Context) (id string, err error) {
+	if err := db.readers.QueryRowContext(ctx, queries[storeIncarnation]).Scan(&id); err != nil {
+		return "", fmt.Errorf("read incarnation: %w", err)
+	}
+	return id, nil
+}

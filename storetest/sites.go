@@ -1,0 +1,227 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/link"
+)
+
+// Sites tests that each site has its own credential, that a token is good once,
+// and that both end when they should.
+func Sites(t *testing.T, m Maker, of func(s Full) link.Store) {
+	t.Helper()
+	cases := map[string]func(k *sites){
+		"a token makes a credential known, once": func(k *sites) {
+			k.ok(k.AddSite(k.ctx(), "plant-7", hash(1), time.Hour))
+			k.none(k.FindSite(k.ctx(), hash(9)))
+			k.is("plant-7")(k.EnrollSite(k.ctx(), hash(1), hash(9), time.Hour))
+			k.is("plant-7")(k.FindSite(k.ctx(), hash(9)))
+			k.none(k.EnrollSite(k.ctx(), hash(1), hash(8), time.Hour))
+			k.none(k.FindSite(k.ctx(), hash(8)))
+			k.none(k.EnrollSite(k.ctx(), hash(2), hash(8), time.Hour))
+		},
+		// The answer was lost: the site asks again with what it made.
+		"a spent token answers who spent it": func(k *sites) {
+			k.ok(k.AddSite(k.ctx(), "plant-7", hash(1), time.Hour))
+			for range 3 {
+				k.is("plant-7")(k.EnrollSite(k.ctx(), hash(1), hash(9), time.Hour))
+				k.pass(2 * time.Hour)
+			}
+			first := k.site("plant-7").Enrolled
+			if first.IsZero() || k.now().Sub(first) < 5*time.Hour {
+				k.t.Errorf("enrolled %v, want the first time", first)
+			}
+			k.is("plant-7")(k.FindSite(k.ctx(), hash(9)))
+		},
+		"a token ends": func(k *sites) {
+			k.ok(k.AddSite(k.ctx(), "plant-7", hash(1), time.Hour))
+			if until := k.site("plant-7").TokenUntil; until.Sub(k.now()) < 50*time.Minute {
+				k.t.Errorf("token until %v", until)
+			}
+			k.pass(61 * time.Minute)
+			k.none(k.EnrollSite(k.ctx(), hash(1), hash(9), time.Hour))
+			if until := k.site("plant-7").TokenUntil; !until.IsZero() {
+				k.t.Errorf("token until %v, want none", until)
+			}
+			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(2), time.Hour))
+			k.is("plant-7")(k.EnrollSite(k.ctx(), hash(2), hash(9), time.Hour))
+		},
+		"a name is taken until it is revoked": func(k *sites) {
+			k.ok(k.AddSite(k.ctx(), "plant-7", hash(1), time.Hour))
+			k.fails(k.AddSite(k.ctx(), "plant-7", hash(2), time.Hour), holdfast.ErrConflict)
+			k.none(k.EnrollSite(k.ctx(), hash(2), hash(9), time.Hour))
+			k.ok(k.RevokeSite(k.ctx(), "plant-7"))
+			k.ok(k.AddSite(k.ctx(), "plant-7", hash(3), time.Hour))
+			if s := k.site("plant-7"); !s.Revoked.IsZero() || !s.Enrolled.IsZero() {
+				k.t.Errorf("got %+v, want a new site", s)
+			}
+			k.none(k.EnrollSite(k.ctx(), hash(1), hash(9), time.Hour))
+			k.is("plant-7")(k.EnrollSite(k.ctx(), hash(3), hash(9), time.Hour))
+		},
+		"a rotation has both credentials good for a while": func(k *sites) {
+			k.enroll("plant-7", 1, 9)
+			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(2), time.Hour))
+			k.is("plant-7")(k.FindSite(k.ctx(), hash(9)))
+			k.none(k.EnrollSite(k.ctx(), hash(1), hash(9), time.Hour))
+			k.is("plant-7")(k.EnrollSite(k.ctx(), hash(2), hash(8), time.Hour))
+			k.is("plant-7")(k.EnrollSite(k.ctx(), hash(2), hash(8), time.Hour))
+			k.is("plant-7")(k.FindSite(k.ctx(), hash(9)))
+			k.is("plant-7")(k.FindSite(k.ctx(), hash(8)))
+			k.pass(61 * time.Minute)
+			k.none(k.FindSite(k.ctx(), hash(9)))
+			k.is("plant-7")(k.FindSite(k.ctx(), hash(8)))
+		},
+		"a revoked site is out": func(k *sites) {
+			k.enroll("plant-7", 1, 9)
+			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(2), time.Hour))
+			k.is("plant-7")(k.EnrollSite(k.ctx(), hash(2), hash(8), time.Hour))
+			k.enroll("plant-8", 5, 7)
+			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(3), time.Hour))
+			for range 2 {
+				k.ok(k.RevokeSite(k.ctx(), "plant-7"))
+			}
+			k.none(k.FindSite(k.ctx(), hash(9)))
+			k.none(k.FindSite(k.ctx(), hash(8)))
+			k.none(k.EnrollSite(k.ctx(), hash(2), hash(8), time.Hour))
+			k.none(k.EnrollSite(k.ctx(), hash(3), hash(6), time.Hour))
+			k.fails(k.RotateSite(k.ctx(), "plant-7", hash(4), time.Hour), holdfast.ErrNotFound)
+			k.is("plant-8")(k.FindSite(k.ctx(), hash(7)))
+			if s := k.site("plant-7"); s.Revoked.IsZero() {
+				k.t.Errorf("got %+v, want it revoked", s)
+			}
+		},
+		// A credential says which site it is: two cannot have one.
+		"a credential belongs to one site": func(k *sites) {
+			k.enroll("plant-7", 1, 9)
+			k.ok(k.AddSite(k.ctx(), "plant-8", hash(2), time.Hour))
+			k.none(k.EnrollSite(k.ctx(), hash(2), hash(9), time.Hour))
+			k.is("plant-8")(k.EnrollSite(k.ctx(), hash(2), hash(8), time.Hour))
+			k.is("plant-7")(k.FindSite(k.ctx(), hash(9)))
+		},
+		"nobody is nobody": func(k *sites) {
+			k.fails(k.RotateSite(k.ctx(), "plant-7", hash(1), time.Hour), holdfast.ErrNotFound)
+			k.fails(k.RevokeSite(k.ctx(), "plant-7"), holdfast.ErrNotFound)
+			k.none(k.FindSite(k.ctx(), [32]byte{}))
+			if err := k.SiteSeen(k.ctx(), "plant-7", "1"); err != nil {
+				k.t.Error(err)
+			}
+			if list := k.list(); len(list) > 0 {
+				k.t.Errorf("got %v", list)
+			}
+		},
+		"what is known of sites stays": func(k *sites) {
+			k.enroll("b", 1, 9)
+			k.ok(k.AddSite(k.ctx(), "a", hash(2), time.Hour))
+			k.pass(time.Minute)
+			k.ok(k.SiteSeen(k.ctx(), "b", "1.2.3"))
+			before := k.list()
+			id, err := k.Incarnation(k.ctx())
+			k.ok(err)
+			k.reopen()
+			k.Store = of(k.Full)
+			again, err := k.Incarnation(k.ctx())
+			k.ok(err)
+			if id == "" || again != id {
+				k.t.Errorf("incarnation %q, then %q; want it to stay", id, again)
+			}
+			k.is("b")(k.FindSite(k.ctx(), hash(9)))
+			if len(before) != 2 || before[0].Name != "a" || before[1].Version != "1.2.3" || before[1].Seen.Before(before[1].Enrolled) || before[0].Created.IsZero() {
+				k.t.Errorf("got %+v", before)
+			}
+			equal(k.kit, "sites", fmt.Sprint(k.list()), fmt.Sprint(before))
+		},
+		"of two that spend a token one wins": func(k *sites) {
+			k.ok(k.AddSite(k.ctx(), "plant-7", hash(1), time.Hour))
+			var all sync.WaitGroup
+			var won [8]bool
+			for i := range won {
+				all.Go(func() {
+					_, err := k.EnrollSite(k.ctx(), hash(1), hash(100+i), time.Hour)
+					won[i] = err == nil
+				})
+			}
+			all.Wait()
+			n := 0
+			for i, ok := range won {
+				_, err := k.FindSite(k.ctx(), hash(100+i))
+				if found := err == nil; found != ok {
+					k.t.Errorf("credential %d: enrolled %v, found %v", i, ok, found)
+				}
+				if ok {
+					n++
+				}
+			}
+			if n != 1 {
+				k.t.Errorf("%d have spent the token, want 1", n)
+			}
+		},
+	}
+	wrapped := map[string]func(k *kit){}
+	for name, test := range cases {
+		wrapped[name] = func(k *kit) { test(&sites{kit: k, Store: of(k.Full)}) }
+	}
+	m.run(t, wrapped)
+}
+
+// sites is a store of sites under test.
+type sites struct {
+	*kit
+	link.Store
+}
+
+func hash(n int) (h [32]byte) {
+	h[0], h[31] = byte(n), byte(n>>8)+1
+	return h
+}
+
+func (k *sites) ok(err error) {
+	k.t.Helper()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+func (k *sites) none(name string, err error) {
+	k.t.Helper()
+	if !errors.Is(err, holdfast.ErrNotFound) {
+		k.t.Fatalf("got %q, %v; want not found", name, err)
+	}
+}
+
+func (k *sites) is(want string) func(name string, err error) {
+	return func(name string, err error) {
+		k.t.Helper()
+		if err != nil || name != want {
+			k.t.Fatalf("got %q, %v; want %s", name, err, want)
+		}
+	}
+}
+
+func (k *sites) enroll(name string, token, credential int) {
+	k.t.Helper()
+	k.ok(k.AddSite(k.ctx(), name, hash(token), time.Hour))
+	k.is(name)(k.EnrollSite(k.ctx(), hash(token), hash(credential), time.Hour))
+}
+
+func (k *sites) list() []link.Info {
+	k.t.Helper()
+	list, err := k.Sites(k.ctx())
+	k.ok(err)
+	return list
+}
+
+func (k *sites) site(name string) link.Info {
+	k.t.Helper()
+	for _, s := range k.list() {
+		if s.Name == name {
+			return s
+		}
+	}
+	k.t.Fatalf("site %s is not listed", name)
+	return link.Info{}
+}

@@ -1,0 +1,45 @@
+package transport
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/wire"
+)
+
+// Ask posts in as JSON to another path of the peer, over the same connections
+// and with the same credential, and decodes the answer into out. Its error is
+// a *holdfast.Failure; what the peer refuses has the code that it gave.
+func (c *Client) Ask(ctx context.Context, path string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return &holdfast.Failure{Outcome: holdfast.Permanent, Code: wire.CodeInvalid, Err: fmt.Errorf("ask %s: encode: %w", path, err)}
+	}
+	a, fail := c.post(ctx, c.base+path, wire.MessageType, body)
+	if fail != nil {
+		fail.Err = fmt.Errorf("ask %s: %w", path, fail.Err)
+		return fail
+	}
+	if a.status < 200 || a.status > 299 {
+		return c.refusalOf(a, path)
+	}
+	if err := json.Unmarshal(a.body, out); err != nil {
+		return &holdfast.Failure{Code: CodeNoAck, MaybeDelivered: true, Err: fmt.Errorf("ask %s: the answer is none of ours: %w", path, err)}
+	}
+	return nil
+}
+
+func (c *Client) refusalOf(a answer, path string) error {
+	f := statusFailure(a.status)
+	if reply, ok := c.readReply(a.body); ok {
+		if r, decided := reply.Result(""); decided && r.Err != nil {
+			f = holdfast.AsFailure(r.Err)
+			f.Err = errors.New(reply.Error)
+		}
+	}
+	f.Err = fmt.Errorf("ask %s: %w", path, f.Err)
+	return withHeaders(holdfast.Result{Err: f}, a).Err
+}
