@@ -20,12 +20,14 @@ func (s *Server) categoryOf(destination string) holdfast.Category {
 // toCentral says whether a request is a notification that this node forwards,
 // and fills in what such a request need not say.
 func (s *Server) toCentral(req *NewMessage) bool {
-	if req.Destination == "" && req.Category == string(holdfast.CategoryNotification) {
-		req.Destination = notify.Central
+	to := req.Destination
+	if to == "" && req.Category == string(holdfast.CategoryNotification) {
+		to = notify.Central
 	}
-	if s.categoryOf(req.Destination) != holdfast.CategoryNotification {
+	if s.categoryOf(to) != holdfast.CategoryNotification {
 		return false
 	}
+	req.Destination = to
 	if req.Endpoint == "" {
 		req.Endpoint = notify.Endpoint
 	}

@@ -100,7 +100,7 @@ func (b *builder) notifications() {
 		method: http.MethodGet, path: "/v1/notifications/{id}", id: "get-notification-status", tag: "notifications", role: Read,
 		summary: "How a notification stands", description: "A site answers by itself while it holds the notification, and asks central afterwards.",
 		problems: map[kind]string{
-			kindNotFound: "No such notification is kept.", kindUnavailable: "The notification has left this site, and central cannot be asked now.",
+			kindNotFound: "No such notification is kept.", kindUnavailable: "The notification is not at this site any more, and central cannot be asked now.",
 			kindUnsupported: none,
 		},
 	}, b.notificationStatus)
@@ -179,7 +179,7 @@ func (s *Server) notificationStatus(ctx context.Context, in *notificationInput) 
 		return nil, kindNotFound.problem(fmt.Sprintf("no notification %s is known; it never was, or its retention is over", id),
 			Fault{Field: "id", Value: clip(string(id)), Problem: "is not the id of a notification that is kept"})
 	case errors.Is(err, holdfast.ErrUnavailable):
-		return nil, kindUnavailable.problem(fmt.Sprintf("notification %s has left this site, and central cannot be asked now: %v; ask again later", id, err)).
+		return nil, kindUnavailable.problem(fmt.Sprintf("the notification is not at this site any more, and central cannot be asked now: %v; ask again later", err)).
 			with("Retry-After", "5")
 	case err != nil:
 		return nil, s.refuse(ctx, "look for the notification", err)

@@ -69,7 +69,7 @@ func TestEveryRouteIsDocumented(t *testing.T) {
 		t.Errorf("got version %s, want 3.1", doc.OpenAPI)
 	}
 	for _, path := range []string{
-		"/v1/messages", "/v1/messages/{id}", "/v1/messages/{id}/retry", "/v1/messages/{id}/discard", "/v1/inbox", "/v1/inbox/{id}/done",
+		"/v1/messages", "/v1/messages/{id}", "/v1/messages/{id}/retry", "/v1/messages/{id}/discard", "/v1/notifications", "/v1/notifications/{id}", "/v1/inbox", "/v1/inbox/{id}/done",
 		"/v1/destinations", "/v1/backups", "/v1/tokens", "/v1/tokens/{name}", "/_rf/health", "/_rf/outbox/stats", "/_rf/outbox/failed", "/_rf/outbox/{id}/retry",
 		"/_rf/inbox/stats", "/_rf/receive", "/healthz", "/readyz", "/metrics", "/openapi.json",
 	} {
@@ -118,6 +118,8 @@ func TestDocumentedStatusesCoverThoseThatOccur(t *testing.T) {
 		"get /v1/messages/{id}":          "200 401 403 404 422 500 503",
 		"post /v1/messages/{id}/retry":   "200 400 401 403 404 409 413 415 422 500 503 507",
 		"post /v1/messages/{id}/discard": "200 401 403 404 409 422 500 503 507",
+		"post /v1/notifications":         "200 202 400 401 403 409 413 415 422 500 501 503 507",
+		"get /v1/notifications/{id}":     "200 401 403 404 422 500 501 503",
 		"post /v1/inbox/{id}/done":       "200 400 401 403 404 409 413 415 422 500 503 507",
 		"post /v1/tokens":                "201 400 401 403 409 413 415 422 500 501 503 507",
 		"delete /v1/tokens/{name}":       "204 401 403 404 422 500 501 503 507",
