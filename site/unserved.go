@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -44,7 +45,7 @@ func (s *Site) watchUnserved(ctx context.Context) {
 // here, by name; for a program's own health. It asks no database.
 func (s *Site) Unserved() (names []string) {
 	for name, c := range s.conf.Store.Counts().Lanes {
-		if _, served := s.dispatcher.Routes[name]; !served && c.Pending > 0 && name[0] != '$' { // $: the library's own
+		if _, served := s.dispatcher.Routes[name]; !served && c.Pending > 0 && !strings.HasPrefix(name, "$") { // $: the library's own
 			names = append(names, name)
 		}
 	}
