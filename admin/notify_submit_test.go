@@ -97,16 +97,17 @@ func TestANotificationIsRefused(t *testing.T) {
 	t.Parallel()
 	f, d := notified(t)
 	f.send(t, `{"category":"notification","id":"known","payload":{"list":"l","subject":"s"}}`)
+	subject, text := strings.Repeat("x", 1001), strings.Repeat("x", 1<<20)
 	for body, want := range map[string]string{
 		`{"subject":"s"}`:              "422 list",
 		`{"list":"a b","subject":"s"}`: "422 letters",
 		`{"list":"l"}`:                 "422 say something",
-		`{"list":"l","subject":"s","source":"elsewhere"}`:                        "422 is not a field",
-		`{"list":"l","subject":"s","id":"a b"}`:                                  "422 id",
-		`{"list":"l","subject":"s","executionId":"\n"}`:                          "422 executionId",
-		`{"list":"l","subject":"other","id":"known"}`:                            "409 take a new id",
-		`{"list":"l","subject":"` + strings.Repeat("x", 1001) + `"}`:             "422 at most 1000 bytes",
-		`{"list":"l","subject":"s","body":"` + strings.Repeat("x", 1<<20) + `"}`: "422 too long",
+		`{"list":"l","subject":"s","source":"elsewhere"}`:  "422 is not a field",
+		`{"list":"l","subject":"s","id":"a b"}`:            "422 id",
+		`{"list":"l","subject":"s","executionId":"\n"}`:    "422 executionId",
+		`{"list":"l","subject":"other","id":"known"}`:      "409 take a new id",
+		`{"list":"l","subject":"` + subject + `"}`:         "422 at most 1000 bytes",
+		`{"list":"l","subject":"s","body":"` + text + `"}`: "422 too long",
 	} {
 		w := f.do(t, call{method: "POST", path: "/v1/notifications", body: body})
 		status, text, _ := strings.Cut(want, " ")

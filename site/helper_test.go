@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -39,6 +40,13 @@ func (t *target) become(answer func(m holdfast.Message) ([]byte, error)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.answer = answer
+}
+
+// made returns the calls so far, and when each was made.
+func (t *target) made() ([]holdfast.Message, []time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.calls), slices.Clone(t.at)
 }
 
 func (t *target) count() int {

@@ -53,7 +53,8 @@ func TestANotificationIsForwarded(t *testing.T) {
 		}
 		to.become(nil)
 		time.Sleep(time.Minute)
-		n, err := notify.Decode(to.calls[0])
+		calls, _ := to.made()
+		n, err := notify.Decode(calls[0])
 		if err != nil {
 			t.Fatal(err)
 		}
