@@ -36,6 +36,7 @@ var mayImport = map[string][]string{
 	"adapter/email":       {".", "notify"},
 	"adapter/chat":        {".", "notify"},
 	"notify":              {"."},
+	"site":                {".", "notify"}, // for programs that are a site
 	"fanout":              {"."},
 	"fanout/notificaties": {".", "fanout"},
 	"track":               {"."},

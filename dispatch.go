@@ -161,7 +161,7 @@ func (d *Dispatcher) newRun(ctx context.Context) (*dispatch, error) {
 	if d.Lanes == nil {
 		return r, nil
 	}
-	faults, err := d.Lanes.LaneFaults(ctx)
+	faults, err := d.Lanes.LaneFaults(context.WithoutCancel(ctx)) // as in routes: an early stop is no failure
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func guidePackages() []string {
 	return []string{
 		"context", "database/sql", "errors", "fmt", "testing", "testing/synctest", "time",
 		"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgxpool",
-		modulePath, modulePath + "/sqlite", modulePath + "/postgres", modulePath + "/holdfasttest",
+		modulePath, modulePath + "/sqlite", modulePath + "/postgres", modulePath + "/holdfasttest", modulePath + "/site", modulePath + "/notify",
 	}
 }
 
@@ -107,7 +107,7 @@ func overlaid(tb testing.TB, files map[string]string, args ...string) {
 func TestGuideCompiles(t *testing.T) {
 	t.Parallel()
 	files, args := map[string]string{}, []string{"build"}
-	for _, page := range []string{"outbox", "inbox", "retry", "ordering"} {
+	for _, page := range []string{"outbox", "inbox", "retry", "ordering", "site"} {
 		files["docs/guide/"+page+"/page.go"] = guideSource(goBlocks(t, "docs/guide/"+page+".md"))
 		args = append(args, "./docs/guide/"+page)
 	}

@@ -13,6 +13,7 @@ import (
 type MessageQuery struct {
 	States      []string
 	Destination string
+	Category    string // excludes Destination
 	After       string // MessagePage.Next of the page before
 	Limit       int    // 1 to 500; zero: 50
 }
@@ -41,6 +42,30 @@ func (c *Client) Send(ctx context.Context, m NewMessage) (Accepted, error) {
 	return a, err
 }
 
+// Notify tells people. It is safe to call again with the same ID when an error
+// leaves open whether the notification was taken.
+func (c *Client) Notify(ctx context.Context, n NewNotification) (NotificationAccepted, error) {
+	var a NotificationAccepted
+	raw := n.Data
+	n.Data = nil
+	if raw != nil && !json.Valid(raw) {
+		return a, fmt.Errorf("notify: the data is not JSON")
+	}
+	body, err := spliced(n, "data", raw)
+	if err != nil {
+		return a, err
+	}
+	err = c.do(ctx, http.MethodPost, "/v1/notifications", nil, body, &a)
+	return a, err
+}
+
+// NotificationStatus says how a notification stands.
+func (c *Client) NotificationStatus(ctx context.Context, id string) (NotificationStatus, error) {
+	var s NotificationStatus
+	err := c.do(ctx, http.MethodGet, "/v1/notifications/"+segment(id), nil, nil, &s)
+	return s, err
+}
+
 // Message returns one message with its payload and history.
 func (c *Client) Message(ctx context.Context, id string) (MessageDetail, error) {
 	var d MessageDetail
@@ -56,6 +81,9 @@ func (c *Client) Messages(ctx context.Context, q MessageQuery) (MessagePage, err
 	}
 	if q.Destination != "" {
 		query.Set("destination", q.Destination)
+	}
+	if q.Category != "" {
+		query.Set("category", q.Category)
 	}
 	var p MessagePage
 	err := c.do(ctx, http.MethodGet, c.messages(), query, nil, &p)

@@ -17,6 +17,7 @@ func (b *builder) document(mux *http.ServeMux) error {
 		"Every refusal is a problem document (RFC 9457) that names field, value and what to do. Durations are texts such as 90s, 24h, 7d or 2w; times are RFC 3339 in UTC."
 	doc.Tags = []*huma.Tag{
 		{Name: "messages", Description: "The outbox: what is to be sent, and what became of it."},
+		{Name: "notifications", Description: "What people are told."},
 		{Name: "inbox", Description: "Received messages that wait to be fetched."},
 		{Name: "destinations", Description: "Where messages go, and how that fares."},
 		{Name: "backups", Description: "Copies of the database."},

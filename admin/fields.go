@@ -7,7 +7,12 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
 )
+
+// longestInterval is the longest wait between two attempts that a message may
+// ask for.
+const longestInterval = 365 * 24 * time.Hour
 
 // message makes the library's message of a request; what it cannot read it
 // reports. The fields themselves are checked by holdfast.Normalize.
@@ -15,13 +20,14 @@ func (s *Server) message(req NewMessage, key string) (holdfast.Message, []Fault)
 	m := holdfast.Message{
 		ID: holdfast.ID(req.ID), Source: req.Source, Destination: req.Destination, Endpoint: req.Endpoint,
 		Kind: holdfast.Kind(req.Kind), CorrelationID: req.CorrelationID, OrderingKey: req.OrderingKey,
-		Headers: req.Headers, Payload: req.Payload,
+		Headers: withOrigin(req.Headers, req.origin()), Payload: req.Payload,
 	}
 	if len(m.Payload) == 0 {
 		m.Payload = []byte("null")
 	}
 	id, faults := idOf(req.ID, key)
 	m.ID = id
+	faults = slices.Concat(faults, s.checkCategory(&req), faultsOf(notify.CheckHeaders(req.Headers)), faultsOf(req.origin().Validate()))
 	d, known := s.destination(req.Destination)
 	if !known && req.Destination != "" {
 		faults = append(faults, s.unknownDestination(req.Destination))
@@ -38,6 +44,21 @@ func (s *Server) message(req NewMessage, key string) (holdfast.Message, []Fault)
 		}
 		m.Delay = delay
 	}
+	retry, fault := retryOf(&req)
+	m.Retry = retry
+	return m, append(faults, fault...)
+}
+
+// origin is where a request says that it comes from.
+func (req *NewMessage) origin() notify.Origin {
+	return notify.Origin{Instance: req.OriginInstance, Script: req.SourceScript, Execution: req.ExecutionID, ParentExecution: req.ParentExecutionID}
+}
+
+// retryOf is the policy of a message that brings one, or parts of one; nil: all
+// is the destination's.
+func retryOf(req *NewMessage) (*holdfast.RetryPolicy, []Fault) {
+	var p holdfast.RetryPolicy
+	var faults []Fault
 	if n := req.MaxRetries; n != nil {
 		switch {
 		case *n < 0:
@@ -45,12 +66,28 @@ func (s *Server) message(req NewMessage, key string) (holdfast.Message, []Fault)
 		case *n > mostRetries:
 			faults = append(faults, Fault{"maxRetries", fmt.Sprint(*n), fmt.Sprintf("must be at most %d; 0 means without limit", mostRetries)})
 		case *n == 0:
-			m.Retry = &holdfast.RetryPolicy{Attempts: holdfast.Unlimited}
+			p.Attempts = holdfast.Unlimited
 		default:
-			m.Retry = &holdfast.RetryPolicy{Attempts: *n + 1} // the first attempt is not a retry (SF-29)
+			p.Attempts = *n + 1 // the first attempt is not a retry (SF-29)
 		}
 	}
-	return m, faults
+	if req.RetryInterval != "" {
+		d, problem := parseDuration(req.RetryInterval)
+		if problem == "" && d == 0 {
+			problem = "would not wait at all; write a longer one"
+		}
+		if problem == "" && d > longestInterval {
+			problem = "is longer than " + formatDuration(longestInterval)
+		}
+		if problem != "" {
+			faults = append(faults, Fault{"retryInterval", clip(req.RetryInterval), problem})
+		}
+		p.First, p.Max, p.Factor = d, d, 1
+	}
+	if req.MaxRetries == nil && req.RetryInterval == "" {
+		return nil, nil
+	}
+	return &p, faults
 }
 
 // idOf takes the id of the body or of the Idempotency-Key header.

@@ -14,6 +14,7 @@ type Message struct {
 	State         string     `json:"state" enum:"pending,claimed,delivered,parked,expired,discarded" doc:"Where it stands. pending waits to be tried; claimed is being tried; the others are final until an operator acts."`
 	Reason        string     `json:"reason,omitempty" doc:"Why it is parked: exhausted, permanent, conflict, too_old, too_large, undecodable, no_endpoint; or discarded: operator."`
 	Source        string     `json:"source" doc:"The node or service that sends it."`
+	Category      string     `json:"category,omitempty" doc:"Of its destination: external-system, cached-db-write, notification or another; absent: a peer, or one that the node does not know any more."`
 	Destination   string     `json:"destination" doc:"Where it goes."`
 	Endpoint      string     `json:"endpoint" doc:"What is called there."`
 	Kind          string     `json:"kind" enum:"Signal,Command,PushCall,Response" doc:"What it is to its receiver."`
@@ -29,6 +30,7 @@ type Message struct {
 	LastAttempt   *time.Time `json:"lastAttempt,omitempty" doc:"Absent: never tried."`
 	LastError     string     `json:"lastError,omitempty" doc:"What the last attempt said."`
 	Settled       *time.Time `json:"settled,omitempty" doc:"When it became final."`
+	Provenance
 }
 
 // MessageDetail is a message with all that is known of it.
@@ -64,15 +66,16 @@ type MessagePage struct {
 	Next     string    `json:"next,omitempty" doc:"Pass it as after to get the next page; absent: no more."`
 }
 
-func messageOf(r holdfast.Record) Message {
+func (s *Server) messageOf(r holdfast.Record) Message {
 	m := r.Message
 	return Message{
 		ID: string(m.ID), State: r.State.String(), Reason: string(r.Reason),
-		Source: m.Source, Destination: m.Destination, Endpoint: m.Endpoint, Kind: string(m.Kind),
+		Source: m.Source, Category: string(s.categoryOf(m.Destination)), Destination: m.Destination, Endpoint: m.Endpoint, Kind: string(m.Kind),
 		CorrelationID: m.CorrelationID, OrderingKey: m.OrderingKey,
 		Failures: r.Failures, Tries: r.Tries, Cycle: r.Cycle, Size: r.Size,
 		Created: r.Created.UTC(), Due: instant(r.Due), Expires: instant(r.Expires),
 		LastAttempt: instant(r.LastAttempt), LastError: r.LastError, Settled: instant(r.Settled),
+		Provenance: provenanceOf(m.Headers),
 	}
 }
 
@@ -85,17 +88,17 @@ func instant(t time.Time) *time.Time {
 	return &t
 }
 
-func pageOf(p holdfast.Page) MessagePage {
+func (s *Server) pageOf(p holdfast.Page) MessagePage {
 	page := MessagePage{Messages: make([]Message, len(p.Records)), Next: p.Next}
 	for i, r := range p.Records {
-		page.Messages[i] = messageOf(r)
+		page.Messages[i] = s.messageOf(r)
 	}
 	return page
 }
 
-func detailOf(r holdfast.Record, waitsFor string) MessageDetail {
+func (s *Server) detailOf(r holdfast.Record) MessageDetail {
 	d := MessageDetail{
-		Message: messageOf(r), WaitsFor: waitsFor, Headers: r.Message.Headers,
+		Message: s.messageOf(r), WaitsFor: s.waitsFor(r), Headers: ownHeaders(r.Message.Headers),
 		History: make([]Event, len(r.History)),
 	}
 	for i, e := range r.History {

@@ -19,7 +19,8 @@ type idInput struct {
 type listInput struct {
 	State       []string `query:"state,explode" doc:"Only these states: repeat the parameter, or separate by commas."`
 	Destination string   `query:"destination" doc:"Only this destination."`
-	After       string   `query:"after" maxLength:"256" doc:"The next of the page before."`
+	Category    string   `query:"category" maxLength:"128" doc:"Only destinations of this category, one after the other; excludes destination."`
+	After       string   `query:"after" maxLength:"512" doc:"The next of the page before."`
 	Limit       int      `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"How many at most."`
 }
 
@@ -53,7 +54,7 @@ func (b *builder) messages() {
 	b.send()
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/messages", id: "list-messages", tag: "messages", role: Read,
-		summary: "List messages", description: "Newest first, without payloads and histories.",
+		summary: "List messages", description: "Newest first, without payloads and histories; with category, the newest of each destination first.",
 	}, b.list)
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/messages/{id}", id: "get-message", tag: "messages", role: Read,
@@ -79,7 +80,18 @@ func (s *Server) list(ctx context.Context, in *listInput) (*pageOutput, error) {
 	if len(faults) > 0 {
 		return nil, invalid(faults...)
 	}
-	return s.page(ctx, s.Outbox, holdfast.Query{States: states, Destination: in.Destination, Limit: in.Limit, After: in.After})
+	q := holdfast.Query{States: states, Destination: in.Destination, Limit: in.Limit, After: in.After}
+	if in.Category == "" {
+		return s.page(ctx, s.Outbox, q)
+	}
+	if in.Destination != "" {
+		return nil, invalid(Fault{"category", clip(in.Category), "excludes destination, which has one category; leave one of them out"})
+	}
+	names, faults := s.inCategory(in.Category)
+	if len(faults) > 0 {
+		return nil, invalid(faults...)
+	}
+	return s.pageOfCategory(ctx, q, names)
 }
 
 // page lists messages of an outbox: this node's, or that of a site.
@@ -88,7 +100,7 @@ func (s *Server) page(ctx context.Context, of holdfast.Outbox, q holdfast.Query)
 	if err != nil {
 		return nil, s.refuse(ctx, "list messages", err)
 	}
-	return &pageOutput{pageOf(page)}, nil
+	return &pageOutput{s.pageOf(page)}, nil
 }
 
 // statesOf reads state=parked,expired and state=parked&state=expired.
@@ -115,7 +127,7 @@ func (s *Server) show(ctx context.Context, in *idInput) (*detailOutput, error) {
 	if err != nil {
 		return nil, s.missing(ctx, "read the message", id, err)
 	}
-	return &detailOutput{detailOf(r, s.waitsFor(r))}, nil
+	return &detailOutput{s.detailOf(r)}, nil
 }
 
 func (s *Server) retry(ctx context.Context, in *retryInput) (*messageOutput, error) {
@@ -171,5 +183,5 @@ func (s *Server) decide(ctx context.Context, of holdfast.Outbox, text, done stri
 	if err != nil {
 		return nil, s.missing(ctx, "change the message", id, err)
 	}
-	return &messageOutput{messageOf(r)}, nil
+	return &messageOutput{s.messageOf(r)}, nil
 }

@@ -120,6 +120,8 @@ func TestDocumentedStatusesCoverThoseThatOccur(t *testing.T) {
 		"get /v1/messages/{id}":          "200 401 403 404 422 500 503",
 		"post /v1/messages/{id}/retry":   "200 400 401 403 404 409 413 415 422 500 503 507",
 		"post /v1/messages/{id}/discard": "200 401 403 404 409 422 500 503 507",
+		"post /v1/notifications":         "200 202 400 401 403 409 413 415 422 500 501 503 507",
+		"get /v1/notifications/{id}":     "200 401 403 404 422 500 501 503",
 		"post /v1/inbox/{id}/done":       "200 400 401 403 404 409 413 415 422 500 503 507",
 		"post /v1/tokens":                "201 400 401 403 409 413 415 422 500 501 503 507",
 		"delete /v1/tokens/{name}":       "204 401 403 404 422 500 501 503 507",

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,17 +20,27 @@ import (
 type NewMessage struct {
 	ID            string            `json:"id,omitempty" maxLength:"128" doc:"The message id, 1 to 128 printable ASCII characters; a UUID in any form is one value. Absent: the node mints one. Send the same id again when you do not know whether a request arrived."`
 	Source        string            `json:"source,omitempty" maxLength:"128" doc:"Who sends it. Absent: the node."`
-	Destination   string            `json:"destination" maxLength:"128" doc:"Where it goes: one of GET /v1/destinations." example:"inventory"`
-	Endpoint      string            `json:"endpoint" maxLength:"128" doc:"What is called there." example:"OrderApproved"`
+	Category      string            `json:"category,omitempty" maxLength:"128" doc:"What kind of work it is: external-system, cached-db-write, notification, or one that the node has besides. It must be the destination's. Absent: not checked." example:"external-system"`
+	Destination   string            `json:"destination,omitempty" maxLength:"128" doc:"Where it goes: one of GET /v1/destinations. A notification needs none." example:"inventory"`
+	Endpoint      string            `json:"endpoint,omitempty" maxLength:"128" doc:"What is called there. A notification needs none." example:"OrderApproved"`
 	Kind          string            `json:"kind,omitempty" enum:"Signal,Command,PushCall,Response" doc:"Absent: Signal."`
 	CorrelationID string            `json:"correlationId,omitempty" maxLength:"128" doc:"Ties the messages of one conversation together."`
 	OrderingKey   string            `json:"orderingKey,omitempty" maxLength:"128" doc:"At most one message of a key is in flight, in the order of acceptance. Absent: no order."`
-	Headers       map[string]string `json:"headers,omitempty" doc:"Travel along; not part of the identity. At most 64, 8 KiB together."`
+	Headers       map[string]string `json:"headers,omitempty" doc:"Travel along; not part of the identity. At most 64, 8 KiB together. Names that begin with hf- are the node's own."`
 	TTL           string            `json:"ttl,omitempty" doc:"How long it is worth delivering: a duration such as 90s, 24h, 7d or 2w, or none. Absent: the destination's." example:"24h"`
 	Delay         string            `json:"delay,omitempty" doc:"The earliest first attempt, as a duration from now. Absent: at once." example:"5m"`
 	MaxRetries    *int              `json:"maxRetries,omitempty" minimum:"0" maximum:"1000000" doc:"Retries after the first attempt; 0: without limit, until the TTL ends. Absent: the destination's."`
+	RetryInterval string            `json:"retryInterval,omitempty" doc:"A fixed wait between two attempts, as a duration. Absent: the destination's retries." example:"30s"`
 	Wait          string            `json:"wait,omitempty" doc:"Wait so long for the first attempt's outcome, at most 1m; 0s: answer as soon as it is on disk. Absent: 10s for a destination that is a call, else 0s." example:"10s"`
-	Payload       json.RawMessage   `json:"payload,omitempty" doc:"Any JSON. Its bytes are kept, signed and sent as they are. Absent: null."`
+
+	AttemptImmediately *bool `json:"attemptImmediately,omitempty" doc:"false: answer as soon as it is on disk, and do not wait for an attempt. Absent: true."`
+
+	OriginInstance    string `json:"originInstance,omitempty" maxLength:"256" doc:"Which instance of a program it comes from; kept with it, also when that instance is gone."`
+	SourceScript      string `json:"sourceScript,omitempty" maxLength:"256" doc:"Which script or program part it comes from."`
+	ExecutionID       string `json:"executionId,omitempty" maxLength:"256" doc:"Which run of the script."`
+	ParentExecutionID string `json:"parentExecutionId,omitempty" maxLength:"256" doc:"Which run started that run."`
+
+	Payload json.RawMessage `json:"payload,omitempty" doc:"Any JSON. Its bytes are kept, signed and sent as they are. Absent: null."`
 }
 
 // Accepted is the answer to a message that was taken.
@@ -105,59 +116,70 @@ func (s *Server) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 			fmt.Sprintf("the payload has %d bytes; this node takes at most %d: send large content by reference, or raise the node's limit", size, s.maxPayload()),
 			Fault{Field: "payload", Value: fmt.Sprintf("%d bytes", size), Problem: fmt.Sprintf("at most %d bytes are taken", s.maxPayload())})
 	}
+	forwarded := s.toCentral(&req)
+	if req.Category == string(holdfast.CategoryNotification) && !forwarded && !s.knows(req.Destination) {
+		return s.notifyByMessage(ctx, &req, in.Key, faults)
+	}
 	m, more := s.message(req, in.Key)
 	wait, wrong := s.waitOf(&req)
+	if forwarded {
+		wrong = append(wrong, s.asNotification(&req, &m)...)
+	}
 	ms := []holdfast.Message{m}
 	faults = slices.Concat(faults, more, wrong, faultsOf(holdfast.Normalize(s.source(), ms)))
 	if len(faults) > 0 {
-		return nil, invalid(withoutRepeats(faults)...)
+		p := invalid(withoutRepeats(faults)...)
+		if req.Destination != "" && !s.knows(req.Destination) {
+			p.Cause = causeDestination
+		}
+		return nil, p
 	}
-	var outcome <-chan holdfast.AttemptInfo
-	if wait > ms[0].Delay && s.Waiters != nil { // else it is not tried so soon
-		var stop func()
-		outcome, stop = s.Waiters.expect(ms[0].ID)
-		defer stop()
+	sub, err := s.submitter().Submit(ctx, ms[0], wait)
+	if refused, ok := errors.AsType[*holdfast.RefusedError](err); ok {
+		return nil, refusedBy(refused)
 	}
-	receipts, err := s.Enqueuer.Enqueue(ctx, ms...)
-	switch {
-	case errors.Is(err, holdfast.ErrConflict):
-		return nil, kindConflict.problem(
-			fmt.Sprintf("message %s is known with other content; take a new id for a new message, or send the same kind, destination, endpoint and payload", ms[0].ID),
-			Fault{Field: "id", Value: string(ms[0].ID), Problem: "belongs to a message with other content"})
-	case err != nil:
+	if errors.Is(err, holdfast.ErrConflict) {
+		return nil, conflict(ms[0].ID)
+	}
+	if err != nil {
 		return nil, s.refuse(ctx, "store the message", err)
-	case len(receipts) != 1:
-		return nil, s.refuse(ctx, "store the message", fmt.Errorf("enqueue 1 message: got %d receipts", len(receipts)))
 	}
-	out := s.accepted(ctx, ms[0], receipts[0])
-	if outcome == nil {
-		return out, nil
-	}
-	return s.await(ctx, out, ms[0].ID, outcome, wait, ms[0].Destination)
+	return s.accepted(ctx, ms[0], &sub), nil
 }
 
-func (s *Server) accepted(ctx context.Context, m holdfast.Message, r holdfast.Receipt) *sendOutput {
+func (s *Server) submitter() *holdfast.Submitter {
+	return &holdfast.Submitter{Enqueuer: s.Enqueuer, Outbox: s.Outbox, Waiters: s.Waiters, Lanes: s.Lanes}
+}
+
+func conflict(id holdfast.ID) *Problem {
+	return kindConflict.problem(
+		fmt.Sprintf("message %s is known with other content; take a new id for a new message, or send the same kind, destination, endpoint and payload", id),
+		Fault{Field: "id", Value: string(id), Problem: "belongs to a message with other content"})
+}
+
+func (s *Server) accepted(ctx context.Context, m holdfast.Message, sub *holdfast.Submission) *sendOutput {
 	out := &sendOutput{
 		Status:   http.StatusAccepted,
-		Location: "/v1/messages/" + segment(string(r.ID)),
+		Location: "/v1/messages/" + segment(string(sub.ID)),
 		Body: Accepted{
-			ID: string(r.ID), State: r.State.String(), Accepted: true, Buffered: !r.State.Final(),
-			Durability: s.Durability, Duplicate: r.Duplicate,
+			ID: string(sub.ID), State: sub.State.String(), Accepted: true, Buffered: !sub.State.Final(),
+			Durability: s.durability(), Duplicate: sub.Duplicate,
 		},
 	}
-	if out.Body.Durability == "" {
-		out.Body.Durability = "local"
+	if sub.Attempt != nil {
+		firstOutcome(&out.Body, sub.Attempt)
 	}
-	if r.Duplicate {
+	if sub.Duplicate || sub.Attempt != nil && sub.State == holdfast.Delivered {
 		out.Status = http.StatusOK
-		return out
 	}
-	if log := s.log(); log.Enabled(ctx, slog.LevelDebug) { // the store says that it is enqueued
-		log.LogAttrs(ctx, slog.LevelDebug, "message accepted", slog.String("message_id", string(r.ID)),
+	if log := s.log(); !sub.Duplicate && log.Enabled(ctx, slog.LevelDebug) { // the store says that it is enqueued
+		log.LogAttrs(ctx, slog.LevelDebug, "message accepted", slog.String("message_id", string(sub.ID)),
 			slog.String("destination", m.Destination), slog.String("endpoint", m.Endpoint), slog.String("actor", actor(ctx)))
 	}
 	return out
 }
+
+func (s *Server) durability() string { return cmp.Or(s.Durability, "local") }
 
 // withoutRepeats keeps the first fault of each field: what is said next about
 // a field that could not be read follows from it.

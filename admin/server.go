@@ -62,7 +62,10 @@ type Server struct {
 
 	// Waiters are told of each attempt by the dispatcher; then requests can wait
 	// for the first outcome of their message. Nil: none can.
-	Waiters *Waiters
+	Waiters *holdfast.Waiters
+
+	// Notifier takes notifications. Nil: this node has none.
+	Notifier Notifier
 
 	Logger *slog.Logger // nil: none
 }
@@ -79,10 +82,11 @@ type Mount struct {
 
 // Destination is where messages may be sent to.
 type Destination struct {
-	Name  string
-	TTL   time.Duration        // of a message that gives none; zero: it never expires
-	Retry holdfast.RetryPolicy // of a message that gives none; its zero fields: the default's
-	Wait  time.Duration        // for the first outcome, of a request that does not say; zero: none
+	Name     string
+	Category holdfast.Category    // empty: a peer
+	TTL      time.Duration        // of a message that gives none; zero: it never expires
+	Retry    holdfast.RetryPolicy // of a message that gives none; its zero fields: the default's
+	Wait     time.Duration        // for the first outcome, of a request that does not say; zero: none
 }
 
 // Handler returns the API. The error holds every fault of the Server.
@@ -94,6 +98,7 @@ func (s *Server) Handler() (http.Handler, error) {
 	b := &builder{Server: s, api: humago.New(mux, s.config()), strict: map[string]bool{}}
 	b.api.UseMiddleware(s.authenticate)
 	b.messages()
+	b.notifications()
 	b.inbox()
 	b.destinations()
 	b.tokens()
@@ -154,6 +159,11 @@ func (s *Server) destination(name string) (Destination, bool) {
 		}
 	}
 	return Destination{}, false
+}
+
+func (s *Server) knows(destination string) bool {
+	_, known := s.destination(destination)
+	return known
 }
 
 // lane finds the lane of a destination.

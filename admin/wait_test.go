@@ -15,9 +15,9 @@ import (
 )
 
 // waiting sends a message in virtual time, and lets act follow a second later.
-func waiting(t *testing.T, set func(s *admin.Server), body string, act func(f *fixture, w *admin.Waiters)) (w *httptest.ResponseRecorder, took time.Duration) {
+func waiting(t *testing.T, set func(s *admin.Server), body string, act func(f *fixture, w *holdfast.Waiters)) (w *httptest.ResponseRecorder, took time.Duration) {
 	t.Helper()
-	waiters := &admin.Waiters{}
+	waiters := &holdfast.Waiters{}
 	f := serve(t, func(s *admin.Server) {
 		s.Waiters = waiters
 		if set != nil {
@@ -40,8 +40,8 @@ func waiting(t *testing.T, set func(s *admin.Server), body string, act func(f *f
 func TestARequestWaitsForTheFirstOutcome(t *testing.T) {
 	t.Parallel()
 	const sent = `{"id":"m","destination":"inventory","endpoint":"E","wait":"10s"}`
-	ended := func(a holdfast.AttemptInfo) func(*fixture, *admin.Waiters) {
-		return func(_ *fixture, w *admin.Waiters) {
+	ended := func(a holdfast.AttemptInfo) func(*fixture, *holdfast.Waiters) {
+		return func(_ *fixture, w *holdfast.Waiters) {
 			w.ObserveAttempt(holdfast.AttemptInfo{ID: "another", State: holdfast.Delivered})
 			a.ID = "m"
 			w.ObserveAttempt(a)
@@ -58,7 +58,7 @@ func TestARequestWaitsForTheFirstOutcome(t *testing.T) {
 	for name, c := range map[string]struct {
 		set    func(s *admin.Server)
 		body   string
-		act    func(f *fixture, w *admin.Waiters)
+		act    func(f *fixture, w *holdfast.Waiters)
 		status int
 		took   time.Duration
 		want   string
@@ -85,7 +85,7 @@ func TestARequestWaitsForTheFirstOutcome(t *testing.T) {
 		},
 		"a delay that is longer":     {nil, strings.Replace(sent, `"wait"`, `"delay":"1h","wait"`, 1), nil, 202, 0, `"buffered":true`},
 		"nothing":                    {nil, sent, nil, 202, 10 * time.Second, `"buffered":true`},
-		"a node that stops":          {nil, sent, func(_ *fixture, w *admin.Waiters) { w.Release() }, 202, time.Second, `"buffered":true`},
+		"a node that stops":          {nil, sent, func(_ *fixture, w *holdfast.Waiters) { w.Release() }, 202, time.Second, `"buffered":true`},
 		"a destination that is down": {down, sent, nil, 202, 0, `"buffered":true`},
 		"the destination's wait":     {byDefault, strings.Replace(sent, `,"wait":"10s"`, "", 1), nil, 202, 5 * time.Second, `"buffered":true`},
 		"not, by its own word":       {byDefault, strings.Replace(sent, "10s", "0s", 1), nil, 202, 0, `"buffered":true`},
@@ -109,7 +109,7 @@ func TestARequestWaitsForTheFirstOutcome(t *testing.T) {
 // A repeat of what has used up its retries was not refused.
 func TestARepeatOfWhatIsExhausted(t *testing.T) {
 	t.Parallel()
-	f := serve(t, func(s *admin.Server) { s.Waiters = &admin.Waiters{} })
+	f := serve(t, func(s *admin.Server) { s.Waiters = &holdfast.Waiters{} })
 	const body = `{"id":"m","destination":"inventory","endpoint":"E","wait":"10s"}`
 	id := f.send(t, strings.Replace(body, "10s", "0s", 1))
 	f.put(t, id, func(r *holdfast.Record) { r.State, r.Reason = holdfast.Parked, holdfast.ReasonExhausted })
@@ -128,7 +128,7 @@ func TestARepeatGetsTheSameAnswer(t *testing.T) {
 	}{holdfast.Pending: {200, time.Second}, holdfast.Delivered: {200, 0}, holdfast.Parked: {422, 0}} {
 		synctest.Test(t, func(t *testing.T) {
 			told := atomic.Bool{}
-			waiters := &admin.Waiters{}
+			waiters := &holdfast.Waiters{}
 			f := serve(t, func(s *admin.Server) { s.Waiters = waiters })
 			id := f.send(t, `{"id":"m","destination":"inventory","endpoint":"E"}`)
 			f.put(t, id, func(r *holdfast.Record) { r.State, r.LastError = state, "no such plant" })

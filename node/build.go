@@ -45,7 +45,7 @@ func (n *Node) destinations() []admin.Destination {
 		}
 		to := admin.Destination{Name: name, TTL: max(d.TTL, 0), Retry: retryPolicy(d.Retry)}
 		if d.Call != nil {
-			to.Wait = callWait
+			to.Category, to.Wait = holdfast.CategoryExternalSystem, callWait
 		}
 		if d.Write != nil {
 			to.Wait = callWait

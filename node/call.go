@@ -7,7 +7,6 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/adapter/httpcall"
-	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/metrics"
 )
@@ -22,7 +21,7 @@ const callWait = 10 * time.Second
 // observers are told of attempts, one after the other.
 type observers struct {
 	*metrics.Metrics
-	waiters *admin.Waiters
+	waiters *holdfast.Waiters
 }
 
 // ObserveAttempt implements holdfast.Observer.

@@ -46,7 +46,7 @@ type Node struct {
 	dispatcher *holdfast.Dispatcher
 	endpoints  *holdfast.Endpoints
 	clients    []closer
-	waiters    admin.Waiters
+	waiters    holdfast.Waiters
 	handler    http.Handler
 	tls        *tls.Config
 	state      atomic.Int32

@@ -88,7 +88,7 @@ func (p *payload) check() error {
 	if err := checkLine("type", p.Type, MaxType); err != nil {
 		faults = append(faults, err)
 	}
-	if err := checkListName(p.List); err != nil {
+	if err := CheckName("list", p.List); err != nil {
 		faults = append(faults, err)
 	}
 	for _, text := range []struct{ field, value string }{{"subject", p.Subject}, {"body", p.Body}} {
@@ -111,18 +111,6 @@ func (p *payload) check() error {
 		bad("data", fmt.Sprintf("%.80s", p.Data), "is not JSON")
 	}
 	return errors.Join(faults...)
-}
-
-// checkListName accepts what may be the name of a list: it is part of paths.
-func checkListName(name string) error {
-	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
-	switch {
-	case name == "":
-		return &holdfast.FieldError{Field: "list", Problem: "must not be empty; name the list of those who are told"}
-	case len(name) > 64, strings.Trim(name, allowed) != "", name == ".", name == "..":
-		return &holdfast.FieldError{Field: "list", Value: fmt.Sprintf("%.80s", strings.ToValidUTF8(name, "�")), Problem: "must be 1 to 64 letters, digits, dots, hyphens or underscores"}
-	}
-	return nil
 }
 
 // line makes one line of a text: breaks and other controls become spaces, of

@@ -20,6 +20,8 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/admintest"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
+	"github.com/holdfast-mq/holdfast/notify"
+	"github.com/holdfast-mq/holdfast/site"
 )
 
 func TestMain(m *testing.M) {
@@ -63,7 +65,13 @@ func setup(env *testscript.Env) error {
 		s := admin.Server{
 			Outbox: store, Enqueuer: store, Inbox: store, Tokens: store, Node: "test", AuthRequired: locked, MaxPayload: 99,
 			Destinations: func() []admin.Destination {
-				return []admin.Destination{{Name: "inventory", TTL: 24 * time.Hour}, {Name: "billing"}}
+				return []admin.Destination{{Name: "inventory", TTL: 24 * time.Hour}, {Name: "billing", Category: holdfast.CategoryExternalSystem}}
+			},
+			Notifier: &site.Forwarder{
+				Enqueuer: store, Outbox: store, Name: "test",
+				Ask: func(context.Context, holdfast.ID) (notify.Standing, error) {
+					return notify.Standing{}, holdfast.ErrNotFound
+				},
 			},
 		}
 		s.Backup = func(_ context.Context, folder string) (string, int64, error) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/internal/span"
@@ -19,6 +20,7 @@ type sendFlags struct {
 	m       admin.NewMessage
 	headers []string
 	retries int
+	later   bool
 	file    string
 	quiet   bool
 }
@@ -44,6 +46,8 @@ with exit code 4 if the destination has refused it for good.`,
   holdfast send inventory OrderApproved --file order.json --ttl 7d
   jq .order in.json | holdfast send inventory OrderApproved - --id order-42
   holdfast send erp Order '{"order":42}' --wait 5s
+  holdfast send erp Order '{"order":42}' --no-attempt --retry-interval 1m --max-retries 0
+  holdfast send erp Order '{"order":42}' --category external-system --instance mixer-3 --script recipe.lua
   holdfast send billing Invoice '"text in quotes"' --kind Command --max-retries 3`,
 		Args: args(2, 3, "a destination, an endpoint and at most one payload"),
 		RunE: func(cmd *cobra.Command, given []string) error { return a.send(cmd, g, f, given) },
@@ -58,10 +62,22 @@ with exit code 4 if the destination has refused it for good.`,
 	flags.StringVar(&f.m.Delay, "delay", "", "earliest first attempt, from now: 90s, 24h, 7d")
 	flags.StringVar(&f.m.Wait, "wait", "", "wait so long for the first attempt, at most 1m; 0s: not; default: 10s for a call, else not")
 	flags.IntVar(&f.retries, "max-retries", 0, "retries after the first attempt; 0: without limit; default: the destination's")
+	flags.StringVar(&f.m.RetryInterval, "retry-interval", "", "fixed wait between two attempts: 30s, 5m; default: the destination's retries")
+	flags.BoolVar(&f.later, "no-attempt", false, "return when it is on disk, and wait for no attempt")
+	flags.StringVar(&f.m.Category, "category", "", "refuse a destination of another category: external-system, cached-db-write, notification")
+	originFlags(flags, &f.m.OriginInstance, &f.m.SourceScript, &f.m.ExecutionID, &f.m.ParentExecutionID)
 	flags.StringArrayVar(&f.headers, "header", nil, "header NAME=VALUE to send along; may be repeated")
 	flags.StringVar(&f.file, "file", "", "file that holds the payload")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print the message id only")
 	return cmd
+}
+
+// originFlags say where a message or notification comes from.
+func originFlags(flags *pflag.FlagSet, instance, script, execution, parent *string) {
+	flags.StringVar(instance, "instance", "", "which instance of a program it comes from")
+	flags.StringVar(script, "script", "", "which script or program part it comes from")
+	flags.StringVar(execution, "execution", "", "which run of the script it comes from")
+	flags.StringVar(parent, "parent-execution", "", "which run started that run")
 }
 
 func (a *app) send(cmd *cobra.Command, g *global, f *sendFlags, given []string) error {
@@ -69,6 +85,9 @@ func (a *app) send(cmd *cobra.Command, g *global, f *sendFlags, given []string) 
 	m.Destination, m.Endpoint = given[0], given[1]
 	if cmd.Flags().Changed("max-retries") {
 		m.MaxRetries = &f.retries
+	}
+	if f.later {
+		m.AttemptImmediately = new(bool)
 	}
 	for _, h := range f.headers {
 		name, value, ok := strings.Cut(h, "=")

@@ -1,0 +1,102 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// categoryOf is the category of a destination; empty: it has none, or is not
+// known any more.
+func (s *Server) categoryOf(destination string) holdfast.Category {
+	d, _ := s.destination(destination)
+	return d.Category
+}
+
+// toCentral says whether a request is a notification that this node forwards,
+// and fills in what such a request need not say.
+func (s *Server) toCentral(req *NewMessage) bool {
+	to := req.Destination
+	if to == "" && req.Category == string(holdfast.CategoryNotification) {
+		to = notify.Central
+	}
+	if s.categoryOf(to) != holdfast.CategoryNotification {
+		return false
+	}
+	req.Destination = to
+	if req.Endpoint == "" {
+		req.Endpoint = notify.Endpoint
+	}
+	return true
+}
+
+// checkCategory compares what a request says with what its destination is.
+func (s *Server) checkCategory(req *NewMessage) []Fault {
+	d, known := s.destination(req.Destination)
+	if req.Category == "" || !known || string(d.Category) == req.Category {
+		return nil
+	}
+	is := "a peer, which has no category"
+	if d.Category != "" {
+		is = "of category " + string(d.Category)
+	}
+	return []Fault{{"category", clip(req.Category), fmt.Sprintf("is not that of destination %s, which is %s; leave it out, or name another destination", req.Destination, is)}}
+}
+
+// inCategory are the destinations of a category, by name.
+func (s *Server) inCategory(category string) (names []string, faults []Fault) {
+	known := []string{string(holdfast.CategoryCachedDBWrite), string(holdfast.CategoryExternalSystem), string(holdfast.CategoryNotification)}
+	for _, d := range s.Destinations() {
+		if d.Category == "" {
+			continue
+		}
+		known = append(known, string(d.Category))
+		if string(d.Category) == category {
+			names = append(names, d.Name)
+		}
+	}
+	if slices.Sort(known); !slices.Contains(known, category) {
+		return nil, []Fault{{"category", clip(category), "is not a category of this node; there are " + strings.Join(slices.Compact(known), ", ")}}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// pageOfCategory lists the messages of some destinations, one destination after
+// the other: each is a list of its own in the store. A position is the store's
+// with the destination's name after an @.
+func (s *Server) pageOfCategory(ctx context.Context, q holdfast.Query, names []string) (*pageOutput, error) {
+	after, name, found := strings.Cut(q.After, "@")
+	if q.After != "" && !found {
+		return nil, invalid(Fault{"after", clip(q.After), "is not a position that a page of this list gave"})
+	}
+	var all holdfast.Page
+	limit := q.Limit
+	for _, d := range names {
+		if d < name { // it was listed, or is new since then
+			continue
+		}
+		if d != name {
+			after = ""
+		}
+		if len(all.Records) == limit {
+			all.Next = "@" + d
+			break
+		}
+		q.Destination, q.After, q.Limit = d, after, limit-len(all.Records)
+		page, err := s.Outbox.List(ctx, q)
+		if err != nil {
+			return nil, s.refuse(ctx, "list messages", err)
+		}
+		all.Records = append(all.Records, page.Records...)
+		if page.Next != "" {
+			all.Next = page.Next + "@" + d
+			break
+		}
+	}
+	return &pageOutput{s.pageOf(all)}, nil
+}

@@ -1,0 +1,79 @@
+package admin
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// asNotification makes the message of a request one that central can read.
+func (s *Server) asNotification(req *NewMessage, m *holdfast.Message) (faults []Fault) {
+	if req.Endpoint != notify.Endpoint {
+		faults = append(faults, Fault{"endpoint", clip(req.Endpoint), "is not " + notify.Endpoint + ", which is all that central takes; leave it out"})
+	}
+	if req.Source != "" {
+		faults = append(faults, Fault{"source", clip(req.Source), "cannot be chosen: a notification comes from this site (SF-19)"})
+	}
+	o := req.origin()
+	o.Enqueued = time.Now()
+	m.Headers = withOrigin(req.Headers, o)
+	if _, err := notify.Decode(*m); err != nil {
+		faults = append(faults, payloadFault(err)...)
+	}
+	return faults
+}
+
+// notifyByMessage takes a notification that came as a message, on a node that
+// brings it to its channels by itself.
+func (s *Server) notifyByMessage(ctx context.Context, req *NewMessage, key string, faults []Fault) (*sendOutput, error) {
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{
+		{"destination", req.Destination != ""},
+		{"source", req.Source != ""},
+		{"endpoint", req.Endpoint != "" && req.Endpoint != notify.Endpoint},
+		{"kind", req.Kind != ""},
+		{"correlationId", req.CorrelationID != ""},
+		{"orderingKey", req.OrderingKey != ""},
+		{"headers", len(req.Headers) > 0},
+		{"ttl", req.TTL != ""},
+		{"delay", req.Delay != ""},
+		{"maxRetries", req.MaxRetries != nil},
+		{"retryInterval", req.RetryInterval != ""},
+		{"wait", req.Wait != ""},
+	} {
+		if f.given {
+			faults = append(faults, Fault{Field: f.name, Problem: "does not apply to a notification here: it goes to the channels of its list, which have their own; leave it out"})
+		}
+	}
+	id, wrong := idOf(req.ID, key)
+	faults = append(faults, wrong...)
+	n, err := notify.Decode(holdfast.Message{ID: id, Source: s.source(), Payload: req.Payload})
+	if err != nil {
+		faults = append(faults, payloadFault(err)...)
+	}
+	n.Origin = req.origin()
+	n.ID, n.Origin.Site, n.Origin.Enqueued = id, s.source(), time.Now()
+	r, p := s.tell(ctx, n, faults)
+	if p != nil {
+		return nil, p
+	}
+	out := s.accepted(ctx, holdfast.Message{}, &holdfast.Submission{ID: r.ID, State: r.State, Duplicate: r.Duplicate})
+	out.Location = "/v1/notifications/" + segment(string(r.ID))
+	return out, nil
+}
+
+// payloadFault is what is wrong with the payload of a notification.
+func payloadFault(err error) []Fault {
+	list := faultsOf(err)
+	if len(list) == 0 {
+		return []Fault{{Field: "payload", Problem: "is not a notification: " + err.Error()}}
+	}
+	for i := range list {
+		list[i].Field = "payload." + list[i].Field
+	}
+	return list
+}

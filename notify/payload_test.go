@@ -1,0 +1,146 @@
+package notify_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// NO-04: what a site sends, central reads; id and site are the message's.
+func TestANotificationTravelsInAMessage(t *testing.T) {
+	t.Parallel()
+	for name, n := range map[string]notify.Notification{
+		"all of it": {
+			ID: "n", Type: "alarm", List: "operators", Subject: "Tank 4 <full> & \"hot\"", Body: "Level\t98 %.\nCall é.", Data: json.RawMessage(`{"level":98}`),
+			Origin: notify.Origin{
+				Site: "plant-7", Instance: "tank-4", Script: "level.lua", Execution: "7", ParentExecution: "6",
+				Enqueued: time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC),
+			},
+		},
+		"little":        {ID: "n", List: "l", Subject: "s", Origin: notify.Origin{Site: "plant-7"}},
+		"without title": {ID: "n", List: "l", Body: "b", Origin: notify.Origin{Site: "plant-7"}},
+	} {
+		payload, err := notify.Encode(n)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		again, _ := notify.Encode(n)
+		got, err := notify.Decode(holdfast.Message{ID: "n", Source: "plant-7", Payload: payload, Headers: n.Origin.Headers()})
+		if diff := cmp.Diff(n, got); err != nil || diff != "" || string(again) != string(payload) {
+			t.Errorf("%s: %v, %s then %s (-want +got):\n%s", name, err, payload, again, diff)
+		}
+	}
+}
+
+// What people read has no breaks in its subject, and nothing that a mail or a
+// database would act on.
+func TestTextsAreCleaned(t *testing.T) {
+	t.Parallel()
+	payload, err := notify.Encode(notify.Notification{List: "l", Subject: " a\r\nBcc: x\x00 \u2028 b\t", Body: "one\r\ntwo\x00\x1b[31m\tthree", Data: json.RawMessage("null")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"list":"l","subject":"a Bcc: x b","body":"one\ntwo  [31m\tthree"}`; string(payload) != want {
+		t.Errorf("got %s, want %s", payload, want)
+	}
+	n, err := notify.Decode(holdfast.Message{Payload: []byte(`{"list":"l","subject":"a\nb","body":"\u0000"}`)})
+	if err != nil || n.Subject != "a b" || n.Body != " " || n.Origin.Site != notify.UnknownSite { // SF-26
+		t.Errorf("got %+v, %v", n, err)
+	}
+}
+
+// SF-20: what is no notification is refused, and the reason names the field.
+func TestWhatIsNoNotificationIsRefused(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 1001)
+	for payload, want := range map[string]string{
+		``:                                      "EOF",
+		`null`:                                  `list "" must not be empty`,
+		`[]`:                                    "array",
+		`{"list":"l","subject":"s"} {}`:         "goes on",
+		`{"list":"l","subject":"s","to":"x"}`:   `unknown field "to"`,
+		`{"list":7}`:                            "list",
+		`{"list":"a b","subject":"s"}`:          "letters",
+		`{"list":"..","subject":"s"}`:           "letters",
+		`{"list":"` + long + `","subject":"s"}`: "1 to 64",
+		`{"list":"l","subject":"` + long + `"}`: "subject",
+		`{"list":"l","subject":" \n","body":" \t"}`:        "say something",
+		`{"list":"l","subject":"s","type":"a\nb"}`:         "type",
+		`{"list":"l","subject":"s","type":"` + long + `"}`: "type",
+	} {
+		_, err := notify.Decode(holdfast.Message{Payload: []byte(payload)})
+		if !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), want) || len(err.Error()) > 2500 {
+			t.Errorf("%.60s: got %v, want %q in it", payload, err, want)
+		}
+	}
+	for want, n := range map[string]notify.Notification{
+		"not JSON":    {List: "l", Subject: "s", Data: json.RawMessage("{")},
+		"is too long": {List: "l", Subject: "s", Body: strings.Repeat("x", 1<<20)},
+		"not UTF-8":   {List: "l", Subject: "s", Body: "\xff"},
+	} {
+		if _, err := notify.Encode(n); !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
+	}
+}
+
+// SF-13: provenance comes from another machine: it is bounded, and an instant
+// that a store could not keep is none.
+func TestAnOriginFromElsewhereIsBounded(t *testing.T) {
+	t.Parallel()
+	o := notify.OriginOf(map[string]string{
+		notify.HeaderInstance: strings.Repeat("é", 200), notify.HeaderScript: "s", notify.HeaderEnqueued: "0001-01-01T00:00:00Z", "other": "x",
+	})
+	if len(o.Instance) != notify.MaxOriginLen || o.Script != "s" || !o.Enqueued.IsZero() || o.Site != "" {
+		t.Errorf("got %+v", o)
+	}
+	for _, at := range []string{"", "today", "9999-12-31T23:59:59Z", "2026-02-30T00:00:00Z"} {
+		if o := notify.OriginOf(map[string]string{notify.HeaderEnqueued: at}); !o.Enqueued.IsZero() {
+			t.Errorf("%q is read as %s", at, o.Enqueued)
+		}
+	}
+	if h := (notify.Origin{}).Headers(); h == nil || len(h) != 0 {
+		t.Errorf("nothing is said in %v, want an empty map of the caller's own", h)
+	}
+	if err := notify.CheckHeaders(map[string]string{"lot": "9", "h": ""}); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"hf-script", "HF-", "hf-anything"} {
+		if err := notify.CheckHeaders(map[string]string{name: "x"}); !errors.Is(err, holdfast.ErrInvalid) {
+			t.Errorf("header %s: got %v, want ErrInvalid", name, err)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"type":"t","list":"l","subject":"s","body":"b","data":{"a":[1,"\u0000"]}}`))
+	f.Add([]byte(`{"list":"l","subject":"\u2028\ud800","body":"\r\n"}`))
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		n, err := notify.Decode(holdfast.Message{ID: "n", Source: "s", Payload: payload})
+		if err != nil {
+			if !errors.Is(err, holdfast.ErrInvalid) {
+				t.Fatalf("got %v, want ErrInvalid", err)
+			}
+			return
+		}
+		again, err := notify.Encode(n)
+		if err != nil && len(payload) < notify.MaxPayload/8 {
+			t.Fatalf("%q was read as %+v, which cannot be written: %v", payload, n, err)
+		}
+		if err != nil {
+			return
+		}
+		back, err := notify.Decode(holdfast.Message{ID: "n", Source: "s", Payload: again})
+		if err != nil || back.Subject != n.Subject || back.Body != n.Body || back.List != n.List || back.Type != n.Type {
+			t.Fatalf("%q: got %+v, %v, want %+v", payload, back, err, n)
+		}
+	})
+}

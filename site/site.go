@@ -1,0 +1,168 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// Store is what a site keeps its messages in; sqlite.DB and postgres.DB are one.
+type Store interface {
+	holdfast.Store
+	holdfast.Outbox
+	holdfast.Lanes
+}
+
+// Destination is where calls go: a foreign system, or a database.
+type Destination struct {
+	// Category says what is called. A program may have its own beside those of
+	// the library, each with deliverers of its own (SF-02).
+	Category holdfast.Category
+	// Route is the way. The zero fields of its Retry are DefaultRetry's. Without
+	// a Deliverer the calls stay pending until a later start has one (SF-11).
+	Route holdfast.Route
+	TTL   time.Duration // of a call that gives none; zero: it never expires
+}
+
+// Config is what a Site is made of.
+type Config struct {
+	Store Store
+	// Name of the site, the source of all that it sends; empty: notify.UnknownSite.
+	Name         string
+	Destinations map[string]Destination
+	// Central takes notifications; package link has its deliverer. Without one
+	// they stay pending. Zero fields of its Retry are DefaultRetry's.
+	Central holdfast.Route
+	// Ask asks central how a notification stands that has left this site. What
+	// central does not know is ErrNotFound. Nil: nobody can be asked.
+	Ask func(ctx context.Context, id holdfast.ID) (notify.Standing, error)
+
+	Grace    time.Duration     // for work in hand at a stop; zero: 10 s (SF-10)
+	Observer holdfast.Observer // nil: none
+	Logger   *slog.Logger      // nil: none
+}
+
+// DefaultRetry is how a site tries again: every 30 s, fifty retries after the
+// first attempt (SF-06, SF-07, SF-32). An attempt that found nobody is not
+// counted.
+func DefaultRetry() holdfast.RetryPolicy {
+	return holdfast.RetryPolicy{First: 30 * time.Second, Max: 30 * time.Second, Jitter: -1, Factor: 1, Attempts: 51}
+}
+
+// Site takes what its program calls, and delivers it. Its methods may be called
+// concurrently, also before Run and after it: then what they take waits.
+type Site struct {
+	conf       Config
+	log        *slog.Logger
+	waiters    *holdfast.Waiters
+	dispatcher *holdfast.Dispatcher
+	submitter  *holdfast.Submitter
+	forwarder  *Forwarder
+}
+
+// New checks the configuration and makes a site of it. The error holds every
+// fault.
+func New(conf Config) (*Site, error) {
+	s := &Site{conf: conf, log: conf.Logger, waiters: &holdfast.Waiters{}}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.conf.Name == "" {
+		s.conf.Name = notify.UnknownSite
+	}
+	if err := s.conf.check(); err != nil {
+		return nil, fmt.Errorf("site: %w", err)
+	}
+	routes := map[string]holdfast.Route{}
+	add := func(name string, route holdfast.Route) {
+		if route.Deliverer != nil {
+			route.Retry = route.Retry.Over(DefaultRetry())
+			routes[name] = route
+		}
+	}
+	for name, d := range s.conf.Destinations {
+		add(name, d.Route)
+	}
+	add(notify.Central, s.conf.Central)
+	s.dispatcher = &holdfast.Dispatcher{
+		Store: conf.Store, Lanes: conf.Store, Routes: routes, Grace: conf.Grace, Observer: observer{conf.Observer, s.waiters}, Logger: s.log,
+	}
+	s.submitter = &holdfast.Submitter{Enqueuer: conf.Store, Outbox: conf.Store, Waiters: s.waiters, Lanes: s.dispatcher.Status}
+	s.forwarder = &Forwarder{Enqueuer: conf.Store, Outbox: conf.Store, Name: s.conf.Name, Ask: conf.Ask}
+	return s, nil
+}
+
+func (c *Config) check() error {
+	var faults []error
+	bad := func(field, value, problem string) {
+		faults = append(faults, &holdfast.FieldError{Field: field, Value: value, Problem: problem})
+	}
+	if c.Store == nil {
+		bad("store", "", "is nil; open one with sqlite.Open or sqlite.Attach")
+	}
+	for name, d := range c.Destinations {
+		switch {
+		case name == notify.Central:
+			bad("destinations."+name, "", "has the name of the way to central; use another name, or the field Central")
+		case d.Category == "":
+			bad("destinations."+name+".category", "", "is empty; say what is called there, such as "+string(holdfast.CategoryExternalSystem))
+		case d.Category == holdfast.CategoryNotification:
+			bad("destinations."+name+".category", string(d.Category), "is that of the way to central; set the field Central")
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return fmt.Errorf("%w: %w", holdfast.ErrInvalid, err)
+	}
+	return nil
+}
+
+// Run delivers until ctx ends; then what is in hand may end for the grace, and
+// nobody is kept waiting. It returns as Dispatcher.Run does, and runs once.
+func (s *Site) Run(ctx context.Context) error {
+	both, stop := context.WithCancel(ctx)
+	defer stop()
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		s.watchUnserved(both)
+	}()
+	err := s.dispatcher.Run(ctx)
+	stop()
+	<-watched
+	s.waiters.Release()
+	return err
+}
+
+// Lanes tells how the destinations fare; none before Run.
+func (s *Site) Lanes() []holdfast.LaneStatus { return s.dispatcher.Status() }
+
+// observer tells who waits, and then the program's own, whose panic must not
+// keep anybody waiting.
+type observer struct {
+	own     holdfast.Observer
+	waiters *holdfast.Waiters
+}
+
+func (o observer) ObserveAttempt(a holdfast.AttemptInfo) {
+	o.waiters.ObserveAttempt(a)
+	if o.own != nil {
+		o.own.ObserveAttempt(a)
+	}
+}
+
+func (o observer) ObserveExpired(n int) {
+	if o.own != nil {
+		o.own.ObserveExpired(n)
+	}
+}
+
+func (o observer) ObserveReceived(r holdfast.ReceivedInfo) {
+	if o.own != nil {
+		o.own.ObserveReceived(r)
+	}
+}

@@ -1,0 +1,132 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Submitter takes messages as an Enqueuer does, and may wait for what the first
+// attempt comes to. A message is on disk before it is tried, so that a crash in
+// between loses nothing and a repeat of its id does not call twice (SF-36). Its
+// methods may be called concurrently.
+type Submitter struct {
+	Enqueuer Enqueuer
+	Outbox   Outbox
+	// Waiters are told of each attempt by the dispatcher. Nil: no call waits.
+	Waiters *Waiters
+	// Lanes tell how the destinations fare; Dispatcher.Status does. Nil: nobody
+	// knows, and a destination that is down is waited for.
+	Lanes func() []LaneStatus
+}
+
+// Submission is what became of a message that was submitted.
+type Submission struct {
+	ID        ID
+	State     State // where it stands, as far as the call has waited
+	Duplicate bool  // the id was known, with the same content: the call changed nothing
+	// Attempt is the first outcome, where the call has waited for it. Its
+	// response is not kept: a repeat does not get it.
+	Attempt *AttemptInfo
+}
+
+// RefusedError says that the other side has refused a message for good. It is
+// kept, parked, until a person decides.
+type RefusedError struct {
+	ID   ID
+	Code string // short and stable: "http_422"
+	Text string // what the other side said, bounded and without secrets
+}
+
+func (e *RefusedError) Error() string { return fmt.Sprintf("message %s is parked: %s", e.ID, e.Text) }
+
+// HTTPStatus is what the other side answered, where it speaks HTTP; else 0.
+func (e *RefusedError) HTTPStatus() int {
+	digits, found := strings.CutPrefix(e.Code, "http_")
+	status, err := strconv.Atoi(digits)
+	if !found || err != nil {
+		return 0
+	}
+	return status
+}
+
+// Submit enqueues a message and waits for its first outcome, at most for the
+// given time; zero: it does not wait. Delivered, and what the other side
+// refuses for good, a RefusedError, are told; what else the attempt comes to is
+// tried again later (SF-03). A destination that is down is not waited for. The
+// other errors are those of Enqueue, and nothing was accepted then.
+func (s *Submitter) Submit(ctx context.Context, m Message, wait time.Duration) (Submission, error) {
+	var waiter *Waiter
+	if wait > m.Delay && s.Waiters != nil { // else it is not tried so soon
+		if m.ID == "" {
+			m.ID = NewID()
+		}
+		id, err := ParseID(string(m.ID))
+		if err != nil {
+			return Submission{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+		m.ID = id
+		waiter = s.Waiters.Expect(id)
+		defer waiter.Stop()
+	}
+	receipts, err := s.Enqueuer.Enqueue(ctx, m)
+	if err != nil {
+		return Submission{}, err
+	}
+	if len(receipts) != 1 {
+		return Submission{}, fmt.Errorf("enqueue 1 message: got %d receipts", len(receipts))
+	}
+	r := receipts[0]
+	sub := Submission{ID: r.ID, State: r.State, Duplicate: r.Duplicate}
+	switch {
+	case waiter == nil:
+		return sub, nil
+	case r.State == Parked: // the id was known
+		return sub, s.refusedBefore(ctx, r.ID)
+	case r.State.Final(), s.isDown(m.Destination):
+		return sub, nil
+	}
+	a, ok := waiter.Wait(ctx, wait)
+	if !ok {
+		return sub, nil
+	}
+	sub.State, sub.Attempt = a.State, &a
+	if a.State == Parked && a.Outcome == Permanent { // a repeat may have met the last of its retries instead
+		return sub, &RefusedError{ID: a.ID, Code: a.Failure.Code, Text: a.Failure.Error()}
+	}
+	return sub, nil
+}
+
+// refusedBefore is the error of a repeat of what was refused for good; nil
+// where somebody has decided about it this moment, or its retries are used up.
+func (s *Submitter) refusedBefore(ctx context.Context, id ID) error {
+	r, err := s.Outbox.Get(ctx, id)
+	if errors.Is(err, ErrNotFound) || err == nil && (r.State != Parked || r.Reason == ReasonExhausted) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read message %s: %w", id, err)
+	}
+	refused := &RefusedError{ID: id, Text: r.LastError}
+	for _, e := range r.History {
+		if e.Kind == Attempted && e.Code != "" {
+			refused.Code = e.Code
+		}
+	}
+	return refused
+}
+
+func (s *Submitter) isDown(destination string) bool {
+	if s.Lanes == nil {
+		return false
+	}
+	for _, l := range s.Lanes() {
+		if l.Destination == destination {
+			return !l.Up
+		}
+	}
+	return false
+}
