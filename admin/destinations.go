@@ -65,7 +65,7 @@ func (s *Server) listDestinations(context.Context, *struct{}) (*destinationsOutp
 		seen[d.Name] = true
 	}
 	for name, c := range counts {
-		if !seen[name] && c != (holdfast.LaneCounts{}) {
+		if !seen[name] && c != (holdfast.LaneCounts{}) && !strings.HasPrefix(name, lanePrefix) { // GET /v1/channels has those
 			list = append(list, statusOf(name, c, lanes))
 		}
 	}

@@ -16,16 +16,18 @@ import (
 // fixture is a server over a stand-in store, without a socket.
 type fixture struct {
 	*admin.Server
-	store   *admintest.Memory
-	handler http.Handler
+	store    *admintest.Memory
+	channels *admintest.Channels
+	handler  http.Handler
 }
 
 // serve makes a fixture; edit changes the server before it is built.
 func serve(tb testing.TB, edit ...func(*admin.Server)) *fixture {
 	tb.Helper()
 	store := &admintest.Memory{}
-	f := &fixture{store: store, Server: &admin.Server{
-		Outbox: store, Enqueuer: store, Inbox: store, Tokens: store, Node: "plant-7", Version: "1.2.3",
+	channels := &admintest.Channels{}
+	f := &fixture{store: store, channels: channels, Server: &admin.Server{
+		Outbox: store, Enqueuer: store, Inbox: store, Tokens: store, Notify: store, Channels: channels, Node: "plant-7", Version: "1.2.3",
 		Destinations: func() []admin.Destination {
 			return []admin.Destination{
 				{Name: "inventory", TTL: 24 * time.Hour},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -26,6 +27,14 @@ type Server struct {
 	Enqueuer holdfast.Enqueuer
 	Inbox    holdfast.InboxLog
 	Tokens   TokenStore // nil: the node keeps no tokens
+
+	// Notify keeps notifications, lists and channels, and Channels delivers
+	// them: both, or neither where that is another node's part.
+	Notify   NotifyStore
+	Channels Channels
+	// StuckAfter is how long a notification waits before it is shown as stuck,
+	// KPIWindow how far back delivered ones are counted. Zero: 10 min and 1 min.
+	StuckAfter, KPIWindow time.Duration
 
 	// Destinations are those that messages may be sent to, with what holds
 	// for a message that does not say otherwise.
@@ -96,6 +105,9 @@ func (s *Server) Handler() (http.Handler, error) {
 	b.inbox()
 	b.destinations()
 	b.tokens()
+	b.notifications()
+	b.channels()
+	b.lists()
 	b.backups()
 	b.diagnostics()
 	b.others()
@@ -119,6 +131,8 @@ func (s *Server) check() error {
 	need(s.Enqueuer != nil, "Enqueuer is nil")
 	need(s.Inbox != nil, "Inbox is nil")
 	need(s.Destinations != nil, "Destinations is nil")
+	need((s.Notify == nil) == (s.Channels == nil), "Notify and Channels go together, and one of them is nil")
+	need(s.StuckAfter >= 0 && s.KPIWindow >= 0, "StuckAfter or KPIWindow is negative")
 	need(s.Node != "", "Node is empty")
 	need(s.MaxPayload >= 0, "MaxPayload is negative")
 	need(!s.AuthRequired || s.Tokens != nil, "AuthRequired without Tokens would lock everybody out")
@@ -169,4 +183,8 @@ type builder struct {
 	*Server
 	api    huma.API
 	strict map[string]bool // schemas of requests: what they do not list is refused
+
+	// changing is held by who changes a list or channel, from the look at what
+	// there is until it is stored.
+	changing sync.Mutex
 }
