@@ -23,13 +23,13 @@ type channelInput struct {
 }
 
 type putChannelInput struct {
-	conditions
+	Conditions
 	Name    string `path:"name" doc:"The channel's name."`
 	Content body
 }
 
 type deleteChannelInput struct {
-	conditions
+	Conditions
 	Name  string `path:"name" doc:"The channel's name."`
 	Force bool   `query:"force" doc:"Also while lists use it or notifications wait for it. Those wait until there is a channel of this name again."`
 }
@@ -269,9 +269,9 @@ func (s *Server) neededBy(name string, book *notify.Book) string {
 	waiting := s.Outbox.Counts().Lanes[laneOf(name)].Pending
 	switch {
 	case len(users) > 0:
-		return fmt.Sprintf("%d lists have recipients on it (%s)", len(users), namesOf(users))
+		return "recipients of these lists are on it: " + namesOf(users)
 	case waiting > 0:
-		return fmt.Sprintf("%d notifications wait for it", waiting)
+		return fmt.Sprintf("notifications wait for it: %d", waiting)
 	}
 	return ""
 }

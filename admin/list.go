@@ -122,7 +122,7 @@ func listWarnings(l *notify.List, book *notify.Book) (list []string) {
 		}
 	}
 	for why, n := range lost {
-		list = append(list, fmt.Sprintf("%d recipients are on %s", n, why))
+		list = append(list, fmt.Sprintf("recipients on %s: %d", why, n))
 	}
 	slices.Sort(list)
 	if reached == 0 {

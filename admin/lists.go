@@ -21,13 +21,13 @@ type listNameInput struct {
 }
 
 type putListInput struct {
-	conditions
+	Conditions
 	Name    string `path:"name" doc:"The list's name."`
 	Content body
 }
 
 type deleteListInput struct {
-	conditions
+	Conditions
 	Name string `path:"name" doc:"The list's name."`
 }
 

@@ -126,15 +126,15 @@ func few(faults []Fault) []Fault {
 	return append(faults[:most:most], rest)
 }
 
-// conditions keep two people from overwriting each other.
-type conditions struct {
+// Conditions keep two people from overwriting each other.
+type Conditions struct {
 	IfMatch     string `header:"If-Match" doc:"The version that was seen, as the header ETag had it: nothing is changed if it is another one by now."`
 	IfNoneMatch string `header:"If-None-Match" doc:"The star: nothing is changed if there is one of this name already."`
 }
 
 // check compares the conditions with what there is now. seen is a version of
 // the request's body.
-func (c conditions) check(what, name string, exists bool, version, seen string) *Problem {
+func (c Conditions) check(what, name string, exists bool, version, seen string) *Problem {
 	changed := func(field, value, problem string) *Problem {
 		return kindChanged.problem(fmt.Sprintf("%s %s %s; look at it again, then repeat the change", what, name, problem),
 			Fault{Field: field, Value: clip(value), Problem: problem})
