@@ -190,15 +190,18 @@ func (b *builder) putChannel(ctx context.Context, in *putChannelInput) (*channel
 		return nil, p
 	}
 	old, exists := book.Channels[in.Name]
-	if p := in.check("channel", in.Name, exists, channelVersion(old), spec.Version); p != nil {
+	is := state{"channel", in.Name, exists, channelVersion(old), spec.Version, channelVersion(c)}
+	if p := in.check(is); p != nil {
 		return nil, p
 	}
-	c.Changed = old.Changed
-	if err := b.Notify.PutChannel(ctx, c); err != nil {
-		return nil, b.notStored(ctx, "store the channel", err)
+	if !is.same() {
+		c.Changed = old.Changed
+		if err := b.Notify.PutChannel(ctx, c); err != nil {
+			return nil, b.notStored(ctx, "store the channel", err)
+		}
+		b.noted(ctx, "channel changed", slog.String("channel", c.Name), slog.String("channel_kind", c.Kind))
+		c.Changed = time.Time{} // the store has set it
 	}
-	b.noted(ctx, "channel changed", slog.String("channel", c.Name), slog.String("channel_kind", c.Kind))
-	c.Changed = time.Time{} // the store has set it
 	out := b.channelAnswer(c)
 	if spec.Retry != nil {
 		out.Body.Warnings = spec.Retry.warnings()
@@ -242,7 +245,7 @@ func (b *builder) deleteChannel(ctx context.Context, in *deleteChannelInput) (*s
 	if !ok {
 		return nil, noChannel(in.Name, &book)
 	}
-	if p := in.check("channel", in.Name, true, channelVersion(c), ""); p != nil {
+	if p := in.check(state{what: "channel", name: in.Name, exists: true, version: channelVersion(c)}); p != nil {
 		return nil, p
 	}
 	if why := b.neededBy(in.Name, &book); why != "" && !in.Force {

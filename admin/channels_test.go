@@ -144,6 +144,8 @@ func TestAChangeOfWhatIsNotThereAnyMoreIsRefused(t *testing.T) {
 		{"DELETE", "mail", "", "If-Match", `"` + seen + `"`, 412},
 		{"PUT", "new", good, "If-None-Match", "*", 200},
 		{"PUT", "mail", good, "If-Match", `"x", W/"` + now + `"`, 200},
+		{"PUT", "mail", good, "If-Match", `"` + seen + `"`, 200}, // it is so already: the answer before was lost
+		{"PUT", "mail", good, "If-None-Match", "*", 412},
 		{"DELETE", "mail", "", "If-Match", "*", 204},
 	} {
 		w := f.do(t, call{method: c.method, path: "/v1/channels/" + c.path, body: c.body, header: map[string]string{c.header: c.value}})
@@ -268,7 +270,7 @@ func TestATestTellsWhatTheOtherSideSaid(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
-	for body, status := range map[string]int{`{"address":"nobody"}`: 422, `{"address":"a@x\u0007"}`: 422, `{"addres":"a@x"}`: 422} {
+	for body, status := range map[string]int{`{"address":"nobody"}`: 422, `{"address":"a@x\u0007"}`: 422, `{"mail":"a@x"}`: 422} {
 		if p := problem(t, f.do(t, call{method: "POST", path: "/v1/channels/mail/test", body: body})); p.Status != status {
 			t.Errorf("%s: got %+v", body, p)
 		}

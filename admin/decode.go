@@ -63,6 +63,9 @@ func fillField(field reflect.Value, path string, value json.RawMessage) []Fault 
 		if err := json.Unmarshal(value, &items); err != nil {
 			return []Fault{{Field: path, Value: clip(string(value)), Problem: "must be a list, […], of objects"}}
 		}
+		if len(items) > mostItems {
+			return []Fault{{Field: path, Value: fmt.Sprintf("%d entries", len(items)), Problem: fmt.Sprintf("at most %d are taken", mostItems)}}
+		}
 		field.Set(reflect.MakeSlice(t, len(items), len(items)))
 		var faults []Fault
 		for i, item := range items {
@@ -88,6 +91,9 @@ func fillObject(target reflect.Value, path string, value json.RawMessage) []Faul
 	}
 	return fill(target, path+".", members)
 }
+
+// mostItems is how long a list of objects may be.
+const mostItems = mostRecipients
 
 type member struct {
 	name  string

@@ -43,9 +43,11 @@ func parseLines(text string) (list []entry, faults []Fault) {
 		if e.Name, e.Address, problem = parseLine(text); problem != "" {
 			faults = append(faults, Fault{fmt.Sprintf("line %d", line), clip(text), problem})
 		}
-		list = append(list, e)
+		if list = append(list, e); len(list) > mostRecipients {
+			return nil, append(faults, tooMany(len(list))...)
+		}
 	}
-	return list, append(faults, tooMany(len(list))...)
+	return list, faults
 }
 
 // parseLine reads an address, or a name with the address in angle brackets.
@@ -129,36 +131,43 @@ func parseCSV(text string) (list []entry, faults []Fault) {
 	}
 	for {
 		cells, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			return list, append(faults, tooMany(len(list))...)
+		var e entry
+		if err == nil {
+			e.line, _ = r.FieldPos(0)
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, io.EOF):
+			return list, faults
+		case errors.Is(err, csv.ErrFieldCount):
 			faults = append(faults, csvFault(err))
-			if !errors.Is(err, csv.ErrFieldCount) {
-				return list, faults // where the next row begins is not clear
-			}
-			continue
+		case err != nil:
+			return nil, append(faults, csvFault(err)) // where the next row begins is not clear
+		case !e.fill(names, cells):
+			faults = append(faults, Fault{fmt.Sprintf("line %d: disabled", e.line), "", "must be true or false"})
 		}
-		line, _ := r.FieldPos(0)
-		e := entry{line: line}
-		for i, cell := range cells {
-			cell = strings.TrimSpace(cell)
-			switch names[i] {
-			case "address":
-				e.Address = cell
-			case "name":
-				e.Name = cell
-			case "channel":
-				e.Channel = cell
-			case "disabled":
-				var ok bool
-				if e.Disabled, ok = yes(cell); !ok {
-					faults = append(faults, Fault{fmt.Sprintf("line %d: disabled", line), clip(cell), "must be true or false"})
-				}
-			}
+		if list = append(list, e); len(list) > mostRecipients {
+			return nil, append(faults, tooMany(len(list))...)
 		}
-		list = append(list, e)
 	}
+}
+
+// fill takes the cells of a row; what is disabled must be clear.
+func (e *entry) fill(names, cells []string) (ok bool) {
+	ok = true
+	for i, cell := range cells {
+		cell = strings.TrimSpace(cell)
+		switch names[i] {
+		case "address":
+			e.Address = cell
+		case "name":
+			e.Name = cell
+		case "channel":
+			e.Channel = cell
+		case "disabled":
+			e.Disabled, ok = yes(cell)
+		}
+	}
+	return ok
 }
 
 func csvFault(err error) Fault {

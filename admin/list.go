@@ -139,7 +139,6 @@ func (spec *ListSpec) list(name string) (notify.List, []Fault) {
 		faults = append(faults, Fault{"name", clip(spec.Name), "is not the name in the path; a list keeps its name"})
 	}
 	faults = append(faults, checkLine("description", spec.Description, mostLongText)...)
-	faults = append(faults, tooMany(len(spec.Recipients))...)
 	for i, r := range spec.Recipients {
 		l.Recipients[i] = notify.Recipient(r)
 	}
@@ -150,7 +149,7 @@ func tooMany(n int) []Fault {
 	if n <= mostRecipients {
 		return nil
 	}
-	return []Fault{{"recipients", fmt.Sprintf("%d recipients", n), fmt.Sprintf("at most %d fit on a list; divide it", mostRecipients)}}
+	return []Fault{{"recipients", fmt.Sprintf("more than %d recipients", mostRecipients), fmt.Sprintf("at most %d fit on a list; divide it", mostRecipients)}}
 }
 
 // recipientFaults says what is wrong with one recipient. field names it: its

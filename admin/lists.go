@@ -123,21 +123,21 @@ func (b *builder) putList(ctx context.Context, in *putListInput) (*listOutput, e
 		return nil, invalid(few(withoutRepeats(faults))...)
 	}
 	old, exists := book.Lists[in.Name]
-	if p := in.check("list", in.Name, exists, listVersion(old), spec.Version); p != nil {
+	is := state{"list", in.Name, exists, listVersion(old), spec.Version, listVersion(l)}
+	if p := in.check(is); p != nil {
 		return nil, p
 	}
-	l.Changed = old.Changed
-	if p := b.storeList(ctx, &l); p != nil {
-		return nil, p
+	if !is.same() {
+		l.Changed = old.Changed
+		if p := b.storeList(ctx, &l); p != nil {
+			return nil, p
+		}
 	}
 	return listAnswer(l, &book), nil
 }
 
 // manyFaults says what is wrong with the recipients of a list.
 func (s *Server) manyFaults(all []notify.Recipient, book *notify.Book) (faults []Fault) {
-	if len(all) > mostRecipients {
-		return nil // which is told already
-	}
 	seen := make(map[target]int, len(all))
 	for i, r := range all {
 		field := func(part string) string { return fmt.Sprintf("recipients[%d].%s", i, part) }
@@ -172,7 +172,7 @@ func (b *builder) deleteList(ctx context.Context, in *deleteListInput) (*struct{
 	if !ok {
 		return nil, noList(in.Name, &book)
 	}
-	if p := in.check("list", in.Name, true, listVersion(l), ""); p != nil {
+	if p := in.check(state{what: "list", name: in.Name, exists: true, version: listVersion(l)}); p != nil {
 		return nil, p
 	}
 	if err := b.Notify.DeleteList(ctx, in.Name); errors.Is(err, holdfast.ErrNotFound) {

@@ -79,7 +79,7 @@ func TestAFaultyListIsRefused(t *testing.T) {
 		"long":         {"ops", `{"recipients":[{"channel":"push","address":"` + strings.Repeat("a", 1025) + `"}]}`, "recipients[0].address"},
 		"channel":      {"ops", `{"recipients":[{"channel":"fax","address":"1"},{"address":"2"}]}`, "recipients[0].channel recipients[1].channel"},
 		"twice":        {"ops", `{"recipients":[{"channel":"mail","address":"a@x"},{"channel":"push","address":"a@x"},{"channel":"mail","address":"a@x","name":"A"}]}`, "recipients[2].address"},
-		"unknown":      {"ops", `{"recipients":[{"channel":"mail","adress":"a@x"}]}`, "recipients[0].adress recipients[0].address"},
+		"unknown":      {"ops", `{"recipients":[{"channel":"mail","mail":"a@x"}]}`, "recipients[0].mail recipients[0].address"},
 		"texts":        {"ops", `{"recipients":["a@x"]}`, "recipients[0] recipients[0].channel"},
 		"no list":      {"ops", `{"recipients":{"channel":"mail"}}`, "recipients"},
 	}

@@ -290,12 +290,24 @@ func TestANodeThatDeliversNoNotificationsSaysSo(t *testing.T) {
 	t.Parallel()
 	f := serve(t, func(s *admin.Server) { s.Notify, s.Channels = nil, nil })
 	for _, c := range []call{
-		{method: "GET", path: "/v1/notifications"}, {method: "GET", path: "/v1/notifications/kpis"}, {method: "GET", path: "/v1/notifications/n"},
-		{method: "POST", path: "/v1/notifications/n/retry"}, {method: "POST", path: "/v1/notifications/n/discard"},
-		{method: "GET", path: "/v1/channels"}, {method: "GET", path: "/v1/channels/c"}, {method: "PUT", path: "/v1/channels/c", body: `{}`},
-		{method: "DELETE", path: "/v1/channels/c"}, {method: "POST", path: "/v1/channels/c/resume"}, {method: "POST", path: "/v1/channels/c/test"},
-		{method: "GET", path: "/v1/lists"}, {method: "GET", path: "/v1/lists/l"}, {method: "PUT", path: "/v1/lists/l", body: `{}`}, {method: "DELETE", path: "/v1/lists/l"},
-		{method: "PUT", path: "/v1/lists/l/recipients", body: `{}`}, {method: "DELETE", path: "/v1/lists/l/recipients"}, {method: "POST", path: "/v1/lists/l/recipients/import", body: `{}`},
+		{method: "GET", path: "/v1/notifications"},
+		{method: "GET", path: "/v1/notifications/kpis"},
+		{method: "GET", path: "/v1/notifications/n"},
+		{method: "POST", path: "/v1/notifications/n/retry"},
+		{method: "POST", path: "/v1/notifications/n/discard"},
+		{method: "GET", path: "/v1/channels"},
+		{method: "GET", path: "/v1/channels/c"},
+		{method: "PUT", path: "/v1/channels/c", body: `{}`},
+		{method: "DELETE", path: "/v1/channels/c"},
+		{method: "POST", path: "/v1/channels/c/resume"},
+		{method: "POST", path: "/v1/channels/c/test"},
+		{method: "GET", path: "/v1/lists"},
+		{method: "GET", path: "/v1/lists/l"},
+		{method: "PUT", path: "/v1/lists/l", body: `{}`},
+		{method: "DELETE", path: "/v1/lists/l"},
+		{method: "PUT", path: "/v1/lists/l/recipients", body: `{}`},
+		{method: "DELETE", path: "/v1/lists/l/recipients"},
+		{method: "POST", path: "/v1/lists/l/recipients/import", body: `{}`},
 	} {
 		if p := problem(t, f.do(t, c)); p.Type != "urn:holdfast:problem:unsupported" {
 			t.Errorf("%s %s: got %+v", c.method, c.path, p)

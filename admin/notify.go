@@ -132,31 +132,45 @@ type Conditions struct {
 	IfNoneMatch string `header:"If-None-Match" doc:"The star: nothing is changed if there is one of this name already."`
 }
 
-// check compares the conditions with what there is now. seen is a version of
-// the request's body.
-func (c Conditions) check(what, name string, exists bool, version, seen string) *Problem {
+// state is what conditions are compared with.
+type state struct {
+	what, name string
+	exists     bool
+	version    string // what there is now
+	seen       string // in the request's body
+	wanted     string // what it is to become
+}
+
+// check compares the conditions with what there is now. What is so already was
+// perhaps made so by this request, whose answer was lost.
+func (c Conditions) check(s state) *Problem {
 	changed := func(field, value, problem string) *Problem {
-		return kindChanged.problem(fmt.Sprintf("%s %s %s; look at it again, then repeat the change", what, name, problem),
+		return kindChanged.problem(fmt.Sprintf("%s %s %s; look at it again, then repeat the change", s.what, s.name, problem),
 			Fault{Field: field, Value: clip(value), Problem: problem})
 	}
 	now := "was changed meanwhile"
-	if !exists {
+	if !s.exists {
 		now = "does not exist any more"
 	}
 	switch {
 	case c.IfNoneMatch != "" && c.IfNoneMatch != "*":
 		return invalid(Fault{"If-None-Match", clip(c.IfNoneMatch), "must be *, for a new one; use If-Match with a version"})
-	case c.IfNoneMatch != "" && exists:
+	case c.IfNoneMatch != "" && s.exists:
 		return changed("If-None-Match", c.IfNoneMatch, "exists already")
-	case c.IfMatch == "*" && !exists:
+	case s.same():
+		return nil
+	case c.IfMatch == "*" && !s.exists:
 		return changed("If-Match", c.IfMatch, "does not exist")
-	case c.IfMatch != "" && c.IfMatch != "*" && (!exists || !tagged(c.IfMatch, version)):
+	case c.IfMatch != "" && c.IfMatch != "*" && (!s.exists || !tagged(c.IfMatch, s.version)):
 		return changed("If-Match", c.IfMatch, now)
-	case seen != "" && (!exists || seen != version):
-		return changed("version", seen, now)
+	case s.seen != "" && (!s.exists || s.seen != s.version):
+		return changed("version", s.seen, now)
 	}
 	return nil
 }
+
+// same says whether nothing is to be changed.
+func (s *state) same() bool { return s.exists && s.version == s.wanted }
 
 // tagged finds a version in a list of entity tags.
 func tagged(list, version string) bool {
