@@ -15,7 +15,7 @@ import (
 type Channel struct {
 	Name     string          `json:"name,omitempty" doc:"1 to 64 letters, digits, dots, hyphens or underscores." example:"mail"`
 	Kind     string          `json:"kind" doc:"Which adapter: email, teams, slack, ntfy, gotify or webhook." example:"email"`
-	Settings json.RawMessage `json:"settings,omitempty" doc:"The adapter's, as an object; the guides on e-mail and on chat have the fields. Secrets never stand in it: password, token, secret and the like hold the name of a secret of the node's configuration, and a text that stands there is taken for a name too."`
+	Settings json.RawMessage `json:"settings,omitempty" doc:"The adapter's, as an object; the guides on e-mail and on chat have the fields. Secrets never stand in it: password, token, secret and the like hold the name of a file in the folder notifications.secrets of the node, and a text that stands there is taken for such a name."`
 	Retry    *ChannelRetry   `json:"retry,omitempty" doc:"How often it tries a notification. Absent: 10 attempts, a minute between two."`
 	Workers  int             `json:"workers,omitempty" minimum:"0" maximum:"64" doc:"The most deliveries at once. Absent: 4."`
 	Disabled bool            `json:"disabled,omitempty" doc:"Nothing is delivered over it; what comes for it waits."`
@@ -106,7 +106,7 @@ func channelVersion(c notify.Channel) string {
 // channel reads a channel; what its adapter says of it comes later.
 func (spec *ChannelSpec) channel(name string) (notify.Channel, []Fault) {
 	c := notify.Channel{Name: name, Kind: spec.Kind, Workers: spec.Workers, Disabled: spec.Disabled}
-	faults := checkName("name", name)
+	faults := faultsOf(notify.CheckName("name", name))
 	if spec.Name != "" && spec.Name != name {
 		faults = append(faults, Fault{"name", clip(spec.Name), "is not the name in the path; a channel keeps its name"})
 	}
@@ -184,18 +184,18 @@ func (r *ChannelRetry) retry() (out notify.Retry, faults []Fault) {
 // warnings names the settings for which another value is used (NO-10).
 func (r *ChannelRetry) warnings() (list []string) {
 	if r.Attempts != nil && *r.Attempts <= 0 {
-		list = append(list, fmt.Sprintf("retry.attempts %d is not above zero: 10 is used", *r.Attempts))
+		list = append(list, fmt.Sprintf("retry.attempts %d is not above zero: %d is used", *r.Attempts, notify.DefaultRetry().Attempts))
 	}
 	d, problem := parseDuration(strings.TrimPrefix(r.Interval, "-"))
 	if r.Interval != "" && problem == "" && (d == 0 || r.Interval[0] == '-') && len(r.Waits) == 0 {
-		list = append(list, fmt.Sprintf("retry.interval %s is not above zero: 1m is used", clip(r.Interval)))
+		list = append(list, fmt.Sprintf("retry.interval %s is not above zero: %s is used", clip(r.Interval), formatDuration(notify.DefaultRetry().Interval)))
 	}
 	return list
 }
 
 // channelStatusOf tells how a channel fares, and what waits for it.
 func channelStatusOf(c *notify.Channel, lanes map[string]holdfast.LaneStatus, counts map[string]holdfast.LaneCounts) *ChannelStatus {
-	waiting := counts[laneOf(c.Name)]
+	waiting := counts[notify.Lane(c.Name)]
 	s := &ChannelStatus{State: "unknown", Due: waiting.Pending, Parked: waiting.Parked}
 	if c.Disabled {
 		s.State = "disabled"
@@ -223,11 +223,6 @@ func channelStatusOf(c *notify.Channel, lanes map[string]holdfast.LaneStatus, co
 	}
 	return s
 }
-
-// lanePrefix begins the lanes of channels.
-const lanePrefix = "channel:"
-
-func laneOf(channel string) string { return lanePrefix + channel }
 
 func testResultOf(r notify.Report) TestResult {
 	out := TestResult{Server: r.Server, TLS: r.TLS, Truncated: r.Truncated, Result: resultName(notify.Waiting)}

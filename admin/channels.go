@@ -269,7 +269,7 @@ func (s *Server) neededBy(name string, book *notify.Book) string {
 			users[l.Name] = true
 		}
 	}
-	waiting := s.Outbox.Counts().Lanes[laneOf(name)].Pending
+	waiting := s.Outbox.Counts().Lanes[notify.Lane(name)].Pending
 	switch {
 	case len(users) > 0:
 		return "recipients of these lists are on it: " + namesOf(users)

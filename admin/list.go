@@ -134,7 +134,7 @@ func listWarnings(l *notify.List, book *notify.Book) (list []string) {
 // list reads a list; its recipients are checked against the channels later.
 func (spec *ListSpec) list(name string) (notify.List, []Fault) {
 	l := notify.List{Name: name, Description: spec.Description, Partial: spec.Partial, Recipients: make([]notify.Recipient, len(spec.Recipients))}
-	faults := checkName("name", name)
+	faults := faultsOf(notify.CheckName("name", name))
 	if spec.Name != "" && spec.Name != name {
 		faults = append(faults, Fault{"name", clip(spec.Name), "is not the name in the path; a list keeps its name"})
 	}

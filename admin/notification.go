@@ -2,7 +2,6 @@ package admin
 
 import (
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -16,7 +15,7 @@ type CopyStatus struct {
 	Message     string     `json:"message" doc:"The id of the copy's message. That of the first copy is the notification's."`
 	Status      string     `json:"status" enum:"pending,retrying,delivered,parked,discarded" doc:"pending was not tried yet; retrying failed and is tried again; parked waits for a person."`
 	Reason      string     `json:"reason,omitempty" doc:"Why it is parked: exhausted, permanent or another; or discarded: operator."`
-	RetryCount  int        `json:"retryCount" doc:"Failed attempts that count against the budget, since the last retry by a person."`
+	Retries     int        `json:"retries" doc:"Failed attempts that count against the budget, since the last retry by a person."`
 	Tries       int        `json:"tries" doc:"Attempts since the last retry by a person, counted or not."`
 	Cycle       int        `json:"cycle" doc:"From 1; each retry by a person starts another."`
 	LastError   string     `json:"lastError,omitempty" doc:"What the last attempt said."`
@@ -29,14 +28,14 @@ type CopyStatus struct {
 
 // Notification is one copy of a notification, as lists show it.
 type Notification struct {
-	ID       string     `json:"id" doc:"The notification id, made where it was sent." example:"0190c5a2-7b1e-7c3d-9a4f-1d2e3f405162"`
-	Type     string     `json:"type,omitempty" doc:"What its author calls it."`
-	List     string     `json:"list" doc:"Who gets it."`
-	Subject  string     `json:"subject"`
-	Site     string     `json:"site,omitempty" doc:"Where it comes from."`
-	Instance string     `json:"instance,omitempty"`
-	Script   string     `json:"script,omitempty"`
-	Enqueued *time.Time `json:"enqueued,omitempty" doc:"When the site took it. Absent: it did not say."`
+	ID             string     `json:"id" doc:"The notification id, made where it was sent." example:"0190c5a2-7b1e-7c3d-9a4f-1d2e3f405162"`
+	Type           string     `json:"type,omitempty" doc:"What its author calls it."`
+	List           string     `json:"list" doc:"Who gets it."`
+	Subject        string     `json:"subject"`
+	Site           string     `json:"site,omitempty" doc:"Where it comes from."`
+	OriginInstance string     `json:"originInstance,omitempty" doc:"Which instance of a program it comes from."`
+	SourceScript   string     `json:"sourceScript,omitempty" doc:"Which script or program part it comes from."`
+	Enqueued       *time.Time `json:"enqueued,omitempty" doc:"When the site took it. Absent: it did not say."`
 	CopyStatus
 }
 
@@ -46,26 +45,27 @@ type NotificationPage struct {
 	Next          string         `json:"next,omitempty" doc:"Pass it as after to get the next page; absent: no more."`
 }
 
-// NotificationDetail is a notification with all that is known of it.
+// NotificationDetail is a notification with all that the node knows of it.
 type NotificationDetail struct {
-	ID              string     `json:"id"`
-	Status          string     `json:"status" enum:"pending,retrying,delivered,parked,discarded" doc:"Of all copies: retrying or pending while one of them is, else parked if one is, else discarded if one is, else delivered."`
-	RetryCount      int        `json:"retryCount" doc:"The largest of its copies."`
-	LastError       string     `json:"lastError,omitempty" doc:"Of the copy that the status is of."`
-	Enqueued        *time.Time `json:"enqueued,omitempty" doc:"When the site took it. Absent: it did not say."`
-	Delivered       *time.Time `json:"delivered,omitempty" doc:"When its last copy was. Absent: the status is another."`
-	Created         time.Time  `json:"created" doc:"When it came to central."`
-	Type            string     `json:"type,omitempty"`
-	List            string     `json:"list"`
-	Subject         string     `json:"subject"`
-	Body            string     `json:"body"`
-	Site            string     `json:"site,omitempty"`
-	Instance        string     `json:"instance,omitempty"`
-	Script          string     `json:"script,omitempty"`
-	Execution       string     `json:"execution,omitempty"`
-	ParentExecution string     `json:"parentExecution,omitempty"`
+	ID        string     `json:"id"`
+	Status    string     `json:"status" enum:"pending,retrying,delivered,parked,discarded" doc:"Of all copies: parked if one is, else retrying, pending or discarded if one is, else delivered."`
+	Retries   int        `json:"retries" doc:"Failed attempts of the copy that the status is of, since the last retry by a person."`
+	LastError string     `json:"lastError,omitempty" doc:"What the last attempt of that copy said."`
+	Enqueued  *time.Time `json:"enqueued,omitempty" doc:"When it was taken from its author."`
+	Delivered *time.Time `json:"delivered,omitempty" doc:"When the last of its copies was. Absent: the status is another."`
+	Created   *time.Time `json:"created,omitempty" doc:"When it came to central."`
 
-	Copies []NotificationCopy `json:"copies" nullable:"false" doc:"One for each channel, the first one first."`
+	Type              string `json:"type,omitempty"`
+	List              string `json:"list,omitempty"`
+	Subject           string `json:"subject,omitempty"`
+	Body              string `json:"body,omitempty"`
+	Site              string `json:"site,omitempty" doc:"Where it comes from."`
+	OriginInstance    string `json:"originInstance,omitempty" doc:"Which instance of a program it comes from."`
+	SourceScript      string `json:"sourceScript,omitempty" doc:"Which script or program part it comes from."`
+	ExecutionID       string `json:"executionId,omitempty" doc:"Which run of the script."`
+	ParentExecutionID string `json:"parentExecutionId,omitempty" doc:"Which run started that run."`
+
+	Copies []NotificationCopy `json:"copies,omitempty" nullable:"false" doc:"One for each channel, the first one first."`
 	Data   json.RawMessage    `json:"data,omitempty" doc:"What a program that receives it may read, byte by byte as it was sent."`
 }
 
@@ -105,7 +105,7 @@ func (d NotificationDetail) appendJSON() ([]byte, error) {
 func copyStatusOf(r *notify.Record) CopyStatus {
 	return CopyStatus{
 		Channel: r.Channel, Message: string(r.Message), Status: string(r.Status), Reason: string(r.Reason),
-		RetryCount: r.Failures, Tries: r.Tries, Cycle: r.Cycle, LastError: r.LastError, Created: r.Created.UTC(),
+		Retries: r.Failures, Tries: r.Tries, Cycle: r.Cycle, LastError: r.LastError, Created: r.Created.UTC(),
 		LastAttempt: instant(r.LastAttempt), NextAttempt: instant(r.NextAttempt), Ended: instant(r.Ended), Stuck: r.Stuck,
 	}
 }
@@ -117,7 +117,7 @@ func notificationPageOf(p *notify.Page) NotificationPage {
 		n := &r.Notification
 		page.Notifications[i] = Notification{
 			ID: string(n.ID), Type: n.Type, List: n.List, Subject: n.Subject,
-			Site: n.Origin.Site, Instance: n.Origin.Instance, Script: n.Origin.Script, Enqueued: instant(n.Origin.Enqueued),
+			Site: n.Origin.Site, OriginInstance: n.Origin.Instance, SourceScript: n.Origin.Script, Enqueued: instant(n.Origin.Enqueued),
 			CopyStatus: copyStatusOf(r),
 		}
 	}
@@ -127,41 +127,19 @@ func notificationPageOf(p *notify.Page) NotificationPage {
 // notificationOf joins the copies of a notification, of which there is one at
 // least.
 func notificationOf(copies []notify.Record) NotificationDetail {
-	n, of := &copies[0].Notification, deciding(copies)
+	n, is := &copies[0].Notification, notify.StandingOf(copies)
 	d := NotificationDetail{
-		ID: string(n.ID), Status: string(of.Status), LastError: of.LastError,
-		Enqueued: instant(n.Origin.Enqueued), Created: copies[0].Created.UTC(),
-		Type: n.Type, List: n.List, Subject: n.Subject, Body: n.Body, Data: n.Data,
-		Site: n.Origin.Site, Instance: n.Origin.Instance, Script: n.Origin.Script,
-		Execution: n.Origin.Execution, ParentExecution: n.Origin.ParentExecution,
+		ID: string(is.ID), Status: string(is.Status), Retries: is.Retries, LastError: is.LastError,
+		Enqueued: instant(is.Enqueued), Delivered: instant(is.Delivered), Created: instant(copies[0].Created),
+		Type: n.Type, List: n.List, Subject: n.Subject, Body: n.Body, Data: n.Data, Site: n.Origin.Site,
+		OriginInstance: n.Origin.Instance, SourceScript: n.Origin.Script,
+		ExecutionID: n.Origin.Execution, ParentExecutionID: n.Origin.ParentExecution,
 		Copies: make([]NotificationCopy, len(copies)),
 	}
-	var last time.Time
 	for i := range copies {
-		r := &copies[i]
-		d.RetryCount = max(d.RetryCount, r.Failures)
-		if r.Ended.After(last) {
-			last = r.Ended
-		}
-		d.Copies[i] = copyOf(r)
-	}
-	if of.Status == notify.Delivered {
-		d.Delivered = instant(last)
+		d.Copies[i] = copyOf(&copies[i])
 	}
 	return d
-}
-
-// deciding is the copy whose status is that of the whole notification: the one
-// that is furthest from being delivered.
-func deciding(copies []notify.Record) *notify.Record {
-	order := []notify.Status{notify.Retrying, notify.Pending, notify.Parked, notify.Discarded, notify.Delivered}
-	of := &copies[0]
-	for i := range copies {
-		if slices.Index(order, copies[i].Status) < slices.Index(order, of.Status) {
-			of = &copies[i]
-		}
-	}
-	return of
 }
 
 func copyOf(r *notify.Record) NotificationCopy {

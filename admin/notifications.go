@@ -34,11 +34,11 @@ type notificationsInput struct {
 
 type notificationsOutput struct{ Body NotificationPage }
 
-type notificationInput struct {
+type recordInput struct {
 	ID string `path:"id" doc:"The notification id; a UUID in any form."`
 }
 
-type notificationOutput struct{ Body NotificationDetail }
+type recordOutput struct{ Body NotificationDetail }
 
 // RetryNotification is what POST /v1/notifications/{id}/retry takes.
 type RetryNotification struct {
@@ -60,7 +60,7 @@ type decidedOutput struct{ Body DecidedNotification }
 
 type kpisOutput struct{ Body NotificationKPIs }
 
-func (b *builder) notifications() {
+func (b *builder) notificationRecords() {
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/notifications", id: "list-notifications", tag: "notifications", role: Read,
 		summary: "List notifications", description: "Newest first, without bodies, recipients and histories.",
@@ -189,15 +189,14 @@ func (s *Server) copies(ctx context.Context, text string) ([]notify.Record, *Pro
 	if err != nil {
 		return nil, s.refuse(ctx, "read the notification", err)
 	}
+	q := notify.Query{StuckAfter: s.stuckAfter()}
 	for i := range copies {
-		r := &copies[i]
-		waits := r.Status == notify.Pending || r.Status == notify.Retrying
-		r.Stuck = r.Stuck || waits && time.Since(r.Created) > s.stuckAfter()
+		copies[i].Stuck = q.IsStuck(&copies[i], time.Now())
 	}
 	return copies, nil
 }
 
-func (s *Server) showNotification(ctx context.Context, in *notificationInput) (*notificationOutput, error) {
+func (s *Server) showNotification(ctx context.Context, in *recordInput) (*recordOutput, error) {
 	copies, p := s.copies(ctx, in.ID)
 	if p != nil {
 		return nil, p
@@ -208,7 +207,7 @@ func (s *Server) showNotification(ctx context.Context, in *notificationInput) (*
 			d.Copies[i].WaitsFor = s.channelBecause(copies[i].Channel, copies[i].NextAttempt)
 		}
 	}
-	return &notificationOutput{d}, nil
+	return &recordOutput{d}, nil
 }
 
 func (s *Server) retryNotification(ctx context.Context, in *decideInput) (*decidedOutput, error) {

@@ -128,24 +128,24 @@ func TestANotificationIsShownWithItsCopies(t *testing.T) {
 		t.Errorf("got %+v (-want +got):\n%s", mail, diff)
 	}
 	created := d.Created
-	d.Copies, d.Created = nil, time.Time{}
+	d.Copies, d.Created = nil, nil
 	wantHead := admin.NotificationDetail{
-		ID: "n1", Status: "retrying", RetryCount: 3, LastError: "550 5.1.1 no such user", Enqueued: &enqueued, Type: "alarm", List: "ops",
-		Subject: "Pump <7>", Body: "It is hot.\n", Site: "north", Instance: "i1", Script: "pumps", Execution: "e1", ParentExecution: "e0", Data: []byte(`{"a": 1.0}`),
+		ID: "n1", Status: "retrying", Retries: 3, LastError: "550 5.1.1 no such user", Enqueued: &enqueued, Type: "alarm", List: "ops",
+		Subject: "Pump <7>", Body: "It is hot.\n", Site: "north", OriginInstance: "i1", SourceScript: "pumps", ExecutionID: "e1", ParentExecutionID: "e0", Data: []byte(`{"a": 1.0}`),
 	}
-	if diff := cmp.Diff(wantHead, d); diff != "" || created.IsZero() {
-		t.Errorf("created %s (-want +got):\n%s", created, diff)
+	if diff := cmp.Diff(wantHead, d); diff != "" || created == nil {
+		t.Errorf("created %v (-want +got):\n%s", created, diff)
 	}
 	problem(t, f.do(t, call{method: "GET", path: "/v1/notifications/nobody"}))
 }
 
-func TestTheStatusIsThatOfTheCopyFurthestFromDelivery(t *testing.T) {
+func TestTheStatusIsThatOfTheCopyThatIsWorst(t *testing.T) {
 	t.Parallel()
 	for want, states := range map[string][]holdfast.State{
 		"delivered": {holdfast.Delivered, holdfast.Delivered},
 		"discarded": {holdfast.Delivered, holdfast.Discarded},
-		"parked":    {holdfast.Discarded, holdfast.Parked},
-		"pending":   {holdfast.Parked, holdfast.Pending},
+		"parked":    {holdfast.Pending, holdfast.Parked},
+		"pending":   {holdfast.Discarded, holdfast.Pending},
 	} {
 		f := serve(t)
 		f.notified(t, notify.Notification{ID: "n"}, "a", "b")

@@ -89,19 +89,6 @@ func (s *Server) kpiWindow() time.Duration {
 	return s.KPIWindow
 }
 
-// checkName reports what is wrong with the name of a list or channel: it is
-// part of message ids, lanes and paths.
-func checkName(field, name string) []Fault {
-	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
-	switch {
-	case name == "":
-		return []Fault{{field, "", "must not be empty"}}
-	case len(name) > 64, strings.Trim(name, allowed) != "", name == ".", name == "..":
-		return []Fault{{field, clip(name), "must be 1 to 64 letters, digits, dots, hyphens or underscores"}}
-	}
-	return nil
-}
-
 // checkLine reports what a line of text must not hold: it is shown in tables
 // and written into headers.
 func checkLine(field, text string, most int) []Fault {

@@ -105,7 +105,7 @@ func (s *Server) Handler() (http.Handler, error) {
 	b.inbox()
 	b.destinations()
 	b.tokens()
-	b.notifications()
+	b.notificationRecords()
 	b.channels()
 	b.lists()
 	b.backups()

@@ -2,10 +2,10 @@ package admin
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
 )
 
 // waitsFor says in words why a message has not been sent, or what would make
@@ -27,7 +27,7 @@ func (s *Server) waitsFor(r holdfast.Record) string {
 
 func (s *Server) pendingBecause(r holdfast.Record) string {
 	to := r.Message.Destination
-	if channel, ok := strings.CutPrefix(to, lanePrefix); ok && s.Channels != nil {
+	if channel, ok := notify.ChannelOf(to); ok && s.Channels != nil {
 		return s.channelBecause(channel, r.Due)
 	}
 	d, known := s.destination(to)

@@ -31,7 +31,7 @@ func (m *Memory) Notified(ctx context.Context, n notify.Notification, channels .
 		if i > 0 {
 			id += holdfast.ID("." + channel)
 		}
-		if _, err := m.Enqueue(ctx, holdfast.Message{ID: id, Source: n.Origin.Site, Destination: "channel:" + channel, Endpoint: n.List}); err != nil {
+		if _, err := m.Enqueue(ctx, holdfast.Message{ID: id, Source: n.Origin.Site, Destination: notify.Lane(channel), Endpoint: n.List}); err != nil {
 			return err
 		}
 		m.mu.Lock()
@@ -53,7 +53,7 @@ func (m *Memory) Reach(message holdfast.ID, targets ...notify.Target) {
 }
 
 // record is a copy as the store shows it.
-func (m *Memory) record(n *notified, stuckAfter time.Duration) notify.Record {
+func (m *Memory) record(n *notified, q *notify.Query) notify.Record {
 	r := m.find(n.message)
 	out := notify.Record{
 		Notification: n.notification, Message: n.message, Channel: n.channel, Seq: r.Seq, Status: notify.StatusOf(r.State, r.Tries), Reason: r.Reason,
@@ -61,8 +61,8 @@ func (m *Memory) record(n *notified, stuckAfter time.Duration) notify.Record {
 	}
 	if out.Status == notify.Pending || out.Status == notify.Retrying {
 		out.NextAttempt = r.Due
-		out.Stuck = stuckAfter > 0 && time.Since(r.Created) > stuckAfter
 	}
+	out.Stuck = q.IsStuck(&out, time.Now())
 	return out
 }
 
@@ -75,7 +75,7 @@ func (m *Memory) Notification(ctx context.Context, id holdfast.ID) (copies []not
 	}
 	for i := range m.notified {
 		if n := &m.notified[i]; n.notification.ID == id {
-			r := m.record(n, 0)
+			r := m.record(n, &notify.Query{})
 			r.Targets, r.History = n.targets, m.find(n.message).History
 			copies = append(copies, r)
 		}
@@ -104,9 +104,10 @@ func (m *Memory) Notifications(ctx context.Context, q notify.Query) (notify.Page
 	if limit == 0 {
 		limit = 50
 	}
+	shows := q.Filter()
 	for i := range slices.Backward(m.notified) {
-		r := m.record(&m.notified[i], q.StuckAfter)
-		if r.Seq >= before || !matches(&r, &q) {
+		r := m.record(&m.notified[i], &q)
+		if r.Seq >= before || !shows(&r) {
 			continue
 		}
 		if len(page.Records) == limit {
@@ -119,24 +120,6 @@ func (m *Memory) Notifications(ctx context.Context, q notify.Query) (notify.Page
 	return page, nil
 }
 
-func matches(r *notify.Record, q *notify.Query) bool {
-	n := &r.Notification
-	for _, f := range [][2]string{
-		{q.Channel, r.Channel}, {q.List, n.List}, {q.Type, n.Type}, {q.Site, n.Origin.Site}, {q.Script, n.Origin.Script},
-	} {
-		if f[0] != "" && f[0] != f[1] {
-			return false
-		}
-	}
-	for word := range strings.FieldsSeq(strings.ToLower(q.Subject)) {
-		if !strings.Contains(strings.ToLower(n.Subject), word) {
-			return false
-		}
-	}
-	return (len(q.Status) == 0 || slices.Contains(q.Status, r.Status)) && !r.Created.Before(q.From) &&
-		(q.To.IsZero() || r.Created.Before(q.To)) && (r.Stuck || !q.OnlyStuck)
-}
-
 // KPIs counts the copies.
 func (m *Memory) KPIs(ctx context.Context, stuckAfter, window time.Duration) (all notify.KPIs, sites map[string]notify.KPIs, err error) {
 	m.mu.Lock()
@@ -146,27 +129,27 @@ func (m *Memory) KPIs(ctx context.Context, stuckAfter, window time.Duration) (al
 	}
 	sites = map[string]notify.KPIs{}
 	for i := range m.notified {
-		r := m.record(&m.notified[i], stuckAfter)
+		r := m.record(&m.notified[i], &notify.Query{StuckAfter: stuckAfter})
 		site := r.Notification.Origin.Site
-		of := sites[site]
-		for _, k := range []*notify.KPIs{&all, &of} {
-			switch r.Status {
-			case notify.Pending, notify.Retrying:
-				k.Depth++
-				k.Oldest = max(k.Oldest, time.Since(r.Created))
-				if r.Stuck {
-					k.Stuck++
-				}
-			case notify.Parked:
-				k.Parked++
-			case notify.Delivered:
-				if time.Since(r.Ended) < window {
-					k.Delivered++
-				}
-			case notify.Discarded, notify.Forwarding:
+		var one notify.KPIs
+		switch r.Status {
+		case notify.Pending, notify.Retrying:
+			one.Depth, one.Oldest = 1, time.Since(r.Created)
+			if r.Stuck {
+				one.Stuck = 1
 			}
+		case notify.Parked:
+			one.Parked = 1
+		case notify.Delivered:
+			if time.Since(r.Ended) < window {
+				one.Delivered = 1
+			}
+		case notify.Discarded, notify.Forwarding:
 		}
+		of := sites[site]
+		of.Add(one)
 		sites[site] = of
+		all.Add(one)
 	}
 	return all, sites, nil
 }

@@ -150,7 +150,7 @@ It is used within about a second, without a restart. If somebody else changes it
 at the same moment, nothing is changed, and the exit code is 4.
 
 Settings are an object in YAML or JSON: the guides on e-mail and on chat have
-its fields. Secrets stand in it by their names in the node's configuration.`,
+its fields. Secrets stand in it by name: files of the folder notifications.secrets.`,
 		Example: `  holdfast channels set mail --kind email --settings mail.yaml
   echo '{url: https://ntfy.example, topic: alarms}' | holdfast channels set push --kind ntfy --settings -
   holdfast channels set mail --attempts 10 --waits 1m,5m,15m,1h
