@@ -112,7 +112,10 @@ func printCopy(w io.Writer, c *admin.NotificationCopy) error {
 		for i := range c.Recipients {
 			rows[i] = recipientRow(&c.Recipients[i])
 		}
-		if err := table(w, []string{"  RECIPIENT", "NAME", "RESULT", "ATTEMPTS", "AT", "DETAIL"}, rows); err != nil {
+		if _, err := fmt.Fprintln(w); err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
+		if err := table(w, []string{"RECIPIENT", "NAME", "RESULT", "ATTEMPTS", "AT", "DETAIL"}, rows); err != nil {
 			return err
 		}
 	}
@@ -123,7 +126,10 @@ func printCopy(w io.Writer, c *admin.NotificationCopy) error {
 	for i, e := range c.History {
 		rows[i] = historyRow(e)
 	}
-	return table(w, []string{"  AT", "EVENT", "STATE", "CYCLE", "ATTEMPT", "TOOK", "DETAIL"}, rows)
+	if _, err := fmt.Fprintln(w); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return table(w, []string{"AT", "EVENT", "STATE", "CYCLE", "ATTEMPT", "TOOK", "DETAIL"}, rows)
 }
 
 func recipientRow(r *admin.RecipientStatus) []string {
