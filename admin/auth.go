@@ -22,7 +22,7 @@ type Role string
 const (
 	Read    Role = "read"    // look
 	Operate Role = "operate" // send, retry, discard, mark done
-	Admin   Role = "admin"   // tokens
+	Admin   Role = "admin"   // tokens, backups, channels, lists
 )
 
 // Local is the actor of a request that needed no token.

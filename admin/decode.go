@@ -22,26 +22,78 @@ func (b *body) decode(req any) ([]Fault, *Problem) {
 	if p != nil {
 		return nil, p
 	}
-	target := reflect.ValueOf(req).Elem()
+	return fill(reflect.ValueOf(req).Elem(), "", members), nil
+}
+
+// fill stores members in the fields of a struct. path goes before their names
+// in faults.
+func fill(target reflect.Value, path string, members []member) (faults []Fault) {
 	names := jsonNames(target.Type())
 	seen := map[string]bool{}
-	var faults []Fault
 	for _, m := range members {
 		i := slices.Index(names, m.name)
 		switch {
 		case i < 0:
-			faults = append(faults, unknownField(m, names))
+			f := unknownField(m, names)
+			f.Field = path + f.Field
+			faults = append(faults, f)
 		case seen[m.name]:
-			faults = append(faults, Fault{Field: m.name, Value: clip(string(m.value)), Problem: "is given a second time; keep one of them"})
+			faults = append(faults, Fault{Field: path + m.name, Value: clip(string(m.value)), Problem: "is given a second time; keep one of them"})
 		default:
-			if problem := assign(target.Field(i), m.value); problem != "" {
-				faults = append(faults, Fault{Field: m.name, Value: clip(string(m.value)), Problem: problem})
-			}
+			faults = append(faults, fillField(target.Field(i), path+m.name, m.value)...)
 		}
 		seen[m.name] = true
 	}
-	return faults, nil
+	return faults
 }
+
+// fillField stores a value. Objects of ours, alone or in a list, are as strict
+// as the request itself.
+func fillField(field reflect.Value, path string, value json.RawMessage) []Fault {
+	t := field.Type()
+	null := string(value) == "null"
+	switch {
+	case ours(t) && !null:
+		return fillObject(field, path, value)
+	case t.Kind() == reflect.Pointer && ours(t.Elem()) && !null:
+		field.Set(reflect.New(t.Elem()))
+		return fillObject(field.Elem(), path, value)
+	case t.Kind() == reflect.Slice && ours(t.Elem()) && !null:
+		var items []json.RawMessage
+		if err := json.Unmarshal(value, &items); err != nil {
+			return []Fault{{Field: path, Value: clip(string(value)), Problem: "must be a list, […], of objects"}}
+		}
+		if len(items) > mostItems {
+			return []Fault{{Field: path, Value: fmt.Sprintf("%d entries", len(items)), Problem: fmt.Sprintf("at most %d are taken", mostItems)}}
+		}
+		field.Set(reflect.MakeSlice(t, len(items), len(items)))
+		var faults []Fault
+		for i, item := range items {
+			faults = append(faults, fillObject(field.Index(i), fmt.Sprintf("%s[%d]", path, i), item)...)
+		}
+		return faults
+	}
+	if problem := assign(field, value); problem != "" {
+		return []Fault{{Field: path, Value: clip(string(value)), Problem: problem}}
+	}
+	return nil
+}
+
+// ours says whether a type is an object with fields of its own.
+func ours(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && t.PkgPath() == reflect.TypeFor[Fault]().PkgPath()
+}
+
+func fillObject(target reflect.Value, path string, value json.RawMessage) []Fault {
+	members, p := readObject(value)
+	if p != nil {
+		return []Fault{{Field: path, Value: clip(string(value)), Problem: "must be an object, {…}"}}
+	}
+	return fill(target, path+".", members)
+}
+
+// mostItems is how long a list of objects may be.
+const mostItems = mostRecipients
 
 type member struct {
 	name  string
@@ -133,6 +185,8 @@ func assign(field reflect.Value, value json.RawMessage) string {
 		return "must be true or false"
 	case reflect.Map:
 		return `must be an object of texts, such as {"name": "value"}`
+	case reflect.Slice:
+		return `must be a list of texts, such as ["…"]`
 	default:
 		return "has the wrong type"
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
 )
 
 // DestinationStatus is a destination with its counts and its lane.
@@ -65,7 +66,7 @@ func (s *Server) listDestinations(context.Context, *struct{}) (*destinationsOutp
 		seen[d.Name] = true
 	}
 	for name, c := range counts {
-		if !seen[name] && c != (holdfast.LaneCounts{}) {
+		if !seen[name] && c != (holdfast.LaneCounts{}) && !strings.HasPrefix(name, notify.LanePrefix) { // GET /v1/channels has those
 			list = append(list, statusOf(name, c, lanes))
 		}
 	}

@@ -16,17 +16,18 @@ import (
 // fixture is a server over a stand-in store, without a socket.
 type fixture struct {
 	*admin.Server
-	store   *admintest.Memory
-	sites   *admintest.Sites
-	handler http.Handler
+	store    *admintest.Memory
+	sites    *admintest.Sites
+	channels *admintest.Channels
+	handler  http.Handler
 }
 
 // serve makes a fixture; edit changes the server before it is built.
 func serve(tb testing.TB, edit ...func(*admin.Server)) *fixture {
 	tb.Helper()
-	store, sites := &admintest.Memory{}, &admintest.Sites{}
-	f := &fixture{store: store, sites: sites, Server: &admin.Server{
-		Outbox: store, Enqueuer: store, Inbox: store, Tokens: store, Sites: sites, Node: "plant-7", Version: "1.2.3",
+	store, sites, channels := &admintest.Memory{}, &admintest.Sites{}, &admintest.Channels{}
+	f := &fixture{store: store, sites: sites, channels: channels, Server: &admin.Server{
+		Outbox: store, Enqueuer: store, Inbox: store, Tokens: store, Sites: sites, Notify: store, Channels: channels, Node: "plant-7", Version: "1.2.3",
 		Destinations: func() []admin.Destination {
 			return []admin.Destination{
 				{Name: "inventory", TTL: 24 * time.Hour},

@@ -48,16 +48,6 @@ type NotificationAccepted struct {
 	Duplicate  bool   `json:"duplicate" doc:"The id was known, with the same content: this request changed nothing."`
 }
 
-// NotificationStatus is how a notification stands.
-type NotificationStatus struct {
-	ID        string     `json:"id"`
-	Status    string     `json:"status" enum:"forwarding,pending,retrying,delivered,parked,discarded" doc:"forwarding: it is still at this site. delivered: whoever brings it to the people has taken it. parked: it waits for a person's decision, here or at central."`
-	Retries   int        `json:"retries" doc:"Attempts that failed: on the way to central while it is forwarding, to its channels from then on."`
-	LastError string     `json:"lastError,omitempty" doc:"What the last attempt that failed said."`
-	Enqueued  *time.Time `json:"enqueued,omitempty" doc:"When it was taken from its author."`
-	Delivered *time.Time `json:"delivered,omitempty"`
-}
-
 type notifyInput struct {
 	Key     string `header:"Idempotency-Key" doc:"Gives the id, where the body does not."`
 	Content body
@@ -69,13 +59,7 @@ type notifyOutput struct {
 	Body     NotificationAccepted
 }
 
-type notificationInput struct {
-	ID string `path:"id" doc:"The notification id; a UUID in any form."`
-}
-
-type notificationOutput struct{ Body NotificationStatus }
-
-func (b *builder) notifications() {
+func (b *builder) notifying() {
 	const none = "This node takes no notifications."
 	handle(b, route{
 		method: http.MethodPost, path: "/v1/notifications", id: "send-notification", tag: "notifications", role: Operate,
@@ -96,14 +80,6 @@ func (b *builder) notifications() {
 	repeat.Description = "The id was known with the same content; this request changed nothing."
 	responses["200"] = &repeat
 	responses["202"].Description = "The notification is new, and on disk."
-	handle(b, route{
-		method: http.MethodGet, path: "/v1/notifications/{id}", id: "get-notification-status", tag: "notifications", role: Read,
-		summary: "How a notification stands", description: "A site answers by itself while it holds the notification, and asks central afterwards.",
-		problems: map[kind]string{
-			kindNotFound: "No such notification is kept.", kindUnavailable: "The notification is not at this site any more, and central cannot be asked now.",
-			kindUnsupported: none,
-		},
-	}, b.notificationStatus)
 }
 
 func (s *Server) notify(ctx context.Context, in *notifyInput) (*notifyOutput, error) {
@@ -165,13 +141,15 @@ func (s *Server) tell(ctx context.Context, n notify.Notification, faults []Fault
 	return r, nil
 }
 
-func (s *Server) notificationStatus(ctx context.Context, in *notificationInput) (*notificationOutput, error) {
-	id, p := parseID(in.ID)
-	if p != nil {
-		return nil, p
-	}
+// standing is what a node knows of a notification that does not bring it to
+// people by itself.
+func (s *Server) standing(ctx context.Context, text string) (*recordOutput, error) {
 	if s.Notifier == nil {
 		return nil, s.noNotifications()
+	}
+	id, p := parseID(text)
+	if p != nil {
+		return nil, p
 	}
 	is, err := s.Notifier.Status(ctx, id)
 	switch {
@@ -184,10 +162,7 @@ func (s *Server) notificationStatus(ctx context.Context, in *notificationInput) 
 	case err != nil:
 		return nil, s.refuse(ctx, "look for the notification", err)
 	}
-	return &notificationOutput{NotificationStatus{
-		ID: string(is.ID), Status: string(is.Status), Retries: is.Retries, LastError: is.LastError,
-		Enqueued: instant(is.Enqueued), Delivered: instant(is.Delivered),
-	}}, nil
+	return &recordOutput{NotificationDetail{NotificationStatus: notificationStatusOf(&is)}}, nil
 }
 
 func (s *Server) noNotifications() *Problem {

@@ -14,14 +14,14 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// desk is where notifications go in tests.
-type desk struct {
+// taker is where notifications go in tests.
+type taker struct {
 	mu    sync.Mutex
 	taken map[holdfast.ID]notify.Notification
 	fail  error
 }
 
-func (d *desk) Submit(_ context.Context, n notify.Notification) (holdfast.Receipt, error) {
+func (d *taker) Submit(_ context.Context, n notify.Notification) (holdfast.Receipt, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	before, known := d.taken[n.ID]
@@ -37,7 +37,7 @@ func (d *desk) Submit(_ context.Context, n notify.Notification) (holdfast.Receip
 	return holdfast.Receipt{ID: n.ID, Duplicate: known}, nil
 }
 
-func (d *desk) Status(_ context.Context, id holdfast.ID) (notify.Standing, error) {
+func (d *taker) Status(_ context.Context, id holdfast.ID) (notify.Standing, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n, known := d.taken[id]
@@ -50,10 +50,10 @@ func (d *desk) Status(_ context.Context, id holdfast.ID) (notify.Standing, error
 	return notify.Standing{ID: id, Status: notify.Retrying, Retries: 2, LastError: "greylisted", Enqueued: n.Origin.Enqueued}, nil
 }
 
-func notified(tb testing.TB) (*fixture, *desk) {
+func notified(tb testing.TB) (*fixture, *taker) {
 	tb.Helper()
-	d := &desk{}
-	return serve(tb, func(s *admin.Server) { s.Notifier = d }), d
+	d := &taker{}
+	return serve(tb, func(s *admin.Server) { s.Notify, s.Channels, s.Notifier = nil, nil, d }), d
 }
 
 // NO-04: the id is the answer, at once; it is safe to send again, and tells how
@@ -145,7 +145,7 @@ func TestANotificationIsRefused(t *testing.T) {
 			t.Errorf("%s: got %d %s", name, w.Code, p.Detail)
 		}
 	}
-	without := serve(t)
+	without := serve(t, func(s *admin.Server) { s.Notify, s.Channels = nil, nil })
 	for _, c := range []call{
 		{method: "POST", path: "/v1/notifications", body: send},
 		{method: "POST", path: "/v1/messages", body: `{"category":"notification","payload":` + send + `}`},

@@ -73,6 +73,9 @@ func TestEveryRouteIsDocumented(t *testing.T) {
 		"/v1/destinations", "/v1/backups", "/v1/tokens", "/v1/tokens/{name}",
 		"/v1/sites", "/v1/sites/{site}", "/v1/sites/{site}/rotate", "/v1/sites/{site}/messages", "/v1/sites/{site}/messages/{id}",
 		"/v1/sites/{site}/messages/{id}/retry", "/v1/sites/{site}/messages/{id}/discard", "/_rf/health", "/_rf/outbox/stats", "/_rf/outbox/failed", "/_rf/outbox/{id}/retry",
+		"/v1/notifications", "/v1/notifications/kpis", "/v1/notifications/{id}", "/v1/notifications/{id}/retry", "/v1/notifications/{id}/discard",
+		"/v1/channels", "/v1/channels/{name}", "/v1/channels/{name}/resume", "/v1/channels/{name}/test",
+		"/v1/lists", "/v1/lists/{name}", "/v1/lists/{name}/recipients", "/v1/lists/{name}/recipients/import",
 		"/_rf/inbox/stats", "/_rf/receive", "/healthz", "/readyz", "/metrics", "/openapi.json",
 	} {
 		if len(doc.Paths[path]) == 0 {
@@ -115,22 +118,28 @@ func TestDocumentedStatusesCoverThoseThatOccur(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"post /v1/messages":              "200 202 400 401 403 409 413 415 422 500 503 507",
-		"get /v1/messages":               "200 401 403 422 500 503",
-		"get /v1/messages/{id}":          "200 401 403 404 422 500 503",
-		"post /v1/messages/{id}/retry":   "200 400 401 403 404 409 413 415 422 500 503 507",
-		"post /v1/messages/{id}/discard": "200 401 403 404 409 422 500 503 507",
-		"post /v1/notifications":         "200 202 400 401 403 409 413 415 422 500 501 503 507",
-		"get /v1/notifications/{id}":     "200 401 403 404 422 500 501 503",
-		"post /v1/inbox/{id}/done":       "200 400 401 403 404 409 413 415 422 500 503 507",
-		"post /v1/tokens":                "201 400 401 403 409 413 415 422 500 501 503 507",
-		"delete /v1/tokens/{name}":       "204 401 403 404 422 500 501 503 507",
-
+		"post /v1/messages":                           "200 202 400 401 403 409 413 415 422 500 503 507",
+		"get /v1/messages":                            "200 401 403 422 500 503",
+		"get /v1/messages/{id}":                       "200 401 403 404 422 500 503",
+		"post /v1/messages/{id}/retry":                "200 400 401 403 404 409 413 415 422 500 503 507",
+		"post /v1/messages/{id}/discard":              "200 401 403 404 409 422 500 503 507",
+		"post /v1/notifications":                      "200 202 400 401 403 409 413 415 422 500 501 503 507",
+		"get /v1/notifications/{id}":                  "200 401 403 404 422 500 501 503",
+		"post /v1/inbox/{id}/done":                    "200 400 401 403 404 409 413 415 422 500 503 507",
+		"post /v1/tokens":                             "201 400 401 403 409 413 415 422 500 501 503 507",
+		"delete /v1/tokens/{name}":                    "204 401 403 404 422 500 501 503 507",
 		"post /v1/sites":                              "201 400 401 403 409 413 415 422 500 503 507",
 		"delete /v1/sites/{site}":                     "204 401 403 404 422 500 503 507",
 		"get /v1/sites/{site}/messages":               "200 401 403 404 422 500 503 504",
 		"post /v1/sites/{site}/messages/{id}/retry":   "200 400 401 403 404 409 413 415 422 500 503 504 507",
 		"post /v1/sites/{site}/messages/{id}/discard": "200 401 403 404 409 422 500 503 504 507",
+		"post /v1/notifications/{id}/retry":           "200 400 401 403 404 409 413 415 422 500 501 503 507",
+		"put /v1/channels/{name}":                     "200 400 401 403 412 413 415 422 500 501 503 507",
+		"delete /v1/channels/{name}":                  "204 401 403 404 409 412 422 500 501 503 507",
+		"post /v1/channels/{name}/test":               "200 400 401 403 404 413 415 422 500 501 503",
+		"put /v1/lists/{name}":                        "200 400 401 403 412 413 415 422 500 501 503 507",
+		"delete /v1/lists/{name}/recipients":          "200 401 403 404 422 500 501 503 507",
+		"post /v1/lists/{name}/recipients/import":     "200 400 401 403 404 413 415 422 500 501 503 507",
 	}
 	for route, statuses := range want {
 		method, path, _ := strings.Cut(route, " ")

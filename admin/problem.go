@@ -84,6 +84,7 @@ const (
 	kindTimeout
 	kindConflict
 	kindState
+	kindChanged
 	kindTooLarge
 	kindMediaType
 	kindInvalid
@@ -111,6 +112,7 @@ var kinds = [...]struct {
 	kindTimeout:      {http.StatusRequestTimeout, "timeout", "the request body did not arrive in time"},
 	kindConflict:     {http.StatusConflict, "conflict", "the name is taken by something else"},
 	kindState:        {http.StatusConflict, "state", "the present state does not allow this"},
+	kindChanged:      {http.StatusPreconditionFailed, "changed", "it is not what you have seen any more"},
 	kindTooLarge:     {http.StatusRequestEntityTooLarge, "too-large", "the request is larger than this node takes"},
 	kindMediaType:    {http.StatusUnsupportedMediaType, "media-type", "the body must be JSON"},
 	kindInvalid:      {http.StatusUnprocessableEntity, "invalid", "a field is wrong"},

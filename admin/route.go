@@ -75,6 +75,8 @@ func (b *builder) operation(method, path string) *huma.Operation {
 	switch method {
 	case http.MethodPost:
 		return item.Post
+	case http.MethodPut:
+		return item.Put
 	case http.MethodDelete:
 		return item.Delete
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -27,6 +28,14 @@ type Server struct {
 	Inbox    holdfast.InboxLog
 	Tokens   TokenStore // nil: the node keeps no tokens
 	Sites    Sites      // nil: the node is no central, and has no such routes
+
+	// Notify keeps notifications, lists and channels, and Channels delivers
+	// them: both, or neither where that is another node's part.
+	Notify   NotifyStore
+	Channels Channels
+	// StuckAfter is how long a notification waits before it is shown as stuck,
+	// KPIWindow how far back delivered ones are counted. Zero: 10 min and 1 min.
+	StuckAfter, KPIWindow time.Duration
 
 	// Destinations are those that messages may be sent to, with what holds
 	// for a message that does not say otherwise.
@@ -98,10 +107,13 @@ func (s *Server) Handler() (http.Handler, error) {
 	b := &builder{Server: s, api: humago.New(mux, s.config()), strict: map[string]bool{}}
 	b.api.UseMiddleware(s.authenticate)
 	b.messages()
-	b.notifications()
+	b.notifying()
 	b.inbox()
 	b.destinations()
 	b.tokens()
+	b.notificationRecords()
+	b.channels()
+	b.lists()
 	if s.Sites != nil {
 		b.sites()
 	}
@@ -128,6 +140,8 @@ func (s *Server) check() error {
 	need(s.Enqueuer != nil, "Enqueuer is nil")
 	need(s.Inbox != nil, "Inbox is nil")
 	need(s.Destinations != nil, "Destinations is nil")
+	need((s.Notify == nil) == (s.Channels == nil), "Notify and Channels go together, and one of them is nil")
+	need(s.StuckAfter >= 0 && s.KPIWindow >= 0, "StuckAfter or KPIWindow is negative")
 	need(s.Node != "", "Node is empty")
 	need(s.MaxPayload >= 0, "MaxPayload is negative")
 	need(!s.AuthRequired || s.Tokens != nil, "AuthRequired without Tokens would lock everybody out")
@@ -183,4 +197,8 @@ type builder struct {
 	*Server
 	api    huma.API
 	strict map[string]bool // schemas of requests: what they do not list is refused
+
+	// changing is held by who changes a list or channel, from the look at what
+	// there is until it is stored.
+	changing sync.Mutex
 }

@@ -283,7 +283,9 @@ func (s *Server) showAt(ctx context.Context, in *siteMessageInput) (*detailOutpu
 	if err != nil {
 		return nil, s.missing(ctx, "read the message", id, err)
 	}
-	return &detailOutput{detailOf(r, "")}, nil
+	d := s.detailOf(r)
+	d.WaitsFor = "" // the lanes are the site's own
+	return &detailOutput{d}, nil
 }
 
 func (s *Server) retrySite(ctx context.Context, in *siteRetryInput) (*messageOutput, error) {

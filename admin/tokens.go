@@ -16,7 +16,7 @@ import (
 // NewToken is what POST /v1/tokens takes.
 type NewToken struct {
 	Name string `json:"name" minLength:"1" maxLength:"64" doc:"Who or what will use it; it stands in histories." example:"erp"`
-	Role Role   `json:"role" enum:"read,operate,admin" doc:"read looks; operate also sends, retries, discards and marks done; admin also makes tokens and backups."`
+	Role Role   `json:"role" enum:"read,operate,admin" doc:"read looks; operate also sends, retries, discards and marks done; admin also makes tokens and backups, and changes channels and lists."`
 }
 
 // Token is a token without its secret.

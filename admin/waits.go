@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
 )
 
 // waitsFor says in words why a message has not been sent, or what would make
@@ -26,6 +27,9 @@ func (s *Server) waitsFor(r holdfast.Record) string {
 
 func (s *Server) pendingBecause(r holdfast.Record) string {
 	to := r.Message.Destination
+	if channel, ok := notify.ChannelOf(to); ok && s.Channels != nil {
+		return s.channelBecause(channel, r.Due)
+	}
 	d, known := s.destination(to)
 	if !known {
 		return fmt.Sprintf("destination %s is not configured on this node: configure it", to)
@@ -83,4 +87,25 @@ func laneState(l holdfast.LaneStatus) string {
 		return "down"
 	}
 	return "up"
+}
+
+// channelBecause says why a copy of a notification waits for its channel.
+func (s *Server) channelBecause(channel string, due time.Time) string {
+	l, served := s.Channels.Status()[channel]
+	wait := time.Until(due)
+	switch {
+	case channel == "":
+		return "its list led nowhere when it came: it is looked up again"
+	case !served:
+		return fmt.Sprintf("channel %s is disabled or deleted, or this node does not serve it yet", channel)
+	case l.Held:
+		return fmt.Sprintf("channel %s is held (%s): mend that, then resume the channel", channel, l.Problem)
+	case !l.Up && l.NextProbe > 0:
+		return fmt.Sprintf("channel %s is in back-off (%s), next probe in %s", channel, l.Problem, inWords(l.NextProbe))
+	case !l.Up:
+		return fmt.Sprintf("channel %s is in back-off (%s)", channel, l.Problem)
+	case wait > 0:
+		return "next attempt in " + inWords(wait)
+	}
+	return fmt.Sprintf("due now; waits for a free slot of channel %s", channel)
 }

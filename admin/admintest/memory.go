@@ -14,15 +14,19 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// Memory is an outbox, an inbox and a token store.
+// Memory is an outbox, an inbox, a token store, and the part of a store of
+// notifications that operators see.
 type Memory struct {
-	mu      sync.Mutex
-	records []holdfast.Record // by Seq, which is the index and one
-	kept    []kept
-	tokens  map[string]token
-	fail    error
+	mu       sync.Mutex
+	records  []holdfast.Record // by Seq, which is the index and one
+	kept     []kept
+	tokens   map[string]token
+	notified []notified
+	book     notify.Book
+	fail     error
 }
 
 type kept struct {

@@ -90,7 +90,7 @@ func problemCode(status int) int {
 		return exitUsage
 	case http.StatusNotFound:
 		return exitNotFound
-	case http.StatusConflict:
+	case http.StatusConflict, http.StatusPreconditionFailed:
 		return exitConflict
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return exitRefused

@@ -131,24 +131,31 @@ failed.`,
 	}
 }
 
-// decide does the same to each message; one that is refused does not stop
-// the others, a node that is gone does.
+// decide changes each message, and tells its state.
 func (a *app) decide(cmd *cobra.Command, g *global, ids []string, change func(context.Context, *admin.Client, string) (admin.Message, error)) error {
+	return a.each(cmd, g, ids, "a message id is empty", func(ctx context.Context, c *admin.Client, id string) error {
+		m, err := change(ctx, c, id)
+		switch {
+		case err != nil:
+			return err
+		case g.json:
+			return printJSON(a.stdout, m)
+		}
+		_, err = fmt.Fprintf(a.stdout, "%s is %s\n", m.ID, m.State)
+		return err
+	})
+}
+
+// each does the same with each id; one that is refused does not stop the
+// others, a node that is gone does.
+func (a *app) each(cmd *cobra.Command, g *global, ids []string, empty string, f func(context.Context, *admin.Client, string) error) error {
 	var faults several
 	for _, id := range ids {
 		err := a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
 			if id == "" {
-				return usage(errors.New("a message id is empty"))
+				return usage(errors.New(empty))
 			}
-			m, err := change(ctx, c, id)
-			switch {
-			case err != nil:
-				return err
-			case g.json:
-				return printJSON(a.stdout, m)
-			}
-			_, err = fmt.Fprintf(a.stdout, "%s is %s\n", m.ID, m.State)
-			return err
+			return f(ctx, c, id)
 		})
 		if err != nil {
 			faults = append(faults, err)

@@ -40,39 +40,50 @@ func (w withPostgres) Run() int { return pgtest.Main(w.m, pgtest.Options{}) }
 //	exits CODE ARGS...                 run holdfast, want this exit code
 //	state ID STATE                     bring a message into a state
 //	keep SOURCE ID ENDPOINT PAYLOAD    receive a message that is kept
+//	notified ID SUBJECT CHANNEL...     keep a notification of site plant-7 with a copy for each channel
+//	fares CHANNEL ok|held REASON       say how a channel fares
+//	answers accepted|refused|down      say how tests of channels end
 //	copyto FOLDER NAME [PART]          copy the one database in a folder, its name has the part
 //	accounted                          the counts of a demo on stdout add up
 //
-// and the variables HOLDFAST_URL, a node that asks for no token, and
-// LOCKED_URL, the same node through a listener that does.
+// and the variables HOLDFAST_URL, a node that asks for no token, LOCKED_URL, the
+// same node through a listener that does, and SITE_URL, the same messages at a
+// site.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", Setup: setup,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits, "state": setState, "keep": keep, "accounted": accounted, "copyto": copyTo,
+			"exits": exits, "state": setState, "keep": keep, "notified": notified, "fares": fares, "answers": answers, "accounted": accounted, "copyto": copyTo,
 		},
 	})
 }
 
-type storeKey struct{}
+type (
+	storeKey    struct{}
+	channelsKey struct{}
+)
 
 func setup(env *testscript.Env) error {
 	store := &admintest.Memory{}
-	env.Values[storeKey{}] = store
+	channels := &admintest.Channels{}
+	env.Values[storeKey{}], env.Values[channelsKey{}] = store, channels
 	env.Setenv("GORACE", "atexit_sleep_ms=0") // or each process waits for a second at its end
-	for name, locked := range map[string]bool{"HOLDFAST_URL": false, "LOCKED_URL": true} {
+	for _, name := range []string{"HOLDFAST_URL", "LOCKED_URL", "SITE_URL"} {
 		s := admin.Server{
-			Outbox: store, Enqueuer: store, Inbox: store, Tokens: store, Node: "test", AuthRequired: locked, MaxPayload: 99,
+			Outbox: store, Enqueuer: store, Inbox: store, Tokens: store, Notify: store, Channels: channels, Node: "test", AuthRequired: name == "LOCKED_URL", MaxPayload: 99,
 			Destinations: func() []admin.Destination {
 				return []admin.Destination{{Name: "inventory", TTL: 24 * time.Hour}, {Name: "billing", Category: holdfast.CategoryExternalSystem}}
 			},
-			Notifier: &site.Forwarder{
+		}
+		if name == "SITE_URL" {
+			s.Notify, s.Channels = nil, nil
+			s.Notifier = &site.Forwarder{
 				Enqueuer: store, Outbox: store, Name: "test",
 				Ask: func(context.Context, holdfast.ID) (notify.Standing, error) {
 					return notify.Standing{}, holdfast.ErrNotFound
 				},
-			},
+			}
 		}
 		s.Backup = func(_ context.Context, folder string) (string, int64, error) {
 			return filepath.Join(folder, "x.db"), 4096, nil
@@ -132,6 +143,40 @@ func keep(ts *testscript.TestScript, neg bool, args []string) {
 		ID: holdfast.ID(args[1]), Source: args[0], Endpoint: args[2], Kind: holdfast.Command, Payload: []byte(args[3]),
 	})
 	ts.Check(err)
+}
+
+func notified(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: notified ID SUBJECT CHANNEL...")
+	}
+	store := ts.Value(storeKey{}).(*admintest.Memory)
+	subject, err := strconv.Unquote(`"` + args[1] + `"`)
+	ts.Check(err)
+	ts.Check(store.Notified(context.Background(), notify.Notification{
+		ID: holdfast.ID(args[0]), List: "operators", Subject: subject, Body: "It is \x1b[31mhot.\n", Origin: notify.Origin{Site: "plant-7", Script: "pumps"},
+	}, args[2:]...))
+	store.Reach(holdfast.ID(args[0]), notify.Target{
+		Channel: args[2], Address: "jane@example.com", Name: "Doe,\x1b[31m Jane", Result: notify.Refused, Code: "550 5.1.1", Text: "no such user", Attempts: 2,
+	})
+}
+
+func fares(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: fares CHANNEL ok|held REASON")
+	}
+	ts.Value(channelsKey{}).(*admintest.Channels).Fares(args[0], holdfast.LaneStatus{Up: args[1] == "ok", Held: args[1] == "held", Problem: args[2], InFlight: 2})
+}
+
+func answers(ts *testscript.TestScript, neg bool, args []string) {
+	reports := map[string]notify.Report{
+		"accepted": {Server: "mx:587", TLS: "TLS 1.3", To: []notify.Delivery{{Outcome: notify.Accepted, Code: "250", Receipt: "q7"}}},
+		"refused":  {To: []notify.Delivery{{Outcome: notify.Refused, Code: "550 5.1.1", Text: "no\nsuch \x1buser"}}},
+		"down":     {Fault: &holdfast.Failure{Outcome: holdfast.Unreachable, Code: "connection_refused", Err: errors.New("connection refused")}},
+	}
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: answers accepted|refused|down")
+	}
+	ts.Value(channelsKey{}).(*admintest.Channels).Answer(reports[args[0]])
 }
 
 func copyTo(ts *testscript.TestScript, neg bool, args []string) {

@@ -89,7 +89,7 @@ it. The roles are
 
   read     look
   operate  look, send, retry, discard, mark done
-  admin    all of it, tokens and backups`,
+  admin    all of it, tokens and backups, channels and lists`,
 		Example: `  holdfast tokens create erp --role operate
   holdfast tokens create backup --role read >token && chmod 600 token
   holdfast tokens create first --role admin --data /var/lib/holdfast

@@ -1,0 +1,107 @@
+package admin
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// parseCSV reads a table with a row of names above it. Programs that write
+// numbers with a comma separate cells by semicolons.
+func parseCSV(text string) (list []entry, faults []Fault) {
+	r := csv.NewReader(strings.NewReader(text))
+	head, _, _ := strings.Cut(text, "\n")
+	if strings.Contains(head, ";") && !strings.Contains(head, ",") {
+		r.Comma = ';'
+	}
+	names, err := r.Read()
+	if err != nil {
+		return nil, []Fault{csvFault(err)}
+	}
+	known := []string{"address", "name", "channel", "disabled"}
+	if len(names) > len(known) {
+		return nil, []Fault{{"line 1", fmt.Sprintf("%d columns", len(names)), "has more columns than there are: " + strings.Join(known, ", ")}}
+	}
+	for i, name := range names {
+		names[i] = strings.ToLower(strings.TrimSpace(name))
+		if !slices.Contains(known, names[i]) {
+			faults = append(faults, Fault{"line 1", clip(name), "is no column; the first row names the columns: " + strings.Join(known, ", ")})
+		}
+		if slices.Contains(names[:i], names[i]) {
+			faults = append(faults, Fault{"line 1", clip(name), "is a column a second time; keep one of them"})
+		}
+	}
+	if !slices.Contains(names, "address") {
+		faults = append(faults, Fault{"line 1", clip(head), "has no column address; the first row names the columns: " + strings.Join(known, ", ")})
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	for {
+		cells, err := r.Read()
+		var e entry
+		if err == nil {
+			e.line, _ = r.FieldPos(0)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return list, faults
+		case errors.Is(err, csv.ErrFieldCount):
+			faults = append(faults, csvFault(err))
+		case err != nil:
+			return nil, append(faults, csvFault(err)) // where the next row begins is not clear
+		case !e.fill(names, cells):
+			faults = append(faults, Fault{fmt.Sprintf("line %d: disabled", e.line), "", "must be true or false"})
+		}
+		if list = append(list, e); len(list) > mostRecipients {
+			return nil, append(faults, tooMany(len(list))...)
+		}
+	}
+}
+
+// fill takes the cells of a row; what is disabled must be clear.
+func (e *entry) fill(names, cells []string) (ok bool) {
+	ok = true
+	for i, cell := range cells {
+		cell = strings.TrimSpace(cell)
+		switch names[i] {
+		case "address":
+			e.Address = cell
+		case "name":
+			e.Name = cell
+		case "channel":
+			e.Channel = cell
+		case "disabled":
+			e.Disabled, ok = yes(cell)
+		}
+	}
+	return ok
+}
+
+func csvFault(err error) Fault {
+	if errors.Is(err, io.EOF) {
+		return Fault{"text", "", "is empty; the first row names the columns, of which address is needed"}
+	}
+	e, ok := errors.AsType[*csv.ParseError](err)
+	switch {
+	case !ok:
+		return Fault{"text", "", "cannot be read: " + clip(err.Error())}
+	case errors.Is(err, csv.ErrFieldCount):
+		return Fault{fmt.Sprintf("line %d", e.StartLine), "", `has more or fewer cells than the first row; put a cell with a comma in quotes: "Doe, Jane"`}
+	}
+	return Fault{fmt.Sprintf("line %d", e.Line), "", fmt.Sprintf(`is not CSV (%v); put a cell with a comma in quotes, and double each quote in it: "Jane ""J"" Doe"`, e.Err)}
+}
+
+// yes reads what spreadsheets write.
+func yes(cell string) (value, ok bool) {
+	switch strings.ToLower(cell) {
+	case "", "false", "no", "0":
+		return false, true
+	case "true", "yes", "1":
+		return true, true
+	}
+	return false, false
+}

@@ -1,0 +1,200 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+type notificationsInput struct {
+	Status  []string `query:"status,explode" doc:"Only these statuses: repeat the parameter, or separate by commas."`
+	Channel string   `query:"channel" doc:"Only copies over this channel."`
+	List    string   `query:"list" doc:"Only to this list."`
+	Type    string   `query:"type" doc:"Only of this type."`
+	Site    string   `query:"site" doc:"Only from this site."`
+	Script  string   `query:"script" doc:"Only from this script."`
+	From    string   `query:"from" doc:"Only those that came at this instant or later: RFC 3339, or a day in UTC." example:"2026-11-28T08:00:00Z"`
+	To      string   `query:"to" doc:"Only those that came before this instant: RFC 3339, or a day in UTC." example:"2026-11-29"`
+	Subject string   `query:"subject" doc:"Words that are all in the subject, in any case."`
+	Stuck   bool     `query:"stuck" doc:"Only those that wait for longer than is usual."`
+	After   string   `query:"after" maxLength:"256" doc:"The next of the page before."`
+	Limit   int      `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"How many at most."`
+}
+
+type notificationsOutput struct{ Body NotificationPage }
+
+type recordInput struct {
+	ID string `path:"id" doc:"The notification id; a UUID in any form."`
+}
+
+type recordOutput struct{ Body NotificationDetail }
+
+type kpisOutput struct{ Body NotificationKPIs }
+
+func (b *builder) notificationRecords() {
+	handle(b, route{
+		method: http.MethodGet, path: "/v1/notifications", id: "list-notifications", tag: "notifications", role: Read,
+		summary: "List notifications", description: "Newest first, without bodies, recipients and histories.",
+		problems: map[kind]string{kindUnsupported: unsupportedNotify},
+	}, b.listNotifications)
+	handle(b, route{
+		method: http.MethodGet, path: "/v1/notifications/kpis", id: "notification-kpis", tag: "notifications", role: Read,
+		summary: "Numbers of notifications", description: "Of all sites together, and of each. They are counted in the store when they are asked for.",
+		problems: map[kind]string{kindUnsupported: unsupportedNotify},
+	}, b.notificationKPIs)
+	handle(b, route{
+		method: http.MethodGet, path: "/v1/notifications/{id}", id: "get-notification", tag: "notifications", role: Read,
+		summary: "Show a notification",
+		description: "How it stands, over which channels it goes, every attempt, and what became of each recipient. A site tells how it stands, and nothing else: " +
+			"by itself while it holds the notification, and by asking central afterwards.",
+		problems: map[kind]string{
+			kindNotFound: "No such notification is kept.", kindUnavailable: "The notification has left this site, and central cannot be asked now.",
+			kindUnsupported: unsupportedNotify,
+		},
+	}, b.showNotification)
+	problems := map[kind]string{
+		kindNotFound: "No such notification is kept.", kindState: "No copy of it is parked; the problem names what they are.",
+		kindDiskFull: "The disk is full; nothing was changed.", kindUnsupported: unsupportedNotify,
+	}
+	handle(b, route{
+		method: http.MethodPost, path: "/v1/notifications/{id}/retry", id: "retry-notification", tag: "notifications", role: Operate,
+		summary:     "Retry a notification",
+		description: "Its parked copies are pending again: due at once, and failures count from zero. Recipients who have accepted are not asked again; those who refused are.",
+		problems:    problems, request: reflect.TypeFor[RetryNotification](), requestSample: json.RawMessage(`{"channel":"mail"}`),
+	}, b.retryNotification)
+	handle(b, route{
+		method: http.MethodPost, path: "/v1/notifications/{id}/discard", id: "discard-notification", tag: "notifications", role: Operate,
+		summary: "Discard a notification", description: "Gives its parked copies up. Their rows are kept for their retention.",
+		problems: problems, request: reflect.TypeFor[DiscardNotification](), requestSample: json.RawMessage(`{"reason":"the alarm is over"}`),
+	}, b.discardNotification)
+}
+
+func (s *Server) listNotifications(ctx context.Context, in *notificationsInput) (*notificationsOutput, error) {
+	if s.Notify == nil {
+		return nil, noNotify()
+	}
+	q := notify.Query{
+		Channel: in.Channel, List: in.List, Type: in.Type, Site: in.Site, Script: in.Script, Subject: in.Subject,
+		StuckAfter: s.stuckAfter(), OnlyStuck: in.Stuck, Limit: in.Limit, After: in.After,
+	}
+	var faults []Fault
+	for _, f := range []struct{ name, value string }{
+		{"channel", in.Channel}, {"list", in.List}, {"type", in.Type}, {"site", in.Site}, {"script", in.Script}, {"subject", in.Subject}, {"after", in.After},
+	} {
+		faults = append(faults, checkLine(f.name, f.value, mostText)...)
+	}
+	var wrong []Fault
+	q.Status, wrong = notifyStatuses(in.Status)
+	faults = append(faults, wrong...)
+	q.From, wrong = instantOf("from", in.From)
+	faults = append(faults, wrong...)
+	q.To, wrong = instantOf("to", in.To)
+	if faults = append(faults, wrong...); len(faults) > 0 {
+		return nil, invalid(faults...)
+	}
+	page, err := s.Notify.Notifications(ctx, q)
+	if err != nil {
+		return nil, s.refuse(ctx, "list notifications", err)
+	}
+	return &notificationsOutput{notificationPageOf(&page)}, nil
+}
+
+// notifyStatuses reads status=parked,retrying and status=parked&status=retrying.
+func notifyStatuses(params []string) (list []notify.Status, faults []Fault) {
+	known := []notify.Status{notify.Pending, notify.Retrying, notify.Delivered, notify.Parked, notify.Discarded}
+	for _, param := range params {
+		for name := range strings.SplitSeq(param, ",") {
+			status := notify.Status(strings.TrimSpace(name))
+			switch {
+			case slices.Contains(known, status):
+				list = append(list, status)
+			case status == notify.Forwarding:
+				faults = append(faults, Fault{"status", string(status), "is not known to central: such a notification is still at its site"})
+			default:
+				faults = append(faults, Fault{"status", clip(string(status)), "must be one of pending, retrying, delivered, parked, discarded"})
+			}
+		}
+	}
+	return list, faults
+}
+
+// instantOf reads an instant, or the beginning of a day.
+func instantOf(field, text string) (time.Time, []Fault) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.UTC(), nil
+		}
+	}
+	return time.Time{}, []Fault{{field, clip(text), "is not an instant; write one such as 2026-11-28T08:00:00Z, or a day such as 2026-11-28"}}
+}
+
+func (s *Server) notificationKPIs(ctx context.Context, _ *struct{}) (*kpisOutput, error) {
+	if s.Notify == nil {
+		return nil, noNotify()
+	}
+	all, sites, err := s.Notify.KPIs(ctx, s.stuckAfter(), s.kpiWindow())
+	if err != nil {
+		return nil, s.refuse(ctx, "count notifications", err)
+	}
+	out := NotificationKPIs{
+		StuckAfter: formatDuration(s.stuckAfter()), Window: formatDuration(s.kpiWindow()), All: kpisOf("", all), Sites: make([]KPIs, 0, len(sites)),
+	}
+	for _, site := range slices.Sorted(maps.Keys(sites)) {
+		out.Sites = append(out.Sites, kpisOf(site, sites[site]))
+	}
+	return &kpisOutput{out}, nil
+}
+
+// copies returns those of a notification, or why there are none.
+func (s *Server) copies(ctx context.Context, text string) ([]notify.Record, *Problem) {
+	if s.Notify == nil {
+		return nil, noNotify()
+	}
+	id, p := parseID(text)
+	if p != nil {
+		return nil, p
+	}
+	copies, err := s.Notify.Notification(ctx, id)
+	if errors.Is(err, holdfast.ErrNotFound) || err == nil && len(copies) == 0 {
+		return nil, kindNotFound.problem(fmt.Sprintf("no notification %s is kept here: it never came, is still at its site, or its retention is over", id),
+			Fault{Field: "id", Value: clip(string(id)), Problem: "is not kept here"})
+	}
+	if err != nil {
+		return nil, s.refuse(ctx, "read the notification", err)
+	}
+	q := notify.Query{StuckAfter: s.stuckAfter()}
+	for i := range copies {
+		copies[i].Stuck = q.IsStuck(&copies[i], time.Now())
+	}
+	return copies, nil
+}
+
+func (s *Server) showNotification(ctx context.Context, in *recordInput) (*recordOutput, error) {
+	if s.Notify == nil {
+		return s.standing(ctx, in.ID)
+	}
+	copies, p := s.copies(ctx, in.ID)
+	if p != nil {
+		return nil, p
+	}
+	d := notificationOf(copies)
+	for i := range copies {
+		if !copies[i].NextAttempt.IsZero() {
+			d.Copies[i].WaitsFor = s.channelBecause(copies[i].Channel, copies[i].NextAttempt)
+		}
+	}
+	return &recordOutput{d}, nil
+}

@@ -1,0 +1,182 @@
+package admin
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// NotifyStore is what the routes about notifications need of a store. It is a
+// part of notify.Store, with the same promises.
+type NotifyStore interface {
+	NotificationLog
+	BookStore
+}
+
+// NotificationLog tells what became of notifications.
+type NotificationLog interface {
+	Notification(ctx context.Context, id holdfast.ID) ([]notify.Record, error)
+	Notifications(ctx context.Context, q notify.Query) (notify.Page, error)
+	KPIs(ctx context.Context, stuckAfter, window time.Duration) (all notify.KPIs, sites map[string]notify.KPIs, err error)
+}
+
+// BookStore keeps channels and lists. PutChannel and PutList are given the
+// Changed of what the caller has seen, zero for what is new.
+type BookStore interface {
+	Book(ctx context.Context) (notify.Book, error)
+	PutChannel(ctx context.Context, c notify.Channel) error
+	DeleteChannel(ctx context.Context, name string) error
+	PutList(ctx context.Context, l notify.List) error
+	DeleteList(ctx context.Context, name string) error
+}
+
+// Channels is who delivers over channels. Check and CheckRecipient block on
+// nothing: a list of ten thousand calls the latter for each.
+type Channels interface {
+	// Check reports everything that is wrong with a channel, as FieldErrors.
+	Check(c notify.Channel) error
+	// CheckRecipient reports what is wrong with an address on a channel.
+	CheckRecipient(c notify.Channel, address string) error
+	// Status is how the channels fare in this process, by name. One that it
+	// does not serve has no entry.
+	Status() map[string]holdfast.LaneStatus
+	// Resume lets a held channel go on at once. ErrNotFound: there is none of
+	// this name; ErrState: it is disabled.
+	Resume(ctx context.Context, name string) error
+	// Test sends a notification of its own, once, and keeps nothing of it. An
+	// error that wraps ErrNotFound or ErrInvalid is the caller's.
+	Test(ctx context.Context, name, address string) (notify.Report, error)
+}
+
+// What lists and channels may hold.
+const (
+	mostRecipients = 10_000 // of a list
+	mostSettings   = 64 << 10
+	mostWorkers    = 64
+	mostWaits      = 100
+	mostAddress    = 1024 // bytes; a target may be a URL
+	mostText       = 256  // bytes of a name for people, of a filter
+	mostLongText   = 1024 // bytes of a description
+	bookBody       = 8 << 20
+)
+
+func noNotify() *Problem {
+	return kindUnsupported.problem("this node delivers no notifications, and keeps no lists and channels; ask central")
+}
+
+const unsupportedNotify = "This node delivers no notifications."
+
+func (s *Server) stuckAfter() time.Duration {
+	if s.StuckAfter == 0 {
+		return 10 * time.Minute
+	}
+	return s.StuckAfter
+}
+
+func (s *Server) kpiWindow() time.Duration {
+	if s.KPIWindow == 0 {
+		return time.Minute
+	}
+	return s.KPIWindow
+}
+
+// checkLine reports what a line of text must not hold: it is shown in tables
+// and written into headers.
+func checkLine(field, text string, most int) []Fault {
+	switch {
+	case len(text) > most:
+		return []Fault{{field, clip(text), fmt.Sprintf("has %d bytes; at most %d fit", len(text), most)}}
+	case !utf8.ValidString(text):
+		return []Fault{{field, clip(strings.ToValidUTF8(text, "�")), "is not UTF-8"}}
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return []Fault{{field, clip(text), "has a line break or another control character; keep it on one line"}}
+	}
+	return nil
+}
+
+// few keeps what a person can read of many faults.
+func few(faults []Fault) []Fault {
+	const most = 20
+	if len(faults) <= most {
+		return faults
+	}
+	rest := Fault{Field: "errors", Value: fmt.Sprint(len(faults)), Problem: fmt.Sprintf("are too many to name; these are the first %d", most)}
+	return append(faults[:most:most], rest)
+}
+
+// Conditions keep two people from overwriting each other.
+type Conditions struct {
+	IfMatch     string `header:"If-Match" doc:"The version that was seen, as the header ETag had it: nothing is changed if it is another one by now."`
+	IfNoneMatch string `header:"If-None-Match" doc:"The star: nothing is changed if there is one of this name already."`
+}
+
+// state is what conditions are compared with.
+type state struct {
+	what, name string
+	exists     bool
+	version    string // what there is now
+	seen       string // in the request's body
+	wanted     string // what it is to become
+}
+
+// check compares the conditions with what there is now. What is so already was
+// perhaps made so by this request, whose answer was lost.
+func (c Conditions) check(s state) *Problem {
+	changed := func(field, value, problem string) *Problem {
+		return kindChanged.problem(fmt.Sprintf("%s %s %s; look at it again, then repeat the change", s.what, s.name, problem),
+			Fault{Field: field, Value: clip(value), Problem: problem})
+	}
+	now := "was changed meanwhile"
+	if !s.exists {
+		now = "does not exist any more"
+	}
+	switch {
+	case c.IfNoneMatch != "" && c.IfNoneMatch != "*":
+		return invalid(Fault{"If-None-Match", clip(c.IfNoneMatch), "must be *, for a new one; use If-Match with a version"})
+	case c.IfNoneMatch != "" && s.exists:
+		return changed("If-None-Match", c.IfNoneMatch, "exists already")
+	case s.same():
+		return nil
+	case c.IfMatch == "*" && !s.exists:
+		return changed("If-Match", c.IfMatch, "does not exist")
+	case c.IfMatch != "" && c.IfMatch != "*" && (!s.exists || !tagged(c.IfMatch, s.version)):
+		return changed("If-Match", c.IfMatch, now)
+	case s.seen != "" && (!s.exists || s.seen != s.version):
+		return changed("version", s.seen, now)
+	}
+	return nil
+}
+
+// same says whether nothing is to be changed.
+func (s *state) same() bool { return s.exists && s.version == s.wanted }
+
+// tagged finds a version in a list of entity tags.
+func tagged(list, version string) bool {
+	for tag := range strings.SplitSeq(list, ",") {
+		if strings.Trim(strings.TrimPrefix(strings.TrimSpace(tag), "W/"), `"`) == version {
+			return true
+		}
+	}
+	return false
+}
+
+// versionOf names a state of a list or channel: what is equal has the same.
+func versionOf(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		data = fmt.Append(nil, v) // settings that are not JSON: they were not stored by us
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
+}
+
+func etag(version string) string { return `"` + version + `"` }

@@ -1,0 +1,170 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+type putRecipientInput struct {
+	Name    string `path:"name" doc:"The list's name."`
+	Content body
+}
+
+type deleteRecipientInput struct {
+	Name    string `path:"name" doc:"The list's name."`
+	Channel string `query:"channel" doc:"The recipient's channel."`
+	Address string `query:"address" doc:"Its address. Absent: the one target that the channel has."`
+}
+
+// ImportRequest is what POST /v1/lists/{name}/recipients/import takes.
+type ImportRequest struct {
+	Channel string `json:"channel,omitempty" doc:"Of recipients for which the text names none." example:"mail"`
+	Format  string `json:"format,omitempty" enum:"lines,csv" doc:"lines: one recipient a line, an address or a name with the address in angle brackets; csv: with a first row that names the columns address, name, channel, disabled. Absent: lines."`
+	Text    string `json:"text" doc:"The recipients. All of them are taken, or none." example:"\"Doe, Jane\" <jane@example.com>"`
+}
+
+type listChangeOutput struct {
+	ETag string `header:"ETag" doc:"The version of the list, for If-Match."`
+	Body ListChange
+}
+
+func (b *builder) recipients() {
+	none, full := "There is no such list.", "The disk is full; nothing was changed."
+	problems := map[kind]string{kindNotFound: none, kindChanged: "Another node changed the list at this moment.", kindDiskFull: full, kindUnsupported: unsupportedNotify}
+	handle(b, route{
+		method: http.MethodPut, path: "/v1/lists/{name}/recipients", id: "put-recipient", tag: "lists", role: Admin,
+		summary: "Add or change a recipient", description: "The one with this channel and address. Doing it again changes nothing.",
+		problems: problems, request: reflect.TypeFor[RecipientSpec](), bodyRequired: true,
+		requestSample: json.RawMessage(`{"channel":"mail","address":"jane@example.com","name":"Doe, Jane"}`),
+	}, b.putRecipient)
+	handle(b, route{
+		method: http.MethodDelete, path: "/v1/lists/{name}/recipients", id: "delete-recipient", tag: "lists", role: Admin,
+		summary: "Remove a recipient", description: "The one with this channel and address.",
+		problems: map[kind]string{
+			kindNotFound: "There is no such list, or nobody of this channel and address on it.", kindChanged: problems[kindChanged], kindDiskFull: full, kindUnsupported: unsupportedNotify,
+		},
+	}, b.deleteRecipient)
+	handle(b, route{
+		method: http.MethodPost, path: "/v1/lists/{name}/recipients/import", id: "import-recipients", tag: "lists", role: Admin,
+		summary: "Import recipients", description: "Adds those that are not on the list yet, and changes those that are. A line that is wrong is named, and nothing is changed then.",
+		problems: problems, request: reflect.TypeFor[ImportRequest](), bodyRequired: true, bodyLimit: bookBody,
+		requestSample: json.RawMessage(`{"channel":"mail","text":"john@example.com\n\"Doe, Jane\" <jane@example.com>"}`),
+	}, b.importRecipients)
+}
+
+func (b *builder) putRecipient(ctx context.Context, in *putRecipientInput) (*listChangeOutput, error) {
+	var spec RecipientSpec
+	faults, p := in.Content.decode(&spec)
+	if p != nil {
+		return nil, p
+	}
+	if len(faults) > 0 {
+		return nil, invalid(faults...)
+	}
+	r := notify.Recipient(spec)
+	return b.changeList(ctx, in.Name, func(l *notify.List, book *notify.Book, out *ListChange) *Problem {
+		if faults := b.recipientFaults(r, book, func(part string) string { return part }); len(faults) > 0 {
+			return invalid(faults...)
+		}
+		join(l, out, r)
+		return nil
+	})
+}
+
+func (b *builder) deleteRecipient(ctx context.Context, in *deleteRecipientInput) (*listChangeOutput, error) {
+	gone := target{in.Channel, in.Address}
+	return b.changeList(ctx, in.Name, func(l *notify.List, _ *notify.Book, out *ListChange) *Problem {
+		rest := slices.DeleteFunc(slices.Clone(l.Recipients), func(r notify.Recipient) bool { return targetOf(r) == gone })
+		if out.Removed = len(l.Recipients) - len(rest); out.Removed == 0 {
+			return kindNotFound.problem(fmt.Sprintf("list %s has no recipient %q on channel %q", l.Name, clip(in.Address), clip(in.Channel)),
+				Fault{Field: "address", Value: clip(in.Address), Problem: "is not on the list, on this channel"})
+		}
+		l.Recipients = rest
+		return nil
+	})
+}
+
+func (b *builder) importRecipients(ctx context.Context, in *putRecipientInput) (*listChangeOutput, error) {
+	var req ImportRequest
+	faults, p := in.Content.decode(&req)
+	if p != nil {
+		return nil, p
+	}
+	entries, wrong := parseRecipients(req.Format, req.Text)
+	if faults = append(faults, wrong...); len(faults) > 0 {
+		return nil, invalid(few(faults)...)
+	}
+	return b.changeList(ctx, in.Name, func(l *notify.List, book *notify.Book, out *ListChange) *Problem {
+		news := make([]notify.Recipient, len(entries))
+		for i, e := range entries {
+			if e.Channel == "" {
+				e.Channel = req.Channel
+			}
+			faults = append(faults, b.recipientFaults(e.Recipient, book, func(part string) string { return fmt.Sprintf("line %d: %s", e.line, part) })...)
+			news[i] = e.Recipient
+		}
+		if len(faults) > 0 {
+			return invalid(few(faults)...)
+		}
+		join(l, out, news...)
+		return nil
+	})
+}
+
+// join adds recipients to a list, or changes those that it has.
+func join(l *notify.List, out *ListChange, news ...notify.Recipient) {
+	all := slices.Clone(l.Recipients)
+	at := make(map[target]int, len(all)+len(news))
+	for i, r := range all {
+		at[targetOf(r)] = i
+	}
+	for _, r := range news {
+		i, known := at[targetOf(r)]
+		switch {
+		case !known:
+			at[targetOf(r)] = len(all)
+			all = append(all, r)
+			out.Added++
+		case all[i] == r:
+			out.Unchanged++
+		default:
+			all[i] = r
+			out.Changed++
+		}
+	}
+	l.Recipients = all
+}
+
+// changeList changes the recipients of a list that there is.
+func (b *builder) changeList(ctx context.Context, name string, change func(*notify.List, *notify.Book, *ListChange) *Problem) (*listChangeOutput, error) {
+	b.changing.Lock()
+	defer b.changing.Unlock()
+	book, p := b.book(ctx)
+	if p != nil {
+		return nil, p
+	}
+	l, ok := book.Lists[name]
+	if !ok {
+		return nil, noList(name, &book)
+	}
+	out := ListChange{List: name}
+	if p := change(&l, &book, &out); p != nil {
+		return nil, p
+	}
+	if faults := tooMany(len(l.Recipients)); len(faults) > 0 {
+		return nil, invalid(faults...)
+	}
+	if out.Added+out.Changed+out.Removed > 0 {
+		if p := b.storeList(ctx, &l); p != nil {
+			return nil, p
+		}
+	}
+	out.Recipients, out.Version, out.Warnings = len(l.Recipients), listVersion(l), listWarnings(&l, &book)
+	return &listChangeOutput{ETag: etag(out.Version), Body: out}, nil
+}

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-mq/holdfast/admin"
+)
+
+// channels are the commands about channels, at central.
+type channels struct {
+	*app
+	*global
+}
+
+func (a *app) channelsCommand(g *global) *cobra.Command {
+	c := &channels{a, g}
+	cmd := &cobra.Command{
+		Use: "channels", Aliases: []string{"channel"},
+		Short: "List, show, set, test, resume and remove the ways to people",
+		Args:  cobra.ArbitraryArgs, RunE: group,
+	}
+	cmd.AddCommand(c.list(), c.show(), c.set(), c.test(), c.resume(), c.remove())
+	return cmd
+}
+
+func (c *channels) list() *cobra.Command {
+	return &cobra.Command{
+		Use:   "ls",
+		Short: "List channels, and how they fare",
+		Example: `  holdfast channels ls
+  holdfast channels ls --json`,
+		Aliases: []string{"list"},
+		Args:    args(0, 0, "none"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.ask(cmd, c.global, func(ctx context.Context, node *admin.Client) error {
+				list, err := node.Channels(ctx)
+				switch {
+				case err != nil:
+					return err
+				case c.json:
+					return printJSON(c.stdout, admin.ChannelList{Channels: list})
+				}
+				rows := make([][]string, len(list))
+				for i, one := range list {
+					s := one.Status
+					if s == nil {
+						s = &admin.ChannelStatus{}
+					}
+					rows[i] = []string{one.Name, one.Kind, s.State, optional(s.Since), fmt.Sprint(s.Due), fmt.Sprint(s.InFlight), fmt.Sprint(s.Parked), s.Reason}
+				}
+				return table(c.stdout, []string{"NAME", "KIND", "STATE", "SINCE", "DUE", "IN FLIGHT", "PARKED", "REASON"}, rows)
+			})
+		},
+	}
+}
+
+func (c *channels) show() *cobra.Command {
+	return &cobra.Command{
+		Use:     "show NAME",
+		Short:   "Show a channel: settings, and how it fares",
+		Example: `  holdfast channels show mail`,
+		Args:    args(1, 1, "the channel's name"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return c.ask(cmd, c.global, func(ctx context.Context, node *admin.Client) error {
+				one, err := node.Channel(ctx, given[0])
+				switch {
+				case err != nil:
+					return err
+				case c.json:
+					return printJSON(c.stdout, one)
+				}
+				return printChannel(c.stdout, &one)
+			})
+		},
+	}
+}
+
+func printChannel(w io.Writer, c *admin.Channel) error {
+	s := newSheet(w)
+	s.line("name", c.Name)
+	s.line("kind", c.Kind)
+	if c.Status != nil {
+		s.line("state", c.Status.State)
+		s.line("reason", c.Status.Reason)
+		s.when("since", c.Status.Since)
+		s.when("next probe", c.Status.NextProbe)
+		s.line("waiting", fmt.Sprintf("%d due, %d in flight, %d parked", c.Status.Due, c.Status.InFlight, c.Status.Parked))
+	}
+	s.line("retry", retryOf(c.Retry))
+	s.line("workers", fmt.Sprint(cmp.Or(c.Workers, 4)))
+	s.line("version", c.Version)
+	s.when("changed", c.Changed)
+	for _, text := range c.Warnings {
+		s.line("warning", text)
+	}
+	if err := s.end(); err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, c.Settings, "", "  "); err != nil {
+		b.Reset()
+		b.Write(c.Settings)
+	}
+	_, err := fmt.Fprintf(w, "\nsettings\n%s\n", plain(b.String()))
+	return err
+}
+
+// retryOf is how often a channel tries, in words.
+func retryOf(r *admin.ChannelRetry) string {
+	attempts, waits := 10, "1m"
+	if r != nil {
+		if r.Attempts != nil && *r.Attempts > 0 {
+			attempts = *r.Attempts
+		}
+		if r.Interval != "" && !strings.HasPrefix(r.Interval, "-") {
+			waits = r.Interval
+		}
+		if len(r.Waits) > 0 {
+			waits = strings.Join(r.Waits, ", ")
+		}
+	}
+	return fmt.Sprintf("%d attempts, with a wait between of %s", attempts, waits)
+}
+
+func (c *channels) test() *cobra.Command {
+	return &cobra.Command{
+		Use:   "test NAME [ADDRESS]",
+		Short: "Send a test over a channel, and tell what the other side says",
+		Long: `Send a notification of its own over a channel to one address, once, and tell
+what the other side says. Nothing is kept of it. It works over a channel that is
+held or disabled, too. The exit code is 0 if the other side has taken it, 4 if it
+refused the address or the credentials, and 1 if it may work later.`,
+		Example: `  holdfast channels test mail jane@example.com
+  holdfast channels test push`,
+		Args: args(1, 2, "the channel's name and at most one address"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			g := *c.global
+			if !cmd.Flags().Changed("timeout") {
+				g.timeout = 6 * time.Minute // the node bounds it
+			}
+			address := strings.Join(given[1:], "")
+			return c.ask(cmd, &g, func(ctx context.Context, node *admin.Client) error {
+				r, err := node.TestChannel(ctx, given[0], address)
+				switch {
+				case err != nil:
+					return err
+				case c.json:
+					err = printJSON(c.stdout, r)
+				default:
+					err = printTest(c.stdout, &r)
+				}
+				if err != nil || r.Accepted {
+					return err
+				}
+				if r.Result == "refused" || r.Outcome == "permanent" || r.Outcome == "lane_fault" {
+					return verdict(exitConflict)
+				}
+				return verdict(exitFailure)
+			})
+		},
+	}
+}
+
+func printTest(w io.Writer, r *admin.TestResult) error {
+	s := newSheet(w)
+	s.line("result", r.Result)
+	s.line("outcome", strings.ReplaceAll(r.Outcome, "_", " "))
+	s.line("code", r.Code)
+	s.line("text", r.Text)
+	s.line("receipt", r.Receipt)
+	if r.Maybe {
+		s.line("note", "the answer was lost: it may have been delivered")
+	}
+	if r.Truncated {
+		s.line("note", "the text was cut to what the channel takes")
+	}
+	s.line("server", r.Server)
+	s.line("tls", r.TLS)
+	return s.end()
+}
+
+func (c *channels) resume() *cobra.Command {
+	return &cobra.Command{
+		Use:     "resume NAME",
+		Short:   "Let a held channel go on at once, after what held it was mended",
+		Example: `  holdfast channels resume mail`,
+		Args:    args(1, 1, "the channel's name"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return c.ask(cmd, c.global, func(ctx context.Context, node *admin.Client) error {
+				one, err := node.ResumeChannel(ctx, given[0])
+				switch {
+				case err != nil:
+					return err
+				case c.json:
+					return printJSON(c.stdout, one)
+				}
+				_, err = fmt.Fprintf(c.stdout, "channel %s is resumed\n", one.Name)
+				return err
+			})
+		},
+	}
+}
+
+func (c *channels) remove() *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use: "rm NAME", Aliases: []string{"remove", "delete"},
+		Short: "Remove a channel that no list uses and no notification waits for",
+		Example: `  holdfast channels rm old-mail
+  holdfast channels rm old-mail --force`,
+		Args: args(1, 1, "the channel's name"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return c.ask(cmd, c.global, func(ctx context.Context, node *admin.Client) error {
+				if err := node.DeleteChannel(ctx, given[0], force); err != nil || c.json {
+					return err
+				}
+				_, err := fmt.Fprintf(c.stdout, "channel %s is removed\n", given[0])
+				return err
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "also while lists use it or notifications wait for it; those wait until there is a channel of this name again")
+	return cmd
+}

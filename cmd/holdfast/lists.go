@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-mq/holdfast/admin"
+)
+
+// lists are the commands about lists, at central.
+type lists struct {
+	*app
+	*global
+}
+
+func (a *app) listsCommand(g *global) *cobra.Command {
+	l := &lists{a, g}
+	cmd := &cobra.Command{
+		Use:   "lists",
+		Short: "List, show, set and remove lists of recipients; add, remove and import recipients",
+		Args:  cobra.ArbitraryArgs, RunE: group,
+	}
+	cmd.AddCommand(l.list(), l.show(), l.set(), l.remove(), l.add(), l.drop(), l.imports())
+	return cmd
+}
+
+func (l *lists) list() *cobra.Command {
+	return &cobra.Command{
+		Use: "ls", Aliases: []string{"list"},
+		Short: "List lists",
+		Example: `  holdfast lists ls
+  holdfast lists ls --json`,
+		Args: args(0, 0, "none"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return l.ask(cmd, l.global, func(ctx context.Context, node *admin.Client) error {
+				all, err := node.Lists(ctx)
+				switch {
+				case err != nil:
+					return err
+				case l.json:
+					return printJSON(l.stdout, admin.Lists{Lists: all})
+				}
+				rows := make([][]string, len(all))
+				for i, one := range all {
+					count := fmt.Sprint(one.Recipients)
+					if one.Disabled > 0 {
+						count += fmt.Sprintf(" (%d disabled)", one.Disabled)
+					}
+					rows[i] = []string{one.Name, count, strings.Join(one.Channels, ","), optional(one.Changed), strings.Join(append(one.Warnings, one.Description), "; ")}
+				}
+				return table(l.stdout, []string{"NAME", "RECIPIENTS", "CHANNELS", "CHANGED", "REMARKS"}, rows)
+			})
+		},
+	}
+}
+
+func (l *lists) show() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show NAME",
+		Short: "Show a list with its recipients",
+		Example: `  holdfast lists show operators
+  holdfast lists show operators --json >operators.json`,
+		Args: args(1, 1, "the list's name"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return l.ask(cmd, l.global, func(ctx context.Context, node *admin.Client) error {
+				one, err := node.List(ctx, given[0])
+				switch {
+				case err != nil:
+					return err
+				case l.json:
+					return printJSON(l.stdout, one)
+				}
+				return printList(l.stdout, &one)
+			})
+		},
+	}
+}
+
+func printList(w io.Writer, l *admin.List) error {
+	s := newSheet(w)
+	s.line("name", l.Name)
+	s.line("description", l.Description)
+	if l.Partial {
+		s.line("partial", "delivered, with a mark, when some refused for good")
+	}
+	s.line("recipients", fmt.Sprint(len(l.Recipients)))
+	s.line("version", l.Version)
+	s.when("changed", l.Changed)
+	for _, text := range l.Warnings {
+		s.line("warning", text)
+	}
+	if err := s.end(); err != nil || len(l.Recipients) == 0 {
+		return err
+	}
+	rows := make([][]string, len(l.Recipients))
+	for i, r := range l.Recipients {
+		state := ""
+		if r.Disabled {
+			state = "disabled"
+		}
+		rows[i] = []string{r.Channel, orDash(r.Address), r.Name, state}
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return table(w, []string{"CHANNEL", "ADDRESS", "NAME", "STATE"}, rows)
+}
+
+func (l *lists) set() *cobra.Command {
+	var file, description string
+	var partial bool
+	cmd := &cobra.Command{
+		Use:   "set NAME",
+		Short: "Make a list, or change what the flags say of one",
+		Long: `Make a list, or change what the flags say of one; the rest stays as it is. With
+--file the whole list is what stands in the file, in YAML or JSON; what "show
+--json" prints can be edited and given back, and is refused with exit code 4 if
+the list was changed meanwhile.`,
+		Example: `  holdfast lists set operators --description 'Who is on call'
+  holdfast lists set operators --partial
+  holdfast lists set operators --file operators.yaml`,
+		Args: args(1, 1, "the list's name"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			spec, err := l.fromFile(file)
+			if err != nil {
+				return err
+			}
+			return l.ask(cmd, l.global, func(ctx context.Context, node *admin.Client) error {
+				if file == "" {
+					old, err := node.List(ctx, given[0])
+					if err != nil && !absent(err) {
+						return err
+					}
+					spec = admin.ListSpec(old)
+				}
+				if cmd.Flags().Changed("description") {
+					spec.Description = description
+				}
+				if cmd.Flags().Changed("partial") {
+					spec.Partial = partial
+				}
+				if spec.Recipients == nil {
+					spec.Recipients = []admin.Recipient{}
+				}
+				made, err := node.PutList(ctx, given[0], spec)
+				switch {
+				case err != nil:
+					return err
+				case l.json:
+					return printJSON(l.stdout, made)
+				}
+				l.warn(made.Warnings)
+				_, err = fmt.Fprintf(l.stdout, "list %s has %d recipients\n", made.Name, len(made.Recipients))
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&file, "file", "", `file that holds the whole list, in YAML or JSON; "-" for standard input`)
+	cmd.Flags().StringVar(&description, "description", "", "what it is for, in one line")
+	cmd.Flags().BoolVar(&partial, "partial", false, "a notification that some have refused for good is delivered, with a mark, instead of parked")
+	return cmd
+}
+
+func (l *lists) fromFile(file string) (spec admin.ListSpec, err error) {
+	if file == "" {
+		return spec, nil
+	}
+	data, err := l.readObject(file)
+	if err != nil {
+		return spec, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&spec); err != nil {
+		return spec, usage(fmt.Errorf("%s: %w", file, err))
+	}
+	return spec, nil
+}
+
+func (l *lists) warn(warnings []string) {
+	for _, text := range warnings {
+		l.note("holdfast: warning: %s\n", plain(text))
+	}
+}
+
+func (l *lists) remove() *cobra.Command {
+	return &cobra.Command{
+		Use: "rm NAME", Aliases: []string{"delete"},
+		Short:   "Remove a list; notifications for it park",
+		Example: `  holdfast lists rm old-team`,
+		Args:    args(1, 1, "the list's name"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return l.ask(cmd, l.global, func(ctx context.Context, node *admin.Client) error {
+				if err := node.DeleteList(ctx, given[0]); err != nil || l.json {
+					return err
+				}
+				_, err := fmt.Fprintf(l.stdout, "list %s is removed\n", given[0])
+				return err
+			})
+		},
+	}
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-mq/holdfast/admin"
+)
+
+func (n *notifications) show() *cobra.Command {
+	return &cobra.Command{
+		Use:     "show ID",
+		Short:   "Show a notification: text, channels, recipients, every attempt",
+		Example: `  holdfast notifications show 0190c5a2-7b1e-7c3d-9a4f-1d2e3f405162`,
+		Args:    args(1, 1, "one notification id"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return n.ask(cmd, n.global, func(ctx context.Context, c *admin.Client) error {
+				d, err := c.Notification(ctx, given[0])
+				switch {
+				case err != nil:
+					return err
+				case n.json:
+					return printJSON(n.stdout, d)
+				}
+				return printNotification(n.stdout, &d)
+			})
+		},
+	}
+}
+
+// sheet prints names with values; empty values are left out.
+type sheet struct{ *tabwriter.Writer }
+
+func newSheet(w io.Writer) sheet { return sheet{tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)} }
+
+func (s sheet) line(name, value string) {
+	if value != "" {
+		_, _ = fmt.Fprintf(s, "%s\t%s\n", name, strings.Join(strings.Fields(plain(value)), " "))
+	}
+}
+
+func (s sheet) when(name string, t *time.Time) {
+	if t != nil {
+		s.line(name, at(*t))
+	}
+}
+
+// end tells what the writes before it could not.
+func (s sheet) end() error {
+	if err := s.Flush(); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
+}
+
+func printNotification(w io.Writer, d *admin.NotificationDetail) error {
+	s := newSheet(w)
+	s.line("id", d.ID)
+	s.line("status", d.Status)
+	s.line("subject", d.Subject)
+	s.line("list", d.List)
+	s.line("type", d.Type)
+	s.line("site", d.Site)
+	s.line("instance", d.OriginInstance)
+	s.line("script", d.SourceScript)
+	s.line("execution", d.ExecutionID)
+	s.line("parent execution", d.ParentExecutionID)
+	s.when("enqueued", d.Enqueued)
+	s.when("created", d.Created)
+	s.when("delivered", d.Delivered)
+	s.line("last error", d.LastError)
+	if err := s.end(); err != nil {
+		return err
+	}
+	for i := range d.Copies {
+		if err := printCopy(w, &d.Copies[i]); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(w, "\nbody\n%s\n", strings.TrimSuffix(plain(d.Body), "\n"))
+	if err == nil && len(d.Data) > 0 {
+		_, err = fmt.Fprintf(w, "\ndata\n%s\n", plain(string(d.Data)))
+	}
+	return err
+}
+
+func printCopy(w io.Writer, c *admin.NotificationCopy) error {
+	state := copyState(c.CopyStatus)
+	if c.Partial {
+		state += " (partial: some refused it for good)"
+	}
+	if _, err := fmt.Fprintf(w, "\nover %s: %s\n", orDash(c.Channel), plain(state)); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	s := newSheet(w)
+	s.line("  message", c.Message)
+	s.line("  waits for", c.WaitsFor)
+	s.line("  attempts", fmt.Sprintf("%d, of which %d failed and count, in cycle %d", c.Tries, c.Retries, c.Cycle))
+	s.when("  next attempt", c.NextAttempt)
+	s.line("  last error", c.LastError)
+	if err := s.end(); err != nil {
+		return err
+	}
+	if len(c.Recipients) > 0 {
+		rows := make([][]string, len(c.Recipients))
+		for i := range c.Recipients {
+			rows[i] = recipientRow(&c.Recipients[i])
+		}
+		if _, err := fmt.Fprintln(w); err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
+		if err := table(w, []string{"RECIPIENT", "NAME", "RESULT", "ATTEMPTS", "AT", "DETAIL"}, rows); err != nil {
+			return err
+		}
+	}
+	if len(c.History) == 0 {
+		return nil
+	}
+	rows := make([][]string, len(c.History))
+	for i, e := range c.History {
+		rows[i] = historyRow(e)
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return table(w, []string{"AT", "EVENT", "STATE", "CYCLE", "ATTEMPT", "TOOK", "DETAIL"}, rows)
+}
+
+func recipientRow(r *admin.RecipientStatus) []string {
+	var detail []string
+	for _, part := range []string{r.Code, r.Text} {
+		if part != "" {
+			detail = append(detail, part)
+		}
+	}
+	if r.Maybe {
+		detail = append(detail, "may have been delivered")
+	}
+	if r.Truncated {
+		detail = append(detail, "text cut short")
+	}
+	if r.Receipt != "" {
+		detail = append(detail, "receipt "+r.Receipt)
+	}
+	return []string{orDash(r.Address), r.Name, r.Result, fmt.Sprint(r.Attempts), optional(r.At), strings.Join(detail, ", ")}
+}

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/internal/span"
+)
+
+// notifications are the commands about notifications, at central.
+type notifications struct {
+	*app
+	*global
+}
+
+func (a *app) notificationsCommand(g *global) *cobra.Command {
+	n := &notifications{a, g}
+	cmd := &cobra.Command{
+		Use: "notifications", Aliases: []string{"notification"},
+		Short: "List, show, retry and discard notifications, and count them",
+		Args:  cobra.ArbitraryArgs, RunE: group,
+	}
+	cmd.AddCommand(n.list(), n.show(), n.retry(), n.discard(), n.kpis())
+	return cmd
+}
+
+type notificationFlags struct {
+	q          admin.NotificationQuery
+	from, to   string
+	all, quiet bool
+}
+
+func (n *notifications) list() *cobra.Command {
+	var f notificationFlags
+	cmd := &cobra.Command{
+		Use: "ls", Aliases: []string{"list"},
+		Short: "List notifications, newest first",
+		Long: `List notifications, newest first. One that goes over several channels has a
+line for each of them.`,
+		Example: `  holdfast notifications ls --status parked,retrying
+  holdfast notifications ls --site plant-7 --from 24h --subject 'pump hot'
+  holdfast notifications ls --status parked --channel mail --all -q | xargs holdfast notifications retry --channel mail`,
+		Args: args(0, 0, "none"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if f.q.From, err = ago("--from", f.from); err != nil {
+				return err
+			}
+			if f.q.To, err = ago("--to", f.to); err != nil {
+				return err
+			}
+			return n.pages(cmd, f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.q.Statuses, "status", nil, "only these statuses: pending, retrying, delivered, parked, discarded")
+	flags.StringVar(&f.q.Channel, "channel", "", "only over this channel")
+	flags.StringVar(&f.q.List, "list", "", "only to this list")
+	flags.StringVar(&f.q.Type, "type", "", "only of this type")
+	flags.StringVar(&f.q.Site, "site", "", "only from this site")
+	flags.StringVar(&f.q.Script, "script", "", "only from this script")
+	flags.StringVar(&f.from, "from", "", "only those that came since: 24h, 2026-11-28 or 2026-11-28T08:00:00Z")
+	flags.StringVar(&f.to, "to", "", "only those that came before: 24h, 2026-11-28 or 2026-11-28T08:00:00Z")
+	flags.StringVar(&f.q.Subject, "subject", "", "only with all these words in the subject")
+	flags.BoolVar(&f.q.Stuck, "stuck", false, "only those that wait for longer than is usual")
+	flags.IntVar(&f.q.Limit, "limit", 50, "lines per page, 1 to 500")
+	flags.StringVar(&f.q.After, "after", "", "begin after this place, which the page before named")
+	flags.BoolVar(&f.all, "all", false, "follow the pages to the end")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print notification ids only")
+	return cmd
+}
+
+// ago reads an instant, a day in UTC, or how long ago something was.
+func ago(flag, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	if d, p := span.Parse(text); p == nil && d > 0 {
+		return time.Now().Add(-d), nil
+	}
+	return time.Time{}, usage(fmt.Errorf("%s %q: must be 24h (so long ago), a day such as 2026-11-28, or an instant such as 2026-11-28T08:00:00Z", flag, text))
+}
+
+func (n *notifications) pages(cmd *cobra.Command, f notificationFlags) error {
+	last := ""
+	for {
+		var page admin.NotificationPage
+		err := n.ask(cmd, n.global, func(ctx context.Context, c *admin.Client) (err error) {
+			page, err = c.Notifications(ctx, f.q)
+			return err
+		})
+		switch {
+		case err != nil:
+		case n.json:
+			err = printJSON(n.stdout, page)
+		case f.quiet:
+			last, err = notificationIDs(n.stdout, page.Notifications, last)
+		default:
+			err = notificationTable(n.stdout, page.Notifications)
+		}
+		if err != nil || page.Next == "" {
+			return err
+		}
+		if !f.all {
+			if !n.json {
+				n.note("there are more; continue with --after %s, or take all with --all\n", page.Next)
+			}
+			return nil
+		}
+		f.q.After = page.Next
+	}
+}
+
+// notificationIDs prints the id of several copies that follow each other once.
+func notificationIDs(w io.Writer, list []admin.Notification, last string) (string, error) {
+	for _, x := range list {
+		if x.ID == last {
+			continue
+		}
+		if last = x.ID; last != "" {
+			if _, err := fmt.Fprintln(w, last); err != nil {
+				return last, fmt.Errorf("print: %w", err)
+			}
+		}
+	}
+	return last, nil
+}
+
+func notificationTable(w io.Writer, list []admin.Notification) error {
+	rows := make([][]string, len(list))
+	for i, x := range list {
+		rows[i] = []string{x.ID, copyState(x.CopyStatus), x.Channel, x.List, x.Site, fmt.Sprint(x.Tries), at(x.Created), x.Subject, x.LastError}
+	}
+	return table(w, []string{"ID", "STATUS", "CHANNEL", "LIST", "SITE", "TRIES", "CREATED", "SUBJECT", "LAST ERROR"}, rows)
+}
+
+// copyState is the status with what a person looks for.
+func copyState(c admin.CopyStatus) string {
+	switch {
+	case c.Stuck:
+		return c.Status + " (stuck)"
+	case c.Status == "parked" && c.Reason != "":
+		return c.Status + " (" + c.Reason + ")"
+	}
+	return c.Status
+}
+
+func (n *notifications) retry() *cobra.Command {
+	var r admin.RetryNotification
+	cmd := &cobra.Command{
+		Use:   "retry ID...",
+		Short: "Retry parked notifications",
+		Long: `Retry parked notifications: failures count from zero, and they are due at once.
+Recipients who have accepted are not asked again; those who refused are. Each id
+is tried; the exit code is that of the first that failed.`,
+		Example: `  holdfast notifications retry 0190c5a2-7b1e-7c3d-9a4f-1d2e3f405162
+  holdfast notifications retry alarm-42 alarm-43 --channel mail`,
+		Args: args(1, -1, "one or more notification ids"),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			return n.decide(cmd, ids, func(ctx context.Context, c *admin.Client, id string) (admin.DecidedNotification, error) {
+				return c.RetryNotification(ctx, id, r)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&r.Channel, "channel", "", "only the copy over this channel; default: all that are parked")
+	return cmd
+}
+
+func (n *notifications) discard() *cobra.Command {
+	var r admin.DiscardNotification
+	cmd := &cobra.Command{
+		Use:   "discard ID...",
+		Short: "Give parked notifications up",
+		Long: `Give parked notifications up. They are not deleted: their rows are kept for
+their retention. Each id is tried; the exit code is that of the first that
+failed.`,
+		Example: `  holdfast notifications discard alarm-42 --reason 'the alarm is over'`,
+		Args:    args(1, -1, "one or more notification ids"),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			return n.decide(cmd, ids, func(ctx context.Context, c *admin.Client, id string) (admin.DecidedNotification, error) {
+				return c.DiscardNotification(ctx, id, r)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&r.Channel, "channel", "", "only the copy over this channel; default: all that are parked")
+	cmd.Flags().StringVar(&r.Reason, "reason", "", "why, in one line, for the node's log")
+	return cmd
+}
+
+func (n *notifications) decide(cmd *cobra.Command, ids []string, change func(context.Context, *admin.Client, string) (admin.DecidedNotification, error)) error {
+	return n.each(cmd, n.global, ids, "a notification id is empty", func(ctx context.Context, c *admin.Client, id string) error {
+		d, err := change(ctx, c, id)
+		switch {
+		case err != nil:
+			return err
+		case n.json:
+			return printJSON(n.stdout, d)
+		}
+		for _, one := range d.Copies {
+			left := ""
+			if !one.Changed {
+				left = ", and was left"
+			}
+			if _, err := fmt.Fprintf(n.stdout, "%s over %s is %s%s\n", d.ID, orDash(one.Channel), one.Status, left); err != nil {
+				return fmt.Errorf("print: %w", err)
+			}
+		}
+		return nil
+	})
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return plain(s)
+}
+
+func (n *notifications) kpis() *cobra.Command {
+	return &cobra.Command{
+		Use:   "kpis",
+		Short: "Count notifications: waiting, stuck, parked, delivered just now; of all sites and of each",
+		Example: `  holdfast notifications kpis
+  holdfast notifications kpis --json`,
+		Args: args(0, 0, "none"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return n.ask(cmd, n.global, func(ctx context.Context, c *admin.Client) error {
+				k, err := c.NotificationKPIs(ctx)
+				switch {
+				case err != nil:
+					return err
+				case n.json:
+					return printJSON(n.stdout, k)
+				}
+				rows := [][]string{kpiRow("all", k.All)}
+				for _, s := range k.Sites {
+					rows = append(rows, kpiRow(orDash(s.Site), s))
+				}
+				head := []string{"SITE", "WAITING", "STUCK (" + k.StuckAfter + ")", "PARKED", "DELIVERED (" + k.Window + ")", "OLDEST"}
+				return table(n.stdout, head, rows)
+			})
+		},
+	}
+}
+
+func kpiRow(name string, k admin.KPIs) []string {
+	oldest := "-"
+	if k.OldestSeconds > 0 {
+		oldest = (time.Duration(k.OldestSeconds) * time.Second).String()
+	}
+	return []string{name, fmt.Sprint(k.Depth), fmt.Sprint(k.Stuck), fmt.Sprint(k.Parked), fmt.Sprint(k.Delivered), oldest}
+}
