@@ -11,8 +11,11 @@ import (
 )
 
 // categoryOf is the category of a destination; empty: it has none, or is not
-// known any more.
+// known any more. The lane of a channel has that of notifications.
 func (s *Server) categoryOf(destination string) holdfast.Category {
+	if _, is := notify.ChannelOf(destination); is {
+		return holdfast.CategoryNotification
+	}
 	d, _ := s.destination(destination)
 	return d.Category
 }
@@ -57,6 +60,13 @@ func (s *Server) inCategory(category string) (names []string, faults []Fault) {
 		known = append(known, string(d.Category))
 		if string(d.Category) == category {
 			names = append(names, d.Name)
+		}
+	}
+	if category == string(holdfast.CategoryNotification) {
+		for lane := range s.Outbox.Counts().Lanes {
+			if _, is := notify.ChannelOf(lane); is {
+				names = append(names, lane)
+			}
 		}
 	}
 	if slices.Sort(known); !slices.Contains(known, category) {

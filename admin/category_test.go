@@ -42,6 +42,9 @@ func TestAMessageKeepsItsProvenance(t *testing.T) {
 			t.Errorf("got %s, want %s in it", w.Body, want)
 		}
 	}
+	if w := f.do(t, call{method: "GET", path: "/v1/destinations"}); !strings.Contains(w.Body.String(), `{"name":"erp","category":"external-system","configured":true`) {
+		t.Errorf("the destinations are %s", w.Body)
+	}
 	list := ok[admin.MessagePage](t, f, call{method: "GET", path: "/v1/messages?category=external-system"})
 	want := admin.Provenance{OriginInstance: "mixer-3", SourceScript: "recipe.lua", ExecutionID: "run 1", ParentExecutionID: "run 0"}
 	if len(list.Messages) != 1 || list.Messages[0].Provenance != want || list.Messages[0].Category != "external-system" {
@@ -69,6 +72,12 @@ func TestTheListOfACategory(t *testing.T) {
 			f.put(t, id, park)
 		}
 	}
+	for i, lane := range []string{"channel:mail", "channel:room", "channel:mail"} { // as a node has them that tells people
+		id := holdfast.ID(fmt.Sprint("n", i))
+		if _, err := f.store.Enqueue(t.Context(), holdfast.Message{ID: id, Destination: lane, Endpoint: "operators"}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for query, want := range map[string]string{
 		"category=external-system":                       "m6 m4 m0 m5 m1",
 		"category=external-system&state=parked":          "m4 m0 m5 m1",
@@ -77,7 +86,8 @@ func TestTheListOfACategory(t *testing.T) {
 		"category=external-system&state=parked&limit=3":  "m4 m0 m5 | m1",
 		"category=external-system&state=expired&limit=3": "",
 		"category=cached-db-write":                       "m2",
-		"category=notification":                          "",
+		"category=notification":                          "n2 n0 n1",
+		"category=notification&state=parked":             "",
 		"state=parked":                                   "m5 m4 m3 m2 m1 m0",
 	} {
 		var pages []string

@@ -15,6 +15,7 @@ import (
 // DestinationStatus is a destination with its counts and its lane.
 type DestinationStatus struct {
 	Name        string     `json:"name"`
+	Category    string     `json:"category,omitempty" doc:"external-system, cached-db-write, notification or another; absent: a peer."`
 	Configured  bool       `json:"configured" doc:"False: messages for it are kept, and it is in no configuration any more."`
 	Pending     int64      `json:"pending"`
 	Parked      int64      `json:"parked"`
@@ -55,7 +56,7 @@ func (s *Server) listDestinations(context.Context, *struct{}) (*destinationsOutp
 	seen := map[string]bool{}
 	for _, d := range s.Destinations() {
 		status := statusOf(d.Name, counts[d.Name], lanes)
-		status.Configured = true
+		status.Configured, status.Category = true, string(d.Category)
 		status.TTL = "none"
 		if d.TTL > 0 {
 			status.TTL = formatDuration(d.TTL)

@@ -102,6 +102,7 @@ func TestANotificationIsRefused(t *testing.T) {
 		`{"subject":"s"}`:              "422 list",
 		`{"list":"a b","subject":"s"}`: "422 letters",
 		`{"list":"l"}`:                 "422 say something",
+
 		`{"list":"l","subject":"s","source":"elsewhere"}`:  "422 is not a field",
 		`{"list":"l","subject":"s","id":"a b"}`:            "422 id",
 		`{"list":"l","subject":"s","executionId":"\n"}`:    "422 executionId",
