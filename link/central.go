@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/bearer"
 	"github.com/holdfast-mq/holdfast/internal/retryafter"
+	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/transport"
 	"github.com/holdfast-mq/holdfast/wire"
 )
@@ -27,6 +28,10 @@ type CentralConfig struct {
 	// BatchReceiver gets whole batches. It is called concurrently.
 	Receiver    holdfast.Receiver
 	Destination string // put into messages that come in: this node's name
+
+	// Standing says how a notification stands and which site it is from, or
+	// ErrNotFound. Nil: nothing is known here.
+	Standing func(ctx context.Context, id holdfast.ID) (is notify.Standing, site string, err error)
 
 	AtWork     int           // batches at one time, over all sites; zero: 16
 	MaxPayload int           // bytes; zero: 1 MiB
@@ -83,7 +88,7 @@ func NewCentral(conf CentralConfig) (*Central, error) {
 	return c, nil
 }
 
-// Handler serves the link's four paths. Read and idle time-outs are those of
+// Handler serves the link's Paths. Read and idle time-outs are those of
 // the http.Server around it; it must let an answer take 40 s.
 func (c *Central) Handler() http.Handler {
 	mux := http.NewServeMux()
@@ -91,6 +96,7 @@ func (c *Central) Handler() http.Handler {
 	mux.HandleFunc("POST "+MessagesPath, c.known(c.serveMessages))
 	mux.HandleFunc("POST "+PollPath, c.known(c.servePoll))
 	mux.HandleFunc("POST "+AnswersPath, c.known(c.serveAnswers))
+	mux.HandleFunc("POST "+StandingPath, c.known(c.serveStanding))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c.conf.ClientCerts && (r.TLS == nil || len(r.TLS.VerifiedChains) == 0) {
 			refuse(w, http.StatusForbidden, wire.Reply{

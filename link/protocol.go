@@ -13,7 +13,13 @@ const (
 	MessagesPath = "/v1/link/messages"
 	PollPath     = "/v1/link/poll"
 	AnswersPath  = "/v1/link/answers"
+	StandingPath = "/v1/link/standing"
 )
+
+// Paths are all of them, each for POST.
+func Paths() []string {
+	return []string{EnrollPath, MessagesPath, PollPath, AnswersPath, StandingPath}
+}
 
 // What a token and a credential begin with.
 const (

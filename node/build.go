@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-mq/holdfast/adapter/httpcall"
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/transport"
 	"github.com/holdfast-mq/holdfast/wire"
 )
@@ -51,6 +52,9 @@ func (n *Node) destinations() []admin.Destination {
 			to.Wait = callWait
 		}
 		list = append(list, to)
+	}
+	if n.site != nil {
+		list = append(list, admin.Destination{Name: link.Lane, Category: holdfast.CategoryNotification})
 	}
 	return list
 }
@@ -97,8 +101,15 @@ func (n *Node) buildDispatcher(ctx context.Context) error {
 			return err
 		}
 	}
+	if n.site != nil {
+		routes[link.Lane] = n.toCentral()
+		n.clients = append(n.clients, n.site)
+		if err := n.store.ConfigureLane(ctx, link.Lane, holdfast.LaneSettings{}); err != nil {
+			return err
+		}
+	}
 	n.dispatcher = &holdfast.Dispatcher{
-		Store: n.store, Lanes: n.store, Routes: routes, Grace: n.grace(), Observer: observers{n.metrics, &n.waiters}, Logger: n.log,
+		Store: n.store, Lanes: n.store, Routes: routes, Grace: n.grace(), Observer: n.observers(), Logger: n.log,
 	}
 	return nil
 }
@@ -183,10 +194,10 @@ func (n *Node) buildReceiver() (http.Handler, error) {
 	})
 }
 
-// lanes are how the destinations fare; none before the dispatcher runs.
+// lanes are how destinations and channels fare; none before the dispatcher runs.
 func (n *Node) lanes() []holdfast.LaneStatus {
 	if n.dispatcher == nil {
 		return nil
 	}
-	return n.dispatcher.Status()
+	return slices.Concat(n.dispatcher.Status(), n.office.lanes())
 }

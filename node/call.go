@@ -24,6 +24,8 @@ type observers struct {
 	waiters *holdfast.Waiters
 }
 
+func (n *Node) observers() holdfast.Observer { return observers{n.metrics, &n.waiters} }
+
 // ObserveAttempt implements holdfast.Observer.
 func (o observers) ObserveAttempt(a holdfast.AttemptInfo) {
 	o.Metrics.ObserveAttempt(a)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/notify"
 )
 
 // stuckAfter is how long due messages of a destination that is up may make no
@@ -62,19 +63,30 @@ func (n *Node) look(ctx context.Context) *progress {
 		}
 		return p
 	}
-	for _, s := range n.dispatcher.Status() {
-		if late, due := overdue[s.Destination]; due && late > stuckAfter && stands(s) && !n.special.elsewhere(s.Destination, n.dispatcher.Routes[s.Destination].Limit) {
+	for _, s := range n.lanes() {
+		if late, due := overdue[s.Destination]; due && late > stuckAfter && stands(s) && !n.special.elsewhere(s.Destination, n.limit(s.Destination)) {
 			p.stuck = append(p.stuck, s.Destination)
 		}
 		delete(overdue, s.Destination)
 	}
 	for name := range overdue {
+		if _, channel := notify.ChannelOf(name); channel {
+			continue // it is disabled, or ended: the API says so
+		}
 		if !n.special.elsewhere(name, 0) {
 			p.unrouted = append(p.unrouted, name)
 		}
 	}
 	slices.Sort(p.unrouted)
 	return p
+}
+
+// limit is how many requests a lane may have at most.
+func (n *Node) limit(lane string) int {
+	if route, ok := n.dispatcher.Routes[lane]; ok {
+		return route.Limit
+	}
+	return notify.DefaultWorkers
 }
 
 // stands says whether a lane that should move does not: it is up, nothing
@@ -87,7 +99,7 @@ func stands(s holdfast.LaneStatus) bool {
 
 // health is the node's own judgement, for people and for probes.
 func (n *Node) health() admin.Health {
-	h := admin.Health{Status: admin.OK, Role: "standalone", Started: n.started}
+	h := admin.Health{Status: admin.OK, Role: string(n.cfg.Role), Started: n.started}
 	add := func(name, status, detail string) {
 		h.Checks = append(h.Checks, admin.Check{Name: name, Status: status, Detail: detail})
 		if status == admin.Failing || h.Status == admin.OK {
@@ -125,6 +137,8 @@ func (n *Node) health() admin.Health {
 			add(name, admin.Degraded, fmt.Sprintf("%d requests ignore their time-out", s.Hanging))
 		}
 	}
+	n.linkHealth(add)
+	n.office.health(add)
 	if parked := n.store.Counts().Parked; parked > 0 {
 		add("parked", admin.OK, fmt.Sprintf("waiting for a person: %d", parked))
 	}

@@ -48,6 +48,9 @@ func (n *Node) serveHTTP(ctx context.Context) error {
 	}
 	n.state.Store(stopping)
 	n.waiters.Release()
+	if n.central != nil {
+		n.central.Close()
+	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.grace())
 	defer cancel()
 	err := srv.Shutdown(grace)

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/internal/socket"
+	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/metrics"
 )
 
@@ -47,6 +48,9 @@ type Node struct {
 	endpoints  *holdfast.Endpoints
 	clients    []closer
 	waiters    holdfast.Waiters
+	office     *office       // nil: a site has none
+	site       *link.Site    // nil: this node is none
+	central    *link.Central // nil: this node is none
 	handler    http.Handler
 	tls        *tls.Config
 	state      atomic.Int32
@@ -95,6 +99,8 @@ func serve(ctx context.Context, cfg *config.Config, o Options) (err error) {
 	err = run.All(ctx, slices.Concat(
 		[]run.Part{{Name: "store", Run: n.watchStore}, {Name: "sweeper", Run: n.sweeper().Run}},
 		n.special.parts,
+		n.office.parts(ctx),
+		n.linkParts(ctx),
 		[]run.Part{
 			{Name: "health", Run: n.watchProgress},
 			{Name: "endpoints", Run: n.finishForwards},
@@ -177,6 +183,12 @@ func (n *Node) build(ctx context.Context) (err error) {
 	if n.endpoints, err = n.buildEndpoints(); err != nil {
 		return err
 	}
+	if err := n.buildOffice(ctx); err != nil {
+		return err
+	}
+	if err := n.buildLink(); err != nil {
+		return err
+	}
 	if err := n.buildDispatcher(ctx); err != nil {
 		return err
 	}
@@ -193,12 +205,16 @@ func (n *Node) build(ctx context.Context) (err error) {
 		Destinations: n.destinations, Lanes: n.lanes, Waiters: &n.waiters, Health: n.health, Backup: n.special.backUp,
 		Node: n.cfg.Node.ID, Source: n.cfg.Source(), Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload,
 		AuthRequired: protected, Logger: n.log,
-		Mounts: []admin.Mount{
-			{Pattern: "POST /_rf/receive", Handler: receiver, Signed: true},
-			{Pattern: "GET /healthz", Handler: http.HandlerFunc(n.healthz)},
-			{Pattern: "GET /readyz", Handler: http.HandlerFunc(n.readyz)},
-			{Pattern: "GET /metrics", Handler: n.metrics.Handler(), Role: admin.Read},
-		},
+		Notifier: n.notifier(), StuckAfter: n.cfg.Notifications.Stuck, KPIWindow: n.cfg.Notifications.Window,
+		Mounts: append(n.linkMounts(),
+			admin.Mount{Pattern: "POST /_rf/receive", Handler: receiver, Signed: true},
+			admin.Mount{Pattern: "GET /healthz", Handler: http.HandlerFunc(n.healthz)},
+			admin.Mount{Pattern: "GET /readyz", Handler: http.HandlerFunc(n.readyz)},
+			admin.Mount{Pattern: "GET /metrics", Handler: n.metrics.Handler(), Role: admin.Read},
+		),
+	}
+	if n.office != nil {
+		api.Notify, api.Channels = n.store, n.office.channels
 	}
 	if n.cfg.Insecure {
 		api.AllowedHosts = []string{"*"}

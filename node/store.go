@@ -9,7 +9,9 @@ import (
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/run"
+	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/metrics"
+	"github.com/holdfast-mq/holdfast/notify"
 )
 
 // store is what a node asks of the place where it keeps everything, whichever
@@ -22,6 +24,8 @@ type store interface {
 	holdfast.Sweepable
 	holdfast.InboxLog
 	admin.TokenStore
+	notify.Store
+	link.Store
 
 	// Overdue tells for how long the oldest due message of each destination
 	// has been due.

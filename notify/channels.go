@@ -37,7 +37,8 @@ type Channels struct {
 
 // What channels use unless they say otherwise.
 const (
-	defaultWorkers = 4
+	// DefaultWorkers is how many deliveries a channel makes at once.
+	DefaultWorkers = 4
 	// An adapter bounds each step of its own; this one is for those that hang.
 	sendTimeout = time.Hour
 	// What was sent may still be answered when a stop cuts off the rest: to go
@@ -143,7 +144,7 @@ func (c *Channels) run(name string) *channelRun {
 func (c *Channels) start(ctx context.Context, channel Channel) {
 	workers := channel.Workers
 	if workers <= 0 {
-		workers = defaultWorkers
+		workers = DefaultWorkers
 	}
 	r := &channelRun{channel: channel, ended: make(chan struct{})}
 	r.dispatcher = &holdfast.Dispatcher{

@@ -35,11 +35,17 @@ func (d *Desk) Submit(ctx context.Context, n Notification) (holdfast.Receipt, er
 
 // Status says how a notification stands, or ErrNotFound.
 func (d *Desk) Status(ctx context.Context, id holdfast.ID) (Standing, error) {
+	is, _, err := d.Standing(ctx, id)
+	return is, err
+}
+
+// Standing says also from which site it is.
+func (d *Desk) Standing(ctx context.Context, id holdfast.ID) (is Standing, site string, err error) {
 	copies, err := d.Ingester.Store.Notification(ctx, id)
 	if err != nil {
-		return Standing{}, err
+		return is, "", err
 	}
-	return StandingOf(copies), nil
+	return StandingOf(copies), copies[0].Notification.Origin.Site, nil
 }
 
 // StandingOf sums up the copies of one notification, of which there is at

@@ -1,0 +1,17 @@
+package node
+
+import (
+	"github.com/holdfast-mq/holdfast/adapter/chat"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// kinds are the ways to people that a channel may be.
+func (n *Node) kinds() map[string]notify.Kind {
+	all := map[string]notify.Kind{}
+	for _, kind := range chat.Kinds() {
+		all[kind] = notify.Kind{New: func(c notify.Channel) (notify.Adapter, error) {
+			return chat.New(c.Kind, c.Settings, chat.Options{Secret: n.secret, Logger: n.log})
+		}}
+	}
+	return all
+}

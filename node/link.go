@@ -1,0 +1,103 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/run"
+	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/notify"
+	"github.com/holdfast-mq/holdfast/site"
+)
+
+// buildLink makes this node's end of the link: a site's dials, central's
+// listens, and a standalone node has none.
+func (n *Node) buildLink() (err error) {
+	switch c := n.cfg.Central; n.cfg.Role {
+	case config.Site:
+		n.site, err = link.NewSite(link.SiteConfig{
+			URL: c.URL, File: n.cfg.CredentialFile(), Outbox: n.store, Version: n.opts.Version,
+			TLS: link.Files{CA: c.CA, Cert: c.Cert, Key: c.Key}, Overdue: n.store.Overdue, Logger: n.log,
+		})
+	case config.CentralOfSites:
+		n.central, err = link.NewCentral(link.CentralConfig{
+			Store: n.store, Receiver: n.office.ingester, Destination: n.cfg.Node.ID, MaxPayload: int(n.cfg.Limits.Payload),
+			Standing: n.office.desk.Standing, ClientCerts: n.cfg.TLS.Clients != "", Logger: n.log,
+		})
+	case config.Standalone:
+	}
+	return err
+}
+
+// linkParts keep the link up.
+func (n *Node) linkParts(stop context.Context) []run.Part {
+	if n.site == nil {
+		return nil
+	}
+	return []run.Part{{Name: "link", Run: atOnce(stop, n.site.Run)}}
+}
+
+// linkMounts are what sites ask of central.
+func (n *Node) linkMounts() []admin.Mount {
+	if n.central == nil {
+		return nil
+	}
+	var list []admin.Mount
+	h := n.central.Handler()
+	for _, path := range link.Paths() {
+		list = append(list, admin.Mount{Pattern: "POST " + path, Handler: h, Signed: true})
+	}
+	return list
+}
+
+// toCentral is the lane of what a site forwards. What central takes badly for
+// now is tried for as long as it takes: a full disk at central is no reason to
+// keep people at each site busy. Only what can never be taken parks (SF-19,
+// SF-20).
+func (n *Node) toCentral() holdfast.Route {
+	return holdfast.Route{
+		Deliverer: n.site, Timeout: n.cfg.Central.Timeout, Limit: link.AtOnce,
+		Retry: holdfast.RetryPolicy{First: time.Second, Factor: 2, Max: 30 * time.Second, Jitter: time.Second, Attempts: holdfast.Unlimited},
+	}
+}
+
+// notifier is where the programs of this node hand in notifications.
+func (n *Node) notifier() admin.Notifier {
+	if n.office != nil {
+		return n.office.desk
+	}
+	return &site.Forwarder{Enqueuer: n.store, Outbox: n.store, Name: n.siteName(), Ask: n.site.Standing}
+}
+
+// siteName is who this site is: by its credential, and before it has one, by
+// its configuration. Central goes by the credential.
+func (n *Node) siteName() string {
+	if name := n.site.Status().Site; name != "" {
+		return name
+	}
+	return n.cfg.Source()
+}
+
+var _ admin.Notifier = (*notify.Desk)(nil)
+
+// linkHealth adds how the link fares.
+func (n *Node) linkHealth(add addCheck) {
+	if n.site == nil {
+		return
+	}
+	switch s := n.site.Status(); {
+	case s.Site == "":
+		add("central", admin.Degraded, "this site is not enrolled: "+s.Problem)
+	case !s.Stalled.IsZero():
+		add("central", admin.Degraded, "messages are due, and none has got through since "+s.Stalled.UTC().Format(time.RFC3339))
+	case !s.Connected && s.Problem != "":
+		add("central", admin.Degraded, "not reachable: "+s.Problem)
+	case s.Replaying:
+		add("central", admin.OK, "connected; central has lost something and gets it again")
+	case s.Connected:
+		add("central", admin.OK, "connected as "+s.Site)
+	}
+}
