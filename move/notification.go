@@ -100,7 +100,10 @@ func (c *Config) book() (list []row) {
 			waits = binary.BigEndian.AppendUint64(waits, uint64(w))
 		}
 		list = append(list, row{name: fmt.Sprintf("channel %q", ch.Name), fields: []field{
-			text("name", ch.Name), text("kind", ch.Kind), {"settings", ch.Settings}, number("attempts", ch.Attempts), number("interval", ch.Interval), {"waits", waits},
+			text("name", ch.Name), text("kind", ch.Kind),
+			{"settings", ch.Settings},
+			number("attempts", ch.Attempts), number("interval", ch.Interval),
+			{"waits", waits},
 			number("workers", ch.Workers), bit("switch", ch.Disabled), number("time of change", ch.Changed),
 		}})
 	}
@@ -117,7 +120,10 @@ func (c *Config) book() (list []row) {
 func (n *Notification) row() row {
 	fields := []field{
 		number("seq", n.Seq), number("copy", n.Copy), text("id", string(n.ID)), text("message", string(n.Message)), text("channel", n.Channel), text("type", n.Type),
-		text("list", n.List), text("subject", n.Subject), text("body", n.Body), {"data", n.Data}, {"hash", n.Hash}, text("site", n.Site), text("instance", n.Instance),
+		text("list", n.List), text("subject", n.Subject), text("body", n.Body),
+		{"data", n.Data},
+		{"hash", n.Hash},
+		text("site", n.Site), text("instance", n.Instance),
 		text("script", n.Script), text("execution", n.Execution), text("parent execution", n.Parent), number("time at its site", n.Enqueued), number("creation", n.Created),
 		number("delivery", n.Delivered), bit("archive", n.Gone != nil),
 	}

@@ -204,7 +204,7 @@ func (tx *ownTx) lookUpNotes(calls []*call[*ingest]) (known map[string]knownNote
 		var k knownNote
 		var state int16
 		err := rows.Scan(&id, &k.site, &k.hash, &state)
-		k.state = holdfast.State(state) //nolint:gosec // as it was written
+		k.state = holdfast.State(state)
 		known[string(id)] = k
 		return err
 	})
@@ -251,7 +251,7 @@ func noteArgs(list []*ingested) []any {
 		n := &in.Notification
 		o := &n.Origin
 		for i := range in.copies.entries {
-			ids, copies, messages = append(ids, in.id), append(copies, int32(i)), append(messages, in.copies.entries[i].id) //nolint:gosec // few
+			ids, copies, messages = append(ids, in.id), append(copies, int32(i)), append(messages, in.copies.entries[i].id)
 			for j, s := range [...]string{in.Channels[i], n.Type, n.List, n.Subject, o.Site, o.Instance, o.Script, o.Execution, o.ParentExecution} {
 				texts[j] = append(texts[j], cleanText(s))
 			}

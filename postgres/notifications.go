@@ -91,7 +91,7 @@ func (w *walked) dest() []any {
 
 func (w *walked) finish(q *notify.Query) *notify.Record {
 	w.r.Created = instant(w.created)
-	w.r.Status = notify.StatusOf(holdfast.State(w.state), w.r.Tries) //nolint:gosec // as it was written
+	w.r.Status = notify.StatusOf(holdfast.State(w.state), w.r.Tries)
 	w.r.Stuck = q.IsStuck(&w.r, instant(w.now))
 	return &w.r
 }

@@ -37,7 +37,7 @@ func (db *DB) targets(ctx context.Context, sql string, of any) (list []notify.Ta
 		var result int16
 		var at int64
 		err := rows.Scan(&t.Channel, &t.Address, &t.Name, &result, &t.Code, &t.Text, &t.Receipt, &t.Maybe, &t.Attempts, &t.Server, &t.TLS, &t.Truncated, &at)
-		t.Result, t.At = notify.Result(result), instant(at) //nolint:gosec // as it was written
+		t.Result, t.At = notify.Result(result), instant(at)
 		list = append(list, t)
 		return err
 	})
@@ -155,7 +155,7 @@ func targetArgs(rows map[targetKey]*notify.Target) []any {
 		t := rows[k]
 		seqs, channels, addresses, names = append(seqs, k.seq), append(channels, k.channel), append(addresses, k.address), append(names, cleanText(t.Name))
 		results, codes, texts, receipts = append(results, int16(t.Result)), append(codes, cleanText(t.Code)), append(texts, cleanText(t.Text)), append(receipts, cleanText(t.Receipt))
-		maybe, attempts, truncated = append(maybe, t.Maybe), append(attempts, int32(t.Attempts)), append(truncated, t.Truncated) //nolint:gosec // few
+		maybe, attempts, truncated = append(maybe, t.Maybe), append(attempts, int32(t.Attempts)), append(truncated, t.Truncated)
 		servers, tls = append(servers, cleanText(t.Server)), append(tls, cleanText(t.TLS))
 	}
 	return []any{seqs, channels, addresses, names, results, codes, texts, receipts, maybe, attempts, servers, tls, truncated}
