@@ -43,15 +43,26 @@ func (in *Incoming) Normalized(source string) ([]holdfast.Message, error) {
 // Validate checks what a store must rely on: the name.
 func (c *Channel) Validate() error { return CheckName("name", c.Name) }
 
+// MaxAddressLen bounds an address, in bytes: it is a part of a key.
+const MaxAddressLen = 512
+
 // Validate checks what a store must rely on: the name, and that each recipient
-// is there once.
+// is there once and fits.
 func (l *List) Validate() error {
 	type key struct{ channel, address string }
 	seen := make(map[key]bool, len(l.Recipients))
+	fault := func(address, problem string) error {
+		return fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{Field: "recipients", Value: address[:min(len(address), 80)], Problem: problem})
+	}
 	for _, r := range l.Recipients {
 		k := key{r.Channel, r.Address}
-		if seen[k] {
-			return fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{Field: "recipients", Value: r.Address, Problem: "is there twice on channel " + r.Channel})
+		switch {
+		case seen[k]:
+			return fault(r.Address, "is there twice on channel "+r.Channel)
+		case len(r.Address) > MaxAddressLen:
+			return fault(r.Address, fmt.Sprintf("has %d bytes; at most %d fit", len(r.Address), MaxAddressLen))
+		case len(r.Channel) > holdfast.MaxNameLen:
+			return fault(r.Address, fmt.Sprintf("names a channel of %d bytes; at most %d fit", len(r.Channel), holdfast.MaxNameLen))
 		}
 		seen[k] = true
 	}

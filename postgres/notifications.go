@@ -157,40 +157,63 @@ func (db *DB) notifications(ctx context.Context, q *notify.Query) (p notify.Page
 // numbers follow the time of creation but for this.
 const unordered = time.Minute
 
-// walkNotes goes back through the tables for a while, and returns what it found
-// and where the next page begins.
+// noteWalk goes back through the tables for a while.
+type noteWalk struct {
+	q      *notify.Query
+	limit  int
+	shows  func(r *notify.Record) bool
+	found  []int64
+	last   int64 // the last row that was looked at
+	past   bool  // all that follows is too old
+	looked int
+}
+
+// walkNotes returns what it found and where the next page begins. Most pages are
+// full after some rows: it reads few first, then more.
 func (db *DB) walkNotes(ctx context.Context, q *notify.Query, before int64) (found []int64, next string, err error) {
-	limit, shows, from := min(max(cmp.Or(q.Limit, 50), 1), 500), q.Filter(), walkNotifications
+	w := noteWalk{q: q, limit: min(max(cmp.Or(q.Limit, 50), 1), 500), shows: q.Filter(), last: before}
+	sql := walkNotifications
 	if q.Waits() {
-		from = walkWaiting
+		sql = walkWaiting
 	}
-	read, last, past := 0, int64(0), false
-	if err := db.read(ctx, from, []any{before, looked}, func(rows pgx.Rows) error {
-		if read++; past || len(found) == limit {
-			return nil
+	for size := 2 * w.limit; ; size *= 8 {
+		size = min(size, looked-w.looked)
+		read := 0
+		if err := db.read(ctx, sql, []any{w.last, size}, func(rows pgx.Rows) error {
+			read++
+			return w.row(rows)
+		}); err != nil {
+			return nil, "", err
 		}
-		var w walked
-		var seq int64
-		if err := rows.Scan(append(w.dest(), &seq, &w.now)...); err != nil {
-			return err
+		w.looked += read
+		switch {
+		case w.past || read < size && len(w.found) < w.limit:
+			return w.found, "", nil
+		case len(w.found) == w.limit || w.looked >= looked:
+			return w.found, strconv.FormatInt(w.last, 36), nil
 		}
-		last = seq
-		if w.r.Seq == 0 {
-			return nil // a message without a notification
-		}
-		r := w.finish(q)
-		past = !q.From.IsZero() && r.Created.Before(q.From.Add(-unordered))
-		if !past && shows(r) {
-			found = append(found, seq)
-		}
+	}
+}
+
+func (w *noteWalk) row(rows pgx.Rows) error {
+	if w.past || len(w.found) == w.limit {
 		return nil
-	}); err != nil {
-		return nil, "", err
 	}
-	if !past && (read == looked || len(found) == limit) {
-		next = strconv.FormatInt(last, 36)
+	var row walked
+	var seq int64
+	if err := rows.Scan(append(row.dest(), &seq, &row.now)...); err != nil {
+		return err
 	}
-	return found, next, nil
+	w.last = seq
+	if row.r.Seq == 0 {
+		return nil // a message without a notification
+	}
+	r := row.finish(w.q)
+	w.past = !w.q.From.IsZero() && r.Created.Before(w.q.From.Add(-unordered))
+	if !w.past && w.shows(r) {
+		w.found = append(w.found, seq)
+	}
+	return nil
 }
 
 // seqAt is the first seq of what was created at an instant or later.

@@ -34,8 +34,8 @@ func (a *app) copyCommand(g *global) *cobra.Command {
 		Use:   "copy --from STORE --to STORE",
 		Short: "Move everything from one store into another, such as SQLite to PostgreSQL",
 		Long: `Move everything from one store into another that is empty: messages in every
-state with their history and the order of their keys, the inbox, lanes and
-tokens. A store is sqlite:FOLDER, the data folder of a node, or the address of a
+state with their history and the order of their keys, the inbox, lanes, tokens,
+channels, lists and notifications. A store is sqlite:FOLDER, the data folder of a node, or the address of a
 PostgreSQL database, or env:NAME for a variable that holds either of them. Stop
 all nodes and programs that use one of the two first.
 
@@ -155,8 +155,8 @@ func (a *app) printCopied(c *copied) error {
 	if len(states) == 0 {
 		states = []string{"none"}
 	}
-	_, err := fmt.Fprintf(a.stdout, "moved %s to %s in %.1f s; both are the same, row by row\nmessages  %s\nhistory   %d\ninbox     %d\ndigest    %s\n",
-		plain(c.From), plain(c.To), c.Took, strings.Join(states, ", "), c.Events, c.Inbox, c.Digest)
+	_, err := fmt.Fprintf(a.stdout, "moved %s to %s in %.1f s; both are the same, row by row\nmessages  %s\nhistory   %d\ninbox     %d\nnotes     %d\ndigest    %s\n",
+		plain(c.From), plain(c.To), c.Took, strings.Join(states, ", "), c.Events, c.Inbox, c.Notifications, c.Digest)
 	if err == nil {
 		a.note("nodes refuse %s from now on; followers of the journal begin anew\n", plain(c.From))
 	}
