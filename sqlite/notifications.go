@@ -125,6 +125,9 @@ func (db *DB) scanCopy(rows *sql.Rows) (r notify.Record, kept bool, err error) {
 	if r.LastAttempt.IsZero() && r.Status == notify.Delivered {
 		r.LastAttempt = r.Ended
 	}
+	if due.Valid && db.lanes.shown(r.Seq, w.state) == holdfast.Claimed { // it is made now
+		r.NextAttempt = time.Time{}
+	}
 	return r, kept, nil
 }
 

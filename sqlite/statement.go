@@ -306,9 +306,13 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING`,
 	salvageList:      `INSERT INTO hf_list (name, description, partial, recipients, changed) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING`,
 	salvageRecipient: `INSERT INTO hf_recipient (list, place, channel, address, name, disabled) VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING`,
+	// A message that is to be delivered once more was not delivered.
 	salvageNotification: `INSERT INTO hf_notification (seq, id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, hash, created,
 			delivered, state, settled, failures, tries, cycle, reason, last_error, tried)
-		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25
+		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,
+			CASE WHEN NOT EXISTS (SELECT 1 FROM hf_message WHERE seq = ?1) THEN ?17
+				ELSE (SELECT coalesce(?17, settled) FROM hf_message WHERE seq = ?1 AND state = 2) END,
+			?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25
 		WHERE ?17 IS NOT NULL OR ?18 IS NOT NULL OR EXISTS (SELECT 1 FROM hf_message WHERE seq = ?1) ON CONFLICT DO NOTHING`,
 	salvageNotificationBody: `INSERT INTO hf_notification_body (seq, body, data) SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM hf_notification WHERE seq = ?1)
 		ON CONFLICT DO NOTHING`,

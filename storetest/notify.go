@@ -340,7 +340,9 @@ func ingestInvalid(k *kit) {
 func statusFollowsTheMessage(k *kit) {
 	k.ingest(note("n", "plant-1", "mail", "chat"))
 	c := k.oneOf("mail")
-	k.statusIs("n", notify.Pending)
+	if r := k.statusIs("n", notify.Pending); !r.NextAttempt.IsZero() {
+		k.t.Errorf("in hand: %+v", r)
+	}
 	k.wins(c, failed(time.Minute))
 	r := k.statusIs("n", notify.Retrying)
 	if r.Failures != 1 || r.Tries != 1 || r.LastError != "it is busy" || r.LastAttempt.IsZero() || r.NextAttempt.Sub(r.LastAttempt) < 59*time.Second || !r.Ended.IsZero() {
