@@ -12,9 +12,10 @@ import (
 // the clock. storetest holds the suite that a store must pass.
 //
 // A notification has one message per channel, with a destination that begins
-// with LanePrefix. The first has the notification's id; the row of a copy has the same seq as its message, so that
-// state, failures and history are the message's, and are written once. When a
-// message is purged, its row keeps what it was.
+// with LanePrefix. The first has the notification's id; the row of a copy has
+// the same seq as its message, so that state, failures and history are the
+// message's, and are written once. When a message is purged, its row keeps what
+// it was.
 type Store interface {
 	// Ingest stores each notification, with its messages, unless its id is
 	// known. It returns one result each, in order: a Duplicate with the present
