@@ -31,7 +31,7 @@ type NewMessage struct {
 	Delay         string            `json:"delay,omitempty" doc:"The earliest first attempt, as a duration from now. Absent: at once." example:"5m"`
 	MaxRetries    *int              `json:"maxRetries,omitempty" minimum:"0" maximum:"1000000" doc:"Retries after the first attempt; 0: without limit, until the TTL ends. Absent: the destination's."`
 	RetryInterval string            `json:"retryInterval,omitempty" doc:"A fixed wait between two attempts, as a duration. Absent: the destination's retries." example:"30s"`
-	Wait          string            `json:"wait,omitempty" doc:"Wait so long for the first attempt's outcome, at most 1m; 0s: answer as soon as it is on disk. Absent: 10s for a destination that is a call, else 0s." example:"10s"`
+	Wait          string            `json:"wait,omitempty" doc:"Wait so long for the first attempt's outcome, at most 1m; 0s: answer as soon as it is on disk. Absent: 10s for a destination that is a call or a database, else 0s." example:"10s"`
 
 	AttemptImmediately *bool `json:"attemptImmediately,omitempty" doc:"false: answer as soon as it is on disk, and do not wait for an attempt. Absent: true."`
 

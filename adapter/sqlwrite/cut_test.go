@@ -139,7 +139,7 @@ func (p *proxy) serve(ctx context.Context, client net.Conn) {
 // database can promise that.
 func TestALostAnswerMayHaveBeenDelivered(t *testing.T) {
 	t.Parallel()
-	servers(t, func(t *testing.T, p *place) {
+	servers(t, func(t testing.TB, p *place) {
 		p.exec(t, "create table orders (id varchar(80) primary key)")
 		between := newProxy(t, p.address(t))
 		w := p.writer(t, map[string]string{"Book": "insert into orders (id) values (:_id)"}, func(c *sqlwrite.Config) {

@@ -62,7 +62,7 @@ const (
 	codeConnections = "too_many_connections"
 	codeGone        = "shutting_down"
 	codeServer      = "server_error"
-	codeCredentials = "credentials_refused" //nolint:gosec // no credentials
+	codeCredentials = "credentials_refused"
 	codeDatabase    = "no_database"
 	codeReadOnly    = "read_only"
 )

@@ -75,7 +75,7 @@ func mariaPlace(t testing.TB, s *mariatest.Server) *place {
 }
 
 // everywhere runs a test on each database that can be had.
-func everywhere(t *testing.T, test func(t *testing.T, p *place)) {
+func everywhere(t *testing.T, test func(t testing.TB, p *place)) {
 	t.Helper()
 	for name, p := range map[string]func(t testing.TB) *place{
 		"SQLite":     sqlitePlace,

@@ -66,19 +66,18 @@ func (o object) find(path string) (jsontext.Value, bool) {
 
 // valueOf is nil, a bool, an int64, a decimal or a string.
 func valueOf(v jsontext.Value) (any, error) {
-	switch v.Kind() {
+	switch kind := byte(v.Kind()); kind {
 	case 'n':
 		return nil, nil
 	case 't', 'f':
-		return v.Kind() == 't', nil
+		return kind == 't', nil
 	case '"':
 		text, err := jsontext.AppendUnquote(nil, v)
 		return string(text), err
 	case '0':
 		return numberOf(string(v)), nil
-	default:
-		return string(v), nil
 	}
+	return string(v), nil
 }
 
 // exact is how many digits a float64 tells apart.

@@ -4,11 +4,13 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/holdfast-mq/holdfast"
@@ -17,6 +19,10 @@ import (
 func postgresDialect() dialect {
 	return dialect{begin: "begin", atomic: true, open: openPostgres, judge: judgePostgres, value: valueForPostgres}
 }
+
+// longestMessage of a server that is taken: what is asked of it has no long
+// answers, and a peer that is no PostgreSQL may claim 2 GiB.
+const longestMessage = 16 << 20
 
 func openPostgres(dsn string, t *target) (driver.Connector, error) {
 	conf, err := pgx.ParseConfig(dsn)
@@ -30,6 +36,11 @@ func openPostgres(dsn string, t *target) (driver.Connector, error) {
 	// server hand connections round.
 	conf.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec
 	conf.DialFunc = dial
+	conf.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
+		f := pgproto3.NewFrontend(r, w)
+		f.SetMaxBodyLen(longestMessage)
+		return f
+	}
 	t.address = net.JoinHostPort(conf.Host, strconv.Itoa(int(conf.Port))) + "/" + conf.Database
 	t.secrets = append(t.secrets, conf.Password)
 	return connector{stdlib.GetConnector(*conf)}, nil

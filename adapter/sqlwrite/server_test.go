@@ -19,9 +19,9 @@ import (
 )
 
 // servers are the places that are reached over a network.
-func servers(t *testing.T, test func(t *testing.T, p *place)) {
+func servers(t *testing.T, test func(t testing.TB, p *place)) {
 	t.Helper()
-	everywhere(t, func(t *testing.T, p *place) {
+	everywhere(t, func(t testing.TB, p *place) {
 		if p.driver != "sqlite" {
 			test(t, p)
 		}
@@ -77,7 +77,7 @@ func (p *place) address(t testing.TB) string {
 // SF-03: of two that wait for each other one is tried again.
 func TestADeadlockIsTransient(t *testing.T) {
 	t.Parallel()
-	servers(t, func(t *testing.T, p *place) {
+	servers(t, func(t testing.TB, p *place) {
 		p.exec(t, "create table pairs (id integer primary key, n integer)")
 		p.exec(t, "insert into pairs values (1, 0), (2, 0), (3, 0), (4, 0), (5, 0)")
 		p.exec(t, map[string]string{
@@ -126,7 +126,7 @@ const waits = "select count(*) from pg_stat_activity where datname = current_dat
 // SF-03: so is one that waits too long, by the server's clock or by ours.
 func TestALockIsTransient(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, p *place) {
+	everywhere(t, func(t testing.TB, p *place) {
 		p.exec(t, "create table pairs (id integer primary key, n integer)")
 		p.exec(t, "insert into pairs values (1, 0)")
 		if p.driver == "postgres" {
@@ -271,7 +271,7 @@ func TestAServerThatEndsInTheMiddle(t *testing.T) {
 // SF-03: what is wrong with the destination holds it, and parks no message.
 func TestWhatIsWrongWithTheDestinationIsALaneFault(t *testing.T) {
 	t.Parallel()
-	servers(t, func(t *testing.T, p *place) {
+	servers(t, func(t testing.TB, p *place) {
 		statements := map[string]string{"Book": "insert into orders (id) values (:_id)"}
 		for name, c := range map[string]struct{ dsn, code string }{
 			"wrong password": {p.at(t, "", "hunter2!?"), "credentials_refused"},
@@ -357,7 +357,7 @@ func TestRightsAndReadOnlyServers(t *testing.T) {
 // What a trigger or procedure says is meant.
 func TestWhatATriggerRaisesIsPermanent(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, p *place) {
+	everywhere(t, func(t testing.TB, p *place) {
 		p.exec(t, "create table orders (id varchar(80) primary key)")
 		for _, text := range map[string][]string{
 			"sqlite": {"create trigger no_orders before insert on orders begin select raise(abort, 'the plant is shut'); end"},
@@ -397,10 +397,30 @@ func TestFilesThatAreNoDatabase(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "missing.db")); !os.IsNotExist(err) {
 		t.Errorf("the file is there: %v", err)
 	}
+	replaced := sqlitePlace(t)
+	replaced.exec(t, "pragma journal_mode = wal")
+	replaced.exec(t, "create table orders (id text primary key)")
+	w := replaced.writer(t, map[string]string{"Book": "insert into orders (id) values (:_id)"})
+	deliver(t, w, message("Book", `{}`))
+	_ = replaced.db.Close()
+	if err := os.Rename(replaced.dsn, replaced.dsn+".old"); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, second(w.Deliver(t.Context(), message("Book", `{}`))), holdfast.LaneFault, "no_database", false)
 	p := sqlitePlace(t)
+	p.exec(t, "create table orders (id text primary key)")
+	if err := os.Rename(p.dsn, replaced.dsn); err != nil {
+		t.Fatal(err)
+	}
+	deliver(t, w, message("Book", `{}`))
+	if got := p.one(t, "select count(*) from orders"); got != "1" {
+		t.Errorf("got %s rows in the file that took the other's place, want 1", got)
+	}
+
+	p = sqlitePlace(t)
 	p.exec(t, "create table plants (id text primary key)")
 	p.exec(t, "create table orders (id text primary key, plant text references plants)")
-	w := p.writer(t, map[string]string{"Book": "insert into orders (id, plant) values (:_id, :plant)"})
+	w = p.writer(t, map[string]string{"Book": "insert into orders (id, plant) values (:_id, :plant)"})
 	fails(t, second(w.Deliver(t.Context(), message("Book", `{"plant":"x"}`))), holdfast.Permanent, "constraint", false) // foreign keys count
 }
 

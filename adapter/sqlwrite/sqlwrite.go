@@ -41,6 +41,12 @@ func New(c Config) (*Writer, error) {
 	w.db = sql.OpenDB(from)
 	w.db.SetMaxOpenConns(c.Connections)
 	w.db.SetMaxIdleConns(c.Connections)
+	if w.dialect.local {
+		// One writes at a time anyway; and a connection that is kept would go on
+		// writing into a file that has been replaced or removed.
+		w.db.SetMaxOpenConns(1)
+		w.db.SetMaxIdleConns(0)
+	}
 	w.db.SetConnMaxIdleTime(90 * time.Second)
 	w.db.SetConnMaxLifetime(30 * time.Minute) // a name may lead elsewhere by then
 	return w, nil

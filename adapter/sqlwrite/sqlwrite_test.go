@@ -14,7 +14,7 @@ const table = "create table orders (id varchar(80) primary key, plant varchar(20
 // SF-02: each value arrives as what it is.
 func TestAMessageIsOneRow(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, p *place) {
+	everywhere(t, func(t testing.TB, p *place) {
 		p.exec(t, table)
 		w := p.writer(t, map[string]string{
 			"Book":   "insert into orders (id, plant, amount, n, rate, ok, more) values (:_id, :order.plant, :amount, :n, :rate, :ok, :more)",
@@ -73,7 +73,7 @@ func second(_ holdfast.Receipt, err error) error { return err }
 // SF-03: what no repetition cures parks at once.
 func TestWhatIsWrongForGoodIsPermanent(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, p *place) {
+	everywhere(t, func(t testing.TB, p *place) {
 		p.exec(t, table)
 		p.exec(t, "create table needs (a varchar(5) not null)")
 		insert := "insert into orders (id, n, amount) values (:id, :n, :amount)"
@@ -137,7 +137,7 @@ func TestWhatIsWrongForGoodIsPermanent(t *testing.T) {
 // it counts as a success, or the statement itself says so.
 func TestARepeatIsHarmless(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, p *place) {
+	everywhere(t, func(t testing.TB, p *place) {
 		p.exec(t, table)
 		ignoring := map[string]string{
 			"sqlite":   "insert into orders (id, n) values (:_id, :n) on conflict do nothing",
@@ -168,7 +168,7 @@ func TestARepeatIsHarmless(t *testing.T) {
 // Values stay values, whatever they look like.
 func TestValuesNeverBecomeSQL(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, p *place) {
+	everywhere(t, func(t testing.TB, p *place) {
 		p.exec(t, "create table notes (id varchar(80) primary key, note text)")
 		w := p.writer(t, map[string]string{"Note": "insert into notes (id, note) values (:_id, :note)", "Ends": `insert into notes (id, note) values (:_id, ':note; ''' || :note)`})
 		for _, note := range []string{
@@ -201,7 +201,7 @@ func quote(s string) string {
 // SF-02: a payload brings SQL only where it may.
 func TestRawSQLOnlyWhereItIsAllowed(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, p *place) {
+	everywhere(t, func(t testing.TB, p *place) {
 		p.exec(t, "create table notes (id varchar(80) primary key, note text)")
 		named := map[string]string{"Note": "insert into notes (id, note) values (:_id, :note)"}
 		raw := `{"sql":"insert into notes (id, note) values (:_id, :note)","params":{"note":"it's"}}`

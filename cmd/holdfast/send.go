@@ -60,7 +60,7 @@ with exit code 4 if the destination has refused it for good.`,
 	flags.StringVar(&f.m.Source, "source", "", "who sends it; default: the node")
 	flags.StringVar(&f.m.TTL, "ttl", "", "how long it is worth delivering: 90s, 24h, 7d, or none; default: the destination's")
 	flags.StringVar(&f.m.Delay, "delay", "", "earliest first attempt, from now: 90s, 24h, 7d")
-	flags.StringVar(&f.m.Wait, "wait", "", "wait so long for the first attempt, at most 1m; 0s: not; default: 10s for a call, else not")
+	flags.StringVar(&f.m.Wait, "wait", "", "wait so long for the first attempt, at most 1m; 0s: not; default: 10s for a call or a database, else not")
 	flags.IntVar(&f.retries, "max-retries", 0, "retries after the first attempt; 0: without limit; default: the destination's")
 	flags.StringVar(&f.m.RetryInterval, "retry-interval", "", "fixed wait between two attempts: 30s, 5m; default: the destination's retries")
 	flags.BoolVar(&f.later, "no-attempt", false, "return when it is on disk, and wait for no attempt")
