@@ -14,8 +14,15 @@ import (
 	"github.com/holdfast-mq/holdfast/transport"
 )
 
-// ErrEnrolled says that a file holds a credential already.
-var ErrEnrolled = errors.New("the site is enrolled")
+// What a caller of Enroll branches on.
+var (
+	// ErrEnrolled says that a file holds a credential already.
+	ErrEnrolled = errors.New("the site is enrolled")
+	// ErrToken says that central does not take the token.
+	ErrToken = errors.New("central does not take the token")
+	// ErrUnreachable says that central is not there, or not as it should be.
+	ErrUnreachable = errors.New("cannot reach central")
+)
 
 // EnrollConfig says where a site enrolls, and as what. URL, Token and File are
 // needed.
@@ -50,7 +57,7 @@ func Enroll(ctx context.Context, conf EnrollConfig) (Identity, error) {
 
 func enroll(ctx context.Context, conf *EnrollConfig) (Identity, error) {
 	if !bearer.WellFormed(tokenPrefix, conf.Token) {
-		return Identity{}, fmt.Errorf("%w: the token is mistyped or cut short: it begins with %s and has 53 characters", holdfast.ErrInvalid, tokenPrefix)
+		return Identity{}, fmt.Errorf("%w: it is mistyped or cut short: it begins with %s and has 53 characters", ErrToken, tokenPrefix)
 	}
 	if err := conf.free(); err != nil {
 		return Identity{}, err
@@ -74,10 +81,7 @@ func enroll(ctx context.Context, conf *EnrollConfig) (Identity, error) {
 	defer client.Close()
 	var out enrolled
 	if err := client.Ask(ctx, EnrollPath, enrollment{Credential: credential, Version: conf.Version}, &out); err != nil {
-		if holdfast.AsFailure(err).Code == transport.CodeCredential {
-			return Identity{}, errors.New("central does not take the token: it is spent, older than a day, or of another central; ask for a new one with holdfast sites rotate")
-		}
-		return Identity{}, err
+		return Identity{}, explain(err)
 	}
 	if err := CheckName(out.Site); err != nil {
 		return Identity{}, fmt.Errorf("central answers with a site that cannot be: %w", err)
@@ -91,6 +95,17 @@ func enroll(ctx context.Context, conf *EnrollConfig) (Identity, error) {
 		return id, err
 	}
 	return id, nil
+}
+
+// explain says what whoever enrolls can do.
+func explain(err error) error {
+	switch f := holdfast.AsFailure(err); {
+	case f.Code == transport.CodeCredential:
+		return fmt.Errorf("%w: it is spent, older than a day, or of another central; ask for a new one with holdfast sites rotate", ErrToken)
+	case f.Outcome == holdfast.Unreachable, f.Outcome == holdfast.LaneFault:
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	return err
 }
 
 // free says whether the file may be written.

@@ -101,7 +101,7 @@ func TestWrongTokensAreRefused(t *testing.T) {
 		conf := link.EnrollConfig{URL: address, File: filepath.Join(t.TempDir(), "credential"), Dial: w.connect}
 		for _, wrong := range []string{"", "hfe_short", bearer.New("hf_")} {
 			conf.Token = wrong
-			if _, err := link.Enroll(t.Context(), conf); !errors.Is(err, holdfast.ErrInvalid) {
+			if _, err := link.Enroll(t.Context(), conf); !errors.Is(err, link.ErrToken) {
 				t.Errorf("%q: got %v", wrong, err)
 			}
 		}

@@ -33,7 +33,7 @@ func (a *app) listCommand(g *global) *cobra.Command {
   holdfast messages ls --category external-system --state parked
   holdfast messages ls --state parked --all -q | xargs holdfast messages retry`,
 		Args: args(0, 0, "none"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.listMessages(cmd, g, q, all, quiet) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.listMessages(cmd, g, own, q, all, quiet) },
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&q.States, "state", nil, "only these states: pending, claimed, delivered, parked, expired, discarded")
@@ -46,11 +46,14 @@ func (a *app) listCommand(g *global) *cobra.Command {
 	return cmd
 }
 
-func (a *app) listMessages(cmd *cobra.Command, g *global, q admin.MessageQuery, all, quiet bool) error {
+// own is the client of the node's own messages; sites have others.
+func own(c *admin.Client) *admin.Client { return c }
+
+func (a *app) listMessages(cmd *cobra.Command, g *global, of func(*admin.Client) *admin.Client, q admin.MessageQuery, all, quiet bool) error {
 	for {
 		var page admin.MessagePage
 		err := a.ask(cmd, g, func(ctx context.Context, c *admin.Client) (err error) {
-			page, err = c.Messages(ctx, q)
+			page, err = of(c).Messages(ctx, q)
 			return err
 		})
 		switch {

@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/admintest"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
+	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/site"
 )
@@ -44,6 +45,8 @@ func (w withPostgres) Run() int { return pgtest.Main(w.m, pgtest.Options{}) }
 //	fares CHANNEL ok|held REASON       say how a channel fares
 //	answers accepted|refused|down      say how tests of channels end
 //	copyto FOLDER NAME [PART]          copy the one database in a folder, its name has the part
+//	away SITE [PROBLEM]                make a site be away; with a problem it takes questions and does not answer
+//	parkat SITE ID                     park a message at a site
 //	accounted                          the counts of a demo on stdout add up
 //
 // and the variables HOLDFAST_URL, a node that asks for no token, LOCKED_URL, the
@@ -55,6 +58,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script", Setup: setup,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": exits, "state": setState, "keep": keep, "notified": notified, "fares": fares, "answers": answers, "accounted": accounted, "copyto": copyTo,
+			"away": away, "parkat": parkAt,
 		},
 	})
 }
@@ -62,16 +66,18 @@ func TestScripts(t *testing.T) {
 type (
 	storeKey    struct{}
 	channelsKey struct{}
+	sitesKey    struct{}
 )
 
 func setup(env *testscript.Env) error {
 	store := &admintest.Memory{}
-	channels := &admintest.Channels{}
-	env.Values[storeKey{}], env.Values[channelsKey{}] = store, channels
+	channels, sites := &admintest.Channels{}, &admintest.Sites{}
+	env.Values[storeKey{}], env.Values[channelsKey{}], env.Values[sitesKey{}] = store, channels, sites
 	env.Setenv("GORACE", "atexit_sleep_ms=0") // or each process waits for a second at its end
 	for _, name := range []string{"HOLDFAST_URL", "LOCKED_URL", "SITE_URL"} {
 		s := admin.Server{
-			Outbox: store, Enqueuer: store, Inbox: store, Tokens: store, Notify: store, Channels: channels, Node: "test", AuthRequired: name == "LOCKED_URL", MaxPayload: 99,
+			Outbox: store, Enqueuer: store, Inbox: store, Tokens: store, Sites: sites, Notify: store, Channels: channels,
+			Node: "test", AuthRequired: name == "LOCKED_URL", MaxPayload: 99,
 			Destinations: func() []admin.Destination {
 				return []admin.Destination{{Name: "inventory", TTL: 24 * time.Hour}, {Name: "billing", Category: holdfast.CategoryExternalSystem}}
 			},
@@ -133,6 +139,27 @@ func setState(ts *testscript.TestScript, neg bool, args []string) {
 			Code: "connection_refused", Error: r.LastError, Maybe: true,
 		})
 	}))
+}
+
+func away(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: away SITE [PROBLEM]")
+	}
+	problem := error(&link.ErrNotReachable{Site: args[0], LastSeen: time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)})
+	if len(args) > 1 {
+		problem = link.ErrNoAnswer
+	}
+	ts.Value(sitesKey{}).(*admintest.Sites).Away(args[0], problem)
+}
+
+func parkAt(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: parkat SITE ID")
+	}
+	store := ts.Value(sitesKey{}).(*admintest.Sites).At(args[0])
+	_, err := store.Enqueue(context.Background(), holdfast.Message{ID: holdfast.ID(args[1]), Destination: "erp", Endpoint: "E", Payload: []byte(`{"a": 1}`)})
+	ts.Check(err)
+	ts.Check(store.Change(holdfast.ID(args[1]), func(r *holdfast.Record) { r.State, r.Reason = holdfast.Parked, holdfast.ReasonPermanent }))
 }
 
 func keep(ts *testscript.TestScript, neg bool, args []string) {

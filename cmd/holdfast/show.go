@@ -21,19 +21,21 @@ func (a *app) showCommand(g *global) *cobra.Command {
 		Short:   "Show a message: payload, history, and why it has not been sent yet",
 		Example: `  holdfast messages show 0190c5a2-7b1e-7c3d-9a4f-1d2e3f405162`,
 		Args:    args(1, 1, "one message id"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			return a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
-				m, err := c.Message(ctx, given[0])
-				switch {
-				case err != nil:
-					return err
-				case g.json:
-					return printJSON(a.stdout, m)
-				}
-				return printMessage(a.stdout, m)
-			})
-		},
+		RunE:    func(cmd *cobra.Command, given []string) error { return a.showMessage(cmd, g, own, given[0]) },
 	}
+}
+
+func (a *app) showMessage(cmd *cobra.Command, g *global, of func(*admin.Client) *admin.Client, id string) error {
+	return a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
+		m, err := of(c).Message(ctx, id)
+		switch {
+		case err != nil:
+			return err
+		case g.json:
+			return printJSON(a.stdout, m)
+		}
+		return printMessage(a.stdout, m)
+	})
 }
 
 func printMessage(w io.Writer, m admin.MessageDetail) error {

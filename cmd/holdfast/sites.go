@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-mq/holdfast/admin"
+)
+
+func (a *app) sitesCommand(g *global) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "sites", Aliases: []string{"site"},
+		Short: "Add, list, rotate and revoke sites; look at what waits there, and decide",
+		Long: `Add, list, rotate and revoke the sites of a central node, and ask a site for
+what waits there. A site that is not connected cannot be asked; the error says
+when it was last seen.`,
+		Args: cobra.ArbitraryArgs, RunE: group,
+	}
+	cmd.AddCommand(a.siteAdd(g), a.siteList(g), a.siteRotate(g), a.siteRevoke(g), a.siteParked(g), a.siteShow(g), a.siteRetry(g), a.siteDiscard(g))
+	return cmd
+}
+
+// of names the client of a site's messages.
+func of(site string) func(*admin.Client) *admin.Client {
+	return func(c *admin.Client) *admin.Client { return c.At(site) }
+}
+
+func (a *app) siteAdd(g *global) *cobra.Command {
+	var central string
+	cmd := &cobra.Command{
+		Use:   "add NAME",
+		Short: "Add a site, and print the token with which it enrolls",
+		Long: `Add a site, and print the token with which it enrolls, and the command to run
+there. The token is good once, for a day; central keeps only a hash of it.`,
+		Example: `  holdfast sites add plant-7 --central https://central.example:8420`,
+		Args:    args(1, 1, "the site's name"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return a.siteToken(cmd, g, central, func(ctx context.Context, c *admin.Client) (admin.SiteToken, error) { return c.AddSite(ctx, given[0]) })
+		},
+	}
+	centralFlag(cmd, &central)
+	return cmd
+}
+
+func centralFlag(cmd *cobra.Command, central *string) {
+	cmd.Flags().StringVar(central, "central", "", "address of central as the site sees it, for the command that is printed; default: that of --url")
+}
+
+// siteToken prints a token, and on standard error what to do with it.
+func (a *app) siteToken(cmd *cobra.Command, g *global, central string, ask func(context.Context, *admin.Client) (admin.SiteToken, error)) error {
+	return a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
+		t, err := ask(ctx, c)
+		switch {
+		case err != nil:
+			return err
+		case g.json:
+			return printJSON(a.stdout, t)
+		}
+		a.note("token for site %s, good once, until %s; it cannot be shown again. Run at the site:\n", t.Name, at(t.Expires))
+		a.note("  holdfast enroll %s\nand give it the token on standard input:\n", a.seenFrom(cmd, g, central))
+		_, err = fmt.Fprintln(a.stdout, t.Token)
+		return err
+	})
+}
+
+// seenFrom is central's address for a site, as far as it can be known here.
+func (a *app) seenFrom(cmd *cobra.Command, g *global, central string) string {
+	address := g.url
+	if given := a.getenv(envURL); given != "" && !cmd.Flags().Changed("url") {
+		address = given
+	}
+	if central != "" {
+		address = central
+	}
+	if u, err := url.Parse(address); err == nil && u.Scheme == "https" {
+		return address
+	}
+	return "https://ADDRESS-OF-CENTRAL"
+}
+
+func (a *app) siteRotate(g *global) *cobra.Command {
+	var central string
+	cmd := &cobra.Command{
+		Use:   "rotate NAME",
+		Short: "Print a token with which a site enrolls again",
+		Long: `Print a token with which a site enrolls again, also one whose token is spent or
+too old. Its credential is good until then, and for a day after.`,
+		Example: `  holdfast sites rotate plant-7
+  holdfast enroll https://central.example:8420 --force    # at the site`,
+		Args: args(1, 1, "the site's name"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return a.siteToken(cmd, g, central, func(ctx context.Context, c *admin.Client) (admin.SiteToken, error) {
+				return c.RotateSite(ctx, given[0])
+			})
+		},
+	}
+	centralFlag(cmd, &central)
+	return cmd
+}
+
+func (a *app) siteRevoke(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:     "revoke NAME",
+		Short:   "Shut a site out: its credential ends at once, what waits there waits on",
+		Example: `  holdfast sites revoke plant-7`,
+		Args:    args(1, 1, "the site's name"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
+				if err := c.RevokeSite(ctx, given[0]); err != nil {
+					return err
+				}
+				if g.json {
+					return nil
+				}
+				_, err := fmt.Fprintf(a.stdout, "site %s is revoked\n", given[0])
+				return err
+			})
+		},
+	}
+}
+
+func (a *app) siteList(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use: "ls", Aliases: []string{"list"},
+		Short:   "List sites",
+		Example: `  holdfast sites ls --json`,
+		Args:    args(0, 0, "none"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
+				list, err := c.Sites(ctx)
+				switch {
+				case err != nil:
+					return err
+				case g.json:
+					return printJSON(a.stdout, admin.SiteList{Sites: list})
+				}
+				rows := make([][]string, len(list))
+				for i, s := range list {
+					rows[i] = siteRow(&s)
+				}
+				return table(a.stdout, []string{"NAME", "STATE", "LAST SEEN", "PENDING", "PARKED", "OLDEST", "VERSION"}, rows)
+			})
+		},
+	}
+}
+
+// siteRow leaves out what only a connected site tells.
+func siteRow(s *admin.Site) []string {
+	row := []string{s.Name, s.State, optional(s.LastSeen), "-", "-", "-", s.Version}
+	if s.State == "connected" {
+		row[3], row[4] = fmt.Sprint(s.Pending), fmt.Sprint(s.Parked)
+		if s.OldestMs > 0 {
+			row[5] = (time.Duration(s.OldestMs) * time.Millisecond).Round(time.Second).String()
+		}
+	}
+	return row
+}
+
+func (a *app) siteParked(g *global) *cobra.Command {
+	q := admin.MessageQuery{States: []string{"parked"}}
+	var all, quiet bool
+	cmd := &cobra.Command{
+		Use:   "parked SITE",
+		Short: "List the parked messages of a site, of all destinations",
+		Example: `  holdfast sites parked plant-7
+  holdfast sites parked plant-7 --all -q | xargs holdfast sites retry plant-7`,
+		Args: args(1, 1, "the site's name"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return a.listMessages(cmd, g, of(given[0]), q, all, quiet)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&q.Destination, "destination", "", "only this destination")
+	f.IntVar(&q.Limit, "limit", 50, "messages per page, 1 to 500")
+	f.StringVar(&q.After, "after", "", "begin after this place, which the page before named")
+	f.BoolVar(&all, "all", false, "follow the pages to the end")
+	f.BoolVarP(&quiet, "quiet", "q", false, "print message ids only")
+	return cmd
+}
+
+func (a *app) siteShow(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:     "show SITE ID",
+		Short:   "Show a message of a site, by its id or that of the operation",
+		Example: `  holdfast sites show plant-7 0190c5a2-7b1e-7c3d-9a4f-1d2e3f405162`,
+		Args:    args(2, 2, "the site's name and a message id"),
+		RunE:    func(cmd *cobra.Command, given []string) error { return a.showMessage(cmd, g, of(given[0]), given[1]) },
+	}
+}
+
+func (a *app) siteRetry(g *global) *cobra.Command {
+	var r admin.RetryRequest
+	cmd := &cobra.Command{
+		Use:     "retry SITE ID...",
+		Short:   "Retry parked or expired messages of a site",
+		Example: `  holdfast sites retry plant-7 order-42 order-43`,
+		Args:    args(2, -1, "the site's name and one or more message ids"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return a.decide(cmd, g, given[1:], func(ctx context.Context, c *admin.Client, id string) (admin.Message, error) {
+				return c.At(given[0]).Retry(ctx, id, r)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&r.TTL, "ttl", "", "a new TTL: 90s, 24h, 7d; default: as long as the message had at first")
+	cmd.Flags().BoolVar(&r.Force, "force", false, "send it even where the receiver may have forgotten the id, and might do it a second time")
+	return cmd
+}
+
+func (a *app) siteDiscard(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:     "discard SITE ID...",
+		Short:   "Give parked or expired messages of a site up",
+		Example: `  holdfast sites discard plant-7 order-42`,
+		Args:    args(2, -1, "the site's name and one or more message ids"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return a.decide(cmd, g, given[1:], func(ctx context.Context, c *admin.Client, id string) (admin.Message, error) {
+				return c.At(given[0]).Discard(ctx, id)
+			})
+		},
+	}
+}
