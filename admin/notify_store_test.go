@@ -23,13 +23,13 @@ var (
 
 // central is a server over a real file and real channels, whose last hop is a
 // function of the test.
-func central(t *testing.T) (*fixture, *notify.Ingester, *desk) {
+func central(t *testing.T) (*fixture, *notify.Ingester, *reception) {
 	t.Helper()
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "holdfast.db"), sqlite.Options{Source: "central"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	people := &desk{}
+	people := &reception{}
 	books := notify.NewBooks(db)
 	channels := &notify.Channels{Store: db, Books: books, Messages: db, Lanes: db, Kinds: map[string]notify.Kind{"desk": {
 		New: func(c notify.Channel) (notify.Adapter, error) {
@@ -58,10 +58,10 @@ func central(t *testing.T) (*fixture, *notify.Ingester, *desk) {
 	return f, &notify.Ingester{Store: db, Books: books}, people
 }
 
-// desk refuses everybody whose address begins with no, until it is mended.
-type desk struct{ mended atomic.Bool }
+// reception refuses everybody whose address begins with no, until it is mended.
+type reception struct{ mended atomic.Bool }
 
-func (d *desk) Send(_ context.Context, _ *notify.Notification, to []notify.Recipient, _ int) notify.Report {
+func (d *reception) Send(_ context.Context, _ *notify.Notification, to []notify.Recipient, _ int) notify.Report {
 	r := notify.Report{Server: "floor 3"}
 	for _, p := range to {
 		got := notify.Delivery{Outcome: notify.Accepted, Code: "ok"}
@@ -73,7 +73,7 @@ func (d *desk) Send(_ context.Context, _ *notify.Notification, to []notify.Recip
 	return r
 }
 
-func (*desk) Close() {}
+func (*reception) Close() {}
 
 // NO-16, NO-10 and issue 5 from end to end: what is made by the API is used
 // without a restart, and a person's retry asks only those who did not accept.
