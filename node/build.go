@@ -49,7 +49,7 @@ func (n *Node) destinations() []admin.Destination {
 			to.Category, to.Wait = holdfast.CategoryExternalSystem, callWait
 		}
 		if d.Write != nil {
-			to.Wait = callWait
+			to.Category, to.Wait = holdfast.CategoryCachedDBWrite, callWait
 		}
 		list = append(list, to)
 	}

@@ -9,9 +9,12 @@ import (
 func (n *Node) kinds() map[string]notify.Kind {
 	all := map[string]notify.Kind{}
 	for _, kind := range chat.Kinds() {
-		all[kind] = notify.Kind{New: func(c notify.Channel) (notify.Adapter, error) {
-			return chat.New(c.Kind, c.Settings, chat.Options{Secret: n.secret, Logger: n.log})
-		}}
+		all[kind] = notify.Kind{
+			New: func(c notify.Channel) (notify.Adapter, error) {
+				return chat.New(c.Kind, c.Settings, chat.Options{Secret: n.secret, Logger: n.log})
+			},
+			CheckAddress: func(address string) error { return chat.CheckAddress(kind, address) },
+		}
 	}
 	return all
 }

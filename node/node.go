@@ -216,6 +216,9 @@ func (n *Node) build(ctx context.Context) (err error) {
 	if n.office != nil {
 		api.Notify, api.Channels = n.store, n.office.channels
 	}
+	if n.central != nil {
+		api.Sites = n.central
+	}
 	if n.cfg.Insecure {
 		api.AllowedHosts = []string{"*"}
 	}

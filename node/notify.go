@@ -95,7 +95,7 @@ func (n *Node) sow(ctx context.Context, file string) error {
 	channels, lists := seedBook(seed)
 	var faults []error
 	for _, c := range channels {
-		faults = append(faults, at(file+": channels."+c.Name, n.office.channels.Check(c)))
+		faults = append(faults, placed(file+": channels."+c.Name, n.office.channels.Check(c)))
 	}
 	for _, l := range lists {
 		faults = append(faults, n.checkSeedList(file, l, channels, book))
@@ -122,7 +122,7 @@ func (n *Node) sow(ctx context.Context, file string) error {
 
 func (n *Node) checkSeedList(file string, l notify.List, seeded []notify.Channel, book notify.Book) error {
 	if err := l.Validate(); err != nil {
-		return at(file+": lists."+l.Name, err)
+		return placed(file+": lists."+l.Name, err)
 	}
 	var faults []error
 	for i, r := range l.Recipients {
@@ -135,21 +135,21 @@ func (n *Node) checkSeedList(file string, l notify.List, seeded []notify.Channel
 			err = n.office.channels.CheckRecipient(c, r.Address)
 		}
 		if err != nil {
-			faults = append(faults, at(fmt.Sprintf("%s: lists.%s.recipients[%d]", file, l.Name, i), err))
+			faults = append(faults, placed(fmt.Sprintf("%s: lists.%s.recipients[%d]", file, l.Name, i), err))
 		}
 	}
 	return errors.Join(faults...)
 }
 
-// at says where each fault of several is.
-func at(place string, err error) error {
+// placed says where each fault of several is.
+func placed(place string, err error) error {
 	if err == nil {
 		return nil
 	}
 	if many, ok := err.(interface{ Unwrap() []error }); ok && strings.Contains(err.Error(), "\n") { //nolint:errorlint // this very error is a list
 		var all []error
 		for _, one := range many.Unwrap() {
-			all = append(all, at(place, one))
+			all = append(all, placed(place, one))
 		}
 		return errors.Join(all...)
 	}
