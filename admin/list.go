@@ -26,7 +26,7 @@ type ListSpec List
 // Recipient is one address on a channel.
 type Recipient struct {
 	Channel  string `json:"channel" doc:"How it is reached: one of GET /v1/channels." example:"mail"`
-	Address  string `json:"address,omitempty" maxLength:"1024" doc:"What the channel reads: a mail address, a topic. Absent where the channel has one target." example:"jane@example.com"`
+	Address  string `json:"address,omitempty" maxLength:"512" doc:"What the channel reads: a mail address, a topic. Absent where the channel has one target." example:"jane@example.com"`
 	Name     string `json:"name,omitempty" maxLength:"256" doc:"For people." example:"Doe, Jane"`
 	Disabled bool   `json:"disabled,omitempty" doc:"It is on the list and gets nothing."`
 }

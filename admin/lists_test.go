@@ -76,7 +76,7 @@ func TestAFaultyListIsRefused(t *testing.T) {
 		"description":  {"ops", `{"description":"a\nb","recipients":[]}`, "description"},
 		"address":      {"ops", `{"recipients":[{"channel":"mail","address":"a@x"},{"channel":"mail","address":"b"}]}`, "recipients[1].address"},
 		"bidi and NUL": {"ops", `{"recipients":[{"channel":"push","address":"a\u0000","name":"x\u001b[31m"}]}`, "recipients[0].address recipients[0].name"},
-		"long":         {"ops", `{"recipients":[{"channel":"push","address":"` + strings.Repeat("a", 1025) + `"}]}`, "recipients[0].address"},
+		"long":         {"ops", `{"recipients":[{"channel":"push","address":"` + strings.Repeat("a", 513) + `"}]}`, "recipients[0].address"},
 		"channel":      {"ops", `{"recipients":[{"channel":"fax","address":"1"},{"address":"2"}]}`, "recipients[0].channel recipients[1].channel"},
 		"twice":        {"ops", `{"recipients":[{"channel":"mail","address":"a@x"},{"channel":"push","address":"a@x"},{"channel":"mail","address":"a@x","name":"A"}]}`, "recipients[2].address"},
 		"unknown":      {"ops", `{"recipients":[{"channel":"mail","mail":"a@x"}]}`, "recipients[0].mail recipients[0].address"},

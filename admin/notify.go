@@ -63,7 +63,7 @@ const (
 	mostSettings   = 64 << 10
 	mostWorkers    = 64
 	mostWaits      = 100
-	mostAddress    = 1024 // bytes; a target may be a URL
+	mostAddress    = 512  // bytes; it is a part of a key of the store
 	mostText       = 256  // bytes of a name for people, of a filter
 	mostLongText   = 1024 // bytes of a description
 	bookBody       = 8 << 20
