@@ -66,7 +66,7 @@ func notificationStatusOf(is *notify.Standing) NotificationStatus {
 // site that is its status.
 type NotificationDetail struct {
 	NotificationStatus
-	Created   *time.Time `json:"created,omitempty" doc:"When it came to central."`
+	Created *time.Time `json:"created,omitempty" doc:"When it came to central."`
 
 	Type              string `json:"type,omitempty"`
 	List              string `json:"list,omitempty"`

@@ -70,7 +70,9 @@ func TestOnlyCentralParks(t *testing.T) {
 		for n, want := range []holdfast.Failure{
 			{Outcome: holdfast.Permanent, Code: "conflict", Reason: holdfast.ReasonConflict},
 			{Outcome: holdfast.Permanent, Code: "undecodable", Reason: holdfast.ReasonUndecodable},
-			{Outcome: holdfast.Transient}, {Outcome: holdfast.Transient}, {Outcome: holdfast.Transient},
+			{Outcome: holdfast.Transient},
+			{Outcome: holdfast.Transient},
+			{Outcome: holdfast.Transient},
 		} {
 			_, err := p.Deliver(t.Context(), message(n))
 			got := holdfast.AsFailure(err)
