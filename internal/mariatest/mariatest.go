@@ -2,7 +2,7 @@
 // the system. A server listens on a free port of the loopback interface, keeps
 // its data in a folder of its own, and does not outlive the test binary, also
 // when that is killed: a shell between the two ends it when its standard input
-// does. Where there is no MariaDB, the test fails and says what to install;
+// does; only the folder stays then. Where there is no MariaDB, the test fails and says what to install;
 // nothing here skips.
 package mariatest
 
