@@ -334,6 +334,9 @@ func TestRightsAndReadOnlyServers(t *testing.T) {
 	w := p.writer(t, statements, func(c *sqlwrite.Config) { c.DSN = u.String() })
 	fails(t, second(w.Deliver(t.Context(), message("Book", `{}`))), holdfast.Permanent, "denied", false)
 	w.Close()
+	p.exec(t, "alter role limited_writer connection limit 0")
+	w = p.writer(t, statements, func(c *sqlwrite.Config) { c.DSN = u.String() })
+	fails(t, second(w.Deliver(t.Context(), message("Book", `{}`))), holdfast.Transient, "too_many_connections", false)
 	w = p.writer(t, statements, func(c *sqlwrite.Config) { c.DSN += "&options=-c%20default_transaction_read_only%3Don" })
 	fails(t, second(w.Deliver(t.Context(), message("Book", `{}`))), holdfast.LaneFault, "read_only", false)
 
