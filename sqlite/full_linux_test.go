@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -166,6 +167,16 @@ func (f *full) keep(n int) {
 	}
 }
 
+func (f *full) ingest(id holdfast.ID) {
+	results, err := f.db.Ingest(f.t.Context(), notification(id, "plant-1"))
+	if err == nil {
+		err = results[0].Err
+	}
+	if f.want[id] = []string{"nothing"}; f.done("ingest", err) {
+		f.want[id] = []string{"pending"}
+	}
+}
+
 // begin makes a store with something of everything.
 func (f *full) begin() {
 	f.t.Helper()
@@ -223,6 +234,17 @@ func (f *full) script() {
 			}
 		}
 	}
+	// Who has accepted must not be asked again, wherever there is no room.
+	targets := make([]notify.Target, 20)
+	for i := range targets {
+		targets[i] = notify.Target{Channel: "mail", Address: fmt.Sprint(i, "@example.org"), Result: notify.Accepted}
+	}
+	if f.ended("record of recipients", f.db.RecordTargets(ctx, "c3", targets...)) {
+		if got, err := f.db.Targets(ctx, "c3"); err != nil || len(got) != len(targets) {
+			f.errorf("%d recipients are recorded, %v", len(got), err)
+		}
+	}
+	f.ingest("note")
 	if err := f.db.SetLaneFault(ctx, "a", "gone"); !f.ended("lane fault", err) {
 		return
 	}

@@ -16,7 +16,7 @@ import (
 // What is not named here is refused while the disk is full.
 func ends(k work) bool {
 	switch k := k.(type) {
-	case *settle, *expire, *decision, *finishKept, *forget, *purge, *configure, *tableClaim, workFunc:
+	case *settle, *expire, *decision, *finishKept, *forget, *purge, *configure, *tableClaim, *reached, *purgeNotifications, workFunc:
 		return true
 	case *arrival:
 		return k.responses != nil // the local program has been called

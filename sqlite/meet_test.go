@@ -301,7 +301,7 @@ func TestKilledDuringARestoreThatEndsASalvage(t *testing.T) {
 		if len(said) == 0 {
 			break
 		}
-		want := 300
+		want := 300 + specimenNotifications
 		if point := said[0]; point != "copied" && point != "sealed" {
 			want = 100
 		}
