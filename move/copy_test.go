@@ -19,6 +19,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
+	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/move"
 	"github.com/holdfast-mq/holdfast/postgres"
 	"github.com/holdfast-mq/holdfast/sqlite"
@@ -42,6 +43,7 @@ func TestMain(m *testing.M) {
 type full interface {
 	storetest.Full
 	CreateToken(ctx context.Context, name, role string, hash [32]byte) error
+	link.Store
 	EachToken(ctx context.Context, yield func(name, role string, created, lastUsed time.Time)) error
 }
 
@@ -155,6 +157,11 @@ func filled(t testing.TB, at string) {
 	_, err := db.NotifyEnded(ctx, true, false)
 	must(t, err)
 	must(t, db.CreateToken(ctx, "ops", "operator", [32]byte{1, 2, 3}))
+	must(t, db.AddSite(ctx, "plant-7", [32]byte{7}, time.Hour))
+	if _, err := db.EnrollSite(ctx, [32]byte{7}, [32]byte{8}, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	must(t, db.AddSite(ctx, "plant-8", [32]byte{9}, time.Hour))
 
 	policy := &holdfast.RetryPolicy{Attempts: 3}
 	put(t, db,
@@ -202,6 +209,7 @@ type all struct {
 	Counts  holdfast.Counts
 	Faults  []holdfast.LaneFaultInfo
 	Tokens  []string
+	Sites   []link.Info
 	Now     time.Time
 }
 
@@ -230,6 +238,12 @@ func read(t testing.TB, at string) (a all) {
 		t.Fatal(err)
 	}
 	must(t, db.EachToken(ctx, func(name, role string, _, _ time.Time) { a.Tokens = append(a.Tokens, name+" "+role) }))
+	if a.Sites, err = db.Sites(ctx); err != nil || len(a.Sites) != 2 {
+		t.Errorf("sites: %v, %v", a.Sites, err)
+	}
+	if name, err := db.FindSite(ctx, [32]byte{8}); err != nil || name != "plant-7" {
+		t.Errorf("site of the credential: %q, %v", name, err)
+	}
 	for range 500 { // an inbox may be counted in the background
 		if a.Counts = db.Counts(); a.Counts.Inbox == 3 {
 			break

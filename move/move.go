@@ -155,6 +155,7 @@ type Page struct {
 type Config struct {
 	Lanes   []Lane // by destination
 	Tokens  []Token
+	Sites   []Site
 	Notices int64 // bits: of parked messages, of expired ones
 
 	Book     int64 // version of channels and lists
@@ -175,6 +176,14 @@ type Token struct {
 	Name, Role    string
 	Hash          []byte
 	Created, Used int64
+}
+
+// Site is a site that the node, a central one, knows. Hashes are nil where there
+// is none.
+type Site struct {
+	Name, Version                                             string
+	Token, Credential, Former                                 []byte
+	Created, TokenUntil, FormerUntil, Enrolled, Seen, Revoked int64
 }
 
 // Message is one message, wherever it stands. It is never claimed: what a

@@ -52,6 +52,13 @@ func (p *Page) rows() (list []row) {
 				text("name", t.Name), text("role", t.Role), {"secret", t.Hash}, number("creation", t.Created), number("last use", t.Used),
 			}})
 		}
+		for _, x := range s.Sites {
+			list = append(list, row{name: fmt.Sprintf("site %q", x.Name), fields: []field{
+				text("name", x.Name), text("version", x.Version), {"token", x.Token}, {"credential", x.Credential}, {"former credential", x.Former},
+				number("creation", x.Created), number("end of the token", x.TokenUntil), number("end of the former credential", x.FormerUntil),
+				number("enrolment", x.Enrolled), number("last visit", x.Seen), number("revocation", x.Revoked),
+			}})
+		}
 	}
 	if p.Settings != nil {
 		list = append(list, p.Settings.book()...)

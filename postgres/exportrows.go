@@ -73,6 +73,17 @@ func (x *exporting) settings() (*move.Config, error) {
 	}); err != nil {
 		return nil, err
 	}
+	if err := x.each(exportSites, nil, func(rows pgx.Rows) error {
+		var s move.Site
+		var created, token, former, enrolled, seen, revoked *int64
+		err := rows.Scan(&s.Name, &created, &s.Token, &token, &s.Credential, &s.Former, &former, &enrolled, &seen, &s.Version, &revoked)
+		s.Created, s.TokenUntil, s.FormerUntil = x.far(created), x.far(token), x.far(former)
+		s.Enrolled, s.Seen, s.Revoked = x.far(enrolled), x.far(seen), x.far(revoked)
+		c.Sites = append(c.Sites, s)
+		return err
+	}); err != nil {
+		return nil, err
+	}
 	if err := x.each(exportNotices, nil, func(rows pgx.Rows) error { return rows.Scan(&c.Notices) }); err != nil {
 		return nil, err
 	}

@@ -52,6 +52,12 @@ func (im *importing) settings(c *move.Config) error {
 			return fmt.Errorf("token %s: %w", t.Name, err)
 		}
 	}
+	for _, s := range c.Sites {
+		if _, err := im.tx.Exec(im.ctx, importSite, s.Name, im.at(s.Created), s.Token, im.orNull(s.TokenUntil), s.Credential, s.Former, im.orNull(s.FormerUntil),
+			im.orNull(s.Enrolled), im.orNull(s.Seen), nullText(s.Version), im.orNull(s.Revoked)); err != nil {
+			return fmt.Errorf("site %s: %w", s.Name, err)
+		}
+	}
 	if _, err := im.tx.Exec(im.ctx, setNotifyMask, fmt.Sprint(c.Notices)); err != nil {
 		return err
 	}

@@ -18,11 +18,12 @@ const (
 		(SELECT count(*) FROM hf_inbox), (SELECT count(*) FROM hf_notification),
 		greatest((SELECT max(seq) FROM hf_message), (SELECT max(seq) FROM hf_notification), 0), coalesce((SELECT max(seq) FROM hf_event), 0), coalesce((SELECT max(seq) FROM hf_inbox), 0)`
 	exportHolds = `SELECT CASE WHEN EXISTS (SELECT FROM hf_message) THEN 'messages' WHEN EXISTS (SELECT FROM hf_inbox) THEN 'ids of an inbox'
-		WHEN EXISTS (SELECT FROM hf_event) THEN 'a history' WHEN EXISTS (SELECT FROM hf_token) THEN 'tokens' WHEN EXISTS (SELECT FROM hf_lane) THEN 'lanes'
+		WHEN EXISTS (SELECT FROM hf_event) THEN 'a history' WHEN EXISTS (SELECT FROM hf_token) THEN 'tokens' WHEN EXISTS (SELECT FROM hf_site) THEN 'sites' WHEN EXISTS (SELECT FROM hf_lane) THEN 'lanes'
 		WHEN EXISTS (SELECT FROM hf_notification) THEN 'notifications' WHEN EXISTS (SELECT FROM hf_channel) THEN 'channels' WHEN EXISTS (SELECT FROM hf_list) THEN 'lists' ELSE '' END`
 	exportLanes   = `SELECT destination, strict, coalesce(fault, ''), fault_since FROM hf_lane ORDER BY destination`
 	exportNotices = `SELECT coalesce((SELECT value::bigint FROM hf_meta WHERE key = 'notify'), 0)`
 	exportAccess  = `SELECT name, role, hash, created, used FROM hf_token ORDER BY name`
+	exportSites   = `SELECT name, created, token, token_until, hash, former, former_until, enrolled, seen, coalesce(version, ''), revoked FROM hf_site ORDER BY name`
 
 	exportMessages = `SELECT x.seq, x.id, r.source, l.destination, r.kind, r.endpoint, x.created, x.payload, coalesce(x.headers, ''), coalesce(x.corr, ''), coalesce(x.retry, ''),
 			coalesce(x.ttl, 0), coalesce(x.okey, ''), q.seq IS NOT NULL, q.owner IS NOT NULL, coalesce(q.due, 0), coalesce(q.start, 0), coalesce(q.blocked, 0) <> 0, f.state, f.settled,
@@ -82,4 +83,6 @@ const (
 	importBook    = `INSERT INTO hf_meta (key, value) VALUES ('book', $1::bigint::text) ON CONFLICT (key) DO UPDATE SET value = excluded.value`
 	importLanes   = `SELECT lane FROM hf_lane ORDER BY lane`
 	analyze       = `ANALYZE hf_message, hf_queue, hf_final, hf_event, hf_inbox, hf_inbox_body, hf_notification, hf_notification_body, hf_notification_end, hf_target`
+	importSite    = `INSERT INTO hf_site (name, created, token, token_until, hash, former, former_until, enrolled, seen, version, revoked)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
 )

@@ -61,6 +61,12 @@ func (s *specimen) fill(t testing.TB, db *sqlite.DB) {
 	if err := db.ConfigureLane(ctx, "keyed", holdfast.LaneSettings{Strict: true}); err != nil {
 		t.Fatal(err)
 	}
+	if err := db.AddSite(ctx, "plant-7", [32]byte{7}, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.EnrollSite(ctx, [32]byte{7}, [32]byte{8}, time.Hour); err != nil {
+		t.Fatal(err)
+	}
 	if err := db.CreateToken(ctx, "ops", "operate", [32]byte{1, 2, 3}); err != nil {
 		t.Fatal(err)
 	}
@@ -456,6 +462,9 @@ func TestDamagedFileIsSetAside(t *testing.T) {
 	}
 	if _, role, err := db.FindToken(t.Context(), [32]byte{1, 2, 3}); err != nil || role != "operate" {
 		t.Errorf("the token is %q, %v", role, err)
+	}
+	if name, err := db.FindSite(t.Context(), [32]byte{8}); err != nil || name != "plant-7" || list[0].Salvaged.Sites != 1 {
+		t.Errorf("the site is %q, %v", name, err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o620 {
 		t.Errorf("the new file is not for the same users: %v, %v", info.Mode(), err)

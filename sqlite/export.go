@@ -24,6 +24,7 @@ const (
 			max(coalesce((SELECT max(seq) FROM hf_message), 0), coalesce((SELECT max(seq) FROM hf_notification), 0)), coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = 'hf_event'), 0), coalesce((SELECT max(seq) FROM hf_inbox), 0)`
 	exportLanes    = `SELECT destination, strict, coalesce(fault, ''), fault_since FROM hf_lane ORDER BY destination`
 	exportAccess   = `SELECT name, role, hash, created, used FROM hf_token ORDER BY name`
+	exportSites    = `SELECT name, created, token, token_until, hash, former, former_until, enrolled, seen, coalesce(version, ''), revoked FROM hf_site ORDER BY name`
 	exportMessages = `SELECT m.seq, m.id, r.source, l.destination, r.kind, r.endpoint, m.state, m.due, m.created, m.expires, m.failures, m.tries, m.cycle, m.first_try, m.settled,
 			coalesce(m.reason, ''), coalesce(m.okey, ''), m.blocked, m.force, b.payload, coalesce(b.headers, ''), coalesce(b.corr, ''), coalesce(b.retry, ''), coalesce(b.ttl, 0), b.start, b.hash
 		FROM hf_message AS m LEFT JOIN hf_route AS r ON r.route = m.route LEFT JOIN hf_lane AS l ON l.lane = r.lane LEFT JOIN hf_body AS b ON b.seq = m.seq
@@ -36,7 +37,7 @@ const (
 		FROM hf_inbox AS x LEFT JOIN hf_source AS s ON s.source = x.source LEFT JOIN hf_inbox_body AS b ON b.seq = x.seq AND x.kept = 1
 		WHERE x.seq > ?1 ORDER BY x.seq LIMIT ?2`
 	exportHolds = `SELECT CASE WHEN EXISTS (SELECT 1 FROM hf_message) THEN 'messages' WHEN EXISTS (SELECT 1 FROM hf_inbox) THEN 'ids of an inbox'
-		WHEN EXISTS (SELECT 1 FROM hf_event) THEN 'a history' WHEN EXISTS (SELECT 1 FROM hf_token) THEN 'tokens' WHEN EXISTS (SELECT 1 FROM hf_lane) THEN 'lanes'
+		WHEN EXISTS (SELECT 1 FROM hf_event) THEN 'a history' WHEN EXISTS (SELECT 1 FROM hf_token) THEN 'tokens' WHEN EXISTS (SELECT 1 FROM hf_site) THEN 'sites' WHEN EXISTS (SELECT 1 FROM hf_lane) THEN 'lanes'
 		WHEN EXISTS (SELECT 1 FROM hf_notification) THEN 'notifications' WHEN EXISTS (SELECT 1 FROM hf_channel) THEN 'channels' WHEN EXISTS (SELECT 1 FROM hf_list) THEN 'lists' ELSE '' END`
 	exportSchema  = `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'hf_meta'`
 	exportClock   = `SELECT coalesce((SELECT value FROM hf_meta WHERE key = 'clock'), 0)`

@@ -47,6 +47,12 @@ func (im *importing) settings(c *move.Config) error {
 			return err
 		}
 	}
+	for _, s := range c.Sites {
+		if _, err := tx.exec(writeSite, s.Name, im.at(s.Created), nullBytes(s.Token), im.orNull(s.TokenUntil), nullBytes(s.Credential), nullBytes(s.Former),
+			im.orNull(s.FormerUntil), im.orNull(s.Enrolled), im.orNull(s.Seen), nullText(s.Version), im.orNull(s.Revoked)); err != nil {
+			return err
+		}
+	}
 	tx.after = append(tx.after, func() { tx.w.db.notify.Store(c.Notices) })
 	if _, err := tx.exec(setMeta, metaNotify, c.Notices); err != nil {
 		return err

@@ -244,7 +244,7 @@ func (s *salvage) orphans(yield func(table bool, r sqlitefile.Row)) {
 // isTable tells the tables with row ids from indexes and tables without.
 func isTable(name string) bool {
 	switch name {
-	case "hf_lane", "hf_route", "hf_message", "hf_body", "hf_event", "hf_source", "hf_inbox", "hf_inbox_body", "hf_token", "hf_notification", "hf_notification_body", "sqlite_sequence":
+	case "hf_lane", "hf_route", "hf_message", "hf_body", "hf_event", "hf_source", "hf_inbox", "hf_inbox_body", "hf_token", "hf_site", "hf_notification", "hf_notification_body", "sqlite_sequence":
 		return true
 	}
 	return false

@@ -39,6 +39,7 @@ type Salvaged struct {
 	InboxKept int64 `json:"inbox_kept"`
 	Events    int64 `json:"events"`
 	Tokens    int64 `json:"tokens"`
+	Sites     int64 `json:"sites,omitempty"`
 
 	Notifications int64 `json:"notifications"`
 	Channels      int64 `json:"channels"`

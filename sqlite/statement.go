@@ -85,6 +85,7 @@ const (
 	salvageSequence
 	salvageFollower
 	salvageAccess
+	writeSite
 	findNotification
 	insertNotification
 	insertNotificationBody
@@ -263,7 +264,9 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	salvageSequence: `INSERT INTO sqlite_sequence (name, seq) SELECT 'hf_event', ?1
 		WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'hf_event')`,
 	salvageFollower: `INSERT INTO hf_follower (name, cursor) VALUES (?1, ?2) ON CONFLICT DO NOTHING`,
-	salvageAccess:   `INSERT INTO hf_token (name, role, hash, created, used) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING`,
+	writeSite: `INSERT INTO hf_site (name, created, token, token_until, hash, former, former_until, enrolled, seen, version, revoked)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING`,
+	salvageAccess: `INSERT INTO hf_token (name, role, hash, created, used) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING`,
 
 	// Notifications: ingest.go, record of targets: targets.go, book.go.
 	findNotification: `SELECT n.site, n.hash, n.seq, coalesce(m.state, n.state) FROM hf_notification AS n LEFT JOIN hf_message AS m ON m.seq = n.seq
