@@ -49,7 +49,8 @@ func (p *plant) parkOne(m holdfast.Message) {
 // discarded, by a UUID in any form; each is answered.
 func TestCommandsReachTheSite(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		p := w.site("plant-7")
 		p.park(0, 7)
 		id := uuid.New()
@@ -117,7 +118,8 @@ func TestCommandsReachTheSite(t *testing.T) {
 // SF-28: who asks for a site that is away hears that, and since when.
 func TestASiteThatIsAwayIsSaidToBe(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		p := w.site("plant-7")
 		out := w.central.Outbox("plant-7")
 		_, err := out.List(t.Context(), holdfast.Query{})
@@ -145,7 +147,8 @@ func TestASiteThatIsAwayIsSaidToBe(t *testing.T) {
 // A command whose answer is lost on the way is done once, and answered.
 func TestACommandIsDoneOnce(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		p := w.site("plant-7")
 		p.park(0, 12)
 		cut := transporttest.Cutter{Under: w.direct, Plan: func(n int) transporttest.Limit {
@@ -192,7 +195,8 @@ func TestACommandIsDoneOnce(t *testing.T) {
 // turns in circles.
 func TestTwoThatPollForOneSite(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		p := w.site("plant-7")
 		p.park(0, 3)
 		var requests int
@@ -228,7 +232,8 @@ func TestTwoThatPollForOneSite(t *testing.T) {
 // Many ask at once; each gets its own answer.
 func TestAsksSideBySide(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		p := w.site("plant-7")
 		p.park(0, 30)
 		p.run(false)

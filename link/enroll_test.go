@@ -17,7 +17,8 @@ import (
 
 func TestEnrolmentExchangesATokenForACredential(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		token, err := w.central.Add(t.Context(), "plant-7")
 		if err != nil {
 			t.Fatal(err)
@@ -60,7 +61,8 @@ func TestEnrolmentExchangesATokenForACredential(t *testing.T) {
 func TestEnrolmentMayBeRepeatedWhenItsAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	for limit := 0; limit < 400; limit += 40 {
-		within(t, func(t *testing.T, w *world) {
+		within(t, func(w *world) {
+			t := w.t
 			token, err := w.central.Add(t.Context(), "plant-7")
 			if err != nil {
 				t.Fatal(err)
@@ -97,7 +99,8 @@ func TestEnrolmentMayBeRepeatedWhenItsAnswerIsLost(t *testing.T) {
 // told to wait (as OI-18 has it of signatures).
 func TestWrongTokensAreRefused(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		conf := link.EnrollConfig{URL: address, File: filepath.Join(t.TempDir(), "credential"), Dial: w.connect}
 		for _, wrong := range []string{"", "hfe_short", bearer.New("hf_")} {
 			conf.Token = wrong
@@ -134,7 +137,8 @@ func TestWrongTokensAreRefused(t *testing.T) {
 // A secret goes over TLS, or stays on the machine.
 func TestNoSecretGoesOverPlainHTTP(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		p := w.site("plant-7")
 		for _, url := range []string{"http://central.example", "http://10.0.0.1", "http://localhost.example"} {
 			_, err := link.Enroll(t.Context(), link.EnrollConfig{URL: url, Token: bearer.New("hfe_"), File: filepath.Join(t.TempDir(), "c"), Dial: w.connect})
@@ -154,7 +158,8 @@ func TestNoSecretGoesOverPlainHTTP(t *testing.T) {
 // lane, and goes on when that is repaired.
 func TestACredentialMayComeLater(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		p := w.site("plant-7")
 		moved := p.conf.File + ".away"
 		if err := os.Rename(p.conf.File, moved); err != nil {
@@ -189,7 +194,8 @@ func TestACredentialMayComeLater(t *testing.T) {
 // the new one without a restart.
 func TestARotationInterruptsNothing(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		p := w.site("plant-7")
 		p.run(true)
 		defer p.stop()
@@ -228,7 +234,8 @@ func TestARotationInterruptsNothing(t *testing.T) {
 // the site waits on.
 func TestARevokedSiteIsOut(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		p := w.site("plant-7")
 		p.run(true)
 		defer p.stop()

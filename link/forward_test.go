@@ -17,7 +17,8 @@ import (
 // ack, which comes after central's commit (NO-01).
 func TestForwardedMessagesAreOfTheSite(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		p := w.site("plant-7")
 		p.put(0, 40)
 		m := message(40)
@@ -50,7 +51,8 @@ func TestForwardedMessagesAreOfTheSite(t *testing.T) {
 // transient.
 func TestOnlyCentralParks(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		p := w.site("plant-7")
 		w.inbox.answer = func(m *holdfast.Message) error {
 			switch m.ID {
@@ -93,7 +95,8 @@ func TestOnlyCentralParks(t *testing.T) {
 // once.
 func TestLostAnswersLoseAndDoubleNothing(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		p := w.site("plant-7")
 		cut := transporttest.Cutter{Under: w.direct, Plan: func(n int) transporttest.Limit {
 			switch {
@@ -119,7 +122,8 @@ func TestLostAnswersLoseAndDoubleNothing(t *testing.T) {
 // taken.
 func TestNoSiteWritesAsAnother(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		id, err := link.ReadIdentity(w.enroll("plant-7"))
 		if err != nil {
 			t.Fatal(err)
@@ -151,7 +155,8 @@ func TestNoSiteWritesAsAnother(t *testing.T) {
 // (edge 41, 47).
 func TestLargeMessages(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		p := w.site("plant-7")
 		large := func(n, size int) holdfast.Message {
 			m := message(n)
@@ -195,7 +200,8 @@ func blackHole(context.Context, string, string) (net.Conn, error) {
 // down and shown, and goes on by itself.
 func TestAStalledLinkIsTornDown(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		p := w.site("plant-7")
 		p.run(true)
 		defer p.stop()
@@ -219,7 +225,8 @@ func TestAStalledLinkIsTornDown(t *testing.T) {
 // Nothing is due: nothing stalls.
 func TestAnIdleLinkIsNoStalledOne(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		p := w.site("plant-7")
 		p.run(true)
 		defer p.stop()
@@ -239,7 +246,8 @@ func TestALongOutageEndsByItself(t *testing.T) {
 	for name, days := range map[string]int{"four days": 4, "thirty days": 30} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			within(t, func(t *testing.T, w *world) {
+			within(t, func(w *world) {
+				t := w.t
 				p := w.site("plant-7", func(c *link.SiteConfig) { c.Overdue = nil })
 				p.most = 15 * time.Minute // a test need not try every half minute for a month
 				p.run(true)

@@ -2,7 +2,6 @@ package link
 
 import (
 	"context"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"sync"
@@ -86,7 +85,7 @@ func (g *gate) enter(r *http.Request) (leave func(), ok bool) {
 // tooBusy asks a site to come again, each at another time. Nothing was begun,
 // so that nothing is charged there.
 func tooBusy(w http.ResponseWriter) {
-	wait := busyFor + rand.N(busySpread)
+	wait := between(busyFor, busyFor+busySpread)
 	w.Header().Set("Retry-After", retryafter.Seconds(wait))
 	refuse(w, http.StatusServiceUnavailable, wire.Reply{
 		Outcome: holdfast.NotStarted.String(), Code: "busy", Error: "central lets others in first", RetryAfter: wait,

@@ -68,7 +68,8 @@ func credentialOf(t *testing.T, file string) string {
 // credential from the same address passes all the while.
 func TestGuessesAreTurnedAway(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		good := w.caller(credentialOf(t, w.enroll("plant-7")))
 		paths := []string{link.MessagesPath, link.PollPath, link.AnswersPath, link.EnrollPath}
 		seen := map[int]int{}
@@ -103,7 +104,8 @@ func TestGuessesAreTurnedAway(t *testing.T) {
 // What is too large, or no message at all, costs nobody anything.
 func TestHostileBodies(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		c := w.caller(credentialOf(t, w.enroll("plant-7")))
 		huge := func(n int64) io.Reader { return io.LimitReader(zeros{}, n) }
 		for name, r := range map[string]struct {
@@ -155,7 +157,8 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 // A site cannot answer for another, nor end what another was asked.
 func TestNoSiteAnswersForAnother(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		seven, eight := w.caller(credentialOf(t, w.enroll("plant-7"))), w.caller(credentialOf(t, w.enroll("plant-8")))
 		asked := make(chan string, 1)
 		go func() {
@@ -164,7 +167,9 @@ func TestNoSiteAnswersForAnother(t *testing.T) {
 		}()
 		for {
 			_, _, text := seven.post(link.PollPath, wire.MessageType, strings.NewReader(`{"waitMs":1000}`))
-			var got struct{ Commands []link.Command }
+			var got struct {
+				Commands []link.Command `json:"commands"`
+			}
 			if err := json.Unmarshal([]byte(text), &got); err != nil {
 				t.Fatalf("%v in %s", err, text)
 			}
@@ -192,7 +197,8 @@ func TestNoSiteAnswersForAnother(t *testing.T) {
 // likes, costs the others nothing.
 func TestASlowSiteCostsTheOthersNothing(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		credential := credentialOf(t, w.enroll("plant-7"))
 		ctx, cancel := context.WithCancel(t.Context())
 		var slow sync.WaitGroup
@@ -243,7 +249,8 @@ func drip(ctx context.Context, conn net.Conn, credential string) {
 // many at work as central wants (design: section 10).
 func TestAHerdIsLetInAFewAtATime(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		const herd, atWork, each = 500, 8, 3
 		w.inbox.takes = 250 * time.Millisecond
 		w.inbox.answer = func(*holdfast.Message) error { return nil }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -155,7 +154,7 @@ func (s *Site) again(ctx context.Context, records []holdfast.Record, since time.
 // push sends a batch until central has all of it, or has said that it takes
 // none of the rest.
 func (s *Site) push(ctx context.Context, batch []holdfast.Message) bool {
-	for wait := leastWait; ; wait = min(mostWait, leastWait+rand.N(3*wait)) {
+	for wait := leastWait; ; wait = next(wait) {
 		attempt, cancel := context.WithTimeout(ctx, 2*answerWait)
 		var left []holdfast.Message
 		var worst *holdfast.Failure

@@ -38,7 +38,8 @@ func (w *world) lose() {
 // site had forwarded, once.
 func TestAReplayFillsWhatCentralLost(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		p := w.site("plant-7")
 		p.run(true)
 		defer p.stop()
@@ -72,7 +73,8 @@ func TestAReplayFillsWhatCentralLost(t *testing.T) {
 // last heard of the old one. A restart in the middle begins again.
 func TestAReplayBeginsAgainAfterARestart(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		p := w.site("plant-7")
 		p.run(true)
 		p.put(0, 1100)
@@ -104,7 +106,7 @@ func TestAReplayBeginsAgainAfterARestart(t *testing.T) {
 // What was forwarded long before the last contact is not sent again.
 func TestAReplayHasAWindow(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
 		p := w.site("plant-7")
 		p.run(true)
 		defer p.stop()
@@ -124,7 +126,8 @@ func TestAReplayHasAWindow(t *testing.T) {
 // commands.
 func TestAReplayHoldsNothingUp(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		p := w.site("plant-7")
 		p.park(9000, 9001)
 		p.run(true)
@@ -152,7 +155,7 @@ func TestAReplayHoldsNothingUp(t *testing.T) {
 // others arrive.
 func TestAReplayGetsThroughTrouble(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
 		p := w.site("plant-7")
 		p.run(true)
 		defer p.stop()
@@ -178,7 +181,8 @@ func TestAReplayGetsThroughTrouble(t *testing.T) {
 // Edge 22: the file that remembers central is empty, damaged or gone.
 func TestTheMemoryOfCentralMayBeLost(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		p := w.site("plant-7")
 		p.run(true)
 		p.put(0, 20)

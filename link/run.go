@@ -13,8 +13,7 @@ import (
 
 const (
 	// leastWait and mostWait bound the wait before the next try after one that
-	// failed. It is drawn anew from each before (decorrelated jitter), so that
-	// sites which lost central together do not come back together.
+	// failed.
 	leastWait = time.Second
 	mostWait  = 30 * time.Second
 	// answerWait is what an answer may take beyond the time that central may wait.
@@ -71,11 +70,20 @@ func (s *Site) polls(ctx context.Context, replays chan<- string) {
 			continue
 		}
 		now = true
-		wait = min(mostWait, leastWait+rand.N(max(3*wait-leastWait, 1)))
+		wait = next(wait)
 		if !rest(ctx, max(wait, holdfast.AsFailure(err).RetryAfter)) {
 			return
 		}
 	}
+}
+
+// next is the wait after one of so long: drawn anew each time (decorrelated
+// jitter), so that sites which lost central together do not come back together.
+func next(wait time.Duration) time.Duration { return min(mostWait, between(leastWait, 3*wait)) }
+
+// between draws a wait.
+func between(least, most time.Duration) time.Duration {
+	return least + rand.N(max(most-least, 1)) //nolint:gosec // spread, no secret
 }
 
 // rest waits, and reports false when ctx ends first.

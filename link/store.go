@@ -60,7 +60,7 @@ type Store interface {
 func CheckName(name string) error {
 	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 	bad := func(r rune) bool { return !strings.ContainsRune(allowed, r) }
-	problem := ""
+	var problem string
 	switch {
 	case name == "":
 		problem = "is missing; name the site, such as plant-7"

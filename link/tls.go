@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
@@ -19,14 +20,14 @@ type Files struct {
 
 // stamp tells whether any of them has changed.
 func (f Files) stamp() string {
-	all := ""
+	var all strings.Builder
 	for _, name := range []string{f.CA, f.Cert, f.Key} {
 		if info, err := os.Stat(name); name != "" && err == nil {
-			all += fmt.Sprint(info.ModTime().UnixNano(), " ", info.Size(), " ")
+			_, _ = fmt.Fprint(&all, info.ModTime().UnixNano(), " ", info.Size())
 		}
-		all += "|"
+		_ = all.WriteByte('|')
 	}
-	return all
+	return all.String()
 }
 
 // pair loads the certificate, if there is one.

@@ -57,7 +57,8 @@ func replace(t *testing.T, with certtest.Files, f link.Files) {
 // anything. A site without a certificate of central's authority is refused.
 func TestCertificatesAreReplacedWithoutARestart(t *testing.T) {
 	t.Parallel()
-	within(t, func(t *testing.T, w *world) {
+	within(t, func(w *world) {
+		t := w.t
 		dir := t.TempDir()
 		first, client := certtest.New(t, 3*time.Hour), certtest.New(t, 3*time.Hour)
 		server := link.Files{CA: client.Cert, Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}

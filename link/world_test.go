@@ -123,7 +123,7 @@ func open(t testing.TB, name string) *sqlite.DB {
 }
 
 // within runs a test in virtual time.
-func within(t *testing.T, test func(t *testing.T, w *world), edit ...func(c *link.CentralConfig)) {
+func within(t *testing.T, test func(w *world), edit ...func(c *link.CentralConfig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
@@ -143,7 +143,7 @@ func within(t *testing.T, test func(t *testing.T, w *world), edit ...func(c *lin
 		defer time.Sleep(time.Second) // net/http closes connections with a delay
 		defer w.work.Wait()
 		defer w.away()
-		test(t, w)
+		test(w)
 	})
 }
 

@@ -54,7 +54,10 @@ func (p *Page) rows() (list []row) {
 		}
 		for _, x := range s.Sites {
 			list = append(list, row{name: fmt.Sprintf("site %q", x.Name), fields: []field{
-				text("name", x.Name), text("version", x.Version), {"token", x.Token}, {"credential", x.Credential}, {"former credential", x.Former},
+				text("name", x.Name), text("version", x.Version),
+				{"token", x.Token},
+				{"credential", x.Credential},
+				{"former credential", x.Former},
 				number("creation", x.Created), number("end of the token", x.TokenUntil), number("end of the former credential", x.FormerUntil),
 				number("enrolment", x.Enrolled), number("last visit", x.Seen), number("revocation", x.Revoked),
 			}})

@@ -27,7 +27,7 @@ const (
 	CodeReplyTooLong = "reply_too_large"
 	CodeNoResult     = "no_result" // a batch's reply leaves the message out
 	CodeSignature    = "signature_refused"
-	CodeCredential   = "credential_refused" // or there is none to show
+	CodeCredential   = "credential_refused" //nolint:gosec // the name of a problem: it was refused, or there is none to show
 	CodeWrongSource  = "wrong_site"         // the message names another source than the credential
 )
 
