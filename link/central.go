@@ -49,7 +49,7 @@ type Central struct {
 	conf   CentralConfig
 	log    *slog.Logger
 	server *transport.Server
-	gate   gate
+	gate   *gate
 
 	mu     sync.Mutex
 	boxes  map[string]*box // of sites that were here
@@ -108,8 +108,8 @@ func (c *Central) Handler() http.Handler {
 	})
 }
 
-// Close ends the polls under way, so that a server can stop, and those to
-// come. Asks that wait end too.
+// Close ends the polls under way, so that a server can stop, and refuses those
+// to come. Call it before the server's Shutdown.
 func (c *Central) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -246,6 +246,9 @@ func TestALongOutageEndsByItself(t *testing.T) {
 	for name, days := range map[string]int{"four days": 4, "thirty days": 30} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if days > 4 && (testing.Short() || raced()) {
+				t.Skip("a month of tries takes half a minute, and minutes under the race detector")
+			}
 			within(t, func(w *world) {
 				t := w.t
 				p := w.site("plant-7", func(c *link.SiteConfig) { c.Overdue = nil })

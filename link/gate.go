@@ -27,14 +27,14 @@ const (
 // waits costs a connection, no memory: the body of a request is read inside.
 type gate struct {
 	slots   chan struct{}
-	waiting *atomic.Int64
+	waiting atomic.Int64
 
-	mu     *sync.Mutex
+	mu     sync.Mutex
 	visits map[string]int // requests by site
 }
 
-func newGate(atWork int) gate {
-	return gate{slots: make(chan struct{}, atWork), waiting: new(atomic.Int64), mu: new(sync.Mutex), visits: map[string]int{}}
+func newGate(atWork int) *gate {
+	return &gate{slots: make(chan struct{}, atWork), visits: map[string]int{}}
 }
 
 // visit bounds what one site can take up, whatever it does.

@@ -49,6 +49,7 @@ func (s *Site) polls(ctx context.Context, replays chan<- string) {
 			return
 		}
 		if err == nil {
+			out.Incarnation = plain(out.Incarnation, 200)
 			s.connected(out.Incarnation)
 			select {
 			case replays <- out.Incarnation:
