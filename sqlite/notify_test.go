@@ -45,8 +45,12 @@ func TestAPageOfNotificationsIsBounded(t *testing.T) {
 	if pages != 1 || len(found) != 1 || found[0].Notification.ID != "first" {
 		t.Errorf("found %v on %d pages", found, pages+1)
 	}
-	p, err := db.Notifications(t.Context(), notify.Query{To: found[0].Created.Add(time.Microsecond)})
-	if err != nil || len(p.Records) != 1 || p.Next != "" {
-		t.Errorf("until then: %d records, next %q, %v", len(p.Records), p.Next, err)
+	middle, err := db.Notification(t.Context(), "n-400")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := db.Notifications(t.Context(), notify.Query{To: middle[0].Created, Limit: 3})
+	if err != nil || len(p.Records) != 3 || p.Records[0].Seq > middle[0].Seq+500 || p.Records[0].Created.After(middle[0].Created.Add(time.Millisecond)) {
+		t.Errorf("until then: %+v, %v", p, err)
 	}
 }
