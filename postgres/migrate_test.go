@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"crypto/sha256"
+	"os"
 	"testing"
 
 	"github.com/holdfast-mq/holdfast"
@@ -18,7 +19,14 @@ func TestTablesOfTheFirstReleaseAreBroughtUpToDate(t *testing.T) {
 		t.Fatal(err)
 	}
 	shut(t, db)
-	if err := sql(t.Context(), dsn, `DROP TABLE hf_notification, hf_notification_body, hf_notification_end, hf_target, hf_channel, hf_list, hf_recipient`,
+	first, err := os.ReadFile("schema/0001_first.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sql(t.Context(), dsn, `DO $do$ DECLARE name text; BEGIN
+			FOR name IN SELECT relname FROM pg_class WHERE relkind = 'r' AND relname LIKE 'hf\_%' AND position('CREATE TABLE ' || relname || ' ' IN $text$`+string(first)+`$text$) = 0 LOOP
+				EXECUTE 'DROP TABLE ' || name;
+			END LOOP; END $do$`,
 		`UPDATE hf_meta SET value = '1' WHERE key = 'schema'`); err != nil {
 		t.Fatal(err)
 	}
