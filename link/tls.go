@@ -76,7 +76,7 @@ func (f Files) client() (*tls.Config, error) {
 }
 
 // reloadEvery is how soon a file that was replaced counts.
-const reloadEvery = 10 * time.Second
+const reloadEvery = time.Second
 
 // ServerTLS is a listener's configuration from files that may be replaced while
 // it listens. With a CA it asks who connects for a certificate and verifies one
@@ -98,7 +98,7 @@ func ServerTLS(f Files, failed func(error)) (*tls.Config, error) {
 }
 
 func (f Files) server() (*tls.Config, error) {
-	conf := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+	conf := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
 	var err error
 	if conf.Certificates, err = f.pair(); err != nil {
 		return nil, err

@@ -169,11 +169,11 @@ func (l late) ObserveReceived(r holdfast.ReceivedInfo) {
 // build makes the parts out of the configuration.
 func (n *Node) build(ctx context.Context) (err error) {
 	if n.cfg.TLS.Cert != "" {
-		certs, err := newCertificates(n.cfg.TLS, n.log)
+		files := link.Files{CA: n.cfg.TLS.Clients, Cert: n.cfg.TLS.Cert, Key: n.cfg.TLS.Key}
+		n.tls, err = link.ServerTLS(files, func(err error) { n.log.Error("the old certificate stays in use", slog.Any("error", err)) })
 		if err != nil {
 			return err
 		}
-		n.tls = certs.serverConfig()
 	}
 	measured := metrics.Options{Counts: n.store.Counts, Lanes: n.lanes, Version: n.opts.Version, Commit: n.opts.Commit}
 	n.special.measure(&measured)

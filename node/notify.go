@@ -146,7 +146,7 @@ func placed(place string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if many, ok := err.(interface{ Unwrap() []error }); ok && strings.Contains(err.Error(), "\n") { //nolint:errorlint // this very error is a list
+	if many, ok := err.(interface{ Unwrap() []error }); ok && strings.Contains(err.Error(), "\n") {
 		var all []error
 		for _, one := range many.Unwrap() {
 			all = append(all, placed(place, one))
@@ -199,7 +199,7 @@ func (n *Node) secret(name string) ([]byte, error) {
 	} else if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("secret %q: %s is not a regular file", name, path)
 	}
-	f, err := os.Open(path)
+	f, err := os.Open(path) //nolint:gosec // in the folder of secrets, by a name that cannot leave it
 	if err != nil {
 		return nil, fmt.Errorf("secret %q: %w", name, err)
 	}
