@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/sqlite"
 	"github.com/holdfast-mq/holdfast/transport"
 	"github.com/holdfast-mq/holdfast/transport/transporttest"
 )
@@ -202,7 +203,9 @@ func TestAStalledLinkIsTornDown(t *testing.T) {
 	t.Parallel()
 	within(t, func(w *world) {
 		t := w.t
-		p := w.site("plant-7")
+		p := w.site("plant-7", func(c *link.SiteConfig) {
+			c.Overdue = c.Outbox.(*sqlite.DB).Overdue
+		})
 		p.run(true)
 		defer p.stop()
 		p.put(0, 1)
@@ -230,7 +233,7 @@ func TestAnIdleLinkIsNoStalledOne(t *testing.T) {
 		p := w.site("plant-7")
 		p.run(true)
 		defer p.stop()
-		for range 100 {
+		for range 20 {
 			time.Sleep(30 * time.Second)
 			if s := p.Status(); !s.Connected || !s.Stalled.IsZero() {
 				t.Fatalf("got %+v", s)
@@ -251,7 +254,7 @@ func TestALongOutageEndsByItself(t *testing.T) {
 			}
 			within(t, func(w *world) {
 				t := w.t
-				p := w.site("plant-7", func(c *link.SiteConfig) { c.Overdue = nil })
+				p := w.site("plant-7")
 				p.most = 15 * time.Minute // a test need not try every half minute for a month
 				p.run(true)
 				defer p.stop()

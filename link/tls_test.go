@@ -74,7 +74,7 @@ func TestCertificatesAreReplacedWithoutARestart(t *testing.T) {
 		}
 		w.secure(conf)
 		w.url, w.tls = "https://127.0.0.1", link.Files{CA: ca, Cert: client.Cert, Key: client.Key}
-		p := w.site("plant-7", func(c *link.SiteConfig) { c.Overdue = nil })
+		p := w.site("plant-7")
 		p.run(true)
 		defer p.stop()
 		p.put(0, 10)

@@ -245,7 +245,7 @@ func (w *world) enroll(name string) (file string) {
 func (w *world) site(name string, edit ...func(c *link.SiteConfig)) *plant {
 	w.t.Helper()
 	p := &plant{w: w, db: open(w.t, name), name: name, most: 30 * time.Second, stop: func() {}}
-	p.conf = link.SiteConfig{URL: w.url, TLS: w.tls, File: w.enroll(name), Outbox: p.db, Overdue: p.db.Overdue, Version: "1.2.3", Dial: w.connect}
+	p.conf = link.SiteConfig{URL: w.url, TLS: w.tls, File: w.enroll(name), Outbox: p.db, Version: "1.2.3", Dial: w.connect}
 	for _, e := range edit {
 		e(&p.conf)
 	}
