@@ -30,6 +30,7 @@ var mayImport = map[string][]string{
 	"transport":           {".", "wire"},
 	"transport/grpclink":  {".", "wire"},
 	"internal/exchange":   {"."}, // outcomes of the library, for all that call over HTTP
+	"internal/oauth":      {"."}, // the same, of those who fetch a token
 	"adapter/httpcall":    {"."},
 	"adapter/sqlwrite":    {"."},
 	"adapter/webhook":     {"."},

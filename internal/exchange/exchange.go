@@ -118,6 +118,14 @@ func Failure(ctx context.Context, err error, p *Progress) *holdfast.Failure {
 	return fail(holdfast.Unreachable, Connect)
 }
 
+// Unconnected classifies a connection that came to nothing before anything was
+// asked over it, whatever is spoken on it.
+func Unconnected(ctx context.Context, err error) *holdfast.Failure {
+	var p Progress
+	p.traced.Store(true)
+	return Failure(ctx, err, &p)
+}
+
 func isTimeout(err error) bool {
 	t, ok := errors.AsType[net.Error](err)
 	return ok && t.Timeout()
