@@ -1,0 +1,117 @@
+package email
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/emersion/go-message"
+	gomail "github.com/emersion/go-message/mail"
+
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// compose writes a mail. It is the same for all recipients, of whom none is
+// named in it (E53), and but for its Date at each attempt: whoever gets it twice
+// can know it by its Message-ID (E52). All of it is ASCII, in short lines.
+func (m *Mailer) compose(n *notify.Notification, now time.Time) ([]byte, error) {
+	var h gomail.Header
+	h.SetAddressList("From", []*gomail.Address{{Name: m.settings.from.Name, Address: m.settings.from.Address}})
+	if a := m.settings.replyTo; a != nil {
+		h.SetAddressList("Reply-To", []*gomail.Address{{Name: a.Name, Address: a.Address}})
+	}
+	h.Set("To", "undisclosed-recipients:;")
+	h.Set("Subject", header(n.Subject, len("Subject: ")))
+	h.SetDate(now.In(m.settings.zone))
+	h.Set("Message-Id", "<"+atom(string(n.ID))+"@"+m.domain+">")
+	h.Set("Auto-Submitted", "auto-generated") // RFC 3834: nobody answers it by a program
+	h.Set("X-Auto-Response-Suppress", "All")  // the same, for Exchange
+	h.Set("X-Notification-Id", header(string(n.ID), len("X-Notification-Id: ")))
+	h.Set("X-Source-Site", header(n.Origin.Site, len("X-Source-Site: ")))
+	h.SetContentType("text/plain", map[string]string{"charset": "utf-8"})
+	body := text(n.Body)
+	h.Set("Content-Transfer-Encoding", encoding(body))
+
+	var b bytes.Buffer
+	w, err := message.CreateWriter(&b, h.Header)
+	if err != nil {
+		return nil, fmt.Errorf("compose mail: %w", err)
+	}
+	if _, err := w.Write([]byte(body)); err != nil {
+		return nil, fmt.Errorf("compose mail: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("compose mail: %w", err)
+	}
+	if !bytes.HasSuffix(b.Bytes(), []byte("\r\n")) {
+		b.WriteString("\r\n")
+	}
+	return b.Bytes(), nil
+}
+
+// text is a body with line ends as mail has them, and without what mail cannot
+// carry.
+func text(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	s = strings.NewReplacer("\r\n", "\r\n", "\r", "\r\n", "\n", "\r\n", "\x00", "\uFFFD").Replace(s)
+	return s
+}
+
+// encoding is quoted-printable, which people can read in a source, unless that
+// is longer than base64.
+func encoding(body string) string {
+	escaped := 0
+	for i := range len(body) {
+		if c := body[i]; c >= 0x7f || c == '=' || c < ' ' && c != '\r' && c != '\n' && c != '\t' {
+			escaped++
+		}
+	}
+	if escaped > len(body)/3 {
+		return "base64"
+	}
+	return "quoted-printable"
+}
+
+// header is text for a header field whose name takes so many bytes: control
+// characters are gone before it is encoded (E42). What cannot stand as it
+// is, or would be read as something else, is encoded.
+func header(s string, name int) string {
+	s = line(s)
+	plain := isASCII(s) && !strings.Contains(s, "=?") && !strings.Contains(s, "  ")
+	for _, word := range strings.Split(s, " ") {
+		plain = plain && len(word) <= 76-name
+	}
+	if plain {
+		return s
+	}
+	return encodedWords(s)
+}
+
+// encodedWords splits text into words of RFC 2047, each of whole characters
+// and shorter than 75 bytes (E44).
+func encodedWords(s string) string {
+	const most = 36 // bytes of text; with its frame a word takes 60, and fits behind a field's name
+	var words []string
+	for len(s) > 0 {
+		end := min(most, len(s))
+		for end < len(s) && !utf8.RuneStart(s[end]) {
+			end--
+		}
+		words = append(words, "=?utf-8?b?"+base64.StdEncoding.EncodeToString([]byte(s[:end]))+"?=")
+		s = s[end:]
+	}
+	return strings.Join(words, " ")
+}
+
+// atom leaves what may stand in a Message-ID.
+func atom(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r <= ' ' || r >= 0x7f || strings.ContainsRune(`()<>[]:;@\,".`, r) {
+			return '-'
+		}
+		return r
+	}, s)
+}

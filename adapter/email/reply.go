@@ -1,0 +1,142 @@
+package email
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/textproto"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/emersion/go-smtp"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/exchange"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// reply is what the server said.
+type reply struct {
+	code     int
+	enhanced string // as 5.1.1; empty: none
+	text     string // as it came
+}
+
+func parseReply(code int, text string) reply {
+	r := reply{code: code, text: text}
+	if found := regexp.MustCompile(`^([245]\.\d{1,3}\.\d{1,3})(?:[ \n]|$)`).FindStringSubmatch(text); found != nil {
+		r.enhanced = found[1]
+		r.text = strings.TrimSpace(strings.ReplaceAll("\n"+text, "\n"+r.enhanced, "\n"))
+	}
+	return r
+}
+
+// replyOf is the reply that an error of the client stands for.
+func replyOf(err error) (reply, bool) {
+	e, ok := errors.AsType[*smtp.SMTPError](err)
+	if !ok {
+		return reply{}, false
+	}
+	r := reply{code: e.Code, text: e.Message}
+	if c := e.EnhancedCode; c[0] != 0 {
+		r.enhanced = fmt.Sprintf("%d.%d.%d", c[0], c[1], c[2])
+	}
+	return r, true
+}
+
+func (r reply) String() string { return strings.TrimSpace(fmt.Sprintf("%d %s", r.code, r.enhanced)) }
+
+func (r reply) permanent() bool { return r.code/100 == 5 }
+
+// closing says that the server ends the connection.
+func (r reply) closing() bool { return r.code == 421 }
+
+// tooMany says that the server takes fewer recipients in one mail: 452, and
+// 552 of servers that mean it (RFC 5321, 4.5.3.1.10).
+func (r reply) tooMany() bool {
+	text := strings.ToLower(r.text)
+	switch r.code {
+	case 452:
+		return r.enhanced == "4.5.3" || strings.Contains(text, "too many")
+	case 552:
+		return r.enhanced == "5.5.3" || strings.Contains(text, "recipient") && r.enhanced == ""
+	}
+	return false
+}
+
+// wait is what the server asks for; a refusal for good asks for nothing.
+func (r reply) wait() time.Duration {
+	if r.permanent() {
+		return 0
+	}
+	return asked(r.text)
+}
+
+// said is the reply for people.
+func (r reply) said(phase string, s *scrubber) string {
+	text := phase + ": " + r.text
+	if r.enhanced != "" && int(r.enhanced[0]-'0') != r.code/100 {
+		text += fmt.Sprintf(" (%d counts, not %s)", r.code, r.enhanced) // they contradict each other
+	}
+	return s.clean(text)
+}
+
+// delivery is what a reply means for one recipient.
+func (r reply) delivery(phase string, s *scrubber) notify.Delivery {
+	d := notify.Delivery{Outcome: notify.Deferred, Code: r.String(), Text: r.said(phase, s), RetryAfter: r.wait()}
+	if r.permanent() {
+		d.Outcome = notify.Refused
+	}
+	return d
+}
+
+// failure is what a reply means where it concerns more than one recipient.
+func (r reply) failure(phase string, s *scrubber, o holdfast.Outcome) *holdfast.Failure {
+	return &holdfast.Failure{Outcome: o, Code: r.String(), RetryAfter: r.wait(), Err: fmt.Errorf("%s: %s", r, r.said(phase, s))}
+}
+
+// entry classifies a reply that stands between us and the server's taking
+// mail: what waiting cures is apart from what somebody must change.
+func (r reply) entry(phase string, s *scrubber) *holdfast.Failure {
+	if !r.permanent() {
+		return r.failure(phase, s, holdfast.Unreachable)
+	}
+	return r.failure(phase, s, holdfast.LaneFault)
+}
+
+// unconnected classifies an error before the server was asked to take a mail.
+func unconnected(ctx context.Context, phase string, err error) *holdfast.Failure {
+	if _, ok := errors.AsType[textproto.ProtocolError](err); ok { // E38
+		return hold("not_smtp", fmt.Sprintf("%s: this is not an SMTP server: it says %s", phase, clip(err.Error(), 200)))
+	}
+	if errors.Is(err, errEarly) || errors.Is(err, errAnswer) {
+		return hold("not_smtp", fmt.Sprintf("%s: this is not an SMTP server: %v", phase, err))
+	}
+	f := exchange.Unconnected(ctx, err)
+	if f.Code == exchange.Connect && phase != connecting {
+		f.Code = exchange.Lost
+	}
+	f.Err = fmt.Errorf("%s: %w", phase, f.Err)
+	return f
+}
+
+// lost classifies an error while the server takes a mail, of which it has not
+// got the last dot: nothing was delivered.
+func lost(ctx context.Context, phase string, err error) *holdfast.Failure {
+	f := &holdfast.Failure{Code: exchange.Lost, Err: fmt.Errorf("%s: the connection broke before the mail was complete: %w", phase, err)}
+	timeout, ok := errors.AsType[net.Error](err)
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		f.Outcome, f.Code, f.Err = holdfast.NotStarted, exchange.Canceled, fmt.Errorf("%s: stopped before the mail was complete", phase)
+	case ctx.Err() != nil || ok && timeout.Timeout():
+		f.Code, f.Err = exchange.Timeout, fmt.Errorf("%s: the server did not answer in time", phase)
+	}
+	return f
+}
+
+// hold is what somebody must change.
+func hold(code, text string) *holdfast.Failure {
+	return &holdfast.Failure{Outcome: holdfast.LaneFault, Code: code, Err: errors.New(text)}
+}

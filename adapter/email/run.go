@@ -1,0 +1,278 @@
+package email
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/emersion/go-smtp"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/exchange"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// run is one attempt.
+type run struct {
+	m      *Mailer
+	n      *notify.Notification
+	mail   []byte
+	addr   []string // of each recipient; empty: it has none that is right
+	open   []int    // recipients who are still to be asked, by index
+	report notify.Report
+}
+
+// address refuses who has no address, before anybody is asked (E62).
+func (r *run) address(to []notify.Recipient) {
+	r.addr = make([]string, len(to))
+	for i := range to {
+		address, err := ParseAddress(to[i].Address)
+		if err != nil {
+			r.report.To[i] = notify.Delivery{Outcome: notify.Refused, Code: "bad_address", Text: clip(err.Error(), mostText)}
+			continue
+		}
+		r.addr[i] = address
+		r.open = append(r.open, i)
+	}
+}
+
+// send makes one mail after the other, until nobody is left or nothing goes on.
+func (r *run) send(ctx context.Context) {
+	var err error
+	if r.mail, err = r.m.compose(r.n, time.Now()); err != nil {
+		r.report.Fault = &holdfast.Failure{Code: "compose", Err: err}
+		return
+	}
+	for len(r.open) > 0 {
+		s, f := r.m.session(ctx)
+		if f == nil {
+			r.report.Server, r.report.TLS = s.server, s.tls
+			f = r.transact(ctx, s)
+		}
+		if f != nil {
+			r.report.Fault = f
+			return
+		}
+	}
+}
+
+// settle takes recipients off the list of those to be asked.
+func (r *run) settle(i int, d notify.Delivery) {
+	r.report.To[i] = d
+	r.open = slices.DeleteFunc(r.open, func(o int) bool { return o == i })
+}
+
+// transact makes one mail over a session, and gives that back. The failure
+// concerns all recipients that are still open.
+func (r *run) transact(ctx context.Context, s *session) *holdfast.Failure {
+	t := &transaction{run: r, s: s, batch: r.batch(), sound: true}
+	t.stop = context.AfterFunc(ctx, s.cut)
+	f := t.make(ctx)
+	t.stop()
+	r.m.giveBack(s, t.sound && ctx.Err() == nil)
+	return f
+}
+
+// batch is as many recipients as one mail may have.
+func (r *run) batch() []int {
+	most := r.m.settings.recipientsPerMail
+	if n := int(r.m.most.Load()); n > 0 {
+		most = min(most, n)
+	}
+	return slices.Clone(r.open[:min(most, len(r.open))])
+}
+
+// transaction is one mail.
+type transaction struct {
+	*run
+	s     *session
+	batch []int
+	taken []int // recipients that the server has taken, if it takes the mail
+	sound bool  // the session may be used again
+	stop  func() bool
+}
+
+func (t *transaction) make(ctx context.Context) *holdfast.Failure {
+	if size, ok := t.s.client.MaxMessageSize(); ok && size > 0 && len(t.mail) > size { // E57
+		return &holdfast.Failure{
+			Outcome: holdfast.Permanent, Code: "too_large", Err: fmt.Errorf("the mail has %d bytes, and the server takes %d", len(t.mail), size),
+		}
+	}
+	utf8 := slices.ContainsFunc(t.batch, t.wide)
+	if offered, _ := t.s.client.Extension("SMTPUTF8"); utf8 && !offered { // E48
+		for _, i := range t.batch {
+			if t.wide(i) {
+				t.settle(i, notify.Delivery{Outcome: notify.Refused, Code: "553 5.6.7", Text: "the server does not take addresses with other letters than ASCII before the @ (SMTPUTF8)"})
+			}
+		}
+		t.batch, utf8 = slices.DeleteFunc(t.batch, t.wide), false
+		if len(t.batch) == 0 {
+			return nil
+		}
+	}
+	err := t.s.client.Mail(t.m.settings.from.Address, &smtp.MailOptions{Size: int64(len(t.mail)), UTF8: utf8})
+	if err != nil {
+		return t.noMail(ctx, err)
+	}
+	if f := t.recipients(ctx); f != nil {
+		return f
+	}
+	if len(t.taken) == 0 {
+		t.sound = t.s.client.Reset() == nil
+		return nil
+	}
+	return t.data(ctx)
+}
+
+// wide says whether an address needs SMTPUTF8.
+func (t *transaction) wide(i int) bool { return !isASCII(t.addr[i]) }
+
+// noMail says what became of a mail that was not begun. A connection that was
+// used before and is gone is not a failure: another one is made (E29).
+func (t *transaction) noMail(ctx context.Context, err error) *holdfast.Failure {
+	r, ok := replyOf(err)
+	if !ok || r.closing() {
+		t.sound = false
+		if t.s.reused && ctx.Err() == nil {
+			return nil
+		}
+	}
+	switch {
+	case !ok:
+		return lost(ctx, "MAIL", err)
+	case r.code == 530 || r.code == 538: // it is not our sender that is wrong, but that we come so
+		return r.entry("MAIL", &t.s.scrub)
+	case r.permanent():
+		return r.failure("MAIL", &t.s.scrub, holdfast.Permanent)
+	}
+	return r.failure("MAIL", &t.s.scrub, holdfast.Transient)
+}
+
+// recipients names them to the server, each of which has a reply of its own.
+func (t *transaction) recipients(ctx context.Context) *holdfast.Failure {
+	for _, i := range t.batch {
+		err := t.s.client.Rcpt(t.addr[i], nil)
+		if err == nil {
+			t.taken = append(t.taken, i)
+			continue
+		}
+		r, ok := replyOf(err)
+		switch {
+		case !ok:
+			t.sound = false
+			return lost(ctx, "RCPT", err)
+		case r.closing():
+			t.sound = false
+			return r.failure("RCPT", &t.s.scrub, holdfast.Transient)
+		case r.tooMany() && len(t.taken) > 0: // the others are those of the next mail, at once (E5, E6)
+			t.m.most.Store(int32(len(t.taken)))
+			return nil
+		}
+		d := r.delivery("RCPT", &t.s.scrub)
+		if r.tooMany() {
+			d.Outcome = notify.Deferred
+		}
+		t.settle(i, d)
+	}
+	return nil
+}
+
+// data sends the mail to those that the server has taken.
+func (t *transaction) data(ctx context.Context) *holdfast.Failure {
+	w, err := t.s.client.Data()
+	if err != nil {
+		r, ok := replyOf(err)
+		if !ok || r.closing() {
+			t.sound = false
+		}
+		switch {
+		case !ok:
+			return lost(ctx, "DATA", err)
+		case r.permanent():
+			t.sound = t.sound && t.s.client.Reset() == nil
+			return r.failure("DATA", &t.s.scrub, holdfast.Permanent)
+		}
+		t.sound = t.sound && t.s.client.Reset() == nil
+		return r.failure("DATA", &t.s.scrub, holdfast.Transient)
+	}
+	t.s.wire.piece = t.m.settings.timeouts.data
+	defer func() { t.s.wire.piece = 0 }()
+	if _, err := w.Write(t.mail); err != nil {
+		t.sound = false
+		return lost(ctx, "data", err)
+	}
+	// From the last dot on the mail may be theirs: whoever stops us waits a
+	// while for their word, as cutting here makes duplicates (NO-12).
+	if !t.stop() {
+		t.sound = false
+		return lost(ctx, "data", ctx.Err())
+	}
+	forgo := t.s.forgo(ctx)
+	answer, err := w.CloseWithResponse()
+	forgo()
+	t.s.mails++
+	return t.answered(ctx, answer, err)
+}
+
+// grace is how long a stop waits for the answer to a mail that has left.
+const grace = 30 * time.Second
+
+// forgo has the connection cut a while after ctx ends; the function that it
+// returns calls that off.
+func (s *session) forgo(ctx context.Context) (off func()) {
+	over, cancel := context.WithCancel(context.Background())
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-time.After(grace):
+			s.cut()
+		case <-over.Done():
+		}
+	})
+	return func() {
+		stop()
+		cancel()
+	}
+}
+
+// answered says what became of those whom the mail was for.
+func (t *transaction) answered(ctx context.Context, answer *smtp.DataResponse, err error) *holdfast.Failure {
+	var d notify.Delivery
+	r, ok := replyOf(err)
+	switch {
+	case err == nil:
+		d = notify.Delivery{Outcome: notify.Accepted, Code: "250", Receipt: t.s.scrub.clean(answer.StatusText)}
+	case ok:
+		t.sound = !r.closing()
+		d = r.delivery("after the last dot", &t.s.scrub)
+	case t.s.wire.broken: // the last dot has not left
+		t.sound = false
+		return lost(ctx, "data", err)
+	default: // E34
+		t.sound = false
+		d = notify.Delivery{
+			Outcome: notify.Deferred, Code: "answer_lost", Maybe: true,
+			Text: "after the last dot: the answer did not come; it may have been delivered, and is sent again with the same Message-ID",
+		}
+	}
+	for _, i := range t.taken {
+		t.settle(i, d)
+	}
+	if d.Maybe {
+		return t.unanswered(ctx)
+	}
+	return nil
+}
+
+// unanswered is what a lost answer means for those who were not asked yet.
+func (t *transaction) unanswered(ctx context.Context) *holdfast.Failure {
+	f := &holdfast.Failure{Code: exchange.Lost, Err: errors.New("not asked yet: the answer to the mail before was lost")}
+	switch {
+	case len(t.open) == 0:
+		return nil
+	case errors.Is(ctx.Err(), context.Canceled):
+		f.Outcome, f.Code = holdfast.NotStarted, exchange.Canceled
+	}
+	return f
+}

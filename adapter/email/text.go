@@ -1,0 +1,98 @@
+package email
+
+import (
+	"encoding/base64"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+func isControl(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
+
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII })
+}
+
+// line is text that others wrote on one line: each run of control characters,
+// and what is not UTF-8, becomes one character.
+func line(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	var b strings.Builder
+	controls := false
+	for _, r := range s {
+		if isControl(r) {
+			controls = true
+			continue
+		}
+		if controls && b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		controls = false
+		b.WriteRune(r)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// clip shortens text for people to so many bytes, on one line.
+func clip(s string, most int) string {
+	if s = line(s); len(s) <= most {
+		return s
+	}
+	end := most - len("…")
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}
+
+// mostText is what is kept of what a server says, in bytes.
+const mostText = 2 << 10
+
+// scrubber takes secrets out of what a server says, in the forms in which they
+// were sent to it (E56).
+type scrubber struct{ secrets []string }
+
+func (s *scrubber) add(secrets ...string) {
+	for _, secret := range secrets {
+		if secret == "" {
+			continue
+		}
+		encoded := base64.StdEncoding.EncodeToString([]byte(secret))
+		s.secrets = append(s.secrets, secret, encoded, strings.TrimRight(encoded, "="))
+	}
+}
+
+// clean makes what a server says fit to be shown.
+func (s *scrubber) clean(text string) string {
+	for _, secret := range s.secrets {
+		text = strings.ReplaceAll(text, secret, "[secret]")
+	}
+	return clip(text, mostText)
+}
+
+// mostWait caps what a server may ask for in its text.
+const mostWait = time.Hour
+
+// asked is the wait that the text of a reply asks for, as in "try again in 300
+// seconds" (E13). Zero: none.
+func asked(text string) time.Duration {
+	found := regexp.MustCompile(`(?i)\b(\d{1,6}) ?(s|sec|seconds?|m|min|minutes?|h|hours?)\b`).FindStringSubmatch(text)
+	if found == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(found[1])
+	if err != nil {
+		return 0
+	}
+	unit := time.Second
+	switch found[2][0] | 0x20 {
+	case 'm':
+		unit = time.Minute
+	case 'h':
+		unit = time.Hour
+	}
+	return min(time.Duration(n)*unit, mostWait)
+}
