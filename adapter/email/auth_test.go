@@ -1,0 +1,274 @@
+package email_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func encoded(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+
+// Each mechanism says what its standard wants.
+func TestMechanisms(t *testing.T) {
+	t.Parallel()
+	for mechanism, want := range map[string][]string{
+		"plain":       {"AUTH PLAIN " + encoded("\x00u\x00"+password)},
+		"login":       {"AUTH LOGIN", encoded("u"), encoded(password)},
+		"xoauth2":     {"AUTH XOAUTH2 " + encoded("user=u\x01auth=Bearer "+password+"\x01\x01")},
+		"oauthbearer": {"AUTH OAUTHBEARER " + encoded("n,a=u,\x01host=127.0.0.1\x01port=25\x01auth=Bearer "+password+"\x01\x01")},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			asked := 0
+			s := &server{extensions: []string{auth}, answer: func(_ int, line string) string {
+				if line == "AUTH LOGIN" || line == encoded("u") {
+					asked++
+					return "334 " + encoded([]string{"Username:", "password please"}[asked-1])
+				}
+				if line == encoded(password) {
+					return "235 2.7.0 welcome"
+				}
+				return ""
+			}}
+			settings := with(object{"allowInsecureAuth": true, "auth": object{"mechanism": mechanism, "user": "u", "password": named("smtp")}})
+			if got := told(send(t, settings, s, people("a@x.test"))); got != "accepted" {
+				t.Errorf("%s: %s", mechanism, got)
+			}
+			if got := strings.Join(s.lines[1:1+len(want)], "\n"); got != strings.Join(want, "\n") {
+				t.Errorf("%s: got %s", mechanism, got)
+			}
+		})
+	}
+}
+
+// E56, NO-11: a server that repeats all that it was sent shows no secret to
+// people; nor does the log.
+func TestNoSecretIsShown(t *testing.T) {
+	t.Parallel()
+	for _, mechanism := range []string{"plain", "login", "xoauth2", "oauthbearer"} {
+		synctest.Test(t, func(t *testing.T) {
+			var all []string
+			s := &server{extensions: []string{auth}, answer: func(_ int, line string) string {
+				all = append(all, strings.TrimPrefix(line, "AUTH "+strings.ToUpper(mechanism)+" "))
+				echo := strings.Join(all, " ") + " " + password + " " + encoded(password) + strings.Repeat(" "+password, 200)
+				switch {
+				case line == "AUTH LOGIN", line == encoded("u"):
+					return "334 " + encoded("?")
+				case strings.HasPrefix(line, "AUTH"), line == encoded(password), line == "":
+					if mechanism == "xoauth2" && line != "" {
+						return "334 " + encoded(`{"status":"401","schemes":"bearer","scope":"`+echo[:min(len(echo), 600)]+`"}`)
+					}
+					return "535-5.7.8 " + echo[:min(len(echo), 900)] + "\n535 5.7.8 " + echo[:min(len(echo), 900)]
+				}
+				return ""
+			}}
+			var log bytes.Buffer
+			m := openWith(t, with(object{"allowInsecureAuth": true, "auth": object{"mechanism": mechanism, "user": "u", "password": named("smtp")}}), s,
+				secrets(object{"smtp": password}), slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+			r := m.Send(t.Context(), example(), people("a@x.test"), 1)
+			if got := told(r); got != "waiting; lane_fault 535 5.7.8" {
+				t.Fatalf("%s: %s", mechanism, got)
+			}
+			said := fmt.Sprintf("%+v %v %s", r, r.Fault, log.String())
+			_, first, _ := strings.Cut(strings.Join(s.got("AUTH "), ""), strings.ToUpper(mechanism)+" ")
+			for _, secret := range []string{password, encoded(password), strings.TrimRight(encoded(password), "="), first} {
+				if secret != "" && strings.Contains(said, secret) {
+					t.Errorf("%s: %q is shown: %s", mechanism, secret, said)
+				}
+			}
+			if !strings.Contains(said, "[secret]") {
+				t.Errorf("%s: the server's words are gone: %s", mechanism, said)
+			}
+			if mechanism == "xoauth2" && !strings.Contains(said, `"status":"401"`) {
+				t.Errorf("what the server says about the token is gone: %s", said)
+			}
+			m.Close()
+			s.ending.Wait()
+		})
+	}
+}
+
+// E16: where the server's words do not help, there is advice.
+func TestAdvice(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := send(t, with(plain()), &server{extensions: []string{auth}, answer: on(map[string]string{"AUTH": "550 5.7.30 Basic authentication is not supported for Client Submission"})}, people("a@x.test"))
+		if got := r.Fault.Error(); !strings.Contains(got, "basic auth disabled, use OAuth2") {
+			t.Errorf("got %s", got)
+		}
+	})
+}
+
+// E14: what nobody can deliver holds the channel each time, for as many as
+// there are, and charges none; once it is mended, mail goes.
+func TestRefusedCredentialsHoldUntilTheyAreRight(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		now := "old"
+		s := &server{extensions: []string{auth}, answer: func(_ int, line string) string {
+			if strings.HasPrefix(line, "AUTH") && line != "AUTH PLAIN "+encoded("\x00u\x00new") {
+				return "535 5.7.8 no"
+			}
+			return ""
+		}}
+		m := openWith(t, with(plain()), s, func(string) ([]byte, error) { return []byte(now), nil }, nil)
+		for range 20 {
+			if got := told(m.Send(t.Context(), example(), three(), 1)); got != "waiting; waiting; waiting; lane_fault 535 5.7.8" {
+				t.Fatal(got)
+			}
+		}
+		if len(s.got("MAIL")) != 0 {
+			t.Error("a mail was begun without credentials")
+		}
+		now = "new" // a secret is read at each use
+		if got := told(m.Send(t.Context(), example(), three(), 1)); got != "accepted; accepted; accepted" {
+			t.Error(got)
+		}
+		m.Close()
+		s.ending.Wait()
+	})
+}
+
+// A secret that cannot be used holds the channel, and is not shown.
+func TestSecretsThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	for name, all := range map[string]object{"missing": {}, "empty": {"smtp": " \n"}, "two lines": {"smtp": "a\nb"}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &server{extensions: []string{auth}}
+			m := openWith(t, with(plain()), s, secrets(all), nil)
+			r := m.Send(t.Context(), example(), people("a@x.test"), 1)
+			if told(r) != "waiting; lane_fault secret" || !strings.Contains(r.Fault.Error(), "secret smtp") {
+				t.Errorf("%s: %s: %v", name, told(r), r.Fault)
+			}
+			s.ending.Wait()
+		})
+	}
+}
+
+// tokenServer is an authorization server.
+func tokenServer(t *testing.T, answer func(n int32, w http.ResponseWriter)) (url string, asked *atomic.Int32) {
+	t.Helper()
+	asked = new(atomic.Int32)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		answer(asked.Add(1), w)
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL, asked
+}
+
+func oauth(url string) object {
+	return with(object{"allowInsecureAuth": true, "auth": object{"mechanism": "xoauth2", "user": "u", "oauth2": object{
+		"url": url, "client": "holdfast", "secret": named("smtp"), "scopes": []string{"https://outlook.office365.com/.default"},
+	}}})
+}
+
+// E17: a token that ends in the middle of a run is replaced by one call, and
+// nothing fails; one is fetched for all connections.
+func TestATokenThatEndsIsReplaced(t *testing.T) {
+	t.Parallel()
+	url, asked := tokenServer(t, func(n int32, w http.ResponseWriter) {
+		fmt.Fprintf(w, `{"access_token":"token-%d","token_type":"Bearer","expires_in":3600}`, n)
+	})
+	var good atomic.Value
+	good.Store("token-1")
+	s := &server{extensions: []string{auth}, answer: func(_ int, line string) string {
+		switch {
+		case strings.HasPrefix(line, "AUTH") && !strings.Contains(line, encoded("user=u\x01auth=Bearer "+good.Load().(string)+"\x01\x01")):
+			return "334 " + encoded(`{"status":"400"}`)
+		case line == "":
+			return "535 5.7.3 the token has ended"
+		}
+		return ""
+	}}
+	m := open(t, oauth(url), s)
+	many := func() {
+		ends := make(chan string, 4)
+		for range cap(ends) {
+			go func() { ends <- told(m.Send(t.Context(), example(), people("a@x.test"), 1)) }()
+		}
+		for range cap(ends) {
+			if got := <-ends; got != "accepted" {
+				t.Error(got)
+			}
+		}
+	}
+	many()
+	if got := asked.Load(); got != 1 {
+		t.Errorf("%d tokens were fetched for the first connections", got)
+	}
+	m.Close()
+	m = open(t, oauth(url), s)
+	good.Store("token-2")
+	many()
+	good.Store("token-3")
+	m.Close() // keeps no connection from now on
+	many()
+	if got := asked.Load(); got != 3 {
+		t.Errorf("%d tokens were fetched", got)
+	}
+	good.Store("none")
+	if got := told(m.Send(t.Context(), example(), people("a@x.test"), 1)); got != "waiting; lane_fault 535 5.7.3" {
+		t.Error(got)
+	}
+	if got := asked.Load(); got != 4 {
+		t.Errorf("%d tokens were fetched, the last ones for nothing", got)
+	}
+	s.ending.Wait()
+}
+
+// E20 and the table: what a token endpoint says.
+func TestTokenEndpointsAreClassified(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status int
+		body   string
+		want   string
+	}{
+		"busy":                {503, "", "unreachable token_unavailable in 30s"},
+		"too often":           {429, "", "unreachable token_unavailable in 30s"},
+		"invalid_client":      {401, `{"error":"invalid_client"}`, "lane_fault token_refused"},
+		"invalid_grant":       {400, `{"error":"invalid_grant","error_description":"` + password + `"}`, "lane_fault token_refused"},
+		"unauthorized_client": {400, `{"error":"unauthorized_client"}`, "lane_fault token_refused"},
+	} {
+		url, _ := tokenServer(t, func(_ int32, w http.ResponseWriter) {
+			w.Header().Set("Retry-After", "30")
+			w.WriteHeader(c.status)
+			fmt.Fprint(w, c.body)
+		})
+		s := &server{extensions: []string{auth}}
+		m := open(t, oauth(url), s)
+		r := m.Send(t.Context(), example(), people("a@x.test"), 1)
+		want := c.want
+		if strings.HasPrefix(want, "lane") {
+			want += " in 30s"
+		}
+		if got := told(r); got != "waiting; "+want {
+			t.Errorf("%s: %s", name, got)
+		}
+		if text := r.Fault.Error(); strings.Contains(text, password) || strings.HasPrefix(name, "inv") && !strings.Contains(text, name) {
+			t.Errorf("%s: %s", name, text)
+		}
+		if len(s.got("AUTH")) != 0 {
+			t.Errorf("%s: AUTH was sent without a token", name)
+		}
+		m.Close()
+		s.ending.Wait()
+	}
+	s := &server{extensions: []string{auth}}
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
+	defer stop()
+	r := open(t, oauth("http://127.0.0.1:1"), s).Send(ctx, example(), people("a@x.test"), 1)
+	if got := told(r); got != "waiting; unreachable connection_refused" {
+		t.Errorf("nobody there: %s", got)
+	}
+	s.ending.Wait()
+}
