@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"net/mail"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -19,9 +20,9 @@ import (
 // can know it by its Message-ID (E52). All of it is ASCII, in short lines.
 func (m *Mailer) compose(n *notify.Notification, now time.Time) ([]byte, error) {
 	var h gomail.Header
-	h.SetAddressList("From", []*gomail.Address{{Name: m.settings.from.Name, Address: m.settings.from.Address}})
+	h.Set("From", mailbox(&m.settings.from))
 	if a := m.settings.replyTo; a != nil {
-		h.SetAddressList("Reply-To", []*gomail.Address{{Name: a.Name, Address: a.Address}})
+		h.Set("Reply-To", mailbox(a))
 	}
 	h.Set("To", "undisclosed-recipients:;")
 	h.Set("Subject", header(n.Subject, len("Subject: ")))
@@ -73,6 +74,14 @@ func encoding(body string) string {
 		return "base64"
 	}
 	return "quoted-printable"
+}
+
+// mailbox is an address with its name, for a header field (E45).
+func mailbox(a *mail.Address) string {
+	if a.Name == "" || header(a.Name, len("Reply-To: ")) == a.Name {
+		return a.String()
+	}
+	return encodedWords(a.Name) + " <" + a.Address + ">"
 }
 
 // header is text for a header field whose name takes so many bytes: control

@@ -38,7 +38,7 @@ type readMessage struct {
 	body   string
 }
 
-func parse(t *testing.T, raw string) readMessage {
+func parse(t *testing.T, raw string) *readMessage {
 	t.Helper()
 	r, err := gomail.CreateReader(strings.NewReader(raw))
 	if err != nil {
@@ -52,7 +52,7 @@ func parse(t *testing.T, raw string) readMessage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return readMessage{r.Header, strings.ReplaceAll(string(body), "\r\n", "\n")}
+	return &readMessage{r.Header, strings.ReplaceAll(string(body), "\r\n", "\n")}
 }
 
 // normal is a body as it is when it arrives.

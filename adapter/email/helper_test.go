@@ -40,7 +40,7 @@ type server struct {
 
 	mu     sync.Mutex
 	dials  int
-	open   int
+	open   int // connections that the client has
 	peak   int
 	lines  []string // that it got, all connections
 	mails  []string
@@ -63,15 +63,24 @@ func (s *server) dial(context.Context, string, string) (net.Conn, error) {
 	s.peak = max(s.peak, s.open)
 	n := s.dials
 	s.mu.Unlock()
-	s.ending.Go(func() {
-		defer func() {
-			s.mu.Lock()
-			s.open--
-			s.mu.Unlock()
-		}()
-		s.serve(n, ours)
+	s.ending.Go(func() { s.serve(n, ours) })
+	return &counted{Conn: theirs, s: s}, nil
+}
+
+// counted says when the client has closed it.
+type counted struct {
+	net.Conn
+	s    *server
+	once sync.Once
+}
+
+func (c *counted) Close() error {
+	c.once.Do(func() {
+		c.s.mu.Lock()
+		c.s.open--
+		c.s.mu.Unlock()
 	})
-	return theirs, nil
+	return c.Conn.Close()
 }
 
 // overTCP returns both ends of a connection over the loopback interface.

@@ -3,6 +3,7 @@ package email
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,10 +25,16 @@ type reader struct {
 // fields are the keys of an object, each with what reads its value.
 type fields map[string]func(path string, raw json.RawMessage)
 
+// fault tells what is wrong with a field; the first word about it counts.
 func (r *reader) fault(path, value, problem string) {
 	field := "settings"
 	if path != "" {
 		field += "." + path
+	}
+	for _, told := range r.faults {
+		if f, ok := errors.AsType[*holdfast.FieldError](told); ok && f.Field == field {
+			return
+		}
 	}
 	r.faults = append(r.faults, &holdfast.FieldError{Field: field, Value: clip(value, 80), Problem: problem})
 }
