@@ -48,7 +48,9 @@ func (m *Mailer) authenticate(ctx context.Context, s *session, refused string) (
 	if m.tokens != nil {
 		t, err := m.tokens.Token(ctx, refused)
 		if err != nil {
-			return "", holdfast.AsFailure(err)
+			f = holdfast.AsFailure(err)
+			f.RetryAfter = min(f.RetryAfter, mostWait)
+			return "", f
 		}
 		secret, token = t.AccessToken, t.AccessToken
 	} else {

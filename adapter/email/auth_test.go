@@ -176,7 +176,7 @@ func oauth(url string) object {
 func TestATokenThatEndsIsReplaced(t *testing.T) {
 	t.Parallel()
 	url, asked := tokenServer(t, func(n int32, w http.ResponseWriter) {
-		fmt.Fprintf(w, `{"access_token":"token-%d","token_type":"Bearer","expires_in":3600}`, n)
+		_, _ = fmt.Fprintf(w, `{"access_token":"token-%d","token_type":"Bearer","expires_in":3600}`, n)
 	})
 	var good atomic.Value
 	good.Store("token-1")
@@ -242,7 +242,7 @@ func TestTokenEndpointsAreClassified(t *testing.T) {
 		url, _ := tokenServer(t, func(_ int32, w http.ResponseWriter) {
 			w.Header().Set("Retry-After", "30")
 			w.WriteHeader(c.status)
-			fmt.Fprint(w, c.body)
+			_, _ = fmt.Fprint(w, c.body)
 		})
 		s := &server{extensions: []string{auth}}
 		m := open(t, oauth(url), s)

@@ -57,8 +57,7 @@ func (m *Mailer) compose(n *notify.Notification, now time.Time) ([]byte, error) 
 // carry.
 func text(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
-	s = strings.NewReplacer("\r\n", "\r\n", "\r", "\r\n", "\n", "\r\n", "\x00", "\uFFFD").Replace(s)
-	return s
+	return strings.NewReplacer("\r\n", "\r\n", "\r", "\r\n", "\n", "\r\n", "\x00", "\uFFFD").Replace(s)
 }
 
 // encoding is quoted-printable, which people can read in a source, unless that
@@ -90,7 +89,7 @@ func mailbox(a *mail.Address) string {
 func header(s string, name int) string {
 	s = line(s)
 	plain := isASCII(s) && !strings.Contains(s, "=?") && !strings.Contains(s, "  ")
-	for _, word := range strings.Split(s, " ") {
+	for word := range strings.SplitSeq(s, " ") {
 		plain = plain && len(word) <= 76-name
 	}
 	if plain {

@@ -163,7 +163,7 @@ func TestSubjects(t *testing.T) {
 		if err != nil || len(msg.Header["Subject"]) != 1 || len(msg.Header["Bcc"]) != 0 {
 			t.Errorf("%q: %v %v", subject, msg.Header, err)
 		}
-		for _, word := range strings.Fields(msg.Header.Get("Subject")) {
+		for word := range strings.FieldsSeq(msg.Header.Get("Subject")) {
 			if len(word) > 75 {
 				t.Errorf("a word of %d bytes", len(word))
 			}

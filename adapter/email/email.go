@@ -84,7 +84,7 @@ func (m *Mailer) Close() { m.pool.close() }
 // nothing more can be done now, or when ctx ends; after the last dot of a mail the
 // answer is waited for, for half a minute more if ctx has ended.
 func (m *Mailer) Send(ctx context.Context, n *notify.Notification, to []notify.Recipient, _ int) notify.Report {
-	r := &run{m: m, n: n, report: notify.Report{To: make([]notify.Delivery, len(to))}}
+	r := &run{m: m, n: n, report: notify.Report{To: make([]notify.Delivery, len(to)), Server: m.settings.address()}}
 	r.address(to)
 	if len(r.open) > 0 {
 		r.send(ctx)

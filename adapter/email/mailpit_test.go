@@ -77,7 +77,7 @@ func get(t *testing.T, url string, into any) string {
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != 200 {
+	if err != nil || resp.StatusCode != http.StatusOK {
 		t.Fatalf("%s: %d %v", url, resp.StatusCode, err)
 	}
 	if into != nil {
@@ -175,7 +175,7 @@ func TestMailpitDefers(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer resp.Body.Close()
-		if resp.StatusCode != 200 {
+		if resp.StatusCode != http.StatusOK {
 			t.Fatalf("chaos: %s", resp.Status)
 		}
 	}

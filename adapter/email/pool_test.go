@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -198,11 +199,11 @@ func TestBodiesArriveAsTheyWere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- srv.Serve(l) }()
+	var ended sync.WaitGroup
+	ended.Go(func() { _ = srv.Serve(l) })
 	t.Cleanup(func() {
 		_ = srv.Close()
-		<-ended
+		ended.Wait()
 	})
 	m, err := email.New(encode(t, with(object{"port": l.Addr().(*net.TCPAddr).Port})), email.Options{})
 	if err != nil {

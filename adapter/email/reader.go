@@ -82,27 +82,27 @@ func (r *reader) text(to *string) func(string, json.RawMessage) { return read(r,
 
 func (r *reader) truth(to *bool) func(string, json.RawMessage) { return read(r, to, "true or false") }
 
-func (r *reader) number(to *int, least, most int) func(string, json.RawMessage) {
+func (r *reader) number(to *int, most int) func(string, json.RawMessage) {
 	return func(path string, raw json.RawMessage) {
 		var n *int
-		if json.Unmarshal(raw, &n) != nil || n == nil || *n < least || *n > most {
-			r.fault(path, "", fmt.Sprintf("must be a whole number from %d to %d", least, most))
+		if json.Unmarshal(raw, &n) != nil || n == nil || *n < 1 || *n > most {
+			r.fault(path, "", fmt.Sprintf("must be a whole number from 1 to %d", most))
 			return
 		}
 		*to = *n
 	}
 }
 
-func (r *reader) duration(to *time.Duration, least, most time.Duration) func(string, json.RawMessage) {
+func (r *reader) duration(to *time.Duration, most time.Duration) func(string, json.RawMessage) {
 	return func(path string, raw json.RawMessage) {
 		var text string
 		if json.Unmarshal(raw, &text) == nil {
-			if d, err := time.ParseDuration(text); err == nil && least <= d && d <= most {
+			if d, err := time.ParseDuration(text); err == nil && time.Second <= d && d <= most {
 				*to = d
 				return
 			}
 		}
-		r.fault(path, text, fmt.Sprintf(`must be a time such as "30s", from %v to %v`, least, most))
+		r.fault(path, text, fmt.Sprintf(`must be a time such as "30s", from 1s to %v`, most))
 	}
 }
 

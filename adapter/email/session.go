@@ -135,7 +135,7 @@ func (m *Mailer) startTLS(ctx context.Context, s *session, name string) *holdfas
 		return r.entry("EHLO", &s.scrub)
 	}
 	offered := false
-	for _, extension := range strings.Split(r.text, "\n") {
+	for extension := range strings.SplitSeq(r.text, "\n") {
 		offered = offered || strings.EqualFold(strings.TrimSpace(extension), "STARTTLS")
 	}
 	if !offered {

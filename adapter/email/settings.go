@@ -90,7 +90,7 @@ func readSettings(raw json.RawMessage, secrets bool) (settings, error) {
 	r := &reader{secrets: secrets}
 	var from, replyTo, zone string
 	r.object("", raw, fields{
-		"host": r.text(&s.host), "port": r.number(&s.port, 1, 65535),
+		"host": r.text(&s.host), "port": r.number(&s.port, 65535),
 		"tls": r.text(&s.tls), "serverName": r.text(&s.serverName), "ca": r.text(&s.ca), "cert": r.text(&s.cert), "key": r.text(&s.key),
 		"ehlo": r.text(&s.ehlo), "from": r.text(&from), "replyTo": r.text(&replyTo), "messageIdDomain": r.text(&s.messageIDDomain),
 		"auth": r.part(fields{
@@ -101,13 +101,13 @@ func readSettings(raw json.RawMessage, secrets bool) (settings, error) {
 			}),
 		}),
 		"allowInsecureAuth": r.truth(&s.allowInsecureAuth),
-		"connections":       r.number(&s.connections, 1, 100), "perConnection": r.number(&s.perConnection, 1, 10000),
-		"idle": r.duration(&s.idle, time.Second, time.Hour), "recipientsPerMail": r.number(&s.recipientsPerMail, 1, 1000),
+		"connections":       r.number(&s.connections, 100), "perConnection": r.number(&s.perConnection, 10000),
+		"idle": r.duration(&s.idle, time.Hour), "recipientsPerMail": r.number(&s.recipientsPerMail, 1000),
 		"timeouts": r.part(fields{
-			"greeting": r.duration(&s.timeouts.greeting, time.Second, 10*time.Minute),
-			"command":  r.duration(&s.timeouts.command, time.Second, 10*time.Minute),
-			"data":     r.duration(&s.timeouts.data, time.Second, 10*time.Minute),
-			"afterDot": r.duration(&s.timeouts.afterDot, time.Second, 30*time.Minute),
+			"greeting": r.duration(&s.timeouts.greeting, 10*time.Minute),
+			"command":  r.duration(&s.timeouts.command, 10*time.Minute),
+			"data":     r.duration(&s.timeouts.data, 10*time.Minute),
+			"afterDot": r.duration(&s.timeouts.afterDot, 30*time.Minute),
 		}),
 		"zone": r.text(&zone),
 	})
@@ -241,7 +241,7 @@ func (s *settings) loadTLS() error {
 		s.conf.ServerName = s.host
 	}
 	if s.ca != "" {
-		roots, err := authorities(s.ca)
+		roots, err := s.authorities()
 		if err != nil {
 			r.fault("ca", s.ca, err.Error())
 		}

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// authorities are the system's, and those of a file.
-func authorities(file string) (*x509.CertPool, error) {
-	pem, err := os.ReadFile(file)
+// authorities are the system's, and those of the settings.
+func (s *settings) authorities() (*x509.CertPool, error) {
+	pem, err := os.ReadFile(s.ca)
 	if err != nil {
 		return nil, errors.New("cannot be read: " + err.Error())
 	}
