@@ -1,10 +1,12 @@
 package email_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -312,6 +314,33 @@ func (c crawling) Write(p []byte) (int, error) {
 	time.Sleep(c.rest)
 	more, err := c.Conn.Write(p[500:])
 	return n + more, err
+}
+
+// A4: a mail whose last dot has not left is certainly not delivered.
+func TestALastDotThatHasNotLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		m := openDial(t, with(nil), func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := s.dial(ctx, network, address)
+			return dotless{conn}, err
+		})
+		if got := told(m.Send(t.Context(), example(), people("a@x.test"), 1)); got != "waiting; transient connection_lost" {
+			t.Error(got)
+		}
+		m.Close()
+		s.ending.Wait()
+	})
+}
+
+// dotless breaks where the end of a mail is written.
+type dotless struct{ net.Conn }
+
+func (c dotless) Write(p []byte) (int, error) {
+	if bytes.HasSuffix(p, []byte("\r\n.\r\n")) {
+		return 0, syscall.EPIPE
+	}
+	return c.Conn.Write(p)
 }
 
 // NO-12: a stop cuts what was not sent whole, and nobody is charged; between

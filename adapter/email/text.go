@@ -60,8 +60,7 @@ func (s *scrubber) add(secrets ...string) {
 		if secret == "" {
 			continue
 		}
-		encoded := base64.StdEncoding.EncodeToString([]byte(secret))
-		s.secrets = append(s.secrets, secret, encoded, strings.TrimRight(encoded, "="))
+		s.secrets = append(s.secrets, secret, base64.RawStdEncoding.EncodeToString([]byte(secret)))
 	}
 }
 
