@@ -2,12 +2,24 @@ package node
 
 import (
 	"github.com/holdfast-mq/holdfast/adapter/chat"
+	"github.com/holdfast-mq/holdfast/adapter/email"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
+// mail is the kind of channel that is a mail server.
+const mail = "email"
+
 // kinds are the ways to people that a channel may be.
 func (n *Node) kinds() map[string]notify.Kind {
-	all := map[string]notify.Kind{}
+	all := map[string]notify.Kind{mail: {
+		New: func(c notify.Channel) (notify.Adapter, error) {
+			return email.New(c.Settings, email.Options{Secret: n.secret, Logger: n.log})
+		},
+		CheckAddress: func(address string) error {
+			_, err := email.ParseAddress(address)
+			return err
+		},
+	}}
 	for _, kind := range chat.Kinds() {
 		all[kind] = notify.Kind{
 			New: func(c notify.Channel) (notify.Adapter, error) {
