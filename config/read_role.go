@@ -3,7 +3,7 @@ package config
 func (l *loader) central(c *Config) decode {
 	return l.mapping(keys{
 		"url":        text(l, &c.Central.URL, "https://central.example:8420"),
-		"credential": l.path(&c.Central.Credential, "site.credential"),
+		"credential": l.path(&c.Central.Credential, "credential"),
 		"ca":         l.path(&c.Central.CA, "ca.pem"),
 		"cert":       l.path(&c.Central.Cert, "client.pem"),
 		"key":        l.path(&c.Central.Key, "client-key.pem"),

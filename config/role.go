@@ -30,7 +30,7 @@ func (c *Config) CredentialFile() string {
 	if c.Central.Credential != "" {
 		return c.Central.Credential
 	}
-	return filepath.Join(c.Data, "site.credential")
+	return filepath.Join(c.Data, "credential")
 }
 
 // Notifications is how a node that brings them to people does it.

@@ -78,8 +78,12 @@ func (s *Site) replay(ctx context.Context, known memo) bool {
 		until = time.Now()
 	}
 	since := until.Add(-s.conf.Window - heardEvery)
-	s.log.WarnContext(ctx, "central has another history: sending again what it may have lost",
-		slog.String("was", known.Incarnation), slog.Time("since", since))
+	if known.Incarnation == "" {
+		s.log.InfoContext(ctx, "first met this central: sending again what it may lack", slog.Time("since", since))
+	} else {
+		s.log.WarnContext(ctx, "central has another history: sending again what it may have lost",
+			slog.String("was", known.Incarnation), slog.Time("since", since))
+	}
 	s.replaying(true)
 	defer s.replaying(false)
 	sent := 0

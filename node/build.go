@@ -26,7 +26,7 @@ const self = "self"
 // selfOnly says whether the node was told neither where to send nor what to
 // receive.
 func (n *Node) selfOnly() bool {
-	return len(n.cfg.Destinations) == 0 && len(n.cfg.Receive.Endpoints) == 0
+	return n.cfg.Role == config.Standalone && len(n.cfg.Destinations) == 0 && len(n.cfg.Receive.Endpoints) == 0
 }
 
 func (n *Node) destinationNames() []string {

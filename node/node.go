@@ -281,10 +281,25 @@ func (n *Node) banner() {
 	fmt.Fprintf(&b, "holdfast %s: node %s\n", n.opts.Version, n.cfg.Node.ID)
 	fmt.Fprintf(&b, "  data        %s (durability: %s)\n", n.special.place, n.store.Durability())
 	fmt.Fprintf(&b, "  listening   %s\n", n.url())
-	fmt.Fprintf(&b, "  sends to    %s\n", orNone(names))
+	switch n.cfg.Role {
+	case config.Site:
+		fmt.Fprintf(&b, "  central     %s\n", n.cfg.Central.URL)
+		if n.site.Status().Site == "" {
+			fmt.Fprintf(&b, "              not enrolled: holdfast enroll %s --file %s\n", n.cfg.Central.URL, n.cfg.CredentialFile())
+		}
+	case config.CentralOfSites:
+		b.WriteString("  role        central: let a site in with holdfast sites add NAME\n")
+	case config.Standalone:
+	}
+	if len(names) > 0 || n.cfg.Role == config.Standalone {
+		fmt.Fprintf(&b, "  sends to    %s\n", orNone(names))
+	}
 	fmt.Fprintf(&b, "  waiting     %d messages, %d parked\n", counts.Pending, counts.Parked)
 	if len(names) > 0 {
 		fmt.Fprintf(&b, "\nSend a first message:\n\n  %s/v1/messages -H 'Content-Type: application/json' \\\n    -d '{\"destination\": \"%s\", \"endpoint\": \"Hello\", \"payload\": {\"n\": 1}}'\n", n.curl(), names[0])
+	}
+	if n.cfg.Role == config.Site {
+		fmt.Fprintf(&b, "\nTell people:\n\n  %s/v1/notifications -H 'Content-Type: application/json' \\\n    -d '{\"list\": \"operators\", \"subject\": \"Tank 4 is full\"}'\n", n.curl())
 	}
 	if n.selfOnly() {
 		fmt.Fprintf(&b, "\nand see it arrive in this node's own inbox:\n\n  %s/v1/inbox\n", n.curl())
