@@ -199,9 +199,6 @@ func TestTwoThatPollForOneSite(t *testing.T) {
 		t := w.t
 		p := w.site("plant-7")
 		p.park(0, 3)
-		var requests int
-		var mu sync.Mutex
-		w.store.Store = counting{w.db, func() { mu.Lock(); requests++; mu.Unlock() }}
 		p.run(false)
 		first := p.stop
 		p.renew()
@@ -210,9 +207,9 @@ func TestTwoThatPollForOneSite(t *testing.T) {
 		defer first()
 		defer second()
 		time.Sleep(10 * time.Minute)
-		mu.Lock()
-		n := requests
-		mu.Unlock()
+		w.store.mu.Lock()
+		n := w.store.requests
+		w.store.mu.Unlock()
 		if n > 400 {
 			t.Errorf("%d requests in ten minutes", n)
 		}

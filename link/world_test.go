@@ -49,6 +49,14 @@ type store struct {
 	link.Store
 	mu          sync.Mutex
 	incarnation string
+	requests    int
+}
+
+func (s *store) FindSite(ctx context.Context, credential [32]byte) (string, error) {
+	s.mu.Lock()
+	s.requests++
+	s.mu.Unlock()
+	return s.Store.FindSite(ctx, credential)
 }
 
 func (s *store) Incarnation(ctx context.Context) (string, error) {
@@ -309,7 +317,7 @@ func (p *plant) put(from, to int) {
 // eventually waits, in virtual time, until ok says so.
 func (w *world) eventually(within time.Duration, what string, ok func() bool) {
 	w.t.Helper()
-	for end := time.Now().Add(within); !ok(); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(within); !ok(); time.Sleep(500 * time.Millisecond) {
 		if time.Now().After(end) {
 			w.t.Fatalf("after %s: not %s", within, what)
 		}
