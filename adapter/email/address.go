@@ -6,16 +6,27 @@ import (
 	"strings"
 
 	"golang.org/x/net/idna"
+
+	"github.com/holdfast-mq/holdfast"
 )
 
 // ParseAddress returns the address of one recipient as it stands in an
 // envelope: its domain in ASCII (E50), its local part as it is. It takes no
-// name beside it and no second address (E46). The error says what is wrong.
+// name beside it and no second address (E46). The error is a
+// holdfast.FieldError.
 func ParseAddress(s string) (string, error) {
+	address, err := parseAddress(s)
+	if err != nil {
+		return "", &holdfast.FieldError{Field: "address", Value: clip(s, 80), Problem: "is no mail address: " + err.Error()}
+	}
+	return address, nil
+}
+
+func parseAddress(s string) (string, error) {
 	text := strings.TrimSpace(s)
 	switch {
 	case text == "":
-		return "", errors.New("the address is empty")
+		return "", errors.New("it is empty")
 	case strings.ContainsAny(text, ",;") && !strings.Contains(text, `"`):
 		return "", errors.New("one address is wanted, and this looks like several")
 	}
@@ -39,7 +50,11 @@ func parseMailbox(text string) (*mail.Address, error) {
 	}
 	a, err := mail.ParseAddress(text)
 	if err != nil {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "mail: "))
+		problem := strings.TrimPrefix(err.Error(), "mail: ")
+		if strings.Contains(problem, `"`) { // it repeats a part of the address
+			problem = "it cannot be read"
+		}
+		return nil, errors.New(problem)
 	}
 	at := strings.LastIndexByte(a.Address, '@')
 	local, domain := a.Address[:at], a.Address[at+1:]

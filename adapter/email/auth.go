@@ -15,7 +15,7 @@ import (
 func (m *Mailer) read(name string) (string, error) {
 	raw, err := m.secret(name)
 	if err != nil {
-		return "", fmt.Errorf("read secret %s: %w", name, err)
+		return "", fmt.Errorf("read secret %s: %s", name, clip(err.Error(), 200))
 	}
 	text := strings.TrimSpace(string(raw))
 	switch {

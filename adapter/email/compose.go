@@ -2,6 +2,7 @@ package email
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"net/mail"
@@ -25,13 +26,15 @@ func (m *Mailer) compose(n *notify.Notification, now time.Time) ([]byte, error) 
 		h.Set("Reply-To", mailbox(a))
 	}
 	h.Set("To", "undisclosed-recipients:;")
-	h.Set("Subject", header(n.Subject, len("Subject: ")))
+	h.Set("Subject", header(title(n), len("Subject: ")))
 	h.SetDate(now.In(m.settings.zone))
 	h.Set("Message-Id", "<"+atom(string(n.ID))+"@"+m.domain+">")
 	h.Set("Auto-Submitted", "auto-generated") // RFC 3834: nobody answers it by a program
 	h.Set("X-Auto-Response-Suppress", "All")  // the same, for Exchange
 	h.Set("X-Notification-Id", header(string(n.ID), len("X-Notification-Id: ")))
-	h.Set("X-Source-Site", header(n.Origin.Site, len("X-Source-Site: ")))
+	if n.Origin.Site != "" {
+		h.Set("X-Source-Site", header(n.Origin.Site, len("X-Source-Site: ")))
+	}
 	h.SetContentType("text/plain", map[string]string{"charset": "utf-8"})
 	body := text(n.Body)
 	h.Set("Content-Transfer-Encoding", encoding(body))
@@ -51,6 +54,11 @@ func (m *Mailer) compose(n *notify.Notification, now time.Time) ([]byte, error) 
 		b.WriteString("\r\n")
 	}
 	return b.Bytes(), nil
+}
+
+// title is the subject on one line, and never empty.
+func title(n *notify.Notification) string {
+	return cmp.Or(line(n.Subject), line(n.Type), line(n.List), "Notification")
 }
 
 // text is a body with line ends as mail has them, and without what mail cannot

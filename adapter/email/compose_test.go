@@ -146,7 +146,7 @@ func TestSubjects(t *testing.T) {
 		strings.Repeat("x", 68):             "",
 		"Kessel überhitzt":                  "",
 		"bad \xff byte":                     "bad \uFFFD byte",
-		"":                                  "",
+		"":                                  "batch.failed", // people see what it is about
 	} {
 		n := example()
 		n.Subject = subject

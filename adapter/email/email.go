@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/oauth"
 	"github.com/holdfast-mq/holdfast/notify"
 )
@@ -52,6 +53,9 @@ var _ notify.Adapter = (*Mailer)(nil)
 // fault is a holdfast.FieldError. It connects to nobody.
 func New(raw json.RawMessage, o Options) (*Mailer, error) {
 	s, err := readSettings(raw, o.Secret != nil)
+	if o.Domain != "" && !isHost(o.Domain) {
+		err = errors.Join(err, &holdfast.FieldError{Field: "domain", Value: clip(o.Domain, 80), Problem: "is no domain: letters, digits, dots and hyphens"})
+	}
 	if err := errors.Join(err, s.loadTLS()); err != nil {
 		return nil, err
 	}

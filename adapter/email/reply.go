@@ -40,7 +40,7 @@ func replyOf(err error) (reply, bool) {
 		return reply{}, false
 	}
 	r := reply{code: e.Code, text: e.Message}
-	if c := e.EnhancedCode; c[0] != 0 {
+	if c := e.EnhancedCode; c[0] > 0 {
 		r.enhanced = fmt.Sprintf("%d.%d.%d", c[0], c[1], c[2])
 	}
 	return r, true
@@ -49,6 +49,10 @@ func replyOf(err error) (reply, bool) {
 func (r reply) String() string { return strings.TrimSpace(fmt.Sprintf("%d %s", r.code, r.enhanced)) }
 
 func (r reply) permanent() bool { return r.code/100 == 5 }
+
+// barred says that it is not this sender or recipient that is wrong, but that
+// we come without credentials or in clear.
+func (r reply) barred() bool { return r.code == 530 || r.code == 538 }
 
 // closing says that the server ends the connection.
 func (r reply) closing() bool { return r.code == 421 }
@@ -94,7 +98,9 @@ func (r reply) delivery(phase string, s *scrubber) notify.Delivery {
 
 // failure is what a reply means where it concerns more than one recipient.
 func (r reply) failure(phase string, s *scrubber, o holdfast.Outcome) *holdfast.Failure {
-	return &holdfast.Failure{Outcome: o, Code: r.String(), RetryAfter: r.wait(), Err: fmt.Errorf("%s: %s", r, r.said(phase, s))}
+	return &holdfast.Failure{
+		Outcome: o, Code: r.String(), RetryAfter: r.wait(), Err: errors.New(clip(r.String()+": "+r.said(phase, s), mostText)),
+	}
 }
 
 // entry classifies a reply that stands between us and the server's taking
@@ -118,14 +124,16 @@ func unconnected(ctx context.Context, phase string, err error) *holdfast.Failure
 	if f.Code == exchange.Connect && phase != connecting {
 		f.Code = exchange.Lost
 	}
-	f.Err = fmt.Errorf("%s: %w", phase, f.Err)
+	f.Err = errors.New(clip(fmt.Sprintf("%s: %v", phase, err), mostText)) // names in a certificate are the other side's
 	return f
 }
 
 // lost classifies an error while the server takes a mail, of which it has not
 // got the last dot: nothing was delivered.
-func lost(ctx context.Context, phase string, err error) *holdfast.Failure {
-	f := &holdfast.Failure{Code: exchange.Lost, Err: fmt.Errorf("%s: the connection broke before the mail was complete: %w", phase, err)}
+func lost(ctx context.Context, phase string, err error, s *scrubber) *holdfast.Failure {
+	f := &holdfast.Failure{
+		Code: exchange.Lost, Err: errors.New(s.clean(fmt.Sprintf("%s: the connection broke before the mail was complete: %v", phase, err))),
+	}
 	timeout, ok := errors.AsType[net.Error](err)
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):

@@ -28,9 +28,9 @@ type run struct {
 func (r *run) address(to []notify.Recipient) {
 	r.addr = make([]string, len(to))
 	for i := range to {
-		address, err := ParseAddress(to[i].Address)
-		if err != nil {
-			r.report.To[i] = notify.Delivery{Outcome: notify.Refused, Code: "bad_address", Text: clip(err.Error(), mostText)}
+		address, err := parseAddress(to[i].Address)
+		if err != nil { // without the address, which stands beside it, and would be logged
+			r.report.To[i] = notify.Delivery{Outcome: notify.Refused, Code: "bad_address", Text: "no mail address: " + err.Error()}
 			continue
 		}
 		r.addr[i] = address
@@ -45,6 +45,7 @@ func (r *run) send(ctx context.Context) {
 		r.report.Fault = &holdfast.Failure{Code: "compose", Err: err}
 		return
 	}
+	r.report.Server = r.m.settings.address()
 	for len(r.open) > 0 {
 		s, f := r.m.session(ctx)
 		if f == nil {
@@ -52,11 +53,16 @@ func (r *run) send(ctx context.Context) {
 			f = r.transact(ctx, s)
 		}
 		if f != nil {
+			if f.Outcome == holdfast.Unreachable && slices.ContainsFunc(r.report.To, deferred) {
+				f.Outcome = holdfast.Transient // somebody was there, so that it counts as an attempt
+			}
 			r.report.Fault = f
 			return
 		}
 	}
 }
+
+func deferred(d notify.Delivery) bool { return d.Outcome == notify.Deferred }
 
 // settle takes recipients off the list of those to be asked.
 func (r *run) settle(i int, d notify.Delivery) {
@@ -141,8 +147,8 @@ func (t *transaction) noMail(ctx context.Context, err error) *holdfast.Failure {
 	}
 	switch {
 	case !ok:
-		return lost(ctx, "MAIL", err)
-	case r.code == 530 || r.code == 538: // it is not our sender that is wrong, but that we come so
+		return lost(ctx, "MAIL", err, &t.s.scrub)
+	case r.barred():
 		return r.entry("MAIL", &t.s.scrub)
 	case r.permanent():
 		return r.failure("MAIL", &t.s.scrub, holdfast.Permanent)
@@ -162,10 +168,13 @@ func (t *transaction) recipients(ctx context.Context) *holdfast.Failure {
 		switch {
 		case !ok:
 			t.sound = false
-			return lost(ctx, "RCPT", err)
+			return lost(ctx, "RCPT", err, &t.s.scrub)
 		case r.closing():
 			t.sound = false
 			return r.failure("RCPT", &t.s.scrub, holdfast.Transient)
+		case r.barred():
+			t.sound = t.s.client.Reset() == nil
+			return r.entry("RCPT", &t.s.scrub)
 		case r.tooMany() && len(t.taken) > 0: // the others are those of the next mail, at once (E5, E6)
 			t.m.most.Store(int32(len(t.taken)))
 			return nil
@@ -189,7 +198,7 @@ func (t *transaction) data(ctx context.Context) *holdfast.Failure {
 		}
 		switch {
 		case !ok:
-			return lost(ctx, "DATA", err)
+			return lost(ctx, "DATA", err, &t.s.scrub)
 		case r.permanent():
 			t.sound = t.sound && t.s.client.Reset() == nil
 			return r.failure("DATA", &t.s.scrub, holdfast.Permanent)
@@ -201,13 +210,13 @@ func (t *transaction) data(ctx context.Context) *holdfast.Failure {
 	defer func() { t.s.wire.piece = 0 }()
 	if _, err := w.Write(t.mail); err != nil {
 		t.sound = false
-		return lost(ctx, "data", err)
+		return lost(ctx, "data", err, &t.s.scrub)
 	}
 	// From the last dot on the mail may be theirs: whoever stops us waits a
 	// while for their word, as cutting here makes duplicates (NO-12).
 	if !t.stop() {
 		t.sound = false
-		return lost(ctx, "data", ctx.Err())
+		return lost(ctx, "data", ctx.Err(), &t.s.scrub)
 	}
 	forgo := t.s.forgo(ctx)
 	answer, err := w.CloseWithResponse()
@@ -243,12 +252,14 @@ func (t *transaction) answered(ctx context.Context, answer *smtp.DataResponse, e
 	switch {
 	case err == nil:
 		d = notify.Delivery{Outcome: notify.Accepted, Code: "250", Receipt: t.s.scrub.clean(answer.StatusText)}
+	case ok && r.code/100 == 2: // all of these mean that it was taken
+		d = notify.Delivery{Outcome: notify.Accepted, Code: r.String(), Receipt: t.s.scrub.clean(r.text)}
 	case ok:
 		t.sound = !r.closing()
 		d = r.delivery("after the last dot", &t.s.scrub)
 	case t.s.wire.broken: // the last dot has not left
 		t.sound = false
-		return lost(ctx, "data", err)
+		return lost(ctx, "data", err, &t.s.scrub)
 	default: // E34
 		t.sound = false
 		d = notify.Delivery{

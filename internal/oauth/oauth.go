@@ -88,6 +88,11 @@ func (t *Tokens) fetch(ctx context.Context) (*oauth2.Token, error) {
 		return token, nil
 	}
 	refused, ok := errors.AsType[*oauth2.RetrieveError](err)
+	if _, broken := errors.AsType[*url.Error](err); !ok && !broken && ctx.Err() == nil {
+		return nil, &holdfast.Failure{
+			Outcome: holdfast.Unreachable, Code: "token_unavailable", Err: errors.New("fetch a token: the authorization server's answer holds none"),
+		}
+	}
 	if !ok || refused.Response == nil {
 		// Nothing has reached the target.
 		f := exchange.Failure(ctx, cause(err), &p)
