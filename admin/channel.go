@@ -15,7 +15,7 @@ import (
 type Channel struct {
 	Name     string          `json:"name,omitempty" doc:"1 to 64 letters, digits, dots, hyphens or underscores." example:"mail"`
 	Kind     string          `json:"kind" doc:"Which adapter: email, teams, slack, ntfy, gotify or webhook." example:"email"`
-	Settings json.RawMessage `json:"settings,omitempty" doc:"The adapter's, as an object; the guides on e-mail and on chat have the fields. Secrets never stand in it: password, token, secret and the like hold the name of a file in the folder notifications.secrets of the node, and a text that stands there is taken for such a name."`
+	Settings json.RawMessage `json:"settings,omitempty" doc:"The adapter's, as an object; the guides on e-mail and on chat have the fields. Secrets never stand in it: {\"secret\": \"NAME\"} names a file in the folder notifications.secrets of the node."`
 	Retry    *ChannelRetry   `json:"retry,omitempty" doc:"How often it tries a notification. Absent: 10 attempts, a minute between two."`
 	Workers  int             `json:"workers,omitempty" minimum:"0" maximum:"64" doc:"The most deliveries at once. Absent: 4."`
 	Disabled bool            `json:"disabled,omitempty" doc:"Nothing is delivered over it; what comes for it waits."`

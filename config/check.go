@@ -69,6 +69,9 @@ func (r *report) check(c *Config) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Destinations)) {
 		r.checkName("destinations", name)
+		if strings.HasPrefix(name, "channel:") {
+			r.fault(join("destinations", name), "", problem{"begins as the lanes of channels do", "use another name"})
+		}
 		r.checkDestination(join("destinations", name), c.Destinations[name])
 	}
 	r.checkReceive(c)

@@ -33,6 +33,10 @@ func (r *report) checkCentral(c *Config) {
 	if !c.Store.IsZero() {
 		r.fault("store", "", problem{"has no meaning for a site, which keeps its messages in a file of its own", "remove it, or write role: central"})
 	}
+	// What central may have lost is sent again out of these.
+	if least := day; c.Retention.Delivered < least {
+		r.fault("retention.delivered", FormatDuration(c.Retention.Delivered), problem{"is shorter than the " + FormatDuration(least) + " that a site keeps for a central that was restored", "write " + FormatDuration(least) + " or more"})
+	}
 	r.checkPath("central.credential", to.Credential)
 	r.checkPath("central.ca", to.CA)
 	r.checkPath("central.cert", to.Cert)

@@ -67,9 +67,10 @@ func TestAConfigurationMadeByHandIsChecked(t *testing.T) {
 			func(c *config.Config, d *config.Destination) {
 				c.Role, c.Notifications.Seed = config.Site, "seed.yaml"
 				c.Central = config.Central{URL: "http://central.example", Cert: "a", Timeout: time.Minute}
+				c.Retention.Delivered = time.Hour
 				c.Destinations["central"] = *d
 			},
-			[]string{"central", "central.url", "notifications", "destinations.central"},
+			[]string{"central", "central.url", "notifications", "destinations.central", "retention.delivered"},
 		},
 		"no site": {
 			func(c *config.Config, d *config.Destination) {

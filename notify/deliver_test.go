@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,8 +30,8 @@ func TestOnlyThoseWhoHaveNotAcceptedAreAskedAgain(t *testing.T) {
 			defer stop()
 			o.sent(t, "ops", "n")
 			time.Sleep(30 * time.Second)
-			if r := o.one(t, "n"); r.Status != notify.Retrying || r.Failures != 1 {
-				t.Errorf("after the first attempt it is %s with %d failures", r.Status, r.Failures)
+			if r := o.one(t, "n"); r.Status != notify.Retrying || r.Failures != 1 || strings.Contains(r.LastError, "grey@x") {
+				t.Errorf("after the first attempt it is %s with %d failures: %s", r.Status, r.Failures, r.LastError)
 			}
 			o.mail.become(nil)
 			time.Sleep(2 * time.Minute)

@@ -244,7 +244,7 @@ func fault(f *holdfast.Failure) func(context.Context, []notify.Recipient) notify
 }
 
 var (
-	greylisted  = notify.Delivery{Outcome: notify.Deferred, Code: "450 4.7.1", Text: "greylisted"}
+	greylisted  = notify.Delivery{Outcome: notify.Deferred, Code: "450 4.7.1", Text: "<grey@x>: greylisted"}
 	unknown     = notify.Delivery{Outcome: notify.Refused, Code: "550 5.1.1", Text: "no such user"}
 	errPassword = &holdfast.Failure{Outcome: holdfast.LaneFault, Code: "auth", Err: errors.New("535 5.7.8 credentials refused")}
 	errAway     = &holdfast.Failure{Outcome: holdfast.Unreachable, Code: "connection_refused", Err: errors.New("connection refused")}

@@ -3,6 +3,7 @@ package notify
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/holdfast-mq/holdfast"
 )
@@ -86,7 +87,11 @@ func codeOf(t Target) string {
 	return t.Code
 }
 
+// said is what a recipient's server said, without the recipient's address.
 func said(t Target) string {
+	if t.Address != "" {
+		t.Text = strings.ReplaceAll(t.Text, t.Address, "…")
+	}
 	switch {
 	case t.Code != "" && t.Text != "" && t.Code != t.Text:
 		return t.Code + " " + t.Text
