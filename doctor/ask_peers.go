@@ -27,7 +27,7 @@ const sideBySide = 32
 const selfName = "self"
 
 func selfOnly(c *config.Config) bool {
-	return len(c.Destinations) == 0 && len(c.Receive.Endpoints) == 0
+	return c.Role == config.Standalone && len(c.Destinations) == 0 && len(c.Receive.Endpoints) == 0
 }
 
 func askPeers(ctx context.Context, o Options, asking *sync.WaitGroup, f *Findings) {

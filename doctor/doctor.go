@@ -58,6 +58,7 @@ func Measure(ctx context.Context, o Options) Findings {
 		f.Cert = certFound(o.Config.TLS)
 		askPeers(ctx, o, &asking, &f)
 		askLocal(ctx, o, &asking, &f)
+		askCentral(ctx, o, &asking, &f)
 	}
 	f.Files = secretFiles(o.Config)
 	if o.Config != nil && !o.Config.Store.IsZero() {

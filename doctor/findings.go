@@ -29,6 +29,7 @@ type Findings struct {
 	Cert    *CertFound // of this node's listener; nil: it has none
 	Peers   []PeerFound
 	Local   []LocalFound
+	Central *CentralFound // nil: this node is no site
 	Backups BackupsFound
 	Program Program
 }

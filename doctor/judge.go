@@ -20,5 +20,6 @@ func Judge(f *Findings) Report {
 	r.add(judgeMessages(f)...)
 	r.add(judgePeers(f)...)
 	r.add(judgeReceiving(f)...)
+	r.add(judgeCentral(f)...)
 	return r
 }

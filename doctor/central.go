@@ -1,0 +1,57 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"sync"
+
+	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/link"
+)
+
+// CentralFound is where a site forwards to.
+type CentralFound struct {
+	URL, File string
+	Site      string // by which central knows this node
+	Identity  error  // the credential cannot be used
+	Err       error  // nobody takes connections
+}
+
+// askCentral looks for the credential, and opens a connection. Central is not
+// asked anything: only a node that runs has something to ask.
+func askCentral(ctx context.Context, o Options, asking *sync.WaitGroup, f *Findings) {
+	if o.Config.Role != config.Site {
+		return
+	}
+	c := &CentralFound{URL: o.Config.Central.URL, File: o.Config.CredentialFile()}
+	f.Central = c
+	var id link.Identity
+	id, c.Identity = link.ReadIdentity(c.File)
+	c.Site = id.Site
+	asking.Go(func() { c.Err = takesConnections(ctx, o, addressOf(c.URL)) })
+}
+
+// judgeCentral is about the link of a site. A central that is away is a
+// warning: notifications wait.
+func judgeCentral(f *Findings) []Check {
+	c := f.Central
+	if c == nil {
+		return nil
+	}
+	const g = in("Central")
+	var checks []Check
+	switch {
+	case errors.Is(c.Identity, fs.ErrNotExist):
+		checks = append(checks, g.failing("credential", c.File+" does not exist: this site is not enrolled",
+			"run holdfast sites add NAME at central, and here: holdfast enroll "+c.URL+" --file "+c.File))
+	case c.Identity != nil:
+		checks = append(checks, g.failing("credential", c.Identity.Error(), "mend that, or enroll anew with --force"))
+	default:
+		checks = append(checks, g.ok("credential", "enrolled as site "+c.Site))
+	}
+	if c.Err != nil {
+		return append(checks, g.warning("central", c.URL+": "+c.Err.Error(), "see whether central runs, and what is between; notifications wait here meanwhile"))
+	}
+	return append(checks, g.ok("central", c.URL+" takes connections"))
+}
