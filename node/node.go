@@ -170,7 +170,7 @@ func (l late) ObserveReceived(r holdfast.ReceivedInfo) {
 func (n *Node) build(ctx context.Context) (err error) {
 	if n.cfg.TLS.Cert != "" {
 		files := link.Files{CA: n.cfg.TLS.Clients, Cert: n.cfg.TLS.Cert, Key: n.cfg.TLS.Key}
-		n.tls, err = link.ServerTLS(files, func(err error) { n.log.Error("the old certificate stays in use", slog.Any("error", err)) })
+		n.tls, err = link.ServerTLS(files, func(err error) { n.log.ErrorContext(ctx, "the old certificate stays in use", slog.Any("error", err)) })
 		if err != nil {
 			return err
 		}
