@@ -1,92 +1,15 @@
 package email_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/holdfast-mq/holdfast/internal/mailpittest"
 	"github.com/holdfast-mq/holdfast/notify"
 )
-
-// mailpit starts a mail server that is not ours, and returns the port that
-// takes mail and the address of its API. Without HOLDFAST_MAILPIT, which scripts/test
-// sets, it may be missing.
-func mailpit(t *testing.T, args ...string) (port int, api string) {
-	t.Helper()
-	program := os.Getenv("HOLDFAST_MAILPIT")
-	if program == "" {
-		var err error
-		if program, err = exec.LookPath("mailpit"); err != nil {
-			t.Skip("there is no mailpit in PATH, and HOLDFAST_MAILPIT names none; scripts/test installs it")
-		}
-	}
-	port, web := free(t), free(t)
-	args = append([]string{
-		"--smtp", fmt.Sprintf("127.0.0.1:%d", port), "--listen", fmt.Sprintf("127.0.0.1:%d", web), "--disable-version-check", "--quiet",
-	}, args...)
-	cmd := exec.Command(program, args...)
-	cmd.Dir = t.TempDir()
-	var out strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("start mailpit: %v", err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	api = fmt.Sprintf("http://127.0.0.1:%d/api/v1/", web)
-	for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			_ = conn.Close()
-			if resp, err := http.Get(api + "info"); err == nil {
-				_ = resp.Body.Close()
-				return port, api
-			}
-		}
-		if time.Since(begun) > time.Minute {
-			t.Fatalf("mailpit does not listen: %v\n%s", err, out.String())
-		}
-	}
-}
-
-func free(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
-func get(t *testing.T, url string, into any) string {
-	t.Helper()
-	resp, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %d %v", url, resp.StatusCode, err)
-	}
-	if into != nil {
-		if err := json.Unmarshal(raw, into); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return string(raw)
-}
 
 type person struct{ Name, Address string }
 
@@ -102,7 +25,7 @@ type judged struct {
 // E45, E52, E53), with strict checks of headers on.
 func TestMailpitReadsOurMails(t *testing.T) {
 	t.Parallel()
-	port, api := mailpit(t, "--smtp-allowed-recipients", `@x\.test$`, "--smtp-strict-rfc-headers", "--smtp-max-recipients", "2")
+	server := mailpittest.Start(t, "--smtp-allowed-recipients", `@x\.test$`, "--smtp-strict-rfc-headers", "--smtp-max-recipients", "2")
 	subjects := map[string]string{
 		"inject":   "x\r\nBcc: e@evil.test",
 		"japanese": strings.Repeat("設備が停止しました🔥", 10),
@@ -120,7 +43,7 @@ func TestMailpitReadsOurMails(t *testing.T) {
 		"inject": ".\n..\n.QUIT\n", "japanese": bodies()["Japanese"], "words": "=3D = \n=\n", "long": strings.Repeat("x", 5000) + "\n", "short": "tabs\t and \"quotes\" <b>\n",
 	}
 	from := `"Doe, \"Jürgen\" (Ops)" <alarm@plant.test>`
-	m := openDial(t, with(object{"port": port, "from": from, "connections": 1}), nil)
+	m := openDial(t, with(object{"port": server.Port, "from": from, "connections": 1}), nil)
 	defer m.Close()
 	for name, subject := range subjects {
 		n := &notify.Notification{ID: example().ID, Subject: subject, Body: texts[name], Origin: notify.Origin{Site: "plant-7"}}
@@ -130,11 +53,11 @@ func TestMailpitReadsOurMails(t *testing.T) {
 		}
 	}
 	var list struct{ Messages []struct{ ID string } }
-	get(t, api+"messages?limit=100", &list)
+	server.Get(t, "messages?limit=100", &list)
 	seen := map[string]int{}
 	for _, one := range list.Messages {
 		var j judged
-		get(t, api+"message/"+one.ID, &j)
+		server.Get(t, "message/"+one.ID, &j)
 		name, ok := shown[j.Subject]
 		if !ok {
 			t.Errorf("a subject that was not sent: %q", j.Subject)
@@ -150,7 +73,7 @@ func TestMailpitReadsOurMails(t *testing.T) {
 		if len(j.To)+len(j.Cc) > 0 || slices.ContainsFunc(j.Bcc, func(p person) bool { return !strings.HasSuffix(p.Address, "@x.test") }) {
 			t.Errorf("%s: to %v, cc %v, envelope %v", name, j.To, j.Cc, j.Bcc)
 		}
-		raw := get(t, api+"message/"+one.ID+"/raw", nil)
+		raw := server.Get(t, "message/"+one.ID+"/raw", nil)
 		if !strings.Contains(raw, "To: undisclosed-recipients:;\r\n") || strings.Contains(raw, "other.test") {
 			t.Errorf("%s:\n%s", name, raw)
 		}
@@ -164,9 +87,9 @@ func TestMailpitReadsOurMails(t *testing.T) {
 // so of its recipient only.
 func TestMailpitDefers(t *testing.T) {
 	t.Parallel()
-	port, api := mailpit(t, "--enable-chaos")
+	server := mailpittest.Start(t, "--enable-chaos")
 	chaos := func(probability int) {
-		req, err := http.NewRequest(http.MethodPut, api+"chaos", strings.NewReader(fmt.Sprintf(`{"Recipient":{"ErrorCode":451,"Probability":%d}}`, probability)))
+		req, err := http.NewRequest(http.MethodPut, server.API+"chaos", strings.NewReader(fmt.Sprintf(`{"Recipient":{"ErrorCode":451,"Probability":%d}}`, probability)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +102,7 @@ func TestMailpitDefers(t *testing.T) {
 			t.Fatalf("chaos: %s", resp.Status)
 		}
 	}
-	m := openDial(t, with(object{"port": port}), nil)
+	m := openDial(t, with(object{"port": server.Port}), nil)
 	defer m.Close()
 	chaos(100)
 	for range 3 {
