@@ -70,9 +70,14 @@ func (c *courier) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Rec
 	return r.verdict()
 }
 
-// open finds the list.
+// open finds the list. Who retries may have mended it a moment ago, and gets
+// what it is now.
 func (r *round) open(ctx context.Context) (Book, error) {
-	book, err := r.c.books.Book(ctx)
+	read := r.c.books.Book
+	if a := r.m.Attempt; a.Cycle > 1 && a.Number <= 1 {
+		read = r.c.books.Latest
+	}
+	book, err := read(ctx)
 	if err != nil {
 		return Book{}, fmt.Errorf("read lists: %w", err)
 	}

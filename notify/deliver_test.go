@@ -236,6 +236,49 @@ func TestAListIsReadWhenItIsDelivered(t *testing.T) {
 	})
 }
 
+// NO-06: who mends a list and retries at once is not answered from the
+// list as it was.
+func TestARetryOfAPersonReadsTheListAnew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t)
+		defer o.close(t)
+		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
+		o.list(t, "ops", mailTo("gone@x")...)
+		o.mail.become(func(_ context.Context, to []notify.Recipient) (r notify.Report) {
+			for _, p := range to {
+				d := notify.Delivery{Outcome: notify.Accepted}
+				if p.Address == "gone@x" {
+					d = notify.Delivery{Outcome: notify.Refused, Code: "550 5.1.1"}
+				}
+				r.To = append(r.To, d)
+			}
+			return r
+		})
+		stop := o.run(t)
+		defer stop()
+		for _, id := range []holdfast.ID{"a", "b"} {
+			o.sent(t, "ops", id)
+		}
+		time.Sleep(time.Minute)
+		requeue := func(id holdfast.ID) {
+			if _, err := o.db.Requeue(t.Context(), id, holdfast.Requeue{Actor: "kim"}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(500 * time.Millisecond)
+		}
+		requeue("a") // the book was just read
+		o.list(t, "ops", mailTo("new@x")...)
+		requeue("b")
+		if r := o.one(t, "a"); r.Status != notify.Parked || r.Cycle != 2 {
+			t.Fatalf("before the list was mended it is %s in cycle %d", r.Status, r.Cycle)
+		}
+		if r := o.one(t, "b"); r.Status != notify.Delivered {
+			t.Errorf("after the list was mended it is %s: %s", r.Status, r.LastError)
+		}
+	})
+}
+
 // unsettled is a store whose node dies after each attempt, before its outcome
 // is written.
 type unsettled struct {
