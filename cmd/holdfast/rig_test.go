@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -87,15 +88,21 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// freeAddress asks the system for a port that nothing uses now.
+// freeAddress finds a port that nothing uses now, below those that the system
+// gives to connections that go out: else one of these could take it while its
+// server is down.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var err error
+	for range 50 {
+		var l net.Listener
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 12000+rand.IntN(18000))); err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal(err)
+	return ""
 }
 
 // stop ends the processes as an operator would, and wants no complaint.
