@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
-var cycles = flag.Int("cycles", 6, "how many times TestKill kills a process")
+var cycles = flag.Int("cycles", 6, "how many times TestKill kills a process; TestKillSiteAndCentral does a quarter of it")
 
 // ledger is what the test knows, outside of every process that is killed:
 // what was acknowledged to it, and what took effect.
@@ -115,8 +115,10 @@ func produce(ctx context.Context, book *ledger, url string, producer int) {
 	}
 }
 
-func submit(url, body string) bool {
-	resp, err := http.Post(url+"/v1/messages", "application/json", strings.NewReader(body))
+func submit(url, body string) bool { return submitTo(url+"/v1/messages", body) }
+
+func submitTo(url, body string) bool {
+	resp, err := http.Post(url, "application/json", strings.NewReader(body))
 	if err != nil {
 		return false
 	}

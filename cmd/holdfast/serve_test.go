@@ -62,14 +62,20 @@ func refused(t *testing.T, code int, wants []string, args ...string) {
 	}
 }
 
-// eventually asks until the answer is there.
+// eventually asks until the answer is there, for half a minute.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	eventuallyWithin(t, what, 30*time.Second, ok)
+}
+
+// eventuallyWithin is eventually with a limit of its own.
+func eventuallyWithin(t *testing.T, what string, limit time.Duration, ok func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	for !ok() {
 		if ctx.Err() != nil {
-			t.Fatalf("%s: not within 30 s", what)
+			t.Fatalf("%s: not within %v", what, limit)
 		}
 		pause(ctx, 10*time.Millisecond)
 	}
