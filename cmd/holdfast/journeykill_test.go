@@ -26,7 +26,7 @@ const mostWaiting = 500
 // counts what the mail server has: every notification that a site accepted; a
 // second mail only where the answer to the first was lost or central was
 // killed meanwhile, with the same Message-ID (NO-01, NO-19, NO-20, SF-01,
-// SF-19). The number of cycles is a quarter of -cycles, and 12 at least: each
+// SF-19). The number of cycles is half of -cycles, and 12 at least: each
 // waits until mails arrive again.
 func TestKillSiteAndCentral(t *testing.T) {
 	dir := t.TempDir()
@@ -47,7 +47,7 @@ func TestKillSiteAndCentral(t *testing.T) {
 		}
 	}
 	kills := map[string]int{}
-	for range max(12, *cycles/4) {
+	for range max(12, *cycles/2) {
 		site := []string{"plant-1", "plant-2"}[rand.IntN(2)]
 		victims := map[string]*child{"central": central, site: sites[site]}
 		switch rand.IntN(3) { // else both

@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
-var cycles = flag.Int("cycles", 6, "how many times TestKill kills a process; TestKillSiteAndCentral does a quarter of it")
+var cycles = flag.Int("cycles", 6, "how many times TestKill kills a process; TestKillSiteAndCentral does half of it, and 12 at least")
 
 // ledger is what the test knows, outside of every process that is killed:
 // what was acknowledged to it, and what took effect.
