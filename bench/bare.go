@@ -14,9 +14,11 @@ const bareCap = 1000 // messages in one commit
 type bareLoop struct {
 	conn *bareConn
 	hand chan []bareMessage // after their commit; nil: nobody wants them
-	wake chan struct{}
-	stop chan struct{}
-	wg   sync.WaitGroup
+	// beside writes what belongs to a message that is being inserted; nil: nothing does.
+	beside func(m *bareMessage, now int64) error
+	wake   chan struct{}
+	stop   chan struct{}
+	wg     sync.WaitGroup
 
 	mu        sync.Mutex
 	arriving  *bareBatch
@@ -192,6 +194,12 @@ func (l *bareLoop) commit(seq int64, b *bareBatch, marks []int64) (int64, error)
 			seq++
 			m.seq = seq
 			if err := l.conn.insert(m.seq, m.id, m.lane, statePending, now, m.payload); err != nil {
+				return err
+			}
+			if l.beside == nil {
+				continue
+			}
+			if err := l.beside(m, now); err != nil {
 				return err
 			}
 		}

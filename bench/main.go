@@ -83,6 +83,8 @@ func measures(z sizes, p *pgServer) []measure {
 		backlogMeasure(z),
 		deadMeasure(z),
 		hopMeasure(z, false), hopMeasure(z, true),
+		siteMeasure(z, 0), siteMeasure(z, 50*time.Millisecond),
+		ingestMeasure(z, false), ingestMeasure(z, true),
 	)
 	return append(ms, pgMeasures(z, p)...)
 }
