@@ -85,6 +85,7 @@ func measures(z sizes, p *pgServer) []measure {
 		hopMeasure(z, false), hopMeasure(z, true),
 		siteMeasure(z, 0), siteMeasure(z, 50*time.Millisecond),
 		ingestMeasure(z, false), ingestMeasure(z, true),
+		mailMeasure(z), silentMeasure(z),
 	)
 	return append(ms, pgMeasures(z, p)...)
 }

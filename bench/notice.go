@@ -20,9 +20,11 @@ const (
 var noticeBody = strings.Repeat("The filler has stopped, and the tank is full. ", 30)[:noticeSize-92]
 
 // notice is a notification as a site enqueues it, of noticeSize bytes.
-func notice(id hf.ID, siteName string) (hf.Message, error) {
+func notice(id hf.ID, siteName string) (hf.Message, error) { return noticeTo(noticeList, id, siteName) }
+
+func noticeTo(list string, id hf.ID, siteName string) (hf.Message, error) {
 	n := notify.Notification{
-		ID: id, Type: noticeType, List: noticeList, Subject: noticeSubject, Body: noticeBody,
+		ID: id, Type: noticeType, List: list, Subject: noticeSubject, Body: noticeBody,
 		Origin: notify.Origin{Site: siteName, Instance: "filler-3", Script: "watch", Enqueued: time.Now()},
 	}
 	text, err := notify.Encode(n)

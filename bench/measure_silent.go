@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	hf "github.com/holdfast-mq/holdfast"
+)
+
+const (
+	silentEvery   = 10 * time.Millisecond // the pace of the good server's mails
+	silentWaiting = 100                   // notifications for the silent one before the clock runs
+)
+
+// silentMeasure: from the durable answer at central to the mail in the hands of
+// a server that answers, beside one that takes connections and says nothing, and
+// without it.
+func silentMeasure(z sizes) measure {
+	m := measure{name: "mail silent", columns: []column{
+		{key: "beside99", title: "good p99 beside 1 silent", unit: "ms", lower: true},
+		{key: "alone99", title: "good p99 alone", unit: "ms", lower: true},
+		{key: "beside50", title: "good p50 beside 1 silent", unit: "ms", lower: true},
+		{key: "alone50", title: "good p50 alone", unit: "ms", lower: true},
+	}}
+	m.contenders = []contender{{name: "holdfast", role: roleOurs, run: func(_ context.Context, c cell) (values, error) {
+		v := values{}
+		for _, name := range []string{"alone", "beside"} {
+			dir := filepath.Join(c.dir, name)
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				return nil, err
+			}
+			times, err := goodTimes(context.Background(), dir, z, name == "beside")
+			if err != nil {
+				return nil, err
+			}
+			v[name+"50"], v[name+"99"] = percentile(times, 50), percentile(times, 99)
+		}
+		return v, nil
+	}}}
+	return m
+}
+
+// goodTimes are milliseconds from the durable answer until the good server has the mail.
+func goodTimes(ctx context.Context, dir string, z sizes, silent bool) (times []float64, err error) {
+	w := &mailWatch{arrived: map[hf.ID]time.Time{}}
+	good, err := openMailServer(w.got)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, good.Close()) }()
+	l, port, err := openSilent()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	goodChannel, err := mailChannel("good", good.port, mailConnections)
+	if err != nil {
+		return nil, err
+	}
+	silentChannel, err := mailChannel("silent", port, mailConnections)
+	if err != nil {
+		return nil, err
+	}
+	p, err := openPost(ctx, dir, goodChannel, silentChannel)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	if silent {
+		if err := p.ingest(ctx, "silent", silentWaiting); err != nil {
+			return nil, err
+		}
+	}
+	p.run(ctx)
+	return w.times(ctx, p, z)
+}
+
+// mailWatch knows when each mail arrived.
+type mailWatch struct {
+	mu      sync.Mutex
+	arrived map[hf.ID]time.Time
+}
+
+// got reads the id off the Message-Id, which begins with it.
+func (w *mailWatch) got(mail []byte) {
+	at := time.Now()
+	_, rest, _ := bytes.Cut(mail, []byte("Message-Id: <"))
+	id, _, _ := bytes.Cut(rest, []byte("@"))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.arrived[hf.ID(id)] = at
+}
+
+// times enqueues at a pace, and waits for what is late. What never arrives
+// counts until the end. The first tenth is the warm-up.
+func (w *mailWatch) times(ctx context.Context, p *mailing, z sizes) ([]float64, error) {
+	count := int(z.paced / silentEvery)
+	ids, answered := make([]hf.ID, count), make([]time.Time, count)
+	began := time.Now()
+	for n := range count {
+		time.Sleep(time.Until(began.Add(time.Duration(n) * silentEvery)))
+		ids[n] = hf.NewID()
+		m, err := noticeTo("good", ids[n], siteName(0))
+		if err != nil {
+			return nil, err
+		}
+		if _, err := p.ingester.Receive(ctx, m); err != nil {
+			return nil, fmt.Errorf("ingest: %w", err)
+		}
+		answered[n] = time.Now()
+	}
+	for end := time.Now().Add(z.late); time.Now().Before(end) && w.count() < count; {
+		time.Sleep(time.Millisecond)
+	}
+	end := time.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var times []float64
+	for n := count / 10; n < count; n++ {
+		at, ok := w.arrived[ids[n]]
+		if !ok {
+			at = end
+		}
+		times = append(times, max(0, float64(at.Sub(answered[n]))/1e6))
+	}
+	return times, nil
+}
+
+func (w *mailWatch) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.arrived)
+}
