@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"unicode/utf8"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"github.com/holdfast-mq/holdfast"
 )
@@ -60,13 +62,8 @@ func Encode(n Notification) ([]byte, error) {
 // can never be delivered (SF-20). Id and site are the message's.
 func Decode(m holdfast.Message) (Notification, error) {
 	var p payload
-	dec := json.NewDecoder(bytes.NewReader(m.Payload))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&p); err != nil {
+	if err := jsonv2.Unmarshal(m.Payload, &p, jsonv1.DefaultOptionsV1(), jsonv2.RejectUnknownMembers(true)); err != nil {
 		return Notification{}, fmt.Errorf("%w: decode notification: %w", holdfast.ErrInvalid, err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return Notification{}, fmt.Errorf("%w: decode notification: the payload goes on after the closing brace", holdfast.ErrInvalid)
 	}
 	if err := p.check(); err != nil {
 		return Notification{}, fmt.Errorf("%w: decode notification: %w", holdfast.ErrInvalid, err)
@@ -122,10 +119,24 @@ func line(s string) string {
 // plain is a text of several lines without what a terminal or a mail would act
 // on, nor what PostgreSQL cannot keep.
 func plain(s string) string {
+	if isPlain(s) {
+		return s
+	}
 	return strings.Map(func(r rune) rune {
 		if isControl(r) && r != '\n' && r != '\t' {
 			return ' '
 		}
 		return r
 	}, strings.ReplaceAll(s, "\r\n", "\n"))
+}
+
+// isPlain is the quick answer for most texts. It may say no to one that is
+// plain: the byte 0xEF begins U+FFFD, and much that is rare.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if b := s[i]; b < ' ' && b != '\n' && b != '\t' || b == 0x7f || b == 0xEF {
+			return false
+		}
+	}
+	return utf8.ValidString(s)
 }

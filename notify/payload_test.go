@@ -62,10 +62,10 @@ func TestWhatIsNoNotificationIsRefused(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 1001)
 	for payload, want := range map[string]string{
-		``:                                      "EOF",
+		``:                                      "unexpected end",
 		`null`:                                  `list "" must not be empty`,
 		`[]`:                                    "array",
-		`{"list":"l","subject":"s"} {}`:         "goes on",
+		`{"list":"l","subject":"s"} {}`:         "after top-level value",
 		`{"list":"l","subject":"s","to":"x"}`:   `unknown field "to"`,
 		`{"list":7}`:                            "list",
 		`{"list":"a b","subject":"s"}`:          "letters",
@@ -116,6 +116,21 @@ func TestAnOriginFromElsewhereIsBounded(t *testing.T) {
 	for _, name := range []string{"hf-script", "HF-", "hf-anything"} {
 		if err := notify.CheckHeaders(map[string]string{name: "x"}); !errors.Is(err, holdfast.ErrInvalid) {
 			t.Errorf("header %s: got %v, want ErrInvalid", name, err)
+		}
+	}
+}
+
+// BenchmarkDecode is what central and the channel do with each notification.
+func BenchmarkDecode(b *testing.B) {
+	text, err := notify.Encode(notify.Notification{Type: "batch.failed", List: "operators", Subject: "Batch 7 failed at filler 3", Body: strings.Repeat("The filler has stopped, and the tank is full. ", 20)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	m := holdfast.Message{ID: "n", Source: "plant-7", Payload: text}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := notify.Decode(m); err != nil {
+			b.Fatal(err)
 		}
 	}
 }
