@@ -71,8 +71,8 @@ func (a *app) runDemo(cmd *cobra.Command, g *global, f *demoFlags) error {
 		return fmt.Errorf("find this program: %w", err)
 	}
 	o := demo.Options{
-		Node:   []string{program, "serve", "--stop-with-stdin", "--config"},
-		Length: time.Duration(f.seconds) * time.Second, Rate: f.rate, Keep: f.keep, Out: a.stdout,
+		Program: []string{program},
+		Length:  time.Duration(f.seconds) * time.Second, Rate: f.rate, Keep: f.keep, Out: a.stdout,
 	}
 	if g.json {
 		o.Out = a.stderr

@@ -29,11 +29,11 @@ const (
 
 // Options say how a demo runs.
 type Options struct {
-	Node   []string      // the command that runs a node: program and arguments, before the file of its configuration
-	Length time.Duration // how long messages are sent; zero: DefaultLength
-	Rate   int           // messages per second; zero: DefaultRate
-	Keep   string        // folder for the files, which stay; empty: a temporary one
-	Wait   time.Duration // how long to wait, without any progress, for what must come; zero: 30 s
+	Program []string      // the command holdfast, before its arguments
+	Length  time.Duration // how long something is sent; zero: DefaultLength
+	Rate    int           // messages per second, from both sites together; zero: DefaultRate
+	Keep    string        // folder for the files, which stay; empty: a temporary one
+	Wait    time.Duration // how long to wait, without any progress, for what must come; zero: 30 s
 
 	Out    io.Writer // what a person sees; nil: nothing
 	Redraw bool      // Out is a terminal, whose lines can be drawn again
@@ -42,17 +42,21 @@ type Options struct {
 
 // demo is one run.
 type demo struct {
-	o                Options
-	dir              string
-	book             *ledger
-	bookFile         *os.File
-	network          *network
-	producer         *producer
-	sender, receiver *child
-	servers          []*http.Server
-	serving          sync.WaitGroup
-	view             *view
-	began            time.Time
+	o          Options
+	dir        string
+	book       *ledger
+	bookFile   *os.File
+	network    *network
+	networkURL string
+	central    *child
+	plants     []*plant
+	target     *target
+	mail       *mailServer
+	database   *database
+	servers    []*http.Server
+	serving    sync.WaitGroup
+	view       *view
+	began      time.Time
 }
 
 // Run runs a demo to its end, or until ctx ends, and then to the end of what
@@ -65,10 +69,13 @@ func Run(ctx context.Context, o Options) (*Counts, error) {
 	}
 	run, fail := context.WithCancelCause(context.WithoutCancel(ctx)) // ended by a fault only
 	defer fail(nil)
-	d.sender.fail, d.receiver.fail = fail, fail
+	for _, c := range d.nodes() {
+		c.fail = fail
+	}
 	err = d.run(ctx, run)
-	d.sender.kill()
-	d.receiver.kill()
+	for _, c := range d.nodes() {
+		c.kill()
+	}
 	counts := d.book.final()
 	err = errors.Join(counts.Err(), err, d.close())
 	d.view.summary(counts, err == nil, d.farewell(err))
@@ -105,28 +112,50 @@ func prepare(ctx context.Context, o Options) (_ *demo, err error) {
 		return nil, fmt.Errorf("open the ledger: %w", err)
 	}
 	d.book = newLedger(d.bookFile)
-	d.network = newNetwork(d.book)
-	d.producer = &producer{book: d.book, rate: o.Rate, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: submitters}}}
-	networkURL, err := d.listen(ctx, d.network)
-	if err != nil {
+	if err = d.places(ctx); err != nil {
 		return nil, err
 	}
-	programURL, err := d.listen(ctx, program{d.book})
-	if err != nil {
-		return nil, err
+	d.central = d.child("central")
+	for _, name := range sites {
+		d.plants = append(d.plants, newPlant(d.child(name), d.book, o.Rate))
 	}
-	sender, receiver, err := writeFiles(d.dir, networkURL, programURL)
-	if err != nil {
-		return nil, err
-	}
-	d.sender = d.child("sender", sender)
-	d.receiver = d.child("receiver", receiver)
 	return d, nil
 }
 
-func (d *demo) child(name, config string) *child {
-	argv := append(append([]string(nil), d.o.Node...), config)
+// places makes what is around the nodes, and their files.
+func (d *demo) places(ctx context.Context) (err error) {
+	d.network, d.target = newNetwork(d.book), &target{book: d.book}
+	var p places
+	if d.database, err = newDatabase(ctx, d.dir, d.book); err != nil {
+		return err
+	}
+	if d.mail, err = newMailServer(ctx, d.book); err != nil {
+		return err
+	}
+	p.mail = d.mail.port()
+	for _, s := range []struct {
+		url *string
+		of  http.Handler
+	}{{&p.network, d.network}, {&p.program, program{d.book}}, {&p.target, d.target}} {
+		if *s.url, err = d.listen(ctx, s.of); err != nil {
+			return err
+		}
+	}
+	d.networkURL = p.network
+	return writeFiles(d.dir, p)
+}
+
+func (d *demo) child(name string) *child {
+	argv := append(append([]string(nil), d.o.Program...), "serve", "--stop-with-stdin", "--config", filepath.Join(d.dir, name+".yaml"))
 	return &child{name: name, argv: argv, dir: d.dir, client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
+}
+
+func (d *demo) nodes() []*child {
+	list := []*child{d.central}
+	for _, p := range d.plants {
+		list = append(list, p.child)
+	}
+	return list
 }
 
 // listen serves h on a free port of the loopback.
@@ -149,8 +178,8 @@ func (d *demo) listen(ctx context.Context, h http.Handler) (url string, err erro
 // stop; with work only if something is broken.
 func (d *demo) run(stop, work context.Context) (err error) {
 	d.began = time.Now()
-	d.view.phase("two nodes start", Counts{}, 0)
-	if err := errors.Join(d.startReceiver(work), d.startSender(work)); err != nil {
+	d.view.phase("central starts, and two sites enroll there", Counts{}, 0)
+	if err := d.open(work); err != nil {
 		return err
 	}
 	d.began = time.Now()
@@ -159,7 +188,10 @@ func (d *demo) run(stop, work context.Context) (err error) {
 	intake, closeIntake := context.WithCancel(work)
 	var all sync.WaitGroup
 	all.Go(func() { d.keepDrawing(drawn) })
-	all.Go(func() { d.producer.run(intake, finish) })
+	all.Go(func() { d.keepLooking(drawn) })
+	for _, p := range d.plants {
+		all.Go(func() { p.run(intake, finish) })
+	}
 	defer func() {
 		closeIntake()
 		giveUp()
@@ -177,10 +209,37 @@ func (d *demo) run(stop, work context.Context) (err error) {
 	if err := d.drain(work); err != nil {
 		return err
 	}
-	// A connection that nothing was ever sent on would delay a node's stop.
+	return d.end()
+}
+
+// open starts the nodes, as somebody does who sets them up.
+func (d *demo) open(ctx context.Context) error {
+	if err := d.startCentral(ctx); err != nil {
+		return err
+	}
+	for _, name := range sites {
+		if err := d.enroll(ctx, name, *d.network.target.Load(), d.networkURL); err != nil {
+			return err
+		}
+	}
+	for _, p := range d.plants {
+		if err := p.startNode(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end stops the nodes, central last.
+func (d *demo) end() error {
+	var all []error
+	for _, p := range d.plants {
+		// A connection that nothing was ever sent on would delay a node's stop.
+		p.producer.client.CloseIdleConnections()
+		all = append(all, p.end())
+	}
 	d.network.to.CloseIdleConnections()
-	d.producer.client.CloseIdleConnections()
-	return errors.Join(d.sender.end(), d.receiver.end())
+	return errors.Join(append(all, d.central.end())...)
 }
 
 func (d *demo) keepDrawing(ctx context.Context) {
@@ -196,20 +255,20 @@ func (d *demo) keepDrawing(ctx context.Context) {
 	}
 }
 
-func (d *demo) phase(text string) { d.view.phase(text, d.book.now(), time.Since(d.began)) }
-
-func (d *demo) startReceiver(ctx context.Context) error {
-	url, err := d.receiver.start(ctx)
-	if err == nil {
-		d.network.send(url)
+// keepLooking is for whoever watches: faults are told by the drain, which
+// looks at everything again.
+func (d *demo) keepLooking(ctx context.Context) {
+	for pause(ctx, time.Second) == nil {
+		_ = d.look(ctx, false)
 	}
-	return err
 }
 
-func (d *demo) startSender(ctx context.Context) error {
-	url, err := d.sender.start(ctx)
+func (d *demo) phase(text string) { d.view.phase(text, d.book.now(), time.Since(d.began)) }
+
+func (d *demo) startCentral(ctx context.Context) error {
+	url, err := d.central.start(ctx)
 	if err == nil {
-		d.producer.sender.Store(&url)
+		d.network.send(url)
 	}
 	return err
 }
@@ -221,6 +280,12 @@ func (d *demo) close() error {
 		all = append(all, s.Close())
 	}
 	d.serving.Wait()
+	if d.mail != nil {
+		all = append(all, d.mail.close())
+	}
+	if d.database != nil {
+		all = append(all, d.database.close())
+	}
 	if d.bookFile != nil {
 		all = append(all, d.bookFile.Close())
 	}

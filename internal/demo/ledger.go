@@ -8,19 +8,25 @@ import (
 	"sync"
 )
 
-// Counts are what the ledger has seen.
+// Counts are what the ledger has seen: those of orders first, and beside them a
+// tally for each other sort.
 type Counts struct {
-	Sent              int `json:"sent"`               // ids that the sender accepted
+	Sent              int `json:"sent"`               // ids that a site accepted
 	Waiting           int `json:"waiting"`            // of these, without an ack that came through
-	Delivered         int `json:"delivered"`          // ids whose ack came through to the sender
+	Delivered         int `json:"delivered"`          // ids whose ack came through to the site
 	Effects           int `json:"effects"`            // ids that took effect exactly once
 	DuplicatesRefused int `json:"duplicates_refused"` // repeats without an effect, RepeatedCalls among them
 	RepeatedCalls     int `json:"repeated_calls"`     // repeats that only the program recognised, by their key
-	AcksLost          int `json:"acks_lost"`          // acks of the receiver that the network lost
+	AcksLost          int `json:"acks_lost"`          // acks of central that the network lost
 	Kills             int `json:"kills"`              // of a node, by SIGKILL
 	Lost              int `json:"lost"`               // ids without an effect: acknowledged ones, at the end all accepted ones
 	Doubled           int `json:"doubled"`            // ids that took effect more than once
 	Foreign           int `json:"foreign"`            // ids that took effect and were never sent
+
+	Notifications Tally `json:"notifications"` // an effect: all its mails have come
+	Mails         Tally `json:"mails"`         // a notification for one recipient
+	Calls         Tally `json:"calls"`
+	Writes        Tally `json:"writes"`
 }
 
 // Err says what was promised and is not so.
@@ -38,6 +44,9 @@ func (c *Counts) Err() error {
 			all = append(all, fmt.Errorf("%d %s", f.n, f.what))
 		}
 	}
+	for _, t := range c.tallies() {
+		all = append(all, t.tally.err(t.name))
+	}
 	return errors.Join(all...)
 }
 
@@ -47,25 +56,33 @@ func (c *Counts) Err() error {
 type ledger struct {
 	mu     sync.Mutex
 	file   io.Writer // one line of JSON per call; nil: none
-	orders map[string]*order
+	orders map[string]*ordered
 	keys   map[string]struct{} // Idempotency-Keys that the program has seen
 	counts Counts
+
+	accounts map[string]account // of notifications, calls and writes, by the beginning of their ids
+	mails    account
 }
 
-type order struct {
+type ordered struct {
 	tried, accepted, acked bool
 	effects                int
 }
 
 func newLedger(file io.Writer) *ledger {
-	return &ledger{file: file, orders: map[string]*order{}, keys: map[string]struct{}{}}
+	l := &ledger{file: file, orders: map[string]*ordered{}, keys: map[string]struct{}{}}
+	l.mails = newAccount(&l.counts.Mails)
+	l.accounts = map[string]account{
+		notification: newAccount(&l.counts.Notifications), call: newAccount(&l.counts.Calls), write: newAccount(&l.counts.Writes),
+	}
+	return l
 }
 
 // change books one order, and keeps the counts with it.
-func (l *ledger) change(id string, f func(o *order)) {
+func (l *ledger) change(id string, f func(o *ordered)) {
 	o, ok := l.orders[id]
 	if !ok {
-		o = &order{}
+		o = &ordered{}
 		l.orders[id] = o
 	}
 	l.weigh(o, -1)
@@ -73,7 +90,7 @@ func (l *ledger) change(id string, f func(o *order)) {
 	l.weigh(o, +1)
 }
 
-func (l *ledger) weigh(o *order, by int) {
+func (l *ledger) weigh(o *ordered, by int) {
 	for _, c := range []struct {
 		counted bool
 		in      *int
@@ -92,22 +109,8 @@ func (l *ledger) weigh(o *order, by int) {
 	}
 }
 
-// try is called before an order is sent for the first time.
-func (l *ledger) try(id string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.change(id, func(o *order) { o.tried = true })
-}
-
-// accept is called when the sender has answered.
-func (l *ledger) accept(id string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.change(id, func(o *order) { o.accepted = true })
-}
-
-// reply books what the receiver answered about a message. It is passed when
-// the answer goes on to the sender.
+// reply books what central answered about an order. It is passed when
+// the answer goes on to the site.
 func (l *ledger) reply(id string, ack, duplicate, passed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,7 +119,7 @@ func (l *ledger) reply(id string, ack, duplicate, passed bool) {
 	}
 	switch {
 	case ack && passed:
-		l.change(id, func(o *order) { o.acked = true })
+		l.change(id, func(o *ordered) { o.acked = true })
 	case ack:
 		l.counts.AcksLost++
 	}
@@ -128,15 +131,8 @@ func (l *ledger) call(key, id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, repeat := l.keys[key]
-	if l.file != nil {
-		// Written first: what is not in the file has not happened.
-		line, err := json.Marshal(map[string]any{"key": key, "order": id, "repeat": repeat})
-		if err != nil {
-			return fmt.Errorf("book %s: %w", id, err)
-		}
-		if _, err := l.file.Write(append(line, '\n')); err != nil {
-			return fmt.Errorf("book %s: %w", id, err)
-		}
+	if err := l.note(id, map[string]any{"key": key, "order": id, "repeat": repeat}); err != nil {
+		return err
 	}
 	if repeat {
 		l.counts.RepeatedCalls++
@@ -144,7 +140,22 @@ func (l *ledger) call(key, id string) error {
 		return nil
 	}
 	l.keys[key] = struct{}{}
-	l.change(id, func(o *order) { o.effects++ })
+	l.change(id, func(o *ordered) { o.effects++ })
+	return nil
+}
+
+// note writes a line into the file, first: what is not there has not happened.
+func (l *ledger) note(id string, entry map[string]any) error {
+	if l.file == nil {
+		return nil
+	}
+	line, err := json.Marshal(entry)
+	if err != nil {
+		return fmt.Errorf("book %s: %w", id, err)
+	}
+	if _, err := l.file.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("book %s: %w", id, err)
+	}
 	return nil
 }
 
@@ -161,7 +172,7 @@ func (l *ledger) now() Counts {
 	return l.counts
 }
 
-// unanswered is how many orders were sent and not yet accepted.
+// unanswered is how much was sent and not yet accepted.
 func (l *ledger) unanswered() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -170,6 +181,9 @@ func (l *ledger) unanswered() int {
 		if o.tried && !o.accepted {
 			n++
 		}
+	}
+	for _, a := range l.accounts {
+		n += a.unanswered()
 	}
 	return n
 }
@@ -185,6 +199,9 @@ func (l *ledger) final() Counts {
 		if (o.accepted || o.acked) && o.effects == 0 {
 			c.Lost++
 		}
+	}
+	for _, t := range c.tallies() {
+		t.tally.Lost = t.tally.Waiting
 	}
 	return c
 }

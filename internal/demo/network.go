@@ -15,18 +15,18 @@ import (
 	"sync/atomic"
 )
 
-// network stands between sender and receiver. It passes requests on, reads
-// the receiver's answers for the ledger, and loses some of the acks while it
+// network stands between sites and central. It passes requests on, reads
+// central's answers for the ledger, and loses some of the acks while it
 // is lossy: the request went through and was carried out, then the connection
 // breaks before the answer.
 type network struct {
 	book *ledger
 	to   *http.Transport
 
-	target atomic.Pointer[string] // http://host:port of the receiver
+	target atomic.Pointer[string] // http://host:port of central
 	mu     sync.Mutex
 	lossy  bool
-	first  bool // the next ack is lost for certain
+	first  map[string]bool // by path: the next ack is lost for certain
 }
 
 // lossShare of the answers with acks do not arrive while the network is lossy.
@@ -38,23 +38,24 @@ func newNetwork(book *ledger) *network {
 	return n
 }
 
-// send makes url the receiver.
+// send makes url central's.
 func (n *network) send(url string) { n.target.Store(&url) }
 
-// lose begins or ends the loss of acks; the first answer is always lost.
+// lose begins or ends the loss of acks; the first answer on each path is
+// always lost.
 func (n *network) lose(on bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.lossy, n.first = on, on
+	n.lossy, n.first = on, map[string]bool{}
 }
 
-func (n *network) loses() bool {
+func (n *network) loses(path string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !n.lossy || !n.first && rand.Float64() >= lossShare { //nolint:gosec // no secret
+	if !n.lossy || n.first[path] && rand.Float64() >= lossShare { //nolint:gosec // no secret
 		return false
 	}
-	n.first = false
+	n.first[path] = true
 	return true
 }
 
@@ -66,11 +67,15 @@ func (n *network) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	answer, err := n.pass(r, request)
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-		http.Error(w, "the receiver is not there", http.StatusServiceUnavailable)
+		http.Error(w, "central is not there", http.StatusServiceUnavailable)
 		return
 	}
 	if err != nil {
-		panic(http.ErrAbortHandler) // the receiver has died with the request
+		panic(http.ErrAbortHandler) // central has died with the request
+	}
+	if strings.HasPrefix(r.URL.Path, linkPath) && r.URL.Path != linkPath+"messages" {
+		answer.write(w)
+		return
 	}
 	replies, err := parseReplies(answer.header.Get("Content-Type"), request, answer.body)
 	if err != nil {
@@ -81,17 +86,23 @@ func (n *network) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for _, reply := range replies {
 		acks = acks || reply.Acknowledged
 	}
-	lost := acks && n.loses()
+	lost := acks && n.loses(r.URL.Path)
 	for _, reply := range replies {
-		n.book.reply(reply.ID, reply.Acknowledged, reply.Duplicate, !lost)
+		if strings.HasPrefix(r.URL.Path, linkPath) {
+			n.book.forwarded(reply.Duplicate)
+		} else {
+			n.book.reply(reply.ID, reply.Acknowledged, reply.Duplicate, !lost)
+		}
 	}
 	if lost {
 		panic(http.ErrAbortHandler) // net/http cuts the connection, without a word
 	}
-	copyHeader(w.Header(), answer.header)
-	w.WriteHeader(answer.status)
-	_, _ = w.Write(answer.body)
+	answer.write(w)
 }
+
+// linkPath is where sites forward to and are asked, below central's address
+// (docs/guide/sites.md).
+const linkPath = "/v1/link/"
 
 // answer is a response that has been read to its end.
 type answer struct {
@@ -100,7 +111,13 @@ type answer struct {
 	body   []byte
 }
 
-// pass sends the request to the receiver and reads its whole answer.
+func (a *answer) write(w http.ResponseWriter) {
+	copyHeader(w.Header(), a.header)
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body)
+}
+
+// pass sends the request to central and reads its whole answer.
 func (n *network) pass(r *http.Request, body []byte) (answer, error) {
 	out, err := http.NewRequestWithContext(r.Context(), r.Method, *n.target.Load()+r.URL.RequestURI(), bytes.NewReader(body)) //nolint:gosec // the host is the demo's own choice
 	if err != nil {
@@ -133,7 +150,7 @@ func copyHeader(to, from http.Header) {
 	}
 }
 
-// reply is what the ledger reads of the receiver's answer to one message
+// reply is what the ledger reads of central's answer to one message
 // (docs/guide/wire-protocol.md).
 type reply struct {
 	ID           string `json:"messageId"`

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,54 +12,96 @@ import (
 	"time"
 )
 
-// producer is the program that has messages to send. One that gets no answer
-// is sent again, with the same id, until there is one.
+// producer is the programs at one site. What gets no answer is sent again,
+// with the same id, until there is one.
 type producer struct {
 	book    *ledger
-	rate    int // messages per second
+	site    string
+	every   time.Duration // between two of what it sends
 	client  *http.Client
-	sender  atomic.Pointer[string] // http://host:port
+	url     atomic.Pointer[string] // of the site: http://host:port
 	problem atomic.Pointer[string] // of the last attempt that was not accepted
 }
 
-const submitters = 16
+const submitters = 8
+
+// course is what is sent, one after the other: half of it orders.
+var course = [...]string{order, call, write, order, notification, order, call, order, write, order} //nolint:gochecknoglobals // a table
 
 // run sends until intake ends, and then finishes what was begun, until work
 // ends as well.
 func (p *producer) run(intake, work context.Context) {
-	orders := make(chan int)
+	things := make(chan thing)
 	var all sync.WaitGroup
 	for range submitters {
 		all.Go(func() {
-			for n := range orders {
-				p.submit(work, fmt.Sprintf("order-%d", n))
+			for t := range things {
+				p.submit(work, t)
 			}
 		})
 	}
-	tick := time.NewTicker(time.Second / time.Duration(p.rate))
+	tick := time.NewTicker(p.every)
 	defer tick.Stop()
-	for n := 1; ; n++ {
+	for n := 0; ; n++ {
 		select {
 		case <-tick.C:
 		case <-intake.Done():
-			close(orders)
+			close(things)
 			all.Wait()
 			return
 		}
 		select { // waits while all are busy: a slow machine sends more slowly
-		case orders <- n:
+		case things <- p.thing(n):
 		case <-intake.Done():
 		}
 	}
 }
 
-// submit sends one order until the sender has accepted it.
-func (p *producer) submit(ctx context.Context, id string) {
-	p.book.try(id)
+// thing is what a program hands in.
+type thing struct {
+	id, path, body string
+	to             []string // who is to get a notification
+	hopeless       bool     // it can never be done
+}
+
+// thing makes the nth one. Of notifications and writes some are hopeless:
+// nobody has the address, the database takes no value below zero.
+func (p *producer) thing(n int) thing {
+	kind := course[n%len(course)]
+	t := thing{id: fmt.Sprintf("%s-%s-%d", kind, p.site, n+1), path: "/v1/messages"}
+	odd := n/len(course)%6 == 1
+	switch kind {
+	case notification:
+		list := operators
+		t.path, t.to = "/v1/notifications", []string{jane, john}
+		if odd {
+			list, t.to, t.hopeless = formers, []string{nobody}, true
+		}
+		t.body = fmt.Sprintf(`{"id": %q, "list": %q, "subject": "Tank %d of %s is full"}`, t.id, list, n+1, p.site)
+	case write:
+		value := 20 + n%5
+		if odd && n%len(course) == 2 {
+			value, t.hopeless = -1, true
+		}
+		t.body = fmt.Sprintf(`{"id": %q, "destination": "readings", "endpoint": "Keep", "attemptImmediately": false, "payload": {"reading": %q, "value": %d}}`, t.id, t.id, value)
+	case call:
+		t.body = fmt.Sprintf(`{"id": %q, "destination": "parts", "endpoint": "Fetch", "payload": {"call": %q}}`, t.id, t.id)
+	default:
+		t.body = fmt.Sprintf(`{"id": %q, "destination": "orders", "endpoint": "Order", "payload": {"order": %q}}`, t.id, t.id)
+	}
+	return t
+}
+
+// submit hands one thing in until the site has accepted it.
+func (p *producer) submit(ctx context.Context, t thing) {
+	p.book.try(t.id, t.to...)
+	if t.hopeless {
+		p.book.refuse(t.id)
+	}
 	for ctx.Err() == nil {
-		err := p.post(ctx, id)
+		err := p.post(ctx, t)
 		if err == nil {
-			p.book.accept(id)
+			p.book.accept(t.id)
 			return
 		}
 		text := err.Error()
@@ -67,28 +110,37 @@ func (p *producer) submit(ctx context.Context, id string) {
 	}
 }
 
-func (p *producer) post(ctx context.Context, id string) error {
+func (p *producer) post(ctx context.Context, t thing) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	body := fmt.Sprintf(`{"id": %q, "destination": "receiver", "endpoint": "Order", "payload": {"order": %q}}`, id, id)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, *p.sender.Load()+"/v1/messages", strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, *p.url.Load()+t.path, strings.NewReader(t.body))
 	if err != nil {
-		return fmt.Errorf("send %s: %w", id, err)
+		return fmt.Errorf("send %s: %w", t.id, err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := p.client.Do(req)
 	if err != nil {
-		return fmt.Errorf("send %s: %w", id, err)
+		return fmt.Errorf("send %s: %w", t.id, err)
 	}
 	defer resp.Body.Close() //nolint:errcheck // the status is all that counts
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
 	switch {
 	case err != nil:
-		return fmt.Errorf("send %s: %w", id, err)
-	case resp.StatusCode == http.StatusAccepted, resp.StatusCode == http.StatusOK: // 200: it was known already
+		return fmt.Errorf("send %s: %w", t.id, err)
+	case resp.StatusCode == http.StatusAccepted, resp.StatusCode == http.StatusOK: // 200: it was known already, or is done
 		return nil
+	case resp.StatusCode == http.StatusUnprocessableEntity && refusedByTarget(answer):
+		return nil // it was taken, tried, and is parked
 	}
-	return fmt.Errorf("send %s: the sender answered %d: %s", id, resp.StatusCode, strings.TrimSpace(string(answer[:min(len(answer), 300)])))
+	return fmt.Errorf("send %s: %s answered %d: %s", t.id, p.site, resp.StatusCode, strings.TrimSpace(string(answer[:min(len(answer), 300)])))
+}
+
+// refusedByTarget tells a refusal of the target from one of the site.
+func refusedByTarget(answer []byte) bool {
+	var problem struct {
+		Cause string `json:"cause"`
+	}
+	return json.Unmarshal(answer, &problem) == nil && problem.Cause == "refused_by_target"
 }
 
 // pause waits, and returns the error of a context that ends meanwhile.

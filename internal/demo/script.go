@@ -1,12 +1,12 @@
 package demo
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net/http"
+	"strings"
 	"time"
 )
 
@@ -24,36 +24,63 @@ type event struct {
 }
 
 func (d *demo) events() []event {
-	lostBefore := 0
+	return append(d.linkEvents(), d.placeEvents()...)
+}
+
+// linkEvents are what happens to the nodes and between them.
+func (d *demo) linkEvents() []event {
+	before := Counts{}
 	return []event{
-		{"both nodes are up", 0.15, nil, nil},
-		{"the receiver was killed: messages wait at the sender", 0.2, d.killReceiver, nil},
-		{"the receiver is back: what waited is delivered", 0.15, d.startReceiver, nil},
-		{"acks are lost: the sender repeats, the receiver refuses the repeats", 0.15, func(context.Context) error {
-			lostBefore = d.book.now().AcksLost
+		{"two sites and central are up", 0.1, d.whole, nil},
+		{"central was killed: what is for it waits at the sites", 0.14, func(context.Context) error {
+			d.kill(d.central)
+			return nil
+		}, nil},
+		{"central is back: what waited is delivered", 0.1, d.startCentral, nil},
+		{"acks of central are lost: the sites repeat, it refuses the repeats", 0.12, func(context.Context) error {
+			before = d.book.now()
 			d.network.lose(true)
 			return nil
-		}, func() bool { return d.book.now().AcksLost > lostBefore }},
-		{"the receiver was killed while acks are lost, and started again at once", 0.1, func(ctx context.Context) error {
-			d.kill(d.receiver)
-			return d.startReceiver(ctx)
+		}, func() bool { return d.book.now().AcksLost > before.AcksLost }},
+		{"central was killed while acks are lost, and started again at once", 0.06, func(ctx context.Context) error {
+			d.kill(d.central)
+			return d.startCentral(ctx)
 		}, nil},
-		{"the sender was killed: nobody takes messages in", 0.05, func(context.Context) error {
-			d.kill(d.sender)
+		{"plant-1 was killed: plant-2 does not notice", 0.06, func(context.Context) error {
+			d.kill(d.plants[0].child)
 			return nil
 		}, nil},
-		{"the sender is back: it goes on with what is on its disk", 0.1, d.startSender, nil},
-		{"the network is whole again", 0.1, func(context.Context) error {
+		{"plant-1 is back: it goes on with what is on its disk", 0.08, d.plants[0].startNode, nil},
+		{"the network is whole again", 0.04, func(context.Context) error {
 			d.network.lose(false)
 			return nil
 		}, nil},
 	}
 }
 
+// placeEvents are what happens to those whom the nodes deliver to.
+func (d *demo) placeEvents() []event {
+	be := func(mail, target mood) func(context.Context) error {
+		return func(context.Context) error {
+			d.mail.be(mail)
+			d.target.be(target)
+			return nil
+		}
+	}
+	return []event{
+		{"the mail server is away: mail waits at central", 0.08, be(failing, fine), nil},
+		{"the target answers 500: calls wait at the sites", 0.06, be(fine, failing), d.target.shown},
+		{"the target refuses some for good, with 422: these are parked", 0.06, be(fine, refusing), d.target.shown},
+		{"target and mail server do the work, and answers are lost", 0.06, be(forgetful, forgetful), d.target.shown},
+		{"somebody locks the database: writes wait at the sites", 0.04, func(ctx context.Context) error {
+			return errors.Join(be(fine, fine)(ctx), d.database.lock(ctx, true))
+		}, nil},
+	}
+}
+
 // script lets things happen until the time is over or stop ends, and leaves
-// both nodes running and the network whole. Its error is a fault.
+// all nodes running and the rest whole. Its error is a fault.
 func (d *demo) script(stop, work context.Context) error {
-	defer d.network.lose(false)
 	rounds := max(1, int((d.o.Length+round/2)/round))
 	until, cancel := context.WithDeadline(stop, d.began.Add(d.o.Length))
 	defer cancel()
@@ -78,18 +105,28 @@ func (d *demo) script(stop, work context.Context) error {
 		}
 	}
 	<-until.Done()
-	return nil
+	return d.whole(work)
 }
 
-// whole brings back a node that is down when the demo is interrupted.
+// whole ends all troubles, also when the demo is interrupted in one.
 func (d *demo) whole(work context.Context) error {
-	if !d.receiver.runs() {
-		if err := d.startReceiver(work); err != nil {
+	d.network.lose(false)
+	d.mail.be(fine)
+	d.target.be(fine)
+	if err := d.database.lock(work, false); err != nil {
+		return err
+	}
+	if !d.central.runs() {
+		if err := d.startCentral(work); err != nil {
 			return err
 		}
 	}
-	if !d.sender.runs() {
-		return d.startSender(work)
+	for _, p := range d.plants {
+		if !p.runs() {
+			if err := p.startNode(work); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -108,60 +145,74 @@ func (d *demo) last(stop, work context.Context, e event, length time.Duration) e
 	return context.Cause(work)
 }
 
-func (d *demo) killReceiver(context.Context) error {
-	d.kill(d.receiver)
-	return nil
-}
-
 func (d *demo) kill(c *child) {
 	c.kill()
 	d.book.kill()
 }
 
-// drain waits until every accepted message has its ack and the sender holds
-// nothing that waits, as long as there is progress.
+// drain waits until every accepted thing has arrived or is parked, and the
+// sites hold nothing that waits, as long as there is progress.
 func (d *demo) drain(ctx context.Context) error {
 	seen, since := Counts{}, time.Now()
 	for {
-		c := d.book.now()
 		left := d.book.unanswered()
-		if left == 0 && c.Waiting == 0 && d.senderIsEmpty(ctx) {
+		idle := left == 0 && d.sitesAreEmpty(ctx)
+		if err := d.look(ctx, idle); err != nil {
+			return err
+		}
+		c := d.book.now()
+		if idle && c.waiting() == 0 {
 			return nil
 		}
 		if c != seen {
 			seen, since = c, time.Now()
 		}
 		if time.Since(since) > d.o.Wait {
-			return fmt.Errorf("after %s without progress %d accepted messages wait for an ack, and %d sent ones for an answer%s",
-				d.o.Wait, c.Waiting, left, d.lastProblem(left))
+			return fmt.Errorf("after %s without progress these wait: %s; and %d sent ones for an answer%s",
+				d.o.Wait, waiting(c), left, d.lastProblem(left))
 		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
 	}
 }
 
+// waiting says what waits, sort by sort.
+func waiting(c Counts) string {
+	var all []string
+	for _, t := range append([]named{{"orders", &Tally{Waiting: c.Waiting}}}, c.tallies()...) {
+		if t.tally.Waiting > 0 {
+			all = append(all, fmt.Sprintf("%d %s", t.tally.Waiting, t.name))
+		}
+	}
+	return cmp.Or(strings.Join(all, ", "), "none")
+}
+
+// look books what is to be seen in the database and with the nodes only. What
+// a node does not answer now is asked again.
+func (d *demo) look(ctx context.Context, all bool) error {
+	_ = d.lookParked(ctx, all)
+	return d.database.look(ctx, all)
+}
+
 func (d *demo) lastProblem(left int) string {
-	if p := d.producer.problem.Load(); p != nil && left > 0 {
-		return ": " + *p
+	for _, p := range d.plants {
+		if text := p.problem.Load(); text != nil && left > 0 {
+			return ": " + *text
+		}
 	}
 	return ""
 }
 
-// senderIsEmpty asks the sender whether anything waits with it.
-func (d *demo) senderIsEmpty(ctx context.Context) bool {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, *d.producer.sender.Load()+"/_rf/outbox/stats", nil)
-	if err != nil {
-		return false
+// sitesAreEmpty asks the sites whether anything waits with them.
+func (d *demo) sitesAreEmpty(ctx context.Context) bool {
+	for _, p := range d.plants {
+		var stats struct {
+			Pending *int `json:"pending"`
+		}
+		if err := d.get(ctx, *p.url.Load()+"/_rf/outbox/stats", &stats); err != nil || stats.Pending == nil || *stats.Pending != 0 {
+			return false
+		}
 	}
-	resp, err := d.sender.client.Do(req)
-	if err != nil {
-		return false
-	}
-	defer resp.Body.Close() //nolint:errcheck // a probe
-	var stats struct {
-		Pending *int `json:"pending"`
-	}
-	err = json.NewDecoder(io.LimitReader(resp.Body, maxBody)).Decode(&stats)
-	return err == nil && stats.Pending != nil && *stats.Pending == 0
+	return true
 }

@@ -64,7 +64,11 @@ func (v *view) show(c Counts, elapsed time.Duration, event bool) {
 		v.replace(v.table(c, elapsed))
 	case event || time.Since(v.printed) >= plainEvery:
 		v.printed = time.Now()
-		v.write(fmt.Sprintf("%4.0f s  %s: %s\n", elapsed.Seconds(), v.text, line(c)))
+		text := v.text
+		if c != (Counts{}) {
+			text += ": " + line(c)
+		}
+		v.write(fmt.Sprintf("%4.0f s  %s\n", elapsed.Seconds(), text))
 	}
 }
 
@@ -127,50 +131,68 @@ func bar(done, all time.Duration, width int) string {
 	return "[" + strings.Repeat("#", n) + strings.Repeat(".", width-n) + "]"
 }
 
+// rows are a row for each sort, and what happened to all.
 func rows(c Counts, paint func(s, color string) string) []string {
+	lines := []string{fmt.Sprintf("  %-13s %9s %10s %8s %8s %8s", "", "sent", "delivered", "waiting", "parked", "repeats")}
+	orders := Tally{
+		Sent: c.Sent, Delivered: c.Delivered, Waiting: c.Waiting, Duplicates: c.DuplicatesRefused,
+		Lost: c.Lost, Doubled: c.Doubled, Foreign: c.Foreign,
+	}
+	for _, r := range append([]named{{"orders", &orders}}, c.tallies()...) {
+		t := r.tally
+		lines = append(lines, fmt.Sprintf("  %-13s %9d %10d %8d %8d %8d", r.name, t.Sent, t.Delivered, t.Waiting, t.Parked, t.Duplicates))
+	}
+	lines = append(lines, "", fmt.Sprintf("  nodes killed %d; acks of orders lost %d; repeats recognised %d", c.Kills, c.AcksLost, c.duplicates()))
 	lostColor := green
 	if c.Err() != nil {
 		lostColor = red
 	}
-	row := func(name string, n int, note string) string {
-		return strings.TrimRight(fmt.Sprintf("  %-18s %8d  %s", name, n, note), " ")
-	}
-	lines := []string{
-		row("sent", c.Sent, "accepted by the sender"),
-		row("waiting", c.Waiting, "of these, without an ack so far"),
-		row("delivered", c.Delivered, fmt.Sprintf("acknowledged; %d acks were lost on the way", c.AcksLost)),
-		row("duplicates refused", c.DuplicatesRefused, "repeats that had no second effect"),
-		paint(row("lost", c.Lost, ""), lostColor),
-	}
-	if c.Doubled > 0 {
-		lines = append(lines, paint(row("doubled", c.Doubled, "took effect more than once"), red))
-	}
-	if c.Foreign > 0 {
-		lines = append(lines, paint(row("foreign", c.Foreign, "took effect and were never sent"), red))
+	lines = append(lines, paint(fmt.Sprintf("  %-13s %9d", "lost", c.lost()), lostColor))
+	for _, f := range []struct {
+		n          int
+		name, note string
+	}{
+		{c.doubled(), "doubled", "took effect more than once"},
+		{c.foreign(), "foreign", "took effect and were never sent"},
+	} {
+		if f.n > 0 {
+			lines = append(lines, paint(fmt.Sprintf("  %-13s %9d  %s", f.name, f.n, f.note), red))
+		}
 	}
 	return lines
 }
 
-// line is the table in one line.
+// line is the table in one line: delivered of sent.
 func line(c Counts) string {
-	s := fmt.Sprintf("sent %d, waiting %d, delivered %d, duplicates refused %d, lost %d", c.Sent, c.Waiting, c.Delivered, c.DuplicatesRefused, c.Lost)
-	if c.Doubled > 0 {
-		s += fmt.Sprintf(", doubled %d", c.Doubled)
+	s := fmt.Sprintf("orders %d/%d", c.Delivered, c.Sent)
+	for _, t := range c.tallies() {
+		s += fmt.Sprintf(", %s %d/%d", t.name, t.tally.Delivered, t.tally.Sent)
+	}
+	if n := c.Calls.Parked + c.Writes.Parked + c.Notifications.Parked; n > 0 {
+		s += fmt.Sprintf(", parked %d", n)
+	}
+	s += fmt.Sprintf(", lost %d", c.lost())
+	if n := c.doubled(); n > 0 {
+		s += fmt.Sprintf(", doubled %d", n)
 	}
 	return s
 }
 
 // story says what was shown.
 func story(c Counts) string {
-	first := "%d messages were accepted, and each one arrived."
+	text := fmt.Sprintf("The sites accepted %d orders, %d notifications, %d calls and %d writes", c.Sent, c.Notifications.Sent, c.Calls.Sent, c.Writes.Sent)
 	if c.Kills > 0 {
-		first = fmt.Sprintf("%%d messages were accepted while nodes were killed %d times without warning, and each one arrived: what a sender has accepted is on its disk.", c.Kills)
+		text += fmt.Sprintf(", while nodes were killed %d times without warning", c.Kills)
 	}
-	second := "No ack was lost this time"
-	if c.AcksLost > 0 {
-		second = fmt.Sprintf("%d acks were lost, so that messages came again, with the same id, and no repeat had an effect", c.AcksLost)
+	text += ", and each one arrived"
+	if n := c.parked(); n > 0 {
+		text += fmt.Sprintf(" or is parked: %d were refused for good, and wait with the reason until a person retries or discards them", n)
 	}
-	return fmt.Sprintf(first+" %s: %d effects, counted outside of both nodes.", c.Sent, second, c.Effects)
+	text += "."
+	if n := c.duplicates(); n > 0 {
+		text += fmt.Sprintf(" Answers were lost, so that %d came again, each with its id, by which it was recognised.", n)
+	}
+	return text + " All of this was counted outside of the nodes."
 }
 
 // wrap breaks a text into lines that fit.

@@ -1,0 +1,71 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// sites are the names of the sites.
+var sites = [...]string{"plant-1", "plant-2"} //nolint:gochecknoglobals // a table
+
+// plant is a site: its node, and the programs there.
+type plant struct {
+	*child
+	*producer
+}
+
+func newPlant(c *child, book *ledger, rate int) *plant {
+	return &plant{c, &producer{
+		book: book, site: c.name, every: time.Second * time.Duration(len(sites)) / time.Duration(rate),
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: submitters}},
+	}}
+}
+
+// startNode starts the node, and tells the programs where it is.
+func (p *plant) startNode(ctx context.Context) error {
+	url, err := p.start(ctx)
+	if err == nil {
+		p.url.Store(&url)
+	}
+	return err
+}
+
+// enroll makes the site known at central, as a person does it: with a token
+// that central prints and the site gives back.
+func (d *demo) enroll(ctx context.Context, name, centralURL, networkURL string) error {
+	printed, err := d.command(ctx, "", "sites", "add", name, "--json", "--url", centralURL)
+	if err != nil {
+		return err
+	}
+	var token struct {
+		Token string `json:"token"`
+	}
+	if err := json.Unmarshal(printed, &token); err != nil || token.Token == "" {
+		return fmt.Errorf("add site %s: no token in %q", name, printed)
+	}
+	_, err = d.command(ctx, token.Token+"\n", "enroll", networkURL, "--file", filepath.Join(d.dir, name+".credential"))
+	return err
+}
+
+// command runs a command of the program to its end, and returns what it
+// printed.
+func (d *demo) command(ctx context.Context, input string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, startWait)
+	defer cancel()
+	argv := append(append([]string(nil), d.o.Program...), args...)
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // this program itself
+	var out, faults bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = strings.NewReader(input), &out, &faults, plainEnvironment()
+	if err := cmd.Run(); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", strings.Join(args, " "), err), errors.New(strings.TrimSpace(faults.String())))
+	}
+	return out.Bytes(), nil
+}

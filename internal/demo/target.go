@@ -1,0 +1,84 @@
+package demo
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"sync"
+)
+
+// mood is how a place that sites or central deliver to behaves.
+type mood int
+
+const (
+	fine      mood = iota
+	failing        // 500 for everything; the mail server turns everybody away
+	refusing       // 422 for some, for good
+	forgetful      // does the work, and some answers are lost
+)
+
+// target is the foreign system that sites call. It carries a call out once
+// per Idempotency-Key.
+type target struct {
+	book *ledger
+
+	mu    sync.Mutex
+	mood  mood
+	asked int // since the mood began
+}
+
+func (t *target) be(m mood) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mood, t.asked = m, 0
+}
+
+// now returns the mood, and whether it shows this time: at first, and then
+// every third time.
+func (t *target) now() (m mood, shows bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	shows = t.asked%3 == 0
+	t.asked++
+	return t.mood, shows
+}
+
+// shown says whether the mood has met a call.
+func (t *target) shown() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.asked > 0
+}
+
+func (t *target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var payload struct {
+		Call string `json:"call"`
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		http.Error(w, "the call was cut off", http.StatusInternalServerError)
+		return
+	}
+	if err := json.Unmarshal(body, &payload); err != nil || payload.Call == "" {
+		http.Error(w, "the payload names no call", http.StatusBadRequest)
+		return
+	}
+	m, shows := t.now()
+	switch {
+	case m == failing:
+		http.Error(w, "the database of the target is away", http.StatusInternalServerError)
+		return
+	case m == refusing && shows && !t.book.knows(payload.Call): // what was done stays done
+		t.book.refuse(payload.Call)
+		http.Error(w, "there is no such part: "+payload.Call, http.StatusUnprocessableEntity)
+		return
+	}
+	if err := t.book.called(r.Header.Get("Idempotency-Key"), payload.Call); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable) // it comes again
+		return
+	}
+	if m == forgetful && shows {
+		panic(http.ErrAbortHandler) // net/http cuts the connection, without a word
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
