@@ -34,6 +34,14 @@ func accounted(ts *testscript.TestScript, neg bool, args []string) {
 	case c.DuplicatesRefused == 0 || c.AcksLost == 0 || c.DuplicatesRefused < c.AcksLost || c.Kills < 3:
 		ts.Fatalf("got %s, want at least a duplicate for each lost ack, and three kills", text)
 	}
+	for name, t := range map[string]demo.Tally{"notifications": c.Notifications, "mails": c.Mails, "calls": c.Calls, "writes": c.Writes} {
+		if t.Sent == 0 || t.Delivered == 0 || t.Sent != t.Delivered+t.Parked || t.Lost != 0 || t.Waiting != 0 || t.Doubled != 0 || t.Foreign != 0 {
+			ts.Fatalf("%s: got %+v, want sent = delivered + parked, and nothing lost, waiting or doubled", name, t)
+		}
+	}
+	if c.Notifications.Parked == 0 || c.Calls.Parked == 0 || c.Calls.Duplicates == 0 {
+		ts.Fatalf("got %s, want some that were refused, and some calls that came again", text)
+	}
 }
 
 func TestADemoThatLosesAMessageFails(t *testing.T) {
@@ -41,6 +49,7 @@ func TestADemoThatLosesAMessageFails(t *testing.T) {
 	for name, c := range map[string]demo.Counts{
 		"lost":    {Sent: 3, Delivered: 3, Effects: 2, Lost: 1},
 		"doubled": {Sent: 3, Delivered: 3, Effects: 2, Doubled: 1},
+		"a mail":  {Mails: demo.Tally{Sent: 3, Delivered: 2, Lost: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -87,7 +96,7 @@ func TestADemoThatIsInterruptedGivesItsAccount(t *testing.T) {
 	if err != nil {
 		t.Errorf("got %v, want exit code 0\n%s", err, c.tail())
 	}
-	for _, want := range []string{"each one arrived", "lost                      0", "The files are in " + c.data} {
+	for _, want := range []string{"each one arrived", "lost 0", "The files are in " + c.data} {
 		if got := strings.Join(strings.Fields(c.tail()), " "); !strings.Contains(got, strings.Join(strings.Fields(want), " ")) {
 			t.Errorf("it said\n%s\nwant it to hold %q", c.tail(), want)
 		}
@@ -99,9 +108,9 @@ func TestADemoThatIsInterruptedGivesItsAccount(t *testing.T) {
 func TestADemoThatIsKilledTakesItsNodesAlong(t *testing.T) {
 	t.Parallel()
 	c := demoing(t)
-	if db, err := sqlite.Open(t.Context(), filepath.Join(c.data, "sender", "holdfast.db"), sqlite.Options{}); err == nil {
+	if db, err := sqlite.Open(t.Context(), filepath.Join(c.data, "plant-1", "holdfast.db"), sqlite.Options{}); err == nil {
 		db.Close()
-		t.Fatal("the sender's file is free while the sender runs: this test cannot see whether a node is left")
+		t.Fatal("the site's file is free while the site runs: this test cannot see whether a node is left")
 	}
 	if err := c.cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -114,7 +123,7 @@ func TestADemoThatIsKilledTakesItsNodesAlong(t *testing.T) {
 // gone waits until no process has the files of the demo's nodes.
 func gone(t *testing.T, dir string) {
 	t.Helper()
-	for _, name := range []string{"sender", "receiver"} {
+	for _, name := range []string{"central", "plant-1", "plant-2"} {
 		eventually(t, "the "+name+" is gone", func() bool {
 			db, err := sqlite.Open(t.Context(), filepath.Join(dir, name, "holdfast.db"), sqlite.Options{})
 			if err != nil {

@@ -36,7 +36,7 @@ func (l *ledger) try(id string, to ...string) {
 
 // accept is called when the site has answered.
 func (l *ledger) accept(id string) {
-	if strings.HasPrefix(id, order) {
+	if _, ok := l.account(id); !ok {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.change(id, func(o *ordered) { o.accepted = true })

@@ -25,6 +25,7 @@ const (
 const (
 	drainWait = 30 * time.Second
 	draw      = 200 * time.Millisecond
+	lookEvery = 500 * time.Millisecond
 )
 
 // Options say how a demo runs.
@@ -258,7 +259,7 @@ func (d *demo) keepDrawing(ctx context.Context) {
 // keepLooking is for whoever watches: faults are told by the drain, which
 // looks at everything again.
 func (d *demo) keepLooking(ctx context.Context) {
-	for pause(ctx, time.Second) == nil {
+	for pause(ctx, lookEvery) == nil {
 		_ = d.look(ctx, false)
 	}
 }
