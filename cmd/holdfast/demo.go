@@ -21,30 +21,37 @@ func (a *app) demoCommand(g *global) *cobra.Command {
 	f := &demoFlags{}
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "See messages survive kill -9 and lost acks",
-		Long: `Start a sender and a receiver on this machine, send messages between them, and
-do to them what the world does: the receiver is killed without warning (SIGKILL)
-while messages come in, acks are lost on the way, the sender is killed. A table
-shows what becomes of the messages; Ctrl-C ends it early, with the account.
+		Short: "See two sites and their central survive kill -9, lost acks and outages",
+		Long: `Start two sites and their central on this machine, hand in orders,
+notifications, calls and writes at the sites, and do to them what the world
+does: central and a site are killed without warning (SIGKILL), acks are lost on
+the way, the mail server is away, the target of calls answers 500 or refuses
+some for good, answers are lost after the work is done, the database is locked.
+A table shows what becomes of it all; Ctrl-C ends it early, with the account.
 
-Both nodes are processes of this program, with files in a temporary folder and
-free ports of the loopback. What is counted, the demo has seen itself, outside
-of both:
+The nodes are processes of this program, with files in a temporary folder and
+free ports of the loopback. Mail server, target and database are the demo's own.
+What is counted, the demo has seen there itself, outside of the nodes. Of orders,
+from the sites to a program behind central:
 
-  sent                messages that the sender answered as accepted
+  sent                orders that a site answered as accepted
   waiting             of these, those whose ack has not come through so far
-  delivered           messages whose ack came through to the sender
-  effects             messages that took effect exactly once, in the program
-                      behind the receiver
-  duplicates_refused  repeats without an effect: those that the receiver
-                      recognised by their id, and calls that the program
-                      recognised by their Idempotency-Key (repeated_calls),
-                      which a kill between a call and its note repeats
-  lost                accepted messages without an effect at the end
+  delivered           orders whose ack came through to the site
+  effects             orders that took effect exactly once, in the program
+  duplicates_refused  repeats without an effect: those that central recognised
+                      by their id, and calls that the program recognised by
+                      their Idempotency-Key (repeated_calls), which a kill
+                      between a call and its note repeats
+  lost                accepted orders without an effect at the end
+
+notifications, mails, calls and writes have each sent, waiting, delivered,
+parked, duplicates and lost. A notification is delivered with the last of its
+mails. Parked is what was refused for good and a node has set aside, with the
+reason; what is neither delivered nor parked at the end is lost.
 
 It takes --seconds, and a moment more until nothing waits. --json prints the
 counts as one object on standard output, and what happens on standard error.
-The exit code is 1 if a message was lost or took effect twice, or a node
+The exit code is 1 if something was lost or took effect twice, or a node
 failed; the files are then left for whoever looks into it.`,
 		Example: `  holdfast demo
   holdfast demo --seconds 5 --json
@@ -53,8 +60,8 @@ failed; the files are then left for whoever looks into it.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDemo(cmd, g, f) },
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&f.seconds, "seconds", int(demo.DefaultLength/time.Second), "how long messages are sent")
-	flags.IntVar(&f.rate, "rate", demo.DefaultRate, "messages per second; a slow machine sends fewer")
+	flags.IntVar(&f.seconds, "seconds", int(demo.DefaultLength/time.Second), "how long things are handed in")
+	flags.IntVar(&f.rate, "rate", demo.DefaultRate, "things per second, at both sites together; a slow machine takes fewer")
 	flags.StringVar(&f.keep, "keep", "", "keep the files (data, configurations, logs, ledger) in this new or empty folder")
 	return cmd
 }

@@ -40,24 +40,24 @@ const startWait = time.Minute
 func (c *child) start(ctx context.Context) (url string, err error) {
 	log, err := os.OpenFile(filepath.Join(c.dir, c.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return "", fmt.Errorf("start the %s: %w", c.name, err)
+		return "", fmt.Errorf("start %s: %w", c.name, err)
 	}
 	c.out = &output{log: log, address: make(chan string, 1)}
 	c.cmd = exec.Command(c.argv[0], c.argv[1:]...) //nolint:gosec,noctx // this program itself; it outlives no context, it is killed
 	c.cmd.Stdout, c.cmd.Stderr, c.cmd.Env = c.out, c.out, plainEnvironment()
 	apart(c.cmd)
 	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
-		return "", errors.Join(fmt.Errorf("start the %s: %w", c.name, err), log.Close())
+		return "", errors.Join(fmt.Errorf("start %s: %w", c.name, err), log.Close())
 	}
 	if err := c.cmd.Start(); err != nil {
-		return "", errors.Join(fmt.Errorf("start the %s: %w", c.name, err), log.Close())
+		return "", errors.Join(fmt.Errorf("start %s: %w", c.name, err), log.Close())
 	}
 	c.mu.Lock()
 	c.told = false
 	c.mu.Unlock()
 	c.ended = make(chan struct{})
 	go c.wait(c.cmd, c.out, log, c.ended)
-	ctx, cancel := context.WithTimeoutCause(ctx, startWait, fmt.Errorf("the %s does not answer within %s", c.name, startWait))
+	ctx, cancel := context.WithTimeoutCause(ctx, startWait, fmt.Errorf("%s does not answer within %s", c.name, startWait))
 	defer cancel()
 	select {
 	case url = <-c.out.address:
@@ -80,7 +80,7 @@ func (c *child) wait(cmd *exec.Cmd, out *output, log io.Closer, ended chan<- str
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.told {
-		c.fail(fmt.Errorf("the %s ended by itself, %s\n%s", c.name, cmd.ProcessState, out.tail()))
+		c.fail(fmt.Errorf("%s ended by itself, %s\n%s", c.name, cmd.ProcessState, out.tail()))
 	}
 }
 
@@ -136,10 +136,10 @@ func (c *child) end() error {
 	case <-c.ended:
 	case <-timer.C:
 		c.kill()
-		return fmt.Errorf("the %s did not stop within %s and was killed\n%s", c.name, stopWait, c.out.tail())
+		return fmt.Errorf("%s did not stop within %s and was killed\n%s", c.name, stopWait, c.out.tail())
 	}
 	if code := c.cmd.ProcessState.ExitCode(); code != 0 {
-		return fmt.Errorf("the %s stopped with exit code %d\n%s", c.name, code, c.out.tail())
+		return fmt.Errorf("%s stopped with exit code %d\n%s", c.name, code, c.out.tail())
 	}
 	return nil
 }

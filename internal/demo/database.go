@@ -5,8 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	_ "modernc.org/sqlite" // the driver by which the demo looks into the file
@@ -36,7 +38,12 @@ const (
 // it is.
 func newDatabase(ctx context.Context, dir string, book *ledger) (*database, error) {
 	path := filepath.Join(dir, "readings.db")
-	pool, err := sql.Open("sqlite", "file:"+filepath.ToSlash(path)+"?_pragma=busy_timeout(5000)")
+	slashed := filepath.ToSlash(path)
+	if !strings.HasPrefix(slashed, "/") { // a drive's letter
+		slashed = "/" + slashed
+	}
+	name := url.URL{Scheme: "file", Path: slashed, RawQuery: "_pragma=busy_timeout(5000)"}
+	pool, err := sql.Open("sqlite", name.String())
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}

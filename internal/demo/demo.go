@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -123,58 +121,6 @@ func prepare(ctx context.Context, o Options) (_ *demo, err error) {
 	return d, nil
 }
 
-// places makes what is around the nodes, and their files.
-func (d *demo) places(ctx context.Context) (err error) {
-	d.network, d.target = newNetwork(d.book), &target{book: d.book}
-	var p places
-	if d.database, err = newDatabase(ctx, d.dir, d.book); err != nil {
-		return err
-	}
-	if d.mail, err = newMailServer(ctx, d.book); err != nil {
-		return err
-	}
-	p.mail = d.mail.port()
-	for _, s := range []struct {
-		url *string
-		of  http.Handler
-	}{{&p.network, d.network}, {&p.program, program{d.book}}, {&p.target, d.target}} {
-		if *s.url, err = d.listen(ctx, s.of); err != nil {
-			return err
-		}
-	}
-	d.networkURL = p.network
-	return writeFiles(d.dir, p)
-}
-
-func (d *demo) child(name string) *child {
-	argv := append(append([]string(nil), d.o.Program...), "serve", "--stop-with-stdin", "--config", filepath.Join(d.dir, name+".yaml"))
-	return &child{name: name, argv: argv, dir: d.dir, client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
-}
-
-func (d *demo) nodes() []*child {
-	list := []*child{d.central}
-	for _, p := range d.plants {
-		list = append(list, p.child)
-	}
-	return list
-}
-
-// listen serves h on a free port of the loopback.
-func (d *demo) listen(ctx context.Context, h http.Handler) (url string, err error) {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("listen: %w", err)
-	}
-	server := &http.Server{
-		Handler: h, ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug), // connections that die are the point of it
-	}
-	d.servers = append(d.servers, server)
-	d.serving.Go(func() { _ = server.Serve(l) }) // ends with close
-	return "http://" + l.Addr().String(), nil
-}
-
 // run is the demo between its preparation and its account. It ends early with
 // stop; with work only if something is broken.
 func (d *demo) run(stop, work context.Context) (err error) {
@@ -213,36 +159,6 @@ func (d *demo) run(stop, work context.Context) (err error) {
 	return d.end()
 }
 
-// open starts the nodes, as somebody does who sets them up.
-func (d *demo) open(ctx context.Context) error {
-	if err := d.startCentral(ctx); err != nil {
-		return err
-	}
-	for _, name := range sites {
-		if err := d.enroll(ctx, name, *d.network.target.Load(), d.networkURL); err != nil {
-			return err
-		}
-	}
-	for _, p := range d.plants {
-		if err := p.startNode(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// end stops the nodes, central last.
-func (d *demo) end() error {
-	var all []error
-	for _, p := range d.plants {
-		// A connection that nothing was ever sent on would delay a node's stop.
-		p.producer.client.CloseIdleConnections()
-		all = append(all, p.end())
-	}
-	d.network.to.CloseIdleConnections()
-	return errors.Join(append(all, d.central.end())...)
-}
-
 func (d *demo) keepDrawing(ctx context.Context) {
 	tick := time.NewTicker(draw)
 	defer tick.Stop()
@@ -265,33 +181,6 @@ func (d *demo) keepLooking(ctx context.Context) {
 }
 
 func (d *demo) phase(text string) { d.view.phase(text, d.book.now(), time.Since(d.began)) }
-
-func (d *demo) startCentral(ctx context.Context) error {
-	url, err := d.central.start(ctx)
-	if err == nil {
-		d.network.send(url)
-	}
-	return err
-}
-
-// close frees what the demo itself holds; the nodes do not run any more.
-func (d *demo) close() error {
-	var all []error
-	for _, s := range d.servers {
-		all = append(all, s.Close())
-	}
-	d.serving.Wait()
-	if d.mail != nil {
-		all = append(all, d.mail.close())
-	}
-	if d.database != nil {
-		all = append(all, d.database.close())
-	}
-	if d.bookFile != nil {
-		all = append(all, d.bookFile.Close())
-	}
-	return errors.Join(all...)
-}
 
 // farewell removes the files, unless they are wanted or tell what went wrong,
 // and says which.

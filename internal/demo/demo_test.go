@@ -95,7 +95,7 @@ func TestHonestStandInsPass(t *testing.T) {
 func TestANodeThatDiesIsReported(t *testing.T) {
 	t.Parallel()
 	_, said, _, err := run(t, "die")
-	if err == nil || !strings.Contains(err.Error(), "the central ended by itself, exit status 1\nno mood") {
+	if err == nil || !strings.Contains(err.Error(), "central ended by itself, exit status 1\nno mood") {
 		t.Errorf("got %v; it said:\n%s", err, said)
 	}
 }

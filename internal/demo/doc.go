@@ -1,16 +1,23 @@
-// Package demo shows what Holdfast promises, with real processes: a sender and
-// a receiver, messages between them, SIGKILL for each, and a network that loses
-// acks. It knows the nodes only from outside, by their command line and over
-// HTTP, and imports nothing of theirs: what it counts, it has seen itself.
+// Package demo shows what Holdfast promises, with real processes: two sites and
+// their central, programs that hand in orders, notifications, calls and writes,
+// SIGKILL for nodes, a network that loses acks, and a mail server, a target and
+// a database that are away, refuse, or do the work and do not say so. It knows
+// the nodes only from outside, by their command line and over HTTP, and imports
+// nothing of theirs: what it counts, it has seen itself.
 //
-//	producer ──POST /v1/messages──► sender ──► network ──► receiver ──► program
-//	   │ accepted                     ▲           │ acks,     ▲            │ calls
-//	   │                           SIGKILL        │ loses   SIGKILL        │
-//	   └───────────────► ledger ◄─────────────────┴────────────────────────┘
+//	producers ──► plant-1 ──► network, which ──► central ──► program   (orders)
+//	    │         plant-2     loses acks            └──────► mail server
+//	    │            ├──────► target                         (notifications)
+//	    │            └──────► database
+//	    └─ accepted ─► ledger ◄── effects, of all four
 //
-// It promises that Run's counts are those of the ledger, that Run fails if an
-// accepted message had no effect or two, and that it leaves no process behind,
-// however it ends: a node stops when its standard input does, which a dead
-// demo holds open no more. A demo that is killed, or ended by a second signal,
-// leaves its temporary folder.
+// A thing is parked if whoever was to do it has refused it for good, and a node
+// says why it has set it aside; one that a node parks of its own accord counts
+// as lost.
+//
+// It promises that Run's counts are those of the ledger, that Run fails if
+// something that was accepted had no effect and is not parked, or took effect
+// twice, and that it leaves no process behind, however it ends: a node stops
+// when its standard input does, which a dead demo holds open no more. A demo
+// that is killed, or ended by a second signal, leaves its temporary folder.
 package demo

@@ -48,12 +48,18 @@ type got struct {
 
 func between(t *testing.T, url string) (*demo.Book, func(body string) (got, error)) {
 	t.Helper()
+	return on(t, url, "/_rf/receive?a=b")
+}
+
+// on is a network with somebody who posts on a path.
+func on(t *testing.T, url, path string) (*demo.Book, func(body string) (got, error)) {
+	t.Helper()
 	b := demo.NewBook(nil)
 	b.Send(url)
 	s := httptest.NewServer(b.Network)
 	t.Cleanup(s.Close)
 	return b, func(body string) (got, error) {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/_rf/receive?a=b", strings.NewReader(body))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+path, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,6 +104,34 @@ func TestTheNetworkPassesOnAndReadsAcks(t *testing.T) {
 				t.Errorf("counts (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// What sites forward is booked apart from orders, and its acks are lost as
+// well; what they ask beside that is neither.
+func TestTheNetworkCarriesTheLinkOfSites(t *testing.T) {
+	t.Parallel()
+	url, calls := receiver(t, batch, frames(`{"messageId":"x","acknowledged":true,"duplicateDetected":true}`))
+	b, forward := on(t, url, "/v1/link/messages")
+	b.Lose(true)
+	if resp, err := forward(""); !errors.Is(err, io.EOF) {
+		t.Errorf("got %v, %v; want the connection cut before the answer", resp, err)
+	}
+	b.Lose(false)
+	if resp, err := forward(""); err != nil || resp.status != http.StatusAccepted {
+		t.Errorf("got %v, %v", resp, err)
+	}
+	if diff := cmp.Diff(demo.Counts{Notifications: demo.Tally{Duplicates: *calls}}, b.Now()); diff != "" || *calls < 2 {
+		t.Errorf("after %d calls, counts (-want +got):\n%s", *calls, diff)
+	}
+	url, _ = receiver(t, "application/json", `{"acknowledged":true}`)
+	b, poll := on(t, url, "/v1/link/poll")
+	b.Lose(true)
+	if resp, err := poll("{}"); err != nil || resp.text != `{"acknowledged":true}` {
+		t.Errorf("got %v, %v; want the answer", resp, err)
+	}
+	if diff := cmp.Diff(demo.Counts{}, b.Now()); diff != "" {
+		t.Errorf("counts of a poll (-want +got):\n%s", diff)
 	}
 }
 

@@ -23,10 +23,10 @@ type producer struct {
 	problem atomic.Pointer[string] // of the last attempt that was not accepted
 }
 
-const submitters = 8
+const submitters = 16
 
 // course is what is sent, one after the other: half of it orders.
-var course = [...]string{order, call, write, order, notification, order, call, order, write, order} //nolint:gochecknoglobals // a table
+var course = [...]string{order, call, write, order, notification, order, call, order, write, order}
 
 // run sends until intake ends, and then finishes what was begun, until work
 // ends as well.
@@ -111,7 +111,7 @@ func (p *producer) submit(ctx context.Context, t thing) {
 }
 
 func (p *producer) post(ctx context.Context, t thing) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second) // a site waits 10 s for a target
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, *p.url.Load()+t.path, strings.NewReader(t.body))
 	if err != nil {

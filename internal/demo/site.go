@@ -14,7 +14,7 @@ import (
 )
 
 // sites are the names of the sites.
-var sites = [...]string{"plant-1", "plant-2"} //nolint:gochecknoglobals // a table
+var sites = [...]string{"plant-1", "plant-2"}
 
 // plant is a site: its node, and the programs there.
 type plant struct {
@@ -64,6 +64,7 @@ func (d *demo) command(ctx context.Context, input string, args ...string) ([]byt
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // this program itself
 	var out, faults bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = strings.NewReader(input), &out, &faults, plainEnvironment()
+	apart(cmd)
 	if err := cmd.Run(); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", strings.Join(args, " "), err), errors.New(strings.TrimSpace(faults.String())))
 	}

@@ -90,8 +90,10 @@ func (s *standInSite) serve(mux *http.ServeMux) {
 	})
 	mux.HandleFunc("POST /v1/", func(w http.ResponseWriter, r *http.Request) {
 		var m struct {
-			ID, Destination, List string
-			Payload               json.RawMessage
+			ID          string          `json:"id"`
+			Destination string          `json:"destination"`
+			List        string          `json:"list"`
+			Payload     json.RawMessage `json:"payload"`
 		}
 		_ = json.NewDecoder(r.Body).Decode(&m)
 		again := []string{""}
@@ -99,13 +101,15 @@ func (s *standInSite) serve(mux *http.ServeMux) {
 			again = append(again, "-again")
 		}
 		status := http.StatusAccepted
-		for _, suffix := range again {
-			if s.mode != "drop" && !(s.mode == "park" && m.Destination == "parts") {
-				status = max(status, s.deliver(m.Destination, m.ID, suffix, m.List, m.Payload))
-			}
-		}
-		if s.mode == "park" && m.Destination == "parts" {
+		switch {
+		case s.mode == "drop":
+			again = nil
+		case s.mode == "park" && m.Destination == "parts":
+			again = nil
 			s.park(m.ID)
+		}
+		for _, suffix := range again {
+			status = max(status, s.deliver(m.Destination, m.ID, suffix, m.List, m.Payload))
 		}
 		if status == http.StatusUnprocessableEntity {
 			s.park(m.ID)
@@ -158,8 +162,8 @@ func (s *standInSite) insert(id string, payload []byte) int {
 	}
 	defer db.Close()
 	var row struct {
-		Reading string
-		Value   int
+		Reading string `json:"reading"`
+		Value   int    `json:"value"`
 	}
 	_ = json.Unmarshal(payload, &row)
 	if row.Value < 0 {

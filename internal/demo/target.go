@@ -33,11 +33,14 @@ func (t *target) be(m mood) {
 	t.mood, t.asked = m, 0
 }
 
-// now returns the mood, and whether it shows this time: at first, and then
-// every third time.
-func (t *target) now() (m mood, shows bool) {
+// now returns the mood towards a call, and whether it shows this time: at
+// first, and then every third time. What was done is not refused any more.
+func (t *target) now(done bool) (m mood, shows bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.mood == refusing && done {
+		return fine, false
+	}
 	shows = t.asked%3 == 0
 	t.asked++
 	return t.mood, shows
@@ -63,12 +66,12 @@ func (t *target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the payload names no call", http.StatusBadRequest)
 		return
 	}
-	m, shows := t.now()
+	m, shows := t.now(t.book.knows(payload.Call))
 	switch {
 	case m == failing:
 		http.Error(w, "the database of the target is away", http.StatusInternalServerError)
 		return
-	case m == refusing && shows && !t.book.knows(payload.Call): // what was done stays done
+	case m == refusing && shows:
 		t.book.refuse(payload.Call)
 		http.Error(w, "there is no such part: "+payload.Call, http.StatusUnprocessableEntity)
 		return

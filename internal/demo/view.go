@@ -164,29 +164,34 @@ func rows(c Counts, paint func(s, color string) string) []string {
 
 // line is the table in one line: delivered of sent.
 func line(c Counts) string {
-	s := fmt.Sprintf("orders %d/%d", c.Delivered, c.Sent)
+	var b strings.Builder
+	fmt.Fprintf(&b, "orders %d/%d", c.Delivered, c.Sent)
 	for _, t := range c.tallies() {
-		s += fmt.Sprintf(", %s %d/%d", t.name, t.tally.Delivered, t.tally.Sent)
+		fmt.Fprintf(&b, ", %s %d/%d", t.name, t.tally.Delivered, t.tally.Sent)
 	}
-	if n := c.Calls.Parked + c.Writes.Parked + c.Notifications.Parked; n > 0 {
-		s += fmt.Sprintf(", parked %d", n)
+	if n := c.parked(); n > 0 {
+		fmt.Fprintf(&b, ", parked %d", n)
 	}
-	s += fmt.Sprintf(", lost %d", c.lost())
+	fmt.Fprintf(&b, ", lost %d", c.lost())
 	if n := c.doubled(); n > 0 {
-		s += fmt.Sprintf(", doubled %d", n)
+		fmt.Fprintf(&b, ", doubled %d", n)
 	}
-	return s
+	return b.String()
 }
 
 // story says what was shown.
 func story(c Counts) string {
 	text := fmt.Sprintf("The sites accepted %d orders, %d notifications, %d calls and %d writes", c.Sent, c.Notifications.Sent, c.Calls.Sent, c.Writes.Sent)
-	if c.Kills > 0 {
+	switch c.Kills {
+	case 0:
+	case 1:
+		text += ", while a node was killed without warning"
+	default:
 		text += fmt.Sprintf(", while nodes were killed %d times without warning", c.Kills)
 	}
 	text += ", and each one arrived"
 	if n := c.parked(); n > 0 {
-		text += fmt.Sprintf(" or is parked: %d were refused for good, and wait with the reason until a person retries or discards them", n)
+		text += fmt.Sprintf(" or is parked. Refused for good, and parked with the reason until a person decides: %d", n)
 	}
 	text += "."
 	if n := c.duplicates(); n > 0 {

@@ -39,10 +39,9 @@ const figures = `                     sent  delivered  waiting   parked  repeats
 const account = `
 The sites accepted 612 orders, 120 notifications, 240 calls and 241 writes,
 while nodes were killed 3 times without warning, and each one arrived or is
-parked: 12 were refused for good, and wait with the reason until a person
-retries or discards them. Answers were lost, so that 33 came again, each
-with its id, by which it was recognised. All of this was counted outside of
-the nodes.
+parked. Refused for good, and parked with the reason until a person decides:
+12. Answers were lost, so that 33 came again, each with its id, by which it
+was recognised. All of this was counted outside of the nodes.
 The files are gone.
 `
 
