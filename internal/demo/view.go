@@ -181,6 +181,9 @@ func line(c Counts) string {
 
 // story says what was shown.
 func story(c Counts) string {
+	if c.sum(c.Sent, func(t *Tally) int { return t.Sent }) == 0 {
+		return "It ended before a site had accepted anything."
+	}
 	text := fmt.Sprintf("The sites accepted %d orders, %d notifications, %d calls and %d writes", c.Sent, c.Notifications.Sent, c.Calls.Sent, c.Writes.Sent)
 	switch c.Kills {
 	case 0:

@@ -110,4 +110,8 @@ func TestNothingIsClaimedThatWasNotShown(t *testing.T) {
 	if !strings.Contains(got, "writes, and each\none arrived. All of this was counted") {
 		t.Errorf("got %s", got)
 	}
+	got = seen(false, false, demo.Counts{}, nil)
+	if !strings.Contains(got, "before a site had accepted anything") || strings.Contains(got, "arrived") {
+		t.Errorf("got %s", got)
+	}
 }
