@@ -129,18 +129,22 @@ func (tx *writeTx) ingest(in *ingested) (holdfast.Receipt, error) {
 	if err != nil || found {
 		return r, err
 	}
-	for i := range in.copies {
-		taken, err := tx.conn.one(findSeq, exists, in.copies[i].id)
-		if err != nil {
-			return r, err
-		}
-		if taken {
-			return r, fmt.Errorf("another message has the id %s: %w", in.copies[i].m.ID, holdfast.ErrConflict)
+	if len(in.copies) > 1 { // what is found out too late would leave a part of them
+		for i := range in.copies {
+			taken, err := tx.conn.one(findSeq, exists, in.copies[i].id)
+			if err != nil {
+				return r, err
+			}
+			if taken {
+				return r, takenID(in.copies[i].m.ID)
+			}
 		}
 	}
 	for i := range in.copies {
 		e := &in.copies[i]
 		switch receipt, err := tx.insert(e); {
+		case len(in.copies) == 1 && (receipt.Duplicate || errors.Is(err, holdfast.ErrConflict)):
+			return r, takenID(e.m.ID) // nothing has been written
 		case receipt.Duplicate || errors.Is(err, holdfast.ErrConflict): // it was not there above
 			return r, fmt.Errorf("insert message %s: both new and known", e.m.ID)
 		case err != nil:
@@ -151,6 +155,10 @@ func (tx *writeTx) ingest(in *ingested) (holdfast.Receipt, error) {
 		}
 	}
 	return holdfast.Receipt{ID: in.Notification.ID, State: holdfast.Pending}, nil
+}
+
+func takenID(id holdfast.ID) error {
+	return fmt.Errorf("another message has the id %s: %w", id, holdfast.ErrConflict)
 }
 
 func (tx *writeTx) knownNotification(in *ingested) (r holdfast.Receipt, found bool, err error) {
