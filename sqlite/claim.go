@@ -39,6 +39,7 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 		had := len(batch.Claims)
 		if n > 0 && !k.durable {
 			batch.Claims = ls.popFresh(l, n, now, batch.Claims)
+			batch.Claims = ls.popAhead(l, n-len(batch.Claims)+had, now, batch.Claims)
 		}
 		n -= len(batch.Claims) - had
 		if n > 0 && l.needsTable(now) {
@@ -226,6 +227,7 @@ func (k *tableClaim) reachedEnd(c *conn, l *lane, now int64, turn uint64) (bool,
 	if l.rewinds != turn {
 		return false, nil
 	}
+	ls.dropAhead(l)
 	l.caughtUp, l.nextDue = true, next
 	l.cursorDue, l.cursorSeq = max(l.cursorDue, now), math.MaxInt64
 	return true, nil

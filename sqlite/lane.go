@@ -28,6 +28,8 @@ type lanes struct {
 	most    int // claims in hand, while careful: careful.go
 	bytes   int // of the payloads in fresh, of all lanes
 
+	aheadBytes int // of the rows in ahead, of all lanes
+
 	suspects map[int64]*lane // in hand when the process died, and not tried since
 
 	// nextExpiry is no later than the earliest expiry of a row that waits.
@@ -51,7 +53,9 @@ type lane struct {
 	nextDue              int64
 	fresh                []holdfast.Claim
 	freshBytes           int
-	rewinds              uint64 // tells a reader of the table that its cursor is not the lane's any more
+	ahead                []aheadRow // on the way to central, go before the backlog: ahead.go
+	turn                 int        // of an odd slot: 1 of ahead, 0 of the backlog
+	rewinds              uint64     // tells a reader of the table that its cursor is not the lane's any more
 
 	leased int // claims in somebody's hands
 	counts holdfast.LaneCounts
@@ -159,6 +163,7 @@ func (ls *lanes) learn(f *freshRow, now int64) {
 	case f.due > now:
 		l.nextDue = min(l.nextDue, f.due)
 	case !l.caughtUp:
+		ls.keepAhead(l, f)
 	case !ls.db.owns.Load(): // nobody claims here
 	case f.claim == nil, ls.careful > 0, l.nextDue <= f.due, ls.full(l):
 		l.caughtUp = false
@@ -181,6 +186,7 @@ func (ls *lanes) rewind(l *lane) {
 	ls.bytes -= l.freshBytes
 	l.cursorDue, l.cursorSeq, l.caughtUp = math.MinInt64, 0, false
 	l.fresh, l.freshBytes = nil, 0
+	ls.dropAhead(l)
 	l.rewinds++
 }
 
