@@ -89,6 +89,9 @@ type Settlement struct {
 type LaneSettings struct {
 	// Strict: a parked message stops its ordering key.
 	Strict bool
+	// LiveFirst: while there is a backlog, half of what is handed out is what came
+	// last, where the store can. It holds for the store as it is open.
+	LiveFirst bool
 }
 
 // LaneFaultInfo is why a lane is held, kept over restarts.

@@ -87,6 +87,9 @@ func drainSite(ctx context.Context, d drainCell) (v values, err error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	began := time.Now()
+	if err := db.ConfigureLane(ctx, link.Lane, hf.LaneSettings{LiveFirst: true}); err != nil {
+		return nil, err
+	}
 	q := dispatchOurs(ctx, db, map[string]hf.Route{link.Lane: {Deliverer: s, Limit: link.AtOnce}}, s.Close)
 	defer func() { err = errors.Join(err, q.Close()) }()
 	left, err := live.beside(ctx, db, began.Add(d.z.cutoff))

@@ -104,7 +104,7 @@ func (n *Node) buildDispatcher(ctx context.Context) error {
 	if n.site != nil {
 		routes[link.Lane] = n.toCentral()
 		n.clients = append(n.clients, n.site)
-		if err := n.store.ConfigureLane(ctx, link.Lane, holdfast.LaneSettings{}); err != nil {
+		if err := n.store.ConfigureLane(ctx, link.Lane, holdfast.LaneSettings{LiveFirst: true}); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/notify"
 )
 
 // Bounds of the rows that may go before a backlog: of one lane, of one payload,
@@ -24,10 +23,11 @@ type aheadRow struct {
 func (r *aheadRow) weight() int { return aheadWeight + len(r.claim.Message.Payload) }
 
 // keepAhead remembers a row that was committed while its lane works off a
-// backlog. Only on the way to central do the new go first (design: section 10);
-// every other lane hands out the oldest first (NO-05). The caller holds the lock.
+// backlog. Only where the lane was told so, as on the way to central, do the new
+// go first (design: section 10); every other lane hands out the oldest first
+// (NO-05). The caller holds the lock.
 func (ls *lanes) keepAhead(l *lane, f *freshRow) {
-	if l.name != notify.Central || f.claim == nil || ls.careful > 0 || !ls.db.owns.Load() || len(l.ahead) >= aheadRows ||
+	if !l.liveFirst || f.claim == nil || ls.careful > 0 || !ls.db.owns.Load() || len(l.ahead) >= aheadRows ||
 		len(f.claim.Message.Payload) > aheadBytes || ls.aheadBytes >= aheadTotal {
 		return
 	}

@@ -21,7 +21,11 @@ func behind(t *testing.T, count int, kind func(id holdfast.ID) holdfast.Message)
 		enqueue(t, db, kind(holdfast.ID(fmt.Sprint("old-", n))))
 	}
 	shut(t, db)
-	return open(t, path, sqlite.Options{})
+	db = open(t, path, sqlite.Options{})
+	if err := db.ConfigureLane(t.Context(), notify.Central, holdfast.LaneSettings{LiveFirst: true}); err != nil {
+		t.Fatal(err)
+	}
+	return db
 }
 
 // take claims, and says which ones.

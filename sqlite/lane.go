@@ -53,7 +53,8 @@ type lane struct {
 	nextDue              int64
 	fresh                []holdfast.Claim
 	freshBytes           int
-	ahead                []aheadRow // on the way to central, go before the backlog: ahead.go
+	liveFirst            bool
+	ahead                []aheadRow // with liveFirst, go before the backlog: ahead.go
 	turn                 int        // of an odd slot: 1 of ahead, 0 of the backlog
 	rewinds              uint64     // tells a reader of the table that its cursor is not the lane's any more
 

@@ -30,6 +30,9 @@ func (db *DB) ConfigureLane(ctx context.Context, destination string, s holdfast.
 		}
 		k.from = k.reached
 	}
+	db.lanes.mu.Lock()
+	defer db.lanes.mu.Unlock()
+	db.lanes.locked(destination).liveFirst = s.LiveFirst
 	return nil
 }
 
