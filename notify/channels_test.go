@@ -34,6 +34,7 @@ func TestChannelsAreChangedWithoutARestart(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		o.sent(t, "ops", "second")
 		time.Sleep(3 * time.Second)
+		synctest.Wait() // the courier has let go of what is read here
 		if o.mail.made != 2 || o.mail.closed != 1 {
 			t.Errorf("with new settings %d adapters were made and %d closed, want 2 and 1", o.mail.made, o.mail.closed)
 		}

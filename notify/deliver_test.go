@@ -204,6 +204,7 @@ func TestChannelsOfOneListAreApart(t *testing.T) {
 		if n := len(o.mail.asked()); n != 1 {
 			t.Errorf("%d mails were sent", n)
 		}
+		synctest.Wait() // the courier has let go of what is read here
 		for _, id := range append(o.mail.ids, o.chat.ids...) {
 			if id != "n" {
 				t.Errorf("an adapter was given the id %s", id)
