@@ -29,6 +29,7 @@ func TestConnectionsThatEndedAreReplaced(t *testing.T) {
 		"hangs at NOOP": {"NOOP", silent, 10 * time.Second},
 		"421 at MAIL":   {"MAIL", "421 4.4.2 idle", time.Second},
 		"end at MAIL":   {"MAIL", hangUp, time.Second},
+		"503 at MAIL":   {"MAIL", "503 5.5.1 in the middle of another mail", time.Second}, // says nothing of this one
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -132,14 +132,20 @@ func (t *transaction) make(ctx context.Context) *holdfast.Failure {
 	return t.data(ctx)
 }
 
+// badSequence is the reply to a command that the server does not expect now (RFC
+// 5321, section 4.2.3).
+const badSequence = 503
+
 // wide says whether an address needs SMTPUTF8.
 func (t *transaction) wide(i int) bool { return !isASCII(t.addr[i]) }
 
 // noMail says what became of a mail that was not begun. A connection that was
-// used before and is gone is not a failure: another one is made (E29).
+// used before and is gone is not a failure: another one is made (E29). Nor is one
+// whose server means to be in the middle of another mail, which says nothing of
+// this one.
 func (t *transaction) noMail(ctx context.Context, err error) *holdfast.Failure {
 	r, ok := replyOf(err)
-	if !ok || r.closing() {
+	if !ok || r.closing() || r.code == badSequence {
 		t.sound = false
 		if t.s.reused && ctx.Err() == nil {
 			return nil
@@ -148,6 +154,8 @@ func (t *transaction) noMail(ctx context.Context, err error) *holdfast.Failure {
 	switch {
 	case !ok:
 		return lost(ctx, "MAIL", err, &t.s.scrub)
+	case r.code == badSequence:
+		return r.failure("MAIL", &t.s.scrub, holdfast.Transient)
 	case r.barred():
 		return r.entry("MAIL", &t.s.scrub)
 	case r.permanent():
@@ -255,7 +263,7 @@ func (t *transaction) answered(ctx context.Context, answer *smtp.DataResponse, e
 	case ok && r.code/100 == 2: // all of these mean that it was taken
 		d = notify.Delivery{Outcome: notify.Accepted, Code: r.String(), Receipt: t.s.scrub.clean(r.text)}
 	case ok:
-		t.sound = !r.closing()
+		t.sound = false // there are servers that do not begin anew after they have refused a mail
 		d = r.delivery("after the last dot", &t.s.scrub)
 	case t.s.wire.broken: // the last dot has not left
 		t.sound = false

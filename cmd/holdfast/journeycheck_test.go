@@ -68,15 +68,12 @@ func stateOf(reason string) string {
 // must.
 func (j *journey) settle(atSite, atCentral map[string]string) {
 	j.t.Helper()
-	ctx, cancel := context.WithTimeout(j.t.Context(), 2*time.Minute)
-	defer cancel()
+	ctx := j.t.Context()
 	var diff string
-	for ctx.Err() == nil {
-		diff = cmp.Diff(atSite, j.messages(ctx)) + cmp.Diff(atCentral, j.notifications(ctx))
-		if diff == "" {
+	for end := time.Now().Add(6 * time.Minute); time.Now().Before(end); pause(ctx, 100*time.Millisecond) {
+		if diff = cmp.Diff(atSite, j.messages(ctx)) + cmp.Diff(atCentral, j.notifications(ctx)); diff == "" {
 			return
 		}
-		pause(ctx, 100*time.Millisecond)
 	}
 	j.t.Fatalf("what became of messages and notifications (-want +got):\n%s\n%s", diff, j.central.tail())
 }

@@ -34,15 +34,15 @@ type Server struct {
 	out  *strings.Builder
 }
 
-// Start starts a server with further arguments, and ends it with the test. Without HOLDFAST_MAILPIT,
+// Start starts a server with further arguments, and ends it with the test. Without TEST_MAILPIT,
 // which scripts/test sets, it may be missing: then the test is skipped.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	path := os.Getenv("HOLDFAST_MAILPIT")
+	path := os.Getenv("TEST_MAILPIT")
 	if path == "" {
 		var err error
 		if path, err = exec.LookPath("mailpit"); err != nil {
-			t.Skip("there is no mailpit in PATH, and HOLDFAST_MAILPIT names none; scripts/test installs it")
+			t.Skip("there is no mailpit in PATH, and TEST_MAILPIT names none; scripts/test installs it")
 		}
 	}
 	s := &Server{Port: free(t), t: t, path: path, dir: t.TempDir()}
