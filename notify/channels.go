@@ -134,6 +134,16 @@ func (c *Channels) halt(pick func(r *channelRun) bool) {
 	}
 }
 
+// forget takes out a dispatcher that ended by itself, as where the store could
+// not be read when it began: follow starts another.
+func (c *Channels) forget(r *channelRun) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.runs[r.channel.Name] == r {
+		delete(c.runs, r.channel.Name)
+	}
+}
+
 func (c *Channels) run(name string) *channelRun {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,6 +164,9 @@ func (c *Channels) start(ctx context.Context, channel Channel) {
 		}},
 	}
 	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))
+	c.mu.Lock()
+	c.runs[channel.Name] = r
+	c.mu.Unlock()
 	go func() {
 		defer close(r.ended)
 		if err := r.dispatcher.Run(ctx); err != nil {
@@ -167,10 +180,10 @@ func (c *Channels) start(ctx context.Context, channel Channel) {
 				c.mu.Unlock()
 			}
 		}
+		if ctx.Err() == nil {
+			c.forget(r)
+		}
 	}()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.runs[channel.Name] = r
 }
 
 // policy is how often a channel tries. What is not above zero is taken for the

@@ -48,7 +48,7 @@ func (c *courier) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Rec
 	}
 	before, err := c.store.Targets(ctx, m.ID)
 	if err != nil {
-		return holdfast.Receipt{}, fmt.Errorf("read recipients: %w", err)
+		return holdfast.Receipt{}, notAsked("recipients", err)
 	}
 	for _, t := range before {
 		r.done[key{t.Channel, t.Address}] = t
@@ -79,14 +79,14 @@ func (r *round) open(ctx context.Context) (Book, error) {
 	}
 	book, err := read(ctx)
 	if err != nil {
-		return Book{}, fmt.Errorf("read lists: %w", err)
+		return Book{}, notAsked("lists", err)
 	}
 	var found bool
 	if r.list, found = book.Lists[r.n.List]; found {
 		return book, nil
 	}
 	if book, err = r.c.books.Latest(ctx); err != nil {
-		return Book{}, fmt.Errorf("read lists: %w", err)
+		return Book{}, notAsked("lists", err)
 	}
 	if r.list, found = book.Lists[r.n.List]; found {
 		return book, nil
@@ -95,6 +95,12 @@ func (r *round) open(ctx context.Context) (Book, error) {
 		Outcome: holdfast.Permanent, Code: "no_list",
 		Err: fmt.Errorf("there is no list %q: make it, then retry the notification", r.n.List),
 	}
+}
+
+// notAsked is the end of an attempt for which our own store could not be read:
+// nobody was asked, and no budget pays for it.
+func notAsked(what string, err error) error {
+	return &holdfast.Failure{Outcome: holdfast.NotStarted, Code: "store", Err: fmt.Errorf("read %s: %w", what, err)}
 }
 
 // channels are those that this copy reaches people by.
