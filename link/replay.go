@@ -136,7 +136,7 @@ func (s *Site) again(ctx context.Context, records []holdfast.Record, since time.
 		if records[i].Settled.Before(since) {
 			continue
 		}
-		r, err := s.conf.Outbox.Get(ctx, records[i].Message.ID)
+		r, err := s.get(ctx, records[i].Message.ID)
 		switch {
 		case errors.Is(err, holdfast.ErrNotFound): // its retention has ended meanwhile
 			continue
@@ -153,6 +153,19 @@ func (s *Site) again(ctx context.Context, records []holdfast.Record, since time.
 		size += len(r.Message.Payload)
 	}
 	return sent, flush()
+}
+
+// get reads a message that is sent again. A store that is in trouble for a
+// moment must not leave a hole in what central gets back; one message that can
+// never be read must not hold up the others.
+func (s *Site) get(ctx context.Context, id holdfast.ID) (r holdfast.Record, err error) {
+	const tries = 8 // about two minutes
+	for n, wait := 1, leastWait; ; n, wait = n+1, min(2*wait, mostWait) {
+		r, err = s.conf.Outbox.Get(ctx, id)
+		if err == nil || errors.Is(err, holdfast.ErrNotFound) || n == tries || !rest(ctx, wait) {
+			return r, err
+		}
+	}
 }
 
 // push sends a batch until central has all of it, or has said that it takes

@@ -1,13 +1,16 @@
 package link_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/link"
 )
 
 // lose is what a restore does to central: another store, with the sites and
@@ -161,6 +164,41 @@ func TestAReplayGetsThroughTrouble(t *testing.T) {
 		}
 		w.start()
 		w.eventually(30*time.Minute, "replayed", func() bool { return !p.Status().Replaying && len(w.kept()) == 99 })
+	})
+}
+
+// stumbling is an outbox of which a message cannot be read a few times.
+type stumbling struct {
+	holdfast.Outbox
+	left atomic.Int32
+}
+
+func (s *stumbling) Get(ctx context.Context, id holdfast.ID) (holdfast.Record, error) {
+	if s.left.Add(-1) >= 0 {
+		return holdfast.Record{}, errors.New("disk I/O error")
+	}
+	return s.Outbox.Get(ctx, id)
+}
+
+// NO-20: a site whose own store is in trouble for a moment leaves no hole in
+// what central gets back.
+func TestAReplayReadsAgainWhatCouldNotBeRead(t *testing.T) {
+	t.Parallel()
+	within(t, func(w *world) {
+		var out *stumbling
+		p := w.site("plant-7", func(c *link.SiteConfig) {
+			out = &stumbling{Outbox: c.Outbox}
+			c.Outbox = out
+		})
+		p.run(true)
+		defer p.stop()
+		p.put(0, 20)
+		p.delivered(time.Minute)
+		w.away()
+		w.lose()
+		out.left.Store(3)
+		w.start()
+		w.eventually(10*time.Minute, "replayed", func() bool { return !p.Status().Replaying && len(w.kept()) == 20 })
 	})
 }
 

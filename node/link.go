@@ -64,21 +64,14 @@ func (n *Node) toCentral() holdfast.Route {
 	}
 }
 
-// notifier is where the programs of this node hand in notifications.
+// notifier is where the programs of this node hand in notifications. A site's
+// have the name of the configuration, which stays the same when it is enrolled
+// anew, so that a repeat is the same message; central goes by the credential.
 func (n *Node) notifier() admin.Notifier {
 	if n.office != nil {
 		return n.office.desk
 	}
-	return &site.Forwarder{Enqueuer: n.store, Outbox: n.store, Name: n.siteName(), Ask: n.site.Standing}
-}
-
-// siteName is who this site is: by its credential, and before it has one, by
-// its configuration. Central goes by the credential.
-func (n *Node) siteName() string {
-	if name := n.site.Status().Site; name != "" {
-		return name
-	}
-	return n.cfg.Source()
+	return &site.Forwarder{Enqueuer: n.store, Outbox: n.store, Name: n.cfg.Source(), Ask: n.site.Standing}
 }
 
 var _ admin.Notifier = (*notify.Desk)(nil)
