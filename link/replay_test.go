@@ -13,11 +13,10 @@ import (
 	"github.com/holdfast-mq/holdfast/link"
 )
 
-// lose is what a restore does to central: another store, with the sites and
-// none of the messages.
+// lose is what a restore does to a central that is away: another store, with
+// the sites and none of the messages.
 func (w *world) lose() {
 	fresh := open(w.t, "central")
-	w.work.Wait()
 	w.inbox.BatchReceiver = &holdfast.Endpoints{Log: fresh, Other: &holdfast.Endpoint{Keep: true}}
 	w.db = fresh
 	w.store.restored(fmt.Sprint("restored ", time.Now().UnixNano()))

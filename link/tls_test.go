@@ -2,7 +2,7 @@ package link_test
 
 import (
 	"crypto/tls"
-	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,25 +13,15 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/certtest"
 	"github.com/holdfast-mq/holdfast/link"
-	"github.com/holdfast-mq/holdfast/transport/transporttest"
 )
 
 // secure makes central listen with TLS.
 func (w *world) secure(conf *tls.Config) {
 	w.away()
-	l := transporttest.NewPipeListener()
-	srv := &http.Server{Handler: w.central.Handler(), TLSConfig: conf, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = srv.ServeTLS(l, "", "")
-	}()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.here, w.stop = l, func() {
-		_ = srv.Close()
-		<-ended
-	}
+	w.listen(func(srv *http.Server, l net.Listener) error {
+		srv.TLSConfig = conf
+		return srv.ServeTLS(l, "", "")
+	})
 }
 
 // replace writes one set of files over another, as an operator or a tool for

@@ -34,10 +34,8 @@ type world struct {
 	inbox   *inbox
 	central *link.Central
 
-	url  string         // of central
-	tls  link.Files     // of its sites
-	work sync.WaitGroup // requests in hand
-
+	url  string     // of central
+	tls  link.Files // of its sites
 	mu   sync.Mutex
 	here *transporttest.PipeListener // nil: central is away
 	stop func()
@@ -157,35 +155,45 @@ func within(t *testing.T, test func(w *world), edit ...func(c *link.CentralConfi
 		w.central = central
 		w.start()
 		defer time.Sleep(time.Second) // net/http closes connections with a delay
-		defer w.work.Wait()
 		defer w.away()
 		test(w)
 	})
 }
 
 // start makes central listen.
-func (w *world) start() {
+func (w *world) start() { w.listen((*http.Server).Serve) }
+
+func (w *world) listen(serve func(*http.Server, net.Listener) error) {
 	l := transporttest.NewPipeListener()
-	h := w.central.Handler()
-	srv := &http.Server{Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		w.work.Add(1)
-		defer w.work.Done()
-		h.ServeHTTP(rw, r)
-	}), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
+	var conns sync.WaitGroup // all are counted before serve returns, each is done after its last request
+	srv := &http.Server{
+		Handler: w.central.Handler(), ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+		ConnState: func(_ net.Conn, s http.ConnState) {
+			switch s {
+			case http.StateNew:
+				conns.Add(1)
+			case http.StateClosed:
+				conns.Done()
+			case http.StateActive, http.StateIdle, http.StateHijacked:
+			}
+		},
+	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = srv.Serve(l)
+		_ = serve(srv, l)
 	}()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.here, w.stop = l, func() {
 		_ = srv.Close()
 		<-ended
+		conns.Wait()
 	}
 }
 
-// away makes central gone, with all its connections.
+// away makes central gone, with all its connections and requests.
 func (w *world) away() {
 	w.mu.Lock()
 	stop := w.stop

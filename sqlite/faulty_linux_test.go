@@ -113,20 +113,34 @@ func TestSystemCallsFail(t *testing.T) {
 	const syncs = "fsync,fdatasync"
 	for _, c := range []struct {
 		calls, fault string
+		made         bool // the file is there before the child starts: the faults are in its work, not in its schema
 		from, to, by int
 		wants        string // what some child of the sweep must have said
 	}{
-		{syncs, "error=EIO:when=%d", 1, 22, 1, "error m"},
-		{"pwrite64", "error=EIO:when=%d", 5, 125, 20, "error m"},
-		{"pread64", "error=EIO:when=%d", 1, 40, 6, ""},
-		{"pwrite64", "error=ENOSPC:when=%d", 5, 125, 20, "end"}, // a log that begins anew has room
-		{"pwrite64", "error=ENOSPC:when=%d+", 40, 120, 40, "disk full"},
+		{syncs, "error=EIO:when=%d", false, 1, 10, 1, "refused"},
+		{syncs, "error=EIO:when=%d", true, 1, 19, 1, "error m"},
+		{"pwrite64", "error=EIO:when=%d", false, 5, 205, 40, "refused"},
+		{"pwrite64", "error=EIO:when=%d", true, 1, 121, 10, "error m"},
+		{"pread64", "error=EIO:when=%d", false, 1, 40, 6, ""},
+		{"pwrite64", "error=ENOSPC:when=%d", true, 5, 125, 20, "end"}, // a log that begins anew has room
+		{"pwrite64", "error=ENOSPC:when=%d+", true, 5, 85, 40, "disk full"},
 	} {
-		t.Run(c.calls+" "+c.fault, func(t *testing.T) {
+		name := c.calls + " " + c.fault
+		if c.made {
+			name += " made"
+		}
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var all []string
 			for n := c.from; n <= c.to; n += c.by * stride() {
 				path := filepath.Join(t.TempDir(), "holdfast.db")
+				if c.made {
+					db, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					shut(t, db)
+				}
 				fault := fmt.Sprintf(c.fault, n)
 				lines, failed := faulty(t, path, c.calls, fault)
 				if len(failed) > 0 { // the count is each thread's own
