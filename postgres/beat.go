@@ -77,12 +77,20 @@ func (db *DB) complain(ctx context.Context, err error) {
 // away is no reason to refuse a call, which finds out by itself.
 func (db *DB) awake(ctx context.Context) error {
 	s := db.self
-	if s.isTrusted() || s.owner() == 0 || !s.pulse.TryLock() {
+	if s.isTrusted() || s.owner() == 0 {
 		return nil
 	}
-	defer s.pulse.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
+	select {
+	case s.pulse <- struct{}{}: // after a beat that is under way, which may find out
+	case <-ctx.Done():
+		return nil
+	}
+	defer func() { <-s.pulse }()
+	if s.isTrusted() {
+		return nil
+	}
 	if err := db.renew(ctx); errors.Is(err, move.ErrMoved) || errors.Is(err, move.ErrUnfinished) {
 		return err
 	}
@@ -98,8 +106,8 @@ func (db *DB) halt(err error) {
 }
 
 func (db *DB) beat(ctx context.Context) error {
-	db.self.pulse.Lock()
-	defer db.self.pulse.Unlock()
+	db.self.pulse <- struct{}{}
+	defer func() { <-db.self.pulse }()
 	return db.renew(ctx)
 }
 

@@ -62,13 +62,6 @@ func (db *DB) Die() {
 	db.pools.close()
 }
 
-// Sleep stops the heartbeat, as a process that is stopped does, until the
-// returned function is called.
-func (db *DB) Sleep() (wakeUp func()) {
-	db.self.pulse.Lock()
-	return db.self.pulse.Unlock
-}
-
 // ClaimPages is how many pages a claim from the lane's floor looks at.
 func (db *DB) ClaimPages(ctx context.Context, destination string) (pages int, err error) {
 	lane := db.names.number(destination)
@@ -113,8 +106,8 @@ func (db *DB) Bury(ctx context.Context, owner int64) error {
 
 // StopBeats keeps the node from renewing its lease, as a pause would.
 func (db *DB) StopBeats() (goOn func()) {
-	db.self.pulse.Lock()
-	return db.self.pulse.Unlock
+	db.self.pulse <- struct{}{}
+	return func() { <-db.self.pulse }
 }
 
 // BeatNow renews the lease while the beats are stopped.

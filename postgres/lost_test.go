@@ -164,6 +164,16 @@ func TestClaimOfALostLease(t *testing.T) {
 // nothing in, hands nothing out, and stops.
 func TestPausedNodeInAMovedStore(t *testing.T) {
 	t.Parallel()
+	for name, late := range map[string]bool{"its caller is first": false, "its beat is under way": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pausedInAMovedStore(t, late)
+		})
+	}
+}
+
+func pausedInAMovedStore(t *testing.T, late bool) {
+	t.Helper()
 	dsn := database(t)
 	a := opened(t, dsn, quick("a"))
 	given(t, a, simple("m"))
@@ -180,7 +190,11 @@ func TestPausedNodeInAMovedStore(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	goOn()
+	if late {
+		time.AfterFunc(100*time.Millisecond, goOn) // until then a call waits for the beat
+	} else {
+		goOn()
+	}
 	if _, err := a.Enqueue(t.Context(), simple("late")); !errors.Is(err, move.ErrMoved) {
 		t.Errorf("Enqueue = %v, want that the store was moved", err)
 	}

@@ -22,7 +22,7 @@ import (
 type self struct {
 	db *DB
 
-	pulse    sync.Mutex // held during a beat; tests stop it
+	pulse    chan struct{} // of one: full during a beat; tests stop it
 	mu       sync.Mutex
 	number   int64
 	trust    time.Time // monotonic
@@ -57,7 +57,7 @@ var ErrNodeTaken = errors.New("another node of this name is running")
 var errLeaseOver = fmt.Errorf("the database has not heard of this node in time, others take over its claims: %w", holdfast.ErrUnavailable)
 
 func newSelf(db *DB) *self {
-	return &self{db: db, serving: map[int32]bool{}, since: map[int32]time.Time{}, others: map[int32][]int64{}, beats: make(chan struct{}, 1)}
+	return &self{db: db, serving: map[int32]bool{}, since: map[int32]time.Time{}, others: map[int32][]int64{}, beats: make(chan struct{}, 1), pulse: make(chan struct{}, 1)}
 }
 
 func (s *self) owner() int64 {

@@ -174,7 +174,7 @@ func TestANodeThatWasAwayLosesItsClaims(t *testing.T) {
 	if !away.Holds(held[0]) {
 		t.Error("a claim that was just made does not hold")
 	}
-	wakeUp := away.Sleep()
+	wakeUp := away.StopBeats()
 	got := until(t, other, 10)
 	if away.Holds(held[0]) {
 		t.Error("a claim holds after the lease")
