@@ -25,8 +25,6 @@ const (
 	// seq, id, hash, now
 	bareNotice = `INSERT INTO hf_notification (seq, id, copy, channel, type, list, subject, site, instance, script, execution, parent, enqueued, hash, created)
 VALUES (?1, ?2, 0, 'mail', '` + noticeType + `', '` + noticeList + `', '` + noticeSubject + `', 'plant-0', 'filler-3', 'watch', '', '', ?4, ?3, ?4)`
-	// seq, body
-	bareNoticeBody = `INSERT INTO hf_notification_body (seq, body) VALUES (?1, ?2)`
 )
 
 // openBareOffice is a group commit of all rows that central has of a notification.
@@ -37,10 +35,7 @@ func openBareOffice(dir string) (*bareLoop, error) {
 	}
 	hash := make([]byte, 32)
 	l.beside = func(m *bareMessage, now int64) error {
-		if err := l.conn.exec(bareNotice, m.seq, m.id[:], hash, now); err != nil {
-			return err
-		}
-		return l.conn.exec(bareNoticeBody, m.seq, noticeBody)
+		return l.conn.exec(bareNotice, m.seq, m.id[:], hash, now)
 	}
 	return l, nil
 }

@@ -37,8 +37,8 @@ type Recipient struct {
 type Notification struct {
 	Seq, Copy                                 int64
 	ID, Message                               holdfast.ID
-	Channel, Type, List, Subject, Body        string
-	Data, Hash                                []byte
+	Channel, Type, List, Subject              string
+	Payload, Hash                             []byte // the payload once its message is purged, of the first copy
 	Site, Instance, Script, Execution, Parent string
 	Enqueued                                  int64 // by the clock of its site, and no distance
 	Created, Delivered                        int64
@@ -81,7 +81,7 @@ func (c *Config) eachText(f func(texts ...*string)) {
 }
 
 func (n *Notification) eachText(f func(texts ...*string)) {
-	f(&n.Channel, &n.Type, &n.List, &n.Subject, &n.Body, &n.Site, &n.Instance, &n.Script, &n.Execution, &n.Parent)
+	f(&n.Channel, &n.Type, &n.List, &n.Subject, &n.Site, &n.Instance, &n.Script, &n.Execution, &n.Parent)
 	if n.Gone != nil {
 		f(&n.Gone.Reason, &n.Gone.LastError)
 	}
@@ -120,8 +120,8 @@ func (c *Config) book() (list []row) {
 func (n *Notification) row() row {
 	fields := []field{
 		number("seq", n.Seq), number("copy", n.Copy), text("id", string(n.ID)), text("message", string(n.Message)), text("channel", n.Channel), text("type", n.Type),
-		text("list", n.List), text("subject", n.Subject), text("body", n.Body),
-		{"data", n.Data},
+		text("list", n.List), text("subject", n.Subject),
+		{"payload", n.Payload},
 		{"hash", n.Hash},
 		text("site", n.Site), text("instance", n.Instance),
 		text("script", n.Script), text("execution", n.Execution), text("parent execution", n.Parent), number("time at its site", n.Enqueued), number("creation", n.Created),

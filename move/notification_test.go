@@ -3,7 +3,6 @@ package move_test
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -28,15 +27,16 @@ func notes(t testing.TB, db full) notify.Store {
 }
 
 func note(id holdfast.ID) notify.Incoming {
+	payload := []byte(`{"list":"ops","subject":"s","body":"Text","data":{"a":1}}`)
 	return notify.Incoming{
 		Notification: notify.Notification{
-			ID: id, Type: "Alarm", List: "ops", Subject: "Pump Ü \x00\xff", Body: "Text", Data: json.RawMessage(`{"a":1}`),
+			ID: id, Type: "Alarm", List: "ops", Subject: "Pump Ü \x00\xff",
 			Origin: notify.Origin{Site: "plant-1", Instance: "b", Script: "s", Execution: "e", ParentExecution: "p", Enqueued: time.UnixMicro(1700000000000001).UTC()},
 		},
 		Hash: sha256.Sum256([]byte(id)), Channels: []string{"mail", "chat"},
 		Messages: []holdfast.Message{
-			{ID: id, Source: "plant-1", Destination: mail, Endpoint: notify.Endpoint, Payload: []byte(`{}`)},
-			{ID: id + "/chat", Source: "plant-1", Destination: notify.LanePrefix + "chat", Endpoint: notify.Endpoint, Payload: []byte(`{}`)},
+			{ID: id, Source: "plant-1", Destination: mail, Endpoint: notify.Endpoint, Payload: payload},
+			{ID: id + "/chat", Source: "plant-1", Destination: notify.LanePrefix + "chat", Endpoint: notify.Endpoint, Payload: payload},
 		},
 	}
 }

@@ -76,6 +76,16 @@ func Decode(m holdfast.Message) (Notification, error) {
 	return n, nil
 }
 
+// Text is what people read of the payload of a notification's message, which
+// stores keep once. It is empty if the payload is no notification's.
+func Text(payload []byte) (body string, data json.RawMessage) {
+	n, err := Decode(holdfast.Message{Payload: payload})
+	if err != nil {
+		return "", nil
+	}
+	return n.Body, n.Data
+}
+
 // check cleans the texts and reports every fault.
 func (p *payload) check() error {
 	var faults []error

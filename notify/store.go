@@ -14,8 +14,8 @@ import (
 // A notification has one message per channel, with a destination that begins
 // with LanePrefix. The first has the notification's id; the row of a copy has
 // the same seq as its message, so that state, failures and history are the
-// message's, and are written once. When a message is purged, its row keeps what
-// it was.
+// message's, and are written once, as is the text, which is in the payload
+// (Text). When a message is purged, its row keeps what it was.
 type Store interface {
 	// Ingest stores each notification, with its messages, unless its id is
 	// known. It returns one result each, in order: a Duplicate with the present
@@ -62,7 +62,7 @@ type Store interface {
 type Incoming struct {
 	Notification Notification
 	Hash         [32]byte           // of what may not change under one id
-	Messages     []holdfast.Message // one per channel; the first has the notification's id. Payloads are equal
+	Messages     []holdfast.Message // one per channel; the first has the notification's id. Payloads are equal, and hold the text
 	Channels     []string           // of the messages, in order; empty text: none was found
 }
 

@@ -31,7 +31,9 @@ func (db *DB) Audit(ctx context.Context) (faults []string, err error) {
 		"a notification is of nothing": `SELECT seq::text FROM hf_notification WHERE seq NOT IN (SELECT seq FROM hf_message) AND seq NOT IN (SELECT seq FROM hf_notification_end)`,
 		"a delivery is not noted": `SELECT seq::text FROM hf_notification AS n WHERE EXISTS (SELECT FROM hf_message AS m WHERE m.seq = n.seq)
 			AND EXISTS (SELECT FROM hf_final AS f WHERE f.seq = n.seq AND f.state = 2) <> EXISTS (SELECT FROM hf_notification_end AS e WHERE e.seq = n.seq)`,
-		"a body is of no notification": `SELECT seq::text FROM hf_notification_body WHERE seq NOT IN (SELECT seq FROM hf_notification WHERE copy = 0)`,
+		"a text is of no notification": `SELECT seq::text FROM hf_notification_body WHERE seq NOT IN (SELECT seq FROM hf_notification WHERE copy = 0)`,
+		"a text stands twice, or nowhere": `SELECT seq::text FROM hf_notification AS n WHERE copy = 0
+			AND EXISTS (SELECT FROM hf_notification_body AS b WHERE b.seq = n.seq) = EXISTS (SELECT FROM hf_message AS m WHERE m.seq = n.seq)`,
 		"the sums are wrong": `SELECT x.lane || ': ' || x.pending || ' pending, ' || x.parked || ' parked, ' || x.expired || ' expired by the changes, '
 				|| y.pending || ', ' || y.parked || ', ' || y.expired || ' by a count'
 			FROM (SELECT l.lane, coalesce(sum(t.pending), 0) AS pending, coalesce(sum(t.parked), 0) AS parked, coalesce(sum(t.expired), 0) AS expired

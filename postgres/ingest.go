@@ -242,10 +242,9 @@ func (in *ingested) decide(r *holdfast.Result, known map[string]knownNote, taken
 
 // noteArgs are the parameters of insertNotifications.
 func noteArgs(list []*ingested) []any {
-	var ids, messages, hashes, data [][]byte
+	var ids, messages, hashes [][]byte
 	var copies []int32
 	var texts [9][]string // channel, type, list, subject, site, instance, script, execution, parent
-	var bodies []*string
 	var enqueued []*int64
 	for _, in := range list {
 		n := &in.Notification
@@ -260,17 +259,12 @@ func noteArgs(list []*ingested) []any {
 				us := o.Enqueued.UnixMicro()
 				at = &us
 			}
-			var body *string
-			if i == 0 {
-				s := cleanText(n.Body)
-				body = &s
-			}
-			enqueued, hashes, bodies, data = append(enqueued, at), append(hashes, in.Hash[:]), append(bodies, body), append(data, n.Data)
+			enqueued, hashes = append(enqueued, at), append(hashes, in.Hash[:])
 		}
 	}
 	args := []any{ids, copies, messages}
 	for _, list := range texts {
 		args = append(args, list)
 	}
-	return append(args, enqueued, hashes, bodies, data)
+	return append(args, enqueued, hashes)
 }

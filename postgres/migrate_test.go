@@ -45,12 +45,17 @@ func TestTablesOfTheFirstReleaseAreBroughtUpToDate(t *testing.T) {
 }
 
 func notification(id holdfast.ID, site string) notify.Incoming {
+	n := notify.Notification{ID: id, Type: "Alarm", List: "ops", Subject: "Pump 3 stopped", Body: "It stopped at noon.", Origin: notify.Origin{Site: site}}
+	payload, err := notify.Encode(n)
+	if err != nil {
+		panic(err)
+	}
 	return notify.Incoming{
-		Notification: notify.Notification{ID: id, Type: "Alarm", List: "ops", Subject: "Pump 3 stopped", Body: "It stopped at noon.", Origin: notify.Origin{Site: site}},
+		Notification: n,
 		Hash:         sha256.Sum256([]byte(id)),
 		Channels:     []string{"mail"},
 		Messages: []holdfast.Message{{
-			ID: id, Source: site, Destination: notify.LanePrefix + "mail", Endpoint: notify.Endpoint, Kind: holdfast.Command, Payload: make([]byte, 500),
+			ID: id, Source: site, Destination: notify.LanePrefix + "mail", Endpoint: notify.Endpoint, Kind: holdfast.Command, Payload: payload,
 		}},
 	}
 }

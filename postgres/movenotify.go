@@ -52,7 +52,7 @@ func (x *exporting) notifications(p *move.Page, after int64) error {
 	if err := x.page(p, exportNotifications, after, func(rows pgx.Rows) (int64, int, error) {
 		n, err := x.notification(rows)
 		p.Notifications, seqs = append(p.Notifications, n), append(seqs, n.Seq)
-		return n.Seq, len(n.Body) + len(n.Data), err
+		return n.Seq, len(n.Payload), err
 	}); err != nil || len(seqs) == 0 {
 		return err
 	}
@@ -78,7 +78,7 @@ func (x *exporting) notification(rows pgx.Rows) (n move.Notification, err error)
 	var gone bool
 	var created int64
 	var enqueued, delivered, settled, tried *int64
-	if err := rows.Scan(&n.Seq, &n.Copy, &id, &message, &n.Channel, &n.Type, &n.List, &n.Subject, &n.Body, &n.Data, &n.Hash, &n.Site, &n.Instance, &n.Script, &n.Execution,
+	if err := rows.Scan(&n.Seq, &n.Copy, &id, &message, &n.Channel, &n.Type, &n.List, &n.Subject, &n.Payload, &n.Hash, &n.Site, &n.Instance, &n.Script, &n.Execution,
 		&n.Parent, &enqueued, &created, &delivered, &gone, &g.State, &settled, &tried, &g.Failures, &g.Tries, &g.Cycle, &g.Reason, &g.LastError); err != nil {
 		return n, err
 	}
@@ -136,8 +136,8 @@ func (im *importing) notifications(page *move.Page) error {
 		rows = append(rows, []any{
 			n.Seq, idBytes(n.ID), n.Copy, idBytes(n.Message), n.Channel, n.Type, n.List, n.Subject, n.Site, n.Instance, n.Script, n.Execution, n.Parent, enqueued, n.Hash, im.at(n.Created),
 		})
-		if n.Copy == 0 {
-			bodies = append(bodies, []any{n.Seq, n.Body, n.Data})
+		if n.Payload != nil {
+			bodies = append(bodies, []any{n.Seq, n.Payload})
 		}
 		switch g := n.Gone; {
 		case g != nil:
@@ -159,7 +159,7 @@ func (im *importing) notifications(page *move.Page) error {
 		columns []string
 	}{
 		{"hf_notification", rows, []string{"seq", "id", "copy", "message", "channel", "type", "list", "subject", "site", "instance", "script", "execution", "parent", "enqueued", "hash", "created"}},
-		{"hf_notification_body", bodies, []string{"seq", "body", "data"}},
+		{"hf_notification_body", bodies, []string{"seq", "payload"}},
 		{"hf_notification_end", ends, []string{"seq", "site", "state", "settled", "failures", "tries", "cycle", "reason", "last_error", "tried"}},
 		{"hf_target", targets, []string{"seq", "channel", "address", "name", "result", "code", "text", "receipt", "maybe", "attempts", "server", "tls", "truncated", "at"}},
 	} {

@@ -42,11 +42,11 @@ func (db *DB) copies(ctx context.Context, id holdfast.ID) (list []notify.Record,
 	}); err != nil || len(list) == 0 {
 		return nil, err
 	}
-	var body string
-	var data []byte
-	if err := db.read(ctx, getNotificationBody, []any{list[0].Seq}, func(rows pgx.Rows) error { return rows.Scan(&body, &data) }); err != nil {
+	var payload []byte
+	if err := db.read(ctx, getNotificationBody, []any{list[0].Seq}, func(rows pgx.Rows) error { return rows.Scan(&payload) }); err != nil {
 		return nil, err
 	}
+	body, data := notify.Text(payload)
 	for i := range list {
 		r := &list[i]
 		r.Notification.Body, r.Notification.Data = body, data

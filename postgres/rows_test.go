@@ -33,7 +33,7 @@ func rows(from, to int) []string {
 		`INSERT INTO hf_inbox SELECT n, 1 + n % 2, int8send(n), 'E', 'h', n % 10 = 0, n, CASE WHEN n % 10 <> 0 THEN n END, n + 1000000 FROM ` + series,
 		`INSERT INTO hf_inbox_body SELECT seq, 'command', 'x' FROM hf_inbox WHERE kept AND seq ` + between,
 		`INSERT INTO hf_notification SELECT seq, int8send(seq - seq % 2), seq % 2, id, 'c', 't', 'l', 's', 'plant' || seq % 5, '', '', '', '', NULL, 'h', created FROM hf_message WHERE seq ` + between,
-		`INSERT INTO hf_notification_body SELECT seq, 'b', NULL FROM hf_notification WHERE copy = 0 AND seq ` + between,
+		`INSERT INTO hf_notification_body SELECT seq, 'b' FROM hf_notification WHERE copy = 0 AND seq ` + between,
 		`INSERT INTO hf_notification_end SELECT seq, 'plant', state, settled, failures, tries, cycle FROM hf_final WHERE seq ` + between,
 		`INSERT INTO hf_target SELECT seq, 'c', 'a' || n, '', 1, '', '', '', false, 1, '', '', false, 1 FROM hf_notification, generate_series(1, 2) AS n WHERE seq ` + between,
 	}

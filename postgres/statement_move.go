@@ -54,13 +54,13 @@ const (
 	exportChannels = `SELECT name, kind, settings, attempts, interval, waits, workers, disabled, changed FROM hf_channel ORDER BY name`
 	exportLists    = `SELECT name, description, partial, changed FROM hf_list ORDER BY name`
 	// exportNotifications tells what a copy was only where its message is purged.
-	exportNotifications = `SELECT n.seq, n.copy, n.id, n.message, n.channel, n.type, n.list, n.subject, n.body, n.data, n.hash, n.site, n.instance, n.script, n.execution, n.parent, n.enqueued, n.created,
+	exportNotifications = `SELECT n.seq, n.copy, n.id, n.message, n.channel, n.type, n.list, n.subject, n.payload, n.hash, n.site, n.instance, n.script, n.execution, n.parent, n.enqueued, n.created,
 			CASE e.state WHEN 2 THEN e.settled END, m.seq IS NULL, coalesce(e.state, 0), e.settled, e.tried, coalesce(e.failures, 0), coalesce(e.tries, 0), coalesce(e.cycle, 0), coalesce(e.reason, ''), coalesce(e.last_error, '')
 		FROM (
-			SELECT p.*, coalesce(b.body, '') AS body, b.data, sum(size) OVER (ORDER BY p.seq) - size AS before
+			SELECT p.*, b.payload, sum(size) OVER (ORDER BY p.seq) - size AS before
 			FROM (SELECT * FROM hf_notification WHERE seq > $1 ORDER BY seq LIMIT $2) AS p
-			LEFT JOIN LATERAL (SELECT body, data FROM hf_notification_body AS h WHERE h.seq = p.seq OFFSET 0) AS b ON true,
-				LATERAL (SELECT (coalesce(octet_length(b.body), 0) + coalesce(octet_length(b.data), 0) + 256 * (SELECT count(*) FROM hf_target AS t WHERE t.seq = p.seq))::integer AS size) AS s) AS n
+			LEFT JOIN LATERAL (SELECT payload FROM hf_notification_body AS h WHERE h.seq = p.seq OFFSET 0) AS b ON true,
+				LATERAL (SELECT (coalesce(octet_length(b.payload), 0) + 256 * (SELECT count(*) FROM hf_target AS t WHERE t.seq = p.seq))::integer AS size) AS s) AS n
 		LEFT JOIN LATERAL (SELECT * FROM hf_notification_end AS h WHERE h.seq = n.seq OFFSET 0) AS e ON true
 		LEFT JOIN LATERAL (SELECT seq FROM hf_message AS h WHERE h.seq = n.seq OFFSET 0) AS m ON true
 		WHERE n.before < $3 ORDER BY n.seq`

@@ -6,16 +6,12 @@ const (
 	findNotifications = `SELECT n.id, n.site, n.hash, CASE WHEN q.seq IS NULL THEN coalesce(f.state, e.state, 0) WHEN q.owner IS NULL THEN 0 ELSE 1 END` +
 		` FROM hf_notification AS n` + notificationStands + ` WHERE n.id = ANY ($1::bytea[]) AND n.copy = 0`
 	takenIDs = `SELECT id FROM hf_message WHERE id = ANY ($1::bytea[])`
-	// insertNotifications follows insertMessages in its transaction. An empty body
-	// array means that none is the first of its copies.
-	insertNotifications = `WITH new AS MATERIALIZED (
-			SELECT m.seq, m.created, i.* FROM unnest($1::bytea[], $2::integer[], $3::bytea[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
-				$9::text[], $10::text[], $11::text[], $12::text[], $13::bigint[], $14::bytea[], $15::text[], $16::bytea[])
-				AS i (id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, hash, body, data)
-			CROSS JOIN LATERAL (SELECT seq, created FROM hf_message AS h WHERE h.id = i.message OFFSET 0) AS m),
-		body AS (INSERT INTO hf_notification_body (seq, body, data) SELECT seq, body, data FROM new WHERE copy = 0)
-		INSERT INTO hf_notification (seq, id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, hash, created)
-		SELECT seq, id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, hash, created FROM new`
+	// insertNotifications follows insertMessages in its transaction.
+	insertNotifications = `INSERT INTO hf_notification (seq, id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, hash, created)
+		SELECT m.seq, i.*, m.created FROM unnest($1::bytea[], $2::integer[], $3::bytea[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
+			$9::text[], $10::text[], $11::text[], $12::text[], $13::bigint[], $14::bytea[])
+			AS i (id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, hash)
+		CROSS JOIN LATERAL (SELECT seq, created FROM hf_message AS h WHERE h.id = i.message OFFSET 0) AS m`
 
 	// noteDelivered is a part of a settlement: of those that were delivered it
 	// keeps what they were. It is left out where no lane is a channel's.
@@ -62,7 +58,7 @@ const (
 	notificationFrom    = `SELECT seq, created FROM hf_notification WHERE seq >= $1 ORDER BY seq LIMIT 1`
 	readNotifications   = `WITH now AS MATERIALIZED (SELECT hf_now() AS t) SELECT ` + notificationColumns + ` FROM now, hf_notification AS n` + notificationStands + ` WHERE n.seq = ANY ($1::bigint[]) ORDER BY n.seq DESC`
 	getNotification     = `WITH now AS MATERIALIZED (SELECT hf_now() AS t) SELECT ` + notificationColumns + ` FROM now, hf_notification AS n` + notificationStands + ` WHERE n.id = $1 ORDER BY n.copy`
-	getNotificationBody = `SELECT body, data FROM hf_notification_body WHERE seq = $1`
+	getNotificationBody = `SELECT payload FROM hf_notification_body WHERE seq = $1 UNION ALL SELECT payload FROM hf_message WHERE seq = $1`
 
 	targetColumns = `t.channel, t.address, t.name, t.result, t.code, t.text, t.receipt, t.maybe, t.attempts, t.server, t.tls, t.truncated, t.at`
 	targetsOf     = `SELECT ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = (SELECT seq FROM hf_message WHERE id = $1) ORDER BY t.channel, t.address`

@@ -108,6 +108,10 @@ const (
 				coalesce((SELECT e.at FROM hf_event AS e WHERE e.message = g.seq AND e.kind = 2 ORDER BY e.seq DESC LIMIT 1), CASE g.state WHEN 2 THEN g.settled END)
 			FROM gone AS g CROSS JOIN LATERAL (SELECT site FROM hf_notification AS h WHERE h.seq = g.seq OFFSET 0) AS n
 			ON CONFLICT (seq) DO NOTHING),
+		text AS (
+			INSERT INTO hf_notification_body (seq, payload) SELECT g.seq, m.payload FROM gone AS g
+			CROSS JOIN LATERAL (SELECT copy FROM hf_notification AS h WHERE h.seq = g.seq OFFSET 0) AS n
+			CROSS JOIN LATERAL (SELECT payload FROM hf_message AS h WHERE h.seq = g.seq OFFSET 0) AS m WHERE n.copy = 0),
 		message AS (DELETE FROM hf_message AS m WHERE m.seq = ANY (ARRAY (SELECT seq FROM gone))),
 		event AS (DELETE FROM hf_event AS e WHERE e.message = ANY (ARRAY (SELECT seq FROM gone)))
 		SELECT seq, lane, state, coalesce(okey, '') FROM gone`

@@ -98,7 +98,8 @@ func (db *DB) Audit(ctx context.Context) (faults []string, err error) {
 		"an inbox row of nobody":       `SELECT seq FROM hf_inbox WHERE source NOT IN (SELECT source FROM hf_source)`,
 		"a notification of nothing":    `SELECT seq FROM hf_notification WHERE (state IS NULL) != (seq IN (SELECT seq FROM hf_message))`,
 		"a delivery that is not noted": `SELECT seq FROM hf_notification JOIN hf_message AS m USING (seq) WHERE (m.state = 2) != (delivered IS NOT NULL)`,
-		"a body of no notification":    `SELECT seq FROM hf_notification_body WHERE seq NOT IN (SELECT seq FROM hf_notification WHERE copy = 0)`,
+		"a text of no notification":    `SELECT seq FROM hf_notification_body WHERE seq NOT IN (SELECT seq FROM hf_notification WHERE copy = 0)`,
+		"a text that stands twice":     `SELECT seq FROM hf_notification_body WHERE seq IN (SELECT seq FROM hf_message)`,
 		"a fault that the file has":    `SELECT * FROM (SELECT integrity_check AS fault FROM pragma_integrity_check) WHERE fault != 'ok'`,
 		"an inbox counter that is off": fmt.Sprintf(`SELECT count(*) FROM hf_inbox HAVING count(*) != %d`, db.Counts().Inbox),
 	} {

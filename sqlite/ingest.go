@@ -77,7 +77,7 @@ func (in *ingested) prepare(source string) error {
 }
 
 func (in *ingested) size() int {
-	n := 512 + len(in.Notification.Body) + len(in.Notification.Data)
+	n := 512
 	for i := range in.copies {
 		n += 256 + len(in.copies[i].m.Payload)
 	}
@@ -123,13 +123,17 @@ func (k *ingest) tell(ctx context.Context, log *slog.Logger) {
 }
 
 // ingest writes one notification with its messages, or finds the one that has
-// its id. ErrConflict, by which nothing has been written, is the caller's alone.
+// its id: first among those whose message is purged, then by its message.
+// ErrConflict, by which nothing has been written, is the caller's alone.
 func (tx *writeTx) ingest(in *ingested) (holdfast.Receipt, error) {
-	r, found, err := tx.knownNotification(in)
+	r, found, err := tx.knownNotification(findArchived, in)
 	if err != nil || found {
 		return r, err
 	}
 	if len(in.copies) > 1 { // what is found out too late would leave a part of them
+		if r, found, err := tx.knownNotification(findNotification, in); err != nil || found {
+			return r, err
+		}
 		for i := range in.copies {
 			taken, err := tx.conn.one(findSeq, exists, in.copies[i].id)
 			if err != nil {
@@ -143,8 +147,11 @@ func (tx *writeTx) ingest(in *ingested) (holdfast.Receipt, error) {
 	for i := range in.copies {
 		e := &in.copies[i]
 		switch receipt, err := tx.insert(e); {
-		case len(in.copies) == 1 && (receipt.Duplicate || errors.Is(err, holdfast.ErrConflict)):
-			return r, takenID(e.m.ID) // nothing has been written
+		case len(in.copies) == 1 && (receipt.Duplicate || errors.Is(err, holdfast.ErrConflict)): // nothing has been written
+			if r, found, err := tx.knownNotification(findNotification, in); err != nil || found {
+				return r, err
+			}
+			return r, takenID(e.m.ID)
 		case receipt.Duplicate || errors.Is(err, holdfast.ErrConflict): // it was not there above
 			return r, fmt.Errorf("insert message %s: both new and known", e.m.ID)
 		case err != nil:
@@ -161,9 +168,9 @@ func takenID(id holdfast.ID) error {
 	return fmt.Errorf("another message has the id %s: %w", id, holdfast.ErrConflict)
 }
 
-func (tx *writeTx) knownNotification(in *ingested) (r holdfast.Receipt, found bool, err error) {
+func (tx *writeTx) knownNotification(find statement, in *ingested) (r holdfast.Receipt, found bool, err error) {
 	same := false
-	found, err = tx.conn.one(findNotification, func(v []driver.Value) error {
+	found, err = tx.conn.one(find, func(v []driver.Value) error {
 		same = asText(v[0]) == in.Notification.Origin.Site && bytes.Equal(asBytes(v[1]), in.Hash[:])
 		r = holdfast.Receipt{ID: in.Notification.ID, State: tx.w.db.lanes.shown(asInt(v[2]), holdfast.State(asInt(v[3]))), Duplicate: true}
 		return nil
@@ -174,7 +181,7 @@ func (tx *writeTx) knownNotification(in *ingested) (r holdfast.Receipt, found bo
 	return r, found, err
 }
 
-// insertCopy writes what people see of one message.
+// insertCopy writes what lists show of one message. The text is in its payload.
 func (tx *writeTx) insertCopy(in *ingested, i int, seq int64) error {
 	n := &in.Notification
 	o := &n.Origin
@@ -185,13 +192,7 @@ func (tx *writeTx) insertCopy(in *ingested, i int, seq int64) error {
 	if !o.Enqueued.IsZero() {
 		enqueued = o.Enqueued.UnixMicro()
 	}
-	if _, err := tx.exec(insertNotification, seq, in.id, int64(i), message, in.Channels[i], n.Type, n.List, n.Subject,
-		o.Site, o.Instance, o.Script, o.Execution, o.ParentExecution, enqueued, in.Hash[:], tx.now); err != nil {
-		return err
-	}
-	if i > 0 {
-		return nil
-	}
-	_, err := tx.exec(insertNotificationBody, seq, n.Body, nullBytes(n.Data))
+	_, err := tx.exec(insertNotification, seq, in.id, int64(i), message, in.Channels[i], n.Type, n.List, n.Subject,
+		o.Site, o.Instance, o.Script, o.Execution, o.ParentExecution, enqueued, in.Hash[:], tx.now)
 	return err
 }

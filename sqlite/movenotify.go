@@ -16,7 +16,7 @@ const (
 	exportChannels = `SELECT name, kind, settings, attempts, interval, coalesce(waits, 'null'), workers, disabled, changed FROM hf_channel ORDER BY name`
 	exportLists    = `SELECT name, description, partial, changed FROM hf_list ORDER BY name`
 
-	exportNotifications = `SELECT n.seq, n.copy, n.id, coalesce(n.message, n.id), n.channel, n.type, n.list, n.subject, coalesce(b.body, ''), b.data, n.hash, n.site, n.instance, n.script, n.execution,
+	exportNotifications = `SELECT n.seq, n.copy, n.id, coalesce(n.message, n.id), n.channel, n.type, n.list, n.subject, b.payload, n.hash, n.site, n.instance, n.script, n.execution,
 			n.parent, n.enqueued, n.created, n.delivered, n.state, n.settled, n.tried, coalesce(n.failures, 0), coalesce(n.tries, 0), coalesce(n.cycle, 0), coalesce(n.reason, ''), coalesce(n.last_error, ''),
 			(SELECT count(*) FROM hf_target AS t WHERE t.seq = n.seq)
 		FROM hf_notification AS n LEFT JOIN hf_notification_body AS b ON b.seq = n.seq WHERE n.seq > ?1 ORDER BY n.seq LIMIT ?2`
@@ -72,7 +72,7 @@ func (x *exporting) notifications(p *move.Page, after int64) error {
 	if err := x.page(p, exportNotifications, after, func(rows *sql.Rows) (int64, int, error) {
 		n, targets, err := x.notification(rows)
 		p.Notifications = append(p.Notifications, n)
-		return n.Seq, len(n.Body) + len(n.Data) + targets*targetBytes, err
+		return n.Seq, len(n.Payload) + targets*targetBytes, err
 	}); err != nil || len(p.Notifications) == 0 {
 		return err
 	}
@@ -96,7 +96,7 @@ func (x *exporting) notification(rows *sql.Rows) (n move.Notification, targets i
 	var g move.Gone
 	var enqueued, delivered, state, settled, tried sql.NullInt64
 	var created int64
-	if err := rows.Scan(&n.Seq, &n.Copy, &id, &message, &n.Channel, &n.Type, &n.List, &n.Subject, &n.Body, &n.Data, &n.Hash, &n.Site, &n.Instance, &n.Script, &n.Execution,
+	if err := rows.Scan(&n.Seq, &n.Copy, &id, &message, &n.Channel, &n.Type, &n.List, &n.Subject, &n.Payload, &n.Hash, &n.Site, &n.Instance, &n.Script, &n.Execution,
 		&n.Parent, &enqueued, &created, &delivered, &state, &settled, &tried, &g.Failures, &g.Tries, &g.Cycle, &g.Reason, &g.LastError, &targets); err != nil {
 		return n, 0, err
 	}
@@ -171,8 +171,8 @@ func (im *importing) notification(n *move.Notification) error {
 	if seq == 0 {
 		return errThere
 	}
-	if n.Copy == 0 {
-		if _, err := tx.exec(insertNotificationBody, n.Seq, n.Body, nullBytes(n.Data)); err != nil {
+	if n.Payload != nil {
+		if _, err := tx.exec(insertNotificationBody, n.Seq, n.Payload); err != nil {
 			return err
 		}
 	}

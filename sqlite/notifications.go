@@ -45,12 +45,12 @@ func (db *DB) copies(ctx context.Context, tx *snapshot, id holdfast.ID) (list []
 	}, idValue(id)); err != nil || len(list) == 0 {
 		return nil, err
 	}
-	var body string
-	var data []byte
-	err = tx.QueryRowContext(ctx, queries[getNotificationBody], list[0].Seq).Scan(&body, &data)
+	var payload []byte
+	err = tx.QueryRowContext(ctx, queries[getNotificationBody], list[0].Seq).Scan(&payload)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) { // lost with a damaged file
 		return nil, err
 	}
+	body, data := notify.Text(payload)
 	for i := range list {
 		r := &list[i]
 		r.Notification.Body, r.Notification.Data = body, data

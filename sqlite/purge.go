@@ -122,12 +122,18 @@ func (k *purge) apply(tx *writeTx) error {
 }
 
 func (k *purge) one(tx *writeTx, r *purgeRow) (bool, error) {
-	if _, err := tx.exec(archiveNotification, r.seq, int64(r.state), k.cursor); err != nil {
+	archived, err := tx.exec(archiveNotification, r.seq, int64(r.state), k.cursor)
+	if err != nil {
 		return false, err
 	}
 	n, err := tx.exec(purgeMessage, r.seq, int64(r.state), k.cursor)
 	if err != nil || n == 0 { // requeued meanwhile, or somebody has not read of it yet
 		return false, err
+	}
+	if archived > 0 {
+		if _, err := tx.exec(archiveNotificationBody, r.seq); err != nil {
+			return false, err
+		}
 	}
 	if _, err := tx.exec(purgeBody, r.seq); err != nil {
 		return false, err

@@ -200,12 +200,13 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 	walkNotifications: `SELECT ` + walkColumns + notificationTables + ` WHERE n.seq < ?1 ORDER BY n.seq DESC LIMIT ?2`,
 	walkWaiting: `SELECT ` + walkColumns + ` FROM hf_notification AS n INDEXED BY hf_notification_rest LEFT JOIN hf_message AS m ON m.seq = n.seq
 		WHERE n.delivered IS NULL AND n.seq < ?1 ORDER BY n.seq DESC LIMIT ?2`,
-	notificationFrom:    `SELECT seq, created FROM hf_notification WHERE seq >= ?1 ORDER BY seq LIMIT 1`,
-	readNotifications:   `SELECT ` + notificationColumns + notificationTables + ` WHERE n.seq IN (SELECT value FROM json_each(?1)) ORDER BY n.seq DESC`,
-	getNotification:     `SELECT ` + notificationColumns + notificationTables + ` WHERE n.id = ?1 ORDER BY n.copy`,
-	getNotificationBody: `SELECT body, data FROM hf_notification_body WHERE seq = ?1`,
-	targetsOf:           `SELECT ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = (SELECT seq FROM hf_message WHERE id = ?1) ORDER BY t.channel, t.address`,
-	targetsOfSeq:        `SELECT ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = ?1 ORDER BY t.channel, t.address`,
+	notificationFrom:  `SELECT seq, created FROM hf_notification WHERE seq >= ?1 ORDER BY seq LIMIT 1`,
+	readNotifications: `SELECT ` + notificationColumns + notificationTables + ` WHERE n.seq IN (SELECT value FROM json_each(?1)) ORDER BY n.seq DESC`,
+	getNotification:   `SELECT ` + notificationColumns + notificationTables + ` WHERE n.seq IN (` + seqsOfNotification + `) AND n.id = ?1 ORDER BY n.copy`,
+	getNotificationBody: `SELECT payload FROM hf_notification_body WHERE seq = ?1
+		UNION ALL SELECT b.payload FROM hf_message AS m JOIN hf_body AS b ON b.seq = m.seq WHERE m.seq = ?1 AND b.hash IS NOT NULL`,
+	targetsOf:    `SELECT ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = (SELECT seq FROM hf_message WHERE id = ?1) ORDER BY t.channel, t.address`,
+	targetsOfSeq: `SELECT ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = ?1 ORDER BY t.channel, t.address`,
 	waitingBySite: `SELECT n.site, sum(m.state IN (0, 1)), sum(m.state IN (0, 1) AND n.created < ?1), sum(m.state IN (3, 4)), min(CASE WHEN m.state IN (0, 1) THEN n.created END)
 		FROM hf_notification AS n INDEXED BY hf_notification_rest CROSS JOIN hf_message AS m ON m.seq = n.seq WHERE n.delivered IS NULL GROUP BY n.site`,
 	deliveredBySite: `SELECT site, count(*) FROM hf_notification WHERE delivered > ?1 GROUP BY site`,

@@ -12,7 +12,7 @@ import (
 // Columns of the tables of notifications.
 const (
 	notificationColumnCount = 25
-	notificationBodyColumns = 3
+	notificationBodyColumns = 2
 	targetColumnCount       = 14
 	channelColumns          = 9
 	listColumns             = 5
@@ -152,15 +152,23 @@ func (s *salvage) insertNotification(tx *writeTx, r sqlitefile.Row) error {
 	}
 	tx.w.db.taken.Store(max(tx.w.db.taken.Load(), r.ID))
 	s.count(func(d *Damage) { d.Salvaged.Notifications++ })
-	return nil
+	if !r.Null(17) {
+		return nil
+	}
+	body, ok := s.body(r.ID) // of a message that is lost
+	if !ok {
+		return nil
+	}
+	_, err = tx.exec(salvageNotificationBody, r.ID, body.Bytes(1))
+	return err
 }
 
-// notificationParts salvages bodies and recipients of the notifications that there are.
+// notificationParts salvages texts and recipients of the notifications that there are.
 func (s *salvage) notificationParts(ctx context.Context) (err error) {
 	s.eachOf("hf_notification_body", notificationBodyColumns, func(r sqlitefile.Row) {
 		if err == nil {
-			err = s.add(ctx, len(r.Text(1))+len(r.Bytes(2)), func(tx *writeTx) error {
-				_, err := tx.exec(salvageNotificationBody, r.ID, r.Text(1), nullBytes(r.Bytes(2)))
+			err = s.add(ctx, len(r.Bytes(1)), func(tx *writeTx) error {
+				_, err := tx.exec(salvageNotificationBody, r.ID, payload(r.Bytes(1)))
 				return err
 			})
 		}

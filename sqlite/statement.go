@@ -87,10 +87,12 @@ const (
 	salvageAccess
 	writeSite
 	findNotification
+	findArchived
 	insertNotification
 	insertNotificationBody
 	markDelivered
 	archiveNotification
+	archiveNotificationBody
 	notificationNeeded
 	purgeTargets
 	purgeNotificationBody
@@ -119,10 +121,18 @@ const (
 const claimColumns = `m.seq, m.id, m.route, m.due, m.expires, m.failures, m.tries, m.cycle, m.first_try, m.okey, m.force, m.blocked,
 	b.payload, b.headers, b.corr, b.retry, b.ttl, b.hash`
 
+// ofArchive are the words of the index on notifications' ids, seqsOfNotification
+// all copies of ?1. What the message leads to may be a copy of another.
+const (
+	ofArchive          = ` AND (state IS NOT NULL OR copy > 0)`
+	seqsOfNotification = `SELECT seq FROM hf_message WHERE id = ?1 UNION ALL SELECT seq FROM hf_notification WHERE id = ?1` + ofArchive
+)
+
 // ofKey are the words of the index on ordering keys.
 const ofKey = ` AND okey IS NOT NULL AND state IN (0, 1, 3)`
 
-// statements are the SQL texts. A query on a partial index repeats the
+// statements are the SQL texts. The inserts that are made most have parameters
+// without numbers, which bind faster: by their place, not by a name. A query on a partial index repeats the
 // index's WHERE term word for word, or SQLite would not use it; plan_test.go
 // looks for scans and sorts in every plan.
 var statements = [statementCount]string{ //nolint:gochecknoglobals // constant texts
@@ -162,11 +172,11 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	findRoute:   `SELECT route FROM hf_route WHERE lane = ?1 AND source = ?2 AND kind = ?3 AND endpoint = ?4`,
 
 	insertMessage: `INSERT INTO hf_message (id, route, lane, due, created, expires, okey, blocked)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
 	// insertAbove leaves out the numbers up to ?9.
 	insertAbove: `INSERT INTO hf_message (seq, id, route, lane, due, created, expires, okey, blocked)
 		VALUES (1 + max(?9, coalesce((SELECT max(seq) FROM hf_message), 0)), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING`,
-	insertBody: `INSERT INTO hf_body (seq, payload, headers, corr, retry, ttl, start, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`,
+	insertBody: `INSERT INTO hf_body (seq, payload, headers, corr, retry, ttl, start, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 	findMessage: `SELECT m.seq, m.lane, m.state, r.source, r.kind, r.endpoint
 		FROM hf_message AS m JOIN hf_route AS r ON r.route = m.route WHERE m.id = ?1`,
 	findBody: `SELECT payload, hash FROM hf_body WHERE seq = ?1`,
@@ -197,7 +207,7 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 		WHERE seq = ?1 AND state = ?2`,
 
 	insertEvent: `INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error, actor)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 
 	endedRow: `SELECT m.id, r.source, r.kind, r.endpoint, b.corr, m.okey, m.reason, m.cycle, m.tries,
 		(SELECT e.error FROM hf_event AS e WHERE e.message = m.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1)
@@ -211,8 +221,8 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	insertSource: `INSERT INTO hf_source (name) VALUES (?1) ON CONFLICT DO NOTHING`,
 	findInbox:    `SELECT seq, hash, kept, response FROM hf_inbox WHERE source = ?1 AND id = ?2`,
 	insertInbox: `INSERT INTO hf_inbox (source, id, endpoint, hash, kept, received, processed, expires, response)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (source, id) DO NOTHING`,
-	insertInboxBody: `INSERT INTO hf_inbox_body (seq, kind, payload, headers, corr, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6)`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source, id) DO NOTHING`,
+	insertInboxBody: `INSERT INTO hf_inbox_body (seq, kind, payload, headers, corr, hash) VALUES (?, ?, ?, ?, ?, ?)`,
 	finishInbox: `UPDATE hf_inbox SET kept = 0, processed = ?2, response = ?3, expires = max(expires, ?2 + (expires - received))
 		WHERE seq = ?1 AND kept = 1`,
 	purgeMessage: `DELETE FROM hf_message WHERE seq = ?1 AND state = ?2
@@ -269,11 +279,11 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	salvageAccess: `INSERT INTO hf_token (name, role, hash, created, used) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING`,
 
 	// Notifications: ingest.go, record of targets: targets.go, book.go.
-	findNotification: `SELECT n.site, n.hash, n.seq, coalesce(m.state, n.state) FROM hf_notification AS n LEFT JOIN hf_message AS m ON m.seq = n.seq
-		WHERE n.id = ?1 AND n.copy = 0`,
+	findNotification: `SELECT n.site, n.hash, n.seq, m.state FROM hf_message AS m JOIN hf_notification AS n ON n.seq = m.seq AND n.copy = 0 WHERE m.id = ?1`,
+	findArchived:     `SELECT site, hash, seq, state FROM hf_notification WHERE id = ?1 AND copy = 0 AND state IS NOT NULL`,
 	insertNotification: `INSERT INTO hf_notification (seq, id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, hash, created)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)`,
-	insertNotificationBody: `INSERT INTO hf_notification_body (seq, body, data) VALUES (?1, ?2, ?3)`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	insertNotificationBody: `INSERT INTO hf_notification_body (seq, payload) VALUES (?1, ?2)`,
 	markDelivered: `UPDATE hf_notification SET delivered = ?1 WHERE seq IN (SELECT value FROM json_each(?2))
 		AND EXISTS (SELECT 1 FROM hf_message AS m WHERE m.seq = hf_notification.seq AND m.state = 2 AND m.settled = ?1)`,
 	archiveNotification: `UPDATE hf_notification SET (state, settled, failures, tries, cycle, reason, delivered, last_error, tried) = (
@@ -281,14 +291,18 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 			coalesce(` + lastTry + `, CASE m.state WHEN 2 THEN m.settled END) FROM hf_message AS m WHERE m.seq = ?1)
 		WHERE seq = ?1 AND EXISTS (SELECT 1 FROM hf_message AS x WHERE x.seq = ?1 AND x.state = ?2
 			AND NOT EXISTS (SELECT 1 FROM hf_event AS e WHERE e.message = ?1 AND e.seq > ?3))`,
-	notificationNeeded:    `SELECT 1 FROM hf_notification AS n WHERE n.id = ?1 AND (n.state IS NULL OR n.settled >= ?2) LIMIT 1`,
-	purgeTargets:          `DELETE FROM hf_target WHERE seq IN (SELECT seq FROM hf_notification WHERE id = ?1)`,
-	purgeNotificationBody: `DELETE FROM hf_notification_body WHERE seq IN (SELECT seq FROM hf_notification WHERE id = ?1)`,
-	purgeNotification:     `DELETE FROM hf_notification WHERE id = ?1`,
+	archiveNotificationBody: `INSERT INTO hf_notification_body (seq, payload)
+		SELECT b.seq, b.payload FROM hf_notification AS n JOIN hf_body AS b ON b.seq = n.seq WHERE n.seq = ?1 AND n.copy = 0 AND b.hash IS NOT NULL`,
+	notificationNeeded: `SELECT 1 FROM hf_notification AS n WHERE n.seq IN (` + seqsOfNotification + `) AND n.id = ?1
+		AND (n.state IS NULL OR n.settled >= ?2) LIMIT 1`,
+	// Of these no copy has a message any more.
+	purgeTargets:          `DELETE FROM hf_target WHERE seq IN (SELECT seq FROM hf_notification WHERE id = ?1` + ofArchive + `)`,
+	purgeNotificationBody: `DELETE FROM hf_notification_body WHERE seq IN (SELECT seq FROM hf_notification WHERE id = ?1` + ofArchive + `)`,
+	purgeNotification:     `DELETE FROM hf_notification WHERE id = ?1` + ofArchive,
 
 	findSeq: `SELECT seq FROM hf_message WHERE id = ?1`,
 	putTarget: `INSERT INTO hf_target (seq, channel, address, name, result, code, text, receipt, maybe, attempts, server, tls, truncated, at)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT DO UPDATE SET name = excluded.name,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET name = excluded.name,
 		result = excluded.result, code = excluded.code, text = excluded.text, receipt = excluded.receipt, maybe = excluded.maybe, attempts = excluded.attempts,
 		server = excluded.server, tls = excluded.tls, truncated = excluded.truncated, at = excluded.at WHERE result != 1`,
 
@@ -315,10 +329,11 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,
 			CASE WHEN NOT EXISTS (SELECT 1 FROM hf_message WHERE seq = ?1) THEN ?17
 				ELSE (SELECT coalesce(?17, settled) FROM hf_message WHERE seq = ?1 AND state = 2) END,
-			?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25
+			CASE WHEN NOT EXISTS (SELECT 1 FROM hf_message WHERE seq = ?1) THEN coalesce(?18, 2) END,
+			CASE WHEN NOT EXISTS (SELECT 1 FROM hf_message WHERE seq = ?1) THEN coalesce(?19, ?17) END, ?20, ?21, ?22, ?23, ?24, ?25
 		WHERE ?17 IS NOT NULL OR ?18 IS NOT NULL OR EXISTS (SELECT 1 FROM hf_message WHERE seq = ?1) ON CONFLICT DO NOTHING`,
-	salvageNotificationBody: `INSERT INTO hf_notification_body (seq, body, data) SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM hf_notification WHERE seq = ?1)
-		ON CONFLICT DO NOTHING`,
+	salvageNotificationBody: `INSERT INTO hf_notification_body (seq, payload) SELECT ?1, ?2
+		WHERE EXISTS (SELECT 1 FROM hf_notification WHERE seq = ?1 AND copy = 0 AND state IS NOT NULL) ON CONFLICT DO NOTHING`,
 	salvageTarget: `INSERT INTO hf_target (seq, channel, address, name, result, code, text, receipt, maybe, attempts, server, tls, truncated, at)
 		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14
 		WHERE EXISTS (SELECT 1 FROM hf_notification WHERE seq = ?1) OR EXISTS (SELECT 1 FROM hf_message WHERE seq = ?1) ON CONFLICT DO NOTHING`,

@@ -21,11 +21,11 @@ CREATE TABLE hf_notification (
   UNIQUE (id, copy)
 );
 
--- What people read: apart, because lists do not show it. The seq is the first copy's.
+-- What people read, once it is not in the first copy's message any more: the
+-- payload of that. The seq is the first copy's.
 CREATE TABLE hf_notification_body (
-  seq  bigint PRIMARY KEY,
-  body text NOT NULL,
-  data bytea
+  seq     bigint PRIMARY KEY,
+  payload bytea NOT NULL
 );
 
 -- One row for each copy that was delivered, and for each whose message is

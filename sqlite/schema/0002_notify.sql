@@ -26,20 +26,23 @@ CREATE TABLE hf_notification (
   cycle      INTEGER,
   reason     TEXT,
   last_error TEXT,
-  tried      INTEGER,                     -- the last attempt
-  UNIQUE (id, copy)
+  tried      INTEGER                      -- the last attempt
 ) STRICT;
+
+-- The first copy is found by the id of its message as long as there is that, and
+-- costs this index nothing until then.
+CREATE UNIQUE INDEX hf_notification_id ON hf_notification (id, copy) WHERE state IS NOT NULL OR copy > 0;
 
 -- delivered, which is NULL, lets the index answer alone.
 CREATE INDEX hf_notification_rest ON hf_notification (seq, site, created, delivered) WHERE delivered IS NULL;
 CREATE INDEX hf_notification_delivered ON hf_notification (delivered, seq, site) WHERE delivered IS NOT NULL;
 CREATE INDEX hf_notification_gone ON hf_notification (settled, seq) WHERE delivered IS NULL AND state IS NOT NULL;
 
--- What people read: apart, because lists do not show it. The seq is the first copy's.
+-- What people read, once it is not in the body of the first copy's message any
+-- more: the payload of that. The seq is the first copy's.
 CREATE TABLE hf_notification_body (
-  seq  INTEGER PRIMARY KEY,
-  body TEXT NOT NULL,
-  data BLOB
+  seq     INTEGER PRIMARY KEY,
+  payload BLOB NOT NULL
 ) STRICT;
 
 -- What became of a recipient. seq is the message's.
