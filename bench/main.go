@@ -84,7 +84,7 @@ func measures(z sizes, p *pgServer) []measure {
 		deadMeasure(z),
 		hopMeasure(z, false), hopMeasure(z, true),
 		siteMeasure(z, 0), siteMeasure(z, 50*time.Millisecond),
-		ingestMeasure(z, false), ingestMeasure(z, true),
+		ingestMeasure(z), linkMeasure(z, 1), linkMeasure(z, 16),
 		mailMeasure(z), silentMeasure(z),
 	)
 	return append(ms, pgMeasures(z, p)...)

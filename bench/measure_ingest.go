@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	hf "github.com/holdfast-mq/holdfast"
@@ -14,17 +15,20 @@ const (
 	ingestSites       = 16 // a site may have a few requests at once, not all of them
 )
 
-// ingestMeasure: notifications come to central one by one, over many
-// connections, each durable before its answer.
-func ingestMeasure(z sizes, overLink bool) measure {
+// ingestMeasure: notifications come to central one by one, from many callers,
+// each durable before its answer.
+func ingestMeasure(z sizes) measure {
 	m := measure{name: "ingest/64", columns: []column{{key: "rate", unit: "msg/s"}}}
-	ours, bare := load{name: "holdfast", role: roleOurs, open: openIngest}, load{name: "bare ingest", role: roleBare, open: openBareIngest}
-	if overLink {
-		m.name = "ingest link/64"
-		ours.open, bare.open = openLinkIngest, openBareLinkIngest
-	}
-	m.addLoad(z, ingestConnections, 1, ours)
-	m.addLoad(z, ingestConnections, 1, bare)
+	m.addLoad(z, ingestConnections, 1, load{name: "holdfast", role: roleOurs, open: openIngest})
+	m.addLoad(z, ingestConnections, 1, load{name: "bare ingest", role: roleBare, open: openBareIngest})
+	return m
+}
+
+// linkMeasure: they come over as many connections, so many in each request.
+func linkMeasure(z sizes, each int) measure {
+	m := measure{name: fmt.Sprintf("ingest link/64x%d", each), columns: []column{{key: "rate", unit: "msg/s"}}}
+	m.addLoad(z, ingestConnections, each, load{name: "holdfast", role: roleOurs, open: func(ctx context.Context, dir string) (loaded, error) { return openLinkIngest(ctx, dir, each) }})
+	m.addLoad(z, ingestConnections, each, load{name: "bare ingest", role: roleBare, open: func(_ context.Context, dir string) (loaded, error) { return openBareLinkIngest(dir, each) }})
 	return m
 }
 
@@ -44,7 +48,7 @@ func openIngest(ctx context.Context, dir string) (loaded, error) {
 }
 
 // openLinkIngest forwards over the link, with TLS.
-func openLinkIngest(ctx context.Context, dir string) (loaded, error) {
+func openLinkIngest(ctx context.Context, dir string, each int) (loaded, error) {
 	o, err := openOffice(ctx, dir, nil)
 	if err != nil {
 		return loaded{}, err
@@ -60,14 +64,20 @@ func openLinkIngest(ctx context.Context, dir string) (loaded, error) {
 		}
 	}
 	return loaded{close: o.Close, do: func(ctx context.Context, n int) error {
-		m, err := notice(hf.NewID(), siteName(0))
-		if err != nil {
-			return err
+		ms := make([]hf.Message, each)
+		for i := range ms {
+			var err error
+			if ms[i], err = notice(hf.NewID(), siteName(0)); err != nil {
+				return err
+			}
 		}
 		s := <-free
 		defer func() { free <- s }()
-		_, err = s.Deliver(ctx, m)
-		return err
+		var faults []error
+		for _, r := range s.DeliverBatch(ctx, ms) {
+			faults = append(faults, r.Err)
+		}
+		return errors.Join(faults...)
 	}}, nil
 }
 
@@ -85,7 +95,7 @@ func openBareIngest(_ context.Context, dir string) (loaded, error) {
 	}}, nil
 }
 
-func openBareLinkIngest(_ context.Context, dir string) (loaded, error) {
+func openBareLinkIngest(dir string, each int) (loaded, error) {
 	l, err := openBareOffice(dir)
 	if err != nil {
 		return loaded{}, err
@@ -111,13 +121,17 @@ func openBareLinkIngest(_ context.Context, dir string) (loaded, error) {
 	return loaded{
 		close: func() error { return errors.Join(server.Close(), l.Close()) },
 		do: func(ctx context.Context, _ int) error {
-			m, err := notice(hf.NewID(), siteName(0))
-			if err != nil {
-				return err
+			ms := make([]bareMessage, each)
+			for i := range ms {
+				m, err := notice(hf.NewID(), siteName(0))
+				if err != nil {
+					return err
+				}
+				ms[i] = bareMessage{id: newID(), payload: m.Payload}
 			}
 			c := <-clients
 			defer func() { clients <- c }()
-			return send(ctx, c, "https://"+address, []bareMessage{{id: newID(), payload: m.Payload}})
+			return send(ctx, c, "https://"+address, ms)
 		},
 	}, nil
 }

@@ -92,7 +92,7 @@ func drainSite(ctx context.Context, d drainCell) (v values, err error) {
 	}
 	q := dispatchOurs(ctx, db, map[string]hf.Route{link.Lane: {Deliverer: s, Limit: link.AtOnce}}, s.Close)
 	defer func() { err = errors.Join(err, q.Close()) }()
-	left, err := live.beside(ctx, db, began.Add(d.z.cutoff))
+	left, err := live.beside(ctx, db, began.Add(d.z.cutoff), d.z.backlog/100)
 	if err != nil {
 		return nil, err
 	}
@@ -118,9 +118,11 @@ func (l *liveNotices) stored(id hf.ID) {
 	}
 }
 
-// beside enqueues one after the other until the site's backlog is gone, or
-// until the cutoff, and reports how many are left.
-func (l *liveNotices) beside(ctx context.Context, db *sqlite.DB, cutoff time.Time) (left int, err error) {
+// beside enqueues one after the other while the site's backlog drains, and
+// returns when all is gone, or at the cutoff, and reports how many are left. The
+// last few of the backlog go alone: with a long trip there is always a live one
+// on its way.
+func (l *liveNotices) beside(ctx context.Context, db *sqlite.DB, cutoff time.Time, few int) (left int, err error) {
 	for next := time.Now(); ; next = next.Add(liveEvery) {
 		for time.Now().Before(next) {
 			if left = int(db.Counts().Pending); left == 0 {
@@ -130,6 +132,9 @@ func (l *liveNotices) beside(ctx context.Context, db *sqlite.DB, cutoff time.Tim
 		}
 		if left = int(db.Counts().Pending); left == 0 || time.Now().After(cutoff) {
 			return left, nil
+		}
+		if left <= few {
+			continue
 		}
 		m, err := notice(hf.NewID(), siteName(0))
 		if err != nil {

@@ -33,7 +33,7 @@ type CentralConfig struct {
 	// ErrNotFound. Nil: nothing is known here.
 	Standing func(ctx context.Context, id holdfast.ID) (is notify.Standing, site string, err error)
 
-	AtWork     int           // batches at one time, over all sites; zero: 16
+	AtWork     int           // batches of 1 MiB at one time, over all sites, or up to 16 times as many small ones; zero: 16
 	MaxPayload int           // bytes; zero: 1 MiB
 	Timeout    time.Duration // of one call of the Receiver; zero: 1 min
 	// ClientCerts asks each site for a certificate that the listener has
@@ -80,7 +80,7 @@ func NewCentral(conf CentralConfig) (*Central, error) {
 	c.server, err = transport.NewServer(transport.ServerConfig{
 		Receiver: conf.Receiver, Authenticate: c.identify, Destination: conf.Destination,
 		MaxPayload: conf.MaxPayload, MaxBatch: batchRows, MaxBatchBytes: batchBytes,
-		Concurrency: max(conf.AtWork, 1), Timeout: conf.Timeout, Logger: conf.Logger,
+		Concurrency: max(conf.AtWork, 1) * perBatch, Timeout: conf.Timeout, Logger: conf.Logger,
 	})
 	if err := errors.Join(append(faults, err)...); err != nil {
 		return nil, fmt.Errorf("new central: %w", err)

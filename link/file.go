@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
+	"time"
 )
 
 // Identity is what a site proves itself by: the content of its credential's
@@ -37,6 +39,35 @@ func ReadIdentity(path string) (Identity, error) {
 		return Identity{}, fmt.Errorf("read credential: %s is none that holdfast enroll has written; enroll anew", path)
 	}
 	return id, nil
+}
+
+// identityFile is a credential's file that is read for each request.
+type identityFile struct {
+	path string
+	mu   sync.Mutex
+	info fs.FileInfo // of what was read; nil: nothing is kept
+	id   Identity
+}
+
+// settledFor is how old a file must be for its time to tell it from the one that
+// replaces it: clocks of file systems tick some times a second, or less.
+const settledFor = 3 * time.Second
+
+// read reads the file if it is another than before: a rotated credential counts
+// at once.
+func (f *identityFile) read() (Identity, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	info, err := os.Stat(f.path)
+	if was := f.info; err == nil && was != nil && os.SameFile(info, was) && info.Mode() == was.Mode() && info.Size() == was.Size() && info.ModTime().Equal(was.ModTime()) {
+		return f.id, nil
+	}
+	f.info = nil
+	id, fault := ReadIdentity(f.path)
+	if err == nil && fault == nil && time.Since(info.ModTime()) > settledFor {
+		f.info, f.id = info, id
+	}
+	return id, fault
 }
 
 // readSmall reads a file of ours, which has a few hundred bytes.

@@ -51,7 +51,7 @@ func (s *Site) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Receip
 // DeliverBatch forwards messages in the name of the site, whatever source they
 // give (SF-19). A nil error means that central's commit is made.
 func (s *Site) DeliverBatch(ctx context.Context, ms []holdfast.Message) []holdfast.Result {
-	id, err := ReadIdentity(s.conf.File)
+	id, err := s.identity.read()
 	client, fault := s.connect()
 	if err := errors.Join(err, fault); err != nil {
 		results := make([]holdfast.Result, len(ms))

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/retryafter"
 	"github.com/holdfast-mq/holdfast/transport"
@@ -17,16 +19,19 @@ import (
 const (
 	siteAtOnce  = 8    // requests of one site at one time
 	mostWaiting = 1024 // requests that wait to be let in
-	enterWait   = 5 * time.Second
+	// perBatch is how many small requests take the room of one full batch. They
+	// share a commit, so that it is worth to have many of them at work.
+	perBatch  = 16
+	enterWait = 5 * time.Second
 	// busyFor and busySpread are when a site that is not let in comes again.
 	busyFor    = time.Second
 	busySpread = 4 * time.Second
 )
 
-// gate lets a bounded number of batches in, those first that came first. Who
-// waits costs a connection, no memory: the body of a request is read inside.
+// gate lets in what has room, those first that came first. Who waits costs a
+// connection, no memory: the body of a request is read inside.
 type gate struct {
-	slots   chan struct{}
+	room    *semaphore.Weighted // of bytes
 	waiting atomic.Int64
 
 	mu     sync.Mutex
@@ -34,7 +39,16 @@ type gate struct {
 }
 
 func newGate(atWork int) *gate {
-	return &gate{slots: make(chan struct{}, atWork), visits: map[string]int{}}
+	return &gate{room: semaphore.NewWeighted(int64(atWork) * batchBytes), visits: map[string]int{}}
+}
+
+// weight is the room that a request takes: that of a full batch if it does not
+// say how long it is.
+func weight(r *http.Request) int64 {
+	if r.ContentLength < 0 {
+		return batchBytes
+	}
+	return min(max(r.ContentLength, batchBytes/perBatch), batchBytes)
 }
 
 // visit bounds what one site can take up, whatever it does.
@@ -54,7 +68,7 @@ func (g *gate) visit(site string) (leave func(), ok bool) {
 	}, true
 }
 
-// enter waits a moment for a free slot. The time that it takes is taken off
+// enter waits a moment for room. The time that it takes is taken off
 // the sender's patience.
 func (g *gate) enter(r *http.Request) (leave func(), ok bool) {
 	began := time.Now()
@@ -70,16 +84,15 @@ func (g *gate) enter(r *http.Request) (leave func(), ok bool) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
-	select {
-	case g.slots <- struct{}{}:
-	case <-ctx.Done():
+	takes := weight(r)
+	if g.room.Acquire(ctx, takes) != nil {
 		return nil, false
 	}
 	if err == nil {
 		left := max(patience-time.Since(began).Milliseconds(), 0)
 		r.Header.Set(transport.HeaderBudget, strconv.FormatInt(left, 10))
 	}
-	return func() { <-g.slots }, true
+	return func() { g.room.Release(takes) }, true
 }
 
 // tooBusy asks a site to come again, each at another time. Nothing was begun,

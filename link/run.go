@@ -72,7 +72,7 @@ func (s *Site) polls(ctx context.Context, replays chan<- string) {
 		}
 		now = true
 		wait = next(wait)
-		if _, missing := ReadIdentity(s.conf.File); missing != nil {
+		if _, missing := s.identity.read(); missing != nil {
 			wait = leastWait // nobody is asked: the site notices when it is enrolled
 		}
 		if !rest(ctx, max(wait, holdfast.AsFailure(err).RetryAfter)) {

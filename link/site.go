@@ -49,8 +49,9 @@ type SiteConfig struct {
 // or without Run, which keeps the link up beside it: commands, replay, stall
 // detection. Its methods may be called concurrently.
 type Site struct {
-	conf SiteConfig
-	log  *slog.Logger
+	conf     SiteConfig
+	log      *slog.Logger
+	identity identityFile
 
 	mu       sync.Mutex
 	client   *transport.Client // nil: none could be made yet
@@ -95,7 +96,7 @@ func NewSite(conf SiteConfig) (*Site, error) {
 	if conf.Logger == nil {
 		conf.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Site{conf: conf, log: conf.Logger, flights: map[*flight]struct{}{}, progress: time.Now()}
+	s := &Site{conf: conf, log: conf.Logger, identity: identityFile{path: conf.File}, flights: map[*flight]struct{}{}, progress: time.Now()}
 	_, err := s.connect()
 	if err := errors.Join(append(faults, err)...); err != nil {
 		return nil, fmt.Errorf("new site: %w", err)
@@ -105,7 +106,7 @@ func NewSite(conf SiteConfig) (*Site, error) {
 
 // Status tells how the link fares.
 func (s *Site) Status() Status {
-	id, err := ReadIdentity(s.conf.File)
+	id, err := s.identity.read()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.status
@@ -163,7 +164,7 @@ func (s *Site) newClient() (*transport.Client, error) {
 	return transport.NewClient(transport.ClientConfig{
 		URL: s.conf.URL, Path: MessagesPath, TLS: conf, Dial: s.conf.Dial, MaxBatch: batchRows, Concurrency: AtOnce + 2, Logger: s.log,
 		Credential: func() (string, error) {
-			id, err := ReadIdentity(s.conf.File)
+			id, err := s.identity.read()
 			return id.Credential, err
 		},
 	})

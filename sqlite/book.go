@@ -42,7 +42,11 @@ func (db *DB) BookVersion(ctx context.Context) (int64, error) {
 	if err := db.readable(ctx); err != nil {
 		return 0, fmt.Errorf("read version of channels and lists: %w", err)
 	}
-	n, err := version(db.readers.QueryRowContext(ctx, queries[bookVersion]))
+	var n int64
+	err := db.oftenOne(ctx, bookVersion, nil, &n)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil // none has ever been made
+	}
 	if err != nil {
 		return 0, fmt.Errorf("read version of channels and lists: %w", db.noted(err))
 	}

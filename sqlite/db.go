@@ -106,6 +106,7 @@ type DB struct {
 	handle    *sql.DB   // holds the writer's connection; nil in the caller's database
 	lent      *sql.Conn // the same connection, for transactions of callers
 	readers   *sql.DB
+	prepared  prepared
 	writer    *writer
 	lanes     *lanes
 	routes    map[routeKey]route   // the writer's

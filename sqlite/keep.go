@@ -181,7 +181,7 @@ func (db *DB) lookUp(ctx context.Context, retention time.Duration, ms []holdfast
 			continue
 		}
 		var hash, response []byte
-		err = db.readers.QueryRowContext(ctx, queries[knownID], in.m.Source, in.id).Scan(&hash, &response)
+		err = db.oftenOne(ctx, knownID, []any{in.m.Source, in.id}, &hash, &response)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			if ms[i].Attempt.Forgotten(retention) {

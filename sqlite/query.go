@@ -54,6 +54,8 @@ const (
 	pastDelivered
 	pastGone
 	bookVersion
+	siteOf
+	callerOf
 	allChannels
 	allLists
 	allRecipients
@@ -214,7 +216,10 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 		ORDER BY delivered, seq LIMIT ?4`,
 	pastGone: `SELECT settled, seq, id FROM hf_notification WHERE delivered IS NULL AND state IS NOT NULL AND settled < ?1 AND (settled, seq) > (?2, ?3)
 		ORDER BY settled, seq LIMIT ?4`,
-	bookVersion:   `SELECT value FROM hf_meta WHERE key = 'book'`,
+	bookVersion: `SELECT value FROM hf_meta WHERE key = 'book'`,
+	siteOf: `SELECT name FROM hf_site WHERE hash = ?1
+		UNION ALL SELECT name FROM hf_site WHERE former = ?1 AND former_until > ?2 LIMIT 1`,
+	callerOf:      `SELECT name, role, used FROM hf_token WHERE hash = ?1`,
 	allChannels:   `SELECT name, kind, settings, attempts, interval, waits, workers, disabled, changed FROM hf_channel`,
 	allLists:      `SELECT name, description, partial, changed FROM hf_list`,
 	allRecipients: `SELECT list, channel, address, name, disabled FROM hf_recipient ORDER BY list, place`,

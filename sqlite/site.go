@@ -67,8 +67,7 @@ func (db *DB) EnrollSite(ctx context.Context, token, credential [32]byte, overla
 
 // FindSite implements link.Store.
 func (db *DB) FindSite(ctx context.Context, credential [32]byte) (name string, err error) {
-	err = db.readers.QueryRowContext(ctx, `SELECT name FROM hf_site WHERE hash = ?1
-		UNION ALL SELECT name FROM hf_site WHERE former = ?1 AND former_until > ?2 LIMIT 1`, credential[:], db.clock.now()).Scan(&name)
+	err = db.oftenOne(ctx, siteOf, []any{credential[:], db.clock.now()}, &name)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = holdfast.ErrNotFound
 	}

@@ -53,7 +53,7 @@ func (db *DB) named(ctx context.Context, doing, name string, ends bool, change f
 // FindToken returns the token whose secret has this hash, or ErrNotFound.
 func (db *DB) FindToken(ctx context.Context, hash [32]byte) (name, role string, err error) {
 	var used sql.NullInt64
-	err = db.readers.QueryRowContext(ctx, `SELECT name, role, used FROM hf_token WHERE hash = ?1`, hash[:]).Scan(&name, &role, &used)
+	err = db.oftenOne(ctx, callerOf, []any{hash[:]}, &name, &role, &used)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", "", fmt.Errorf("find token: %w", holdfast.ErrNotFound)
 	}
