@@ -152,7 +152,7 @@ func (ls *lanes) audit() (faults []string) {
 // Plan explains how SQLite runs a text.
 func (db *DB) Plan(ctx context.Context, text string) (lines []string, err error) {
 	var args []driver.Value
-	for strings.Contains(text, fmt.Sprint("?", len(args)+1)) {
+	for strings.Contains(text, fmt.Sprint("?", len(args)+1)) || strings.Count(text, "?,")+strings.Count(text, "?)") > len(args) {
 		args = append(args, int64(2))
 	}
 	err = db.writer.inspect(ctx, func(c *conn) error {

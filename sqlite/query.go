@@ -204,7 +204,7 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 		WHERE n.delivered IS NULL AND n.seq < ?1 ORDER BY n.seq DESC LIMIT ?2`,
 	notificationFrom:  `SELECT seq, created FROM hf_notification WHERE seq >= ?1 ORDER BY seq LIMIT 1`,
 	readNotifications: `SELECT ` + notificationColumns + notificationTables + ` WHERE n.seq IN (SELECT value FROM json_each(?1)) ORDER BY n.seq DESC`,
-	getNotification:   `SELECT ` + notificationColumns + notificationTables + ` WHERE n.seq IN (` + seqsOfNotification + `) AND n.id = ?1 ORDER BY n.copy`,
+	getNotification:   `SELECT ` + notificationColumns + notificationTables + ` WHERE n.seq IN (` + seqsOfNotification + `) AND n.id = ?1 ORDER BY n.seq`,
 	getNotificationBody: `SELECT payload FROM hf_notification_body WHERE seq = ?1
 		UNION ALL SELECT b.payload FROM hf_message AS m JOIN hf_body AS b ON b.seq = m.seq WHERE m.seq = ?1 AND b.hash IS NOT NULL`,
 	targetsOf:    `SELECT ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = (SELECT seq FROM hf_message WHERE id = ?1) ORDER BY t.channel, t.address`,
