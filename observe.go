@@ -18,8 +18,9 @@ type AttemptInfo struct {
 	ID          ID // of the message
 	Destination string
 	Outcome     Outcome
-	State       State // after it
-	Retries     int   // tries of this cycle before this one
+	State       State     // after it
+	Retries     int       // tries of this cycle before this one
+	Began       time.Time // zero: the deliverer was not called
 	Took        time.Duration
 	Response    []byte   // of a delivery; must not be changed
 	Failure     *Failure // nil: delivered

@@ -199,10 +199,14 @@ func (r *dispatch) tell(f *finished, s *Settlement, won bool) {
 		return
 	}
 	if r.d.Observer != nil {
-		r.observe(AttemptInfo{
+		a := AttemptInfo{
 			ID: m.ID, Destination: m.Destination, Outcome: s.Outcome, State: s.State, Retries: f.claim.Tries, Took: s.Took,
 			Response: f.receipt.Response, Failure: f.failure,
-		})
+		}
+		if f.attempt != nil {
+			a.Began = f.attempt.began
+		}
+		r.observe(a)
 	}
 	switch s.State {
 	case Delivered:

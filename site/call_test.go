@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/notify"
@@ -122,6 +126,51 @@ func TestACallIsTriedAtAFixedInterval(t *testing.T) {
 			}
 		}
 	})
+}
+
+// SF-24, SF-33, SF-34: each attempt of a call is told once, with what it came to
+// and how the call stands; a notification is no call, and a blank name is none.
+func TestEachAttemptOfACallIsTold(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"plant-7": "plant-7", " ": "", "": ""} {
+		synctest.Test(t, func(t *testing.T) {
+			to := &target{answer: says(errBusy)}
+			var mu sync.Mutex
+			var told []site.Attempt
+			p := run(t, t.TempDir(), func(c *site.Config) {
+				erp(to)(c)
+				c.Name = name
+				c.Central = holdfast.Route{Deliverer: &target{}}
+				c.OnAttempt = func(a site.Attempt) {
+					mu.Lock()
+					defer mu.Unlock()
+					told = append(told, a)
+				}
+			})
+			defer p.stop()
+			began := time.Now()
+			p.call(t, site.Call{ID: "a"})
+			if _, err := p.Notify("operators").Send(t.Context(), "Tank 4 is full", "Level 98 %."); err != nil {
+				t.Fatal(err)
+			}
+			to.become(func(holdfast.Message) ([]byte, error) {
+				time.Sleep(3 * time.Second)
+				return nil, errRefused
+			})
+			time.Sleep(time.Minute)
+			mu.Lock()
+			defer mu.Unlock()
+			a := site.Attempt{ID: "a", Category: holdfast.CategoryExternalSystem, Destination: "erp", Site: want}
+			first, second := a, a
+			first.Outcome, first.State, first.Code, first.Error, first.Occurred = holdfast.Transient, holdfast.Pending, errBusy.Code, errBusy.Error(), began
+			second.Outcome, second.State, second.Code, second.Error, second.Retries = holdfast.Permanent, holdfast.Parked, errRefused.Code, errRefused.Error(), 1
+			second.Occurred, second.Took = began.Add(30*time.Second), 3*time.Second
+			// The store counts in microseconds, and rounds up.
+			if d := cmp.Diff(told, []site.Attempt{first, second}, cmpopts.EquateApproxTime(time.Millisecond)); d != "" {
+				t.Errorf("site %q (-got +want):\n%s", name, d)
+			}
+		})
+	}
 }
 
 // SF-04, SF-07: a call brings its own number and interval; without limit it is

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -44,7 +45,10 @@ type Config struct {
 
 	Grace    time.Duration     // for work in hand at a stop; zero: 10 s (SF-10)
 	Observer holdfast.Observer // nil: none
-	Logger   *slog.Logger      // nil: none
+	// OnAttempt is told of every attempt of a call whose outcome has been recorded,
+	// never of notifications (SF-33). It must not block. Nil: nobody is told.
+	OnAttempt func(a Attempt)
+	Logger    *slog.Logger // nil: none
 }
 
 // DefaultRetry is how a site tries again: every 30 s, fifty retries after the
@@ -72,7 +76,7 @@ func New(conf Config) (*Site, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	if s.conf.Name == "" {
+	if strings.TrimSpace(s.conf.Name) == "" {
 		s.conf.Name = notify.UnknownSite
 	}
 	if err := s.conf.check(); err != nil {
@@ -90,7 +94,7 @@ func New(conf Config) (*Site, error) {
 	}
 	add(notify.Central, s.conf.Central)
 	s.dispatcher = &holdfast.Dispatcher{
-		Store: conf.Store, Lanes: conf.Store, Routes: routes, Grace: conf.Grace, Observer: observer{conf.Observer, s.waiters}, Logger: s.log,
+		Store: conf.Store, Lanes: conf.Store, Routes: routes, Grace: conf.Grace, Observer: observer{s, conf.Observer}, Logger: s.log,
 	}
 	s.submitter = &holdfast.Submitter{Enqueuer: conf.Store, Outbox: conf.Store, Waiters: s.waiters, Lanes: s.dispatcher.Status}
 	s.forwarder = &Forwarder{Enqueuer: conf.Store, Outbox: conf.Store, Name: s.conf.Name, Ask: conf.Ask}
@@ -144,12 +148,17 @@ func (s *Site) Lanes() []holdfast.LaneStatus { return s.dispatcher.Status() }
 // observer tells who waits, and then the program's own, whose panic must not
 // keep anybody waiting.
 type observer struct {
-	own     holdfast.Observer
-	waiters *holdfast.Waiters
+	site *Site
+	own  holdfast.Observer
 }
 
 func (o observer) ObserveAttempt(a holdfast.AttemptInfo) {
-	o.waiters.ObserveAttempt(a)
+	o.site.waiters.ObserveAttempt(a)
+	if tell := o.site.conf.OnAttempt; tell != nil {
+		if call, ok := o.site.attemptOf(&a); ok {
+			defer tell(call) // whichever of the two panics, the other is told
+		}
+	}
 	if o.own != nil {
 		o.own.ObserveAttempt(a)
 	}
