@@ -160,7 +160,7 @@ func (c *Central) serveMessages(w http.ResponseWriter, r *http.Request, _ string
 		return
 	}
 	defer leave()
-	r.Body = inTime(w, r.Body)
+	r.Body = inTime(w, r)
 	c.server.ServeHTTP(w, r)
 }
 
@@ -189,32 +189,9 @@ func (c *Central) serveEnroll(w http.ResponseWriter, r *http.Request) {
 	write(w, enrolled{Site: name})
 }
 
-// bodyTime is how long a request's body may take to arrive.
-const bodyTime = 20 * time.Second
-
-// timedBody has a deadline until it is read.
-type timedBody struct {
-	io.ReadCloser
-	control *http.ResponseController
-}
-
-func inTime(w http.ResponseWriter, body io.ReadCloser) io.ReadCloser {
-	b := timedBody{body, http.NewResponseController(w)}
-	_ = b.control.SetReadDeadline(time.Now().Add(bodyTime)) // a recorder in a test has none
-	return b
-}
-
-func (b timedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil {
-		_ = b.control.SetReadDeadline(time.Time{}) // else it would end the request later on
-	}
-	return n, err
-}
-
 // read decodes a request's body, or answers why not.
 func read(w http.ResponseWriter, r *http.Request, most int64, into any) bool {
-	text, err := io.ReadAll(http.MaxBytesReader(w, inTime(w, r.Body), most))
+	text, err := io.ReadAll(http.MaxBytesReader(w, inTime(w, r), most))
 	if err == nil {
 		err = json.Unmarshal(text, into)
 	}

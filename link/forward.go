@@ -12,16 +12,22 @@ import (
 // codeUndecodable is that of a message whose content nobody can read.
 const codeUndecodable = "undecodable"
 
+// usualEnvelope is about what an envelope adds to a payload.
+const usualEnvelope = 1 << 10
+
 // errStalled is why requests are cut off that get nowhere.
 var errStalled = errors.New("the link made no progress; its connections were closed")
 
 // flight is a request under way, so that a stalled link can be torn down.
-type flight struct{ cut context.CancelCauseFunc }
+type flight struct {
+	cut   context.CancelCauseFunc
+	until time.Time // it is known to take long, and may take until then
+}
 
 // fly has a request's context end when the link is torn down.
-func (s *Site) fly(ctx context.Context) (flying context.Context, land func()) {
+func (s *Site) fly(ctx context.Context, until time.Time) (flying context.Context, land func()) {
 	ctx, cut := context.WithCancelCause(ctx)
-	f := &flight{cut}
+	f := &flight{cut, until}
 	s.mu.Lock()
 	s.flights[f] = struct{}{}
 	s.mu.Unlock()
@@ -67,7 +73,15 @@ func (s *Site) DeliverBatch(ctx context.Context, ms []holdfast.Message) []holdfa
 }
 
 func (s *Site) forward(ctx context.Context, client *transport.Client, site string, ms []holdfast.Message) []holdfast.Result {
-	ctx, land := s.fly(ctx)
+	largest := 0
+	for i := range ms {
+		largest = max(largest, len(ms[i].Payload))
+	}
+	var until time.Time
+	if most := client.Patience(largest + usualEnvelope); most > s.conf.Timeout {
+		until = time.Now().Add(most)
+	}
+	ctx, land := s.fly(ctx, until)
 	defer land()
 	own := make([]holdfast.Message, len(ms))
 	for i, m := range ms {
@@ -118,12 +132,15 @@ func (s *Site) moved() {
 }
 
 // tearDown cuts off what gets nowhere: on a half-open connection the system
-// would let it wait for many minutes.
+// would let it wait for many minutes. A message that is large for its line has
+// the time that it needs.
 func (s *Site) tearDown() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for f := range s.flights {
-		f.cut(errStalled)
+		if !time.Now().Before(f.until) {
+			f.cut(errStalled)
+		}
 	}
 	if s.client != nil {
 		s.client.Close()

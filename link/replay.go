@@ -171,8 +171,12 @@ func (s *Site) get(ctx context.Context, id holdfast.ID) (r holdfast.Record, err 
 // push sends a batch until central has all of it, or has said that it takes
 // none of the rest.
 func (s *Site) push(ctx context.Context, batch []holdfast.Message) bool {
+	largest := 0
+	for i := range batch {
+		largest = max(largest, len(batch[i].Payload))
+	}
 	for wait := leastWait; ; wait = next(wait) {
-		attempt, cancel := context.WithTimeout(ctx, 2*answerWait)
+		attempt, cancel := context.WithTimeout(ctx, RouteTimeout(s.conf.Timeout, largest))
 		var left []holdfast.Message
 		var worst *holdfast.Failure
 		for i, r := range s.DeliverBatch(attempt, batch) {

@@ -120,7 +120,7 @@ func (s *Site) ask(ctx context.Context, path string, most time.Duration, in, out
 	}
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	ctx, land := s.fly(ctx)
+	ctx, land := s.fly(ctx, time.Time{})
 	defer land()
 	return client.Ask(ctx, path, in, out)
 }

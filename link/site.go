@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/transport"
+	"github.com/holdfast-mq/holdfast/wire"
 )
 
 const (
@@ -21,6 +22,8 @@ const (
 	// AtOnce is how many requests of that lane are worth having in flight: a
 	// Route's Limit. Central lets in a few more.
 	AtOnce = 4
+	// requestTimeout is of a request with messages.
+	requestTimeout = 30 * time.Second
 	// Window is how long a site's Retention of delivered messages must be at
 	// least: what central may have lost is sent again from them.
 	Window = 24 * time.Hour
@@ -36,6 +39,9 @@ type SiteConfig struct {
 	Lane    string        // destination of what is forwarded; zero: Lane
 	Window  time.Duration // of what is sent again; zero: Window
 	Version string        // of the program
+	// Timeout is of one request with messages, as ClientConfig has it; zero: 30 s.
+	// A Route's Timeout must be longer: RouteTimeout.
+	Timeout time.Duration
 	TLS     Files
 	// Overdue tells for how long the oldest message of each destination has been
 	// due; stores have it. Nil: nobody knows.
@@ -61,6 +67,13 @@ type Site struct {
 	status   Status
 	progress time.Time // the last time that central has taken a message, or none was due
 	done     memory    // answers to commands
+}
+
+// RouteTimeout is the Timeout of a Route to central for messages of up to so
+// many bytes: the link ends its requests itself, and gives those more time that
+// a slow line carries slowly.
+func RouteTimeout(request time.Duration, payload int) time.Duration {
+	return transport.Patience(request, max(payload, batchBytes)+wire.Overhead)
 }
 
 // Status is how the link of a site fares.
@@ -90,6 +103,10 @@ func NewSite(conf SiteConfig) (*Site, error) {
 	if conf.Window < 0 {
 		faults = append(faults, errors.New("window: must not be negative"))
 	}
+	if conf.Timeout < 0 {
+		faults = append(faults, errors.New("timeout: must not be negative"))
+	}
+	conf.Timeout = cmp.Or(conf.Timeout, requestTimeout)
 	conf.State = cmp.Or(conf.State, conf.File+".central")
 	conf.Lane = cmp.Or(conf.Lane, Lane)
 	conf.Window = cmp.Or(conf.Window, Window)
@@ -162,7 +179,8 @@ func (s *Site) newClient() (*transport.Client, error) {
 		return nil, err
 	}
 	return transport.NewClient(transport.ClientConfig{
-		URL: s.conf.URL, Path: MessagesPath, TLS: conf, Dial: s.conf.Dial, MaxBatch: batchRows, Concurrency: AtOnce + 2, Logger: s.log,
+		URL: s.conf.URL, Path: MessagesPath, TLS: conf, Dial: s.conf.Dial, MaxBatch: batchRows, Timeout: s.conf.Timeout,
+		Concurrency: AtOnce + 2, Logger: s.log,
 		Credential: func() (string, error) {
 			id, err := s.identity.read()
 			return id.Credential, err

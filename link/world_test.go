@@ -262,6 +262,9 @@ func (w *world) site(name string, edit ...func(c *link.SiteConfig)) *plant {
 	w.t.Helper()
 	p := &plant{w: w, db: open(w.t, name), name: name, most: 30 * time.Second, stop: func() {}}
 	p.conf = link.SiteConfig{URL: w.url, TLS: w.tls, File: w.enroll(name), Outbox: p.db, Version: "1.2.3", Dial: w.connect}
+	if err := p.db.ConfigureLane(w.t.Context(), link.Lane, holdfast.LaneSettings{LiveFirst: true}); err != nil {
+		w.t.Fatal(err)
+	}
 	for _, e := range edit {
 		e(&p.conf)
 	}
@@ -287,7 +290,7 @@ func (p *plant) run(dispatch bool) {
 	all.Go(func() { _ = site.Run(ctx) })
 	if dispatch {
 		d := &holdfast.Dispatcher{Store: p.db, Lanes: p.db, Poll: time.Hour, Routes: map[string]holdfast.Route{link.Lane: {
-			Deliverer: site, Limit: link.AtOnce,
+			Deliverer: site, Limit: link.AtOnce, Timeout: link.RouteTimeout(30*time.Second, 1<<20),
 			Retry: holdfast.RetryPolicy{First: time.Second, Max: p.most, Attempts: holdfast.Unlimited},
 		}}}
 		all.Go(func() {

@@ -19,7 +19,7 @@ func (n *Node) buildLink() (err error) {
 	switch c := n.cfg.Central; n.cfg.Role {
 	case config.Site:
 		n.site, err = link.NewSite(link.SiteConfig{
-			URL: c.URL, File: n.cfg.CredentialFile(), Outbox: n.store, Version: n.opts.Version,
+			URL: c.URL, File: n.cfg.CredentialFile(), Outbox: n.store, Version: n.opts.Version, Timeout: c.Timeout,
 			TLS: link.Files{CA: c.CA, Cert: c.Cert, Key: c.Key}, Overdue: n.store.Overdue, Logger: n.log,
 		})
 	case config.CentralOfSites:
@@ -59,7 +59,7 @@ func (n *Node) linkMounts() []admin.Mount {
 // SF-20).
 func (n *Node) toCentral() holdfast.Route {
 	return holdfast.Route{
-		Deliverer: n.site, Timeout: n.cfg.Central.Timeout, Limit: link.AtOnce,
+		Deliverer: n.site, Timeout: link.RouteTimeout(n.cfg.Central.Timeout, int(n.cfg.Limits.Payload)), Limit: link.AtOnce,
 		Retry: holdfast.RetryPolicy{First: time.Second, Factor: 2, Max: 30 * time.Second, Jitter: time.Second, Attempts: holdfast.Unlimited},
 	}
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -321,5 +323,49 @@ func TestOffersAreRead(t *testing.T) {
 		if got := client.BatchSize(); got != want {
 			t.Errorf("%q: got batch size %d, want %d", header, got, want)
 		}
+	}
+}
+
+// What the line cuts off goes in smaller batches, and in larger ones again once
+// they get through.
+func TestBatchesFitTheLine(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusRequestTimeout, http.StatusGatewayTimeout} {
+		t.Run(http.StatusText(status), func(t *testing.T) {
+			t.Parallel()
+			var slow atomic.Bool
+			slow.Store(true)
+			client, _, g := gated(t, transport.ClientConfig{}, func(_ string, body []byte) int {
+				if slow.Load() && len(body) > 20000 {
+					return status
+				}
+				return 0
+			})
+			largest := func() (n int) {
+				ms := messages(100)
+				for i := range ms {
+					ms[i].Payload = []byte(`"` + strings.Repeat("x", 1000) + `"`)
+				}
+				before := len(g.passed())
+				client.DeliverBatch(t.Context(), ms)
+				return slices.Max(g.passed()[before:])
+			}
+			if got := largest(); got < 90 {
+				t.Errorf("at first: batches of %d messages, want all", got)
+			}
+			for range 4 {
+				largest()
+			}
+			if got := client.BatchSize(); got > 40 {
+				t.Errorf("on a slow line: batches of %d messages", got)
+			}
+			slow.Store(false)
+			for range 4 {
+				largest()
+			}
+			if got := largest(); got < 90 {
+				t.Errorf("on a fast line: batches of %d messages, want all", got)
+			}
+		})
 	}
 }

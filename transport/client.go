@@ -44,6 +44,9 @@ type ClientConfig struct {
 	MaxReply    int64         // bytes of a reply that are read; zero: 8 MiB
 	Concurrency int           // idle connections that are kept; zero: 32
 	DialTimeout time.Duration // for a connection, and again for its TLS handshake; zero: 10 s
+	// Timeout is of one request, and longer for a message that alone is more than
+	// the line carries in it. Zero: the context's deadline is all there is.
+	Timeout time.Duration
 
 	CA  []byte      // PEM: trusted beside the system's roots
 	TLS *tls.Config // zero: TLS 1.2 and later, the system's roots
@@ -63,6 +66,7 @@ type Client struct {
 	rt      http.RoundTripper
 	log     *slog.Logger
 	offer   offer
+	pace    pace
 	current atomic.Int32 // index of the secret that the peer took last
 	readers sync.Pool    // of *wire.Decoder
 }
@@ -104,6 +108,9 @@ func NewClient(conf ClientConfig) (*Client, error) {
 		return nil, fmt.Errorf("new client: %w", err)
 	}
 	c := &Client{conf: conf, base: to.base, url: to.base + cmp.Or(conf.Path, wire.ReceivePath), rt: rt, log: conf.Logger}
+	if conf.Timeout > 0 {
+		c.pace.line = firstLine
+	}
 	c.readers.New = func() any { return new(wire.Decoder) }
 	return c, nil
 }
@@ -112,6 +119,7 @@ func (c *ClientConfig) negatives() []error {
 	var faults []error
 	for name, n := range map[string]int64{
 		"maxBatch": int64(c.MaxBatch), "maxReply": c.MaxReply, "concurrency": int64(c.Concurrency), "dialTimeout": int64(c.DialTimeout),
+		"timeout": int64(c.Timeout),
 	} {
 		if n < 0 {
 			faults = append(faults, fmt.Errorf("%s: must not be negative", name))
@@ -128,10 +136,11 @@ func (c *Client) Close() {
 }
 
 // BatchSize is what the peer has announced, within the client's own limit,
-// and less after a batch was too large; 1 until the peer has said anything.
+// and less after a batch was too large, or where the line carries less in time;
+// 1 until the peer has said anything.
 func (c *Client) BatchSize() int {
 	rows, _ := c.offer.limits(c.conf.MaxBatch)
-	return rows
+	return min(rows, c.pace.rows())
 }
 
 // Deliver makes one attempt. It ends with ctx at the latest; the receiver is
@@ -150,7 +159,7 @@ func (c *Client) single(ctx context.Context, m *holdfast.Message) holdfast.Resul
 			r = failed(m.ID, err)
 			return false
 		}
-		a, fail := c.post(ctx, c.url, wire.MessageType, body)
+		a, fail := c.carry(ctx, wire.MessageType, 1, body)
 		if fail != nil {
 			r = failed(m.ID, fail)
 			return false

@@ -56,6 +56,7 @@ func blameLane(results []holdfast.Result) {
 // the limits only fall.
 func (c *Client) some(ctx context.Context, ms []holdfast.Message, results []holdfast.Result) int {
 	rows, weight := c.offer.limits(c.conf.MaxBatch)
+	weight = min(weight, c.pace.bytes())
 	if rows == 1 || len(ms) == 1 {
 		results[0] = c.single(ctx, &ms[0])
 		return 1
@@ -70,7 +71,7 @@ func (c *Client) some(ctx context.Context, ms []holdfast.Message, results []hold
 			settled = b.taken
 			return false
 		}
-		a, fail := c.post(ctx, c.url, wire.BatchType, b.body)
+		a, fail := c.carry(ctx, wire.BatchType, len(b.index), b.body)
 		if fail != nil {
 			b.all(ms, results, func(id holdfast.ID) holdfast.Result { return failed(id, fail) })
 			settled = b.taken
