@@ -99,7 +99,7 @@ func channelOf(c notify.Channel) Channel {
 }
 
 func channelVersion(c notify.Channel) string {
-	c.Changed = time.Time{}
+	c.Changed, c.Version = time.Time{}, 0
 	return versionOf(c)
 }
 

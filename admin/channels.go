@@ -173,30 +173,32 @@ func (b *builder) putChannel(ctx context.Context, in *putChannelInput) (*channel
 	if len(faults) > 0 {
 		return nil, invalid(few(withoutRepeats(faults))...)
 	}
-	b.changing.Lock()
-	defer b.changing.Unlock()
+	out, err := anew(b, func() (*channelOutput, error) { return b.replaceChannel(ctx, in, c, spec.Version) })
+	if err == nil && spec.Retry != nil {
+		out.Body.Warnings = spec.Retry.warnings()
+	}
+	return out, err
+}
+
+func (b *builder) replaceChannel(ctx context.Context, in *putChannelInput, c notify.Channel, seen string) (*channelOutput, error) {
 	book, p := b.book(ctx)
 	if p != nil {
 		return nil, p
 	}
 	old, exists := book.Channels[in.Name]
-	is := state{"channel", in.Name, exists, channelVersion(old), spec.Version, channelVersion(c)}
+	is := state{"channel", in.Name, exists, channelVersion(old), seen, channelVersion(c)}
 	if p := in.check(is); p != nil {
 		return nil, p
 	}
 	if !is.same() {
-		c.Changed = old.Changed
+		c.Version = old.Version
 		if err := b.Notify.PutChannel(ctx, c); err != nil {
 			return nil, b.notStored(ctx, "store the channel", err)
 		}
 		b.noted(ctx, "channel changed", slog.String("channel", c.Name), slog.String("channel_kind", c.Kind))
-		c.Changed = time.Time{} // the store has set it
+		c.Changed, c.Version = time.Time{}, 0 // the store has set them
 	}
-	out := b.channelAnswer(c)
-	if spec.Retry != nil {
-		out.Body.Warnings = spec.Retry.warnings()
-	}
-	return out, nil
+	return b.channelAnswer(c), nil
 }
 
 // settingFaults are what an adapter says of settings.
@@ -210,13 +212,34 @@ func settingFaults(err error) []Fault {
 	return []Fault{{Field: "settings", Problem: "do not work: " + clip(err.Error())}}
 }
 
-// notStored also knows what a store may say of a Changed that is not the
-// present one.
-func (s *Server) notStored(ctx context.Context, doing string, err error) *Problem {
+// errMeanwhile says that another node has changed it since it was looked at.
+var errMeanwhile = errors.New("changed meanwhile")
+
+// notStored also knows what a store says of a version that is not the present
+// one.
+func (s *Server) notStored(ctx context.Context, doing string, err error) error {
 	if errors.Is(err, holdfast.ErrState) {
-		return kindChanged.problem("it was changed meanwhile; look at it again, then repeat the change")
+		return errMeanwhile
 	}
 	return s.refuse(ctx, doing, err)
+}
+
+// mostTries bounds how often another node may be faster.
+const mostTries = 20
+
+// anew makes a change of a list or channel, from the look at what there is until
+// it is stored. When another node was faster it looks again, as if the request
+// had come a moment later: a condition is then refused, and a recipient is added
+// to what the other has made.
+func anew[T any](b *builder, change func() (*T, error)) (*T, error) {
+	b.changing.Lock()
+	defer b.changing.Unlock()
+	for range mostTries {
+		if out, err := change(); !errors.Is(err, errMeanwhile) {
+			return out, err
+		}
+	}
+	return nil, kindChanged.problem("others change it all the time; repeat the change")
 }
 
 // noted logs who changed what.
@@ -225,8 +248,10 @@ func (s *Server) noted(ctx context.Context, what string, attrs ...slog.Attr) {
 }
 
 func (b *builder) deleteChannel(ctx context.Context, in *deleteChannelInput) (*struct{}, error) {
-	b.changing.Lock()
-	defer b.changing.Unlock()
+	return anew(b, func() (*struct{}, error) { return b.endChannel(ctx, in) })
+}
+
+func (b *builder) endChannel(ctx context.Context, in *deleteChannelInput) (*struct{}, error) {
 	book, p := b.book(ctx)
 	if p != nil {
 		return nil, p
@@ -242,7 +267,7 @@ func (b *builder) deleteChannel(ctx context.Context, in *deleteChannelInput) (*s
 		return nil, kindState.problem(fmt.Sprintf("channel %s is needed: %s; disable it, or delete it by force", in.Name, why),
 			Fault{Field: "name", Value: in.Name, Problem: "is needed: " + why})
 	}
-	if err := b.Notify.DeleteChannel(ctx, in.Name); errors.Is(err, holdfast.ErrNotFound) {
+	if err := b.Notify.DeleteChannel(ctx, in.Name, c.Version); errors.Is(err, holdfast.ErrNotFound) {
 		return nil, noChannel(in.Name, &book)
 	} else if err != nil {
 		return nil, b.notStored(ctx, "delete the channel", err)

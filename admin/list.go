@@ -70,7 +70,7 @@ type target struct{ channel, address string }
 func targetOf(r notify.Recipient) target { return target{r.Channel, r.Address} }
 
 func listVersion(l notify.List) string {
-	l.Changed = time.Time{}
+	l.Changed, l.Version = time.Time{}, 0
 	if l.Recipients == nil {
 		l.Recipients = []notify.Recipient{}
 	}

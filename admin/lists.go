@@ -113,24 +113,26 @@ func (b *builder) putList(ctx context.Context, in *putListInput) (*listOutput, e
 	}
 	l, wrong := spec.list(in.Name)
 	faults = append(faults, wrong...)
-	b.changing.Lock()
-	defer b.changing.Unlock()
+	return anew(b, func() (*listOutput, error) { return b.replaceList(ctx, in, l, spec.Version, faults) })
+}
+
+func (b *builder) replaceList(ctx context.Context, in *putListInput, l notify.List, seen string, faults []Fault) (*listOutput, error) {
 	book, p := b.book(ctx)
 	if p != nil {
 		return nil, p
 	}
-	if faults = append(faults, b.manyFaults(l.Recipients, &book)...); len(faults) > 0 {
+	if faults := append(slices.Clone(faults), b.manyFaults(l.Recipients, &book)...); len(faults) > 0 {
 		return nil, invalid(few(withoutRepeats(faults))...)
 	}
 	old, exists := book.Lists[in.Name]
-	is := state{"list", in.Name, exists, listVersion(old), spec.Version, listVersion(l)}
+	is := state{"list", in.Name, exists, listVersion(old), seen, listVersion(l)}
 	if p := in.check(is); p != nil {
 		return nil, p
 	}
 	if !is.same() {
-		l.Changed = old.Changed
-		if p := b.storeList(ctx, &l); p != nil {
-			return nil, p
+		l.Version = old.Version
+		if err := b.storeList(ctx, &l); err != nil {
+			return nil, err
 		}
 	}
 	return listAnswer(l, &book), nil
@@ -152,18 +154,20 @@ func (s *Server) manyFaults(all []notify.Recipient, book *notify.Book) (faults [
 }
 
 // storeList writes a list that was checked.
-func (s *Server) storeList(ctx context.Context, l *notify.List) *Problem {
+func (s *Server) storeList(ctx context.Context, l *notify.List) error {
 	if err := s.Notify.PutList(ctx, *l); err != nil {
 		return s.notStored(ctx, "store the list", err)
 	}
-	l.Changed = time.Time{} // the store has set it
+	l.Changed, l.Version = time.Time{}, 0 // the store has set them
 	s.noted(ctx, "list changed", slog.String("list", l.Name), slog.Int("recipients", len(l.Recipients)))
 	return nil
 }
 
 func (b *builder) deleteList(ctx context.Context, in *deleteListInput) (*struct{}, error) {
-	b.changing.Lock()
-	defer b.changing.Unlock()
+	return anew(b, func() (*struct{}, error) { return b.endList(ctx, in) })
+}
+
+func (b *builder) endList(ctx context.Context, in *deleteListInput) (*struct{}, error) {
 	book, p := b.book(ctx)
 	if p != nil {
 		return nil, p
@@ -175,7 +179,7 @@ func (b *builder) deleteList(ctx context.Context, in *deleteListInput) (*struct{
 	if p := in.check(state{what: "list", name: in.Name, exists: true, version: listVersion(l)}); p != nil {
 		return nil, p
 	}
-	if err := b.Notify.DeleteList(ctx, in.Name); errors.Is(err, holdfast.ErrNotFound) {
+	if err := b.Notify.DeleteList(ctx, in.Name, l.Version); errors.Is(err, holdfast.ErrNotFound) {
 		return nil, noList(in.Name, &book)
 	} else if err != nil {
 		return nil, b.notStored(ctx, "delete the list", err)

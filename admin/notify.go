@@ -29,14 +29,14 @@ type NotificationLog interface {
 	KPIs(ctx context.Context, stuckAfter, window time.Duration) (all notify.KPIs, sites map[string]notify.KPIs, err error)
 }
 
-// BookStore keeps channels and lists. PutChannel and PutList are given the
-// Changed of what the caller has seen, zero for what is new.
+// BookStore keeps channels and lists. What changes one is given the Version
+// that the caller has seen, zero for what is new.
 type BookStore interface {
 	Book(ctx context.Context) (notify.Book, error)
 	PutChannel(ctx context.Context, c notify.Channel) error
-	DeleteChannel(ctx context.Context, name string) error
+	DeleteChannel(ctx context.Context, name string, version int64) error
 	PutList(ctx context.Context, l notify.List) error
-	DeleteList(ctx context.Context, name string) error
+	DeleteList(ctx context.Context, name string, version int64) error
 }
 
 // Channels is who delivers over channels. Check and CheckRecipient block on

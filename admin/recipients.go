@@ -36,7 +36,7 @@ type listChangeOutput struct {
 
 func (b *builder) recipients() {
 	none, full := "There is no such list.", "The disk is full; nothing was changed."
-	problems := map[kind]string{kindNotFound: none, kindChanged: "Another node changed the list at this moment.", kindDiskFull: full, kindUnsupported: unsupportedNotify}
+	problems := map[kind]string{kindNotFound: none, kindChanged: "Other nodes change the list all the time.", kindDiskFull: full, kindUnsupported: unsupportedNotify}
 	handle(b, route{
 		method: http.MethodPut, path: "/v1/lists/{name}/recipients", id: "put-recipient", tag: "lists", role: Admin,
 		summary: "Add or change a recipient", description: "The one with this channel and address. Doing it again changes nothing.",
@@ -101,6 +101,7 @@ func (b *builder) importRecipients(ctx context.Context, in *putRecipientInput) (
 		return nil, invalid(few(faults)...)
 	}
 	return b.changeList(ctx, in.Name, func(l *notify.List, book *notify.Book, out *ListChange) *Problem {
+		var faults []Fault
 		news := make([]notify.Recipient, len(entries))
 		for i, e := range entries {
 			if e.Channel == "" {
@@ -143,8 +144,10 @@ func join(l *notify.List, out *ListChange, news ...notify.Recipient) {
 
 // changeList changes the recipients of a list that there is.
 func (b *builder) changeList(ctx context.Context, name string, change func(*notify.List, *notify.Book, *ListChange) *Problem) (*listChangeOutput, error) {
-	b.changing.Lock()
-	defer b.changing.Unlock()
+	return anew(b, func() (*listChangeOutput, error) { return b.changeListOnce(ctx, name, change) })
+}
+
+func (b *builder) changeListOnce(ctx context.Context, name string, change func(*notify.List, *notify.Book, *ListChange) *Problem) (*listChangeOutput, error) {
 	book, p := b.book(ctx)
 	if p != nil {
 		return nil, p
@@ -161,8 +164,8 @@ func (b *builder) changeList(ctx context.Context, name string, change func(*noti
 		return nil, invalid(faults...)
 	}
 	if out.Added+out.Changed+out.Removed > 0 {
-		if p := b.storeList(ctx, &l); p != nil {
-			return nil, p
+		if err := b.storeList(ctx, &l); err != nil {
+			return nil, err
 		}
 	}
 	out.Recipients, out.Version, out.Warnings = len(l.Recipients), listVersion(l), listWarnings(&l, &book)

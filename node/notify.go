@@ -105,14 +105,14 @@ func (n *Node) sow(ctx context.Context, file string) error {
 	}
 	for _, c := range channels {
 		if _, there := book.Channels[c.Name]; !there {
-			if err := n.store.PutChannel(ctx, c); err != nil {
+			if err := n.store.PutChannel(ctx, c); err != nil && !errors.Is(err, holdfast.ErrState) { // another node sows, too
 				return fmt.Errorf("seed channel %s: %w", c.Name, err)
 			}
 		}
 	}
 	for _, l := range lists {
 		if _, there := book.Lists[l.Name]; !there {
-			if err := n.store.PutList(ctx, l); err != nil {
+			if err := n.store.PutList(ctx, l); err != nil && !errors.Is(err, holdfast.ErrState) {
 				return fmt.Errorf("seed list %s: %w", l.Name, err)
 			}
 		}

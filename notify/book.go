@@ -2,7 +2,10 @@ package notify
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
+
+	"github.com/holdfast-mq/holdfast"
 )
 
 // Channel is a way to people: one mail server, one webhook, one chat room. Its
@@ -16,6 +19,7 @@ type Channel struct {
 	Workers  int // the most deliveries at once; zero: 4
 	Disabled bool
 	Changed  time.Time // set by the store
+	Version  int64     // of this channel in its store: what replaces it must know it; zero: it is in none
 }
 
 // Retry is how often a channel tries a notification, at a fixed interval
@@ -36,6 +40,7 @@ type List struct {
 	Recipients  []Recipient
 	Partial     bool      // delivered, with a mark, when some were refused for good; else it parks
 	Changed     time.Time // set by the store
+	Version     int64     // of this list in its store: what replaces it must know it; zero: it is in none
 }
 
 // Recipient is one address on a channel. The pair is unique within a list.
@@ -51,4 +56,21 @@ type Book struct {
 	Version  int64 // grows with each change of any of them
 	Channels map[string]Channel
 	Lists    map[string]List
+}
+
+// Seen is what a store says to who changes a channel or a list, knowing the
+// version seen, or zero for one that is new: nil, if that is so. found and
+// present are what there is; end says that one that is gone is ErrNotFound.
+func Seen(found bool, present, seen int64, end bool) error {
+	switch {
+	case !found && end:
+		return holdfast.ErrNotFound
+	case !found && seen != 0:
+		return fmt.Errorf("it does not exist any more: %w", holdfast.ErrState)
+	case found && seen == 0:
+		return fmt.Errorf("it exists by now: %w", holdfast.ErrState)
+	case found && seen != present:
+		return fmt.Errorf("it was changed meanwhile: %w", holdfast.ErrState)
+	}
+	return nil
 }

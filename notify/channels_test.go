@@ -50,7 +50,7 @@ func TestChannelsAreChangedWithoutARestart(t *testing.T) {
 		if r := o.one(t, "third"); r.Status != notify.Delivered {
 			t.Errorf("after the channel was enabled it is %s", r.Status)
 		}
-		if err := o.db.DeleteChannel(t.Context(), "mail"); err != nil {
+		if err := o.db.DeleteChannel(t.Context(), "mail", o.book(t).Channels["mail"].Version); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)

@@ -97,14 +97,24 @@ func (o *office) channel(tb testing.TB, c notify.Channel) {
 	if c.Settings == nil {
 		c.Settings = json.RawMessage(`{}`)
 	}
+	c.Version = o.book(tb).Channels[c.Name].Version
 	if err := o.db.PutChannel(tb.Context(), c); err != nil {
 		tb.Fatal(err)
 	}
 }
 
+func (o *office) book(tb testing.TB) notify.Book {
+	tb.Helper()
+	b, err := o.db.Book(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return b
+}
+
 func (o *office) list(tb testing.TB, name string, recipients ...notify.Recipient) {
 	tb.Helper()
-	if err := o.db.PutList(tb.Context(), notify.List{Name: name, Recipients: recipients}); err != nil {
+	if err := o.db.PutList(tb.Context(), notify.List{Name: name, Recipients: recipients, Version: o.book(tb).Lists[name].Version}); err != nil {
 		tb.Fatal(err)
 	}
 }

@@ -35,12 +35,15 @@ type Store interface {
 	// Book returns all channels and lists; BookVersion its version alone.
 	Book(ctx context.Context) (Book, error)
 	BookVersion(ctx context.Context) (int64, error)
-	// PutChannel and PutList make or replace one; Delete… end one, or return
-	// ErrNotFound.
+	// PutChannel and PutList make one, whose Version is zero, or replace the one
+	// of that Version: so nobody overwrites what another node has changed
+	// meanwhile. Delete… end the one of that version, or return ErrNotFound.
+	// ErrState: there is another one by now, or none any more; nothing was
+	// changed.
 	PutChannel(ctx context.Context, c Channel) error
-	DeleteChannel(ctx context.Context, name string) error
+	DeleteChannel(ctx context.Context, name string, version int64) error
 	PutList(ctx context.Context, l List) error
-	DeleteList(ctx context.Context, name string) error
+	DeleteList(ctx context.Context, name string, version int64) error
 
 	// Notification returns the copies of one notification, the first copy
 	// first, with their targets and the histories of their messages, or

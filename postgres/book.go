@@ -40,7 +40,7 @@ func (db *DB) readBook(ctx context.Context) (b notify.Book, same bool, err error
 			var l notify.List
 			var changed int64
 			err := rows.Scan(&l.Name, &l.Description, &l.Partial, &changed)
-			l.Changed, l.Recipients = instant(changed), b.Lists[l.Name].Recipients
+			l.Changed, l.Version, l.Recipients = instant(changed), changed, b.Lists[l.Name].Recipients
 			b.Lists[l.Name] = l
 			return err
 		},
@@ -68,7 +68,7 @@ func scanChannel(rows pgx.Rows, b *notify.Book) error {
 	var interval, changed int64
 	var waits []int64
 	err := rows.Scan(&c.Name, &c.Kind, &settings, &c.Retry.Attempts, &interval, &waits, &c.Workers, &c.Disabled, &changed)
-	c.Settings, c.Retry.Interval, c.Changed = settings, duration(interval), instant(changed)
+	c.Settings, c.Retry.Interval, c.Changed, c.Version = settings, duration(interval), instant(changed), changed
 	for _, w := range waits {
 		c.Retry.Waits = append(c.Retry.Waits, duration(w))
 	}
@@ -87,14 +87,34 @@ func (db *DB) BookVersion(ctx context.Context) (version int64, err error) {
 	return version, nil
 }
 
-// changeBook runs statements after the version has changed. change returns
-// ErrNotFound when there is nothing to change, and then nothing has.
-func (db *DB) changeBook(ctx context.Context, change func(tx *ownTx) error) error {
+// bookChange says what a change of the book expects.
+type bookChange struct {
+	present string // statement
+	name    string
+	seen    int64 // zero: there was none
+	end     bool  // there must be one
+}
+
+// changeBook runs statements if what they change is what the caller has seen.
+// The version goes first: its row is locked, so that of all nodes only one
+// looks and changes at a time.
+func (db *DB) changeBook(ctx context.Context, k bookChange, change func(tx *ownTx) error) error {
 	if err := db.usable(ctx); err != nil {
 		return err
 	}
 	return db.own(ctx, func(tx *ownTx) error {
 		if err := tx.exec(bumpBook); err != nil {
+			return err
+		}
+		found, present := false, int64(0)
+		err := tx.query(k.present, []any{cleanText(k.name)}, func(rows pgx.Rows) error {
+			found = true
+			return rows.Scan(&present)
+		})
+		if err == nil {
+			err = notify.Seen(found, present, k.seen, k.end)
+		}
+		if err != nil {
 			return err
 		}
 		return change(tx)
@@ -109,7 +129,7 @@ func (db *DB) PutChannel(ctx context.Context, c notify.Channel) error {
 		for i, w := range c.Retry.Waits {
 			waits[i] = micros(w)
 		}
-		err = db.changeBook(ctx, func(tx *ownTx) error {
+		err = db.changeBook(ctx, bookChange{present: channelVersion, name: c.Name, seen: c.Version}, func(tx *ownTx) error {
 			return tx.exec(putChannel, cleanText(c.Name), cleanText(c.Kind), []byte(c.Settings), int64(c.Retry.Attempts), micros(c.Retry.Interval), waits, int64(c.Workers), c.Disabled)
 		})
 	}
@@ -120,24 +140,13 @@ func (db *DB) PutChannel(ctx context.Context, c notify.Channel) error {
 }
 
 // DeleteChannel implements notify.Store.
-func (db *DB) DeleteChannel(ctx context.Context, name string) error {
-	if err := db.changeBook(ctx, func(tx *ownTx) error { return tx.drop(dropChannel, name) }); err != nil {
+func (db *DB) DeleteChannel(ctx context.Context, name string, version int64) error {
+	if err := db.changeBook(ctx, bookChange{present: channelVersion, name: name, seen: version, end: true}, func(tx *ownTx) error {
+		return tx.exec(dropChannel, cleanText(name))
+	}); err != nil {
 		return fmt.Errorf("delete channel %q: %w", name, err)
 	}
 	return nil
-}
-
-// drop deletes the row of that name, or returns ErrNotFound.
-func (tx *ownTx) drop(sql, name string) error {
-	found := false
-	err := tx.query(sql, []any{cleanText(name)}, func(rows pgx.Rows) error {
-		found = true
-		return rows.Scan(nil)
-	})
-	if err == nil && !found {
-		err = holdfast.ErrNotFound
-	}
-	return err
 }
 
 // PutList implements notify.Store.
@@ -151,7 +160,7 @@ func (db *DB) PutList(ctx context.Context, l notify.List) error {
 			channels, addresses = append(channels, cleanText(r.Channel)), append(addresses, cleanText(r.Address))
 			names, disabled = append(names, cleanText(r.Name)), append(disabled, r.Disabled)
 		}
-		err = db.changeBook(ctx, func(tx *ownTx) error {
+		err = db.changeBook(ctx, bookChange{present: listVersion, name: l.Name, seen: l.Version}, func(tx *ownTx) error {
 			if err := tx.exec(putList, name, cleanText(l.Description), l.Partial); err != nil {
 				return err
 			}
@@ -168,9 +177,9 @@ func (db *DB) PutList(ctx context.Context, l notify.List) error {
 }
 
 // DeleteList implements notify.Store.
-func (db *DB) DeleteList(ctx context.Context, name string) error {
-	err := db.changeBook(ctx, func(tx *ownTx) error {
-		if err := tx.drop(dropList, name); err != nil {
+func (db *DB) DeleteList(ctx context.Context, name string, version int64) error {
+	err := db.changeBook(ctx, bookChange{present: listVersion, name: name, seen: version, end: true}, func(tx *ownTx) error {
+		if err := tx.exec(dropList, cleanText(name)); err != nil {
 			return err
 		}
 		return tx.exec(dropRecipients, cleanText(name))

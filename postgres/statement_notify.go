@@ -110,13 +110,17 @@ const (
 	allChannels   = `SELECT name, kind, settings, attempts, interval, waits, workers, disabled, changed FROM hf_channel`
 	allLists      = `SELECT name, description, partial, changed FROM hf_list`
 	allRecipients = `SELECT list, channel, address, name, disabled FROM hf_recipient ORDER BY list, place`
-	putChannel    = `INSERT INTO hf_channel (name, kind, settings, attempts, interval, waits, workers, disabled, changed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, hf_now())
+	// What is put has a later time than what it replaces, whatever the server's
+	// clock does: it is its version.
+	channelVersion = `SELECT changed FROM hf_channel WHERE name = $1`
+	listVersion    = `SELECT changed FROM hf_list WHERE name = $1`
+	putChannel     = `INSERT INTO hf_channel AS c (name, kind, settings, attempts, interval, waits, workers, disabled, changed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, hf_now())
 		ON CONFLICT (name) DO UPDATE SET kind = excluded.kind, settings = excluded.settings, attempts = excluded.attempts, interval = excluded.interval, waits = excluded.waits,
-			workers = excluded.workers, disabled = excluded.disabled, changed = excluded.changed`
-	dropChannel = `DELETE FROM hf_channel WHERE name = $1 RETURNING name`
-	putList     = `INSERT INTO hf_list (name, description, partial, changed) VALUES ($1, $2, $3, hf_now())
-		ON CONFLICT (name) DO UPDATE SET description = excluded.description, partial = excluded.partial, changed = excluded.changed`
-	dropList       = `DELETE FROM hf_list WHERE name = $1 RETURNING name`
+			workers = excluded.workers, disabled = excluded.disabled, changed = greatest(excluded.changed, c.changed + 1)`
+	dropChannel = `DELETE FROM hf_channel WHERE name = $1`
+	putList     = `INSERT INTO hf_list AS l (name, description, partial, changed) VALUES ($1, $2, $3, hf_now())
+		ON CONFLICT (name) DO UPDATE SET description = excluded.description, partial = excluded.partial, changed = greatest(excluded.changed, l.changed + 1)`
+	dropList       = `DELETE FROM hf_list WHERE name = $1`
 	dropRecipients = `DELETE FROM hf_recipient WHERE list = $1`
 	putRecipients  = `INSERT INTO hf_recipient (list, place, channel, address, name, disabled)
 		SELECT $1, i.place, i.channel, i.address, i.name, i.disabled FROM unnest($2::text[], $3::text[], $4::text[], $5::boolean[]) WITH ORDINALITY AS i (channel, address, name, disabled, place)`

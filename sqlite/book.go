@@ -3,12 +3,12 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
-	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -82,7 +82,7 @@ func (db *DB) scanChannel(rows *sql.Rows, b *notify.Book) error {
 	if err := rows.Scan(&c.Name, &c.Kind, &settings, &c.Retry.Attempts, &interval, &waits, &c.Workers, &c.Disabled, &changed); err != nil {
 		return err
 	}
-	c.Settings, c.Retry.Interval, c.Changed = settings, duration(interval), db.clock.wall(changed)
+	c.Settings, c.Retry.Interval, c.Changed, c.Version = settings, duration(interval), db.clock.wall(changed), changed
 	var list []int64
 	if waits.Valid {
 		if err := json.Unmarshal([]byte(waits.String), &list); err != nil {
@@ -100,7 +100,7 @@ func (db *DB) scanList(rows *sql.Rows, b *notify.Book) error {
 	var l notify.List
 	var changed int64
 	err := rows.Scan(&l.Name, &l.Description, &l.Partial, &changed)
-	l.Changed = db.clock.wall(changed)
+	l.Changed, l.Version = db.clock.wall(changed), changed
 	b.Lists[l.Name] = l
 	return err
 }
@@ -138,14 +138,11 @@ func (db *DB) PutChannel(ctx context.Context, c notify.Channel) error {
 		waits, err = waitsText(c.Retry.Waits)
 	}
 	if err == nil {
-		err = db.writer.do(ctx, workFunc(func(tx *writeTx) error {
-			if _, err := tx.exec(putChannel, c.Name, c.Kind, nullBytes(c.Settings), int64(c.Retry.Attempts), micros(c.Retry.Interval), waits, int64(c.Workers),
-				asBit(c.Disabled), tx.tick()); err != nil {
-				return err
-			}
-			_, err := tx.exec(bumpBook)
+		err = db.changeBook(ctx, bookChange{present: channelVersion, name: c.Name, seen: c.Version, change: func(tx *writeTx) error {
+			_, err := tx.exec(putChannel, c.Name, c.Kind, nullBytes(c.Settings), int64(c.Retry.Attempts), micros(c.Retry.Interval), waits, int64(c.Workers),
+				asBit(c.Disabled), tx.tick())
 			return err
-		}))
+		}})
 	}
 	if err != nil {
 		return fmt.Errorf("put channel %q: %w", c.Name, err)
@@ -154,31 +151,56 @@ func (db *DB) PutChannel(ctx context.Context, c notify.Channel) error {
 }
 
 // DeleteChannel implements notify.Store.
-func (db *DB) DeleteChannel(ctx context.Context, name string) error {
-	if err := db.endOf(ctx, dropChannel, name); err != nil {
+func (db *DB) DeleteChannel(ctx context.Context, name string, version int64) error {
+	err := db.changeBook(ctx, bookChange{present: channelVersion, name: name, seen: version, end: true, change: func(tx *writeTx) error {
+		_, err := tx.exec(dropChannel, name)
+		return err
+	}})
+	if err != nil {
 		return fmt.Errorf("delete channel %q: %w", name, err)
 	}
 	return nil
 }
 
-// endOf deletes the row of that name, or returns ErrNotFound.
-func (db *DB) endOf(ctx context.Context, drop statement, name string) error {
-	var n int64
-	err := db.writer.do(ctx, workFunc(func(tx *writeTx) (err error) {
-		if n, err = tx.exec(drop, name); err != nil || n == 0 {
-			return err
-		}
-		if drop == dropList {
-			if _, err := tx.exec(dropRecipients, name); err != nil {
-				return err
-			}
-		}
-		_, err = tx.exec(bumpBook)
-		return err
-	}))
-	if err == nil && n == 0 {
-		err = holdfast.ErrNotFound
+// bookChange is the work of what changes the book, if what it changes is what
+// the caller has seen.
+type bookChange struct {
+	present    statement
+	name       string
+	seen       int64 // zero: there was none
+	end        bool  // there must be one
+	recipients int
+	change     func(tx *writeTx) error
+	fault      error
+}
+
+func (db *DB) changeBook(ctx context.Context, k bookChange) error {
+	err := db.writer.do(ctx, &k)
+	if err == nil {
+		err = k.fault
 	}
+	return err
+}
+
+func (k *bookChange) size() (int, int) { return 2 + k.recipients/4, 128 * k.recipients }
+
+func (k *bookChange) apply(tx *writeTx) error {
+	k.fault = nil
+	var present int64
+	found, err := tx.conn.one(k.present, func(v []driver.Value) error {
+		present = asInt(v[0])
+		return nil
+	}, k.name)
+	if err != nil {
+		return err
+	}
+	if k.fault = notify.Seen(found, present, k.seen, k.end); k.fault != nil {
+		return nil //nolint:nilerr // it concerns this caller only
+	}
+	if err := k.change(tx); err != nil {
+		return err
+	}
+	_, err = tx.exec(bumpBook)
 	return err
 }
 
@@ -186,7 +208,10 @@ func (db *DB) endOf(ctx context.Context, drop statement, name string) error {
 func (db *DB) PutList(ctx context.Context, l notify.List) error {
 	err := l.Validate()
 	if err == nil {
-		err = db.writer.do(ctx, &replaceList{l})
+		err = db.changeBook(ctx, bookChange{
+			present: listVersion, name: l.Name, seen: l.Version, recipients: len(l.Recipients),
+			change: func(tx *writeTx) error { return tx.replaceList(&l) },
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("put list %q: %w", l.Name, err)
@@ -195,30 +220,31 @@ func (db *DB) PutList(ctx context.Context, l notify.List) error {
 }
 
 // DeleteList implements notify.Store.
-func (db *DB) DeleteList(ctx context.Context, name string) error {
-	if err := db.endOf(ctx, dropList, name); err != nil {
+func (db *DB) DeleteList(ctx context.Context, name string, version int64) error {
+	err := db.changeBook(ctx, bookChange{present: listVersion, name: name, seen: version, end: true, change: func(tx *writeTx) error {
+		if _, err := tx.exec(dropList, name); err != nil {
+			return err
+		}
+		_, err := tx.exec(dropRecipients, name)
+		return err
+	}})
+	if err != nil {
 		return fmt.Errorf("delete list %q: %w", name, err)
 	}
 	return nil
 }
 
-// replaceList is the work of PutList.
-type replaceList struct{ notify.List }
-
-func (k *replaceList) size() (int, int) { return 2 + len(k.Recipients)/4, 128 * len(k.Recipients) }
-
-func (k *replaceList) apply(tx *writeTx) error {
-	if _, err := tx.exec(putList, k.Name, k.Description, asBit(k.Partial), int64(len(k.Recipients)), tx.tick()); err != nil {
+func (tx *writeTx) replaceList(l *notify.List) error {
+	if _, err := tx.exec(putList, l.Name, l.Description, asBit(l.Partial), int64(len(l.Recipients)), tx.tick()); err != nil {
 		return err
 	}
-	if _, err := tx.exec(dropRecipients, k.Name); err != nil {
+	if _, err := tx.exec(dropRecipients, l.Name); err != nil {
 		return err
 	}
-	for i, r := range k.Recipients {
-		if _, err := tx.exec(putRecipient, k.Name, int64(i), r.Channel, r.Address, r.Name, asBit(r.Disabled)); err != nil {
+	for i, r := range l.Recipients {
+		if _, err := tx.exec(putRecipient, l.Name, int64(i), r.Channel, r.Address, r.Name, asBit(r.Disabled)); err != nil {
 			return err
 		}
 	}
-	_, err := tx.exec(bumpBook)
-	return err
+	return nil
 }

@@ -81,7 +81,7 @@ func bookOf(t testing.TB, db *sqlite.DB) notify.Book {
 // sameBook compares all but the version and the times.
 func sameBook() []cmp.Option {
 	return []cmp.Option{
-		cmpopts.IgnoreFields(notify.Book{}, "Version"), cmpopts.IgnoreFields(notify.Channel{}, "Changed"), cmpopts.IgnoreFields(notify.List{}, "Changed"), cmpopts.EquateEmpty(),
+		cmpopts.IgnoreFields(notify.Book{}, "Version"), cmpopts.IgnoreFields(notify.Channel{}, "Changed", "Version"), cmpopts.IgnoreFields(notify.List{}, "Changed", "Version"), cmpopts.EquateEmpty(),
 	}
 }
 

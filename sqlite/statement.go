@@ -99,6 +99,8 @@ const (
 	purgeNotification
 	findSeq
 	putTarget
+	channelVersion
+	listVersion
 	putChannel
 	dropChannel
 	putList
@@ -306,12 +308,16 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 		result = excluded.result, code = excluded.code, text = excluded.text, receipt = excluded.receipt, maybe = excluded.maybe, attempts = excluded.attempts,
 		server = excluded.server, tls = excluded.tls, truncated = excluded.truncated, at = excluded.at WHERE result != 1`,
 
+	// What is put has a later time than what it replaces, even within the
+	// microsecond: it is its version.
+	channelVersion: `SELECT changed FROM hf_channel WHERE name = ?1`,
+	listVersion:    `SELECT changed FROM hf_list WHERE name = ?1`,
 	putChannel: `INSERT INTO hf_channel (name, kind, settings, attempts, interval, waits, workers, disabled, changed)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO UPDATE SET kind = excluded.kind, settings = excluded.settings, attempts = excluded.attempts,
-		interval = excluded.interval, waits = excluded.waits, workers = excluded.workers, disabled = excluded.disabled, changed = excluded.changed`,
+		interval = excluded.interval, waits = excluded.waits, workers = excluded.workers, disabled = excluded.disabled, changed = max(excluded.changed, changed + 1)`,
 	dropChannel: `DELETE FROM hf_channel WHERE name = ?1`,
 	putList: `INSERT INTO hf_list (name, description, partial, recipients, changed) VALUES (?1, ?2, ?3, ?4, ?5)
-		ON CONFLICT DO UPDATE SET description = excluded.description, partial = excluded.partial, recipients = excluded.recipients, changed = excluded.changed`,
+		ON CONFLICT DO UPDATE SET description = excluded.description, partial = excluded.partial, recipients = excluded.recipients, changed = max(excluded.changed, changed + 1)`,
 	dropList:       `DELETE FROM hf_list WHERE name = ?1`,
 	dropRecipients: `DELETE FROM hf_recipient WHERE list = ?1`,
 	putRecipient:   `INSERT INTO hf_recipient (list, place, channel, address, name, disabled) VALUES (?1, ?2, ?3, ?4, ?5, ?6)`,

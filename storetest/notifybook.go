@@ -2,11 +2,13 @@ package storetest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -21,6 +23,7 @@ func booksKept(k *kit) {
 	}}
 	none := notify.List{Name: "none"}
 	version := int64(0)
+	put := func(l notify.List) error { return k.notes().PutList(k.ctx(), k.seenList(l)) }
 	expect := func(what string, err error, channels map[string]notify.Channel, lists map[string]notify.List) {
 		k.t.Helper()
 		if err != nil {
@@ -30,8 +33,8 @@ func booksKept(k *kit) {
 		if err != nil {
 			k.t.Fatal(err)
 		}
-		equal(k, "channels after "+what, b.Channels, channels, cmpopts.IgnoreFields(notify.Channel{}, "Changed"))
-		equal(k, "lists after "+what, b.Lists, lists, cmpopts.IgnoreFields(notify.List{}, "Changed"), cmpopts.EquateEmpty())
+		equal(k, "channels after "+what, b.Channels, channels, cmpopts.IgnoreFields(notify.Channel{}, "Changed", "Version"))
+		equal(k, "lists after "+what, b.Lists, lists, cmpopts.IgnoreFields(notify.List{}, "Changed", "Version"), cmpopts.EquateEmpty())
 		v, err := k.notes().BookVersion(k.ctx())
 		if err != nil || v != b.Version || v <= version {
 			k.t.Errorf("after %s: version %d and %d, %v; before it was %d", what, v, b.Version, err, version)
@@ -47,18 +50,99 @@ func booksKept(k *kit) {
 	type lists = map[string]notify.List
 	expect("a channel", k.notes().PutChannel(k.ctx(), mail), channels{"mail": mail}, lists{})
 	expect("another", k.notes().PutChannel(k.ctx(), chat), channels{"mail": mail, "chat": chat}, lists{})
-	expect("a list", k.notes().PutList(k.ctx(), ops), channels{"mail": mail, "chat": chat}, lists{"ops": ops})
-	expect("an empty list", k.notes().PutList(k.ctx(), none), channels{"mail": mail, "chat": chat}, lists{"ops": ops, "none": none})
+	expect("a list", put(ops), channels{"mail": mail, "chat": chat}, lists{"ops": ops})
+	expect("an empty list", put(none), channels{"mail": mail, "chat": chat}, lists{"ops": ops, "none": none})
 	ops.Partial, ops.Recipients = false, ops.Recipients[:1]
 	for i := range 3000 {
 		ops.Recipients = append(ops.Recipients, notify.Recipient{Channel: "mail", Address: fmt.Sprint(3000-i, "@example.org")})
 	}
-	expect("a longer list", k.notes().PutList(k.ctx(), ops), channels{"mail": mail, "chat": chat}, lists{"ops": ops, "none": none})
+	expect("a longer list", put(ops), channels{"mail": mail, "chat": chat}, lists{"ops": ops, "none": none})
 	mail.Settings, mail.Retry.Waits, mail.Kind = nil, nil, "webhook"
-	expect("another kind", k.notes().PutChannel(k.ctx(), mail), channels{"mail": mail, "chat": chat}, lists{"ops": ops, "none": none})
+	expect("another kind", k.notes().PutChannel(k.ctx(), k.seenChannel(mail)), channels{"mail": mail, "chat": chat}, lists{"ops": ops, "none": none})
 	k.reopen()
-	expect("the end of a channel", k.notes().DeleteChannel(k.ctx(), "chat"), channels{"mail": mail}, lists{"ops": ops, "none": none})
-	expect("the end of a list", k.notes().DeleteList(k.ctx(), "ops"), channels{"mail": mail}, lists{"none": none})
+	expect("the end of a channel", k.notes().DeleteChannel(k.ctx(), "chat", k.seenChannel(chat).Version), channels{"mail": mail}, lists{"ops": ops, "none": none})
+	expect("the end of a list", k.notes().DeleteList(k.ctx(), "ops", k.seenList(ops).Version), channels{"mail": mail}, lists{"none": none})
 	ops.Recipients = nil
-	expect("an heir of its name", k.notes().PutList(k.ctx(), ops), channels{"mail": mail}, lists{"ops": ops, "none": none})
+	expect("an heir of its name", put(ops), channels{"mail": mail}, lists{"ops": ops, "none": none})
+}
+
+func (k *kit) book() notify.Book {
+	k.t.Helper()
+	b, err := k.notes().Book(k.ctx())
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return b
+}
+
+// seenList is a list as of who has looked at it just now.
+func (k *kit) seenList(l notify.List) notify.List {
+	k.t.Helper()
+	l.Version = k.book().Lists[l.Name].Version
+	return l
+}
+
+func (k *kit) seenChannel(c notify.Channel) notify.Channel {
+	k.t.Helper()
+	c.Version = k.book().Channels[c.Name].Version
+	return c
+}
+
+// meanwhile changes lists and channels as two nodes do that do not know of each
+// other: who has not seen the present one changes nothing.
+func meanwhile(k *kit) {
+	type thing struct {
+		put  func(version int64) error
+		end  func(version int64) error
+		seen func() int64
+	}
+	put := 0
+	for what, it := range map[string]thing{
+		"list": {
+			put: func(version int64) error {
+				put++
+				return k.notes().PutList(k.ctx(), notify.List{Name: "x", Description: fmt.Sprint(put), Version: version, Recipients: []notify.Recipient{{Channel: "mail", Address: "a"}}})
+			},
+			end:  func(version int64) error { return k.notes().DeleteList(k.ctx(), "x", version) },
+			seen: func() int64 { return k.seenList(notify.List{Name: "x"}).Version },
+		},
+		"channel": {
+			put: func(version int64) error {
+				put++
+				return k.notes().PutChannel(k.ctx(), notify.Channel{Name: "x", Kind: fmt.Sprint(put), Version: version, Retry: notify.DefaultRetry()})
+			},
+			end:  func(version int64) error { return k.notes().DeleteChannel(k.ctx(), "x", version) },
+			seen: func() int64 { return k.seenChannel(notify.Channel{Name: "x"}).Version },
+		},
+	} {
+		did := func(doing string, err error) {
+			k.t.Helper()
+			if err != nil {
+				k.t.Fatalf("%s: %s: %v", what, doing, err)
+			}
+		}
+		refused := func(doing string, change func() error, want error) {
+			k.t.Helper()
+			before := k.book()
+			if err := change(); !errors.Is(err, want) {
+				k.t.Errorf("%s: %s: got %v, want %v", what, doing, err, want)
+			}
+			equal(k, what+": "+doing, k.book(), before, cmpopts.EquateApproxTime(time.Second))
+		}
+		did("made", it.put(0))
+		refused("made meanwhile", func() error { return it.put(0) }, holdfast.ErrState)
+		first := it.seen()
+		did("changed", it.put(first))
+		second := it.seen()
+		refused("changed meanwhile", func() error { return it.put(first) }, holdfast.ErrState)
+		refused("changed before its end", func() error { return it.end(first) }, holdfast.ErrState)
+		refused("an end that has seen nothing", func() error { return it.end(0) }, holdfast.ErrState)
+		did("changed again", it.put(second))
+		did("ended", it.end(it.seen()))
+		refused("ended meanwhile", func() error { return it.put(second) }, holdfast.ErrState)
+		refused("ended twice", func() error { return it.end(second) }, holdfast.ErrNotFound)
+		k.pass(time.Second)
+		did("an heir of its name", it.put(0))
+		refused("the heir is another one", func() error { return it.put(second) }, holdfast.ErrState)
+	}
 }

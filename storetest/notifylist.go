@@ -336,6 +336,8 @@ func notesPurged(k *kit) {
 func books() map[string]func(k *kit) {
 	return map[string]func(k *kit){
 		"channels and lists are kept as they were put": booksKept,
+		// NO-16.
+		"who has not seen the present one changes nothing": meanwhile,
 		"what has no name, or a recipient twice, is refused": func(k *kit) {
 			s := k.notes()
 			twice := notify.List{Name: "l", Recipients: []notify.Recipient{{Channel: "mail", Address: "a"}, {Channel: "mail", Address: "a", Name: "again"}}}
@@ -347,7 +349,7 @@ func books() map[string]func(k *kit) {
 					k.t.Errorf("%s: got %v, want ErrInvalid", what, err)
 				}
 			}
-			for what, err := range map[string]error{"channel": s.DeleteChannel(k.ctx(), "x"), "list": s.DeleteList(k.ctx(), "x")} {
+			for what, err := range map[string]error{"channel": s.DeleteChannel(k.ctx(), "x", 1), "list": s.DeleteList(k.ctx(), "x", 1)} {
 				if !errors.Is(err, holdfast.ErrNotFound) {
 					k.t.Errorf("%s: got %v, want ErrNotFound", what, err)
 				}

@@ -167,29 +167,35 @@ func (m *Memory) Book(ctx context.Context) (notify.Book, error) {
 // PutChannel keeps a channel.
 func (m *Memory) PutChannel(ctx context.Context, c notify.Channel) error {
 	return m.change(ctx, func() error {
-		c.Changed = time.Now()
+		if err := seen(m.book.Channels, c.Name, c.Version, false); err != nil {
+			return err
+		}
+		c.Changed, c.Version = time.Now(), m.book.Version+1
 		m.book.Channels[c.Name] = c
 		return nil
 	})
 }
 
 // DeleteChannel ends a channel.
-func (m *Memory) DeleteChannel(ctx context.Context, name string) error {
-	return m.change(ctx, func() error { return take(m.book.Channels, name) })
+func (m *Memory) DeleteChannel(ctx context.Context, name string, version int64) error {
+	return m.change(ctx, func() error { return take(m.book.Channels, name, version) })
 }
 
 // PutList keeps a list.
 func (m *Memory) PutList(ctx context.Context, l notify.List) error {
 	return m.change(ctx, func() error {
-		l.Changed = time.Now()
+		if err := seen(m.book.Lists, l.Name, l.Version, false); err != nil {
+			return err
+		}
+		l.Changed, l.Version = time.Now(), m.book.Version+1
 		m.book.Lists[l.Name] = l
 		return nil
 	})
 }
 
 // DeleteList ends a list.
-func (m *Memory) DeleteList(ctx context.Context, name string) error {
-	return m.change(ctx, func() error { return take(m.book.Lists, name) })
+func (m *Memory) DeleteList(ctx context.Context, name string, version int64) error {
+	return m.change(ctx, func() error { return take(m.book.Lists, name, version) })
 }
 
 func (m *Memory) change(ctx context.Context, edit func() error) error {
@@ -201,13 +207,29 @@ func (m *Memory) change(ctx context.Context, edit func() error) error {
 	if m.book.Channels == nil {
 		m.book.Channels, m.book.Lists = map[string]notify.Channel{}, map[string]notify.List{}
 	}
+	if err := edit(); err != nil {
+		return err
+	}
 	m.book.Version++
-	return edit()
+	return nil
 }
 
-func take[V any](all map[string]V, name string) error {
-	if _, ok := all[name]; !ok {
-		return fmt.Errorf("delete %s: %w", name, holdfast.ErrNotFound)
+// seen compares what there is with what the caller has seen.
+func seen[V notify.Channel | notify.List](all map[string]V, name string, version int64, end bool) error {
+	there, found := all[name]
+	var present int64
+	switch v := any(there).(type) {
+	case notify.Channel:
+		present = v.Version
+	case notify.List:
+		present = v.Version
+	}
+	return notify.Seen(found, present, version, end)
+}
+
+func take[V notify.Channel | notify.List](all map[string]V, name string, version int64) error {
+	if err := seen(all, name, version, true); err != nil {
+		return fmt.Errorf("delete %s: %w", name, err)
 	}
 	delete(all, name)
 	return nil
