@@ -61,7 +61,7 @@ func central(t *testing.T) (*fixture, *notify.Ingester, *reception) {
 // reception refuses everybody whose address begins with no, until it is mended.
 type reception struct{ mended atomic.Bool }
 
-func (d *reception) Send(_ context.Context, _ *notify.Notification, to []notify.Recipient, _ int) notify.Report {
+func (d *reception) Send(_ context.Context, _ *notify.Notification, to []notify.Recipient, _ func(notify.Part) bool) notify.Report {
 	r := notify.Report{Server: "floor 3"}
 	for _, p := range to {
 		got := notify.Delivery{Outcome: notify.Accepted, Code: "ok"}

@@ -13,17 +13,31 @@ type Adapter interface {
 	// Send makes one attempt for these recipients, of whom there is at least
 	// one and of whom none has accepted before. It blocks until the outcome of
 	// each is known or ctx ends; ending ctx must not cut what may have been
-	// accepted already, as between the last dot of a mail and its answer. attempt
-	// is the number of the attempt, from 1. Nothing secret may be in the report.
-	Send(ctx context.Context, n *Notification, to []Recipient, attempt int) Report
+	// accepted already, as between the last dot of a mail and its answer. Nothing
+	// secret may be in the report.
+	//
+	// Each time that the other side has said what becomes of some recipients, Send
+	// calls known, before it asks about further ones: what known has taken is on
+	// disk, so that whoever dies in the middle of a long list asks only the rest
+	// again. Where known says false, nobody further is asked. It may be called
+	// concurrently; nil: all is told by the report.
+	Send(ctx context.Context, n *Notification, to []Recipient, known func(Part) bool) Report
 	// Close ends idle connections. Send may still be called.
 	Close()
+}
+
+// Part is what has become of some recipients in the middle of an attempt. It
+// is final.
+type Part struct {
+	Ends        map[int]Delivery // by the recipient's index
+	Server, TLS string           // as in Report
+	Truncated   bool
 }
 
 // Report is the end of one attempt.
 type Report struct {
 	// To has one entry per recipient, in order. Where Fault is set, those that
-	// have a zero entry share it.
+	// have a zero entry share it. What was told as a Part is not read again.
 	To []Delivery
 	// Fault is what was wrong with all that To does not decide: the message
 	// (Permanent, Transient), the channel (LaneFault, Unreachable) or neither

@@ -160,7 +160,7 @@ func (c *Channels) start(ctx context.Context, channel Channel) {
 	r.dispatcher = &holdfast.Dispatcher{
 		Store: c.Messages, Lanes: c.Lanes, Grace: c.Grace, Last: lastAnswer, Observer: c.Observer, Logger: c.Logger,
 		Routes: map[string]holdfast.Route{Lane(channel.Name): {
-			Deliverer: &courier{c.Store, c.Books, &c.adapters}, Retry: c.policy(ctx, &channel), Timeout: sendTimeout, Limit: workers,
+			Deliverer: &courier{store: c.Store, books: c.Books, adapters: &c.adapters, log: c.Logger}, Retry: c.policy(ctx, &channel), Timeout: sendTimeout, Limit: workers,
 		}},
 	}
 	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -17,6 +19,10 @@ type courier struct {
 	store    Store
 	books    *Books
 	adapters *adapters
+	log      *slog.Logger
+
+	mu        sync.Mutex
+	unwritten map[holdfast.ID][]Target // what became of recipients, and is not on disk yet
 }
 
 // round is one attempt of one copy.
@@ -26,10 +32,13 @@ type round struct {
 	n    Notification
 	list List
 
-	done    map[key]Target // of the attempts before
-	targets []Target       // of this one
-	fault   *holdfast.Failure
+	done  map[key]Target // of the attempts before
+	fault *holdfast.Failure
+
+	mu      sync.Mutex    // guards what follows, until the adapter has returned
+	targets []Target      // of this attempt
 	wait    time.Duration // that the other sides ask for
+	lost    error         // why something of this attempt is not on disk
 }
 
 type key struct{ channel, address string }
@@ -46,6 +55,9 @@ func (c *courier) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Rec
 	if err != nil {
 		return holdfast.Receipt{}, err
 	}
+	if err := c.catchUp(ctx, m.ID); err != nil {
+		return holdfast.Receipt{}, unrecorded(err, true)
+	}
 	before, err := c.store.Targets(ctx, m.ID)
 	if err != nil {
 		return holdfast.Receipt{}, notAsked("recipients", err)
@@ -53,18 +65,13 @@ func (c *courier) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Rec
 	for _, t := range before {
 		r.done[key{t.Channel, t.Address}] = t
 	}
-	asked := false
-	for _, channel := range r.channels() {
-		asked = true
-		r.send(ctx, &book, channel)
-	}
-	if !asked {
+	channels := r.channels()
+	if len(channels) == 0 {
 		return holdfast.Receipt{}, r.nobody()
 	}
-	if len(r.targets) > 0 {
-		// Not by ctx: what the other side has taken is to be known.
-		if err := c.store.RecordTargets(context.WithoutCancel(ctx), m.ID, r.targets...); err != nil {
-			return holdfast.Receipt{}, &holdfast.Failure{Code: "not_recorded", MaybeDelivered: r.accepted(r.targets), Err: fmt.Errorf("record what became of recipients: %w", err)}
+	for _, channel := range channels {
+		if r.send(ctx, &book, channel); r.lost != nil {
+			return holdfast.Receipt{}, unrecorded(r.lost, accepted(r.targets))
 		}
 	}
 	return r.verdict()
@@ -129,15 +136,16 @@ func (r *round) nobody() error {
 
 // send asks the recipients of one channel who are still to be asked.
 func (r *round) send(ctx context.Context, book *Book, channel string) {
-	var to []Recipient
+	s := &sending{round: r, ctx: ctx, channel: channel}
 	for _, p := range r.list.Recipients {
 		if p.Channel == channel && !p.Disabled && r.asks(p) {
-			to = append(to, p)
+			s.to = append(s.to, p)
 		}
 	}
-	if len(to) == 0 {
+	if len(s.to) == 0 {
 		return
 	}
+	s.written = make([]bool, len(s.to))
 	var report Report
 	switch settings, ok := book.Channels[channel]; {
 	case !ok:
@@ -148,9 +156,9 @@ func (r *round) send(ctx context.Context, book *Book, channel string) {
 	case settings.Disabled:
 		report.Fault = &holdfast.Failure{Code: "channel_disabled", Err: fmt.Errorf("channel %s is disabled", channel)}
 	default:
-		report = r.c.adapters.send(ctx, settings, &r.n, to, r.m.Attempt.Number)
+		report = r.c.adapters.send(ctx, settings, &r.n, s.to, s.known)
 	}
-	r.take(channel, to, &report)
+	s.take(&report)
 }
 
 // asks says whether a recipient is still to be asked: not who has accepted,
@@ -158,48 +166,6 @@ func (r *round) send(ctx context.Context, book *Book, channel string) {
 func (r *round) asks(p Recipient) bool {
 	t, known := r.done[key{p.Channel, p.Address}]
 	return !known || t.Result != Accepted && (t.Result != Refused || r.m.Attempt.Number <= 1)
-}
-
-// take turns a report into what is written down.
-func (r *round) take(channel string, to []Recipient, report *Report) {
-	own, _ := ChannelOf(r.m.Destination)
-	if f := report.Fault; f != nil && channel == own {
-		r.fault = f
-	} else if f != nil && r.fault == nil {
-		c := *f // another channel's fault is no reason to hold this lane, nor to charge the message
-		if c.Outcome == holdfast.LaneFault || c.Outcome == holdfast.NotStarted {
-			c.Outcome = holdfast.Unreachable
-		}
-		r.fault = &c
-	}
-	for i, p := range to {
-		var d Delivery
-		if i < len(report.To) {
-			d = report.To[i]
-		}
-		if f := report.Fault; d.Outcome == Waiting && f != nil {
-			if f.Outcome == holdfast.NotStarted {
-				continue // as if never asked
-			}
-			d = Delivery{Outcome: Deferred, Code: f.Code, Text: clip(f.Error()), Maybe: f.MaybeDelivered, RetryAfter: f.RetryAfter}
-			if f.Outcome == holdfast.Permanent {
-				d.Outcome = Refused
-			}
-		}
-		if d.Outcome == Waiting {
-			d = Delivery{Outcome: Deferred, Code: "no_result", Text: "the channel did not say what became of it", Maybe: true}
-		}
-		r.wait = max(r.wait, d.RetryAfter)
-		r.targets = append(r.targets, Target{
-			Channel: channel, Address: p.Address, Name: p.Name, Result: d.Outcome, Code: d.Code, Text: clip(d.Text),
-			Receipt: clip(d.Receipt), Maybe: d.Maybe, Attempts: r.done[key{channel, p.Address}].Attempts + 1,
-			Server: report.Server, TLS: report.TLS, Truncated: report.Truncated,
-		})
-	}
-}
-
-func (r *round) accepted(list []Target) bool {
-	return slices.ContainsFunc(list, func(t Target) bool { return t.Result == Accepted })
 }
 
 // clip bounds what the other side said.

@@ -179,6 +179,7 @@ type script struct {
 	mu      sync.Mutex
 	invalid error // of the settings
 	answer  func(ctx context.Context, to []notify.Recipient) notify.Report
+	parts   func(ctx context.Context, to []notify.Recipient, known func(notify.Part) bool) notify.Report // instead of answer
 	rounds  [][]string
 	ids     []holdfast.ID
 	made    int
@@ -201,15 +202,18 @@ func (s *script) Close() {
 	s.closed++
 }
 
-func (s *script) Send(ctx context.Context, n *notify.Notification, to []notify.Recipient, _ int) notify.Report {
+func (s *script) Send(ctx context.Context, n *notify.Notification, to []notify.Recipient, known func(notify.Part) bool) notify.Report {
 	s.mu.Lock()
 	var asked []string
 	for _, r := range to {
 		asked = append(asked, r.Address)
 	}
 	s.rounds, s.ids = append(s.rounds, asked), append(s.ids, n.ID)
-	answer := s.answer
+	answer, parts := s.answer, s.parts
 	s.mu.Unlock()
+	if parts != nil {
+		return parts(ctx, to, known)
+	}
 	if answer == nil {
 		return accept(to)
 	}

@@ -52,7 +52,7 @@ func (a *adapters) create(c Channel) (Adapter, error) {
 
 // send makes one attempt over a channel. Settings that do not work hold the
 // channel and charge no notification (NO-09).
-func (a *adapters) send(ctx context.Context, c Channel, n *Notification, to []Recipient, attempt int) (r Report) {
+func (a *adapters) send(ctx context.Context, c Channel, n *Notification, to []Recipient, known func(Part) bool) (r Report) {
 	if _, ok := a.kinds[c.Kind]; !ok {
 		return Report{Fault: &holdfast.Failure{ // NO-07
 			Outcome: holdfast.Permanent, Code: "no_adapter", Err: fmt.Errorf("channel %s is of kind %q, for which there is no adapter", c.Name, clip(c.Kind)),
@@ -63,7 +63,7 @@ func (a *adapters) send(ctx context.Context, c Channel, n *Notification, to []Re
 		return Report{Fault: &holdfast.Failure{Outcome: holdfast.LaneFault, Code: "settings", Err: fmt.Errorf("settings of channel %s: %w", c.Name, err)}}
 	}
 	defer a.giveBack(m)
-	return m.adapter.Send(ctx, n, to, attempt)
+	return m.adapter.Send(ctx, n, to, known)
 }
 
 func (a *adapters) take(c Channel) (*made, error) {

@@ -99,5 +99,5 @@ func (c *Channels) Test(ctx context.Context, name, address string) (Report, erro
 		ID: holdfast.NewID(), Type: "test", List: "test", Subject: "Test of channel " + name,
 		Body: "This is a test of a notification channel. Nothing is wrong.\n",
 	}
-	return c.adapters.send(ctx, channel, &n, []Recipient{{Channel: name, Address: address}}, 1), nil
+	return c.adapters.send(ctx, channel, &n, []Recipient{{Channel: name, Address: address}}, nil), nil
 }

@@ -83,9 +83,11 @@ const atOnce = 4
 // Send posts the notification to each recipient. When ctx ends, what has not
 // begun does not begin, and what has left is waited for, up to the channel's
 // time-out.
-func (p *Poster) Send(ctx context.Context, n *notify.Notification, to []notify.Recipient, _ int) notify.Report {
+func (p *Poster) Send(ctx context.Context, n *notify.Notification, to []notify.Recipient, known func(notify.Part) bool) notify.Report {
 	ends := make([]end, len(to))
 	turns := make(chan struct{}, atOnce)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	var all sync.WaitGroup
 	for i := range to {
 		select {
@@ -96,7 +98,11 @@ func (p *Poster) Send(ctx context.Context, n *notify.Notification, to []notify.R
 		}
 		all.Go(func() {
 			defer func() { <-turns }()
-			ends[i] = p.post(ctx, n, to[i].Address)
+			e := p.post(ctx, n, to[i].Address)
+			ends[i] = e
+			if len(to) > 1 && known != nil && e.fault == nil && !known(e.part(i)) {
+				stop()
+			}
 		})
 	}
 	all.Wait()

@@ -37,7 +37,7 @@ func send(t *testing.T, kind string, n *notify.Notification, more object) (got s
 	})
 	settings := own(kind, at)
 	maps.Copy(settings, more)
-	report := open(t, kind, settings, keep(at), nil).Send(t.Context(), n, to(""), 1)
+	report := open(t, kind, settings, keep(at), nil).Send(t.Context(), n, to(""), nil)
 	if v := verdict(report, 0); v != "accepted" {
 		t.Fatalf("%s: got %q", kind, v)
 	}
@@ -117,7 +117,7 @@ func TestWebhooksAreSignedByEachSecret(t *testing.T) {
 	const typed = "as somebody typed it, with an é"
 	s.put("old", typed+"\n")
 	r := open(t, "webhook", object{"url": named("url"), "signing": []object{named("sign"), named("old")}}, s, nil)
-	r.Send(t.Context(), example(), to(""), 1)
+	r.Send(t.Context(), example(), to(""), nil)
 	signed := got.header.Get("Webhook-Id") + "." + got.header.Get("Webhook-Timestamp") + "." + string(got.body)
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(signing, "whsec_"))
 	if err != nil {
@@ -147,7 +147,7 @@ func TestTargetsOfAWebhookSignOnTheirOwn(t *testing.T) {
 		"a": object{"url": at + "/a", "signing": []object{named("other")}}, "b": object{"url": at + "/b"}, "c": object{"url": at + "/c"},
 	}}, s, nil)
 	for _, address := range []string{"a", "b", "c"} { // one after another: the map is not guarded
-		if got := verdict(r.Send(t.Context(), example(), to(address), 1), 0); got != "accepted" {
+		if got := verdict(r.Send(t.Context(), example(), to(address), nil), 0); got != "accepted" {
 			t.Fatal(got)
 		}
 	}
@@ -308,10 +308,10 @@ func TestLoginsOfNtfy(t *testing.T) {
 		answer(200, "{}")(w, r)
 	})
 	r := open(t, "ntfy", object{"url": at, "user": "bot", "password": named("token")}, keep(at), nil)
-	if v := verdict(r.Send(t.Context(), example(), to("alarms"), 1), 0); v != "accepted" || got != "bot "+token {
+	if v := verdict(r.Send(t.Context(), example(), to("alarms"), nil), 0); v != "accepted" || got != "bot "+token {
 		t.Errorf("got %q with %q", v, got)
 	}
-	if v := verdict(r.Send(t.Context(), example(), to(""), 1), 0); v != "refused, no_topic" {
+	if v := verdict(r.Send(t.Context(), example(), to(""), nil), 0); v != "refused, no_topic" {
 		t.Errorf("got %q without a topic", v)
 	}
 }

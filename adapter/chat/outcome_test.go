@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/adapter/chat"
 	"github.com/holdfast-mq/holdfast/notify"
 )
@@ -69,7 +71,7 @@ func TestOutcomesOfAnswers(t *testing.T) {
 				if w, ok := c.except[kind]; ok {
 					want = w
 				}
-				report := r.Send(t.Context(), example(), to(""), 1)
+				report := r.Send(t.Context(), example(), to(""), nil)
 				if got := verdict(report, 0); got != want {
 					t.Errorf("got %q (%+v), want %q", got, report, want)
 				}
@@ -91,11 +93,44 @@ func TestOutcomesOfAnswers(t *testing.T) {
 	}
 }
 
+// NO-20: each target's end is told when it is known, not after the last one's,
+// and where that cannot be recorded no other begins.
+func TestEachTargetIsToldByItself(t *testing.T) {
+	t.Parallel()
+	var calls, told atomic.Int64
+	at := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		if n := calls.Add(1); n > told.Load()+4 {
+			t.Errorf("request %d began after %d ends were told", n, told.Load())
+		}
+	})
+	r := open(t, "ntfy", own("ntfy", at), keep(at), nil)
+	var topics []string
+	for i := range 40 {
+		topics = append(topics, fmt.Sprint("t", i))
+	}
+	r.Send(t.Context(), example(), to(topics...), func(p notify.Part) bool {
+		for i, d := range p.Ends {
+			if d.Outcome != notify.Accepted || i >= 40 || p.Server == "" {
+				t.Errorf("told %d %+v", i, p)
+			}
+		}
+		told.Add(int64(len(p.Ends)))
+		return true
+	})
+	if calls.Load() != 40 || told.Load() != 40 {
+		t.Errorf("%d requests, of which %d were told", calls.Load(), told.Load())
+	}
+	report := r.Send(t.Context(), example(), to(topics...), func(notify.Part) bool { return false })
+	if n := calls.Load() - 40; n > 8 || report.Fault == nil || report.Fault.Outcome != holdfast.NotStarted {
+		t.Errorf("after none was recorded there were %d requests: %+v", n, report.Fault)
+	}
+}
+
 // What Teams answers means less than it seems to, and the report says so.
 func TestTeamsHasOnlyTakenIt(t *testing.T) {
 	t.Parallel()
 	at := serve(t, answer(202, "", "X-Ms-Workflow-Run-Id", "0858"))
-	report := open(t, "teams", own("teams", at), keep(at), nil).Send(t.Context(), example(), to(""), 1)
+	report := open(t, "teams", own("teams", at), keep(at), nil).Send(t.Context(), example(), to(""), nil)
 	want := notify.Delivery{Outcome: notify.Accepted, Code: "http_202", Text: "accepted by provider", Receipt: "0858"}
 	if report.To[0] != want {
 		t.Errorf("got %+v, want %+v", report.To[0], want)
@@ -106,7 +141,7 @@ func TestIDsOfServersAreKept(t *testing.T) {
 	t.Parallel()
 	for kind, body := range map[string]string{"ntfy": `{"id":"hwQ2YpKdmg","time":1}`, "gotify": `{"id":18446744073709551617}`} {
 		at := serve(t, answer(200, body))
-		report := open(t, kind, own(kind, at), keep(at), nil).Send(t.Context(), example(), to(""), 1)
+		report := open(t, kind, own(kind, at), keep(at), nil).Send(t.Context(), example(), to(""), nil)
 		if got := report.To[0].Receipt; got == "" || !strings.Contains(body, got) {
 			t.Errorf("%s: got the receipt %q of %s", kind, got, body)
 		}
@@ -136,7 +171,7 @@ func TestTargetsEndOnTheirOwn(t *testing.T) {
 		}
 		r := open(t, kind, settings, s, nil)
 		addresses := []string{"t400", "t200", "t401", "t404", "t410", "t429", "t503", "away", "nofile", "nobody", "", "a/b"}
-		report := r.Send(t.Context(), example(), to(addresses...), 1)
+		report := r.Send(t.Context(), example(), to(addresses...), nil)
 		for i, want := range []string{
 			"refused, http_400", "accepted", "deferred, http_401", "deferred, http_404", "refused, http_410", "deferred, http_429",
 			"deferred, http_503", "deferred, connection_refused", "deferred, secret", "refused, no_target", "refused, no_target", "refused, bad_address",
@@ -149,7 +184,7 @@ func TestTargetsEndOnTheirOwn(t *testing.T) {
 			t.Errorf("%s: the channel is at fault: %v", kind, report.Fault)
 		}
 		// Nobody was there: the attempt does not count.
-		report = r.Send(t.Context(), example(), to("away", "t200"), 1)
+		report = r.Send(t.Context(), example(), to("away", "t200"), nil)
 		if got := verdict(report, 0); got != "unreachable, connection_refused" || verdict(report, 1) != "accepted" {
 			t.Errorf("%s: got %q and %q", kind, got, verdict(report, 1))
 		}
@@ -164,7 +199,7 @@ func TestTopicsShareTheirServer(t *testing.T) {
 	r := open(t, "ntfy", own("ntfy", at), keep(at), nil)
 	for status, want := range map[int]string{401: "lane_fault, http_401", 404: "lane_fault, http_404", 403: "deferred, http_403"} {
 		statuses <- status
-		if got := verdict(r.Send(t.Context(), example(), to("alarms"), 1), 0); got != want {
+		if got := verdict(r.Send(t.Context(), example(), to("alarms"), nil), 0); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -182,7 +217,7 @@ func TestApplicationsOfGotifyHaveTokensOfTheirOwn(t *testing.T) {
 	s := keep(at)
 	s.put("token2", "second")
 	r := open(t, "gotify", object{"url": at + "/base/", "targets": object{"one": object{"token": named("token")}, "two": object{"token": named("token2")}}}, s, nil)
-	report := r.Send(t.Context(), example(), to("one", "two", ""), 1)
+	report := r.Send(t.Context(), example(), to("one", "two", ""), nil)
 	for i, want := range []string{"accepted", "deferred, http_401", "refused, no_target"} {
 		if got := verdict(report, i); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -8,6 +8,11 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
+// part is an end that is known before the others.
+func (e *end) part(i int) notify.Part {
+	return notify.Part{Ends: map[int]notify.Delivery{i: e.Delivery}, Server: e.server, TLS: e.tls, Truncated: e.truncated}
+}
+
 // report puts the ends of all recipients together.
 func report(ends []end) notify.Report {
 	r := notify.Report{To: make([]notify.Delivery, len(ends))}

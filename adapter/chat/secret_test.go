@@ -66,7 +66,7 @@ func TestNoSecretIsShown(t *testing.T) {
 				s.put("url", strings.Replace(at, "http://", "http://bot:pass%2Fword@", 1)+"/hooks/x")
 			}
 			r := open(t, kind, settings, s, nil)
-			said := r.said(r.Send(t.Context(), example(), to(""), 1))
+			said := r.said(r.Send(t.Context(), example(), to(""), nil))
 			if found := leaks(said, at); found != nil {
 				t.Errorf("%s, %s: %q in %s", kind, name, found, said)
 			}
@@ -74,7 +74,7 @@ func TestNoSecretIsShown(t *testing.T) {
 				delete(settings, "token")
 				settings["user"], settings["password"] = "bot", named("password")
 				r = open(t, kind, settings, s, nil)
-				said = r.said(r.Send(t.Context(), example(), to(""), 1))
+				said = r.said(r.Send(t.Context(), example(), to(""), nil))
 				if found := leaks(said, at); found != nil {
 					t.Errorf("%s with a password, %s: %q in %s", kind, name, found, said)
 				}
@@ -91,7 +91,7 @@ func TestASecretInAHostsNameIsNotShown(t *testing.T) {
 	const host = "eo3x5q7z9k2m.hooks.example"
 	s := keep("https://" + host)
 	r := open(t, "webhook", own("webhook", ""), s, broken{&net.DNSError{Err: "server misbehaving", Name: host}})
-	report := r.Send(t.Context(), example(), to(""), 1)
+	report := r.Send(t.Context(), example(), to(""), nil)
 	said := r.said(report)
 	if strings.Contains(said, "eo3x5q7z9k2m") || report.Server != "[secret].hooks.example" {
 		t.Errorf("got %s", said)
@@ -122,7 +122,7 @@ func TestSecretsThatCannotBeUsed(t *testing.T) {
 		s := keep(at)
 		s.put(c.secret, c.text)
 		r := open(t, c.kind, own(c.kind, at), s, nil)
-		report := r.Send(t.Context(), example(), to(""), 1)
+		report := r.Send(t.Context(), example(), to(""), nil)
 		if got := verdict(report, 0); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
@@ -153,9 +153,9 @@ func TestSecretsAreReadAtEachUse(t *testing.T) {
 		got = nil
 		s := keep(at)
 		r := open(t, kind, own(kind, at), s, nil)
-		r.Send(t.Context(), example(), to(""), 1)
+		r.Send(t.Context(), example(), to(""), nil)
 		s.put(c.secret, c.text)
-		r.Send(t.Context(), example(), to(""), 2)
+		r.Send(t.Context(), example(), to(""), nil)
 		if len(got) != 2 || got[0] != c.before || got[1] != c.after {
 			t.Errorf("%s: got %q, want %q and %q", kind, got, c.before, c.after)
 		}
@@ -181,7 +181,7 @@ func TestCertificates(t *testing.T) {
 	}
 	settings := own("slack", srv.URL)
 	r := open(t, "slack", settings, keep(srv.URL), nil)
-	report := r.Send(t.Context(), example(), to(""), 1)
+	report := r.Send(t.Context(), example(), to(""), nil)
 	if got := verdict(report, 0); got != "lane_fault, tls_certificate" {
 		t.Errorf("got %q of an authority that nobody knows", got)
 	}
@@ -189,11 +189,11 @@ func TestCertificates(t *testing.T) {
 		t.Errorf("%q is shown", found)
 	}
 	targets := object{"targets": object{"x": object{"url": named("url")}, "y": object{"url": named("url")}}}
-	if got := verdict(open(t, "slack", targets, keep(srv.URL), nil).Send(t.Context(), example(), to("x"), 1), 0); got != "deferred, tls_certificate" {
+	if got := verdict(open(t, "slack", targets, keep(srv.URL), nil).Send(t.Context(), example(), to("x"), nil), 0); got != "deferred, tls_certificate" {
 		t.Errorf("got %q of one target of two", got)
 	}
 	settings["ca"], settings["cert"], settings["key"] = ca, ours.Cert, ours.Key
-	report = open(t, "slack", settings, keep(srv.URL), nil).Send(t.Context(), example(), to(""), 1)
+	report = open(t, "slack", settings, keep(srv.URL), nil).Send(t.Context(), example(), to(""), nil)
 	if got := verdict(report, 0); got != "accepted" || shown != 1 || !strings.HasPrefix(report.TLS, "TLS 1.3 ") {
 		t.Errorf("got %q with %d certificates over %q", got, shown, report.TLS)
 	}

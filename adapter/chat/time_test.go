@@ -75,13 +75,13 @@ func TestASlowWebhookSeesTheSameIDAgain(t *testing.T) {
 		})
 		r := open(t, "webhook", own("webhook", inside), keep(inside), transport)
 		began := time.Now()
-		if got := verdict(r.Send(t.Context(), example(), to(""), 1), 0); got != "deferred, maybe, timeout" {
+		if got := verdict(r.Send(t.Context(), example(), to(""), nil), 0); got != "deferred, maybe, timeout" {
 			t.Errorf("got %q", got)
 		}
 		if took := time.Since(began); took != 30*time.Second {
 			t.Errorf("it took %s", took)
 		}
-		if got := verdict(r.Send(t.Context(), example(), to(""), 2), 0); got != "accepted" {
+		if got := verdict(r.Send(t.Context(), example(), to(""), nil), 0); got != "accepted" {
 			t.Errorf("got %q", got)
 		}
 		if len(ids) != 2 || ids[0] != ids[1] || times[0] == times[1] {
@@ -109,7 +109,7 @@ func TestAStopWaitsForWhatHasLeft(t *testing.T) {
 		for i := range addresses {
 			addresses[i] += string(rune('a' + i))
 		}
-		report := open(t, "ntfy", own("ntfy", inside), keep(inside), transport).Send(ctx, example(), to(addresses...), 1)
+		report := open(t, "ntfy", own("ntfy", inside), keep(inside), transport).Send(ctx, example(), to(addresses...), nil)
 		accepted, not := 0, 0
 		for i := range addresses {
 			switch verdict(report, i) {
@@ -136,18 +136,18 @@ func TestAStopBeforeAnythingHasLeft(t *testing.T) {
 		r := open(t, "slack", own("slack", inside), keep(inside), transport)
 		ctx, stop := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, stop)
-		if got := verdict(r.Send(ctx, example(), to(""), 1), 0); got != "not_started, canceled" {
+		if got := verdict(r.Send(ctx, example(), to(""), nil), 0); got != "not_started, canceled" {
 			t.Errorf("stopped: got %q", got)
 		}
-		if got := verdict(r.Send(ctx, example(), to(""), 1), 0); got != "not_started, canceled" {
+		if got := verdict(r.Send(ctx, example(), to(""), nil), 0); got != "not_started, canceled" {
 			t.Errorf("stopped before: got %q", got)
 		}
 		ctx, stop = context.WithTimeout(t.Context(), time.Second)
 		defer stop()
-		if got := verdict(r.Send(ctx, example(), to(""), 1), 0); got != "unreachable, connect_timeout" {
+		if got := verdict(r.Send(ctx, example(), to(""), nil), 0); got != "unreachable, connect_timeout" {
 			t.Errorf("a deadline: got %q", got)
 		}
-		if got := verdict(r.Send(t.Context(), example(), to(""), 1), 0); got != "unreachable, connect_timeout" {
+		if got := verdict(r.Send(t.Context(), example(), to(""), nil), 0); got != "unreachable, connect_timeout" {
 			t.Errorf("the channel's time-out: got %q", got)
 		}
 	})
@@ -170,7 +170,7 @@ func TestASilentTargetDoesNotHoldUpOthers(t *testing.T) {
 			}
 			answer(200, "{}")(w, r)
 		})
-		report := open(t, "ntfy", own("ntfy", inside), keep(inside), transport).Send(t.Context(), example(), to("silent", "a", "b", "c", "d", "e"), 1)
+		report := open(t, "ntfy", own("ntfy", inside), keep(inside), transport).Send(t.Context(), example(), to("silent", "a", "b", "c", "d", "e"), nil)
 		for i := range report.To {
 			want := "accepted"
 			if i == 0 {
@@ -222,7 +222,7 @@ func TestAnAnswerIsReadToItsBeginning(t *testing.T) {
 			s.put("url", inside+"/hooks/"+c.path)
 			written = 0
 			began := time.Now()
-			report := open(t, c.kind, own(c.kind, inside), s, transport).Send(t.Context(), example(), to(""), 1)
+			report := open(t, c.kind, own(c.kind, inside), s, transport).Send(t.Context(), example(), to(""), nil)
 			if got := verdict(report, 0); got != c.want || time.Since(began) != c.took || len(report.To[0].Text) > 600 {
 				t.Errorf("%s: got %q after %s, with %d bytes of text", name, got, time.Since(began), len(report.To[0].Text))
 			}
@@ -241,7 +241,7 @@ func TestALostAnswerMayHaveDelivered(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		panic(http.ErrAbortHandler)
 	})
-	report := open(t, "gotify", own("gotify", at), keep(at), nil).Send(t.Context(), example(), to(""), 1)
+	report := open(t, "gotify", own("gotify", at), keep(at), nil).Send(t.Context(), example(), to(""), nil)
 	if d := report.To[0]; d.Outcome != notify.Deferred || !d.Maybe || d.Code != "connection_lost" {
 		t.Errorf("got %+v", d)
 	}

@@ -73,7 +73,7 @@ func TestNoSecretIsShown(t *testing.T) {
 			var log bytes.Buffer
 			m := openWith(t, with(object{"allowInsecureAuth": true, "auth": object{"mechanism": mechanism, "user": "u", "password": named("smtp")}}), s,
 				secrets(object{"smtp": password}), slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
-			r := m.Send(t.Context(), example(), people("a@x.test"), 1)
+			r := m.Send(t.Context(), example(), people("a@x.test"), nil)
 			if got := told(r); got != "waiting; lane_fault 535 5.7.8" {
 				t.Fatalf("%s: %s", mechanism, got)
 			}
@@ -121,7 +121,7 @@ func TestRefusedCredentialsHoldUntilTheyAreRight(t *testing.T) {
 		}}
 		m := openWith(t, with(plain()), s, func(string) ([]byte, error) { return []byte(now), nil }, nil)
 		for range 20 {
-			if got := told(m.Send(t.Context(), example(), three(), 1)); got != "waiting; waiting; waiting; lane_fault 535 5.7.8" {
+			if got := told(m.Send(t.Context(), example(), three(), nil)); got != "waiting; waiting; waiting; lane_fault 535 5.7.8" {
 				t.Fatal(got)
 			}
 		}
@@ -129,7 +129,7 @@ func TestRefusedCredentialsHoldUntilTheyAreRight(t *testing.T) {
 			t.Error("a mail was begun without credentials")
 		}
 		now = "new" // a secret is read at each use
-		if got := told(m.Send(t.Context(), example(), three(), 1)); got != "accepted; accepted; accepted" {
+		if got := told(m.Send(t.Context(), example(), three(), nil)); got != "accepted; accepted; accepted" {
 			t.Error(got)
 		}
 		m.Close()
@@ -144,7 +144,7 @@ func TestSecretsThatCannotBeUsed(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &server{extensions: []string{auth}}
 			m := openWith(t, with(plain()), s, secrets(all), nil)
-			r := m.Send(t.Context(), example(), people("a@x.test"), 1)
+			r := m.Send(t.Context(), example(), people("a@x.test"), nil)
 			if told(r) != "waiting; lane_fault secret" || !strings.Contains(r.Fault.Error(), "secret smtp") {
 				t.Errorf("%s: %s: %v", name, told(r), r.Fault)
 			}
@@ -193,7 +193,7 @@ func TestATokenThatEndsIsReplaced(t *testing.T) {
 	many := func() {
 		ends := make(chan string, 4)
 		for range cap(ends) {
-			go func() { ends <- told(m.Send(t.Context(), example(), people("a@x.test"), 1)) }()
+			go func() { ends <- told(m.Send(t.Context(), example(), people("a@x.test"), nil)) }()
 		}
 		for range cap(ends) {
 			if got := <-ends; got != "accepted" {
@@ -216,7 +216,7 @@ func TestATokenThatEndsIsReplaced(t *testing.T) {
 		t.Errorf("%d tokens were fetched", got)
 	}
 	good.Store("none")
-	if got := told(m.Send(t.Context(), example(), people("a@x.test"), 1)); got != "waiting; lane_fault 535 5.7.3" {
+	if got := told(m.Send(t.Context(), example(), people("a@x.test"), nil)); got != "waiting; lane_fault 535 5.7.3" {
 		t.Error(got)
 	}
 	if got := asked.Load(); got != 4 {
@@ -246,7 +246,7 @@ func TestTokenEndpointsAreClassified(t *testing.T) {
 		})
 		s := &server{extensions: []string{auth}}
 		m := open(t, oauth(url), s)
-		r := m.Send(t.Context(), example(), people("a@x.test"), 1)
+		r := m.Send(t.Context(), example(), people("a@x.test"), nil)
 		want := c.want
 		if strings.HasPrefix(want, "lane") {
 			want += " in 30s"
@@ -266,7 +266,7 @@ func TestTokenEndpointsAreClassified(t *testing.T) {
 	s := &server{extensions: []string{auth}}
 	ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
 	defer stop()
-	r := open(t, oauth("http://127.0.0.1:1"), s).Send(ctx, example(), people("a@x.test"), 1)
+	r := open(t, oauth("http://127.0.0.1:1"), s).Send(ctx, example(), people("a@x.test"), nil)
 	if got := told(r); got != "waiting; unreachable connection_refused" {
 		t.Errorf("nobody there: %s", got)
 	}

@@ -89,7 +89,7 @@ func compose(t *testing.T, settings object, n *notify.Notification, to ...string
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{extensions: []string{"8BITMIME", "SMTPUTF8"}}
 		m := open(t, with(settings), s)
-		m.Send(t.Context(), n, people(to...), 1)
+		m.Send(t.Context(), n, people(to...), nil)
 		m.Close()
 		s.ending.Wait()
 		mails, _, _ := s.seen()

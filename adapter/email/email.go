@@ -87,8 +87,8 @@ func (m *Mailer) Close() { m.pool.close() }
 // Send makes one attempt. It ends when each recipient's outcome is known, when
 // nothing more can be done now, or when ctx ends; after the last dot of a mail the
 // answer is waited for, for half a minute more if ctx has ended.
-func (m *Mailer) Send(ctx context.Context, n *notify.Notification, to []notify.Recipient, _ int) notify.Report {
-	r := &run{m: m, n: n, report: notify.Report{To: make([]notify.Delivery, len(to)), Server: m.settings.address()}}
+func (m *Mailer) Send(ctx context.Context, n *notify.Notification, to []notify.Recipient, known func(notify.Part) bool) notify.Report {
+	r := &run{m: m, n: n, known: known, report: notify.Report{To: make([]notify.Delivery, len(to)), Server: m.settings.address()}}
 	r.address(to)
 	if len(r.open) > 0 {
 		r.send(ctx)

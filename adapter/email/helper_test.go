@@ -359,7 +359,7 @@ func told(r notify.Report) string {
 func send(t *testing.T, settings object, s *server, to []notify.Recipient) notify.Report {
 	t.Helper()
 	m := open(t, settings, s)
-	r := m.Send(t.Context(), example(), to, 1)
+	r := m.Send(t.Context(), example(), to, nil)
 	m.Close()
 	s.ending.Wait()
 	return r

@@ -47,7 +47,7 @@ func TestMailpitReadsOurMails(t *testing.T) {
 	defer m.Close()
 	for name, subject := range subjects {
 		n := &notify.Notification{ID: example().ID, Subject: subject, Body: texts[name], Origin: notify.Origin{Site: "plant-7"}}
-		r := m.Send(t.Context(), n, people("a@x.test", "b@other.test", "c@x.test"), 1)
+		r := m.Send(t.Context(), n, people("a@x.test", "b@other.test", "c@x.test"), nil)
 		if got := told(r); !strings.HasPrefix(got, "accepted; refused 55") || !strings.HasSuffix(got, "; accepted") {
 			t.Fatalf("%s: %s: %+v", name, got, r)
 		}
@@ -106,12 +106,12 @@ func TestMailpitDefers(t *testing.T) {
 	defer m.Close()
 	chaos(100)
 	for range 3 {
-		if got := told(m.Send(t.Context(), example(), people("a@x.test"), 1)); !strings.HasPrefix(got, "deferred 451") {
+		if got := told(m.Send(t.Context(), example(), people("a@x.test"), nil)); !strings.HasPrefix(got, "deferred 451") {
 			t.Fatal(got)
 		}
 	}
 	chaos(0)
-	if got := told(m.Send(t.Context(), example(), people("a@x.test"), 4)); got != "accepted" {
+	if got := told(m.Send(t.Context(), example(), people("a@x.test"), nil)); got != "accepted" {
 		t.Error(got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"strings"
 	"syscall"
@@ -11,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -131,18 +133,18 @@ func TestTheDoorHoldsAtTheThirdTime(t *testing.T) {
 		s := &server{greeting: "554 5.3.2 no"}
 		m := open(t, with(nil), s)
 		for i, want := range []string{"unreachable", "unreachable", "lane_fault", "lane_fault"} {
-			r := m.Send(t.Context(), example(), people("a@x.test"), 1)
+			r := m.Send(t.Context(), example(), people("a@x.test"), nil)
 			if got := r.Fault.Outcome.String(); got != want {
 				t.Errorf("attempt %d: got %s, want %s", i+1, got, want)
 			}
 		}
 		s.greeting = ""
-		if r := m.Send(t.Context(), example(), people("a@x.test"), 1); told(r) != "accepted" {
+		if r := m.Send(t.Context(), example(), people("a@x.test"), nil); told(r) != "accepted" {
 			t.Errorf("it did not recover: %s", told(r))
 		}
 		s.greeting = "554 5.3.2 no"
 		m.Close()
-		if r := m.Send(t.Context(), example(), people("a@x.test"), 1); told(r) != "waiting; unreachable 554 5.3.2" {
+		if r := m.Send(t.Context(), example(), people("a@x.test"), nil); told(r) != "waiting; unreachable 554 5.3.2" {
 			t.Errorf("a welcome in between was not counted: %s", told(r))
 		}
 		m.Close()
@@ -156,12 +158,12 @@ func TestNobodyThere(t *testing.T) {
 	fail := error(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "x", IsNotFound: true}})
 	m := openDial(t, with(nil), func(context.Context, string, string) (net.Conn, error) { return nil, fail })
 	for i, want := range []string{"unreachable no_such_host", "unreachable no_such_host", "lane_fault no_such_host"} {
-		if got := told(m.Send(t.Context(), example(), people("a@x.test"), 1)); got != "waiting; "+want {
+		if got := told(m.Send(t.Context(), example(), people("a@x.test"), nil)); got != "waiting; "+want {
 			t.Errorf("attempt %d: got %s", i+1, got)
 		}
 	}
 	fail = &net.OpError{Op: "dial", Err: &net.DNSError{Err: "timeout", IsTimeout: true, IsTemporary: true}}
-	if got := told(m.Send(t.Context(), example(), people("a@x.test"), 1)); got != "waiting; unreachable dns_failed" {
+	if got := told(m.Send(t.Context(), example(), people("a@x.test"), nil)); got != "waiting; unreachable dns_failed" {
 		t.Errorf("got %s", got)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -170,7 +172,7 @@ func TestNobodyThere(t *testing.T) {
 	}
 	port := l.Addr().(*net.TCPAddr).Port
 	_ = l.Close()
-	r := openDial(t, with(object{"port": port}), nil).Send(t.Context(), example(), people("a@x.test"), 1)
+	r := openDial(t, with(object{"port": port}), nil).Send(t.Context(), example(), people("a@x.test"), nil)
 	if got := told(r); got != "waiting; unreachable connection_refused" {
 		t.Errorf("got %s", got)
 	}
@@ -200,7 +202,7 @@ func TestTooManyRecipientsAreSeveralMails(t *testing.T) {
 			}
 			m := open(t, with(nil), s)
 			for attempt := range 2 {
-				r := m.Send(t.Context(), example(), people(to...), 1)
+				r := m.Send(t.Context(), example(), people(to...), nil)
 				if got := told(r); got != strings.TrimSuffix(strings.Repeat("accepted; ", 120), "; ") {
 					t.Fatalf("%s: %s", refusal, got)
 				}
@@ -216,6 +218,40 @@ func TestTooManyRecipientsAreSeveralMails(t *testing.T) {
 			s.ending.Wait()
 		})
 	}
+}
+
+// NO-20: what became of the recipients of one mail is told before the next one
+// begins, and where that cannot be recorded no other begins.
+func TestEachMailIsToldBeforeTheNext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var to []string
+		for i := range 20 {
+			to = append(to, fmt.Sprintf("r%d@x.test", i))
+		}
+		for _, taken := range []int{10, 3} { // as many parts as are recorded
+			s := &server{answer: on(map[string]string{"RCPT TO:<r1@": "550 5.1.1 no"})}
+			m := open(t, with(object{"recipientsPerMail": 2}), s)
+			told, parts := map[int]notify.Delivery{}, 0
+			r := m.Send(t.Context(), example(), people(to...), func(p notify.Part) bool {
+				parts++
+				if mails, _, _ := s.seen(); len(mails) != parts || len(p.Ends) != 2 || p.Server == "" {
+					t.Errorf("part %d with %d ends came after %d mails", parts, len(p.Ends), len(mails))
+				}
+				maps.Copy(told, p.Ends)
+				return parts < taken
+			})
+			if told[0].Outcome != notify.Accepted || told[1].Outcome != notify.Refused {
+				t.Errorf("told %+v", told)
+			}
+			mails, _, _ := s.seen()
+			if len(mails) != taken || taken < 10 && (r.Fault == nil || r.Fault.Outcome != holdfast.NotStarted || r.To[6].Outcome != notify.Waiting) {
+				t.Errorf("%d mails were sent, want %d: %+v", len(mails), taken, r.Fault)
+			}
+			m.Close()
+			s.ending.Wait()
+		}
+	})
 }
 
 // E62: who has no address is refused at once, the others get their mail.
@@ -287,7 +323,7 @@ func TestSlowLines(t *testing.T) {
 			n := example()
 			n.Body = strings.Repeat("a line of a long text\n", 5000)
 			begun := time.Now()
-			r := m.Send(t.Context(), n, people("a@x.test"), 1)
+			r := m.Send(t.Context(), n, people("a@x.test"), nil)
 			if got := told(r); got != c.want {
 				t.Errorf("got %s after %v", got, time.Since(begun))
 			}
@@ -325,7 +361,7 @@ func TestALastDotThatHasNotLeft(t *testing.T) {
 			conn, err := s.dial(ctx, network, address)
 			return dotless{conn}, err
 		})
-		if got := told(m.Send(t.Context(), example(), people("a@x.test"), 1)); got != "waiting; transient connection_lost" {
+		if got := told(m.Send(t.Context(), example(), people("a@x.test"), nil)); got != "waiting; transient connection_lost" {
 			t.Error(got)
 		}
 		m.Close()
@@ -383,14 +419,14 @@ func TestStops(t *testing.T) {
 				}
 				m := open(t, with(nil), s)
 				begun := time.Now()
-				r := m.Send(ctx, example(), people("a@x.test"), 1)
+				r := m.Send(ctx, example(), people("a@x.test"), nil)
 				if got := told(r); got != c.want {
 					t.Errorf("got %s, want %s: %v", got, c.want, r.Fault)
 				}
 				if took := time.Since(begun); took > c.took+time.Second {
 					t.Errorf("it took %v", took)
 				}
-				if r := m.Send(ctx, example(), people("a@x.test"), 1); told(r) != "waiting; not_started canceled" {
+				if r := m.Send(ctx, example(), people("a@x.test"), nil); told(r) != "waiting; not_started canceled" {
 					t.Errorf("after the stop: %s", told(r))
 				}
 				m.Close()
@@ -412,11 +448,11 @@ func TestALostAnswerEndsTheAttempt(t *testing.T) {
 			return ""
 		}}
 		m := open(t, with(object{"recipientsPerMail": 2}), s)
-		if got := told(m.Send(t.Context(), example(), three(), 1)); got != "deferred answer_lost maybe; deferred answer_lost maybe; waiting; transient connection_lost" {
+		if got := told(m.Send(t.Context(), example(), three(), nil)); got != "deferred answer_lost maybe; deferred answer_lost maybe; waiting; transient connection_lost" {
 			t.Error(got)
 		}
 		time.Sleep(time.Hour)
-		if got := told(m.Send(t.Context(), example(), three(), 2)); got != "accepted; accepted; accepted" {
+		if got := told(m.Send(t.Context(), example(), three(), nil)); got != "accepted; accepted; accepted" {
 			t.Error(got)
 		}
 		mails, _, _ := s.seen()

@@ -43,7 +43,7 @@ func TestConnectionsThatEndedAreReplaced(t *testing.T) {
 				}}
 				m := open(t, with(nil), s)
 				for range 2 {
-					if got := told(m.Send(t.Context(), example(), people("a@x.test"), 1)); got != "accepted" {
+					if got := told(m.Send(t.Context(), example(), people("a@x.test"), nil)); got != "accepted" {
 						t.Error(got)
 					}
 					armed = true
@@ -78,14 +78,14 @@ func TestConnectionsAreReused(t *testing.T) {
 		s := &server{}
 		m := open(t, with(object{"perConnection": 3}), s)
 		for range 6 {
-			if got := told(m.Send(t.Context(), example(), people("a@x.test"), 1)); got != "accepted" {
+			if got := told(m.Send(t.Context(), example(), people("a@x.test"), nil)); got != "accepted" {
 				t.Error(got)
 			}
 		}
 		if _, _, dials := s.seen(); dials != 2 || len(s.got("QUIT")) != 2 || len(s.got("RSET")) != 0 {
 			t.Errorf("%d connections, %d goodbyes", dials, len(s.got("QUIT")))
 		}
-		m.Send(t.Context(), example(), people("a@x.test"), 1)
+		m.Send(t.Context(), example(), people("a@x.test"), nil)
 		time.Sleep(19 * time.Second)
 		if len(s.got("QUIT")) != 2 {
 			t.Error("closed before its time")
@@ -94,12 +94,12 @@ func TestConnectionsAreReused(t *testing.T) {
 		if len(s.got("QUIT")) != 3 {
 			t.Error("not closed when it had rested long enough")
 		}
-		m.Send(t.Context(), example(), people("a@x.test"), 1)
+		m.Send(t.Context(), example(), people("a@x.test"), nil)
 		m.Close()
 		if len(s.got("QUIT")) != 4 {
 			t.Error("Close left a connection")
 		}
-		m.Send(t.Context(), example(), people("a@x.test"), 1)
+		m.Send(t.Context(), example(), people("a@x.test"), nil)
 		s.ending.Wait() // none is kept after Close
 	})
 }
@@ -110,8 +110,8 @@ func TestARefusedMailLeavesTheConnectionClean(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{answer: on(map[string]string{"RCPT TO:<a": "550 5.1.1 no"})}
 		m := open(t, with(nil), s)
-		m.Send(t.Context(), example(), people("a@x.test"), 1)
-		if got := told(m.Send(t.Context(), example(), people("b@x.test"), 1)); got != "accepted" {
+		m.Send(t.Context(), example(), people("a@x.test"), nil)
+		if got := told(m.Send(t.Context(), example(), people("b@x.test"), nil)); got != "accepted" {
 			t.Error(got)
 		}
 		if _, _, dials := s.seen(); dials != 1 || len(s.got("RSET")) != 1 || strings.Join(s.got("EHLO"), "") != "EHLO central.testEHLO central.test" {
@@ -136,7 +136,7 @@ func TestConnectionsAreCapped(t *testing.T) {
 		for i := range 50 {
 			go func() {
 				time.Sleep(time.Duration(i%7) * 5 * time.Second)
-				ends <- told(m.Send(t.Context(), example(), people(fmt.Sprintf("r%d@x.test", i)), 1))
+				ends <- told(m.Send(t.Context(), example(), people(fmt.Sprintf("r%d@x.test", i)), nil))
 			}()
 		}
 		for range 50 {
@@ -149,10 +149,10 @@ func TestConnectionsAreCapped(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		for range 2 {
-			go func() { ends <- told(m.Send(t.Context(), example(), people("a@x.test"), 1)) }()
+			go func() { ends <- told(m.Send(t.Context(), example(), people("a@x.test"), nil)) }()
 		}
 		synctest.Wait()
-		go func() { ends <- told(m.Send(ctx, example(), people("a@x.test"), 1)) }()
+		go func() { ends <- told(m.Send(ctx, example(), people("a@x.test"), nil)) }()
 		synctest.Wait()
 		stop()
 		if got := <-ends; got != "waiting; not_started canceled" {
@@ -214,7 +214,7 @@ func TestBodiesArriveAsTheyWere(t *testing.T) {
 	for name, body := range bodies() {
 		n := example()
 		n.Body = body
-		if got := told(m.Send(t.Context(), n, people("a@x.test", "b@x.test"), 1)); got != "accepted; refused 550 5.1.1" {
+		if got := told(m.Send(t.Context(), n, people("a@x.test", "b@x.test"), nil)); got != "accepted; refused 550 5.1.1" {
 			t.Fatalf("%s: %s", name, got)
 		}
 		if got := parse(t, <-b.got).body; got != normal(body) {
@@ -222,7 +222,7 @@ func TestBodiesArriveAsTheyWere(t *testing.T) {
 		}
 	}
 	// E5 against a server that is not ours: two recipients are the most.
-	if got := told(m.Send(t.Context(), example(), people("a@x.test", "c@x.test", "d@x.test", "e@x.test"), 1)); got != "accepted; accepted; accepted; accepted" {
+	if got := told(m.Send(t.Context(), example(), people("a@x.test", "c@x.test", "d@x.test", "e@x.test"), nil)); got != "accepted; accepted; accepted; accepted" {
 		t.Error(got)
 	}
 }

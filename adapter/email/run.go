@@ -22,6 +22,8 @@ type run struct {
 	addr   []string // of each recipient; empty: it has none that is right
 	open   []int    // recipients who are still to be asked, by index
 	report notify.Report
+	known  func(notify.Part) bool
+	untold map[int]notify.Delivery // what known has not been told yet
 }
 
 // address refuses who has no address, before anybody is asked (E62).
@@ -59,7 +61,19 @@ func (r *run) send(ctx context.Context) {
 			r.report.Fault = f
 			return
 		}
+		if len(r.open) > 0 && !r.tell() {
+			r.report.Fault = &holdfast.Failure{Outcome: holdfast.NotStarted, Code: exchange.Canceled, Err: errors.New("stopped: what became of those who were asked could not be recorded")}
+			return
+		}
 	}
+}
+
+// tell has the ends of a mail recorded before the next one begins: a kill in the
+// middle of a long list repeats one mail at most.
+func (r *run) tell() bool {
+	ends := r.untold
+	r.untold = nil
+	return r.known == nil || len(ends) == 0 || r.known(notify.Part{Ends: ends, Server: r.report.Server, TLS: r.report.TLS})
 }
 
 func deferred(d notify.Delivery) bool { return d.Outcome == notify.Deferred }
@@ -67,6 +81,10 @@ func deferred(d notify.Delivery) bool { return d.Outcome == notify.Deferred }
 // settle takes recipients off the list of those to be asked.
 func (r *run) settle(i int, d notify.Delivery) {
 	r.report.To[i] = d
+	if r.untold == nil {
+		r.untold = map[int]notify.Delivery{}
+	}
+	r.untold[i] = d
 	r.open = slices.DeleteFunc(r.open, func(o int) bool { return o == i })
 }
 

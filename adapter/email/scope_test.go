@@ -60,7 +60,7 @@ func TestSecretInGarbageIsNotTold(t *testing.T) {
 	for _, phase := range []string{"AUTH", "MAIL", "RCPT", "DATA", "."} {
 		s := &server{extensions: []string{auth}, answer: on(map[string]string{phase: "x " + secret})}
 		m := openWith(t, with(plain()), s, secrets(object{"smtp": secret}), nil)
-		r := m.Send(t.Context(), example(), people("a@x.test"), 1)
+		r := m.Send(t.Context(), example(), people("a@x.test"), nil)
 		m.Close()
 		s.ending.Wait()
 		text := r.To[0].Text

@@ -127,7 +127,7 @@ func TestOurCertificate(t *testing.T) {
 		port := s.listen(t)
 		c.settings["tls"], c.settings["ca"], c.settings["port"] = "implicit", good.Cert, port
 		m := openDial(t, with(c.settings), nil)
-		if r := m.Send(t.Context(), example(), people("a@x.test"), 1); told(r) != c.want {
+		if r := m.Send(t.Context(), example(), people("a@x.test"), nil); told(r) != c.want {
 			t.Errorf("%s: %v", told(r), r.Fault)
 		}
 		m.Close()

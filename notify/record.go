@@ -1,0 +1,166 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// sending is what one adapter was asked in a round.
+type sending struct {
+	*round
+	ctx     context.Context // of the attempt, for what the adapter calls
+	channel string
+	to      []Recipient
+	written []bool // guarded by the round
+}
+
+// known writes down what an adapter tells in the middle of its work.
+func (s *sending) known(p Part) bool {
+	var list []Target
+	s.mu.Lock()
+	for i, d := range p.Ends {
+		if d.Outcome != Waiting && i >= 0 && i < len(s.to) && !s.written[i] {
+			list = append(list, s.target(i, d, &Report{Server: p.Server, TLS: p.TLS, Truncated: p.Truncated}))
+		}
+	}
+	s.mu.Unlock()
+	return s.record(s.ctx, list)
+}
+
+// take turns a report into what is written down.
+func (s *sending) take(report *Report) {
+	own, _ := ChannelOf(s.m.Destination)
+	if f := report.Fault; f != nil && s.channel == own {
+		s.fault = f
+	} else if f != nil && s.fault == nil {
+		c := *f // another channel's fault is no reason to hold this lane, nor to charge the message
+		if c.Outcome == holdfast.LaneFault || c.Outcome == holdfast.NotStarted {
+			c.Outcome = holdfast.Unreachable
+		}
+		s.fault = &c
+	}
+	var list []Target
+	s.mu.Lock()
+	for i := range s.to {
+		if s.written[i] {
+			continue
+		}
+		var d Delivery
+		if i < len(report.To) {
+			d = report.To[i]
+		}
+		if f := report.Fault; d.Outcome == Waiting && f != nil {
+			if f.Outcome == holdfast.NotStarted {
+				continue // as if never asked
+			}
+			d = Delivery{Outcome: Deferred, Code: f.Code, Text: clip(f.Error()), Maybe: f.MaybeDelivered, RetryAfter: f.RetryAfter}
+			if f.Outcome == holdfast.Permanent {
+				d.Outcome = Refused
+			}
+		}
+		if d.Outcome == Waiting {
+			d = Delivery{Outcome: Deferred, Code: "no_result", Text: "the channel did not say what became of it", Maybe: true}
+		}
+		list = append(list, s.target(i, d, report))
+	}
+	s.mu.Unlock()
+	s.record(s.ctx, list)
+}
+
+// target is what is written of one recipient. The caller holds the lock.
+func (s *sending) target(i int, d Delivery, about *Report) Target {
+	p := &s.to[i]
+	s.written[i] = true
+	s.wait = max(s.wait, d.RetryAfter)
+	return Target{
+		Channel: s.channel, Address: p.Address, Name: p.Name, Result: d.Outcome, Code: d.Code, Text: clip(d.Text),
+		Receipt: clip(d.Receipt), Maybe: d.Maybe, Attempts: s.done[key{s.channel, p.Address}].Attempts + 1,
+		Server: about.Server, TLS: about.TLS, Truncated: about.Truncated,
+	}
+}
+
+// The pause before recipients are recorded again; it doubles.
+const (
+	recordPause  = 50 * time.Millisecond
+	recordPauses = 2 * time.Second // at most
+)
+
+// record puts what became of recipients on disk, and says whether it is there.
+// To give up is to ask people twice, so it is tried again as long as the attempt
+// may last; what is left then is kept, and written before the next attempt.
+// Only a store that has closed, or does not know the message any more, ends it.
+func (r *round) record(ctx context.Context, list []Target) bool {
+	if len(list) == 0 {
+		return true
+	}
+	err := r.c.write(ctx, r.m.ID, list)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.targets = append(r.targets, list...)
+	if err != nil && r.lost == nil {
+		r.lost = err
+	}
+	return err == nil
+}
+
+func (c *courier) write(ctx context.Context, id holdfast.ID, list []Target) error {
+	for pause := recordPause; ; pause = min(2*pause, recordPauses) {
+		// Not by ctx: what the other side has taken is to be known.
+		err := c.store.RecordTargets(context.WithoutCancel(ctx), id, list...)
+		if err == nil || final(err) {
+			return err
+		}
+		c.log.ErrorContext(ctx, "recipients not recorded, trying again", slog.String("message_id", string(id)), slog.Int("count", len(list)), slog.Any("error", err))
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if c.unwritten == nil {
+				c.unwritten = map[holdfast.ID][]Target{}
+			}
+			c.unwritten[id] = append(c.unwritten[id], list...)
+			return err
+		}
+	}
+}
+
+// final says that to write once more would lead nowhere.
+func final(err error) bool {
+	return errors.Is(err, holdfast.ErrClosed) || errors.Is(err, holdfast.ErrNotFound) || errors.Is(err, holdfast.ErrInvalid)
+}
+
+// catchUp writes what an attempt before could not.
+func (c *courier) catchUp(ctx context.Context, id holdfast.ID) error {
+	c.mu.Lock()
+	list := c.unwritten[id]
+	delete(c.unwritten, id)
+	c.mu.Unlock()
+	if len(list) == 0 {
+		return nil
+	}
+	return c.write(ctx, id, list)
+}
+
+// unrecorded is the end of an attempt of which something is not on disk. It
+// charges nobody where that is to be mended.
+func unrecorded(err error, accepted bool) error {
+	f := &holdfast.Failure{
+		Outcome: holdfast.NotStarted, Code: "not_recorded", MaybeDelivered: accepted,
+		Err: fmt.Errorf("record what became of recipients: %w", err),
+	}
+	if final(err) {
+		f.Outcome = holdfast.Transient
+	}
+	return f
+}
+
+func accepted(list []Target) bool {
+	return slices.ContainsFunc(list, func(t Target) bool { return t.Result == Accepted })
+}

@@ -1,0 +1,165 @@
+package notify_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// forgetful is a store that cannot write what became of recipients, so many
+// times.
+type forgetful struct {
+	notify.Store
+	err   error
+	fails atomic.Int64 // negative: always
+	calls atomic.Int64
+}
+
+func (s *forgetful) RecordTargets(ctx context.Context, id holdfast.ID, list ...notify.Target) error {
+	s.calls.Add(1)
+	if n := s.fails.Load(); n != 0 {
+		s.fails.Add(-1)
+		return s.err
+	}
+	return s.Store.RecordTargets(ctx, id, list...)
+}
+
+// NO-19: a write that fails sends no mail twice: what was accepted is recorded
+// when the store can, also after the time of the attempt is over.
+func TestARecordThatFailsAsksNobodyTwice(t *testing.T) {
+	t.Parallel()
+	for name, fails := range map[string]int64{"once": 1, "for minutes": 200, "for hours": 5000} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := open(t)
+				defer o.close(t)
+				s := &forgetful{Store: o.db, err: holdfast.ErrUnavailable}
+				s.fails.Store(fails)
+				o.channels.Store = s
+				o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
+				o.list(t, "ops", mailTo("a@x", "b@x")...)
+				stop := o.run(t)
+				defer stop()
+				o.sent(t, "ops", "n")
+				time.Sleep(4 * time.Hour)
+				if diff := cmp.Diff([][]string{{"a@x", "b@x"}}, o.mail.asked()); diff != "" {
+					t.Errorf("asked (-want +got):\n%s", diff)
+				}
+				if r := o.one(t, "n"); r.Status != notify.Delivered {
+					t.Errorf("it is %s after %d failures: %s", r.Status, r.Failures, r.LastError)
+				}
+			})
+		})
+	}
+}
+
+// A store that has stopped is not asked again, and one that stays away does not
+// keep a node from stopping.
+func TestARecordEndsWithTheStoreAndTheNode(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err  error
+		most int64
+	}{
+		"closed": {fmt.Errorf("record: %w", holdfast.ErrClosed), 1},
+		"away":   {errors.New("disk I/O error"), 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := open(t)
+				defer o.close(t)
+				s := &forgetful{Store: o.db, err: c.err}
+				s.fails.Store(-1)
+				o.channels.Store = s
+				o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
+				o.list(t, "ops", mailTo("a@x")...)
+				stop := o.run(t)
+				o.sent(t, "ops", "n")
+				time.Sleep(20 * time.Second)
+				began := time.Now()
+				stop()
+				if took := time.Since(began); took > 15*time.Second {
+					t.Errorf("the stop took %s", took)
+				}
+				if n := s.calls.Load(); n == 0 || n > c.most {
+					t.Errorf("the store was asked %d times", n)
+				}
+				if n := len(o.mail.asked()); n != 1 {
+					t.Errorf("%d mails were sent", n)
+				}
+			})
+		})
+	}
+}
+
+// NO-19, NO-20: whoever dies in the middle of a long list asks only the rest
+// again, each part of which is on disk before the next begins.
+func TestADeathInALongListAsksOnlyTheRest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t)
+		defer o.close(t)
+		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
+		var everybody []string
+		for i := range 100 {
+			everybody = append(everybody, fmt.Sprintf("r%02d@x", i))
+		}
+		o.list(t, "ops", mailTo(everybody...)...)
+		db := o.db
+		o.mail.parts = func(ctx context.Context, to []notify.Recipient, known func(notify.Part) bool) notify.Report {
+			for batch := range 3 {
+				ends := map[int]notify.Delivery{}
+				for i := range 10 {
+					ends[10*batch+i] = notify.Delivery{Outcome: notify.Accepted, Receipt: "queued"}
+				}
+				if !known(notify.Part{Ends: ends, Server: "mail.x"}) {
+					t.Error("the part was not taken")
+				}
+				if list, err := db.Targets(ctx, "n"); err != nil || len(list) != 10*(batch+1) {
+					t.Errorf("after part %d, %d recipients are on disk: %v", batch+1, len(list), err)
+				}
+			}
+			<-ctx.Done()
+			return notify.Report{To: make([]notify.Delivery, len(to)), Fault: &holdfast.Failure{Outcome: holdfast.NotStarted, Err: ctx.Err()}}
+		}
+		o.sent(t, "ops", "n")
+		o.attach(&unsettled{o.db, true})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- o.channels.Run(ctx) }()
+		time.Sleep(5 * time.Second)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("run: %v", err)
+		}
+		o.reopen(t)
+		o.attach(o.db)
+		o.mail.parts = nil
+		stop := o.run(t)
+		defer stop()
+		time.Sleep(time.Minute)
+		if diff := cmp.Diff([][]string{everybody, everybody[30:]}, o.mail.asked()); diff != "" {
+			t.Errorf("asked (-want +got):\n%s", diff)
+		}
+		r := o.one(t, "n")
+		if r.Status != notify.Delivered {
+			t.Errorf("it is %s: %s", r.Status, r.LastError)
+		}
+		for _, target := range r.Targets {
+			if target.Attempts != 1 {
+				t.Errorf("%s was asked %d times", target.Address, target.Attempts)
+			}
+		}
+	})
+}
