@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/bearer"
+	"github.com/holdfast-mq/holdfast/internal/secrets"
 	"github.com/holdfast-mq/holdfast/transport"
 )
 
@@ -79,12 +80,14 @@ func enroll(ctx context.Context, conf *EnrollConfig) (Identity, error) {
 		return Identity{}, err
 	}
 	defer client.Close()
+	var hidden secrets.Set // whatever answers there may quote what it was sent
+	hidden.Add(conf.Token, credential)
 	var out enrolled
 	if err := client.Ask(ctx, EnrollPath, enrollment{Credential: credential, Version: conf.Version}, &out); err != nil {
-		return Identity{}, explain(err)
+		return Identity{}, explain(hidden.Error(err))
 	}
 	if err := CheckName(out.Site); err != nil {
-		return Identity{}, fmt.Errorf("central answers with a site that cannot be: %w", err)
+		return Identity{}, fmt.Errorf("central answers with a site that cannot be: %w", hidden.Error(err))
 	}
 	id := Identity{Site: out.Site, Central: conf.URL, Credential: credential}
 	if err := writeFile(conf.File, id); err != nil {

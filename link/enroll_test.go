@@ -1,7 +1,12 @@
 package link_test
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,6 +18,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/bearer"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/transport/transporttest"
+	"github.com/holdfast-mq/holdfast/wire"
 )
 
 func TestEnrolmentExchangesATokenForACredential(t *testing.T) {
@@ -132,6 +138,36 @@ func TestWrongTokensAreRefused(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// What answers in central's place may quote what it was sent: neither the token
+// nor the credential that the site would have is shown.
+func TestEnrolmentQuotesNoSecret(t *testing.T) {
+	t.Parallel()
+	var sent []byte
+	status := http.StatusUnprocessableEntity
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent, _ = io.ReadAll(r.Body)
+		w.WriteHeader(status)
+		said := r.Header.Get("Authorization") + string(sent)
+		reply := wire.Reply{Outcome: holdfast.Permanent.String(), Code: "invalid", Error: said}
+		site, _ := json.Marshal(said)
+		_, _ = fmt.Fprintf(w, `{"site":%s,%s`, site, reply.AppendTo(nil)[1:])
+	}))
+	defer srv.Close()
+	for _, status = range []int{http.StatusUnprocessableEntity, http.StatusOK} {
+		token := bearer.New("hfe_")
+		_, err := link.Enroll(t.Context(), link.EnrollConfig{URL: srv.URL, Token: token, File: filepath.Join(t.TempDir(), "credential")})
+		var body struct {
+			Credential string `json:"credential"`
+		}
+		if bad := json.Unmarshal(sent, &body); bad != nil || len(body.Credential) < 40 {
+			t.Fatalf("the site has sent %s: %v", sent, bad)
+		}
+		if err == nil || strings.Contains(err.Error(), token[5:21]) || strings.Contains(err.Error(), body.Credential[5:21]) || !strings.Contains(err.Error(), "[secret]") {
+			t.Errorf("status %d: got %v", status, err)
+		}
+	}
 }
 
 // A secret goes over TLS, or stays on the machine.

@@ -239,12 +239,17 @@ func clockHint(h http.Header) string {
 	return ""
 }
 
-// withHeaders adds to a failure what the headers say beside the reply.
+// withHeaders adds to a failure what the headers say beside the reply, and
+// takes out what the other side must not quote.
 func withHeaders(r holdfast.Result, a answer) holdfast.Result {
 	if f, ok := errors.AsType[*holdfast.Failure](r.Err); ok {
 		f.RetryAfter = max(f.RetryAfter, retryafter.Of(a.header))
 		if a.status == http.StatusUnauthorized {
 			f.Err = fmt.Errorf("%w%s", f.Err, clockHint(a.header))
+		}
+		if a.sent != "" {
+			hide := hidden(a.sent)
+			f.Code, f.Err = hide.Clean(f.Code), hide.Error(f.Err)
 		}
 	}
 	return r

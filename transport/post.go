@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/bearer"
 	"github.com/holdfast-mq/holdfast/internal/exchange"
+	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
 // answer is a response, read to its end.
@@ -20,6 +21,7 @@ type answer struct {
 	status int
 	header http.Header
 	body   []byte
+	sent   string // the credential that the request brought; empty: none
 }
 
 // post makes one request. The failure classifies an exchange that brought no
@@ -36,7 +38,8 @@ func (c *Client) post(ctx context.Context, url, contentType string, body []byte)
 	req.Header.Set("Content-Type", contentType)
 	req.Header.Set("Accept", contentType)
 	req.Header.Set("User-Agent", "holdfast")
-	if fail := c.present(req); fail != nil {
+	sent, fail := c.present(req)
+	if fail != nil {
 		return answer{}, fail
 	}
 	// An empty list sends nothing. It tells net/http that the request may be
@@ -48,15 +51,15 @@ func (c *Client) post(ctx context.Context, url, contentType string, body []byte)
 	}
 	resp, err := c.rt.RoundTrip(req)
 	if err != nil {
-		return answer{}, exchange.Failure(ctx, err, &p)
+		return answer{}, exchange.Failure(ctx, hidden(sent).Error(err), &p)
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was read; nothing depends on it
-	a := answer{status: resp.StatusCode, header: resp.Header}
+	a := answer{status: resp.StatusCode, header: resp.Header, sent: sent}
 	a.body, err = readAll(resp, c.conf.MaxReply+1)
 	switch {
 	case err != nil:
 		p.Left() // a RoundTripper without trace may have got this far, too
-		return answer{}, exchange.Failure(ctx, fmt.Errorf("read reply: %w", err), &p)
+		return answer{}, exchange.Failure(ctx, hidden(sent).Error(fmt.Errorf("read reply: %w", err)), &p)
 	case int64(len(a.body)) > c.conf.MaxReply:
 		return answer{}, &holdfast.Failure{
 			Code: CodeReplyTooLong, MaybeDelivered: true,
@@ -69,17 +72,25 @@ func (c *Client) post(ctx context.Context, url, contentType string, body []byte)
 	return a, nil
 }
 
-// present puts the credential into a request.
-func (c *Client) present(req *http.Request) *holdfast.Failure {
+// present puts the credential into a request, and returns it.
+func (c *Client) present(req *http.Request) (string, *holdfast.Failure) {
 	if c.conf.Credential == nil {
-		return nil
+		return "", nil
 	}
 	secret, err := c.conf.Credential()
 	if err != nil {
-		return &holdfast.Failure{Outcome: holdfast.LaneFault, Code: CodeCredential, Err: err}
+		return "", &holdfast.Failure{Outcome: holdfast.LaneFault, Code: CodeCredential, Err: err}
 	}
 	bearer.Set(req.Header, secret)
-	return nil
+	return secret, nil
+}
+
+// hidden is what no error may show of what the other side says: a proxy may
+// quote the credential that it was sent.
+func hidden(credential string) *secrets.Set {
+	s := &secrets.Set{}
+	s.Add(credential)
+	return s
 }
 
 // readAll reads a body, at most limit bytes of it.

@@ -73,12 +73,13 @@ func (c *Client) look(ctx context.Context, method string, body []byte) (Probed, 
 	}
 	req.Header.Set("Accept", wire.ProbeType)
 	req.Header.Set("User-Agent", "holdfast")
-	if fail := c.present(req); fail != nil {
+	sent, fail := c.present(req)
+	if fail != nil {
 		return Probed{}, fail
 	}
 	resp, err := c.rt.RoundTrip(req)
 	if err != nil {
-		return Probed{}, exchange.Failure(ctx, err, &way)
+		return Probed{}, exchange.Failure(ctx, hidden(sent).Error(err), &way)
 	}
 	defer resp.Body.Close() //nolint:errcheck // what matters was read
 	p := Probed{Status: resp.StatusCode, TLS: resp.TLS, Peer: resp.Header.Get(HeaderBatch) != ""}
@@ -87,7 +88,7 @@ func (c *Client) look(ctx context.Context, method string, body []byte) (Probed, 
 	}
 	text, err := readAll(resp, wire.Overhead)
 	if err != nil {
-		return p, exchange.Failure(ctx, err, &way)
+		return p, exchange.Failure(ctx, hidden(sent).Error(err), &way)
 	}
 	reply, ours := c.readReply(text)
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))

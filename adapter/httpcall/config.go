@@ -44,10 +44,10 @@ func (c *Config) check() error {
 		return errors.New("URL: it cannot be read as a URL")
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return fmt.Errorf("URL %q: must begin with http:// or https:// and name a host", u.Redacted())
+		return errors.New("URL: must begin with http:// or https:// and name a host")
 	}
 	if strings.ContainsAny(u.Host, "{}") {
-		return fmt.Errorf("URL %q: a placeholder must not stand for the host", u.Redacted())
+		return fmt.Errorf("URL with the host %q: a placeholder must not stand for the host", u.Host)
 	}
 	return nil
 }

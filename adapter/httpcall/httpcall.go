@@ -2,8 +2,10 @@
 // payload is the body, the message id is the Idempotency-Key, and the answer's
 // body becomes the response. It promises that an outcome is classified by
 // type and status code only, that redirects are not followed, that no more of
-// an answer is read than is kept, and that no secret is in an error. A call
-// may reach its target twice; a target that must not act twice uses the key.
+// an answer is read than is kept, and that no secret is in an error: also not
+// where the target quotes our credential. The response is the caller's, as it
+// came. A call may reach its target twice; a target that must not act twice
+// uses the key.
 package httpcall
 
 import (
@@ -16,13 +18,9 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/exchange"
-	"github.com/holdfast-mq/holdfast/internal/retryafter"
 )
 
 // Caller calls one API. Its zero value is not usable; New makes one. It may be
@@ -109,7 +107,7 @@ func (c *Caller) call(ctx context.Context, m *holdfast.Message, h http.Header) (
 	}
 	req, err := http.NewRequestWithContext(p.Attach(ctx), c.conf.Method, target, body)
 	if err != nil {
-		return r, 0, &holdfast.Failure{Outcome: holdfast.Permanent, Code: "bad_request", Err: cause(err)}
+		return r, 0, &holdfast.Failure{Outcome: holdfast.Permanent, Code: "bad_request", Err: c.hidden(h).Error(cause(err))}
 	}
 	req.Header = h
 	if host := h.Get("Host"); host != "" {
@@ -117,11 +115,11 @@ func (c *Caller) call(ctx context.Context, m *holdfast.Message, h http.Header) (
 	}
 	resp, err := c.client.Do(req)
 	if err != nil {
-		return r, 0, exchange.Failure(ctx, cause(err), &p)
+		return r, 0, exchange.Failure(ctx, c.hidden(h).Error(cause(err)), &p) // it may quote what the target sent
 	}
 	defer resp.Body.Close() //nolint:errcheck // the answer has been read, or is given up
 	if !c.conf.succeeds(resp.StatusCode) {
-		return r, resp.StatusCode, c.refused(resp)
+		return r, resp.StatusCode, c.refused(resp, h)
 	}
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, c.conf.MaxResponse+1))
 	switch {
@@ -134,50 +132,4 @@ func (c *Caller) call(ctx context.Context, m *holdfast.Message, h http.Header) (
 		}
 	}
 	return holdfast.Receipt{ID: m.ID, State: holdfast.Delivered, Response: answer}, resp.StatusCode, nil
-}
-
-// cause is an error without the URL, which may hold a password or token.
-func cause(err error) error {
-	if ue, ok := errors.AsType[*url.Error](err); ok {
-		return ue.Err
-	}
-	return err
-}
-
-// refused classifies an answer that is no success.
-func (c *Caller) refused(resp *http.Response) *holdfast.Failure {
-	f := &holdfast.Failure{
-		Code: fmt.Sprintf("http_%d", resp.StatusCode), RetryAfter: retryafter.Of(resp.Header),
-		Err: fmt.Errorf("the endpoint answered %d", resp.StatusCode),
-	}
-	if c.conf.permanent(resp.StatusCode) {
-		f.Outcome = holdfast.Permanent
-	}
-	if text := c.excerpt(resp.Body); text != "" {
-		f.Err = fmt.Errorf("%w: %s", f.Err, text)
-	}
-	return f
-}
-
-// excerpt is the beginning of what the target says, on one line.
-func (c *Caller) excerpt(body io.Reader) string {
-	if c.conf.Excerpt <= 0 {
-		return ""
-	}
-	raw, _ := io.ReadAll(io.LimitReader(body, int64(c.conf.Excerpt)+1)) // what came of it
-	cut := len(raw) > c.conf.Excerpt
-	if cut {
-		raw = raw[:c.conf.Excerpt]
-	}
-	for cut && len(raw) > 0 && !utf8.Valid(raw[max(len(raw)-utf8.UTFMax, 0):]) {
-		raw = raw[:len(raw)-1] // a character that was cut
-	}
-	if !utf8.Valid(raw) {
-		return ""
-	}
-	text := strings.Join(strings.FieldsFunc(string(raw), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
-	if cut {
-		text += "…"
-	}
-	return text
 }

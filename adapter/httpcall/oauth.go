@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-mq/holdfast/internal/oauth"
+	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
 // OAuth2 is the client credentials grant (RFC 6749, section 4.4). A token is
@@ -26,13 +27,16 @@ func ClientCredentials(c OAuth2) (Auth, error) {
 	if err != nil {
 		return nil, fmt.Errorf("token endpoint: %w", err)
 	}
-	return &tokens{oauth.New(oauth.Grant{
+	return &tokens{c.ClientID, c.ClientSecret, oauth.New(oauth.Grant{
 		URL: c.URL, Client: c.ClientID, Secret: func() (string, error) { return c.ClientSecret, nil }, Scopes: c.Scopes,
 		HTTP: &http.Client{Transport: newTransport(conf, 1), CheckRedirect: stay, Timeout: oauth.Timeout},
 	})}, nil
 }
 
-type tokens struct{ kept *oauth.Tokens }
+type tokens struct {
+	client, secret string
+	kept           *oauth.Tokens
+}
 
 func (t *tokens) authorize(ctx context.Context, h http.Header, refused bool) (bool, error) {
 	var old string
@@ -45,4 +49,10 @@ func (t *tokens) authorize(ctx context.Context, h http.Header, refused bool) (bo
 	}
 	h.Set("Authorization", token.Type()+" "+token.AccessToken)
 	return true, nil
+}
+
+func (t *tokens) hide(s *secrets.Set, sent http.Header) {
+	oauth.Hide(s, t.client, t.secret)
+	_, token, _ := strings.Cut(sent.Get("Authorization"), " ")
+	s.Add(token)
 }

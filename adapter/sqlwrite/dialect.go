@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
 // dialect is what differs from one database to the next.
@@ -23,8 +24,8 @@ type dialect struct {
 
 // target is what may be shown of a DSN, and what may not.
 type target struct {
-	address string   // host and database, or the file
-	secrets []string // never in a text
+	address string // host and database, or the file
+	hidden  secrets.Set
 }
 
 // verdict is what a database's answer means.

@@ -34,7 +34,7 @@ func openMySQL(dsn string, t *target) (driver.Connector, error) {
 		return nil, errors.New("has settings that do not fit together, such as an unknown tls")
 	}
 	t.address = conf.Addr + "/" + conf.DBName
-	t.secrets = append(t.secrets, conf.Passwd)
+	t.hidden.Add(conf.Passwd)
 	return connector{from}, nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/exchange"
+	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
 // stage is how far a write has come.
@@ -95,11 +96,7 @@ func (w *Writer) clean(text string, most int) string {
 	if most <= 0 {
 		return ""
 	}
-	for _, secret := range w.target.secrets {
-		if secret != "" {
-			text = strings.ReplaceAll(text, secret, "[secret]")
-		}
-	}
+	text = w.target.hidden.Clean(strings.ReplaceAll(text, w.conf.DSN, secrets.Mark))
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 	if len(text) <= most {

@@ -42,7 +42,7 @@ func openPostgres(dsn string, t *target) (driver.Connector, error) {
 		return f
 	}
 	t.address = net.JoinHostPort(conf.Host, strconv.Itoa(int(conf.Port))) + "/" + conf.Database
-	t.secrets = append(t.secrets, conf.Password)
+	t.hidden.Add(conf.Password)
 	return connector{stdlib.GetConnector(*conf)}, nil
 }
 

@@ -26,7 +26,7 @@ func openSQLServer(dsn string, t *target) (driver.Connector, error) {
 		if conf.Port != 0 {
 			t.address = net.JoinHostPort(conf.Host, strconv.FormatUint(conf.Port, 10)) + "/" + conf.Database
 		}
-		t.secrets = append(t.secrets, conf.Password)
+		t.hidden.Add(conf.Password)
 		return connector{from}, nil
 	} else if err == nil {
 		return nil, errors.New("names no host, or no database: " + fix)

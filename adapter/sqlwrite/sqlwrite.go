@@ -37,7 +37,7 @@ func New(c Config) (*Writer, error) {
 	if err != nil {
 		return nil, &holdfast.FieldError{Field: "DSN", Value: "[secret]", Problem: err.Error()}
 	}
-	w.target.secrets = append(w.target.secrets, c.DSN)
+	w.target.hidden.AddURL(c.DSN)
 	w.db = sql.OpenDB(from)
 	w.db.SetMaxOpenConns(c.Connections)
 	w.db.SetMaxIdleConns(c.Connections)

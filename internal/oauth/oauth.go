@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/exchange"
 	"github.com/holdfast-mq/holdfast/internal/retryafter"
+	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
 // margin is how long before its end a token is replaced.
@@ -96,7 +97,7 @@ func (t *Tokens) fetch(ctx context.Context) (*oauth2.Token, error) {
 	if !ok || refused.Response == nil {
 		// Nothing has reached the target.
 		f := exchange.Failure(ctx, cause(err), &p)
-		f.MaybeDelivered, f.Err = false, fmt.Errorf("fetch a token: %w", f.Err)
+		f.MaybeDelivered, f.Err = false, fmt.Errorf("fetch a token: %w", t.hidden(secret).Error(f.Err))
 		if f.Outcome == holdfast.Transient {
 			f.Outcome = holdfast.Unreachable
 		}
@@ -110,10 +111,25 @@ func (t *Tokens) fetch(ctx context.Context) (*oauth2.Token, error) {
 	if status/100 == 2 || status/100 == 4 && status != http.StatusRequestTimeout && status != http.StatusTooManyRequests {
 		f.Outcome, f.Code = holdfast.LaneFault, "token_refused"
 		if code := refused.ErrorCode; code != "" && len(code) < 64 && !strings.ContainsFunc(code, func(r rune) bool { return r < 0x20 || r > 0x7e }) {
-			f.Err = fmt.Errorf("%w: %s", f.Err, code)
+			f.Err = fmt.Errorf("%w: %s", f.Err, t.hidden(secret).Clean(code))
 		}
 	}
 	return nil, f
+}
+
+// hidden is what a server may quote, and nobody is to see.
+func (t *Tokens) hidden(secret string) *secrets.Set {
+	s := &secrets.Set{}
+	s.AddURL(t.conf.TokenURL)
+	Hide(s, t.conf.ClientID, secret)
+	return s
+}
+
+// Hide adds a client's secret to what must not be shown, as it is and as it is
+// sent (RFC 6749, section 2.3.1).
+func Hide(s *secrets.Set, client, secret string) {
+	s.AddBasic(client, secret)
+	s.AddBasic(url.QueryEscape(client), url.QueryEscape(secret))
 }
 
 // cause is an error without the URL, which may hold a password or token.

@@ -1,0 +1,89 @@
+package httpcall
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/retryafter"
+	"github.com/holdfast-mq/holdfast/internal/secrets"
+)
+
+// hidden is what must not be shown of a request with these headers: targets
+// quote credentials that they refuse.
+func (c *Caller) hidden(sent http.Header) *secrets.Set {
+	s := &secrets.Set{}
+	s.AddURL(c.conf.URL)
+	for name, values := range c.conf.Header {
+		if secrets.Names(name) {
+			for _, v := range values {
+				s.AddHeader(v)
+			}
+		}
+	}
+	if c.conf.Auth != nil {
+		c.conf.Auth.hide(s, sent)
+	}
+	return s
+}
+
+// cause is an error without the URL, which may hold a password or token.
+func cause(err error) error {
+	if ue, ok := errors.AsType[*url.Error](err); ok {
+		return ue.Err
+	}
+	return err
+}
+
+// refused classifies an answer that is no success.
+func (c *Caller) refused(resp *http.Response, sent http.Header) *holdfast.Failure {
+	f := &holdfast.Failure{
+		Code: fmt.Sprintf("http_%d", resp.StatusCode), RetryAfter: retryafter.Of(resp.Header),
+		Err: fmt.Errorf("the endpoint answered %d", resp.StatusCode),
+	}
+	if c.conf.permanent(resp.StatusCode) {
+		f.Outcome = holdfast.Permanent
+	}
+	if text := c.excerpt(resp.Body, sent); text != "" {
+		f.Err = fmt.Errorf("%w: %s", f.Err, text)
+	}
+	return f
+}
+
+// excerpt is the beginning of what the target says, on one line. So much more
+// is read that each secret in what is shown is there as a whole, and that the
+// room of one that is taken out is filled.
+func (c *Caller) excerpt(body io.Reader, sent http.Header) string {
+	if c.conf.Excerpt <= 0 {
+		return ""
+	}
+	hidden := c.hidden(sent)
+	most := c.conf.Excerpt + utf8.UTFMax + 2*hidden.Longest()
+	raw, _ := io.ReadAll(io.LimitReader(body, int64(most)+1)) // what came of it
+	var text string
+	cut := len(raw) > most
+	if cut {
+		text = hidden.CleanStart(string(raw))
+	} else {
+		text = hidden.Clean(string(raw))
+	}
+	if !utf8.ValidString(text) {
+		return ""
+	}
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	if len(text) > c.conf.Excerpt {
+		for text, cut = text[:c.conf.Excerpt], true; !utf8.ValidString(text); {
+			text = text[:len(text)-1] // a character that was cut
+		}
+	}
+	if cut {
+		text += "…"
+	}
+	return text
+}
