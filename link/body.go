@@ -29,29 +29,34 @@ func inTime(w http.ResponseWriter, r *http.Request) *timedBody {
 	if srv, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok {
 		b.answer = srv.WriteTimeout
 	}
-	b.goOn(bodyTime)
+	b.goOn(time.Now().Add(bodyTime))
 	return b
 }
 
-// goOn sets the deadlines: the server's own for the answer counts from the
-// request's head, which may be long ago.
-func (b *timedBody) goOn(wait time.Duration) {
-	_ = b.control.SetReadDeadline(time.Now().Add(wait)) // a recorder in a test has none
+// goOn sets the deadlines; zero: none for reading. The server's own for the
+// answer counts from the request's head, which may be long ago.
+func (b *timedBody) goOn(until time.Time) {
+	_ = b.control.SetReadDeadline(until) // a recorder in a test has none
+	if until.IsZero() {
+		until = time.Now()
+	}
 	if b.answer > 0 {
-		_ = b.control.SetWriteDeadline(time.Now().Add(wait + b.answer))
+		_ = b.control.SetWriteDeadline(until.Add(b.answer))
 	}
 }
+
+// stop ends a Read under way.
+func (b *timedBody) stop() { _ = b.control.SetReadDeadline(time.Now()) }
 
 func (b *timedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.part += n
 	switch {
 	case err != nil:
-		b.goOn(0)
-		_ = b.control.SetReadDeadline(time.Time{}) // else it would end the request later on
+		b.goOn(time.Time{}) // a deadline would end the request, and the connection's next, later on
 	case b.part >= bodyPart:
 		b.part = 0
-		b.goOn(bodyTime)
+		b.goOn(time.Now().Add(bodyTime))
 	}
 	return n, err
 }

@@ -131,11 +131,17 @@ func (c *Central) servePoll(w http.ResponseWriter, r *http.Request, site string)
 		unavailable(w)
 		return
 	}
+	begun, ok := pass(r.Context(), c.gate.polls)
+	if !ok {
+		tooBusy(w)
+		return
+	}
 	p := b.begin(in.Health)
 	defer b.leave(p)
 	c.note(r.Context(), site, b, in.Version)
 	// Read before the wait: what changes meanwhile the next poll brings.
 	incarnation, err := c.conf.Store.Incarnation(r.Context())
+	begun()
 	if err != nil {
 		c.log.LogAttrs(r.Context(), slog.LevelError, "incarnation not read", slog.Any("error", err))
 		unavailable(w)

@@ -33,7 +33,9 @@ type CentralConfig struct {
 	// ErrNotFound. Nil: nothing is known here.
 	Standing func(ctx context.Context, id holdfast.ID) (is notify.Standing, site string, err error)
 
-	AtWork     int           // batches of 1 MiB at one time, over all sites, or up to 16 times as many small ones; zero: 16
+	// AtWork is how many MiB of requests are at work at one time, over all sites; a
+	// small one counts 64 KiB. Bodies that come slowly have as much again. Zero: 16.
+	AtWork     int
 	MaxPayload int           // bytes; zero: 1 MiB
 	Timeout    time.Duration // of one call of the Receiver; zero: 1 min
 	// ClientCerts asks each site for a certificate that the listener has
@@ -46,10 +48,11 @@ type CentralConfig struct {
 // central nodes over one store each has its own: messages may go to any, while
 // a site polls one of them, and only that one can ask it.
 type Central struct {
-	conf   CentralConfig
-	log    *slog.Logger
-	server *transport.Server
-	gate   *gate
+	conf    CentralConfig
+	log     *slog.Logger
+	server  *transport.Server
+	gate    *gate
+	longest int64 // bytes of a request with messages
 
 	mu     sync.Mutex
 	boxes  map[string]*box // of sites that were here
@@ -75,7 +78,9 @@ func NewCentral(conf CentralConfig) (*Central, error) {
 	if conf.Logger == nil {
 		conf.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Central{conf: conf, log: conf.Logger, gate: newGate(max(conf.AtWork, 0)), boxes: map[string]*box{}}
+	c := &Central{conf: conf, log: conf.Logger, gate: newGate(conf.AtWork), boxes: map[string]*box{}}
+	// Without a length it may be a batch or one message, whichever is larger.
+	c.longest = int64(max(batchBytes, cmp.Or(conf.MaxPayload, batchBytes)+wire.Overhead))
 	var err error
 	c.server, err = transport.NewServer(transport.ServerConfig{
 		Receiver: conf.Receiver, Authenticate: c.identify, Destination: conf.Destination,
@@ -93,10 +98,10 @@ func NewCentral(conf CentralConfig) (*Central, error) {
 func (c *Central) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+EnrollPath, c.serveEnroll)
-	mux.HandleFunc("POST "+MessagesPath, c.known(c.serveMessages))
-	mux.HandleFunc("POST "+PollPath, c.known(c.servePoll))
-	mux.HandleFunc("POST "+AnswersPath, c.known(c.serveAnswers))
-	mux.HandleFunc("POST "+StandingPath, c.known(c.serveStanding))
+	mux.HandleFunc("POST "+MessagesPath, c.known(forMessages, c.serveMessages))
+	mux.HandleFunc("POST "+PollPath, c.known(forCommands, c.servePoll))
+	mux.HandleFunc("POST "+AnswersPath, c.known(forCommands, c.serveAnswers))
+	mux.HandleFunc("POST "+StandingPath, c.known(forQuestions, c.serveStanding))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c.conf.ClientCerts && (r.TLS == nil || len(r.TLS.VerifiedChains) == 0) {
 			refuse(w, http.StatusForbidden, wire.Reply{
@@ -134,14 +139,14 @@ func (c *Central) identify(r *http.Request) (string, error) {
 }
 
 // known lets only sites in.
-func (c *Central) known(next func(w http.ResponseWriter, r *http.Request, site string)) http.HandlerFunc {
+func (c *Central) known(to purpose, next func(w http.ResponseWriter, r *http.Request, site string)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		site, ok := c.server.Caller(w, r)
 		if !ok {
 			return
 		}
 		r = r.WithContext(context.WithValue(r.Context(), siteKey{}, site))
-		leave, ok := c.gate.visit(site)
+		leave, ok := c.gate.visit(visitor{site, to})
 		if !ok {
 			tooBusy(w)
 			return
@@ -153,14 +158,13 @@ func (c *Central) known(next func(w http.ResponseWriter, r *http.Request, site s
 
 // serveMessages hands a batch to the transport's server once there is room for
 // it; its body is not read before.
-func (c *Central) serveMessages(w http.ResponseWriter, r *http.Request, _ string) {
-	leave, ok := c.gate.enter(r)
-	if !ok {
-		tooBusy(w)
+func (c *Central) serveMessages(w http.ResponseWriter, r *http.Request, site string) {
+	s := c.gate.enter(w, r, site, c.longest)
+	if s == nil {
 		return
 	}
-	defer leave()
-	r.Body = inTime(w, r)
+	defer s.leave()
+	r.Body = s
 	c.server.ServeHTTP(w, r)
 }
 

@@ -208,7 +208,7 @@ func TestASlowSiteCostsTheOthersNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			slow.Go(func() { drip(ctx, conn, credential) })
+			slow.Go(func() { drip(ctx, conn, credential, "1", 5*time.Second) })
 		}
 		time.Sleep(time.Second)
 		p := w.site("plant-8")
@@ -226,8 +226,8 @@ func TestASlowSiteCostsTheOthersNothing(t *testing.T) {
 	}, func(c *link.CentralConfig) { c.AtWork = 16 })
 }
 
-// drip sends a request whose body never comes to its end.
-func drip(ctx context.Context, conn net.Conn, credential string) {
+// drip sends a request whose body never comes to its end, a part at a time.
+func drip(ctx context.Context, conn net.Conn, credential, part string, every time.Duration) {
 	defer conn.Close()
 	go func() { _, _ = io.Copy(io.Discard, conn) }()
 	head := "POST " + link.MessagesPath + " HTTP/1.1\r\nHost: x\r\nContent-Type: " + wire.BatchType +
@@ -236,14 +236,72 @@ func drip(ctx context.Context, conn net.Conn, credential string) {
 		return
 	}
 	for ctx.Err() == nil {
-		if _, err := conn.Write([]byte("1")); err != nil {
+		if _, err := conn.Write([]byte(part)); err != nil {
 			return
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(5 * time.Second):
+		case <-time.After(every):
 		}
 	}
+}
+
+// Most sites hold all the room that they get, by bodies that come just fast
+// enough not to be cut off, again and again. The others get through, also those
+// whose line is slow indeed.
+func TestManySlowSitesCostTheOthersNothing(t *testing.T) {
+	t.Parallel()
+	within(t, func(w *world) {
+		t := w.t
+		const hostile, honest = 20, 8
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for n := range hostile {
+			credential := credentialOf(t, w.enroll(fmt.Sprint("bad-", n)))
+			for range 10 {
+				all.Go(func() {
+					for ctx.Err() == nil {
+						conn, err := w.connect(ctx, "", "")
+						if err != nil {
+							return
+						}
+						drip(ctx, conn, credential, strings.Repeat("1", 4400), 4*time.Second)
+						time.Sleep(time.Second)
+					}
+				})
+			}
+		}
+		time.Sleep(10 * time.Second)
+		var slow []*plant
+		for n := range honest {
+			l := &line{rate: 64000 / 8, w: w}
+			p := w.site(fmt.Sprint("slow-", n), func(c *link.SiteConfig) { c.Dial = l.dial })
+			p.backlog(0, 200)
+			slow = append(slow, p)
+		}
+		quick := w.site("quick")
+		began := time.Now()
+		for _, p := range append(slow, quick) {
+			p.run(true)
+		}
+		quick.backlog(0, 1000)
+		quick.delivered(time.Minute)
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("the quick site's messages took %s", took)
+		}
+		for _, p := range slow {
+			p.delivered(5 * time.Minute)
+		}
+		// 200 messages of 1250 bytes take half a minute.
+		if took := time.Since(began); took > 90*time.Second {
+			t.Errorf("the honest slow sites' messages took %s", took)
+		}
+		for _, p := range append(slow, quick) {
+			p.stop()
+		}
+		cancel()
+		all.Wait()
+	})
 }
 
 // Many sites come back at once: all get through within two minutes, at most as
@@ -349,4 +407,28 @@ func TestLargeRequestsTakeMoreRoom(t *testing.T) {
 			t.Errorf("%d large requests at once, want up to 4", w.inbox.most)
 		}
 	}, func(c *link.CentralConfig) { c.AtWork = 4 })
+}
+
+// One message may be larger than all the room: then it has all of it.
+func TestAVeryLargeRequestTakesAllTheRoom(t *testing.T) {
+	t.Parallel()
+	within(t, func(w *world) {
+		t := w.t
+		w.inbox.takes = time.Second
+		var all sync.WaitGroup
+		for n := range 4 {
+			p := w.site(fmt.Sprint("plant-", n))
+			all.Go(func() {
+				m := message(n)
+				m.Kind, m.Payload = holdfast.Signal, []byte(strconv.Quote(strings.Repeat("x", 5<<20)))
+				if _, err := p.Deliver(t.Context(), m); err != nil {
+					t.Errorf("site %d: %v", n, err)
+				}
+			})
+		}
+		all.Wait()
+		if w.inbox.most != 1 {
+			t.Errorf("%d requests of 5 MiB at once in room for 4 MiB, want one", w.inbox.most)
+		}
+	}, func(c *link.CentralConfig) { c.AtWork, c.MaxPayload = 4, 8<<20 })
 }

@@ -55,9 +55,10 @@ type SiteConfig struct {
 // or without Run, which keeps the link up beside it: commands, replay, stall
 // detection. Its methods may be called concurrently.
 type Site struct {
-	conf     SiteConfig
-	log      *slog.Logger
-	identity identityFile
+	conf      SiteConfig
+	log       *slog.Logger
+	identity  identityFile
+	questions chan struct{} // places for questions to central
 
 	mu       sync.Mutex
 	client   *transport.Client // nil: none could be made yet
@@ -113,7 +114,10 @@ func NewSite(conf SiteConfig) (*Site, error) {
 	if conf.Logger == nil {
 		conf.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Site{conf: conf, log: conf.Logger, identity: identityFile{path: conf.File}, flights: map[*flight]struct{}{}, progress: time.Now()}
+	s := &Site{
+		conf: conf, log: conf.Logger, identity: identityFile{path: conf.File}, flights: map[*flight]struct{}{},
+		questions: make(chan struct{}, questionsAtOnce), progress: time.Now(),
+	}
 	_, err := s.connect()
 	if err := errors.Join(append(faults, err)...); err != nil {
 		return nil, fmt.Errorf("new site: %w", err)
@@ -180,7 +184,7 @@ func (s *Site) newClient() (*transport.Client, error) {
 	}
 	return transport.NewClient(transport.ClientConfig{
 		URL: s.conf.URL, Path: MessagesPath, TLS: conf, Dial: s.conf.Dial, MaxBatch: batchRows, Timeout: s.conf.Timeout,
-		Concurrency: AtOnce + 2, Logger: s.log,
+		Concurrency: AtOnce + 2 + questionsAtOnce, Logger: s.log,
 		Credential: func() (string, error) {
 			id, err := s.identity.read()
 			return id.Credential, err

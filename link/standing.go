@@ -16,6 +16,9 @@ const (
 	maxStanding = 4 << 10 // bytes of a question
 	// standingWait bounds a question of a site's program, which waits for it.
 	standingWait = 10 * time.Second
+	// questionsAtOnce is how many of them a site asks at one time; the others wait
+	// here. What it forwards has connections of its own.
+	questionsAtOnce = 4
 )
 
 // question asks how a notification of the site stands.
@@ -38,6 +41,14 @@ type standing struct {
 // other error means that central could not be asked.
 func (s *Site) Standing(ctx context.Context, id holdfast.ID) (notify.Standing, error) {
 	var is standing
+	ctx, cancel := context.WithTimeout(ctx, standingWait)
+	defer cancel()
+	select {
+	case s.questions <- struct{}{}:
+		defer func() { <-s.questions }()
+	case <-ctx.Done():
+		return notify.Standing{}, fmt.Errorf("ask how notification %s stands: %d questions wait for central: %w", id, questionsAtOnce, ctx.Err())
+	}
 	if err := s.ask(ctx, StandingPath, standingWait, question{id}, &is); err != nil {
 		return notify.Standing{}, err
 	}
@@ -61,6 +72,12 @@ func (c *Central) serveStanding(w http.ResponseWriter, r *http.Request, site str
 		write(w, standing{})
 		return
 	}
+	leave, ok := pass(r.Context(), c.gate.questions)
+	if !ok {
+		tooBusy(w)
+		return
+	}
+	defer leave()
 	is, from, err := c.conf.Standing(r.Context(), id)
 	switch {
 	case errors.Is(err, holdfast.ErrNotFound), err == nil && from != site:

@@ -31,6 +31,9 @@ func (s *Server) Caller(w http.ResponseWriter, r *http.Request) (source string, 
 	case err != nil:
 		s.log.LogAttrs(r.Context(), slog.LevelError, "caller not looked up", slog.String("remote", remote(r).String()), slog.Any("error", err))
 		w.Header().Set("Retry-After", retryafter.Seconds(lookupWait))
+		if r.Context().Err() != nil {
+			w.Header().Set("Connection", "close") // nothing that comes by it would be looked up
+		}
 		s.refuseRequest(w, http.StatusServiceUnavailable, holdfast.NotStarted, "unavailable", "callers cannot be looked up now")
 		return "", false
 	}

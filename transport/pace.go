@@ -13,7 +13,7 @@ import (
 const (
 	// firstLine is what a batch may weigh on a line that is not known yet. Few
 	// are so slow that it takes long; a fast one is known after a few batches.
-	firstLine = 64 << 10
+	firstLine = 16 << 10
 	// leastLine is what a batch may weigh on the slowest line.
 	leastLine = 8 << 10
 	// LeastRate is how many bytes a second of a request's body the receiver's
@@ -52,7 +52,8 @@ func (p *pace) rows() int {
 	if p.line == 0 {
 		return math.MaxInt
 	}
-	return max(p.line/max(p.row, usualRow), 1)
+	// A little less: one message over would go in a request of its own.
+	return max(p.line*9/10/max(p.row, usualRow), 1)
 }
 
 // aim is how long a batch should take of the time that it has.

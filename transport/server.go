@@ -209,7 +209,9 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, limit int) ([]byte
 		return tooLarge()
 	}
 	if err != nil {
-		// Cut off or too slow: nothing was taken, so the sender may come again.
+		// Cut off or too slow: nothing was taken, so the sender may come again, by
+		// another connection.
+		w.Header().Set("Connection", "close")
 		s.refuseRequest(w, http.StatusRequestTimeout, holdfast.Transient, "body_cut", "the body did not arrive")
 		return nil, false
 	}

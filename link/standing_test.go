@@ -1,0 +1,112 @@
+package link_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// NO-04: many programs that ask how their notifications stand wait for each
+// other, not what is forwarded meanwhile.
+func TestQuestionsDoNotSlowForwarding(t *testing.T) {
+	t.Parallel()
+	var atOnce, most atomic.Int64
+	within(t, func(w *world) {
+		t := w.t
+		w.inbox.takes = 100 * time.Millisecond
+		p := w.site("plant-7")
+		ctx, cancel := context.WithCancel(t.Context())
+		var asking sync.WaitGroup
+		var asked atomic.Int64
+		for range 30 {
+			asking.Go(func() {
+				for ctx.Err() == nil {
+					switch _, err := p.Standing(ctx, holdfast.NewID()); {
+					case err == nil:
+						asked.Add(1)
+					case ctx.Err() == nil:
+						t.Errorf("after %d questions: %v", asked.Load(), err)
+						return
+					}
+				}
+			})
+		}
+		time.Sleep(5 * time.Second)
+		p.run(true)
+		began := time.Now()
+		p.backlog(0, 2000)
+		p.delivered(time.Minute)
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("2000 messages took %s", took)
+		}
+		cancel()
+		asking.Wait()
+		p.stop()
+		if asked.Load() < 30 || most.Load() > 4 {
+			t.Errorf("%d questions were answered, up to %d at once; want many, up to 4", asked.Load(), most.Load())
+		}
+	}, func(c *link.CentralConfig) {
+		c.Standing = func(_ context.Context, id holdfast.ID) (notify.Standing, string, error) {
+			n := atOnce.Add(1)
+			defer atOnce.Add(-1)
+			for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+			}
+			time.Sleep(500 * time.Millisecond)
+			return notify.Standing{ID: id, Status: notify.Pending}, "plant-7", nil
+		}
+	})
+}
+
+// Central bounds the questions of a site that does not bound them itself, and
+// its messages have their own places.
+func TestASiteAsksOnlySoMuchAtOnce(t *testing.T) {
+	t.Parallel()
+	within(t, func(w *world) {
+		t := w.t
+		file := w.enroll("plant-7")
+		c := w.caller(credentialOf(t, file))
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		var answered, busy atomic.Int64
+		for range 20 {
+			all.Go(func() {
+				switch status, _, _ := c.post(link.StandingPath, "application/json", strings.NewReader(`{"id":"0190c5a2-7b1e-7c3d-9a4f-1d2e3f405162"}`)); status {
+				case 200:
+					answered.Add(1)
+				case 503:
+					busy.Add(1)
+				}
+			})
+		}
+		time.Sleep(time.Second)
+		s, err := link.NewSite(link.SiteConfig{URL: address, File: file, Outbox: open(t, "plant-7"), Dial: w.connect})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		if _, err := s.Deliver(ctx, message(1)); err != nil {
+			t.Errorf("a message beside the questions: %v", err)
+		}
+		if _, err := s.Standing(ctx, holdfast.NewID()); err == nil || errors.Is(err, holdfast.ErrNotFound) {
+			t.Errorf("one question more: got %v, want it refused", err)
+		}
+		all.Wait()
+		cancel()
+		if answered.Load() != 8 || busy.Load() != 12 {
+			t.Errorf("got %d answered and %d asked to come again, want 8 and 12", answered.Load(), busy.Load())
+		}
+	}, func(c *link.CentralConfig) {
+		c.Standing = func(_ context.Context, id holdfast.ID) (notify.Standing, string, error) {
+			time.Sleep(5 * time.Second)
+			return notify.Standing{ID: id, Status: notify.Pending}, "plant-7", nil
+		}
+	})
+}

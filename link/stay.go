@@ -1,0 +1,268 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-mq/holdfast/transport"
+)
+
+// quickFor is how long a body may take in the room that all share. One that
+// takes longer goes on in the slow lane.
+const quickFor = 2 * time.Second
+
+// slowLane is room beside that of the quick ones, as large, for bodies that
+// take long. When it is full, the site that holds the most gives way: one that
+// holds little, as an honest site does whose batches fit its line, never has to,
+// however many others hold all they can. The gate's lock guards it.
+type slowLane struct {
+	all, held int64
+	by        map[string][]*stay
+}
+
+func (l *slowLane) heldBy(site string) (n int64) {
+	for _, s := range l.by[site] {
+		n += s.weight
+	}
+	return n
+}
+
+// add makes room for a stay, or says that its own site holds the most.
+func (l *slowLane) add(s *stay) bool {
+	for l.held > 0 && l.held+s.weight > l.all {
+		var most int64
+		var largest string
+		for site := range l.by {
+			if n := l.heldBy(site); n > most {
+				most, largest = n, site
+			}
+		}
+		if l.heldBy(s.site)+s.weight >= most {
+			return false
+		}
+		l.cut(largest)
+	}
+	l.by[s.site] = append(l.by[s.site], s)
+	l.held += s.weight
+	return true
+}
+
+// cut ends the largest stay of a site.
+func (l *slowLane) cut(site string) {
+	victim := l.by[site][0]
+	for _, s := range l.by[site] {
+		if s.weight > victim.weight {
+			victim = s
+		}
+	}
+	l.drop(victim)
+	victim.end()
+}
+
+func (l *slowLane) drop(s *stay) {
+	for i, other := range l.by[s.site] {
+		if other == s {
+			l.by[s.site] = append(l.by[s.site][:i:i], l.by[s.site][i+1:]...)
+			l.held -= s.weight
+		}
+	}
+	if len(l.by[s.site]) == 0 {
+		delete(l.by, s.site)
+	}
+}
+
+type place int
+
+const (
+	outside place = iota
+	inRoom
+	inSlowLane
+	cutOff
+)
+
+// stay is a request with messages inside the gate. The gate's lock guards what
+// changes.
+type stay struct {
+	gate    *gate
+	site    string
+	weight  int64
+	length  int64
+	body    *timedBody
+	ctx     context.Context //nolint:containedctx // the request's own, as long as the stay
+	began   time.Time
+	lagging *time.Timer
+	place   place
+	arrived bool // the whole body
+}
+
+// weight is the room that a request takes: what it says, or else the most that
+// may come. What is larger than all the room takes all.
+func (g *gate) weight(length, most int64) int64 {
+	if length < 0 || length > most {
+		length = most
+	}
+	return min(max(length, batchBytes/perBatch), g.all)
+}
+
+// enter waits a moment for room. The time that it takes is taken off the
+// sender's patience. A nil stay was answered.
+func (g *gate) enter(w http.ResponseWriter, r *http.Request, site string, most int64) *stay {
+	s := &stay{gate: g, site: site, weight: g.weight(r.ContentLength, most), length: r.ContentLength, ctx: r.Context(), began: time.Now()}
+	if !g.isSlow(site) {
+		if !g.wait(r, s.weight) {
+			tooBusy(w)
+			return nil
+		}
+		s.place = inRoom
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s.body = inTime(w, r)
+	if g.slow[site] && !s.toSlowLane() { // it may have become slow while this one waited
+		tooSlow(w)
+		return nil
+	}
+	if s.place == inRoom {
+		s.lagging = time.AfterFunc(quickFor, s.lag)
+	}
+	return s
+}
+
+func (g *gate) isSlow(site string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.slow[site]
+}
+
+// wait waits for room.
+func (g *gate) wait(r *http.Request, takes int64) bool {
+	began := time.Now()
+	if g.waiting.Add(1) > mostWaiting {
+		g.waiting.Add(-1)
+		return false
+	}
+	defer g.waiting.Add(-1)
+	patience, err := strconv.ParseInt(r.Header.Get(transport.HeaderBudget), 10, 32)
+	wait := enterWait
+	if err == nil {
+		wait = min(wait, time.Duration(patience)*time.Millisecond)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), wait)
+	defer cancel()
+	if g.room.Acquire(ctx, takes) != nil {
+		return false
+	}
+	if err == nil {
+		left := max(patience-time.Since(began).Milliseconds(), 0)
+		r.Header.Set(transport.HeaderBudget, strconv.FormatInt(left, 10))
+	}
+	return true
+}
+
+// toSlowLane gives the room back for a place in the slow lane.
+func (s *stay) toSlowLane() bool {
+	if s.place == inRoom {
+		s.gate.room.Release(s.weight)
+	}
+	s.place = outside
+	if !s.gate.lane.add(s) {
+		return false
+	}
+	s.place = inSlowLane
+	return true
+}
+
+// lag is called when a body takes long. Its site is known as slow from then on.
+func (s *stay) lag() {
+	s.gate.mu.Lock()
+	defer s.gate.mu.Unlock()
+	if s.place != inRoom || s.arrived {
+		return
+	}
+	s.gate.slow[s.site] = true
+	if !s.toSlowLane() {
+		s.end()
+	}
+}
+
+// end cuts the body off, also while somebody reads it. One that is there only
+// gets no room: to stop the connection's reading would end it for good.
+func (s *stay) end() {
+	s.place = cutOff
+	if !s.arrived {
+		s.body.stop()
+	}
+}
+
+var errCutOff = errors.New("the body took long, and others needed the room")
+
+// Read reads the body. Its end is not told before there is room to work on it.
+func (s *stay) Read(p []byte) (int, error) {
+	if s.isCut() {
+		return 0, errCutOff
+	}
+	n, err := s.body.Read(p)
+	if errors.Is(err, io.EOF) {
+		if in := s.whole(); in != nil {
+			return n, in
+		}
+	}
+	return n, err
+}
+
+// Close closes the body.
+func (s *stay) Close() error { return s.body.Close() }
+
+func (s *stay) isCut() bool {
+	s.gate.mu.Lock()
+	defer s.gate.mu.Unlock()
+	return s.place == cutOff
+}
+
+// whole notes that the body is there, and takes a place in the room for it.
+func (s *stay) whole() error {
+	g := s.gate
+	g.mu.Lock()
+	s.arrived = true
+	from := s.place
+	g.mu.Unlock()
+	if from == inRoom {
+		return nil
+	}
+	if from == cutOff || g.room.Acquire(s.ctx, s.weight) != nil {
+		return errCutOff
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if s.place == cutOff { // meanwhile
+		g.room.Release(s.weight)
+		return errCutOff
+	}
+	g.lane.drop(s)
+	s.place = inRoom
+	if s.length >= batchBytes/perBatch && time.Since(s.began) <= quickFor { // a small one says little
+		delete(g.slow, s.site)
+	}
+	return nil
+}
+
+// leave ends the stay.
+func (s *stay) leave() {
+	if s.lagging != nil {
+		s.lagging.Stop()
+	}
+	s.gate.mu.Lock()
+	defer s.gate.mu.Unlock()
+	switch s.place {
+	case inRoom:
+		s.gate.room.Release(s.weight)
+	case inSlowLane:
+		s.gate.lane.drop(s)
+	case outside, cutOff:
+	}
+	s.place = outside
+}
