@@ -3,6 +3,7 @@ package link
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -110,6 +111,10 @@ func verdict(err error) error {
 	f := *holdfast.AsFailure(err)
 	if f.Outcome != holdfast.Permanent || f.Code == transport.CodeWrongSource {
 		return err
+	}
+	if strings.HasPrefix(f.Code, "http_") { // a status without a reply of central's
+		f.Outcome, f.Reason = holdfast.Transient, ""
+		return &f
 	}
 	switch f.Reason {
 	case holdfast.ReasonConflict, holdfast.ReasonTooLarge, holdfast.ReasonTooOld:

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -89,6 +92,49 @@ func TestOnlyCentralParks(t *testing.T) {
 		if f := holdfast.AsFailure(err); f.Outcome != holdfast.Permanent || f.Code != "undecodable" {
 			t.Errorf("got %v, want it undecodable", err)
 		}
+		m.Payload = []byte(strconv.Quote(strings.Repeat("x", 1<<20)))
+		_, err = p.Deliver(t.Context(), m)
+		if f := holdfast.AsFailure(err); f.Outcome != holdfast.Permanent || f.Reason != holdfast.ReasonTooLarge {
+			t.Errorf("got %v, want it too large", err)
+		}
+		for _, status := range []int{400, 404, 410, 413, 422} {
+			p.Close() // its connections lead to central itself
+			w.proxy(func(r *http.Request) int { return status })
+			_, err = p.Deliver(t.Context(), message(6))
+			if f := holdfast.AsFailure(err); f.Outcome != holdfast.Transient && f.Outcome != holdfast.LaneFault || f.Reason != "" {
+				t.Errorf("a proxy's %d: got %s %q (%v), want no word about the message", status, f.Outcome, f.Reason, err)
+			}
+		}
+	})
+}
+
+// A proxy between the two may take less than central: batches get smaller, and
+// what alone is too large for it waits.
+func TestAProxysLimitParksNothing(t *testing.T) {
+	t.Parallel()
+	within(t, func(w *world) {
+		t := w.t
+		p := w.site("plant-7")
+		w.proxy(func(r *http.Request) int {
+			if r.ContentLength > 10000 {
+				return http.StatusRequestEntityTooLarge
+			}
+			return 0
+		})
+		p.backlog(0, 50)
+		large := message(50)
+		large.Payload = []byte(strconv.Quote(strings.Repeat("x", 20000)))
+		if _, err := p.db.Enqueue(t.Context(), large); err != nil {
+			t.Fatal(err)
+		}
+		p.run(true)
+		defer p.stop()
+		w.eventually(5*time.Minute, "all others delivered", func() bool { return p.db.Counts().Pending == 1 })
+		time.Sleep(10 * time.Minute)
+		p.is("m-50", holdfast.Pending)
+		w.proxy(func(*http.Request) int { return 0 })
+		p.delivered(10 * time.Minute)
+		p.is("m-50", holdfast.Delivered)
 	})
 }
 

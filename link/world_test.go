@@ -163,11 +163,28 @@ func within(t *testing.T, test func(w *world), edit ...func(c *link.CentralConfi
 // start makes central listen.
 func (w *world) start() { w.listen((*http.Server).Serve) }
 
+// proxy puts one before central that answers some requests itself; zero: not.
+func (w *world) proxy(answers func(r *http.Request) (status int)) {
+	w.away()
+	central := w.central.Handler()
+	w.serve((*http.Server).Serve, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if status := answers(r); status != 0 {
+			http.Error(rw, "the proxy's own page", status)
+			return
+		}
+		central.ServeHTTP(rw, r)
+	}))
+}
+
 func (w *world) listen(serve func(*http.Server, net.Listener) error) {
+	w.serve(serve, w.central.Handler())
+}
+
+func (w *world) serve(serve func(*http.Server, net.Listener) error, handler http.Handler) {
 	l := transporttest.NewPipeListener()
 	var conns sync.WaitGroup // all are counted before serve returns, each is done after its last request
 	srv := &http.Server{
-		Handler: w.central.Handler(), ReadHeaderTimeout: 10 * time.Second,
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 		ConnState: func(_ net.Conn, s http.ConnState) {
 			switch s {

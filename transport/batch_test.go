@@ -133,7 +133,7 @@ func TestATooLargeBatchIsHalvedAndRemembered(t *testing.T) {
 	})
 	ms := messages(64)
 	ms[40].Payload = []byte(`"` + strings.Repeat("x", limit) + `"`)
-	if diff := cmp.Diff(map[string]int{"permanent too_large": 1}, failures(client.DeliverBatch(t.Context(), ms))); diff != "" {
+	if diff := cmp.Diff(map[string]int{"permanent http_413": 1}, failures(client.DeliverBatch(t.Context(), ms))); diff != "" {
 		t.Error(diff)
 	}
 	if got := inbox.Effects(); got != 64 {

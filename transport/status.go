@@ -32,7 +32,7 @@ func statusFailure(status int) *holdfast.Failure {
 	case status == http.StatusBadRequest, status == http.StatusUnprocessableEntity:
 		f.Outcome, f.Reason = holdfast.Permanent, holdfast.ReasonPermanent
 	case status == http.StatusRequestEntityTooLarge:
-		f.Outcome, f.Reason, f.Code = holdfast.Permanent, holdfast.ReasonTooLarge, wire.CodeTooLarge
+		f.Outcome, f.Reason = holdfast.Permanent, holdfast.ReasonTooLarge // the code says that no reply of ours did
 	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests:
 	case status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
 		f.MaybeDelivered = true // a proxy lost the answer

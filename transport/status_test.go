@@ -71,7 +71,7 @@ func TestStatusesAreClassified(t *testing.T) {
 		{409, nil, "", holdfast.Failure{Outcome: L, Code: "http_409"}},
 		{409, nil, `{"acknowledged":false,"outcome":"permanent","reason":"conflict","code":"conflict"}`, holdfast.Failure{Outcome: P, Code: "conflict", Reason: holdfast.ReasonConflict}},
 		{410, nil, "", holdfast.Failure{Outcome: L, Code: "http_410"}},
-		{413, nil, "", holdfast.Failure{Outcome: P, Code: "too_large", Reason: holdfast.ReasonTooLarge}},
+		{413, nil, "", holdfast.Failure{Outcome: P, Code: "http_413", Reason: holdfast.ReasonTooLarge}},
 		{415, nil, "", holdfast.Failure{Outcome: L, Code: "http_415"}},
 		{418, nil, "", holdfast.Failure{Outcome: L, Code: "http_418"}},
 		{422, nil, "", holdfast.Failure{Outcome: P, Code: "http_422", Reason: holdfast.ReasonPermanent}},
