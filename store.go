@@ -120,6 +120,8 @@ type Sweepable interface {
 // Retention is how long final rows are kept. Zero keeps them for ever.
 type Retention struct {
 	Delivered, Expired, Discarded, Parked time.Duration
+	// Held keeps the delivered ones of a destination for so long at least.
+	Held map[string]time.Duration
 }
 
 // Outbox is what people see of the messages and may do to them.

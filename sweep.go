@@ -15,9 +15,12 @@ type Sweeper struct {
 
 	Retention      Retention     // of final rows; zero: for ever
 	InboxRetention time.Duration // zero: DefaultInboxRetention
-	Every          time.Duration // between purges; zero: 5 min (OI-10)
-	Observer       Observer
-	Logger         *slog.Logger
+	// Held is asked before each purge for what Retention.Held is to be. It must
+	// not block. Nil: nothing is held.
+	Held     func() map[string]time.Duration
+	Every    time.Duration // between purges; zero: 5 min (OI-10)
+	Observer Observer
+	Logger   *slog.Logger
 }
 
 // expireEvery is how often rows are looked for whose TTL is over. Most expire
@@ -60,7 +63,11 @@ func (s *Sweeper) expire(ctx context.Context) {
 
 func (s *Sweeper) purge(ctx context.Context) {
 	if s.Outbox != nil {
-		s.pages(ctx, "messages purged", func() (int, bool, error) { return s.Outbox.Purge(ctx, s.Retention) })
+		keep := s.Retention
+		if s.Held != nil {
+			keep.Held = s.Held()
+		}
+		s.pages(ctx, "messages purged", func() (int, bool, error) { return s.Outbox.Purge(ctx, keep) })
 	}
 	if s.Inbox != nil {
 		keep := s.InboxRetention

@@ -40,16 +40,18 @@ func (s *Site) note(m memo) error { return writeFile(s.conf.State, m) }
 // replays compares each incarnation that central says with the one that has
 // all, and replays where they differ. What a crash or a stop leaves undone
 // begins again.
-func (s *Site) replays(ctx context.Context, said <-chan string) {
-	known := s.remember()
+func (s *Site) replays(ctx context.Context, said <-chan memo) {
+	s.mu.Lock()
+	known := s.known
+	s.mu.Unlock()
 	for {
-		var now string
+		var m memo
 		select {
 		case <-ctx.Done():
 			return
-		case now = <-said:
+		case m = <-said:
 		}
-		heard := time.Now()
+		now, heard := m.Incarnation, m.Heard
 		switch {
 		case now == "":
 			continue // central does not say
@@ -58,7 +60,6 @@ func (s *Site) replays(ctx context.Context, said <-chan string) {
 		case now != known.Incarnation && !s.replay(ctx, known):
 			return
 		}
-		m := memo{Incarnation: now, Heard: heard}
 		if err := s.note(m); err != nil {
 			s.log.ErrorContext(ctx, "central's incarnation not noted", slog.Any("error", err))
 			if now != known.Incarnation {
@@ -66,6 +67,9 @@ func (s *Site) replays(ctx context.Context, said <-chan string) {
 			}
 		}
 		known = m
+		s.mu.Lock()
+		s.known = m
+		s.mu.Unlock()
 	}
 }
 

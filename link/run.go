@@ -30,7 +30,7 @@ const (
 // Nothing that fails ends it. It runs once at a time.
 func (s *Site) Run(ctx context.Context) error {
 	var parts sync.WaitGroup
-	replays := make(chan string, 1)
+	replays := make(chan memo, 1)
 	parts.Go(func() { s.watch(ctx) })
 	parts.Go(func() { s.replays(ctx, replays) })
 	s.polls(ctx, replays)
@@ -39,7 +39,7 @@ func (s *Site) Run(ctx context.Context) error {
 }
 
 // polls is the loop of the long poll.
-func (s *Site) polls(ctx context.Context, replays chan<- string) {
+func (s *Site) polls(ctx context.Context, replays chan<- memo) {
 	wait := leastWait
 	now := true // the first poll is answered at once: it only says hello
 	for ctx.Err() == nil {
@@ -52,7 +52,7 @@ func (s *Site) polls(ctx context.Context, replays chan<- string) {
 			out.Incarnation = plain(out.Incarnation, 200)
 			s.connected(out.Incarnation)
 			select {
-			case replays <- out.Incarnation:
+			case replays <- memo{out.Incarnation, began}:
 			default: // it has the one of before to work off
 			}
 			err = s.obey(ctx, out.Commands)

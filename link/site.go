@@ -24,8 +24,8 @@ const (
 	AtOnce = 4
 	// requestTimeout is of a request with messages.
 	requestTimeout = 30 * time.Second
-	// Window is how long a site's Retention of delivered messages must be at
-	// least: what central may have lost is sent again from them.
+	// Window is how far back central may have lost what it had taken when it was
+	// heard last: that is sent again, out of what a site's store still has.
 	Window = 24 * time.Hour
 )
 
@@ -67,7 +67,9 @@ type Site struct {
 	flights  map[*flight]struct{}
 	status   Status
 	progress time.Time // the last time that central has taken a message, or none was due
-	done     memory    // answers to commands
+	began    time.Time
+	known    memo   // the incarnation that has all, as it is on disk
+	done     memory // answers to commands
 }
 
 // RouteTimeout is the Timeout of a Route to central for messages of up to so
@@ -118,6 +120,7 @@ func NewSite(conf SiteConfig) (*Site, error) {
 		conf: conf, log: conf.Logger, identity: identityFile{path: conf.File}, flights: map[*flight]struct{}{},
 		questions: make(chan struct{}, questionsAtOnce), progress: time.Now(),
 	}
+	s.known, s.began = s.remember(), time.Now()
 	_, err := s.connect()
 	if err := errors.Join(append(faults, err)...); err != nil {
 		return nil, fmt.Errorf("new site: %w", err)
@@ -137,6 +140,20 @@ func (s *Site) Status() Status {
 		out.Problem = err.Error()
 	}
 	return out
+}
+
+// Held is for a Sweeper: how long what was forwarded is to be kept. What was
+// forwarded within the window before central was last known to have all is not
+// purged until it is known again, however long central is away, so it can be
+// sent again. What that takes grows no further while nothing is forwarded.
+func (s *Site) Held() map[string]time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	heard := s.known.Heard
+	if heard.IsZero() {
+		heard = s.began // what it knew is lost: what it sends again counts back from the first contact
+	}
+	return map[string]time.Duration{s.conf.Lane: max(time.Since(heard), 0) + s.conf.Window + heardEvery}
 }
 
 // Close closes idle connections. Deliveries under way go on.

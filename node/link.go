@@ -40,6 +40,15 @@ func (n *Node) linkParts(stop context.Context) []run.Part {
 	return []run.Part{{Name: "link", Run: atOnce(stop, n.site.Run)}}
 }
 
+// held is what a site keeps for a central that may come back with less. On a
+// full disk what is new is worth more than what has arrived once.
+func (n *Node) held() map[string]time.Duration {
+	if n.special.full != nil && n.special.full() {
+		return nil
+	}
+	return n.site.Held()
+}
+
 // linkMounts are what sites ask of central.
 func (n *Node) linkMounts() []admin.Mount {
 	if n.central == nil {

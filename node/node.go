@@ -262,13 +262,17 @@ func (n *Node) watchStore(ctx context.Context) error {
 
 func (n *Node) sweeper() *holdfast.Sweeper {
 	r := n.cfg.Retention
-	return &holdfast.Sweeper{
+	s := &holdfast.Sweeper{
 		Outbox: n.store, Inbox: n.store,
 		Retention: holdfast.Retention{
 			Delivered: r.Delivered, Expired: r.Expired, Discarded: r.Discarded, Parked: max(r.Parked, 0), // Never is negative
 		},
 		InboxRetention: r.Inbox, Every: r.Sweep, Observer: n.metrics, Logger: n.log,
 	}
+	if n.site != nil {
+		s.Held = n.held
+	}
+	return s
 }
 
 // banner tells a person what was started and what to try first.

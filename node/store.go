@@ -47,6 +47,8 @@ type special struct {
 	checks func(add addCheck)
 	// busy says why requests should go elsewhere for now; empty: they need not.
 	busy func() string
+	// full says that the disk has no room for what is new. Nil: it is not known.
+	full func() bool
 	// away says that err is about the way to the store, which may mend by
 	// itself: checks tells of it, and no restart of the node helps.
 	away func(err error) bool

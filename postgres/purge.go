@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -30,10 +32,14 @@ func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error
 	if len(keep) == 0 {
 		return 0, false, nil
 	}
+	held, err := db.heldLanes(ctx, r.Held)
+	if err != nil {
+		return 0, false, fmt.Errorf("purge: %w", err)
+	}
 	s := &db.sweeps
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	page, more, err := db.purgePage(ctx, shortest, keep)
+	page, more, err := db.purgePage(ctx, shortest, keep, held)
 	if err != nil {
 		return 0, false, fmt.Errorf("purge: %w", err)
 	}
@@ -69,6 +75,20 @@ func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error
 	return done, more, nil
 }
 
+// heldLanes is for how long the delivered messages of some lanes are kept at the
+// least, by the lane's number.
+func (db *DB) heldLanes(ctx context.Context, held map[string]time.Duration) (map[int32]int64, error) {
+	if len(held) == 0 {
+		return nil, nil //nolint:nilnil // none
+	}
+	lanes, err := db.knownLanes(ctx, slices.Collect(maps.Keys(held)))
+	list := make(map[int32]int64, len(lanes))
+	for destination, lane := range lanes {
+		list[lane] = micros(held[destination])
+	}
+	return list, err
+}
+
 type purgeRow struct {
 	seq   int64
 	state int16
@@ -77,7 +97,7 @@ type purgeRow struct {
 
 // purgePage finds rows to delete. Rows are accepted nearly in the order of
 // their numbers: one that came within the shortest retention ends the purge.
-func (db *DB) purgePage(ctx context.Context, shortest int64, keep map[holdfast.State]int64) (page []purgeRow, more bool, err error) {
+func (db *DB) purgePage(ctx context.Context, shortest int64, keep map[holdfast.State]int64, held map[int32]int64) (page []purgeRow, more bool, err error) {
 	s := &db.sweeps
 	read, young, from := 0, false, s.purged
 	defer func() {
@@ -95,7 +115,11 @@ func (db *DB) purgePage(ctx context.Context, shortest int64, keep map[holdfast.S
 		}
 		read++
 		s.purged = r.seq
-		if least, ok := keep[holdfast.State(r.state)]; ok && age > least {
+		least, ends := keep[holdfast.State(r.state)]
+		if holdfast.State(r.state) == holdfast.Delivered {
+			least = max(least, held[r.key.lane])
+		}
+		if ends && age > least {
 			page = append(page, r)
 		} else {
 			s.leaves(r.seq)

@@ -38,7 +38,7 @@ func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error
 		return 0, false, nil
 	}
 	// A row that was created within the shortest retention cannot be over it.
-	page, read, err := db.purgePage(ctx, now-shortest, keep)
+	page, read, err := db.purgePage(ctx, now, now-shortest, keep, r.Held)
 	if err != nil {
 		return 0, false, fmt.Errorf("purge: %w", err)
 	}
@@ -70,7 +70,7 @@ type purgeRow struct {
 	destination, okey string
 }
 
-func (db *DB) purgePage(ctx context.Context, createdBefore int64, keep map[holdfast.State]int64) (page []purgeRow, read int, err error) {
+func (db *DB) purgePage(ctx context.Context, now, createdBefore int64, keep map[holdfast.State]int64, held map[string]time.Duration) (page []purgeRow, read int, err error) {
 	s := &db.sweeps
 	rows, err := db.query(ctx, purgeable, s.purged, sweepPage)
 	if err != nil {
@@ -91,7 +91,11 @@ func (db *DB) purgePage(ctx context.Context, createdBefore int64, keep map[holdf
 		}
 		read++
 		s.purged = r.seq
-		if before, ok := keep[r.state]; ok && settled.Valid && settled.Int64 < before {
+		before, ends := keep[r.state]
+		if least, ok := held[r.destination]; ok && r.state == holdfast.Delivered {
+			before = min(before, now-micros(least))
+		}
+		if ends && settled.Valid && settled.Int64 < before {
 			page = append(page, r)
 		}
 	}

@@ -40,6 +40,28 @@ func Purging(t *testing.T, m Maker) {
 			k.is(made[holdfast.Pending], holdfast.Pending)
 			k.is(made[holdfast.Claimed], holdfast.Claimed)
 		},
+		// SF-12: what may have to be sent again.
+		"what is held is kept for longer, and nothing else": func(k *kit) {
+			k.put(holdfast.Message{ID: "held", Destination: "a"}, holdfast.Message{ID: "not", Destination: "b"}, holdfast.Message{ID: "newest", Destination: "c"})
+			k.wins(k.one("held"), delivered())
+			k.wins(k.claimOf("b", 1)[0], delivered())
+			k.park(holdfast.Message{ID: "parked", Destination: "a"})
+			r := holdfast.Retention{Delivered: time.Hour, Parked: time.Hour, Held: map[string]time.Duration{"a": 5 * time.Hour, "c": time.Minute, "never met": time.Hour}}
+			k.put(holdfast.Message{ID: "last", Destination: "c"})
+			k.pass(2 * time.Hour)
+			if n := k.purge(r); n != 2 || gone(k, "held") || !gone(k, "not") || !gone(k, "parked") {
+				k.t.Errorf("%d purged, want all but what is held", n)
+			}
+			r.Held["a"] = time.Minute // not less than the retention
+			r.Delivered = 3 * time.Hour
+			if n := k.purge(r); n != 0 {
+				k.t.Errorf("%d purged before their retention", n)
+			}
+			k.pass(2 * time.Hour)
+			if n := k.purge(r); n != 1 || !gone(k, "held") {
+				k.t.Errorf("%d purged, want what was held", n)
+			}
+		},
 		"zero keeps for ever": func(k *kit) {
 			made := k.standing("a")
 			k.put(holdfast.Message{ID: "newest"})

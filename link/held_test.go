@@ -1,0 +1,102 @@
+package link_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// sweep runs a site's sweeper until the returned function is called.
+func (p *plant) sweep(keep time.Duration) (stop func()) {
+	ctx, cancel := context.WithCancel(p.w.t.Context())
+	s := holdfast.Sweeper{Outbox: p.db, Retention: holdfast.Retention{Delivered: keep}, Every: time.Hour, Held: p.Held}
+	var run sync.WaitGroup
+	run.Go(func() { _ = s.Run(ctx) })
+	return func() {
+		cancel()
+		run.Wait()
+	}
+}
+
+// SF-12, NO-20, design 10: central is away for longer than the site keeps what
+// was delivered, and comes back from a backup. It gets all of the day before it
+// was lost.
+func TestAReplayAfterALongOutage(t *testing.T) {
+	t.Parallel()
+	for name, days := range map[string]int{"eight days": 8, "forty days": 40} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if days > 8 && (testing.Short() || raced()) {
+				t.Skip("a month of polls takes long, and minutes under the race detector")
+			}
+			within(t, func(w *world) {
+				p := w.site("plant-7")
+				p.run(true)
+				defer func() { p.stop() }()
+				stop := p.sweep(7 * 24 * time.Hour)
+				defer func() { stop() }()
+				p.put(0, 50)
+				p.delivered(time.Minute)
+				time.Sleep(22 * time.Hour)
+				p.put(50, 100)
+				p.delivered(time.Minute)
+				time.Sleep(time.Hour)
+				w.away()
+				w.lose()
+				time.Sleep(time.Duration(days) * 12 * time.Hour)
+				stop() // the site's machine starts anew meanwhile
+				p.stop()
+				p.renew()
+				p.run(true)
+				stop = p.sweep(7 * 24 * time.Hour)
+				time.Sleep(time.Duration(days) * 12 * time.Hour)
+				w.start()
+				w.eventually(5*time.Minute, "replayed", func() bool { return !p.Status().Replaying && len(w.kept()) >= 100 })
+				if got := len(w.kept()); got != 100 {
+					t.Errorf("central has %d messages, want the 100 of the last day", got)
+				}
+				time.Sleep(2 * time.Hour)
+				if n := p.left(); n > 1 { // the highest row stays
+					t.Errorf("%d delivered messages are kept though central has all again", n)
+				}
+			})
+		})
+	}
+}
+
+// left counts the delivered messages that a site has.
+func (p *plant) left() int {
+	p.w.t.Helper()
+	list, err := p.db.List(p.w.t.Context(), holdfast.Query{States: []holdfast.State{holdfast.Delivered}, Limit: 500})
+	if err != nil {
+		p.w.t.Fatal(err)
+	}
+	return len(list.Records)
+}
+
+// While central is heard, retention alone says what is kept.
+func TestPurgingGoesOnWhileCentralIsHeard(t *testing.T) {
+	t.Parallel()
+	within(t, func(w *world) {
+		p := w.site("plant-7")
+		p.run(true)
+		defer p.stop()
+		stop := p.sweep(24 * time.Hour)
+		defer stop()
+		for half := range 6 {
+			p.put(100*half, 100*half+100)
+			p.delivered(time.Minute)
+			time.Sleep(12 * time.Hour)
+			if n, most := p.left(), 300; n > most {
+				t.Errorf("after %d h: %d delivered messages are kept, want at most %d", 12*half, n, most)
+			}
+		}
+		time.Sleep(28 * time.Hour)
+		if n := p.left(); n > 1 {
+			t.Errorf("%d delivered messages are kept after their retention", n)
+		}
+	})
+}
