@@ -88,8 +88,9 @@ func (db *DB) Sites(ctx context.Context) (list []link.Info, err error) {
 	return list, nil
 }
 
-// Incarnation implements link.Store. It changes when the database is another
-// one, and when the server has another history, as after a failover.
+// Incarnation implements link.Store. It changes when the tables are others, as
+// after a restored dump, and when the server has another history, as after a
+// failover.
 func (db *DB) Incarnation(ctx context.Context) (id string, err error) {
 	if err := db.read(ctx, siteHistory, nil, func(rows pgx.Rows) error { return rows.Scan(&id) }); err != nil {
 		return "", fmt.Errorf("read incarnation: %w", err)

@@ -21,8 +21,9 @@ const (
 		CASE WHEN token_until > hf_now() THEN token_until ELSE 0 END, coalesce(version, '') FROM hf_site ORDER BY name`
 
 	// siteHistory names the store and its history: a restored dump is in another
-	// database, and a server that took over, or went back to a point in time, is
-	// on another timeline.
-	siteHistory = `SELECT m.value || '-' || d.oid || '-' || left(pg_walfile_name(pg_current_wal_lsn()), 8) FROM hf_meta AS m, pg_database AS d
-		WHERE m.key = 'incarnation' AND d.datname = current_database()`
+	// database, or has made the tables anew, and a server that took over, or went
+	// back to a point in time, is on another timeline. A table keeps its number
+	// whatever is done to it, VACUUM FULL too, until it is dropped.
+	siteHistory = `SELECT m.value || '-' || d.oid || '-' || 'hf_meta'::regclass::oid || '-' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
+		FROM hf_meta AS m, pg_database AS d WHERE m.key = 'incarnation' AND d.datname = current_database()`
 )

@@ -3,6 +3,8 @@ package pgtest
 import (
 	"context"
 	"fmt"
+	"os/exec"
+	"path/filepath"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -31,6 +33,12 @@ func (s *Server) terminate(where string, arg any) (n int, err error) {
 			) s where done`, arg).Scan(&n)
 	})
 	return n, err
+}
+
+// Tool runs a program that comes with the server, such as pg_dump, in the server's folder: what it
+// writes under a plain name the next one finds.
+func (s *Server) Tool(program string, args ...string) error {
+	return s.keep.run(program, exec.Command(filepath.Join(s.bin, program), args...))
 }
 
 // Version is the server's, such as PostgreSQL 15.18; empty while it does not answer.
