@@ -81,7 +81,17 @@ type Failure struct { //nolint:errname // the word of the field; it is read, not
 	Reason         Reason        // why a Permanent failure parks; zero: ReasonPermanent
 	RetryAfter     time.Duration // the least wait that the other side asked for
 	MaybeDelivered bool          // the data left, the answer did not come
-	Err            error
+	// Served says that the destination did its work, and put off this message
+	// alone, as a mail server does for one full mailbox: the message is charged
+	// and waits as Outcome says, and its lane counts a success. It says nothing
+	// beside LaneFault and NotStarted.
+	Served bool
+	Err    error
+}
+
+// served says whether the destination works, whatever it thinks of the message.
+func (f *Failure) served() bool {
+	return f.Outcome == Permanent || f.Served && f.Outcome != LaneFault && f.Outcome != NotStarted
 }
 
 func (f *Failure) Error() string {

@@ -395,3 +395,55 @@ func TestAPanickingObserverChangesNothing(t *testing.T) {
 		}
 	})
 }
+
+// What a destination puts off while it does its work is charged to the message,
+// and slows nobody down, alone and in batches; beside refused credentials that
+// counts for nothing.
+func TestAMessageThatIsPutOffIsASuccessOfItsLane(t *testing.T) {
+	t.Parallel()
+	bad := func(o holdfast.Outcome, served bool) *holdfast.Failure {
+		return &holdfast.Failure{Outcome: o, Code: "mailbox_full", Served: served, Err: fmt.Errorf("mailbox full")}
+	}
+	for name, c := range map[string]struct {
+		failure *holdfast.Failure
+		up      bool
+		charged bool
+	}{
+		"put off":     {bad(holdfast.Transient, true), true, true},
+		"not charged": {bad(holdfast.Unreachable, true), true, false},
+		"failed":      {bad(holdfast.Transient, false), false, true},
+		"lane fault":  {bad(holdfast.LaneFault, true), false, false},
+	} {
+		for _, size := range []int{1, 8} {
+			t.Run(fmt.Sprint(name, " by ", size), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					db := openStore(t)
+					defer closeStore(t, db)
+					b := &batcher{size: func() int { return size }, do: func(_ context.Context, ms []holdfast.Message) []holdfast.Result {
+						r := make([]holdfast.Result, len(ms))
+						for i := range r {
+							r[i].Err = c.failure
+						}
+						return r
+					}}
+					enqueue(t, db, numbered(64, "a")...)
+					d := &holdfast.Dispatcher{Store: db, Routes: map[string]holdfast.Route{"a": {Deliverer: b, Retry: holdfast.RetryPolicy{First: time.Hour, Factor: 1, Jitter: -1}}}}
+					stop := dispatch(t, d)
+					time.Sleep(10 * time.Second)
+					tried, charged := 0, 0
+					for i := range 64 {
+						r := record(t, db, holdfast.ID(fmt.Sprint("a-", i)))
+						tried, charged = tried+r.Tries, charged+r.Failures
+					}
+					if s := d.Status()[0]; s.Up != c.up || c.up != (tried == 64) || c.charged != (charged > 0) {
+						t.Errorf("after %d tries, %d charged, the lane is %+v", tried, charged, s)
+					}
+					if err := stop(); err != nil {
+						t.Error(err)
+					}
+				})
+			})
+		}
+	}
+}

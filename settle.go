@@ -44,8 +44,8 @@ func (r *dispatch) learn(request []finished, now time.Time) {
 	var failure *Failure
 	for i := range request {
 		f := request[i].failure
-		if f == nil || f.Outcome == Permanent {
-			r.changed(l, l.succeeded(a), nil) // it answered, whatever it thinks of the message
+		if f == nil || f.served() {
+			r.changed(l, l.succeeded(a), nil)
 			return
 		}
 		if f.Code != codeShutdown && (failure == nil || failure.Outcome == NotStarted) {

@@ -43,6 +43,9 @@ type Report struct {
 	// (Permanent, Transient), the channel (LaneFault, Unreachable) or neither
 	// (NotStarted). Nil: To says it all.
 	Fault *holdfast.Failure
+	// Served says that the other side did its work: whoever is Deferred was put
+	// off by itself, and is no reason to slow the channel down for the others.
+	Served bool
 	// Server and TLS say who was asked, and how safely; for people.
 	Server, TLS string
 	Truncated   bool // the text was cut to what the channel takes

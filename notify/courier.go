@@ -34,6 +34,8 @@ type round struct {
 
 	done  map[key]Target // of the attempts before
 	fault *holdfast.Failure
+	// The message's own channel works. Another's fault is nothing to its lane.
+	served bool
 
 	mu      sync.Mutex    // guards what follows, until the adapter has returned
 	targets []Target      // of this attempt

@@ -233,15 +233,17 @@ func (s *script) asked() [][]string {
 }
 
 func accept(to []notify.Recipient) (r notify.Report) {
+	r.Served = true
 	for range to {
 		r.To = append(r.To, notify.Delivery{Outcome: notify.Accepted, Receipt: "queued as 1"})
 	}
 	return r
 }
 
-// by answers each recipient by its own rule.
+// by is a server that works, and answers each recipient by its own rule.
 func by(rule map[string]notify.Delivery) func(context.Context, []notify.Recipient) notify.Report {
 	return func(_ context.Context, to []notify.Recipient) (r notify.Report) {
+		r.Served = true
 		for _, p := range to {
 			d, ok := rule[p.Address]
 			if !ok {

@@ -36,6 +36,7 @@ func (s *sending) known(p Part) bool {
 // take turns a report into what is written down.
 func (s *sending) take(report *Report) {
 	own, _ := ChannelOf(s.m.Destination)
+	s.served = s.served || s.channel == own && report.Served
 	if f := report.Fault; f != nil && s.channel == own {
 		s.fault = f
 	} else if f != nil && s.fault == nil {

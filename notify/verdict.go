@@ -56,14 +56,15 @@ func (r *round) verdict() (holdfast.Receipt, error) {
 	switch {
 	case r.fault != nil && t.deferred > 0:
 		f := *r.fault
-		f.RetryAfter, f.MaybeDelivered = max(f.RetryAfter, r.wait), f.MaybeDelivered || t.maybe
+		f.RetryAfter, f.MaybeDelivered, f.Served = max(f.RetryAfter, r.wait), f.MaybeDelivered || t.maybe, r.served
 		if f.Outcome == holdfast.Permanent { // some may yet be reached
 			f.Outcome = holdfast.Transient
 		}
 		return holdfast.Receipt{}, &f
 	case t.deferred > 0:
 		return holdfast.Receipt{}, &holdfast.Failure{
-			Code: codeOf(t.first), RetryAfter: r.wait, MaybeDelivered: t.maybe, Err: fmt.Errorf("%d of %d recipients have not accepted yet: %s", t.deferred, all, said(t.first)),
+			Code: codeOf(t.first), RetryAfter: r.wait, MaybeDelivered: t.maybe, Served: r.served,
+			Err: fmt.Errorf("%d of %d recipients have not accepted yet: %s", t.deferred, all, said(t.first)),
 		}
 	case t.refused > 0 && (!r.list.Partial || t.accepted == 0):
 		return holdfast.Receipt{}, &holdfast.Failure{

@@ -52,7 +52,9 @@ func (p *Poster) answered(e end, t *target, a *answer) end {
 			f.Outcome = holdfast.Permanent
 		}
 	}
-	return p.judge(e, t, f)
+	e = p.judge(e, t, f)
+	e.alone = e.alone || !p.shared(f.Code)
+	return e
 }
 
 // taken judges an answer that says success.
@@ -69,7 +71,8 @@ func (p *Poster) taken(e end, t *target, a *answer) end {
 		if f := slackFailure(a); f != nil {
 			f.Err = fmt.Errorf("%s answered %d, but not ok%s", t.url.Host, a.status, t.said(a))
 			e.Outcome = notify.Waiting
-			return p.judge(e, t, f)
+			e = p.judge(e, t, f)
+			e.alone = e.alone || !p.shared(f.Code)
 		}
 	}
 	return e
@@ -87,7 +90,7 @@ func (p *Poster) judge(e end, t *target, f *holdfast.Failure) end {
 		e.Outcome = notify.Refused
 	case holdfast.LaneFault:
 		if !p.shared(f.Code) {
-			e.Delivery = deferred(f) // the other targets work
+			e.Delivery, e.alone = deferred(f), true // the other targets work
 			break
 		}
 		e.fault = f

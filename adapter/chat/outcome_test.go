@@ -188,6 +188,23 @@ func TestTargetsEndOnTheirOwn(t *testing.T) {
 		if got := verdict(report, 0); got != "unreachable, connection_refused" || verdict(report, 1) != "accepted" {
 			t.Errorf("%s: got %q and %q", kind, got, verdict(report, 1))
 		}
+		// What one target answers slows the others down no more than what it
+		// lacks; where none has answered, or there is only one, it does.
+		for address, want := range map[string]bool{"t200": true, "t401": true, "t429": true, "t503": true, "nofile": true, "away": false} {
+			if report := r.Send(t.Context(), example(), to(address), nil); report.Served != want {
+				t.Errorf("%s, %s: served %t (%s)", kind, address, report.Served, verdict(report, 0))
+			}
+		}
+		if !report.Served {
+			t.Errorf("%s: one target has taken it, and one was away: the channel is slowed down", kind)
+		}
+		only := object{"url": named("url503")}
+		if kind == "webhook" {
+			only["signing"] = []object{named("sign")}
+		}
+		if report := open(t, kind, only, s, nil).Send(t.Context(), example(), to(""), nil); report.Served {
+			t.Errorf("%s: the only target answers 503, and the channel is not slowed down", kind)
+		}
 	}
 }
 

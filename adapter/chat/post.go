@@ -29,6 +29,7 @@ const maxAnswer = 4 << 10
 type end struct {
 	notify.Delivery
 	fault       *holdfast.Failure // lane fault, unreachable, or not started
+	alone       bool              // what is wrong is this target's, and nothing of the others
 	server, tls string
 	truncated   bool
 }

@@ -23,6 +23,7 @@ func report(ends []end) notify.Report {
 		r.To[i] = e.Delivery
 		r.Truncated = r.Truncated || e.truncated
 		waiting = waiting || e.Outcome == notify.Deferred
+		r.Served = r.Served || e.Outcome == notify.Accepted || e.alone
 		servers, ciphers = add(servers, e.server), add(ciphers, e.tls)
 	}
 	r.Server, r.TLS = clip(strings.Join(servers, ", "), 255), clip(strings.Join(ciphers, ", "), 255)

@@ -70,6 +70,25 @@ func (r reply) tooMany() bool {
 	return false
 }
 
+// subject is the second figure of the enhanced code, which says what a reply is
+// about (RFC 3463); zero: it does not say.
+func (r reply) subject() byte {
+	if r.enhanced == "" {
+		return 0
+	}
+	return r.enhanced[2]
+}
+
+// system says that the server itself is unwell, or its network, and not the
+// recipient whom it puts off: 4.3.0 while it has no room, 4.4.x.
+func (r reply) system() bool { return !r.permanent() && (r.subject() == '3' || r.subject() == '4') }
+
+// personal says that a whole mail was put off because of whom it is for, or by
+// a rule about it, as greylisting is: 4.1.x, 4.2.2, 4.7.1.
+func (r reply) personal() bool {
+	return r.subject() == '1' || r.subject() == '2' || r.subject() == '7' && !r.closing()
+}
+
 // wait is what the server asks for; a refusal for good asks for nothing.
 func (r reply) wait() time.Duration {
 	if r.permanent() {

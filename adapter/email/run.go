@@ -24,6 +24,7 @@ type run struct {
 	report notify.Report
 	known  func(notify.Part) bool
 	untold map[int]notify.Delivery // what known has not been told yet
+	served bool                    // the server did its work for one mail at least
 }
 
 // address refuses who has no address, before anybody is asked (E62).
@@ -58,9 +59,10 @@ func (r *run) send(ctx context.Context) {
 			if f.Outcome == holdfast.Unreachable && slices.ContainsFunc(r.report.To, deferred) {
 				f.Outcome = holdfast.Transient // somebody was there, so that it counts as an attempt
 			}
-			r.report.Fault = f
+			r.report.Fault, r.report.Served = f, false
 			return
 		}
+		r.report.Served = r.served
 		if len(r.open) > 0 && !r.tell() {
 			r.report.Fault = &holdfast.Failure{Outcome: holdfast.NotStarted, Code: exchange.Canceled, Err: errors.New("stopped: what became of those who were asked could not be recorded")}
 			return
@@ -114,6 +116,7 @@ type transaction struct {
 	s     *session
 	batch []int
 	taken []int // recipients that the server has taken, if it takes the mail
+	apart bool  // the server told recipients from each other, so that it works
 	sound bool  // the session may be used again
 	stop  func() bool
 }
@@ -144,6 +147,7 @@ func (t *transaction) make(ctx context.Context) *holdfast.Failure {
 		return f
 	}
 	if len(t.taken) == 0 {
+		t.served = t.served || t.apart
 		t.sound = t.s.client.Reset() == nil
 		return nil
 	}
@@ -209,6 +213,7 @@ func (t *transaction) recipients(ctx context.Context) *holdfast.Failure {
 		if r.tooMany() {
 			d.Outcome = notify.Deferred
 		}
+		t.apart = t.apart || !r.system()
 		t.settle(i, d)
 	}
 	return nil
@@ -275,6 +280,7 @@ func (s *session) forgo(ctx context.Context) (off func()) {
 func (t *transaction) answered(ctx context.Context, answer *smtp.DataResponse, err error) *holdfast.Failure {
 	var d notify.Delivery
 	r, ok := replyOf(err)
+	t.served = t.served || err == nil || ok && (r.code/100 == 2 || r.permanent() || r.personal())
 	switch {
 	case err == nil:
 		d = notify.Delivery{Outcome: notify.Accepted, Code: "250", Receipt: t.s.scrub.clean(answer.StatusText)}

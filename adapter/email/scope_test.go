@@ -88,3 +88,34 @@ func TestBadAddressIsAFieldError(t *testing.T) {
 		}
 	}
 }
+
+// Facts A3, A4: a server that puts off recipients does its work, and is no
+// reason to slow the channel down; one that is unwell, or breaks off, is.
+func TestWhoIsPutOffByItself(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answers map[string]string
+		want    bool
+	}{
+		"taken":                    {nil, true},
+		"one full mailbox":         {map[string]string{"RCPT TO:<b": "452 4.2.2 full"}, true},
+		"all greylisted":           {map[string]string{"RCPT": "450 4.7.1 greylisted"}, true},
+		"all greylisted, no code":  {map[string]string{"RCPT": "450 come again"}, true},
+		"greylisted after the dot": {map[string]string{".": "451 4.7.1 greylisted"}, true},
+		"full after the dot":       {map[string]string{".": "452 4.2.2 full"}, true},
+		"refused after the dot":    {map[string]string{".": "550 5.7.1 spam"}, true},
+		"unwell at RCPT":           {map[string]string{"RCPT": "451 4.3.0 not now"}, false},
+		"no network at RCPT":       {map[string]string{"RCPT": "451 4.4.3 no name server"}, false},
+		"unwell after the dot":     {map[string]string{".": "452 4.3.1 disk full"}, false},
+		"unwell, no code":          {map[string]string{".": "451 not now"}, false},
+		"sender put off":           {map[string]string{"MAIL": "451 4.7.1 not now"}, false},
+		"closing":                  {map[string]string{"RCPT": "421 4.3.2 closing"}, false},
+		"broken off":               {map[string]string{"RCPT TO:<b": "450 4.7.1 greylisted", "DATA": hangUp}, false},
+		"answer lost":              {map[string]string{".": hangUp}, false},
+	} {
+		r := send(t, with(nil), &server{answer: on(c.answers)}, three())
+		if r.Served != c.want {
+			t.Errorf("%s: served %t (%s)", name, r.Served, told(r))
+		}
+	}
+}
