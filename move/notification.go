@@ -60,7 +60,7 @@ type Target struct {
 	Result                 int64
 	Code, Text, Receipt    string
 	Maybe                  bool
-	Attempts               int64
+	Attempts, Cycle        int64
 	Server, TLS            string
 	Truncated              bool
 	At                     int64
@@ -134,7 +134,7 @@ func (n *Notification) row() row {
 	for i := range n.Targets {
 		t := &n.Targets[i]
 		fields = append(fields, text("channel of a recipient", t.Channel), text("address of a recipient", t.Address), text("name of a recipient", t.Name), number("result", t.Result),
-			text("code", t.Code), text("text", t.Text), text("receipt", t.Receipt), bit("doubt", t.Maybe), number("attempts", t.Attempts), text("server", t.Server), text("TLS", t.TLS),
+			text("code", t.Code), text("text", t.Text), text("receipt", t.Receipt), bit("doubt", t.Maybe), number("attempts", t.Attempts), number("cycle of a recipient", t.Cycle), text("server", t.Server), text("TLS", t.TLS),
 			bit("cut", t.Truncated), number("time of the attempt", t.At))
 	}
 	return row{name: fmt.Sprintf("notification %s (seq %d)", n.ID, n.Seq), notification: true, fields: fields}

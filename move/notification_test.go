@@ -79,7 +79,7 @@ func filledNotes(t testing.TB, db full) {
 		ingest(t, db, id)
 	}
 	must(t, s.RecordTargets(ctx, "purged", notify.Target{
-		Channel: "mail", Address: "z@example.org", Name: "Z", Result: notify.Accepted, Code: "250", Text: "ok \x00", Receipt: "Q", Maybe: true, Attempts: 2, Server: "mx", TLS: "1.3", Truncated: true,
+		Channel: "mail", Address: "z@example.org", Name: "Z", Result: notify.Accepted, Code: "250", Text: "ok \x00", Receipt: "Q", Maybe: true, Attempts: 2, Cycle: 3, Server: "mx", TLS: "1.3", Truncated: true,
 	}, notify.Target{Channel: "chat", Result: notify.Refused}))
 	ends(t, db, mail, map[holdfast.ID]holdfast.Settlement{"purged": done, "discarded": parked})
 	_, err := db.Discard(ctx, "discarded", "mo")

@@ -164,10 +164,11 @@ func (r *round) send(ctx context.Context, book *Book, channel string) {
 }
 
 // asks says whether a recipient is still to be asked: not who has accepted,
-// nor who refused for good in this cycle. Retry by a person asks those again.
+// nor who refused for good in this cycle. Retry by a person begins another, which
+// asks those again, however many attempts of it have died.
 func (r *round) asks(p Recipient) bool {
 	t, known := r.done[key{p.Channel, p.Address}]
-	return !known || t.Result != Accepted && (t.Result != Refused || r.m.Attempt.Number <= 1)
+	return !known || t.Result != Accepted && (t.Result != Refused || t.Cycle != r.m.Attempt.Cycle)
 }
 
 // clip bounds what the other side said.

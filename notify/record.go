@@ -81,7 +81,7 @@ func (s *sending) target(i int, d Delivery, about *Report) Target {
 	s.wait = max(s.wait, d.RetryAfter)
 	return Target{
 		Channel: s.channel, Address: p.Address, Name: p.Name, Result: d.Outcome, Code: d.Code, Text: clip(d.Text),
-		Receipt: clip(d.Receipt), Maybe: d.Maybe, Attempts: s.done[key{s.channel, p.Address}].Attempts + 1,
+		Receipt: clip(d.Receipt), Maybe: d.Maybe, Attempts: s.done[key{s.channel, p.Address}].Attempts + 1, Cycle: s.m.Attempt.Cycle,
 		Server: about.Server, TLS: about.TLS, Truncated: about.Truncated,
 	}
 }

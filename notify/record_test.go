@@ -163,3 +163,65 @@ func TestADeathInALongListAsksOnlyTheRest(t *testing.T) {
 		}
 	})
 }
+
+// survivor is the store of a node that takes over what a dead one had in hand.
+type survivor struct{ holdfast.Store }
+
+func (s survivor) Claim(ctx context.Context, want map[string]int) (holdfast.Batch, error) {
+	b, err := s.Store.Claim(ctx, want)
+	for i := range b.Claims {
+		b.Claims[i].Message.Attempt.Number++ // the dead node's counts
+	}
+	return b, err
+}
+
+// A person's retry asks whoever refused before, also when the node dies in the
+// middle of it; whoever has refused since is not asked once more.
+func TestARetryThatANodesDeathCutsOffAsksThoseWhoRefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t)
+		defer o.close(t)
+		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
+		o.list(t, "ops", mailTo("a@x", "b@x")...)
+		o.mail.become(by(map[string]notify.Delivery{"a@x": unknown, "b@x": unknown}))
+		stop := o.run(t)
+		o.sent(t, "ops", "n")
+		time.Sleep(10 * time.Second)
+		stop()
+		if r := o.one(t, "n"); r.Status != notify.Parked {
+			t.Fatalf("it is %s", r.Status)
+		}
+		if _, err := o.db.Requeue(t.Context(), "n", holdfast.Requeue{Actor: "kim"}); err != nil {
+			t.Fatal(err)
+		}
+		o.mail.parts = func(ctx context.Context, to []notify.Recipient, known func(notify.Part) bool) notify.Report {
+			known(notify.Part{Ends: map[int]notify.Delivery{0: unknown}})
+			<-ctx.Done()
+			return notify.Report{To: make([]notify.Delivery, len(to)), Fault: &holdfast.Failure{Outcome: holdfast.NotStarted, Err: ctx.Err()}}
+		}
+		o.attach(&unsettled{o.db, true})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- o.channels.Run(ctx) }()
+		time.Sleep(5 * time.Second)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("run: %v", err)
+		}
+		o.reopen(t)
+		o.attach(survivor{o.db})
+		o.mail.parts = nil
+		o.mail.become(nil)
+		stop = o.run(t)
+		defer stop()
+		time.Sleep(time.Minute)
+		if diff := cmp.Diff([][]string{{"a@x", "b@x"}, {"a@x", "b@x"}, {"b@x"}}, o.mail.asked()); diff != "" {
+			t.Errorf("asked (-want +got):\n%s", diff)
+		}
+		r := o.one(t, "n")
+		if diff := cmp.Diff(map[string]notify.Result{"a@x": notify.Refused, "b@x": notify.Accepted}, results(r)); diff != "" {
+			t.Errorf("recipients (-want +got):\n%s", diff)
+		}
+	})
+}

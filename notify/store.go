@@ -78,6 +78,7 @@ type Target struct {
 	Receipt          string
 	Maybe            bool
 	Attempts         int
+	Cycle            int // of the message, in which it was asked last
 	Server, TLS      string
 	Truncated        bool
 	At               time.Time // of the last attempt; set by the store

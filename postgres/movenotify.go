@@ -61,7 +61,7 @@ func (x *exporting) notifications(p *move.Page, after int64) error {
 	return x.each(exportTargets, []any{seqs}, func(rows pgx.Rows) error {
 		var t move.Target
 		var seq, at int64
-		if err := rows.Scan(&seq, &t.Channel, &t.Address, &t.Name, &t.Result, &t.Code, &t.Text, &t.Receipt, &t.Maybe, &t.Attempts, &t.Server, &t.TLS, &t.Truncated, &at); err != nil {
+		if err := rows.Scan(&seq, &t.Channel, &t.Address, &t.Name, &t.Result, &t.Code, &t.Text, &t.Receipt, &t.Maybe, &t.Attempts, &t.Cycle, &t.Server, &t.TLS, &t.Truncated, &at); err != nil {
 			return err
 		}
 		t.At = move.Distance(at, x.base, never)
@@ -149,7 +149,7 @@ func (im *importing) notifications(page *move.Page) error {
 		}
 		for _, t := range n.Targets {
 			targets = append(targets, []any{
-				n.Seq, t.Channel, t.Address, t.Name, t.Result, t.Code, t.Text, t.Receipt, t.Maybe, t.Attempts, t.Server, t.TLS, t.Truncated, im.at(t.At),
+				n.Seq, t.Channel, t.Address, t.Name, t.Result, t.Code, t.Text, t.Receipt, t.Maybe, t.Attempts, t.Cycle, t.Server, t.TLS, t.Truncated, im.at(t.At),
 			})
 		}
 	}
@@ -161,7 +161,7 @@ func (im *importing) notifications(page *move.Page) error {
 		{"hf_notification", rows, []string{"seq", "id", "copy", "message", "channel", "type", "list", "subject", "site", "instance", "script", "execution", "parent", "enqueued", "hash", "created"}},
 		{"hf_notification_body", bodies, []string{"seq", "payload"}},
 		{"hf_notification_end", ends, []string{"seq", "site", "state", "settled", "failures", "tries", "cycle", "reason", "last_error", "tried"}},
-		{"hf_target", targets, []string{"seq", "channel", "address", "name", "result", "code", "text", "receipt", "maybe", "attempts", "server", "tls", "truncated", "at"}},
+		{"hf_target", targets, []string{"seq", "channel", "address", "name", "result", "code", "text", "receipt", "maybe", "attempts", "cycle", "server", "tls", "truncated", "at"}},
 	} {
 		if err := im.copy(table.name, table.rows, table.columns...); err != nil {
 			return err

@@ -35,7 +35,7 @@ func rows(from, to int) []string {
 		`INSERT INTO hf_notification SELECT seq, int8send(seq - seq % 2), seq % 2, id, 'c', 't', 'l', 's', 'plant' || seq % 5, '', '', '', '', NULL, 'h', created FROM hf_message WHERE seq ` + between,
 		`INSERT INTO hf_notification_body SELECT seq, 'b' FROM hf_notification WHERE copy = 0 AND seq ` + between,
 		`INSERT INTO hf_notification_end SELECT seq, 'plant', state, settled, failures, tries, cycle FROM hf_final WHERE seq ` + between,
-		`INSERT INTO hf_target SELECT seq, 'c', 'a' || n, '', 1, '', '', '', false, 1, '', '', false, 1 FROM hf_notification, generate_series(1, 2) AS n WHERE seq ` + between,
+		`INSERT INTO hf_target SELECT seq, 'c', 'a' || n, '', 1, '', '', '', false, 1, 1, '', '', false, 1 FROM hf_notification, generate_series(1, 2) AS n WHERE seq ` + between,
 	}
 	return append(list, queueRows(from, to)...)
 }

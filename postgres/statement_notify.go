@@ -60,16 +60,16 @@ const (
 	getNotification     = `WITH now AS MATERIALIZED (SELECT hf_now() AS t) SELECT ` + notificationColumns + ` FROM now, hf_notification AS n` + notificationStands + ` WHERE n.id = $1 ORDER BY n.copy`
 	getNotificationBody = `SELECT payload FROM hf_notification_body WHERE seq = $1 UNION ALL SELECT payload FROM hf_message WHERE seq = $1`
 
-	targetColumns = `t.channel, t.address, t.name, t.result, t.code, t.text, t.receipt, t.maybe, t.attempts, t.server, t.tls, t.truncated, t.at`
+	targetColumns = `t.channel, t.address, t.name, t.result, t.code, t.text, t.receipt, t.maybe, t.attempts, t.cycle, t.server, t.tls, t.truncated, t.at`
 	targetsOf     = `SELECT ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = (SELECT seq FROM hf_message WHERE id = $1) ORDER BY t.channel, t.address`
 	targetsOfSeq  = `SELECT ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = $1 ORDER BY t.channel, t.address`
 	findSeqs      = `SELECT id, seq FROM hf_message WHERE id = ANY ($1::bytea[])`
 	putTargets    = `WITH now AS MATERIALIZED (SELECT hf_now() AS t)
-		INSERT INTO hf_target (seq, channel, address, name, result, code, text, receipt, maybe, attempts, server, tls, truncated, at)
+		INSERT INTO hf_target (seq, channel, address, name, result, code, text, receipt, maybe, attempts, cycle, server, tls, truncated, at)
 		SELECT i.*, now.t FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::smallint[], $6::text[], $7::text[], $8::text[], $9::boolean[], $10::integer[],
-			$11::text[], $12::text[], $13::boolean[]) AS i, now
+			$11::integer[], $12::text[], $13::text[], $14::boolean[]) AS i, now
 		ON CONFLICT (seq, channel, address) DO UPDATE SET name = excluded.name, result = excluded.result, code = excluded.code, text = excluded.text, receipt = excluded.receipt,
-			maybe = excluded.maybe, attempts = excluded.attempts, server = excluded.server, tls = excluded.tls, truncated = excluded.truncated, at = excluded.at
+			maybe = excluded.maybe, attempts = excluded.attempts, cycle = excluded.cycle, server = excluded.server, tls = excluded.tls, truncated = excluded.truncated, at = excluded.at
 		WHERE hf_target.result <> 1`
 )
 

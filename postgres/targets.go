@@ -36,7 +36,7 @@ func (db *DB) targets(ctx context.Context, sql string, of any) (list []notify.Ta
 		var t notify.Target
 		var result int16
 		var at int64
-		err := rows.Scan(&t.Channel, &t.Address, &t.Name, &result, &t.Code, &t.Text, &t.Receipt, &t.Maybe, &t.Attempts, &t.Server, &t.TLS, &t.Truncated, &at)
+		err := rows.Scan(&t.Channel, &t.Address, &t.Name, &result, &t.Code, &t.Text, &t.Receipt, &t.Maybe, &t.Attempts, &t.Cycle, &t.Server, &t.TLS, &t.Truncated, &at)
 		t.Result, t.At = notify.Result(result), instant(at)
 		list = append(list, t)
 		return err
@@ -149,14 +149,15 @@ func targetArgs(rows map[targetKey]*notify.Target) []any {
 	var seqs []int64
 	var channels, addresses, names, codes, texts, receipts, servers, tls []string
 	var results []int16
-	var attempts []int32
+	var attempts, cycles []int32
 	var maybe, truncated []bool
 	for _, k := range keys {
 		t := rows[k]
 		seqs, channels, addresses, names = append(seqs, k.seq), append(channels, k.channel), append(addresses, k.address), append(names, cleanText(t.Name))
 		results, codes, texts, receipts = append(results, int16(t.Result)), append(codes, cleanText(t.Code)), append(texts, cleanText(t.Text)), append(receipts, cleanText(t.Receipt))
 		maybe, attempts, truncated = append(maybe, t.Maybe), append(attempts, int32(t.Attempts)), append(truncated, t.Truncated)
+		cycles = append(cycles, int32(t.Cycle))
 		servers, tls = append(servers, cleanText(t.Server)), append(tls, cleanText(t.TLS))
 	}
-	return []any{seqs, channels, addresses, names, results, codes, texts, receipts, maybe, attempts, servers, tls, truncated}
+	return []any{seqs, channels, addresses, names, results, codes, texts, receipts, maybe, attempts, cycles, servers, tls, truncated}
 }

@@ -79,7 +79,7 @@ func (x *exporting) notifications(p *move.Page, after int64) error {
 	return x.each(exportTargets, func(rows *sql.Rows) error {
 		var t move.Target
 		var seq, at int64
-		if err := rows.Scan(&seq, &t.Channel, &t.Address, &t.Name, &t.Result, &t.Code, &t.Text, &t.Receipt, &t.Maybe, &t.Attempts, &t.Server, &t.TLS, &t.Truncated, &at); err != nil {
+		if err := rows.Scan(&seq, &t.Channel, &t.Address, &t.Name, &t.Result, &t.Code, &t.Text, &t.Receipt, &t.Maybe, &t.Attempts, &t.Cycle, &t.Server, &t.TLS, &t.Truncated, &at); err != nil {
 			return err
 		}
 		t.At = move.Distance(at, x.base, never)
@@ -178,7 +178,7 @@ func (im *importing) notification(n *move.Notification) error {
 	}
 	for i := range n.Targets {
 		t := &n.Targets[i]
-		if _, err := tx.exec(putTarget, n.Seq, t.Channel, t.Address, t.Name, t.Result, t.Code, t.Text, t.Receipt, asBit(t.Maybe), t.Attempts, t.Server, t.TLS, asBit(t.Truncated), im.at(t.At)); err != nil {
+		if _, err := tx.exec(putTarget, n.Seq, t.Channel, t.Address, t.Name, t.Result, t.Code, t.Text, t.Receipt, asBit(t.Maybe), t.Attempts, t.Cycle, t.Server, t.TLS, asBit(t.Truncated), im.at(t.At)); err != nil {
 			return err
 		}
 	}

@@ -85,7 +85,7 @@ const (
 	notificationTables = ` FROM hf_notification AS n LEFT JOIN hf_message AS m ON m.seq = n.seq`
 )
 
-const targetColumns = `t.channel, t.address, t.name, t.result, t.code, t.text, t.receipt, t.maybe, t.attempts, t.server, t.tls, t.truncated, t.at`
+const targetColumns = `t.channel, t.address, t.name, t.result, t.code, t.text, t.receipt, t.maybe, t.attempts, t.cycle, t.server, t.tls, t.truncated, t.at`
 
 const recordTables = ` FROM hf_message AS m JOIN hf_route AS r ON r.route = m.route JOIN hf_lane AS l ON l.lane = m.lane JOIN hf_body AS b ON b.seq = m.seq`
 

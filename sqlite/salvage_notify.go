@@ -13,7 +13,7 @@ import (
 const (
 	notificationColumnCount = 25
 	notificationBodyColumns = 2
-	targetColumnCount       = 14
+	targetColumnCount       = 15
 	channelColumns          = 9
 	listColumns             = 5
 	recipientColumns        = 6
@@ -176,8 +176,8 @@ func (s *salvage) notificationParts(ctx context.Context) (err error) {
 	s.entries("hf_target", targetColumnCount, func(r sqlitefile.Row) {
 		if err == nil {
 			err = s.add(ctx, 256, func(tx *writeTx) error {
-				_, err := tx.exec(salvageTarget, r.Int(0), r.Text(1), r.Text(2), r.Text(3), min(max(r.Int(4), 0), 3), r.Text(5), r.Text(6), r.Text(7), asBit(r.Int(8) == 1), r.Int(9),
-					r.Text(10), r.Text(11), asBit(r.Int(12) == 1), r.Int(13))
+				_, err := tx.exec(salvageTarget, r.Int(0), r.Text(1), r.Text(2), r.Text(3), min(max(r.Int(4), 0), 3), r.Text(5), r.Text(6), r.Text(7), asBit(r.Int(8) == 1), r.Int(9), r.Int(10),
+					r.Text(11), r.Text(12), asBit(r.Int(13) == 1), r.Int(14))
 				return err
 			})
 		}

@@ -303,10 +303,10 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	purgeNotification:     `DELETE FROM hf_notification WHERE id = ?1` + ofArchive,
 
 	findSeq: `SELECT seq FROM hf_message WHERE id = ?1`,
-	putTarget: `INSERT INTO hf_target (seq, channel, address, name, result, code, text, receipt, maybe, attempts, server, tls, truncated, at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET name = excluded.name,
+	putTarget: `INSERT INTO hf_target (seq, channel, address, name, result, code, text, receipt, maybe, attempts, cycle, server, tls, truncated, at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET name = excluded.name,
 		result = excluded.result, code = excluded.code, text = excluded.text, receipt = excluded.receipt, maybe = excluded.maybe, attempts = excluded.attempts,
-		server = excluded.server, tls = excluded.tls, truncated = excluded.truncated, at = excluded.at WHERE result != 1`,
+		cycle = excluded.cycle, server = excluded.server, tls = excluded.tls, truncated = excluded.truncated, at = excluded.at WHERE result != 1`,
 
 	// What is put has a later time than what it replaces, even within the
 	// microsecond: it is its version.
@@ -340,7 +340,7 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 		WHERE ?17 IS NOT NULL OR ?18 IS NOT NULL OR EXISTS (SELECT 1 FROM hf_message WHERE seq = ?1) ON CONFLICT DO NOTHING`,
 	salvageNotificationBody: `INSERT INTO hf_notification_body (seq, payload) SELECT ?1, ?2
 		WHERE EXISTS (SELECT 1 FROM hf_notification WHERE seq = ?1 AND copy = 0 AND state IS NOT NULL) ON CONFLICT DO NOTHING`,
-	salvageTarget: `INSERT INTO hf_target (seq, channel, address, name, result, code, text, receipt, maybe, attempts, server, tls, truncated, at)
-		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14
+	salvageTarget: `INSERT INTO hf_target (seq, channel, address, name, result, code, text, receipt, maybe, attempts, cycle, server, tls, truncated, at)
+		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15
 		WHERE EXISTS (SELECT 1 FROM hf_notification WHERE seq = ?1) OR EXISTS (SELECT 1 FROM hf_message WHERE seq = ?1) ON CONFLICT DO NOTHING`,
 }

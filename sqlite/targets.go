@@ -36,7 +36,7 @@ func (db *DB) scanTargets(rows *sql.Rows) (list []notify.Target, err error) {
 	for rows.Next() {
 		var t notify.Target
 		var at int64
-		if err := rows.Scan(&t.Channel, &t.Address, &t.Name, &t.Result, &t.Code, &t.Text, &t.Receipt, &t.Maybe, &t.Attempts,
+		if err := rows.Scan(&t.Channel, &t.Address, &t.Name, &t.Result, &t.Code, &t.Text, &t.Receipt, &t.Maybe, &t.Attempts, &t.Cycle,
 			&t.Server, &t.TLS, &t.Truncated, &at); err != nil {
 			return nil, err
 		}
@@ -86,7 +86,7 @@ func (k *reached) apply(tx *writeTx) error {
 	now := tx.tick()
 	for i := range k.list {
 		t := &k.list[i]
-		if _, err := tx.exec(putTarget, seq, t.Channel, t.Address, t.Name, int64(t.Result), t.Code, t.Text, t.Receipt, asBit(t.Maybe), int64(t.Attempts),
+		if _, err := tx.exec(putTarget, seq, t.Channel, t.Address, t.Name, int64(t.Result), t.Code, t.Text, t.Receipt, asBit(t.Maybe), int64(t.Attempts), int64(t.Cycle),
 			t.Server, t.TLS, asBit(t.Truncated), now); err != nil {
 			return err
 		}

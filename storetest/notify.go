@@ -403,7 +403,7 @@ func targetsStay(k *kit) {
 	expect("n")
 	a := notify.Target{
 		Channel: "mail", Address: "a@example.org", Name: "Änne", Result: notify.Accepted, Code: "250 2.0.0", Text: "queued", Receipt: "Q1",
-		Attempts: 1, Server: "mx.example.org:25", TLS: "TLS 1.3", Truncated: true,
+		Attempts: 1, Cycle: 1, Server: "mx.example.org:25", TLS: "TLS 1.3", Truncated: true,
 	}
 	b := notify.Target{Channel: "mail", Address: "b@example.org", Result: notify.Deferred, Code: "451", Text: "later", Maybe: true, Attempts: 1}
 	put("n", a, b)
@@ -412,7 +412,7 @@ func targetsStay(k *kit) {
 	expect("n/chat")
 	late := a
 	late.Result, late.Text = notify.Refused, "no"
-	b.Result, b.Code, b.Text, b.Maybe, b.Attempts = notify.Refused, "550 5.1.1", "unknown", false, 2
+	b.Result, b.Code, b.Text, b.Maybe, b.Attempts, b.Cycle = notify.Refused, "550 5.1.1", "unknown", false, 2, 7
 	put("n", late, b)
 	expect("n", a, b)
 	b.Result, b.Attempts = notify.Accepted, 3

@@ -60,6 +60,7 @@ CREATE TABLE hf_target (
   receipt   text NOT NULL,
   maybe     boolean NOT NULL,
   attempts  integer NOT NULL,
+  cycle     integer NOT NULL, -- of the message, in which it was asked last
   server    text NOT NULL,
   tls       text NOT NULL,
   truncated boolean NOT NULL,

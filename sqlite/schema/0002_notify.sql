@@ -57,6 +57,7 @@ CREATE TABLE hf_target (
   receipt   TEXT NOT NULL,
   maybe     INTEGER NOT NULL,
   attempts  INTEGER NOT NULL,
+  cycle     INTEGER NOT NULL,             -- of the message, in which it was asked last
   server    TEXT NOT NULL,
   tls       TEXT NOT NULL,
   truncated INTEGER NOT NULL,
