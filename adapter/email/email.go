@@ -44,6 +44,7 @@ type Mailer struct {
 	pool     *pool
 
 	strikes atomic.Int32 // connections in a row that were turned away at the door
+	spurned atomic.Int32 // mails in a row whose sender was refused
 	most    atomic.Int32 // recipients that the server takes in one mail; zero: it has not said
 }
 

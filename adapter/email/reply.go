@@ -70,6 +70,21 @@ func (r reply) tooMany() bool {
 	return false
 }
 
+// disowns says that a refusal, of a recipient or of a whole mail, is about who
+// sends: servers that check the sender late do it there (5.7.60 of Exchange,
+// "Sender address rejected" of Postfix).
+func (r reply) disowns() bool {
+	switch r.enhanced {
+	case "5.1.7", "5.1.8", "5.7.27", "5.7.60":
+		return r.permanent()
+	}
+	text := strings.ToLower(r.text)
+	return r.permanent() && (strings.Contains(text, "sender address rejected") || strings.Contains(text, "send as this sender"))
+}
+
+// oversize says that a mail is too large, which is its own fault.
+func (r reply) oversize() bool { return r.code == 552 || r.enhanced == "5.3.4" }
+
 // subject is the second figure of the enhanced code, which says what a reply is
 // about (RFC 3463); zero: it does not say.
 func (r reply) subject() byte {
@@ -129,6 +144,13 @@ func (r reply) entry(phase string, s *scrubber) *holdfast.Failure {
 		return r.failure(phase, s, holdfast.Unreachable)
 	}
 	return r.failure(phase, s, holdfast.LaneFault)
+}
+
+// spurned is what a channel's sender must change.
+func (r reply) spurned(phase string, s *scrubber) *holdfast.Failure {
+	f := r.failure(phase, s, holdfast.LaneFault)
+	f.Err = fmt.Errorf("the server refuses the sender of each mail; see that the account may send as the channel's from address, then resume: %w", f.Err)
+	return f
 }
 
 // unconnected classifies an error before the server was asked to take a mail.

@@ -116,6 +116,7 @@ type transaction struct {
 	s     *session
 	batch []int
 	taken []int // recipients that the server has taken, if it takes the mail
+	alien bool  // a recipient was refused because of the sender
 	apart bool  // the server told recipients from each other, so that it works
 	sound bool  // the session may be used again
 	stop  func() bool
@@ -147,6 +148,9 @@ func (t *transaction) make(ctx context.Context) *holdfast.Failure {
 		return f
 	}
 	if len(t.taken) == 0 {
+		if t.alien {
+			t.m.spurned.Add(1)
+		}
 		t.served = t.served || t.apart
 		t.sound = t.s.client.Reset() == nil
 		return nil
@@ -180,11 +184,21 @@ func (t *transaction) noMail(ctx context.Context, err error) *holdfast.Failure {
 		return r.failure("MAIL", &t.s.scrub, holdfast.Transient)
 	case r.barred():
 		return r.entry("MAIL", &t.s.scrub)
+	case r.permanent() && !r.oversize():
+		if t.m.spurned.Add(1) >= mostSpurned {
+			return r.spurned("MAIL", &t.s.scrub)
+		}
+		return r.failure("MAIL", &t.s.scrub, holdfast.Permanent)
 	case r.permanent():
 		return r.failure("MAIL", &t.s.scrub, holdfast.Permanent)
 	}
 	return r.failure("MAIL", &t.s.scrub, holdfast.Transient)
 }
+
+// mostSpurned is how many mails in a row may be refused because of their sender,
+// which is the same in each: one or two may be a server's confusion or a
+// notification's own fault; five park little, and are no accident.
+const mostSpurned = 5
 
 // recipients names them to the server, each of which has a reply of its own.
 func (t *transaction) recipients(ctx context.Context) *holdfast.Failure {
@@ -205,6 +219,10 @@ func (t *transaction) recipients(ctx context.Context) *holdfast.Failure {
 		case r.barred():
 			t.sound = t.s.client.Reset() == nil
 			return r.entry("RCPT", &t.s.scrub)
+		case r.disowns() && len(t.taken) == 0 && t.m.spurned.Load() >= mostSpurned-1:
+			t.sound = t.s.client.Reset() == nil
+			t.m.spurned.Add(1)
+			return r.spurned("RCPT", &t.s.scrub)
 		case r.tooMany() && len(t.taken) > 0: // the others are those of the next mail, at once (E5, E6)
 			t.m.most.Store(int32(len(t.taken)))
 			return nil
@@ -213,6 +231,7 @@ func (t *transaction) recipients(ctx context.Context) *holdfast.Failure {
 		if r.tooMany() {
 			d.Outcome = notify.Deferred
 		}
+		t.alien = t.alien || r.disowns()
 		t.apart = t.apart || !r.system()
 		t.settle(i, d)
 	}
@@ -280,12 +299,18 @@ func (s *session) forgo(ctx context.Context) (off func()) {
 func (t *transaction) answered(ctx context.Context, answer *smtp.DataResponse, err error) *holdfast.Failure {
 	var d notify.Delivery
 	r, ok := replyOf(err)
+	if err == nil || ok && r.code/100 == 2 {
+		t.m.spurned.Store(0)
+	}
 	t.served = t.served || err == nil || ok && (r.code/100 == 2 || r.permanent() || r.personal())
 	switch {
 	case err == nil:
 		d = notify.Delivery{Outcome: notify.Accepted, Code: "250", Receipt: t.s.scrub.clean(answer.StatusText)}
 	case ok && r.code/100 == 2: // all of these mean that it was taken
 		d = notify.Delivery{Outcome: notify.Accepted, Code: r.String(), Receipt: t.s.scrub.clean(r.text)}
+	case ok && r.disowns() && t.m.spurned.Add(1) >= mostSpurned:
+		t.sound = false
+		return r.spurned("after the last dot", &t.s.scrub)
 	case ok:
 		t.sound = false // there are servers that do not begin anew after they have refused a mail
 		d = r.delivery("after the last dot", &t.s.scrub)
