@@ -14,11 +14,15 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/holdfast-mq/holdfast/internal/exchange"
 	"github.com/holdfast-mq/holdfast/internal/socket"
 )
 
 // ErrUnreachable is wrapped by the error of a request that found no node.
 var ErrUnreachable = errors.New("cannot reach the node")
+
+// ErrScheme is wrapped beside it where only one side speaks TLS.
+var ErrScheme = errors.New("only one side speaks TLS")
 
 // Client asks a node. Its methods may be called concurrently; they return a
 // *Problem where the node refuses, and wrap ErrUnreachable where it does not
@@ -89,7 +93,7 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 	}
 	defer func() { _ = resp.Body.Close() }() // it was only read
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return problemOf(resp)
+		return c.problemOf(resp)
 	}
 	if out == nil {
 		return nil
@@ -121,6 +125,9 @@ func (c *Client) roundTrip(ctx context.Context, method, path string, query url.V
 		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err // it would repeat method and address
 		}
+		if errors.Is(err, http.ErrSchemeMismatch) {
+			err = fmt.Errorf("%w: it speaks plain HTTP; write http:// in place of https://", ErrScheme)
+		}
 		return nil, fmt.Errorf("%w at %s: %w", ErrUnreachable, c.at, err)
 	}
 	return resp, nil
@@ -135,10 +142,13 @@ func decodeAnswer(resp *http.Response, out any) error {
 
 // problemOf reads a refusal, also one that something between us and the node
 // has written.
-func problemOf(resp *http.Response) error {
+func (c *Client) problemOf(resp *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil {
 		return fmt.Errorf("%s %s: %s: read the answer: %w", resp.Request.Method, resp.Request.URL.Path, resp.Status, err)
+	}
+	if c.base.Scheme == "http" && exchange.PlainToTLS(resp.StatusCode, text) {
+		return fmt.Errorf("%w at %s: %w: it does; write https:// in place of http://", ErrUnreachable, c.at, ErrScheme)
 	}
 	p := &Problem{}
 	t, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
@@ -163,7 +173,7 @@ func (c *Client) Health(ctx context.Context) (Health, error) {
 	defer func() { _ = resp.Body.Close() }() // it was only read
 	t, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if resp.StatusCode != http.StatusOK && (resp.StatusCode != http.StatusServiceUnavailable || t != "application/json") {
-		return h, problemOf(resp)
+		return h, c.problemOf(resp)
 	}
 	err = decodeAnswer(resp, &h)
 	return h, err

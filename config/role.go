@@ -2,6 +2,7 @@ package config
 
 import (
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -31,6 +32,17 @@ func (c *Config) CredentialFile() string {
 		return c.Central.Credential
 	}
 	return filepath.Join(c.Data, "credential")
+}
+
+// EnrollCommand is what a person runs at a site so that central knows it.
+func (c *Config) EnrollCommand() string {
+	words := []string{"holdfast enroll", c.Central.URL, "--file", c.CredentialFile()}
+	for _, f := range [][2]string{{"--ca", c.Central.CA}, {"--cert", c.Central.Cert}, {"--key", c.Central.Key}} {
+		if f[1] != "" {
+			words = append(words, f[:]...)
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // Notifications is how a node that brings them to people does it.

@@ -17,7 +17,7 @@ import (
 // askNode looks what happens at the node's address, and asks whoever answers
 // there.
 func askNode(ctx context.Context, o Options) (l ListenFound, r RunningFound) {
-	url, conf := o.URL, (*tls.Config)(nil)
+	url, conf := o.URL, o.TLS
 	if o.Config != nil {
 		l.Address = o.Config.Listen
 		address, port := reachable(l.Address)

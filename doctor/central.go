@@ -13,6 +13,7 @@ import (
 // CentralFound is where a site forwards to.
 type CentralFound struct {
 	URL, File string
+	Enroll    string // the command
 	Site      string // by which central knows this node
 	Identity  error  // the credential cannot be used
 	Err       error  // nobody takes connections
@@ -24,7 +25,7 @@ func askCentral(ctx context.Context, o Options, asking *sync.WaitGroup, f *Findi
 	if o.Config.Role != config.Site {
 		return
 	}
-	c := &CentralFound{URL: o.Config.Central.URL, File: o.Config.CredentialFile()}
+	c := &CentralFound{URL: o.Config.Central.URL, File: o.Config.CredentialFile(), Enroll: o.Config.EnrollCommand()}
 	f.Central = c
 	var id link.Identity
 	id, c.Identity = link.ReadIdentity(c.File)
@@ -44,7 +45,7 @@ func judgeCentral(f *Findings) []Check {
 	switch {
 	case errors.Is(c.Identity, fs.ErrNotExist):
 		checks = append(checks, g.failing("credential", c.File+" does not exist: this site is not enrolled",
-			"run holdfast sites add NAME at central, and here: holdfast enroll "+c.URL+" --file "+c.File))
+			"run holdfast sites add NAME at central, and here: "+c.Enroll))
 	case c.Identity != nil:
 		checks = append(checks, g.failing("credential", c.Identity.Error(), "mend that, or enroll anew with --force"))
 	default:

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,12 +23,14 @@ func TestASiteIsLookedAt(t *testing.T) {
 	}
 	c := config.Default()
 	c.Node.ID, c.Role, c.Data, c.Listen = "plant-7", config.Site, t.TempDir(), "127.0.0.1:0"
-	c.Central.URL = "http://" + l.Addr().String()
+	c.Central.URL, c.Central.CA = "http://"+l.Addr().String(), "/etc/holdfast/ca.pem"
+	hint := ""
 	found := func() map[string]doctor.Status {
 		got := map[string]doctor.Status{}
 		for _, check := range doctor.Examine(t.Context(), doctor.Options{Config: c, Timeout: 5 * time.Second}).Checks {
 			if check.Group == "Central" {
 				got[check.Name] = check.Status
+				hint += check.Hint
 			}
 		}
 		return got
@@ -39,6 +42,9 @@ func TestASiteIsLookedAt(t *testing.T) {
 		}
 	}
 	wants("before it is enrolled", doctor.Failing, doctor.OK)
+	if want := "holdfast enroll " + c.Central.URL + " --file " + c.CredentialFile() + " --ca /etc/holdfast/ca.pem"; !strings.HasSuffix(hint, want) {
+		t.Errorf("it says %q, want %q", hint, want)
+	}
 	file := filepath.Join(c.Data, "credential")
 	text := []byte(`{"site": "plant-7", "central": "http://x", "credential": "hfs_x"}`)
 	if err := os.WriteFile(file, text, 0o600); err != nil {

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"path/filepath"
 	"runtime"
@@ -24,6 +25,7 @@ type Options struct {
 	// URL names the node that runs; empty: the one of the configuration. Token
 	// may be empty.
 	URL, Token string
+	TLS        *tls.Config   // for URL; nil: the system's authorities
 	Timeout    time.Duration // of each thing that is asked; zero: 5 s
 	Full       bool          // check all of the database, whatever time it takes
 	Version    string

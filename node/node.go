@@ -289,10 +289,10 @@ func (n *Node) banner() {
 	case config.Site:
 		fmt.Fprintf(&b, "  central     %s\n", n.cfg.Central.URL)
 		if n.site.Status().Site == "" {
-			fmt.Fprintf(&b, "              not enrolled: holdfast enroll %s --file %s\n", n.cfg.Central.URL, n.cfg.CredentialFile())
+			fmt.Fprintf(&b, "              not enrolled: %s\n", n.cfg.EnrollCommand())
 		}
 	case config.CentralOfSites:
-		b.WriteString("  role        central: let a site in with holdfast sites add NAME\n")
+		fmt.Fprintf(&b, "  role        central: let a site in with holdfast sites add NAME%s\n", n.asked())
 	case config.Standalone:
 	}
 	if len(names) > 0 || n.cfg.Role == config.Standalone {
@@ -322,6 +322,23 @@ func (n *Node) url() string {
 		scheme = "https"
 	}
 	return scheme + "://" + n.listener.Addr().String()
+}
+
+// asked are the flags with which a command of this machine reaches the node. A
+// certificate has names: who asks a node of TLS uses one of them.
+func (n *Node) asked() string {
+	flags := ""
+	switch at := n.url(); {
+	case n.cfg.TLS.Cert != "":
+		_, port, _ := net.SplitHostPort(n.listener.Addr().String())
+		flags = " --url https://NAME-IN-THE-CERTIFICATE:" + port
+	case at != "http://"+config.Default().Listen:
+		flags = " --url " + at
+	}
+	if !isLoopback(n.listener.Addr()) && !n.cfg.Insecure {
+		flags += " --token-file FILE"
+	}
+	return flags
 }
 
 // curl is a command that lacks the rest of a path.

@@ -33,7 +33,7 @@ func (c *Client) Ask(ctx context.Context, path string, in, out any) error {
 }
 
 func (c *Client) refusalOf(a answer, path string) error {
-	f := statusFailure(a.status)
+	f := c.bare(a)
 	if reply, ok := c.readReply(a.body); ok {
 		if r, decided := reply.Result(""); decided && r.Err != nil {
 			f = holdfast.AsFailure(r.Err)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/exchange"
 	"github.com/holdfast-mq/holdfast/internal/retryafter"
 	"github.com/holdfast-mq/holdfast/wire"
 )
@@ -209,11 +210,20 @@ func (c *Client) judge(a answer, id holdfast.ID) holdfast.Result {
 			return withHeaders(r, a)
 		}
 	}
-	f := statusFailure(a.status)
+	f := c.bare(a)
 	if ok && reply.Error != "" {
 		f.Err = fmt.Errorf("%w: the receiver says: %s", f.Err, reply.Error)
 	}
 	return withHeaders(failed(id, f), a)
+}
+
+// bare classifies an answer by its status. What a server of TLS says to plain
+// HTTP is no refusal of the message.
+func (c *Client) bare(a answer) *holdfast.Failure {
+	if strings.HasPrefix(c.base, "http://") && exchange.PlainToTLS(a.status, a.body) {
+		return &holdfast.Failure{Outcome: holdfast.LaneFault, Code: CodeTLS, Err: errors.New("the other side speaks TLS: write https:// in place of http://")}
+	}
+	return statusFailure(a.status)
 }
 
 func (c *Client) readReply(body []byte) (wire.Reply, bool) {

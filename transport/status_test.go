@@ -62,6 +62,8 @@ func TestStatusesAreClassified(t *testing.T) {
 		{301, http.Header{"Location": {"/"}}, "", holdfast.Failure{Outcome: L, Code: "redirect"}},
 		{307, http.Header{"Location": {"/"}}, "", holdfast.Failure{Outcome: L, Code: "redirect"}},
 		{400, nil, "", holdfast.Failure{Outcome: P, Code: "http_400", Reason: holdfast.ReasonPermanent}},
+		{400, nil, "Client sent an HTTP request to an HTTPS server.\n", holdfast.Failure{Outcome: L, Code: "tls_failed"}},
+		{400, nil, "<h1>400</h1>The plain HTTP request was sent to HTTPS port", holdfast.Failure{Outcome: L, Code: "tls_failed"}},
 		{401, nil, "", holdfast.Failure{Outcome: L, Code: "http_401"}},
 		{403, nil, "", holdfast.Failure{Outcome: L, Code: "http_403"}},
 		{404, nil, "", holdfast.Failure{Outcome: L, Code: "http_404"}},

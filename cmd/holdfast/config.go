@@ -46,7 +46,7 @@ func (a *app) read(cmd *cobra.Command, f *configFlags) (string, *config.Config, 
 		over.Insecure = &f.insecure
 	}
 	env := a.env
-	env.Known = append(env.Known, envURL, envToken, config.EnvConfig)
+	env.Known = append(env.Known, envURL, envToken, envCA, config.EnvConfig)
 	c, warnings, err := config.Load(file, env, over)
 	return file, c, warnings, err
 }

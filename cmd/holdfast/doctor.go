@@ -61,8 +61,12 @@ func (a *app) doctorOptions(cmd *cobra.Command, g *global, f *configFlags) (doct
 	if err != nil {
 		return doctor.Options{}, err
 	}
+	trust, err := a.trust(g)
+	if err != nil {
+		return doctor.Options{}, err
+	}
 	b := build()
-	o := doctor.Options{Token: token, Version: b.Version, Commit: b.Commit, Data: f.over.Data, URL: a.getenv(envURL)}
+	o := doctor.Options{Token: token, TLS: trust, Version: b.Version, Commit: b.Commit, Data: f.over.Data, URL: a.getenv(envURL)}
 	if cmd.Flags().Changed("url") {
 		o.URL = g.url
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -139,7 +140,13 @@ func adviceFor(cmd *cobra.Command, err error) string {
 		return ""
 	}
 	if errors.Is(err, admin.ErrUnreachable) {
-		if errors.Is(err, context.DeadlineExceeded) {
+		unknown, isUnknown := errors.AsType[x509.UnknownAuthorityError](err)
+		switch {
+		case errors.Is(err, admin.ErrScheme):
+			return ""
+		case isUnknown && unknown.Cert != nil:
+			return "name the file with the authority of its certificate, or the certificate itself, with --ca or " + envCA
+		case errors.Is(err, context.DeadlineExceeded):
 			return "the node did not answer in time; wait longer with --timeout"
 		}
 		return "start it with: holdfast serve; or name another with --url or " + envURL

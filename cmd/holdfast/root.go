@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -18,15 +21,16 @@ import (
 const (
 	envURL   = "HOLDFAST_URL"
 	envToken = "HOLDFAST_TOKEN"
+	envCA    = "HOLDFAST_CA"
 )
 
 const defaultURL = "http://127.0.0.1:8420"
 
 // global holds the flags of every command.
 type global struct {
-	url, token, tokenFile string
-	json                  bool
-	timeout               time.Duration
+	url, token, tokenFile, ca string
+	json                      bool
+	timeout                   time.Duration
 }
 
 // run runs one command line and returns the exit code.
@@ -66,6 +70,7 @@ names another.`,
 	f.StringVar(&g.url, "url", defaultURL, "address of the node: http://, https:// or unix:///path/of/socket (env "+envURL+")")
 	f.StringVar(&g.token, "token", "", "token for the node (env "+envToken+"); other users of the machine can see it here: prefer --token-file")
 	f.StringVar(&g.tokenFile, "token-file", "", "file that holds the token")
+	f.StringVar(&g.ca, "ca", "", "file with the authority of the node's certificate, beside those that the system trusts (env "+envCA+")")
 	f.BoolVar(&g.json, "json", false, "print JSON, one document per line")
 	f.DurationVar(&g.timeout, "timeout", 30*time.Second, "longest time to wait for each answer of the node")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
@@ -124,11 +129,38 @@ func (a *app) client(cmd *cobra.Command, g *global) (*admin.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	trust, err := a.trust(g)
+	if err != nil {
+		return nil, err
+	}
 	c, err := admin.NewClient(address, token)
 	if err != nil {
 		return nil, usage(err)
 	}
+	if trust != nil {
+		c = c.WithTLS(trust)
+	}
 	return c, nil
+}
+
+// trust is nil where the system's authorities are all.
+func (a *app) trust(g *global) (*tls.Config, error) {
+	name := cmp.Or(g.ca, a.getenv(envCA))
+	if name == "" {
+		return nil, nil //nolint:nilnil // the defaults are meant
+	}
+	text, err := os.ReadFile(name) //nolint:gosec // the user names the file
+	if err != nil {
+		return nil, usage(fmt.Errorf("--ca: %w", err))
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	if !roots.AppendCertsFromPEM(text) {
+		return nil, usage(fmt.Errorf("--ca %s: it holds no certificate in PEM form", name))
+	}
+	return &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, nil
 }
 
 func (a *app) secret(g *global) (string, error) {

@@ -61,7 +61,11 @@ func (a *app) siteToken(cmd *cobra.Command, g *global, central string, ask func(
 			return printJSON(a.stdout, t)
 		}
 		a.note("token for site %s, good once, until %s; it cannot be shown again. Run at the site:\n", t.Name, at(t.Expires))
-		a.note("  holdfast enroll %s\nand give it the token on standard input:\n", a.seenFrom(cmd, g, central))
+		ca := ""
+		if g.ca != "" || a.getenv(envCA) != "" { // what this machine does not trust by itself, the site hardly will
+			ca = " --ca FILE"
+		}
+		a.note("  holdfast enroll %s%s\nand give it the token on standard input:\n", a.seenFrom(cmd, g, central), ca)
 		_, err = fmt.Fprintln(a.stdout, t.Token)
 		return err
 	})

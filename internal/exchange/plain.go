@@ -1,0 +1,22 @@
+package exchange
+
+import (
+	"bytes"
+	"net/http"
+)
+
+// PlainToTLS says whether an answer is what servers of TLS say to who speaks
+// plain HTTP to them: Go's, nginx, Apache. There is no code for it.
+func PlainToTLS(status int, body []byte) bool {
+	if status != http.StatusBadRequest {
+		return false
+	}
+	for _, text := range []string{
+		"Client sent an HTTP request to an HTTPS server", "plain HTTP request was sent to HTTPS port", "speaking plain HTTP to an SSL-enabled server",
+	} {
+		if bytes.Contains(body[:min(len(body), 4096)], []byte(text)) {
+			return true
+		}
+	}
+	return false
+}
