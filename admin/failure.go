@@ -16,6 +16,9 @@ func (s *Server) refuse(ctx context.Context, doing string, err error) *Problem {
 	if away, ok := errors.AsType[*link.ErrNotReachable](err); ok {
 		return kindAway.problem(away.Error()+"; nothing was done").with("Retry-After", "30")
 	}
+	if at, ok := errors.AsType[*link.ErrSite](err); ok {
+		return s.refuseAt(ctx, doing, at, err)
+	}
 	switch {
 	case errors.Is(err, link.ErrNoAnswer):
 		return kindSilent.problem(link.ErrNoAnswer.Error() + "; look whether it has, then ask again")
@@ -38,6 +41,27 @@ func (s *Server) refuse(ctx context.Context, doing string, err error) *Problem {
 	}
 	s.log().LogAttrs(ctx, slog.LevelError, "request failed", slog.String("doing", doing), slog.Any("error", err))
 	return kindInternal.problem("the node could not " + doing + "; its log says why")
+}
+
+// refuseAt tells what a site cannot do while this node is well.
+func (s *Server) refuseAt(ctx context.Context, doing string, at *link.ErrSite, err error) *Problem {
+	s.log().LogAttrs(ctx, slog.LevelWarn, "site did not do it", slog.String("site", at.Site), slog.String("doing", doing), slog.Any("error", err))
+	switch name := clip(at.Site); at.Trouble {
+	case link.Busy:
+		return kindSiteBusy.problem(fmt.Sprintf("site %s has more commands than it works off; nothing was done: ask again in a moment", name)).
+			with("Retry-After", "5")
+	case link.DiskFull:
+		return kindDiskFull.problem(fmt.Sprintf("the disk of site %s is full; nothing was done: free some space there, then ask again", name))
+	case link.Unavailable:
+		return kindSiteUnavailable.problem(fmt.Sprintf("the store of site %s cannot do it now: run holdfast doctor there, look whether it was done, then ask again", name)).
+			with("Retry-After", "30")
+	case link.TooLarge:
+		return kindSiteFailed.problem(fmt.Sprintf("the answer of site %s is larger than the link carries: ask for fewer, or look at the site itself", name))
+	case link.Unknown:
+		return kindUnsupported.problem(fmt.Sprintf("the program of site %s is older than this one and does not know the command; nothing was done: update it", name))
+	case link.Failed:
+	}
+	return kindSiteFailed.problem(fmt.Sprintf("site %s failed to %s; its log says why", clip(at.Site), doing))
 }
 
 // missing says that a message is not kept, or what else went wrong.

@@ -94,6 +94,9 @@ const (
 	kindUnavailable
 	kindAway
 	kindSilent
+	kindSiteBusy
+	kindSiteUnavailable
+	kindSiteFailed
 	kindDiskFull
 )
 
@@ -101,28 +104,31 @@ var kinds = [...]struct {
 	status      int
 	slug, title string
 }{
-	kindUnreadable:   {http.StatusBadRequest, "unreadable", "the request body is not readable JSON"},
-	kindUnauthorized: {http.StatusUnauthorized, "unauthorized", "a valid token is needed"},
-	kindRole:         {http.StatusForbidden, "role", "the token's role does not allow this"},
-	kindOrigin:       {http.StatusForbidden, "origin", "the request comes from a foreign web page"},
-	kindHost:         {http.StatusForbidden, "host", "the request is addressed to a name that this node does not answer to"},
-	kindRoute:        {http.StatusNotFound, "route", "there is no such route"},
-	kindNotFound:     {http.StatusNotFound, "not-found", "nothing is kept under this name"},
-	kindMethod:       {http.StatusMethodNotAllowed, "method", "the route does not take this method"},
-	kindTimeout:      {http.StatusRequestTimeout, "timeout", "the request body did not arrive in time"},
-	kindConflict:     {http.StatusConflict, "conflict", "the name is taken by something else"},
-	kindState:        {http.StatusConflict, "state", "the present state does not allow this"},
-	kindChanged:      {http.StatusPreconditionFailed, "changed", "it is not what you have seen any more"},
-	kindTooLarge:     {http.StatusRequestEntityTooLarge, "too-large", "the request is larger than this node takes"},
-	kindMediaType:    {http.StatusUnsupportedMediaType, "media-type", "the body must be JSON"},
-	kindInvalid:      {http.StatusUnprocessableEntity, "invalid", "a field is wrong"},
-	kindRefused:      {http.StatusUnprocessableEntity, "refused", "the destination refused the message"},
-	kindInternal:     {http.StatusInternalServerError, "internal", "the node failed"},
-	kindUnsupported:  {http.StatusNotImplemented, "unsupported", "this node does not have this part"},
-	kindUnavailable:  {http.StatusServiceUnavailable, "unavailable", "the node cannot do this now"},
-	kindAway:         {http.StatusServiceUnavailable, "site-not-reachable", "the site is not reachable"},
-	kindSilent:       {http.StatusGatewayTimeout, "site-silent", "the site did not answer in time"},
-	kindDiskFull:     {http.StatusInsufficientStorage, "disk-full", "the disk is full"},
+	kindUnreadable:      {http.StatusBadRequest, "unreadable", "the request body is not readable JSON"},
+	kindUnauthorized:    {http.StatusUnauthorized, "unauthorized", "a valid token is needed"},
+	kindRole:            {http.StatusForbidden, "role", "the token's role does not allow this"},
+	kindOrigin:          {http.StatusForbidden, "origin", "the request comes from a foreign web page"},
+	kindHost:            {http.StatusForbidden, "host", "the request is addressed to a name that this node does not answer to"},
+	kindRoute:           {http.StatusNotFound, "route", "there is no such route"},
+	kindNotFound:        {http.StatusNotFound, "not-found", "nothing is kept under this name"},
+	kindMethod:          {http.StatusMethodNotAllowed, "method", "the route does not take this method"},
+	kindTimeout:         {http.StatusRequestTimeout, "timeout", "the request body did not arrive in time"},
+	kindConflict:        {http.StatusConflict, "conflict", "the name is taken by something else"},
+	kindState:           {http.StatusConflict, "state", "the present state does not allow this"},
+	kindChanged:         {http.StatusPreconditionFailed, "changed", "it is not what you have seen any more"},
+	kindTooLarge:        {http.StatusRequestEntityTooLarge, "too-large", "the request is larger than this node takes"},
+	kindMediaType:       {http.StatusUnsupportedMediaType, "media-type", "the body must be JSON"},
+	kindInvalid:         {http.StatusUnprocessableEntity, "invalid", "a field is wrong"},
+	kindRefused:         {http.StatusUnprocessableEntity, "refused", "the destination refused the message"},
+	kindInternal:        {http.StatusInternalServerError, "internal", "the node failed"},
+	kindUnsupported:     {http.StatusNotImplemented, "unsupported", "this node does not have this part"},
+	kindUnavailable:     {http.StatusServiceUnavailable, "unavailable", "the node cannot do this now"},
+	kindAway:            {http.StatusServiceUnavailable, "site-not-reachable", "the site is not reachable"},
+	kindSilent:          {http.StatusGatewayTimeout, "site-silent", "the site did not answer in time"},
+	kindSiteBusy:        {http.StatusServiceUnavailable, "site-busy", "the site has too much to do"},
+	kindSiteUnavailable: {http.StatusServiceUnavailable, "site-unavailable", "the site cannot do this now"},
+	kindSiteFailed:      {http.StatusBadGateway, "site-failed", "the site failed"},
+	kindDiskFull:        {http.StatusInsufficientStorage, "disk-full", "the disk is full"},
 }
 
 func (k kind) problem(detail string, faults ...Fault) *Problem {

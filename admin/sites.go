@@ -90,6 +90,11 @@ type siteRetryInput struct {
 func relayed(problems map[kind]string) map[kind]string {
 	problems[kindAway] = "The site does not poll here; nothing was done. The problem says when it was last seen."
 	problems[kindSilent] = "The site has taken the question and not answered in time: it may have been done."
+	problems[kindSiteBusy] = "Too many commands wait for the site; nothing was done."
+	problems[kindSiteUnavailable] = "The site's store cannot do it now."
+	problems[kindSiteFailed] = "The site failed, or its answer is larger than the link carries."
+	problems[kindUnsupported] = "The site's program is older and does not know the command."
+	problems[kindDiskFull] = "The site's disk is full; nothing was done."
 	if problems[kindNotFound] == "" {
 		problems[kindNotFound] = "There is no such site."
 	}

@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -93,6 +94,33 @@ func TestSitesRefuse(t *testing.T) {
 	ok[admin.SiteToken](t, f, call{method: "POST", path: "/v1/sites", body: `{"name":"plant-9"}`})
 	f.sites.Away("plant-8", &link.ErrNotReachable{Site: "plant-8", LastSeen: time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)})
 	f.sites.Away("plant-9", link.ErrNoAnswer)
+	for trouble, want := range map[link.Trouble]struct {
+		status     int
+		sort, says string
+	}{
+		link.Busy:        {http.StatusServiceUnavailable, "site-busy", "ask again in a moment"},
+		link.DiskFull:    {http.StatusInsufficientStorage, "disk-full", "free some space there"},
+		link.Unavailable: {http.StatusServiceUnavailable, "site-unavailable", "doctor there"},
+		link.TooLarge:    {http.StatusBadGateway, "site-failed", "ask for fewer"},
+		link.Unknown:     {http.StatusNotImplemented, "unsupported", "update it"},
+		link.Failed:      {http.StatusBadGateway, "site-failed", "its log says why"},
+	} {
+		name := "in-trouble-" + strings.ReplaceAll(string(trouble), "_", "-")
+		ok[admin.SiteToken](t, f, call{method: "POST", path: "/v1/sites", body: `{"name":"` + name + `"}`})
+		f.sites.Away(name, fmt.Errorf("ask: %w", &link.ErrSite{Site: name, Trouble: trouble, Text: "x"}))
+		for _, c := range []call{
+			{method: "GET", path: "/v1/sites/" + name + "/messages"},
+			{method: "GET", path: "/v1/sites/" + name + "/messages/m"},
+			{method: "POST", path: "/v1/sites/" + name + "/messages/m/retry"},
+			{method: "POST", path: "/v1/sites/" + name + "/messages/m/discard"},
+		} {
+			w := f.do(t, c)
+			if p := problem(t, w); w.Code != want.status || !strings.HasSuffix(p.Type, ":"+want.sort) ||
+				!strings.Contains(p.Detail, "site "+name) || !strings.Contains(p.Detail, want.says) {
+				t.Errorf("%s, %s %s: got %d %s %s, want %d %s that names the site, and %q", trouble, c.method, c.path, w.Code, p.Type, p.Detail, want.status, want.sort, want.says)
+			}
+		}
+	}
 	for _, c := range []struct {
 		call
 		status int

@@ -27,6 +27,35 @@ func (e *ErrNotReachable) Error() string {
 	return fmt.Sprintf("site %s is not reachable: last seen %s", e.Site, e.LastSeen.UTC().Format(time.RFC3339))
 }
 
+// Trouble is why a site, or the way to it, does not do what it is asked, where
+// central itself is well.
+type Trouble string
+
+// The troubles. All but Busy are those of the site itself.
+const (
+	Busy        Trouble = "busy"             // more commands wait for it than it works off; nothing was done
+	Unavailable Trouble = problemUnavailable // its store cannot do it now
+	DiskFull    Trouble = problemDiskFull    // its disk has no room; nothing was done
+	TooLarge    Trouble = problemTooLarge    // the answer is larger than the link carries
+	Unknown     Trouble = problemUnknown     // its program is older than the command
+	Failed      Trouble = problemFailed      // anything else; its log says more
+)
+
+// ErrSite says that a site cannot do what it is asked, for a reason that is its
+// own.
+type ErrSite struct { //nolint:errname // it is branched on as a sentinel would be, and tells which site
+	Site    string
+	Trouble Trouble
+	Text    string // the site's own words; empty: it has none
+}
+
+func (e *ErrSite) Error() string {
+	if e.Text == "" {
+		return fmt.Sprintf("site %s: %s", e.Site, e.Trouble)
+	}
+	return fmt.Sprintf("site %s: %s: %s", e.Site, e.Trouble, e.Text)
+}
+
 const (
 	// backSoon is how long a site may be away between two polls.
 	backSoon = 3 * time.Second
@@ -37,7 +66,8 @@ const (
 // Ask relays a command to the site, which must poll here, and returns its
 // answer. It waits until ctx ends, at most 15 s. *ErrNotReachable: the command
 // did not arrive and will not be done. ErrNoAnswer: nobody knows. A refusal by
-// the site wraps holdfast.ErrNotFound, ErrState or ErrInvalid.
+// the site wraps holdfast.ErrNotFound, ErrState or ErrInvalid; what it cannot do is
+// an *ErrSite.
 func (c *Central) Ask(ctx context.Context, site string, command Command) (json.RawMessage, error) {
 	body, err := c.ask(ctx, site, command)
 	if err != nil {
@@ -56,39 +86,37 @@ func (c *Central) ask(ctx context.Context, site string, command Command) (json.R
 	b := c.box(site)
 	command.ID = string(holdfast.NewID())
 	o := &order{command: command, answer: make(chan Answer, 1)}
-	if there, err := b.put(o); err != nil {
-		return nil, err
+	if there, room := b.put(o); !room {
+		return nil, &ErrSite{Site: info.Name, Trouble: Busy, Text: fmt.Sprintf("%d commands wait for it already", maxOrders)}
 	} else if !there {
 		return nil, b.away(info)
 	}
 	var a Answer
 	select {
 	case a = <-o.answer:
-		return a.result()
+		return a.result(info.Name)
 	case <-ctx.Done():
 	}
 	switch handed := b.drop(o); {
 	case len(o.answer) > 0:
 		a = <-o.answer // it came at the last moment
-		return a.result()
+		return a.result(info.Name)
 	case handed:
 		return nil, ErrNoAnswer
 	}
 	return nil, b.away(info)
 }
 
-// errQueue says that a site has more commands than it works off.
-var errQueue = fmt.Errorf("%w: too many commands wait for the site", holdfast.ErrUnavailable)
-
 // put queues a command for a site that polls now, or did a moment ago.
-func (b *box) put(o *order) (there bool, err error) {
+// No room: it has more of them than it works off.
+func (b *box) put(o *order) (there, room bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
 	case b.poll == nil && time.Since(b.seen) > backSoon:
-		return false, nil
+		return false, true
 	case len(b.orders) >= maxOrders:
-		return true, errQueue
+		return true, false
 	}
 	b.orders = append(b.orders, o)
 	if b.poll != nil {
@@ -97,7 +125,7 @@ func (b *box) put(o *order) (there bool, err error) {
 		default: // it is awake
 		}
 	}
-	return true, nil
+	return true, true
 }
 
 // away says when a site was last here: in memory, or as the store has it.
@@ -124,7 +152,7 @@ func (b *box) drop(o *order) (handed bool) {
 	return o.handed
 }
 
-func (a *Answer) result() (json.RawMessage, error) {
+func (a *Answer) result(site string) (json.RawMessage, error) {
 	text := plain(a.Text, 500)
 	switch a.Problem {
 	case "":
@@ -135,8 +163,12 @@ func (a *Answer) result() (json.RawMessage, error) {
 		return nil, fmt.Errorf("%w: %s", holdfast.ErrState, text)
 	case problemInvalid:
 		return nil, fmt.Errorf("%w: %s", holdfast.ErrInvalid, text)
-	case problemUnavailable:
-		return nil, fmt.Errorf("%w at the site: %s", holdfast.ErrUnavailable, text)
 	}
-	return nil, fmt.Errorf("the site answers %s: %s", plain(a.Problem, 40), text)
+	e := &ErrSite{Site: site, Trouble: Failed, Text: text}
+	switch t := Trouble(a.Problem); t {
+	case Unavailable, DiskFull, TooLarge, Unknown:
+		e.Trouble = t
+	case Busy, Failed: // the first is central's to say
+	}
+	return nil, e
 }

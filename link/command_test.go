@@ -1,7 +1,9 @@
 package link_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -246,5 +248,65 @@ func TestAsksSideBySide(t *testing.T) {
 			})
 		}
 		all.Wait()
+	})
+}
+
+// failing is an outbox that cannot be read.
+type failing struct {
+	holdfast.Outbox
+	err error
+}
+
+func (f *failing) Get(context.Context, holdfast.ID) (holdfast.Record, error) {
+	return holdfast.Record{}, f.err
+}
+
+// What a site cannot do is said to be the site's trouble.
+func TestTheTroubleIsTheSites(t *testing.T) {
+	t.Parallel()
+	within(t, func(w *world) {
+		t := w.t
+		fault := &failing{}
+		p := w.site("plant-7", func(c *link.SiteConfig) {
+			fault.Outbox = c.Outbox
+			c.Outbox = fault
+		})
+		p.run(false)
+		w.eventually(time.Minute, "connected", func() bool { return p.Status().Connected })
+		out := w.central.Outbox("plant-7")
+		check := func(err error, want link.Trouble) {
+			t.Helper()
+			if at, ok := errors.AsType[*link.ErrSite](err); !ok || at.Site != "plant-7" || at.Trouble != want {
+				t.Errorf("got %v, want that it is %s at plant-7", err, want)
+			}
+		}
+		for _, c := range []struct {
+			err  error
+			want link.Trouble
+		}{
+			{fmt.Errorf("read: %w", holdfast.ErrDiskFull), link.DiskFull},
+			{fmt.Errorf("read: %w", holdfast.ErrUnavailable), link.Unavailable},
+			{holdfast.ErrClosed, link.Unavailable},
+			{errors.New("anything"), link.Failed},
+		} {
+			fault.err = c.err
+			_, err := out.Get(t.Context(), "m")
+			check(err, c.want)
+		}
+		_, err := w.central.Ask(t.Context(), "plant-7", link.Command{Verb: "dance"})
+		check(err, link.Unknown)
+		p.stop() // it was here a moment ago, and takes nothing more
+		var asking sync.WaitGroup
+		for range 64 {
+			asking.Go(func() {
+				if _, err := out.Get(t.Context(), "m"); err == nil {
+					t.Error("got an answer of nobody")
+				}
+			})
+		}
+		time.Sleep(time.Second)
+		_, err = out.Get(t.Context(), "m")
+		check(err, link.Busy)
+		asking.Wait()
 	})
 }

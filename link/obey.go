@@ -162,7 +162,9 @@ func problemOf(err error) string {
 		return problemInvalid
 	case errors.Is(err, errUnknownCommand):
 		return problemUnknown
-	case errors.Is(err, holdfast.ErrUnavailable), errors.Is(err, holdfast.ErrDiskFull), errors.Is(err, holdfast.ErrClosed),
+	case errors.Is(err, holdfast.ErrDiskFull):
+		return problemDiskFull
+	case errors.Is(err, holdfast.ErrUnavailable), errors.Is(err, holdfast.ErrClosed),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return problemUnavailable
 	}

@@ -114,6 +114,7 @@ const (
 	problemState       = "state"
 	problemInvalid     = "invalid"
 	problemUnavailable = "unavailable"
+	problemDiskFull    = "disk_full"
 	problemUnknown     = "unknown_command"
 	problemTooLarge    = "too_large"
 	problemFailed      = "failed"

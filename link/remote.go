@@ -32,7 +32,7 @@ func (r *remote) ask(ctx context.Context, command Command, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("read the answer of site %s: %w", r.site, err)
+		return fmt.Errorf("%w: its answer cannot be read: %w", &ErrSite{Site: r.site, Trouble: Failed}, err)
 	}
 	return nil
 }
