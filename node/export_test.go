@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -43,6 +44,12 @@ func TooMany(names []string, hourly, daily int) (remove []string) {
 		remove = append(remove, c.path)
 	}
 	return remove
+}
+
+// Held is what the sweeper of a site keeps back, on a disk that is full or not.
+func Held(site *link.Site, full bool) map[string]time.Duration {
+	n := &Node{cfg: &config.Config{}, site: site, special: special{full: func() bool { return full }}}
+	return n.sweeper().Held()
 }
 
 // ListenSocket makes a Unix socket.
