@@ -122,11 +122,7 @@ func deferred(f *holdfast.Failure) notify.Delivery {
 func (t *target) said(a *answer) string {
 	text := t.redact(line(string(a.body)))
 	if !a.whole { // a secret may have been cut in two
-		longest := 0
-		for _, secret := range t.hidden {
-			longest = max(longest, len(secret))
-		}
-		text = strings.ToValidUTF8(text[:max(len(text)-longest, 0)], "")
+		text = strings.ToValidUTF8(text[:max(len(text)-t.hidden.Longest(), 0)], "")
 	}
 	if text == "" {
 		return ""

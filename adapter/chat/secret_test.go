@@ -1,6 +1,7 @@
 package chat_test
 
 import (
+	"crypto/rand"
 	"encoding/base64"
 	"fmt"
 	"net"
@@ -80,6 +81,37 @@ func TestNoSecretIsShown(t *testing.T) {
 				}
 			}
 			has(t, kind+", "+name, said, strings.TrimPrefix(at, "http://"))
+		}
+	}
+}
+
+// Of a secret that is longer than what is kept of an answer nothing is left
+// either, wherever the answer cuts it.
+func TestNoPieceOfALongSecretIsShown(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{600, 2000} {
+		secret := ""
+		for len(secret) < size {
+			secret += rand.Text()
+		}
+		for name, words := range map[string]string{
+			"itself": secret, "its beginning": secret[:400], "its end": secret[size/2:], "base64": base64.StdEncoding.EncodeToString([]byte("bot:" + secret))[6:],
+		} {
+			for _, kind := range chat.Kinds() {
+				for _, status := range []int{200, 400, 500} {
+					at := serve(t, answer(status, `{"id":"`+words+`"} `+strings.Repeat(words, 3), "X-Ms-Workflow-Run-Id", words))
+					s := keep(at)
+					s.put("url", at+"/hooks/"+secret+"?sig="+secret)
+					s.put("token", secret)
+					r := open(t, kind, own(kind, at), s, nil)
+					said := r.said(r.Send(t.Context(), example(), to(""), nil))
+					for i := 0; i+16 <= len(secret); i++ {
+						if strings.Contains(said, secret[i:i+16]) {
+							t.Fatalf("%s, %d, %d bytes, %s: %q is shown: %s", kind, status, size, name, secret[i:i+16], said)
+						}
+					}
+				}
+			}
 		}
 	}
 }

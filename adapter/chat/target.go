@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/secrets"
 	"github.com/holdfast-mq/holdfast/internal/standardwebhooks"
 )
 
@@ -18,7 +18,7 @@ type target struct {
 	topic  string      // ntfy
 	header http.Header // that authorizes
 	keys   [][]byte    // that sign; webhook
-	hidden []string    // must be in no text
+	hidden secrets.Set // must be in no text
 }
 
 // target looks up what an address stands for. A failure that is permanent is
@@ -145,17 +145,17 @@ func (p *Poster) read(name string) (string, error) {
 // hide notes secrets. Very short ones would blot out half of what is said.
 func (t *target) hide(secrets ...string) {
 	for _, s := range secrets {
-		if len(s) >= 4 && !slices.Contains(t.hidden, s) {
-			t.hidden = append(t.hidden, s)
+		if len(s) >= 4 {
+			t.hidden.Add(s)
 		}
 	}
-	slices.SortFunc(t.hidden, func(a, b string) int { return len(b) - len(a) }) // a part is in the whole
 }
 
 // hideURL notes a URL whose parts are secret: also the other side knows them,
 // and may say only one.
 func (t *target) hideURL(text string) {
-	t.hide(text, t.url.String(), t.url.RequestURI(), t.url.EscapedPath(), t.url.Path, t.url.RawQuery)
+	t.hidden.AddWhole(text, t.url.String()) // the host alone may be told
+	t.hide(t.url.RequestURI(), t.url.EscapedPath(), t.url.Path, t.url.RawQuery)
 	if password, ok := t.url.User.Password(); ok {
 		user := t.url.User.Username()
 		t.hide(user, password, base64.StdEncoding.EncodeToString([]byte(user+":"+password)))
@@ -178,10 +178,6 @@ func (t *target) hideURL(text string) {
 	}
 }
 
-// redact takes secrets out of text that is shown.
-func (t *target) redact(s string) string {
-	for _, secret := range t.hidden {
-		s = strings.ReplaceAll(s, secret, "[secret]")
-	}
-	return s
-}
+// redact takes secrets out of text that is shown. It gets all of it, before
+// anything is shortened.
+func (t *target) redact(s string) string { return t.hidden.Clean(s) }

@@ -2,6 +2,7 @@ package email
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
@@ -66,9 +67,7 @@ func (m *Mailer) authenticate(ctx context.Context, s *session, refused string) (
 	}
 	r, ok := replyOf(err)
 	if !ok {
-		f = unconnected(ctx, "AUTH", err)
-		f.Err = errors.New(s.scrub.clean(f.Err.Error()))
-		return token, f
+		return token, unconnected(ctx, "AUTH", err, &s.scrub)
 	}
 	if *said != "" {
 		r.text += "; " + *said
@@ -107,9 +106,9 @@ func (m *Mailer) mechanism(secret string, scrub *scrubber) (client sasl.Client, 
 		}).Start()
 		client = &bearer{mechanism: sasl.OAuthBearer, first: string(first), last: "\x01", said: said}
 	}
-	scrub.add(secret)
+	scrub.Add(secret)
 	if _, first, err := client.Start(); err == nil {
-		scrub.add(string(first))
+		scrub.AddWhole(string(first), base64.StdEncoding.EncodeToString(first), base64.RawStdEncoding.EncodeToString(first))
 	}
 	return client, said
 }
@@ -146,6 +145,6 @@ func (b *bearer) Next(challenge []byte) ([]byte, error) {
 	if *b.said != "" {
 		return nil, errors.New("the server asks for more than a token")
 	}
-	*b.said = clip("it says "+string(challenge), 500)
+	*b.said = "it says " + string(challenge)
 	return []byte(b.last), nil
 }

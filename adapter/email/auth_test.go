@@ -3,6 +3,7 @@ package email_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/base64"
 	"fmt"
 	"log/slog"
@@ -93,6 +94,56 @@ func TestNoSecretIsShown(t *testing.T) {
 			m.Close()
 			s.ending.Wait()
 		})
+	}
+}
+
+// E56: of a token that is longer than what is kept of a server's words nothing is
+// left either, wherever the words, or the server, cut it.
+func TestNoPieceOfALongTokenIsShown(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{600, 2000} {
+		token := ""
+		for len(token) < size {
+			token += rand.Text()
+		}
+		token = token[:size]
+		whole := encoded("user=u\x01auth=Bearer " + token + "\x01\x01")
+		for name, words := range map[string]string{
+			"itself": token, "its beginning": token[:size/2], "its end": "no: " + token[size/2:], "base64": whole, "cut base64": whole[:len(whole)/2], "its base64": encoded(token)[5:],
+		} {
+			for _, mechanism := range []string{"xoauth2", "oauthbearer", "plain"} {
+				for _, at := range []string{"challenge", "reply", "garbage", "RCPT"} {
+					s := &server{extensions: []string{auth}, answer: func(_ int, line string) string {
+						switch {
+						case at == "RCPT" && strings.HasPrefix(line, at):
+							return "550 5.1.1 " + words[:min(len(words), 1900)]
+						case at == "RCPT":
+						case strings.HasPrefix(line, "AUTH") && at == "garbage":
+							return "x " + words
+						case strings.HasPrefix(line, "AUTH") && at == "challenge":
+							return "334 " + encoded(words[:min(len(words), 1400)])
+						case strings.HasPrefix(line, "AUTH"), line == "", line == "AQ==":
+							half := min(len(words)/2, 900)
+							return "535-5.7.8 " + words[:half] + "\n535 5.7.8 " + words[half:min(len(words), half+900)]
+						}
+						return ""
+					}}
+					m := openWith(t, with(object{"allowInsecureAuth": true, "auth": object{"mechanism": mechanism, "user": "u", "password": named("smtp")}}), s,
+						secrets(object{"smtp": token}), nil)
+					r := m.Send(t.Context(), example(), people("a@x.test"), nil)
+					m.Close()
+					s.ending.Wait()
+					said := fmt.Sprintf("%+v %v", r, r.Fault)
+					for _, secret := range []string{token, encoded(token), encoded(token[1:]), encoded(token[2:])} {
+						for i := 0; i+16 <= len(secret); i++ {
+							if strings.Contains(said, secret[i:i+16]) {
+								t.Fatalf("%s, %d bytes, %s in %s: %q is shown: %s", mechanism, size, name, at, secret[i:i+16], said)
+							}
+						}
+					}
+				}
+			}
+		}
 	}
 }
 

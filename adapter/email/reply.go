@@ -154,18 +154,18 @@ func (r reply) spurned(phase string, s *scrubber) *holdfast.Failure {
 }
 
 // unconnected classifies an error before the server was asked to take a mail.
-func unconnected(ctx context.Context, phase string, err error) *holdfast.Failure {
+func unconnected(ctx context.Context, phase string, err error, s *scrubber) *holdfast.Failure {
 	if _, ok := errors.AsType[textproto.ProtocolError](err); ok { // E38
-		return hold("not_smtp", fmt.Sprintf("%s: this is not an SMTP server: it says %s", phase, clip(err.Error(), 200)))
+		return hold("not_smtp", fmt.Sprintf("%s: this is not an SMTP server: it says %s", phase, clip(s.Clean(err.Error()), 200)))
 	}
 	if errors.Is(err, errEarly) || errors.Is(err, errAnswer) {
-		return hold("not_smtp", fmt.Sprintf("%s: this is not an SMTP server: %v", phase, err))
+		return hold("not_smtp", fmt.Sprintf("%s: this is not an SMTP server: %s", phase, s.clean(err.Error())))
 	}
 	f := exchange.Unconnected(ctx, err)
 	if f.Code == exchange.Connect && phase != connecting {
 		f.Code = exchange.Lost
 	}
-	f.Err = errors.New(clip(fmt.Sprintf("%s: %v", phase, err), mostText)) // names in a certificate are the other side's
+	f.Err = errors.New(s.clean(fmt.Sprintf("%s: %v", phase, err))) // names in a certificate are the other side's
 	return f
 }
 

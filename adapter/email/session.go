@@ -59,7 +59,7 @@ func (m *Mailer) dial(ctx context.Context, refused string) (s *session, token st
 	conn, err := m.dialer(dialing, "tcp", set.address())
 	cancel()
 	if err != nil {
-		f := unconnected(ctx, connecting, err)
+		f := unconnected(ctx, connecting, err, &scrubber{})
 		if f.Code == exchange.NoHost {
 			f = m.turnedAway(f)
 		}
@@ -75,7 +75,7 @@ func (m *Mailer) dial(ctx context.Context, refused string) (s *session, token st
 		token, f = m.authenticate(ctx, s, refused)
 	}
 	if f == nil && !stop() {
-		f = unconnected(ctx, connecting, net.ErrClosed)
+		f = unconnected(ctx, connecting, net.ErrClosed, &s.scrub)
 	}
 	if f != nil {
 		_ = conn.Close()
@@ -96,7 +96,7 @@ func (m *Mailer) enter(ctx context.Context, s *session) *holdfast.Failure {
 	r, err := hear(s.wire.Conn, set.timeouts.greeting)
 	switch {
 	case err != nil:
-		return unconnected(ctx, "greeting", err)
+		return unconnected(ctx, "greeting", err, &s.scrub)
 	case r.permanent():
 		return m.turnedAway(r.failure("greeting", &s.scrub, holdfast.LaneFault))
 	case r.code != 220:
@@ -117,7 +117,7 @@ func (m *Mailer) enter(ctx context.Context, s *session) *holdfast.Failure {
 		if r, ok := replyOf(err); ok {
 			return r.entry("EHLO", &s.scrub)
 		}
-		return unconnected(ctx, "EHLO", err)
+		return unconnected(ctx, "EHLO", err, &s.scrub)
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func (m *Mailer) startTLS(ctx context.Context, s *session, name string) *holdfas
 	r, err := say(s.wire.Conn, within, "EHLO "+name)
 	switch {
 	case err != nil:
-		return unconnected(ctx, "EHLO", err)
+		return unconnected(ctx, "EHLO", err, &s.scrub)
 	case r.code == 500 || r.code == 502: // it knows HELO only
 	case r.code != 250:
 		return r.entry("EHLO", &s.scrub)
@@ -147,7 +147,7 @@ func (m *Mailer) startTLS(ctx context.Context, s *session, name string) *holdfas
 	r, err = say(s.wire.Conn, within, "STARTTLS")
 	switch {
 	case err != nil:
-		return unconnected(ctx, "STARTTLS", err)
+		return unconnected(ctx, "STARTTLS", err, &s.scrub)
 	case r.code != 220:
 		return r.entry("STARTTLS", &s.scrub)
 	}
@@ -159,10 +159,10 @@ func (m *Mailer) encrypt(ctx context.Context, s *session, within time.Duration) 
 	handshake, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	if err := s.wire.SetDeadline(time.Now().Add(within)); err != nil {
-		return unconnected(ctx, "TLS", err)
+		return unconnected(ctx, "TLS", err, &s.scrub)
 	}
 	if err := conn.HandshakeContext(handshake); err != nil {
-		return unconnected(ctx, "TLS", err)
+		return unconnected(ctx, "TLS", err, &s.scrub)
 	}
 	state := conn.ConnectionState()
 	s.wire.Conn, s.tls = conn, shown(&state)

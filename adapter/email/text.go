@@ -1,13 +1,14 @@
 package email
 
 import (
-	"encoding/base64"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
 func isControl(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
@@ -53,24 +54,11 @@ const mostText = 2 << 10
 
 // scrubber takes secrets out of what a server says, in the forms in which they
 // were sent to it (E56).
-type scrubber struct{ secrets []string }
+type scrubber struct{ secrets.Set }
 
-func (s *scrubber) add(secrets ...string) {
-	for _, secret := range secrets {
-		if secret == "" {
-			continue
-		}
-		s.secrets = append(s.secrets, secret, base64.RawStdEncoding.EncodeToString([]byte(secret)))
-	}
-}
-
-// clean makes what a server says fit to be shown.
-func (s *scrubber) clean(text string) string {
-	for _, secret := range s.secrets {
-		text = strings.ReplaceAll(text, secret, "[secret]")
-	}
-	return clip(text, mostText)
-}
+// clean makes what a server says fit to be shown. It gets all of it: what is
+// shortened before may end in the middle of a secret.
+func (s *scrubber) clean(text string) string { return clip(s.Clean(text), mostText) }
 
 // mostWait caps what a server may ask for in its text.
 const mostWait = time.Hour

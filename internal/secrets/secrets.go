@@ -30,7 +30,10 @@ const (
 
 // Set is what must not be shown. Its zero value hides nothing. It must not be
 // added to while it is used.
-type Set struct{ forms []string }
+type Set struct {
+	forms []string // of which each piece is hidden, too
+	whole []string
+}
 
 // Add hides secrets; empty ones are none.
 func (s *Set) Add(secrets ...string) {
@@ -39,8 +42,23 @@ func (s *Set) Add(secrets ...string) {
 			continue
 		}
 		s.add(secret)
-		s.add(base64.RawStdEncoding.EncodeToString([]byte(secret)))
-		s.add(base64.RawURLEncoding.EncodeToString([]byte(secret)))
+		for skip := range min(3, len(secret)) { // what is sent before it shifts the encoding
+			if skip > 0 && len(secret) < piece {
+				break // little is left of it
+			}
+			s.add(base64.RawStdEncoding.EncodeToString([]byte(secret[skip:])))
+			s.add(base64.RawURLEncoding.EncodeToString([]byte(secret[skip:])))
+		}
+	}
+}
+
+// AddWhole hides texts of which only the whole is secret, as of a URL whose host
+// everybody may know.
+func (s *Set) AddWhole(texts ...string) {
+	for _, text := range texts {
+		if text != "" && !slices.Contains(s.whole, text) {
+			s.whole = append(s.whole, text)
+		}
 	}
 }
 
@@ -124,7 +142,7 @@ func lowerHex(escaped string) string {
 // reads so much more than is shown, and gives it to CleanStart.
 func (s *Set) Longest() int {
 	longest := 0
-	for _, form := range s.forms {
+	for _, form := range slices.Concat(s.forms, s.whole) {
 		longest = max(longest, len(form))
 	}
 	return longest
@@ -157,29 +175,55 @@ func (s *Set) Clean(text string) string {
 	}
 	for _, form := range s.forms {
 		if len(form) > piece {
-			for i := 0; i+piece <= len(text); i++ {
-				if strings.Contains(form, text[i:i+piece]) {
-					hide(i, i+piece)
-				}
-			}
+			pieces(text, form, hide)
 			continue
 		}
-		for from := 0; ; {
-			at := strings.Index(text[from:], form)
-			if at < 0 {
-				break
+		each(text, form, func(from, to int) {
+			if len(form) >= short || alone(text, from, to) {
+				hide(from, to)
 			}
-			at += from
-			if len(form) >= short || alone(text, at, at+len(form)) {
-				hide(at, at+len(form))
-			}
-			from = at + 1
-		}
+		})
+	}
+	for _, whole := range s.whole {
+		each(text, whole, hide)
 	}
 	if hidden == nil {
 		return text
 	}
 	return replaced(text, hidden)
+}
+
+// pieces calls found for what a text and a form have in common, where that is
+// long enough: then it holds one of the blocks of half that length which the
+// text is divided into, so that only these are looked up.
+func pieces(text, form string, found func(from, to int)) {
+	const block = piece / 2
+	for at := 0; at+block <= len(text); at += block {
+		each(form, text[at:at+block], func(in, end int) {
+			from, to := at, at+block
+			for from > 0 && in > 0 && text[from-1] == form[in-1] {
+				from, in = from-1, in-1
+			}
+			for to < len(text) && end < len(form) && text[to] == form[end] {
+				to, end = to+1, end+1
+			}
+			if to-from >= piece {
+				found(from, to)
+			}
+		})
+	}
+}
+
+// each calls found wherever a part stands in a text.
+func each(text, part string, found func(from, to int)) {
+	for from := 0; ; {
+		at := strings.Index(text[from:], part)
+		if at < 0 {
+			return
+		}
+		found(from+at, from+at+len(part))
+		from += at + 1
+	}
 }
 
 // replaced puts one mark for each run of hidden bytes. A character of which a

@@ -2,6 +2,7 @@ package secrets_test
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -108,5 +109,43 @@ func TestAnErrorKeepsWhatItIs(t *testing.T) {
 	}
 	if setOf("hunter2").Error(nil) != nil {
 		t.Error("an error came of nothing")
+	}
+}
+
+// What stands before a secret shifts its base64, as a user's name does in
+// AUTH PLAIN; a server may have cut it besides.
+func TestPiecesOfShiftedBase64AreHidden(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{40, 600, 2000} {
+		var text strings.Builder
+		for text.Len() < size {
+			text.WriteString(rand.Text())
+		}
+		secret := text.String()[:size]
+		s := setOf(secret)
+		for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
+			for before := range 5 {
+				form := encoding.EncodeToString([]byte("user:"[:before] + secret + "\x01\x01"))
+				for n := 32; n < len(form); n += 1 + size/8 {
+					if left := strings.ReplaceAll(s.Clean(form[:n]), secrets.Mark, ""); len(left) >= 16 { // what is not the secret's alone is not known
+						t.Fatalf("%d bytes of base64 behind %d others: %q is left", n, before, left)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestTheWholeAloneIsHidden(t *testing.T) {
+	t.Parallel()
+	var s secrets.Set
+	s.AddWhole("https://chat.plant.example/hooks/1", "")
+	for text, want := range map[string]string{
+		"chat.plant.example is up":               "chat.plant.example is up",
+		"at https://chat.plant.example/hooks/1?": "at [secret]?",
+	} {
+		if got := s.Clean(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
 	}
 }
