@@ -78,6 +78,7 @@ type dispatch struct {
 
 	outbox   []finished // wait to be settled
 	settling bool
+	lingers  bool // the run has ended; what is still in hand goes on
 	settled  chan settleAnswer
 	trouble  time.Duration // since settlements fail: how long to wait next; 0: they do not
 	looked   time.Time     // when attempts that hang were looked for
@@ -90,8 +91,10 @@ var errShutdown = errors.New("shutting down")
 // Run dispatches until ctx ends: then it takes nothing more, lets attempts in
 // hand end for the grace, cuts the rest off, and records every outcome. It
 // returns nil after such a stop, and an error when the store has stopped or
-// an attempt did not return even then (its message is tried again by the
-// next owner). A Dispatcher runs once at a time.
+// an attempt did not return even then: its message stays claimed until it does,
+// and its outcome is recorded then, for as long as the store is open; if the
+// process ends before, the next owner tries the message again. A Dispatcher runs
+// once at a time.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	r, err := d.newRun(ctx)
 	if err != nil {

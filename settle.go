@@ -3,7 +3,6 @@ package holdfast
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -97,14 +96,17 @@ func (r *dispatch) settle() {
 		a.sent[i] = a.list[i].settlement()
 	}
 	r.outbox, r.settling = nil, true
-	wait := r.trouble
+	wait, last := r.trouble, r.work.Done()
+	if r.lingers {
+		last = nil // it may try for as long as the store is open
+	}
 	go func() {
 		if wait > 0 { // the disk was full a moment ago
 			t := time.NewTimer(wait)
 			defer t.Stop()
 			select {
 			case <-t.C:
-			case <-r.work.Done(): // the last try
+			case <-last: // the last try
 			}
 		}
 		a.won, a.err = r.d.Store.Settle(context.WithoutCancel(r.work), a.sent...)
@@ -269,101 +271,4 @@ func (l *laneRun) hung(before time.Time) (list []*attempt) {
 		}
 	}
 	return list
-}
-
-// stop is the second half of a run: first nothing more is begun, then what
-// runs may end, then it is cut off.
-func (r *dispatch) stop() error { return r.wind(false) }
-
-// abort is stop for a store that takes no more outcomes: attempts are cut off
-// at once, and waited for.
-func (r *dispatch) abort() error { return r.wind(true) }
-
-func (r *dispatch) wind(closed bool) error {
-	for _, l := range r.order {
-		l.mu.Lock()
-		l.closed = true
-		l.mu.Unlock()
-		r.giveBack(l.takeBack())
-		r.giveBack(l.incoming)
-		l.incoming = nil
-	}
-	grace := r.d.Grace
-	if grace == 0 {
-		grace = 10 * time.Second
-	}
-	last := r.d.Last
-	if last == 0 {
-		last = lastWords
-	}
-	cut := closed
-	if closed {
-		grace = last
-		r.halt(errShutdown)
-	}
-	end := time.NewTimer(grace)
-	defer end.Stop()
-	for {
-		hand := r.inHand() // before the reports are read: they come first
-		r.collect()
-		if closed {
-			r.outbox = nil
-		} else {
-			r.settle()
-		}
-		if hand == 0 && !r.settling && len(r.outbox) == 0 {
-			return nil
-		}
-		select {
-		case <-r.reports.ring:
-		case a := <-r.settled:
-			err := r.answered(a)
-			if err != nil && !closed {
-				return errors.Join(err, r.abort())
-			}
-			if cut && a.err != nil && !closed {
-				return fmt.Errorf("stop: %d outcomes not recorded: %w", len(a.list), a.err)
-			}
-		case <-end.C:
-			if cut {
-				return r.stuck()
-			}
-			cut = true
-			r.halt(errShutdown)
-			end.Reset(last)
-		}
-	}
-}
-
-func (r *dispatch) inHand() int {
-	n := 0
-	for _, l := range r.order {
-		l.mu.Lock()
-		for a := range l.inFlight {
-			if !a.abandoned {
-				n++
-			}
-		}
-		l.mu.Unlock()
-	}
-	return n
-}
-
-// stuck names the messages whose attempts did not return; they stay claimed
-// until the next owner takes over.
-func (r *dispatch) stuck() error {
-	var ids []string
-	for _, l := range r.order {
-		l.mu.Lock()
-		for a := range l.inFlight {
-			for _, c := range a.claims {
-				ids = append(ids, string(c.Message.ID))
-			}
-		}
-		l.mu.Unlock()
-	}
-	if len(ids) == 0 {
-		return errors.New("stop: the store did not record the last outcomes in time")
-	}
-	return fmt.Errorf("stop: attempts of %s did not return", strings.Join(ids, ", "))
 }

@@ -13,8 +13,8 @@ type Adapter interface {
 	// Send makes one attempt for these recipients, of whom there is at least
 	// one and of whom none has accepted before. It blocks until the outcome of
 	// each is known or ctx ends; ending ctx must not cut what may have been
-	// accepted already, as between the last dot of a mail and its answer. Nothing
-	// secret may be in the report.
+	// accepted already, as between the last dot of a mail and its answer, for
+	// which it waits LastAnswer at most. Nothing secret may be in the report.
 	//
 	// Each time that the other side has said what becomes of some recipients, Send
 	// calls known, before it asks about further ones: what known has taken is on
@@ -25,6 +25,11 @@ type Adapter interface {
 	// Close ends idle connections. Send may still be called.
 	Close()
 }
+
+// LastAnswer is how long an adapter may wait, after ctx has ended, for the
+// answer to what it had sent by then: to go without it is to send it twice. A
+// channel's dispatcher waits longer than that.
+const LastAnswer = 30 * time.Second
 
 // Part is what has become of some recipients in the middle of an attempt. It
 // is final.

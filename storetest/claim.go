@@ -73,6 +73,7 @@ func Claims(t *testing.T, m Maker) {
 			k.is("m", holdfast.Claimed)
 			k.wins(now, delivered())
 		},
+		"an attempt that outlives its dispatcher is settled": lateAttempt,
 		"a retry waits": func(k *kit) {
 			k.put(holdfast.Message{ID: "m"})
 			k.wins(k.one("m"), failed(10*time.Second))

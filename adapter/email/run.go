@@ -275,16 +275,13 @@ func (t *transaction) data(ctx context.Context) *holdfast.Failure {
 	return t.answered(ctx, answer, err)
 }
 
-// grace is how long a stop waits for the answer to a mail that has left.
-const grace = 30 * time.Second
-
-// forgo has the connection cut a while after ctx ends; the function that it
-// returns calls that off.
+// forgo has the connection cut a while after ctx ends, when the answer to a mail
+// that has left did not come; the function that it returns calls that off.
 func (s *session) forgo(ctx context.Context) (off func()) {
 	over, cancel := context.WithCancel(context.Background())
 	stop := context.AfterFunc(ctx, func() {
 		select {
-		case <-time.After(grace):
+		case <-time.After(notify.LastAnswer):
 			s.cut()
 		case <-over.Done():
 		}

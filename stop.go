@@ -1,0 +1,137 @@
+package holdfast
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// stop is the second half of a run: first nothing more is begun, then what
+// runs may end, then it is cut off.
+func (r *dispatch) stop() error { return r.wind(false) }
+
+// abort is stop for a store that takes no more outcomes: attempts are cut off
+// at once, and waited for.
+func (r *dispatch) abort() error { return r.wind(true) }
+
+func (r *dispatch) wind(closed bool) error {
+	for _, l := range r.order {
+		l.mu.Lock()
+		l.closed = true
+		l.mu.Unlock()
+		r.giveBack(l.takeBack())
+		r.giveBack(l.incoming)
+		l.incoming = nil
+	}
+	grace := r.d.Grace
+	if grace == 0 {
+		grace = 10 * time.Second
+	}
+	last := r.d.Last
+	if last == 0 {
+		last = lastWords
+	}
+	cut := closed
+	if closed {
+		grace = last
+		r.halt(errShutdown)
+	}
+	end := time.NewTimer(grace)
+	defer end.Stop()
+	for {
+		hand := r.inHand() // before the reports are read: they come first
+		r.collect()
+		if closed {
+			r.outbox = nil
+		} else {
+			r.settle()
+		}
+		if hand == 0 && !r.settling && len(r.outbox) == 0 {
+			return nil
+		}
+		select {
+		case <-r.reports.ring:
+		case a := <-r.settled:
+			err := r.answered(a)
+			if err != nil && !closed {
+				return errors.Join(err, r.abort())
+			}
+			if cut && a.err != nil && !closed {
+				r.linger()
+				return fmt.Errorf("stop: %d outcomes not recorded: %w", len(a.list), a.err)
+			}
+		case <-end.C:
+			if cut {
+				err := r.stuck()
+				if !closed {
+					r.linger()
+				}
+				return err
+			}
+			cut = true
+			r.halt(errShutdown)
+			end.Reset(last)
+		}
+	}
+}
+
+func (r *dispatch) inHand() int {
+	n := 0
+	for _, l := range r.order {
+		l.mu.Lock()
+		for a := range l.inFlight {
+			if !a.abandoned {
+				n++
+			}
+		}
+		l.mu.Unlock()
+	}
+	return n
+}
+
+// stuck names the messages whose attempts did not return.
+func (r *dispatch) stuck() error {
+	var ids []string
+	for _, l := range r.order {
+		l.mu.Lock()
+		for a := range l.inFlight {
+			for _, c := range a.claims {
+				ids = append(ids, string(c.Message.ID))
+			}
+		}
+		l.mu.Unlock()
+	}
+	if len(ids) == 0 {
+		return errors.New("stop: the store did not record the last outcomes in time")
+	}
+	return fmt.Errorf("stop: attempts of %s did not return", strings.Join(ids, ", "))
+}
+
+// linger goes on after the run's end with what is still in hand: the process
+// may go on, its claims with it, and while it lives there is no next owner who
+// would take them over. What an attempt says at last is recorded, however late;
+// until then its message stays claimed, and nobody sends it a second time. It
+// ends with the last of them. Nobody waits for it, as nobody can wait for an
+// attempt that does not return. Lanes learn nothing more: there may be a next
+// run, which finds out by itself.
+func (r *dispatch) linger() {
+	r.lingers = true
+	go func() {
+		for {
+			hand := r.inHand()
+			r.outbox = r.reports.take(r.outbox)
+			r.settle()
+			if hand == 0 && !r.settling && len(r.outbox) == 0 {
+				return
+			}
+			select {
+			case <-r.reports.ring:
+			case a := <-r.settled:
+				if r.answered(a) != nil {
+					return // the store is closed; who opens it next owns its claims
+				}
+			}
+		}
+	}()
+}

@@ -1,0 +1,117 @@
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// A dispatcher that has ended leaves no claim behind: an attempt that returns
+// after it is settled as one that returned in time, however late that is. Until
+// then nobody else in the process gets its message.
+func TestAnAttemptThatReturnsAfterTheStopIsSettled(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		late     time.Duration
+		answer   error
+		state    holdfast.State // as soon as it has returned
+		failures int
+	}{
+		"late, delivered":      {5 * time.Second, nil, holdfast.Delivered, 0},
+		"very late, delivered": {24 * time.Hour, nil, holdfast.Delivered, 0},
+		"late, refused":        {5 * time.Second, errPermanent, holdfast.Parked, 1},
+		"very late, failed":    {12 * time.Hour, errTransient, holdfast.Pending, 1},
+		"late, cut off":        {5 * time.Second, context.Canceled, holdfast.Delivered, 0}, // tried again at once
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				db := openStore(t)
+				defer closeStore(t, db)
+				var calls atomic.Int64
+				to := &script{answer: func(context.Context, holdfast.Message) error {
+					if calls.Add(1) > 1 {
+						return nil
+					}
+					time.Sleep(c.late + 13*time.Second) // the dispatcher gives up after 1 s, 10 s and 2 s
+					return c.answer
+				}}
+				enqueue(t, db, holdfast.Message{ID: "m", Destination: "a"})
+				route := holdfast.Route{Deliverer: to, Timeout: 365 * 24 * time.Hour, Retry: holdfast.RetryPolicy{First: time.Minute, Factor: 1, Jitter: -1}}
+				run := func() func() error {
+					return dispatch(t, &holdfast.Dispatcher{Store: db, Routes: map[string]holdfast.Route{"a": route}})
+				}
+				stop := run()
+				time.Sleep(time.Second)
+				if err := stop(); err == nil || !strings.Contains(err.Error(), "attempts of m did not return") {
+					t.Errorf("the stop said %v", err)
+				}
+				stop = run()
+				time.Sleep(c.late - 2*time.Second)
+				wantState(t, db, "m", holdfast.Claimed)
+				if n := calls.Load(); n != 1 {
+					t.Errorf("while its attempt runs the message was sent %d times", n)
+				}
+				time.Sleep(5 * time.Second)
+				if r := wantState(t, db, "m", c.state); r.Failures != c.failures {
+					t.Errorf("%d failures, want %d", r.Failures, c.failures)
+				}
+				if c.state == holdfast.Pending { // after the wait of the policy it is tried as ever
+					time.Sleep(2 * time.Minute)
+					wantState(t, db, "m", holdfast.Delivered)
+				}
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// brittle is a store that cannot record anything for a while.
+type brittle struct {
+	holdfast.Store
+	broken atomic.Bool
+}
+
+func (b *brittle) Settle(ctx context.Context, s ...holdfast.Settlement) ([]bool, error) {
+	if b.broken.Load() {
+		return nil, errors.New("the disk is full")
+	}
+	return b.Store.Settle(ctx, s...)
+}
+
+// Nor where the store could not record the last outcomes: they are recorded
+// when it can.
+func TestOutcomesThatAStopCouldNotRecordAreRecordedLater(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db := openStore(t)
+		defer closeStore(t, db)
+		store := &brittle{Store: db}
+		to := &script{}
+		store.broken.Store(true)
+		enqueue(t, db, numbered(3, "a")...)
+		stop := dispatch(t, &holdfast.Dispatcher{Store: store, Routes: map[string]holdfast.Route{"a": {Deliverer: to}}})
+		time.Sleep(time.Second)
+		if err := stop(); err == nil || !strings.Contains(err.Error(), "not recorded") {
+			t.Errorf("the stop said %v", err)
+		}
+		time.Sleep(time.Hour)
+		wantState(t, db, "a-0", holdfast.Claimed)
+		store.broken.Store(false)
+		time.Sleep(10 * time.Second)
+		for _, m := range numbered(3, "a") {
+			wantState(t, db, m.ID, holdfast.Delivered)
+		}
+		if n := to.count(); n != 3 {
+			t.Errorf("sent %d times, want 3", n)
+		}
+	})
+}
