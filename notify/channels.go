@@ -3,7 +3,6 @@ package notify
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -27,8 +26,7 @@ type Channels struct {
 
 	once     sync.Once
 	adapters adapters
-
-	changes sync.Mutex // held by who starts and stops dispatchers
+	changed  chan struct{} // rings when follow has something to do before its time
 
 	mu     sync.Mutex // guards what follows
 	runs   map[string]*channelRun
@@ -41,18 +39,10 @@ const (
 	DefaultWorkers = 4
 	// An adapter bounds each step of its own; this one is for those that hang.
 	sendTimeout = time.Hour
-	// What was sent may still be answered when a stop cuts off the rest: to go
-	// without that answer is to send it twice.
-	lastAnswer = 30 * time.Second
+	// What was sent may still be answered when a stop cuts off the rest. More than
+	// an adapter waits: it has to return, and what it says has to be recorded.
+	lastWords = LastAnswer + 10*time.Second
 )
-
-// channelRun is the dispatcher of one channel.
-type channelRun struct {
-	channel    Channel
-	dispatcher *holdfast.Dispatcher
-	stop       context.CancelFunc
-	ended      chan struct{}
-}
 
 func (c *Channels) init() {
 	c.once.Do(func() {
@@ -60,6 +50,7 @@ func (c *Channels) init() {
 			c.Logger = slog.New(slog.DiscardHandler)
 		}
 		c.adapters = adapters{kinds: c.Kinds}
+		c.changed = make(chan struct{}, 1)
 		c.runs = map[string]*channelRun{}
 	})
 }
@@ -81,12 +72,14 @@ func (c *Channels) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return c.end()
+		case <-c.changed:
 		case <-tick.C:
 		}
 	}
 }
 
-// follow starts and stops dispatchers so that they are those of the book.
+// follow starts and stops dispatchers so that they are those of the book. It
+// waits for none: one that ends rings, and is replaced then.
 func (c *Channels) follow(ctx context.Context) error {
 	book, err := c.Books.Book(ctx)
 	if err != nil {
@@ -98,92 +91,20 @@ func (c *Channels) follow(ctx context.Context) error {
 			want[name] = channel
 		}
 	}
-	c.changes.Lock()
-	defer c.changes.Unlock()
-	c.halt(func(r *channelRun) bool {
-		w, ok := want[r.channel.Name]
-		return !ok || !w.same(&r.channel)
-	})
+	over, err := c.halt(want)
+	for _, r := range over {
+		err = errors.Join(err, c.replace(ctx, r))
+	}
 	for name, channel := range want {
 		if c.run(name) == nil {
 			c.start(ctx, channel)
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.failed
-}
-
-// halt stops the dispatchers that are picked, and returns when they have ended:
-// of one lane there is one at a time. The caller holds changes.
-func (c *Channels) halt(pick func(r *channelRun) bool) {
-	c.mu.Lock()
-	var stopped []*channelRun
-	for name, r := range c.runs {
-		if pick(r) {
-			stopped = append(stopped, r)
-			delete(c.runs, name)
-		}
-	}
-	c.mu.Unlock()
-	for _, r := range stopped {
-		r.stop()
-	}
-	for _, r := range stopped {
-		<-r.ended
-	}
-}
-
-// forget takes out a dispatcher that ended by itself, as where the store could
-// not be read when it began: follow starts another.
-func (c *Channels) forget(r *channelRun) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.runs[r.channel.Name] == r {
-		delete(c.runs, r.channel.Name)
-	}
-}
-
-func (c *Channels) run(name string) *channelRun {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.runs[name]
-}
-
-// start runs the dispatcher of a channel. The caller holds changes.
-func (c *Channels) start(ctx context.Context, channel Channel) {
-	workers := channel.Workers
-	if workers <= 0 {
-		workers = DefaultWorkers
-	}
-	r := &channelRun{channel: channel, ended: make(chan struct{})}
-	r.dispatcher = &holdfast.Dispatcher{
-		Store: c.Messages, Lanes: c.Lanes, Grace: c.Grace, Last: lastAnswer, Observer: c.Observer, Logger: c.Logger,
-		Routes: map[string]holdfast.Route{Lane(channel.Name): {
-			Deliverer: &courier{store: c.Store, books: c.Books, adapters: &c.adapters, log: c.Logger}, Retry: c.policy(ctx, &channel), Timeout: sendTimeout, Limit: workers,
-		}},
-	}
-	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))
-	c.mu.Lock()
-	c.runs[channel.Name] = r
-	c.mu.Unlock()
-	go func() {
-		defer close(r.ended)
-		if err := r.dispatcher.Run(ctx); err != nil {
-			if channel.Name != "" {
-				err = fmt.Errorf("channel %s: %w", channel.Name, err)
-			}
-			c.Logger.ErrorContext(ctx, "channel stopped", slog.Any("error", err))
-			if errors.Is(err, holdfast.ErrClosed) {
-				c.mu.Lock()
-				c.failed = errors.Join(c.failed, err)
-				c.mu.Unlock()
-			}
-		}
-		if ctx.Err() == nil {
-			c.forget(r)
-		}
-	}()
+	c.adapters.keep(func(name string) bool {
+		_, wanted := want[name]
+		return wanted || c.run(name) != nil
+	})
+	return err
 }
 
 // policy is how often a channel tries. What is not above zero is taken for the
@@ -208,14 +129,4 @@ func (c *Channels) policy(ctx context.Context, channel *Channel) holdfast.RetryP
 	}
 	p.Max = p.First
 	return p
-}
-
-// end stops all dispatchers at once.
-func (c *Channels) end() error {
-	c.changes.Lock()
-	defer c.changes.Unlock()
-	c.halt(func(*channelRun) bool { return true })
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.failed
 }

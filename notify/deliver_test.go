@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -284,14 +285,14 @@ func TestARetryOfAPersonReadsTheListAnew(t *testing.T) {
 // is written.
 type unsettled struct {
 	holdfast.Store
-	dead bool
+	gone atomic.Bool // the process has ended, too
 }
 
-func (u *unsettled) Settle(ctx context.Context, list ...holdfast.Settlement) ([]bool, error) {
-	if u.dead {
-		return nil, errors.New("the node has died")
+func (u *unsettled) Settle(context.Context, ...holdfast.Settlement) ([]bool, error) {
+	if u.gone.Load() {
+		return nil, holdfast.ErrClosed
 	}
-	return u.Store.Settle(ctx, list...)
+	return nil, errors.New("the node has died")
 }
 
 // NO-19, NO-20: what a recipient has accepted is known after a crash between
@@ -305,7 +306,8 @@ func TestACrashAfterAcceptanceAsksNobodyTwice(t *testing.T) {
 		o.list(t, "ops", mailTo("a@x", "b@x")...)
 		o.mail.become(by(map[string]notify.Delivery{"b@x": greylisted}))
 		o.sent(t, "ops", "n")
-		o.attach(&unsettled{o.db, true})
+		dying := &unsettled{Store: o.db}
+		o.attach(dying)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- o.channels.Run(ctx) }()
@@ -314,6 +316,7 @@ func TestACrashAfterAcceptanceAsksNobodyTwice(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Errorf("run: %v", err)
 		}
+		dying.gone.Store(true)
 		o.reopen(t)
 		o.attach(o.db)
 		o.mail.become(nil)

@@ -23,7 +23,7 @@ type Kind struct {
 }
 
 // adapters are those in use, by channel. One is made when it is needed first,
-// and again when its channel was changed.
+// and again when its channel was changed, and ends with its channel.
 type adapters struct {
 	kinds map[string]Kind
 
@@ -104,15 +104,20 @@ func (a *adapters) retire(m *made) {
 	}
 }
 
-// close ends all of them.
-func (a *adapters) close() {
+// keep ends those of channels that are not used any more.
+func (a *adapters) keep(used func(channel string) bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for name, m := range a.made {
-		delete(a.made, name)
-		a.retire(m)
+		if !used(name) {
+			delete(a.made, name)
+			a.retire(m)
+		}
 	}
 }
+
+// close ends all of them.
+func (a *adapters) close() { a.keep(func(string) bool { return false }) }
 
 // same says whether two states of a channel are served by one run of its
 // dispatcher.

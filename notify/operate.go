@@ -3,7 +3,7 @@ package notify
 import (
 	"context"
 	"fmt"
-	"log/slog"
+	"time"
 
 	"github.com/holdfast-mq/holdfast"
 )
@@ -32,7 +32,7 @@ func (c *Channels) CheckRecipient(channel Channel, address string) error {
 }
 
 // Status is how the channels fare in this process, by name: none before Run. A
-// channel that is disabled has no entry. The empty name stands for
+// channel that is disabled, or is about to be served otherwise, has no entry. The empty name stands for
 // notifications whose list led nowhere.
 func (c *Channels) Status() map[string]holdfast.LaneStatus {
 	c.init()
@@ -40,6 +40,9 @@ func (c *Channels) Status() map[string]holdfast.LaneStatus {
 	defer c.mu.Unlock()
 	all := make(map[string]holdfast.LaneStatus, len(c.runs))
 	for name, r := range c.runs {
+		if r.stopping {
+			continue
+		}
 		for _, s := range r.dispatcher.Status() {
 			if s.Destination == Lane(name) {
 				all[name] = s
@@ -49,8 +52,10 @@ func (c *Channels) Status() map[string]holdfast.LaneStatus {
 	return all
 }
 
-// Resume lets a held channel go on at once, instead of at its next probe. On a
-// store with several nodes the others find out by theirs.
+// Resume lets a held channel go on at once, instead of at its next probe: when
+// the deliveries that it has in hand have ended. It waits a second for that, not
+// longer: it is noted. On a store with several nodes the others find out by their
+// probes.
 func (c *Channels) Resume(ctx context.Context, name string) error {
 	c.init()
 	book, err := c.Books.Latest(ctx)
@@ -64,20 +69,33 @@ func (c *Channels) Resume(ctx context.Context, name string) error {
 	case channel.Disabled:
 		return fmt.Errorf("channel %s is disabled: %w", name, holdfast.ErrState)
 	}
-	c.changes.Lock()
-	defer c.changes.Unlock()
-	if c.run(name) == nil {
+	r := c.again(name)
+	if r == nil {
 		return nil // follow starts it
 	}
-	c.halt(func(r *channelRun) bool { return r.channel.Name == name })
-	if c.Lanes != nil {
-		if err := c.Lanes.SetLaneFault(ctx, Lane(name), ""); err != nil {
-			return err // follow starts it again, held as it was
-		}
+	t := time.NewTimer(resumeWait)
+	defer t.Stop()
+	select {
+	case <-r.replaced:
+	case <-t.C:
+	case <-ctx.Done():
 	}
-	c.start(context.WithoutCancel(ctx), channel)
-	c.Logger.InfoContext(ctx, "channel resumed", slog.String("channel", name))
 	return nil
+}
+
+// resumeWait is how long Resume waits for what it asked for.
+const resumeWait = time.Second
+
+// again notes that the dispatcher of a channel is to begin anew, not held.
+func (c *Channels) again(name string) *channelRun {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.runs[name]
+	if r != nil {
+		r.resume, r.stopping = true, true
+		r.stop()
+	}
+	return r
 }
 
 // Test sends a notification of its own over a channel, once, and keeps nothing

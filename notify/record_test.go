@@ -134,7 +134,9 @@ func TestADeathInALongListAsksOnlyTheRest(t *testing.T) {
 			return notify.Report{To: make([]notify.Delivery, len(to)), Fault: &holdfast.Failure{Outcome: holdfast.NotStarted, Err: ctx.Err()}}
 		}
 		o.sent(t, "ops", "n")
-		o.attach(&unsettled{o.db, true})
+		dying := &unsettled{Store: o.db}
+		dying.gone.Store(true)
+		o.attach(dying)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- o.channels.Run(ctx) }()
@@ -200,7 +202,9 @@ func TestARetryThatANodesDeathCutsOffAsksThoseWhoRefused(t *testing.T) {
 			<-ctx.Done()
 			return notify.Report{To: make([]notify.Delivery, len(to)), Fault: &holdfast.Failure{Outcome: holdfast.NotStarted, Err: ctx.Err()}}
 		}
-		o.attach(&unsettled{o.db, true})
+		dying := &unsettled{Store: o.db}
+		dying.gone.Store(true)
+		o.attach(dying)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- o.channels.Run(ctx) }()

@@ -1,0 +1,212 @@
+package notify_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// deaf answers the first round after so long, whatever its context says, and
+// all others at once.
+func (s *script) deaf(late time.Duration, first func(context.Context, []notify.Recipient) notify.Report) {
+	begun := false
+	s.become(func(ctx context.Context, to []notify.Recipient) notify.Report {
+		s.mu.Lock()
+		again := begun
+		begun = true
+		s.mu.Unlock()
+		if again {
+			return accept(to)
+		}
+		time.Sleep(late)
+		return first(ctx, to)
+	})
+}
+
+// A channel's dispatcher that was ended leaves nothing claimed: an answer that
+// comes when it has given up counts as one that came in time, however late it
+// is. Nobody is asked twice meanwhile, and after it only who has not accepted.
+func TestAnAnswerThatComesAfterTheChannelWasEndedCounts(t *testing.T) {
+	t.Parallel()
+	ends := map[string]func(t *testing.T, o *office){
+		"resumed": func(t *testing.T, o *office) {
+			t.Helper()
+			if err := o.channels.Resume(t.Context(), "mail"); err != nil {
+				t.Error(err)
+			}
+		},
+		"changed": func(t *testing.T, o *office) {
+			t.Helper()
+			o.channel(t, notify.Channel{Name: "mail", Kind: "mail", Workers: 2})
+		},
+		"disabled for a while": func(t *testing.T, o *office) {
+			t.Helper()
+			o.channel(t, notify.Channel{Name: "mail", Kind: "mail", Disabled: true})
+			time.Sleep(5 * time.Second)
+			o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
+		},
+	}
+	for how, end := range ends {
+		for name, late := range map[string]time.Duration{"late": 70 * time.Second, "very late": 50 * time.Minute} {
+			t.Run(how+", "+name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					o := open(t)
+					defer o.close(t)
+					o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
+					o.list(t, "ops", mailTo("a@x", "b@x")...)
+					o.mail.deaf(late, by(map[string]notify.Delivery{"b@x": greylisted}))
+					stop := o.run(t)
+					defer stop()
+					o.sent(t, "ops", "n")
+					time.Sleep(time.Second)
+					end(t, o)
+					time.Sleep(late - 10*time.Second)
+					if !o.log.has("attempts of n did not return") {
+						t.Fatal("the dispatcher has not given up yet: this tests nothing")
+					}
+					if r := o.one(t, "n"); r.Status != notify.Pending || len(o.mail.asked()) != 1 {
+						t.Errorf("while nobody knows it is %s, asked %v", r.Status, o.mail.asked())
+					}
+					time.Sleep(15 * time.Second)
+					r := o.one(t, "n")
+					if r.Status != notify.Retrying || r.Failures != 1 {
+						t.Errorf("after the late answer it is %s with %d failures, want retrying with 1", r.Status, r.Failures)
+					}
+					if diff := cmp.Diff(map[string]notify.Result{"a@x": notify.Accepted, "b@x": notify.Deferred}, results(r)); diff != "" {
+						t.Errorf("recipients (-want +got):\n%s", diff)
+					}
+					time.Sleep(70 * time.Second)
+					if r := o.one(t, "n"); r.Status != notify.Delivered {
+						t.Errorf("a minute later it is %s", r.Status)
+					}
+					if diff := cmp.Diff([][]string{{"a@x", "b@x"}, {"b@x"}}, o.mail.asked()); diff != "" {
+						t.Errorf("asked (-want +got):\n%s", diff)
+					}
+				})
+			})
+		}
+	}
+}
+
+// An adapter may wait LastAnswer for what it has sent, and tell of it in time.
+func TestADispatcherWaitsForTheLastAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t)
+		defer o.close(t)
+		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
+		o.list(t, "ops", mailTo("a@x")...)
+		o.mail.become(func(ctx context.Context, to []notify.Recipient) notify.Report {
+			<-ctx.Done()
+			time.Sleep(notify.LastAnswer + time.Second)
+			return accept(to)
+		})
+		stop := o.run(t)
+		o.sent(t, "ops", "n")
+		time.Sleep(time.Second)
+		stop() // fails if an attempt did not return
+		if r := o.one(t, "n"); r.Status != notify.Delivered || o.log.has("did not return") {
+			t.Errorf("it is %s", r.Status)
+		}
+	})
+}
+
+// While a busy channel ends, the others are changed, made and resumed as ever,
+// and who resumes it has the answer at once.
+func TestAChannelThatEndsHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t)
+		defer o.close(t)
+		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
+		o.channel(t, notify.Channel{Name: "room", Kind: "chat"})
+		o.list(t, "busy", mailTo("a@x")...)
+		o.list(t, "new", notify.Recipient{Channel: "new"})
+		o.mail.deaf(45*time.Second, func(_ context.Context, to []notify.Recipient) notify.Report { return accept(to) })
+		stop := o.run(t)
+		defer stop()
+		o.sent(t, "busy", "n")
+		time.Sleep(2 * time.Second)
+		o.channel(t, notify.Channel{Name: "mail", Kind: "mail", Workers: 2})
+		time.Sleep(2 * time.Second) // it ends now, and takes its time
+		began := time.Now()
+		for _, name := range []string{"mail", "room", "mail"} {
+			if err := o.channels.Resume(t.Context(), name); err != nil {
+				t.Error(err)
+			}
+		}
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("three resumes took %s", took)
+		}
+		o.channel(t, notify.Channel{Name: "new", Kind: "chat"})
+		o.channel(t, notify.Channel{Name: "room", Kind: "chat", Workers: 7})
+		time.Sleep(2 * time.Second)
+		o.sent(t, "new", "m")
+		time.Sleep(time.Second)
+		if r := o.one(t, "m"); r.Status != notify.Delivered {
+			t.Errorf("over a channel that was made meanwhile it is %s", r.Status)
+		}
+		if s, ok := o.channels.Status()["room"]; !ok || s.Limit == 0 {
+			t.Errorf("a channel that was changed meanwhile is not served: %+v", s)
+		}
+		if o.one(t, "n").Status == notify.Delivered {
+			t.Error("the busy channel had ended: this tests nothing")
+		}
+		time.Sleep(time.Minute)
+		if s, ok := o.channels.Status()["mail"]; !ok || o.one(t, "n").Status != notify.Delivered {
+			t.Errorf("the busy channel is not served when it has ended: %+v", s)
+		}
+	})
+}
+
+// The adapter of a channel that is gone is closed, also where it was only
+// tried.
+func TestTheAdapterOfAChannelThatIsGoneIsClosed(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(t *testing.T, o *office){
+		"deleted": func(t *testing.T, o *office) {
+			t.Helper()
+			if err := o.db.DeleteChannel(t.Context(), "mail", o.book(t).Channels["mail"].Version); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"disabled": func(t *testing.T, o *office) {
+			t.Helper()
+			o.channel(t, notify.Channel{Name: "mail", Kind: "mail", Disabled: true})
+			if _, err := o.channels.Test(t.Context(), "mail", "a@x"); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := open(t)
+				defer o.close(t)
+				o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
+				o.list(t, "ops", mailTo("a@x")...)
+				o.mail.deaf(20*time.Second, func(_ context.Context, to []notify.Recipient) notify.Report { return accept(to) })
+				stop := o.run(t)
+				defer stop()
+				o.sent(t, "ops", "n")
+				time.Sleep(time.Second)
+				end(t, o)
+				time.Sleep(2 * time.Second)
+				if o.mail.made != 1 || o.mail.closed != 0 {
+					t.Errorf("while it is used %d were made and %d closed, want 1 and none", o.mail.made, o.mail.closed)
+				}
+				time.Sleep(30 * time.Second)
+				synctest.Wait()
+				if o.mail.made != 1 || o.mail.closed != 1 {
+					t.Errorf("%d were made and %d closed, want 1 and 1", o.mail.made, o.mail.closed)
+				}
+			})
+		})
+	}
+}
