@@ -178,6 +178,10 @@ type Record struct {
 	Settled     time.Time // when it became final; zero: it is not
 	Size        int       // of the payload, in bytes
 	History     []Event   // oldest first; filled by Get
+
+	// Category is that of the destination where another node has the message
+	// and says so, as a site does to its central. A store leaves it empty.
+	Category Category
 }
 
 // Counts are gauges in memory, seeded once at start (SF-15).

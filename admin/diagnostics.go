@@ -122,7 +122,7 @@ func (s *Server) outboxStats(context.Context, *struct{}) (*outboxStatsOutput, er
 }
 
 func (s *Server) failed(ctx context.Context, in *failedInput) (*pageOutput, error) {
-	return s.page(ctx, s.Outbox, holdfast.Query{States: []holdfast.State{holdfast.Parked}, Limit: in.Limit, After: in.After})
+	return s.page(ctx, holdfast.Query{States: []holdfast.State{holdfast.Parked}, Limit: in.Limit, After: in.After})
 }
 
 func (s *Server) inboxStats(context.Context, *struct{}) (*inboxStatsOutput, error) {

@@ -14,7 +14,7 @@ type Message struct {
 	State         string     `json:"state" enum:"pending,claimed,delivered,parked,expired,discarded" doc:"Where it stands. pending waits to be tried; claimed is being tried; the others are final until an operator acts."`
 	Reason        string     `json:"reason,omitempty" doc:"Why it is parked: exhausted, permanent, conflict, too_old, too_large, undecodable, no_endpoint; or discarded: operator."`
 	Source        string     `json:"source" doc:"The node or service that sends it."`
-	Category      string     `json:"category,omitempty" doc:"Of its destination: external-system, cached-db-write, notification or another; absent: a peer, or one that the node does not know any more."`
+	Category      string     `json:"category,omitempty" doc:"Of its destination: external-system, cached-db-write, notification or another; absent: a peer, or one that the node does not know any more. Of a message at a site, as the site says."`
 	Destination   string     `json:"destination" doc:"Where it goes."`
 	Endpoint      string     `json:"endpoint" doc:"What is called there."`
 	Kind          string     `json:"kind" enum:"Signal,Command,PushCall,Response" doc:"What it is to its receiver."`

@@ -82,7 +82,7 @@ func (s *Server) list(ctx context.Context, in *listInput) (*pageOutput, error) {
 	}
 	q := holdfast.Query{States: states, Destination: in.Destination, Limit: in.Limit, After: in.After}
 	if in.Category == "" {
-		return s.page(ctx, s.Outbox, q)
+		return s.page(ctx, q)
 	}
 	if in.Destination != "" {
 		return nil, invalid(Fault{"category", clip(in.Category), "excludes destination, which has one category; leave one of them out"})
@@ -94,9 +94,9 @@ func (s *Server) list(ctx context.Context, in *listInput) (*pageOutput, error) {
 	return s.pageOfCategory(ctx, q, names)
 }
 
-// page lists messages of an outbox: this node's, or that of a site.
-func (s *Server) page(ctx context.Context, of holdfast.Outbox, q holdfast.Query) (*pageOutput, error) {
-	page, err := of.List(ctx, q)
+// page lists messages of this node.
+func (s *Server) page(ctx context.Context, q holdfast.Query) (*pageOutput, error) {
+	page, err := s.Outbox.List(ctx, q)
 	if err != nil {
 		return nil, s.refuse(ctx, "list messages", err)
 	}
@@ -131,14 +131,18 @@ func (s *Server) show(ctx context.Context, in *idInput) (*detailOutput, error) {
 }
 
 func (s *Server) retry(ctx context.Context, in *retryInput) (*messageOutput, error) {
-	return s.retryAt(ctx, s.Outbox, in.ID, in.Content)
+	r, err := s.retryAt(ctx, s.Outbox, in.ID, in.Content)
+	if err != nil {
+		return nil, err
+	}
+	return &messageOutput{s.messageOf(r)}, nil
 }
 
-func (s *Server) retryAt(ctx context.Context, of holdfast.Outbox, id string, content body) (*messageOutput, error) {
+func (s *Server) retryAt(ctx context.Context, of holdfast.Outbox, id string, content body) (r holdfast.Record, err error) {
 	var req RetryRequest
 	faults, p := content.decode(&req)
 	if p != nil {
-		return nil, p
+		return r, p
 	}
 	requeue := holdfast.Requeue{Force: req.Force, Actor: actor(ctx)}
 	if req.TTL == "none" {
@@ -148,7 +152,7 @@ func (s *Server) retryAt(ctx context.Context, of holdfast.Outbox, id string, con
 		requeue.TTL, faults = ttl, append(faults, fault...)
 	}
 	if len(faults) > 0 {
-		return nil, invalid(faults...)
+		return r, invalid(faults...)
 	}
 	return s.decide(ctx, of, id, "retried", func(id holdfast.ID) (holdfast.Record, error) {
 		return of.Requeue(ctx, id, requeue)
@@ -156,32 +160,36 @@ func (s *Server) retryAt(ctx context.Context, of holdfast.Outbox, id string, con
 }
 
 func (s *Server) discard(ctx context.Context, in *idInput) (*messageOutput, error) {
-	return s.discardAt(ctx, s.Outbox, in.ID)
+	r, err := s.discardAt(ctx, s.Outbox, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &messageOutput{s.messageOf(r)}, nil
 }
 
-func (s *Server) discardAt(ctx context.Context, of holdfast.Outbox, id string) (*messageOutput, error) {
+func (s *Server) discardAt(ctx context.Context, of holdfast.Outbox, id string) (holdfast.Record, error) {
 	return s.decide(ctx, of, id, "discarded", func(id holdfast.ID) (holdfast.Record, error) {
 		return of.Discard(ctx, id, actor(ctx))
 	})
 }
 
 // decide runs an operator's decision and explains why it was refused.
-func (s *Server) decide(ctx context.Context, of holdfast.Outbox, text, done string, change func(holdfast.ID) (holdfast.Record, error)) (*messageOutput, error) {
+func (s *Server) decide(ctx context.Context, of holdfast.Outbox, text, done string, change func(holdfast.ID) (holdfast.Record, error)) (r holdfast.Record, err error) {
 	id, p := parseID(text)
 	if p != nil {
-		return nil, p
+		return r, p
 	}
-	r, err := change(id)
+	r, err = change(id)
 	if errors.Is(err, holdfast.ErrState) {
 		// Only to name the state: the decision itself has been made by the store.
 		if r, err = of.Get(ctx, id); err != nil {
-			return nil, s.missing(ctx, "read the message", id, err)
+			return r, s.missing(ctx, "read the message", id, err)
 		}
-		return nil, kindState.problem(fmt.Sprintf("message %s is %s; only a parked or expired message can be %s", id, r.State, done),
+		return r, kindState.problem(fmt.Sprintf("message %s is %s; only a parked or expired message can be %s", id, r.State, done),
 			Fault{Field: "state", Value: r.State.String(), Problem: "only a parked or expired message can be " + done})
 	}
 	if err != nil {
-		return nil, s.missing(ctx, "change the message", id, err)
+		return r, s.missing(ctx, "change the message", id, err)
 	}
-	return &messageOutput{s.messageOf(r)}, nil
+	return r, nil
 }

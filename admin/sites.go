@@ -272,7 +272,25 @@ func (s *Server) listAt(ctx context.Context, in *siteListInput) (*pageOutput, er
 	if err != nil {
 		return nil, err
 	}
-	return s.page(ctx, of, holdfast.Query{States: states, Destination: in.Destination, Limit: in.Limit, After: in.After})
+	p, err := of.List(ctx, holdfast.Query{States: states, Destination: in.Destination, Limit: in.Limit, After: in.After})
+	if err != nil {
+		return nil, s.refuse(ctx, "list messages", err)
+	}
+	page := s.pageOf(p)
+	for i := range page.Messages {
+		asThere(&page.Messages[i], &p.Records[i])
+	}
+	return &pageOutput{page}, nil
+}
+
+// asThere gives a message the category that its destination has at the site;
+// this node may have another destination of that name, or none.
+func asThere(m *Message, r *holdfast.Record) { m.Category = string(r.Category) }
+
+func (s *Server) messageThere(r *holdfast.Record) *messageOutput {
+	m := s.messageOf(*r)
+	asThere(&m, r)
+	return &messageOutput{m}
 }
 
 func (s *Server) showAt(ctx context.Context, in *siteMessageInput) (*detailOutput, error) {
@@ -289,6 +307,7 @@ func (s *Server) showAt(ctx context.Context, in *siteMessageInput) (*detailOutpu
 		return nil, s.missing(ctx, "read the message", id, err)
 	}
 	d := s.detailOf(r)
+	asThere(&d.Message, &r)
 	d.WaitsFor = "" // the lanes are the site's own
 	return &detailOutput{d}, nil
 }
@@ -298,7 +317,11 @@ func (s *Server) retrySite(ctx context.Context, in *siteRetryInput) (*messageOut
 	if err != nil {
 		return nil, err
 	}
-	return s.retryAt(ctx, of, in.ID, in.Content)
+	r, err := s.retryAt(ctx, of, in.ID, in.Content)
+	if err != nil {
+		return nil, err
+	}
+	return s.messageThere(&r), nil
 }
 
 func (s *Server) discardSite(ctx context.Context, in *siteMessageInput) (*messageOutput, error) {
@@ -306,5 +329,9 @@ func (s *Server) discardSite(ctx context.Context, in *siteMessageInput) (*messag
 	if err != nil {
 		return nil, err
 	}
-	return s.discardAt(ctx, of, in.ID)
+	r, err := s.discardAt(ctx, of, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return s.messageThere(&r), nil
 }

@@ -74,6 +74,57 @@ func TestSitesThroughTheClient(t *testing.T) {
 	}
 }
 
+// The category is the site's: central may have another destination of that
+// name, or none.
+func TestTheCategoryIsTheSites(t *testing.T) {
+	t.Parallel()
+	f := serve(t, func(s *admin.Server) {
+		s.Destinations = func() []admin.Destination {
+			return []admin.Destination{{Name: "mes", Category: holdfast.CategoryExternalSystem}}
+		}
+	})
+	server := httptest.NewServer(f.handler)
+	defer server.Close()
+	c, err := admin.NewClient(server.URL, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.AddSite(t.Context(), "plant-7"); err != nil {
+		t.Fatal(err)
+	}
+	store, site := f.sites.At("plant-7"), c.At("plant-7")
+	for id, category := range map[holdfast.ID]holdfast.Category{"mes": holdfast.CategoryCachedDBWrite, "erp": holdfast.CategoryExternalSystem, "peer": ""} {
+		destination := string(id)
+		if id == "peer" {
+			destination = "mes"
+		}
+		if _, err := store.Enqueue(t.Context(), holdfast.Message{ID: id, Destination: destination, Endpoint: "E", Payload: []byte("{}")}); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Change(id, func(r *holdfast.Record) { park(r); r.Category = category }); err != nil {
+			t.Fatal(err)
+		}
+		shown, err := site.Message(t.Context(), string(id))
+		if err != nil || shown.Category != string(category) {
+			t.Errorf("%s is shown as %q (%v), want %q", id, shown.Category, err, category)
+		}
+		page, err := site.Messages(t.Context(), admin.MessageQuery{})
+		if err != nil || page.Messages[0].ID != string(id) || page.Messages[0].Category != string(category) {
+			t.Errorf("%s is listed as %+v (%v), want %q", id, page.Messages, err, category)
+		}
+		if m, err := site.Retry(t.Context(), string(id), admin.RetryRequest{}); err != nil || m.Category != string(category) {
+			t.Errorf("%s is retried as %q (%v), want %q", id, m.Category, err, category)
+		}
+		if err := store.Change(id, park); err != nil {
+			t.Fatal(err)
+		}
+		if m, err := site.Discard(t.Context(), string(id)); err != nil || m.Category != string(category) {
+			t.Errorf("%s is discarded as %q (%v), want %q", id, m.Category, err, category)
+		}
+	}
+}
+
 func TestASiteIsShown(t *testing.T) {
 	t.Parallel()
 	f := serve(t)

@@ -53,7 +53,11 @@ func TestCommandsReachTheSite(t *testing.T) {
 	t.Parallel()
 	within(t, func(w *world) {
 		t := w.t
-		p := w.site("plant-7")
+		p := w.site("plant-7", func(c *link.SiteConfig) {
+			c.Category = func(destination string) holdfast.Category {
+				return map[string]holdfast.Category{"erp": "plc-write\x1b", "shop": holdfast.CategoryExternalSystem}[destination]
+			}
+		})
 		p.park(0, 7)
 		id := uuid.New()
 		p.parkOne(holdfast.Message{ID: holdfast.IDOf(id), Destination: "shop", Endpoint: "E", Payload: []byte(`{ "a" : 1 }`)})
@@ -70,6 +74,9 @@ func TestCommandsReachTheSite(t *testing.T) {
 			}
 			seen += len(page.Records)
 			for _, r := range page.Records {
+				if want := map[string]holdfast.Category{"erp": "plc-write ", "shop": holdfast.CategoryExternalSystem}[r.Message.Destination]; r.Category != want {
+					t.Errorf("%s has the category %q, want %q", r.Message.ID, r.Category, want)
+				}
 				if r.State != holdfast.Parked || r.LastError == "" || strings.Contains(r.LastError, "\n") || len(r.Message.Payload) > 0 {
 					t.Errorf("got %+v", r)
 				}
@@ -83,11 +90,11 @@ func TestCommandsReachTheSite(t *testing.T) {
 		}
 		n := strings.ReplaceAll(id.String(), "-", "")
 		r, err := out.Get(t.Context(), holdfast.ID(n))
-		if err != nil || string(r.Message.Payload) != `{ "a" : 1 }` || len(r.History) == 0 || r.Message.Destination != "shop" || r.Reason != holdfast.ReasonPermanent {
+		if err != nil || string(r.Message.Payload) != `{ "a" : 1 }` || len(r.History) == 0 || r.Message.Destination != "shop" || r.Category != holdfast.CategoryExternalSystem || r.Reason != holdfast.ReasonPermanent {
 			t.Errorf("got %+v, %v", r, err)
 		}
 		r, err = out.Requeue(t.Context(), holdfast.ID(n), holdfast.Requeue{TTL: time.Hour, Actor: "anna"})
-		if err != nil || r.State != holdfast.Pending || r.Failures != 0 {
+		if err != nil || r.State != holdfast.Pending || r.Failures != 0 || r.Category != holdfast.CategoryExternalSystem {
 			t.Errorf("got %+v, %v", r, err)
 		}
 		if _, err := out.Requeue(t.Context(), holdfast.ID(n), holdfast.Requeue{}); !errors.Is(err, holdfast.ErrState) {

@@ -112,13 +112,13 @@ func (s *Site) do(ctx context.Context, c *Command) (any, error) {
 			return nil, fmt.Errorf("%w: %w", holdfast.ErrInvalid, err)
 		}
 		r, err := out.Get(ctx, id)
-		return recordOf(&r), err
+		return s.recordOf(&r), err
 	case Retry:
 		r, err := out.Requeue(ctx, c.Message, holdfast.Requeue{TTL: c.TTL, Force: c.Force, Actor: actorOf(c)})
-		return bare(&r), err
+		return s.bare(&r), err
 	case Discard:
 		r, err := out.Discard(ctx, c.Message, actorOf(c))
-		return bare(&r), err
+		return s.bare(&r), err
 	}
 	return nil, errUnknownCommand
 }
@@ -134,16 +134,25 @@ func (s *Site) list(ctx context.Context, c *Command) (any, error) {
 	}
 	list := page{Records: make([]record, len(p.Records)), Next: p.Next}
 	for i := range p.Records {
-		list.Records[i] = bare(&p.Records[i])
+		list.Records[i] = s.bare(&p.Records[i])
 	}
 	return list, nil
 }
 
 // bare is a record without payload and history.
-func bare(r *holdfast.Record) record {
+func (s *Site) bare(r *holdfast.Record) record {
 	one := *r
 	one.Message.Payload, one.History = nil, nil
-	return recordOf(&one)
+	return s.recordOf(&one)
+}
+
+// recordOf adds what only this site knows of the message's destination.
+func (s *Site) recordOf(r *holdfast.Record) record {
+	out := recordOf(r)
+	if s.conf.Category != nil {
+		out.Category = s.conf.Category(out.Destination)
+	}
+	return out
 }
 
 // actorOf is who stands in the message's history.

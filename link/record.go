@@ -12,6 +12,7 @@ type record struct {
 	ID            holdfast.ID       `json:"id"`
 	Source        string            `json:"source"`
 	Destination   string            `json:"destination"`
+	Category      holdfast.Category `json:"category,omitempty"` // of the destination; empty: none, or a site that is older than this field
 	Endpoint      string            `json:"endpoint"`
 	Kind          holdfast.Kind     `json:"kind"`
 	CorrelationID string            `json:"correlationId,omitempty"`
@@ -81,7 +82,8 @@ func (r *record) whole() holdfast.Record {
 			ID: r.ID, Source: r.Source, Destination: r.Destination, Endpoint: r.Endpoint, Kind: r.Kind,
 			CorrelationID: r.CorrelationID, OrderingKey: r.OrderingKey, Headers: r.Headers, Payload: r.Payload,
 		},
-		Seq: r.Seq, State: r.State, Reason: r.Reason, Failures: r.Failures, Tries: r.Tries, Cycle: r.Cycle, Created: r.Created, Due: r.Due,
+		Category: holdfast.Category(plain(string(r.Category), holdfast.MaxNameLen)),
+		Seq:      r.Seq, State: r.State, Reason: r.Reason, Failures: r.Failures, Tries: r.Tries, Cycle: r.Cycle, Created: r.Created, Due: r.Due,
 		Expires: r.Expires, LastAttempt: r.LastAttempt, LastError: plain(r.LastError, 1000), Settled: r.Settled, Size: r.Size,
 	}
 	for _, e := range r.History {

@@ -43,6 +43,9 @@ type SiteConfig struct {
 	// A Route's Timeout must be longer: RouteTimeout.
 	Timeout time.Duration
 	TLS     Files
+	// Category is that of a destination of this site, for central to show; empty:
+	// it has none. It is called concurrently. Nil: nobody knows.
+	Category func(destination string) holdfast.Category
 	// Overdue tells for how long the oldest message of each destination has been
 	// due; stores have it. Nil: nobody knows.
 	Overdue func(ctx context.Context) (map[string]time.Duration, error)

@@ -20,7 +20,7 @@ func (n *Node) buildLink() (err error) {
 	case config.Site:
 		n.site, err = link.NewSite(link.SiteConfig{
 			URL: c.URL, File: n.cfg.CredentialFile(), Outbox: n.store, Version: n.opts.Version, Timeout: c.Timeout,
-			TLS: link.Files{CA: c.CA, Cert: c.Cert, Key: c.Key}, Overdue: n.store.Overdue, Logger: n.log,
+			TLS: link.Files{CA: c.CA, Cert: c.Cert, Key: c.Key}, Overdue: n.store.Overdue, Category: n.categoryOf, Logger: n.log,
 		})
 	case config.CentralOfSites:
 		n.central, err = link.NewCentral(link.CentralConfig{
@@ -30,6 +30,16 @@ func (n *Node) buildLink() (err error) {
 	case config.Standalone:
 	}
 	return err
+}
+
+// categoryOf is the category of a destination of this site.
+func (n *Node) categoryOf(destination string) holdfast.Category {
+	for _, d := range n.destinations() {
+		if d.Name == destination {
+			return d.Category
+		}
+	}
+	return ""
 }
 
 // linkParts keep the link up.

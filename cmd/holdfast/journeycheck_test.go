@@ -171,6 +171,9 @@ func (j *journey) listed(site string, want map[string]string) {
 	got := map[string]string{}
 	for _, m := range page.Messages {
 		got[m.ID] = m.Destination + " " + m.Reason
+		if m.Category != "external-system" { // of the site's destination; central has none of that name
+			j.t.Errorf("%s for %s has the category %q", m.ID, m.Destination, m.Category)
+		}
 		status := map[string]string{"permanent": "422", "exhausted": "500"}[m.Reason]
 		if !strings.Contains(m.LastError, status) {
 			j.t.Errorf("%s is parked with %q, want the status %s in it", m.ID, m.LastError, status)
