@@ -45,8 +45,17 @@ type Mailer struct {
 
 	strikes atomic.Int32 // connections in a row that were turned away at the door
 	spurned atomic.Int32 // mails in a row whose sender was refused
-	most    atomic.Int32 // recipients that the server takes in one mail; zero: it has not said
+	bears   atomic.Pointer[learned]
 }
+
+// learned is how many recipients the server takes in one mail, as it said last.
+type learned struct {
+	most int
+	at   time.Time
+}
+
+// learnedFor is how long that counts: it may be a limit of the moment.
+const learnedFor = time.Hour
 
 var _ notify.Adapter = (*Mailer)(nil)
 

@@ -220,6 +220,63 @@ func TestTooManyRecipientsAreSeveralMails(t *testing.T) {
 	}
 }
 
+// A server's limit is as many as it answered, those whom it refused included,
+// and holds for an hour: after that it is asked for more again.
+func TestALimitOfRecipientsIsNotForEver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		count, limit, longest := 0, 10, 0
+		s := &server{answer: func(_ int, line string) string {
+			switch {
+			case strings.HasPrefix(line, "MAIL"):
+				count = 0
+			case strings.HasPrefix(line, "RCPT"):
+				if count++; count > limit {
+					return "452 4.5.3 too many recipients"
+				}
+				longest = max(longest, count)
+				if strings.HasPrefix(line, "RCPT TO:<gone") {
+					return "550 5.1.1 no"
+				}
+			}
+			return ""
+		}}
+		var to []string
+		for i := range 30 {
+			name := "r"
+			if i < 9 || i >= 20 { // nine of the first mail, and all of the last
+				name = "gone"
+			}
+			to = append(to, fmt.Sprintf("%s%d@x.test", name, i))
+		}
+		m := open(t, with(nil), s)
+		mails := func() int {
+			t.Helper()
+			before := len(s.got("MAIL"))
+			longest = 0
+			r := m.Send(t.Context(), example(), people(to...), nil)
+			if got := told(r); strings.Count(got, "accepted") != 11 || strings.Count(got, "refused") != 19 || r.Fault != nil {
+				t.Error(got)
+			}
+			return len(s.got("MAIL")) - before
+		}
+		if n := mails(); n != 3 {
+			t.Errorf("30 recipients, ten at a time, took %d mails", n)
+		}
+		limit = 30
+		time.Sleep(30 * time.Minute)
+		if n := mails(); n != 3 || longest != 10 {
+			t.Errorf("half an hour later it took %d mails of up to %d", n, longest)
+		}
+		time.Sleep(31 * time.Minute)
+		if n := mails(); n != 1 || longest != 30 {
+			t.Errorf("an hour later it took %d mails of up to %d", n, longest)
+		}
+		m.Close()
+		s.ending.Wait()
+	})
+}
+
 // NO-20: what became of the recipients of one mail is told before the next one
 // begins, and where that cannot be recorded no other begins.
 func TestEachMailIsToldBeforeTheNext(t *testing.T) {

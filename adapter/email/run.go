@@ -104,8 +104,8 @@ func (r *run) transact(ctx context.Context, s *session) *holdfast.Failure {
 // batch is as many recipients as one mail may have.
 func (r *run) batch() []int {
 	most := r.m.settings.recipientsPerMail
-	if n := int(r.m.most.Load()); n > 0 {
-		most = min(most, n)
+	if l := r.m.bears.Load(); l != nil && time.Since(l.at) < learnedFor {
+		most = min(most, l.most)
 	}
 	return slices.Clone(r.open[:min(most, len(r.open))])
 }
@@ -202,7 +202,7 @@ const mostSpurned = 5
 
 // recipients names them to the server, each of which has a reply of its own.
 func (t *transaction) recipients(ctx context.Context) *holdfast.Failure {
-	for _, i := range t.batch {
+	for answered, i := range t.batch {
 		err := t.s.client.Rcpt(t.addr[i], nil)
 		if err == nil {
 			t.taken = append(t.taken, i)
@@ -223,8 +223,9 @@ func (t *transaction) recipients(ctx context.Context) *holdfast.Failure {
 			t.sound = t.s.client.Reset() == nil
 			t.m.spurned.Add(1)
 			return r.spurned("RCPT", &t.s.scrub)
-		case r.tooMany() && len(t.taken) > 0: // the others are those of the next mail, at once (E5, E6)
-			t.m.most.Store(int32(len(t.taken)))
+		case r.tooMany() && answered > 0: // the others are those of the next mail, at once (E5, E6)
+			// Those whom it refused count: there are servers that count them.
+			t.m.bears.Store(&learned{answered, time.Now()})
 			return nil
 		}
 		d := r.delivery("RCPT", &t.s.scrub)
