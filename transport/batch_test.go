@@ -369,3 +369,21 @@ func TestBatchesFitTheLine(t *testing.T) {
 		})
 	}
 }
+
+// Several messages that are all too large say nothing about the lane.
+func TestTooLargeIsNoFaultOfTheLane(t *testing.T) {
+	t.Parallel()
+	client, _, _ := gated(t, transport.ClientConfig{}, func(_ string, body []byte) int {
+		if len(body) > 1000 {
+			return http.StatusRequestEntityTooLarge
+		}
+		return 0
+	})
+	ms := messages(4)
+	for i := range ms {
+		ms[i].Payload = []byte(`"` + strings.Repeat("x", 2000) + `"`)
+	}
+	if diff := cmp.Diff(map[string]int{"permanent http_413": 4}, failures(client.DeliverBatch(t.Context(), ms))); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -31,7 +31,7 @@ func (c *Client) DeliverBatch(ctx context.Context, ms []holdfast.Message) []hold
 
 // blameLane turns refusals by bare status into a fault of the lane if every
 // message met the same: then it is not the messages, and parking all of them
-// would help nobody.
+// would help nobody. A limit of size is about each message.
 func blameLane(results []holdfast.Result) {
 	if len(results) < fewestAlike {
 		return
@@ -39,7 +39,7 @@ func blameLane(results []holdfast.Result) {
 	code := ""
 	for _, r := range results {
 		f, ok := errors.AsType[*holdfast.Failure](r.Err)
-		if !ok || f.Outcome != holdfast.Permanent || !strings.HasPrefix(f.Code, "http_") || code != "" && f.Code != code {
+		if !ok || f.Outcome != holdfast.Permanent || f.Reason == holdfast.ReasonTooLarge || !strings.HasPrefix(f.Code, "http_") || code != "" && f.Code != code {
 			return
 		}
 		code = f.Code
