@@ -145,6 +145,10 @@ func TestRecipientsAreAddedChangedAndRemoved(t *testing.T) {
 			t.Errorf("%s %s: got %+v", c.method, c.path, p)
 		}
 	}
+	// The recipient is on the list; only the channel was not said.
+	if p := problem(t, f.do(t, call{method: "DELETE", path: "/v1/lists/ops/recipients?address=a@x"})); p.Status != 422 || p.Errors[0].Field != "channel" || !strings.Contains(p.Detail, "known are mail, push") {
+		t.Errorf("without a channel: got %+v", p)
+	}
 	for body, field := range map[string]string{`{"channel":"mail","address":"a"}`: "address", `{"address":"a@x"}`: "channel", `{"mail":"a@x"}`: "mail"} {
 		if p := problem(t, f.do(t, call{method: "PUT", path: "/v1/lists/ops/recipients", body: body})); p.Status != 422 || p.Errors[0].Field != field {
 			t.Errorf("%s: got %+v", body, p)

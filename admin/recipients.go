@@ -79,7 +79,10 @@ func (b *builder) putRecipient(ctx context.Context, in *putRecipientInput) (*lis
 
 func (b *builder) deleteRecipient(ctx context.Context, in *deleteRecipientInput) (*listChangeOutput, error) {
 	gone := target{in.Channel, in.Address}
-	return b.changeList(ctx, in.Name, func(l *notify.List, _ *notify.Book, out *ListChange) *Problem {
+	return b.changeList(ctx, in.Name, func(l *notify.List, book *notify.Book, out *ListChange) *Problem {
+		if in.Channel == "" {
+			return invalid(Fault{"channel", "", "is missing; " + knownAs(book.Channels)})
+		}
 		rest := slices.DeleteFunc(slices.Clone(l.Recipients), func(r notify.Recipient) bool { return targetOf(r) == gone })
 		if out.Removed = len(l.Recipients) - len(rest); out.Removed == 0 {
 			return kindNotFound.problem(fmt.Sprintf("list %s has no recipient %q on channel %q", l.Name, clip(in.Address), clip(in.Channel)),
