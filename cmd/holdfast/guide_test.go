@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -122,4 +123,50 @@ func understood(words []string) error {
 		return err
 	}
 	return cmd.ValidateArgs(cmd.Flags().Args())
+}
+
+// Each link from a guide to another file leads there, also to the heading.
+func TestTheLinksOfTheGuidesLead(t *testing.T) {
+	t.Parallel()
+	top := filepath.Join("..", "..")
+	guides, err := filepath.Glob(filepath.Join(top, "docs", "guide", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	prose := func(name string) string {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return ""
+		}
+		return regexp.MustCompile("(?ms)^```.*?^```$").ReplaceAllString(string(text), "")
+	}
+	links := 0
+	for _, name := range append(guides, filepath.Join(top, "README.md")) {
+		for _, found := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(prose(name), -1) {
+			file, heading, _ := strings.Cut(found[1], "#")
+			if strings.Contains(file, "://") {
+				continue
+			}
+			links++
+			target := name
+			if file != "" {
+				target = filepath.Join(filepath.Dir(name), file)
+			}
+			if _, err := os.Stat(target); err != nil || heading != "" && !slices.Contains(headings(prose(target)), heading) {
+				t.Errorf("%s: %s leads nowhere", filepath.Base(name), found[1])
+			}
+		}
+	}
+	if links < 50 {
+		t.Errorf("only %d links were found", links)
+	}
+}
+
+// headings are the names by which GitHub links to the headings of a text.
+func headings(text string) (all []string) {
+	for _, found := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
+		name := regexp.MustCompile(`[^\pL\pN_ -]`).ReplaceAllString(strings.ToLower(found[1]), "")
+		all = append(all, strings.ReplaceAll(name, " ", "-"))
+	}
+	return all
 }
