@@ -72,10 +72,12 @@ func (b *box) leave(p *poll) {
 	}
 }
 
-// end sends whoever waits away.
+// end sends whoever waits away. The store knows nothing of a site that gets
+// the name again.
 func (b *box) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.noted = time.Time{}
 	if b.poll != nil {
 		close(b.poll.over)
 		b.poll = nil

@@ -298,6 +298,33 @@ func TestARevokedSiteIsOut(t *testing.T) {
 	})
 }
 
+// A site that is let in again under its name is known at once, with its version.
+func TestASiteThatIsLetInAgainIsKnown(t *testing.T) {
+	t.Parallel()
+	within(t, func(w *world) {
+		t := w.t
+		p := w.site("plant-7")
+		p.run(false)
+		defer p.stop()
+		w.eventually(time.Minute, "connected", func() bool { return p.Status().Connected })
+		if err := w.central.Revoke(t.Context(), "plant-7"); err != nil {
+			t.Fatal(err)
+		}
+		w.eventually(time.Minute, "out", func() bool { return !p.Status().Connected })
+		token, err := w.central.Add(t.Context(), "plant-7")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := link.Enroll(t.Context(), link.EnrollConfig{URL: w.url, TLS: w.tls, Token: token, File: p.conf.File, Force: true, Dial: w.connect}); err != nil {
+			t.Fatal(err)
+		}
+		w.eventually(30*time.Second, "known", func() bool {
+			sites, err := w.central.Sites(t.Context())
+			return err == nil && len(sites) > 0 && sites[len(sites)-1].Connected && sites[len(sites)-1].Version == "1.2.3"
+		})
+	})
+}
+
 func TestNamesOfSitesAreChecked(t *testing.T) {
 	t.Parallel()
 	for _, good := range []string{"a", "plant-7", "Plant_7.b", strings.Repeat("x", 64)} {
