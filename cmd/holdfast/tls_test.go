@@ -34,6 +34,6 @@ func TestTheAddressAndTheCertificate(t *testing.T) {
 	if out, stderr, code := command(t, "sites", "ls", "--url", secure.URL, "--ca", ca); code != exitOK || !strings.HasPrefix(out, "NAME") {
 		t.Errorf("with its authority: exit code %d, %q, %q", code, out, stderr)
 	}
-	refused(t, exitUsage, []string{"--ca", "no such file"}, "sites", "ls", "--url", secure.URL, "--ca", ca+"x")
+	refused(t, exitUsage, []string{"--ca", "ca.pemx"}, "sites", "ls", "--url", secure.URL, "--ca", ca+"x")
 	refused(t, exitUsage, []string{"holds no certificate"}, "sites", "ls", "--url", secure.URL, "--ca", certtest.New(t, 1).Key)
 }
