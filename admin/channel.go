@@ -146,28 +146,29 @@ func settingsOf(raw json.RawMessage) (json.RawMessage, string) {
 	return b.Bytes(), ""
 }
 
-// retry reads how often a channel tries. What is not above zero is kept as it
-// is: it is replaced where it is used (NO-10).
+// retry reads how often a channel tries. What is not above zero is replaced, of
+// which warnings tells (NO-10).
 func (r *ChannelRetry) retry() (out notify.Retry, faults []Fault) {
 	const mostAttempts = 1_000_000
-	if r.Attempts != nil {
-		if out.Attempts = *r.Attempts; out.Attempts > mostAttempts {
-			faults = append(faults, Fault{"retry.attempts", fmt.Sprint(out.Attempts), fmt.Sprintf("must be at most %d", mostAttempts)})
-		}
+	if r.Attempts != nil && *r.Attempts > mostAttempts {
+		faults = append(faults, Fault{"retry.attempts", fmt.Sprint(*r.Attempts), fmt.Sprintf("must be at most %d", mostAttempts)})
 	}
+	var interval *time.Duration
 	if r.Interval != "" {
 		text, negative := strings.CutPrefix(r.Interval, "-")
 		d, problem := parseDuration(text)
 		if problem != "" {
 			faults = append(faults, Fault{"retry.interval", clip(r.Interval), problem})
 		}
-		if out.Interval = d; negative {
-			out.Interval = -d
+		if negative {
+			d = -d
 		}
+		interval = &d
 	}
 	if len(r.Waits) > mostWaits {
 		return out, append(faults, Fault{"retry.waits", fmt.Sprintf("%d waits", len(r.Waits)), fmt.Sprintf("at most %d are taken; the last one repeats", mostWaits)})
 	}
+	var waits []time.Duration
 	for i, text := range r.Waits {
 		d, problem := parseDuration(text)
 		if problem == "" && d == 0 {
@@ -176,9 +177,9 @@ func (r *ChannelRetry) retry() (out notify.Retry, faults []Fault) {
 		if problem != "" {
 			faults = append(faults, Fault{fmt.Sprintf("retry.waits[%d]", i), clip(text), problem})
 		}
-		out.Waits = append(out.Waits, d)
+		waits = append(waits, d)
 	}
-	return out, faults
+	return notify.NewRetry(r.Attempts, interval, waits), faults
 }
 
 // warnings names the settings for which another value is used (NO-10).

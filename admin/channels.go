@@ -173,20 +173,20 @@ func (b *builder) putChannel(ctx context.Context, in *putChannelInput) (*channel
 	if len(faults) > 0 {
 		return nil, invalid(few(withoutRepeats(faults))...)
 	}
-	out, err := anew(b, func() (*channelOutput, error) { return b.replaceChannel(ctx, in, c, spec.Version) })
-	if err == nil && spec.Retry != nil {
-		out.Body.Warnings = spec.Retry.warnings()
-	}
-	return out, err
+	return anew(b, func() (*channelOutput, error) { return b.replaceChannel(ctx, in, c, &spec) })
 }
 
-func (b *builder) replaceChannel(ctx context.Context, in *putChannelInput, c notify.Channel, seen string) (*channelOutput, error) {
+func (b *builder) replaceChannel(ctx context.Context, in *putChannelInput, c notify.Channel, spec *ChannelSpec) (*channelOutput, error) {
 	book, p := b.book(ctx)
 	if p != nil {
 		return nil, p
 	}
 	old, exists := book.Channels[in.Name]
-	is := state{"channel", in.Name, exists, channelVersion(old), seen, channelVersion(c)}
+	var warnings []string
+	if spec.Retry != nil {
+		warnings = spec.Retry.warnings()
+	}
+	is := state{"channel", in.Name, exists, channelVersion(old), spec.Version, channelVersion(c)}
 	if p := in.check(is); p != nil {
 		return nil, p
 	}
@@ -196,9 +196,14 @@ func (b *builder) replaceChannel(ctx context.Context, in *putChannelInput, c not
 			return nil, b.notStored(ctx, "store the channel", err)
 		}
 		b.noted(ctx, "channel changed", slog.String("channel", c.Name), slog.String("channel_kind", c.Kind))
+		for _, w := range warnings {
+			b.log().WarnContext(ctx, "a setting of a channel is taken otherwise than it was sent", slog.String("channel", c.Name), slog.String("warning", w))
+		}
 		c.Changed, c.Version = time.Time{}, 0 // the store has set them
 	}
-	return b.channelAnswer(c), nil
+	out := b.channelAnswer(c)
+	out.Body.Warnings = warnings
+	return out, nil
 }
 
 // settingFaults are what an adapter says of settings.

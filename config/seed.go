@@ -19,8 +19,8 @@ type Seed struct {
 type SeedChannel struct {
 	Kind     string
 	Settings []byte // JSON
-	Attempts int    // failed attempts in all
-	Interval time.Duration
+	Attempts *int   // failed attempts in all; nil: it does not say
+	Interval *time.Duration
 	Waits    []time.Duration
 	Workers  int
 	Disabled bool
@@ -63,9 +63,12 @@ func (l *loader) seedChannel(path string, n *yaml.Node) (c SeedChannel) {
 		"kind":     text(l, &c.Kind, "email"),
 		"settings": func(path string, n *yaml.Node) { c.Settings = l.json(path, n) },
 		"retry": l.mapping(keys{
-			"attempts": l.integer(&c.Attempts, "10"),
-			"interval": l.duration(&c.Interval),
-			"waits":    func(path string, n *yaml.Node) { c.Waits = l.waits(path, n) },
+			"attempts": func(path string, n *yaml.Node) { c.Attempts = new(int); l.integer(c.Attempts, "10")(path, n) },
+			"interval": func(path string, n *yaml.Node) {
+				c.Interval = new(time.Duration)
+				l.duration(c.Interval)(path, n)
+			},
+			"waits": func(path string, n *yaml.Node) { c.Waits = l.waits(path, n) },
 		}),
 		"workers":  l.integer(&c.Workers, "4"),
 		"disabled": l.boolean(&c.Disabled),

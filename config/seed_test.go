@@ -26,6 +26,7 @@ channels:
     retry: {attempts: 3, interval: 5m}
     workers: 2
   room: {kind: teams, disabled: true, retry: {waits: [1m, 1h]}}
+  odd: {kind: teams, retry: {attempts: 0, interval: 0s}}
 lists:
   ops:
     description: on call
@@ -40,9 +41,10 @@ lists:
 	want := &config.Seed{
 		Channels: map[string]config.SeedChannel{
 			"mail": {
-				Kind: "email", Attempts: 3, Interval: 5 * time.Minute, Workers: 2,
+				Kind: "email", Attempts: new(3), Interval: new(5 * time.Minute), Workers: 2,
 				Settings: []byte(`{"auth":{"mechanism":"plain","password":"smtp","user":"u"},"host":"smtp.example","port":587}`),
 			},
+			"odd":  {Kind: "teams", Attempts: new(0), Interval: new(time.Duration(0))}, // said, and not the same as nothing
 			"room": {Kind: "teams", Disabled: true, Waits: []time.Duration{time.Minute, time.Hour}},
 		},
 		Lists: map[string]config.SeedList{"ops": {Description: "on call", Partial: true, Recipients: []config.SeedRecipient{

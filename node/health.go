@@ -22,6 +22,7 @@ const stuckAfter = time.Minute
 type progress struct {
 	stuck    []string // destinations that are up and do not move
 	unrouted []string // destinations that have messages and no configuration
+	unfit    []string // recipients of the seed's new lists who are not reached
 	err      error    // the store did not answer
 }
 
@@ -78,6 +79,12 @@ func (n *Node) look(ctx context.Context) *progress {
 		}
 	}
 	slices.Sort(p.unrouted)
+	if n.office != nil && len(n.office.sown) > 0 {
+		book, err := n.office.books.Book(ctx)
+		if err == nil { // else the look at what is overdue tells
+			p.unfit = n.office.unfit(&book)
+		}
+	}
 	return p
 }
 
@@ -118,6 +125,14 @@ func (n *Node) health() admin.Health {
 		}
 		for _, name := range p.stuck {
 			add("progress", admin.Failing, fmt.Sprintf("%s is up, and due messages have not moved for over %s", name, stuckAfter))
+		}
+		if len(p.unfit) > 0 {
+			const most = 5
+			detail := strings.Join(p.unfit[:min(len(p.unfit), most)], "; ")
+			if more := len(p.unfit) - most; more > 0 {
+				detail += fmt.Sprintf("; and %d more", more)
+			}
+			add("seed", admin.Degraded, "lists of the seed do not fit: "+detail)
 		}
 		if len(p.unrouted) > 0 {
 			add("destinations", admin.Degraded, "messages wait for "+strings.Join(p.unrouted, ", ")+", which the configuration does not name; add them, or discard the messages")

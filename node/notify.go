@@ -2,10 +2,8 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,10 +19,12 @@ import (
 // office is the part of a node that brings notifications to people; a site has
 // none.
 type office struct {
+	books    *notify.Books
 	ingester *notify.Ingester
 	channels *notify.Channels
 	desk     *notify.Desk
 	sweeper  *notify.Sweeper
+	sown     []string // lists that the seed has made at this start
 }
 
 // buildOffice makes it, with what the seed adds.
@@ -35,6 +35,7 @@ func (n *Node) buildOffice(ctx context.Context) error {
 	books := notify.NewBooks(n.store)
 	ingester := &notify.Ingester{Store: n.store, Books: books}
 	n.office = &office{
+		books:    books,
 		ingester: ingester,
 		desk:     &notify.Desk{Ingester: ingester, Site: n.cfg.Source()},
 		channels: &notify.Channels{
@@ -79,104 +80,6 @@ func (o *office) health(add addCheck) {
 			add("channel "+name, admin.Degraded, "down: "+s.Problem)
 		}
 	}
-}
-
-// sow makes the channels and lists of a seed that do not exist. Nothing of what
-// people have changed since is touched.
-func (n *Node) sow(ctx context.Context, file string) error {
-	seed, err := config.LoadSeed(file, config.Process())
-	if err != nil {
-		return err
-	}
-	book, err := n.store.Book(ctx)
-	if err != nil {
-		return err
-	}
-	channels, lists := seedBook(seed)
-	var faults []error
-	for _, c := range channels {
-		faults = append(faults, placed(file+": channels."+c.Name, n.office.channels.Check(c)))
-	}
-	for _, l := range lists {
-		faults = append(faults, n.checkSeedList(file, l, channels, book))
-	}
-	if err := errors.Join(faults...); err != nil {
-		return err
-	}
-	for _, c := range channels {
-		if _, there := book.Channels[c.Name]; !there {
-			if err := n.store.PutChannel(ctx, c); err != nil && !errors.Is(err, holdfast.ErrState) { // another node sows, too
-				return fmt.Errorf("seed channel %s: %w", c.Name, err)
-			}
-		}
-	}
-	for _, l := range lists {
-		if _, there := book.Lists[l.Name]; !there {
-			if err := n.store.PutList(ctx, l); err != nil && !errors.Is(err, holdfast.ErrState) {
-				return fmt.Errorf("seed list %s: %w", l.Name, err)
-			}
-		}
-	}
-	return nil
-}
-
-func (n *Node) checkSeedList(file string, l notify.List, seeded []notify.Channel, book notify.Book) error {
-	if err := l.Validate(); err != nil {
-		return placed(file+": lists."+l.Name, err)
-	}
-	var faults []error
-	for i, r := range l.Recipients {
-		c, known := book.Channels[r.Channel]
-		if at := slices.IndexFunc(seeded, func(c notify.Channel) bool { return c.Name == r.Channel }); !known && at >= 0 {
-			c, known = seeded[at], true
-		}
-		err := fmt.Errorf("there is no channel %q", r.Channel)
-		if known {
-			err = n.office.channels.CheckRecipient(c, r.Address)
-		}
-		if err != nil {
-			faults = append(faults, placed(fmt.Sprintf("%s: lists.%s.recipients[%d]", file, l.Name, i), err))
-		}
-	}
-	return errors.Join(faults...)
-}
-
-// placed says where each fault of several is.
-func placed(place string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if many, ok := err.(interface{ Unwrap() []error }); ok && strings.Contains(err.Error(), "\n") {
-		var all []error
-		for _, one := range many.Unwrap() {
-			all = append(all, placed(place, one))
-		}
-		return errors.Join(all...)
-	}
-	return fmt.Errorf("%s: %w", place, err)
-}
-
-// seedBook turns a seed into what the store keeps, by name.
-func seedBook(s *config.Seed) (channels []notify.Channel, lists []notify.List) {
-	for _, name := range slices.Sorted(maps.Keys(s.Channels)) {
-		c := s.Channels[name]
-		channel := notify.Channel{
-			Name: name, Kind: c.Kind, Settings: c.Settings, Workers: c.Workers, Disabled: c.Disabled,
-			Retry: notify.Retry{Attempts: c.Attempts, Interval: c.Interval, Waits: c.Waits},
-		}
-		if c.Attempts == 0 && c.Interval == 0 && len(c.Waits) == 0 {
-			channel.Retry = notify.DefaultRetry()
-		}
-		channels = append(channels, channel)
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Lists)) {
-		l := notify.List{Name: name, Description: s.Lists[name].Description, Partial: s.Lists[name].Partial}
-		for _, r := range s.Lists[name].Recipients {
-			l.Recipients = append(l.Recipients, notify.Recipient(r))
-		}
-		lists = append(lists, l)
-	}
-	return channels, lists
 }
 
 // longestSecret is far more than any is.

@@ -23,7 +23,8 @@ type Channel struct {
 }
 
 // Retry is how often a channel tries a notification, at a fixed interval
-// (NO-10). What is not above zero becomes 10 and a minute, with a warning.
+// (NO-10). What is zero is not said, and is 10 and a minute; what is below becomes
+// that with a warning.
 type Retry struct {
 	Attempts int             // failed attempts in all (SF-29)
 	Interval time.Duration   // between two
@@ -32,6 +33,24 @@ type Retry struct {
 
 // DefaultRetry returns what a channel does that says nothing (NO-10).
 func DefaultRetry() Retry { return Retry{Attempts: 10, Interval: time.Minute} }
+
+// NewRetry is what somebody said of how often a channel tries; nil: nothing. An
+// attempts or interval that is not above zero becomes the default, of which who
+// takes it in warns (NO-10). Waits stand instead of an interval.
+func NewRetry(attempts *int, interval *time.Duration, waits []time.Duration) Retry {
+	usual, r := DefaultRetry(), Retry{Waits: waits}
+	if attempts != nil {
+		if r.Attempts = *attempts; r.Attempts <= 0 {
+			r.Attempts = usual.Attempts
+		}
+	}
+	if interval != nil {
+		if r.Interval = max(*interval, 0); r.Interval == 0 && len(waits) == 0 {
+			r.Interval = usual.Interval
+		}
+	}
+	return r
+}
 
 // List is who gets a notification. Lists are kept at central only (NO-06).
 type List struct {

@@ -107,8 +107,9 @@ func (c *Channels) follow(ctx context.Context) error {
 	return err
 }
 
-// policy is how often a channel tries. What is not above zero is taken for the
-// default, and said so (NO-10).
+// policy is how often a channel tries. What it does not say is the default. Nor
+// is what is below zero taken, which only a program can have stored: that is said
+// (NO-10).
 func (c *Channels) policy(ctx context.Context, channel *Channel) holdfast.RetryPolicy {
 	usual := DefaultRetry()
 	p := holdfast.RetryPolicy{Attempts: channel.Retry.Attempts, First: channel.Retry.Interval, Factor: 1, Jitter: -1}
@@ -116,15 +117,19 @@ func (c *Channels) policy(ctx context.Context, channel *Channel) holdfast.RetryP
 		c.Logger.WarnContext(ctx, "setting is not above zero: the default is used", slog.String("channel", channel.Name),
 			slog.String("setting", setting), slog.Any("value", value), slog.Any("used", use))
 	}
-	if p.Attempts <= 0 {
+	if p.Attempts < 0 {
 		clamped("retry.attempts", p.Attempts, usual.Attempts)
+	}
+	if p.Attempts <= 0 {
 		p.Attempts = usual.Attempts
+	}
+	if p.First < 0 && len(channel.Retry.Waits) == 0 {
+		clamped("retry.interval", p.First.String(), usual.Interval.String())
 	}
 	switch {
 	case len(channel.Retry.Waits) > 0:
 		p.First, p.List = 0, channel.Retry.Waits
 	case p.First <= 0:
-		clamped("retry.interval", p.First.String(), usual.Interval.String())
 		p.First = usual.Interval
 	}
 	p.Max = p.First

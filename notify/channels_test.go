@@ -92,14 +92,14 @@ func TestASilentChannelCostsTheOthersNothing(t *testing.T) {
 	})
 }
 
-// NO-10: settings that are not above zero become ten attempts, a minute apart,
-// and are named in a warning.
-func TestSettingsThatAreNotAboveZero(t *testing.T) {
+// NO-10: settings that are below zero become ten attempts, a minute apart, and
+// are named in a warning.
+func TestSettingsThatAreBelowZero(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
-		o.channel(t, notify.Channel{Name: "mail", Kind: "mail", Retry: notify.Retry{Attempts: -1}})
+		o.channel(t, notify.Channel{Name: "mail", Kind: "mail", Retry: notify.Retry{Attempts: -1, Interval: -time.Second}})
 		o.list(t, "ops", mailTo("a@x")...)
 		o.mail.become(by(map[string]notify.Delivery{"a@x": greylisted}))
 		stop := o.run(t)
@@ -117,6 +117,33 @@ func TestSettingsThatAreNotAboveZero(t *testing.T) {
 			if !o.log.has("WARN setting is not above zero: the default is used channel=mail setting=" + setting) {
 				t.Errorf("no warning names %s", setting)
 			}
+		}
+	})
+}
+
+// NO-10: a channel that says nothing of it tries so without a word.
+func TestSettingsThatAreNotSaidAreNotWarnedOf(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t)
+		defer o.close(t)
+		if err := o.db.PutChannel(t.Context(), notify.Channel{Name: "mail", Kind: "mail"}); err != nil {
+			t.Fatal(err)
+		}
+		o.list(t, "ops", mailTo("a@x")...)
+		o.mail.become(by(map[string]notify.Delivery{"a@x": greylisted}))
+		stop := o.run(t)
+		defer stop()
+		o.sent(t, "ops", "n")
+		if err := o.channels.Resume(t.Context(), "mail"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(9*time.Minute + 30*time.Second)
+		if r := o.one(t, "n"); r.Failures != 10 || r.Status != notify.Parked {
+			t.Errorf("after 9.5 minutes it is %s with %d failures, want parked with 10", r.Status, r.Failures)
+		}
+		if o.log.has("not above zero") {
+			t.Error("a warning names what nobody has set")
 		}
 	})
 }

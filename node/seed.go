@@ -1,0 +1,158 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// sow makes the channels and lists of a seed that do not exist. Nothing of what
+// people have changed since is touched, nor is the seed held against it: it is
+// checked as it is written. A new list is made even where it does not fit what
+// there is by now, as where it names a channel that was deleted: whom it can
+// reach is reached, and the rest is told until it is mended. To refuse the start
+// would stop what does fit.
+func (n *Node) sow(ctx context.Context, file string) error {
+	seed, err := config.LoadSeed(file, config.Process())
+	if err != nil {
+		return err
+	}
+	channels, lists := seedBook(seed)
+	if err := n.checkSeed(file, channels, lists); err != nil {
+		return err
+	}
+	book, err := n.store.Book(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range channels {
+		if _, there := book.Channels[c.Name]; there {
+			continue
+		}
+		if err := n.store.PutChannel(ctx, c); errors.Is(err, holdfast.ErrState) {
+			continue // another node sows, too
+		} else if err != nil {
+			return fmt.Errorf("seed channel %s: %w", c.Name, err)
+		}
+		for _, warning := range seedRetryWarnings(seed.Channels[c.Name]) {
+			n.log.WarnContext(ctx, "seed: a setting is not above zero, the default is used", slog.String("channel", c.Name), slog.String("setting", warning))
+		}
+	}
+	for _, l := range lists {
+		if _, there := book.Lists[l.Name]; there {
+			continue
+		}
+		if err := n.store.PutList(ctx, l); errors.Is(err, holdfast.ErrState) {
+			continue
+		} else if err != nil {
+			return fmt.Errorf("seed list %s: %w", l.Name, err)
+		}
+		n.office.sown = append(n.office.sown, l.Name)
+	}
+	if book, err = n.office.books.Latest(ctx); err != nil {
+		return err
+	}
+	for _, text := range n.office.unfit(&book) {
+		n.log.WarnContext(ctx, "the seed has made a list that does not fit", slog.String("fault", text))
+	}
+	return nil
+}
+
+// checkSeed reports what is wrong with a seed by itself. Channels that are not
+// in it may have been made by people.
+func (n *Node) checkSeed(file string, channels []notify.Channel, lists []notify.List) error {
+	known := map[string]notify.Channel{}
+	var faults []error
+	for _, c := range channels {
+		known[c.Name] = c
+		faults = append(faults, placed(file+": channels."+c.Name, n.office.channels.Check(c)))
+	}
+	for _, l := range lists {
+		if err := l.Validate(); err != nil {
+			faults = append(faults, placed(file+": lists."+l.Name, err))
+			continue
+		}
+		for i, r := range l.Recipients {
+			if c, ok := known[r.Channel]; ok {
+				faults = append(faults, placed(fmt.Sprintf("%s: lists.%s.recipients[%d]", file, l.Name, i), n.office.channels.CheckRecipient(c, r.Address)))
+			}
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// unfit names the recipients of lists that the seed has made who are not
+// reached, as it is by now.
+func (o *office) unfit(book *notify.Book) (texts []string) {
+	if o == nil {
+		return nil
+	}
+	for _, name := range o.sown {
+		for i, r := range book.Lists[name].Recipients {
+			if r.Disabled {
+				continue
+			}
+			err := fmt.Errorf("there is no channel %q: make it, or take the recipient off the list", r.Channel)
+			if c, ok := book.Channels[r.Channel]; ok {
+				err = o.channels.CheckRecipient(c, r.Address)
+			}
+			if err != nil {
+				texts = append(texts, fmt.Sprintf("lists.%s.recipients[%d]: %v", name, i, err))
+			}
+		}
+	}
+	return texts
+}
+
+// placed says where each fault of several is.
+func placed(place string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if many, ok := err.(interface{ Unwrap() []error }); ok && strings.Contains(err.Error(), "\n") {
+		var all []error
+		for _, one := range many.Unwrap() {
+			all = append(all, placed(place, one))
+		}
+		return errors.Join(all...)
+	}
+	return fmt.Errorf("%s: %w", place, err)
+}
+
+// seedBook turns a seed into what the store keeps, by name.
+func seedBook(s *config.Seed) (channels []notify.Channel, lists []notify.List) {
+	for _, name := range slices.Sorted(maps.Keys(s.Channels)) {
+		c := s.Channels[name]
+		channels = append(channels, notify.Channel{
+			Name: name, Kind: c.Kind, Settings: c.Settings, Workers: c.Workers, Disabled: c.Disabled,
+			Retry: notify.NewRetry(c.Attempts, c.Interval, c.Waits),
+		})
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Lists)) {
+		l := notify.List{Name: name, Description: s.Lists[name].Description, Partial: s.Lists[name].Partial}
+		for _, r := range s.Lists[name].Recipients {
+			l.Recipients = append(l.Recipients, notify.Recipient(r))
+		}
+		lists = append(lists, l)
+	}
+	return channels, lists
+}
+
+// seedRetryWarnings names what NewRetry has replaced (NO-10).
+func seedRetryWarnings(c config.SeedChannel) (list []string) {
+	if c.Attempts != nil && *c.Attempts <= 0 {
+		list = append(list, fmt.Sprintf("retry.attempts: %d", *c.Attempts))
+	}
+	if c.Interval != nil && *c.Interval <= 0 && len(c.Waits) == 0 {
+		list = append(list, "retry.interval: "+config.FormatDuration(*c.Interval))
+	}
+	return list
+}
