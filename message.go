@@ -184,8 +184,9 @@ func checkHeaders(h map[string]string) error {
 		if err := checkText("headers", name, MaxNameLen); err != nil {
 			return err
 		}
-		if err := checkText("headers."+name, value, MaxHeaderSize); err != nil && value != "" {
-			return err
+		if f, ok := errors.AsType[*FieldError](checkText("headers."+name, value, MaxHeaderSize)); ok && value != "" {
+			f.Value = "" // it may be a credential
+			return f
 		}
 	}
 	if size > MaxHeaderSize {

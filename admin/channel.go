@@ -118,7 +118,7 @@ func (spec *ChannelSpec) channel(name string) (notify.Channel, []Fault) {
 	}
 	settings, problem := settingsOf(spec.Settings)
 	if problem != "" {
-		faults = append(faults, Fault{"settings", clip(string(spec.Settings)), problem})
+		faults = append(faults, Fault{"settings", "", problem}) // not what they are: they may hold a secret in spite of all
 	}
 	c.Settings = settings
 	if spec.Retry != nil {

@@ -38,7 +38,7 @@ func fill(target reflect.Value, path string, members []member) (faults []Fault) 
 			f.Field = path + f.Field
 			faults = append(faults, f)
 		case seen[m.name]:
-			faults = append(faults, Fault{Field: path + m.name, Value: clip(string(m.value)), Problem: "is given a second time; keep one of them"})
+			faults = append(faults, Fault{Field: path + m.name, Value: plain(target.Field(i).Type(), m.value), Problem: "is given a second time; keep one of them"})
 		default:
 			faults = append(faults, fillField(target.Field(i), path+m.name, m.value)...)
 		}
@@ -61,7 +61,7 @@ func fillField(field reflect.Value, path string, value json.RawMessage) []Fault 
 	case t.Kind() == reflect.Slice && ours(t.Elem()) && !null:
 		var items []json.RawMessage
 		if err := json.Unmarshal(value, &items); err != nil {
-			return []Fault{{Field: path, Value: clip(string(value)), Problem: "must be a list, […], of objects"}}
+			return []Fault{{Field: path, Value: plain(t, value), Problem: "must be a list, […], of objects"}}
 		}
 		if len(items) > mostItems {
 			return []Fault{{Field: path, Value: fmt.Sprintf("%d entries", len(items)), Problem: fmt.Sprintf("at most %d are taken", mostItems)}}
@@ -74,7 +74,7 @@ func fillField(field reflect.Value, path string, value json.RawMessage) []Fault 
 		return faults
 	}
 	if problem := assign(field, value); problem != "" {
-		return []Fault{{Field: path, Value: clip(string(value)), Problem: problem}}
+		return []Fault{{Field: path, Value: plain(t, value), Problem: problem}}
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func ours(t reflect.Type) bool {
 func fillObject(target reflect.Value, path string, value json.RawMessage) []Fault {
 	members, p := readObject(value)
 	if p != nil {
-		return []Fault{{Field: path, Value: clip(string(value)), Problem: "must be an object, {…}"}}
+		return []Fault{{Field: path, Value: plain(target.Type(), value), Problem: "must be an object, {…}"}}
 	}
 	return fill(target, path+".", members)
 }
@@ -111,7 +111,7 @@ func readObject(data []byte) ([]member, *Problem) {
 		return nil, notJSON(data, dec, err)
 	}
 	if start != json.Delim('{') {
-		return nil, kindUnreadable.problem(fmt.Sprintf("the body must be an object, {…}, and begins with %v", clip(fmt.Sprint(start))))
+		return nil, kindUnreadable.problem("the body must be an object, {…}")
 	}
 	var members []member
 	for dec.More() {
@@ -199,7 +199,17 @@ func unknownField(m member, names []string) Fault {
 			problem = "is not a field of this request; it is written " + name
 		}
 	}
-	return Fault{Field: clip(m.name), Value: clip(string(m.value)), Problem: problem}
+	return Fault{Field: clip(m.name), Problem: problem} // without the value: a password in the wrong place is one, too
+}
+
+// plain is what an error shows again of a value: a number, a text or a word,
+// of a field whose meaning is known. What is kept as it is, such as settings and
+// payloads, and any object or list may hold a secret.
+func plain(t reflect.Type, value json.RawMessage) string {
+	if t == reflect.TypeFor[json.RawMessage]() || t.Kind() == reflect.Map || bytes.ContainsAny(value[:min(1, len(value))], "{[") {
+		return ""
+	}
+	return clip(string(value))
 }
 
 // letters drops what people put between words: max_retries is maxRetries.

@@ -150,7 +150,7 @@ func (s *Server) done(ctx context.Context, in *doneInput) (*doneOutput, error) {
 		return nil, notKept(id, source)
 	case errors.Is(err, holdfast.ErrState):
 		return nil, kindConflict.problem(fmt.Sprintf("message %s of %s is done already with another response; the first one stands", id, source),
-			Fault{Field: "response", Value: clip(string(req.Response)), Problem: "is not the response that the message was marked done with"})
+			Fault{Field: "response", Problem: "is not the response that the message was marked done with"})
 	case err != nil:
 		return nil, s.refuse(ctx, "mark the message done", err)
 	}

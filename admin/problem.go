@@ -32,7 +32,7 @@ type Problem struct { //nolint:errname // the name of RFC 9457, and of the schem
 // Fault names a field of the request, the value found and what to do about it.
 type Fault struct {
 	Field   string `json:"field" doc:"The field of the body, the parameter or the header." example:"ttl"`
-	Value   string `json:"value" doc:"What it held, shortened." example:"1 day"`
+	Value   string `json:"value" doc:"What it held, shortened. Empty where it may be a secret." example:"1 day"`
 	Problem string `json:"problem" doc:"What is wrong with it, and what to do." example:"has no unit; write a number with a unit, such as 30s, 5m, 24h or 7d, or none"`
 }
 
