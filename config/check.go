@@ -64,6 +64,7 @@ func (r *report) check(c *Config) {
 	}
 	r.checkRetention(c.Retention)
 	r.between("stop", c.Stop, 0, time.Hour)
+	r.between("poll", c.Poll, leastPoll, mostPoll)
 	if c.Store.IsZero() {
 		r.checkBackup(c.Backup)
 	}

@@ -5,6 +5,13 @@ import (
 	"time"
 )
 
+// Bounds of a poll: below, it is nothing but load; above, what is due waits for
+// longer than SF-06 allows.
+const (
+	leastPoll = 100 * time.Millisecond
+	mostPoll  = 10 * time.Second
+)
+
 func (r *report) checkRole(c *Config) {
 	oneOf(r, "role", c.Role, Standalone, Site, CentralOfSites)
 	r.checkCentral(c)
@@ -14,7 +21,9 @@ func (r *report) checkRole(c *Config) {
 	}
 	r.checkPath("notifications.secrets", n.Secrets)
 	r.checkPath("notifications.seed", n.Seed)
+	r.between("notifications.poll", n.Poll, leastPoll, mostPoll)
 	r.between("notifications.retention", n.Retention, time.Hour, maxTime)
+	r.between("notifications.sweep", n.Sweep, time.Second, day)
 	r.between("notifications.stuck", n.Stuck, time.Second, maxTime)
 	r.between("notifications.window", n.Window, time.Second, day)
 	if _, ok := c.Destinations["central"]; ok && c.Role == Site {

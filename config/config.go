@@ -30,6 +30,7 @@ type Config struct {
 	Limits       Limits
 	Retention    Retention
 	Stop         time.Duration // grace for work in hand (SF-10)
+	Poll         time.Duration // the longest time between two looks for due messages (SF-06)
 	Backup       Backup
 	Destinations map[string]Destination
 	Receive      Receive

@@ -21,12 +21,15 @@ func Default() *Config {
 			Sweep:  5 * time.Minute,
 		},
 		Stop:         10 * time.Second,
+		Poll:         time.Second,
 		Backup:       Backup{Every: time.Hour, Hourly: 24, Daily: 7},
 		Destinations: map[string]Destination{},
 		Receive:      Receive{Window: day, Sources: map[string]Source{}, Endpoints: map[string]Endpoint{}},
 
-		Central:       Central{Timeout: 30 * time.Second},
-		Notifications: Notifications{Retention: 365 * day, Stuck: 10 * time.Minute, Window: time.Minute},
+		Central: Central{Timeout: 30 * time.Second},
+		Notifications: Notifications{
+			Poll: time.Second, Retention: 365 * day, Sweep: time.Hour, Stuck: 10 * time.Minute, Window: time.Minute,
+		},
 	}
 }
 

@@ -59,12 +59,15 @@ func TestDefaults(t *testing.T) {
 			Delivered: 7 * day, Discarded: 7 * day, Expired: 7 * day, Inbox: 7 * day, Parked: config.Never, Sweep: 5 * time.Minute,
 		},
 		Stop:         10 * time.Second,
+		Poll:         time.Second,
 		Backup:       config.Backup{Every: time.Hour, Hourly: 24, Daily: 7},
 		Destinations: map[string]config.Destination{},
 		Receive:      config.Receive{Window: 24 * time.Hour, Sources: map[string]config.Source{}, Endpoints: map[string]config.Endpoint{}},
 
-		Central:       config.Central{Timeout: 30 * time.Second},
-		Notifications: config.Notifications{Retention: 365 * day, Stuck: 10 * time.Minute, Window: time.Minute},
+		Central: config.Central{Timeout: 30 * time.Second},
+		Notifications: config.Notifications{
+			Poll: time.Second, Retention: 365 * day, Sweep: time.Hour, Stuck: 10 * time.Minute, Window: time.Minute,
+		},
 	}
 	if diff := cmp.Diff(want, config.Default()); diff != "" {
 		t.Errorf("node (-want +got):\n%s", diff)

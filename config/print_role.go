@@ -18,7 +18,8 @@ func (c *Config) notificationsNode() *yaml.Node {
 	}
 	n := c.Notifications
 	return mapping(
-		optional("secrets", n.Secrets), optional("seed", n.Seed), pair{"retention", timeNode(n.Retention, "")},
+		optional("secrets", n.Secrets), optional("seed", n.Seed), pair{"poll", timeNode(n.Poll, "")},
+		pair{"retention", timeNode(n.Retention, "")}, pair{"sweep", timeNode(n.Sweep, "")},
 		pair{"stuck", timeNode(n.Stuck, "")}, pair{"window", timeNode(n.Window, "")},
 	)
 }

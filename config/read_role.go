@@ -16,7 +16,9 @@ func (l *loader) notifications(c *Config) decode {
 	return l.mapping(keys{
 		"secrets":   l.path(&n.Secrets, "secrets"),
 		"seed":      l.path(&n.Seed, "notifications.yaml"),
+		"poll":      l.duration(&n.Poll),
 		"retention": l.duration(&n.Retention),
+		"sweep":     l.duration(&n.Sweep),
 		"stuck":     l.duration(&n.Stuck),
 		"window":    l.duration(&n.Window),
 	})

@@ -49,7 +49,9 @@ func (c *Config) EnrollCommand() string {
 type Notifications struct {
 	Secrets   string        // folder whose files hold what channels name as secrets; empty: there are none
 	Seed      string        // file of channels and lists to make where they do not exist; empty: none
+	Poll      time.Duration // the longest time between two looks of a channel for what is due (NO-15)
 	Retention time.Duration // of rows that have ended (NO-15)
+	Sweep     time.Duration // between two looks for rows to purge (NO-15)
 	Stuck     time.Duration // an age at which one that waits is shown as stuck (NO-17)
 	Window    time.Duration // over which deliveries are counted (NO-17)
 }

@@ -109,7 +109,7 @@ func (n *Node) buildDispatcher(ctx context.Context) error {
 		}
 	}
 	n.dispatcher = &holdfast.Dispatcher{
-		Store: n.store, Lanes: n.store, Routes: routes, Grace: n.grace(), Observer: n.observers(), Logger: n.log,
+		Store: n.store, Lanes: n.store, Routes: routes, Poll: n.cfg.Poll, Grace: n.grace(), Observer: n.observers(), Logger: n.log,
 	}
 	return nil
 }

@@ -40,9 +40,9 @@ func (n *Node) buildOffice(ctx context.Context) error {
 		desk:     &notify.Desk{Ingester: ingester, Site: n.cfg.Source()},
 		channels: &notify.Channels{
 			Store: n.store, Books: books, Messages: n.store, Lanes: n.store, Kinds: n.kinds(),
-			Grace: n.grace(), Observer: n.observers(), Logger: n.log,
+			Grace: n.grace(), Poll: n.cfg.Notifications.Poll, Observer: n.observers(), Logger: n.log,
 		},
-		sweeper: &notify.Sweeper{Store: n.store, Keep: n.cfg.Notifications.Retention, Logger: n.log},
+		sweeper: &notify.Sweeper{Store: n.store, Keep: n.cfg.Notifications.Retention, Every: n.cfg.Notifications.Sweep, Logger: n.log},
 	}
 	if n.cfg.Notifications.Seed == "" {
 		return nil

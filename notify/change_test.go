@@ -2,12 +2,14 @@ package notify_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -207,6 +209,64 @@ func TestTheAdapterOfAChannelThatIsGoneIsClosed(t *testing.T) {
 					t.Errorf("%d were made and %d closed, want 1 and 1", o.mail.made, o.mail.closed)
 				}
 			})
+		})
+	}
+}
+
+// looks counts how often somebody looks for due messages.
+type looks struct {
+	holdfast.Store
+	n atomic.Int64
+}
+
+func (l *looks) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, error) {
+	l.n.Add(1)
+	return l.Store.Claim(ctx, slots)
+}
+
+// NO-15: how often a channel looks for what is due is a setting.
+func TestTheIntervalOfLooksForDueNotificationsIsASetting(t *testing.T) {
+	t.Parallel()
+	for poll, want := range map[time.Duration]int64{0: 1200, 10 * time.Second: 120} { // of the channel, and of what led nowhere
+		synctest.Test(t, func(t *testing.T) {
+			o := open(t)
+			defer o.close(t)
+			store := &looks{Store: o.db}
+			o.attach(store)
+			o.channels.Poll = poll
+			o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
+			stop := o.run(t)
+			defer stop()
+			time.Sleep(10 * time.Minute)
+			if n := store.n.Load(); n < want-4 || n > want+4 {
+				t.Errorf("with a poll of %s they looked %d times in 10 minutes, want %d", poll, n, want)
+			}
+		})
+	}
+}
+
+// purges counts how often somebody looks for what can be purged.
+type purges struct {
+	notify.Store
+	n atomic.Int64
+}
+
+func (p *purges) PurgeNotifications(context.Context, time.Duration) (int, bool, error) {
+	p.n.Add(1)
+	return 0, false, nil
+}
+
+// NO-15: how often notifications are purged is a setting.
+func TestTheIntervalOfPurgesIsASetting(t *testing.T) {
+	t.Parallel()
+	for every, want := range map[time.Duration]int64{0: 24, 6 * time.Hour: 4} {
+		synctest.Test(t, func(t *testing.T) {
+			store := &purges{}
+			ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour-time.Second)
+			defer cancel()
+			if err := (&notify.Sweeper{Store: store, Every: every}).Run(ctx); err != nil || store.n.Load() != want {
+				t.Errorf("every %s: %d looks in a day, %v; want %d", every, store.n.Load(), err, want)
+			}
 		})
 	}
 }

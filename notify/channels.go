@@ -20,6 +20,7 @@ type Channels struct {
 	Messages holdfast.Store
 	Lanes    holdfast.Lanes  // keeps why a channel is held over restarts; nil: it is not kept
 	Kinds    map[string]Kind // by the name that channels have as Kind
+	Poll     time.Duration   // the longest time between two looks of a channel for what is due (NO-15); zero: 1 s
 	Grace    time.Duration   // for work in hand at a stop (SF-10); zero: 10 s
 	Observer holdfast.Observer
 	Logger   *slog.Logger // nil: none

@@ -43,6 +43,7 @@ type Config struct {
 	// central does not know is ErrNotFound. Nil: nobody can be asked.
 	Ask func(ctx context.Context, id holdfast.ID) (notify.Standing, error)
 
+	Poll     time.Duration     // the longest time between two looks for due messages; zero: 1 s (SF-06)
 	Grace    time.Duration     // for work in hand at a stop; zero: 10 s (SF-10)
 	Observer holdfast.Observer // nil: none
 	// OnAttempt is told of every attempt of a call whose outcome has been recorded,
@@ -94,7 +95,7 @@ func New(conf Config) (*Site, error) {
 	}
 	add(notify.Central, s.conf.Central)
 	s.dispatcher = &holdfast.Dispatcher{
-		Store: conf.Store, Lanes: conf.Store, Routes: routes, Grace: conf.Grace, Observer: observer{s, conf.Observer}, Logger: s.log,
+		Store: conf.Store, Lanes: conf.Store, Routes: routes, Poll: conf.Poll, Grace: conf.Grace, Observer: observer{s, conf.Observer}, Logger: s.log,
 	}
 	s.submitter = &holdfast.Submitter{Enqueuer: conf.Store, Outbox: conf.Store, Waiters: s.waiters, Lanes: s.dispatcher.Status}
 	s.forwarder = &Forwarder{Enqueuer: conf.Store, Outbox: conf.Store, Name: s.conf.Name, Ask: conf.Ask}
