@@ -30,6 +30,12 @@ func (s *script) deaf(late time.Duration, first func(context.Context, []notify.R
 	})
 }
 
+func (s *script) counts() (made, closed int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.made, s.closed
+}
+
 // A channel's dispatcher that was ended leaves nothing claimed: an answer that
 // comes when it has given up counts as one that came in time, however late it
 // is. Nobody is asked twice meanwhile, and after it only who has not accepted.
@@ -200,13 +206,12 @@ func TestTheAdapterOfAChannelThatIsGoneIsClosed(t *testing.T) {
 				time.Sleep(time.Second)
 				end(t, o)
 				time.Sleep(2 * time.Second)
-				if o.mail.made != 1 || o.mail.closed != 0 {
-					t.Errorf("while it is used %d were made and %d closed, want 1 and none", o.mail.made, o.mail.closed)
+				if made, closed := o.mail.counts(); made != 1 || closed != 0 {
+					t.Errorf("while it is used %d were made and %d closed, want 1 and none", made, closed)
 				}
 				time.Sleep(30 * time.Second)
-				synctest.Wait()
-				if o.mail.made != 1 || o.mail.closed != 1 {
-					t.Errorf("%d were made and %d closed, want 1 and 1", o.mail.made, o.mail.closed)
+				if made, closed := o.mail.counts(); made != 1 || closed != 1 {
+					t.Errorf("%d were made and %d closed, want 1 and 1", made, closed)
 				}
 			})
 		})
