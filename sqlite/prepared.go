@@ -20,7 +20,7 @@ func (p *prepared) query(ctx context.Context, readers *sql.DB, q query, args []a
 	s := p.stmts[q]
 	if s == nil {
 		var err error
-		if s, err = readers.PrepareContext(ctx, queries[q]); err != nil { //nolint:sqlclosecheck // kept
+		if s, err = readers.PrepareContext(ctx, queries[q]); err != nil {
 			p.mu.Unlock()
 			return nil, err
 		}
