@@ -138,7 +138,6 @@ func TestADeathInALongListAsksOnlyTheRest(t *testing.T) {
 		}
 		o.sent(t, "ops", "n")
 		dying := &unsettled{Store: o.db}
-		dying.gone.Store(true)
 		o.attach(dying)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -148,6 +147,7 @@ func TestADeathInALongListAsksOnlyTheRest(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Errorf("run: %v", err)
 		}
+		dying.gone.Store(true)
 		o.reopen(t)
 		o.attach(o.db)
 		o.mail.parts = nil
@@ -206,7 +206,6 @@ func TestARetryThatANodesDeathCutsOffAsksThoseWhoRefused(t *testing.T) {
 			return notify.Report{To: make([]notify.Delivery, len(to)), Fault: &holdfast.Failure{Outcome: holdfast.NotStarted, Err: ctx.Err()}}
 		}
 		dying := &unsettled{Store: o.db}
-		dying.gone.Store(true)
 		o.attach(dying)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -216,6 +215,7 @@ func TestARetryThatANodesDeathCutsOffAsksThoseWhoRefused(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Errorf("run: %v", err)
 		}
+		dying.gone.Store(true)
 		o.reopen(t)
 		o.attach(survivor{o.db})
 		o.mail.parts = nil
