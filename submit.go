@@ -72,6 +72,7 @@ func (s *Submitter) Submit(ctx context.Context, m Message, wait time.Duration) (
 		waiter = s.Waiters.Expect(id)
 		defer waiter.Stop()
 	}
+	down := s.isDown(m.Destination)
 	receipts, err := s.Enqueuer.Enqueue(ctx, m)
 	if err != nil {
 		return Submission{}, err
@@ -86,8 +87,11 @@ func (s *Submitter) Submit(ctx context.Context, m Message, wait time.Duration) (
 		return sub, nil
 	case r.State == Parked: // the id was known
 		return sub, s.refusedBefore(ctx, r.ID)
-	case r.State.Final(), s.isDown(m.Destination):
+	case r.State.Final(), down:
 		return sub, nil
+	}
+	if s.isDown(m.Destination) { // this message may be the one that has found out, and its outcome is being recorded
+		wait = min(wait, justDown)
 	}
 	a, ok := waiter.Wait(ctx, wait)
 	if !ok {
@@ -118,6 +122,9 @@ func (s *Submitter) refusedBefore(ctx context.Context, id ID) error {
 	}
 	return refused
 }
+
+// justDown is how long a destination that is down since a moment is waited for.
+const justDown = time.Second
 
 func (s *Submitter) isDown(destination string) bool {
 	if s.Lanes == nil {
