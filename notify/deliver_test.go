@@ -295,6 +295,24 @@ func (u *unsettled) Settle(context.Context, ...holdfast.Settlement) ([]bool, err
 	return nil, errors.New("the node has died")
 }
 
+// die runs the channels for a moment in a node that dies before any outcome is
+// recorded, and opens the store again.
+func (o *office) die(t *testing.T) {
+	t.Helper()
+	dying := &unsettled{Store: o.db}
+	o.attach(dying)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- o.channels.Run(ctx) }()
+	time.Sleep(5 * time.Second)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("run: %v", err)
+	}
+	dying.gone.Store(true)
+	o.reopen(t)
+}
+
 // NO-19, NO-20: what a recipient has accepted is known after a crash between
 // that and the outcome of the notification.
 func TestACrashAfterAcceptanceAsksNobodyTwice(t *testing.T) {
@@ -306,18 +324,7 @@ func TestACrashAfterAcceptanceAsksNobodyTwice(t *testing.T) {
 		o.list(t, "ops", mailTo("a@x", "b@x")...)
 		o.mail.become(by(map[string]notify.Delivery{"b@x": greylisted}))
 		o.sent(t, "ops", "n")
-		dying := &unsettled{Store: o.db}
-		o.attach(dying)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- o.channels.Run(ctx) }()
-		time.Sleep(5 * time.Second)
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("run: %v", err)
-		}
-		dying.gone.Store(true)
-		o.reopen(t)
+		o.die(t)
 		o.attach(o.db)
 		o.mail.become(nil)
 		stop := o.run(t)

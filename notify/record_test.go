@@ -137,18 +137,7 @@ func TestADeathInALongListAsksOnlyTheRest(t *testing.T) {
 			return notify.Report{To: make([]notify.Delivery, len(to)), Fault: &holdfast.Failure{Outcome: holdfast.NotStarted, Err: ctx.Err()}}
 		}
 		o.sent(t, "ops", "n")
-		dying := &unsettled{Store: o.db}
-		o.attach(dying)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- o.channels.Run(ctx) }()
-		time.Sleep(5 * time.Second)
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("run: %v", err)
-		}
-		dying.gone.Store(true)
-		o.reopen(t)
+		o.die(t)
 		o.attach(o.db)
 		o.mail.parts = nil
 		stop := o.run(t)
@@ -205,18 +194,7 @@ func TestARetryThatANodesDeathCutsOffAsksThoseWhoRefused(t *testing.T) {
 			<-ctx.Done()
 			return notify.Report{To: make([]notify.Delivery, len(to)), Fault: &holdfast.Failure{Outcome: holdfast.NotStarted, Err: ctx.Err()}}
 		}
-		dying := &unsettled{Store: o.db}
-		o.attach(dying)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- o.channels.Run(ctx) }()
-		time.Sleep(5 * time.Second)
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("run: %v", err)
-		}
-		dying.gone.Store(true)
-		o.reopen(t)
+		o.die(t)
 		o.attach(survivor{o.db})
 		o.mail.parts = nil
 		o.mail.become(nil)
