@@ -91,7 +91,7 @@ func (c *Channels) start(ctx context.Context, channel Channel) {
 	r.dispatcher = &holdfast.Dispatcher{
 		Store: c.Messages, Lanes: c.Lanes, Poll: c.Poll, Grace: c.Grace, Last: lastWords, Observer: c.Observer, Logger: c.Logger,
 		Routes: map[string]holdfast.Route{Lane(channel.Name): {
-			Deliverer: &courier{store: c.Store, books: c.Books, adapters: &c.adapters, log: c.Logger}, Retry: c.policy(ctx, &channel), Timeout: sendTimeout, Limit: workers,
+			Deliverer: &courier{store: c.Store, books: c.Books, adapters: &c.adapters, log: c.Logger, late: &c.late}, Retry: c.policy(ctx, &channel), Timeout: sendTimeout, Limit: workers,
 		}},
 	}
 	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))

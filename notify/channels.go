@@ -27,6 +27,7 @@ type Channels struct {
 
 	once     sync.Once
 	adapters adapters
+	late     unwritten
 	changed  chan struct{} // rings when follow has something to do before its time
 
 	mu     sync.Mutex // guards what follows

@@ -20,9 +20,14 @@ type courier struct {
 	books    *Books
 	adapters *adapters
 	log      *slog.Logger
+	late     *unwritten
+}
 
-	mu        sync.Mutex
-	unwritten map[holdfast.ID][]Target // what became of recipients, and is not on disk yet
+// unwritten is what became of recipients and is not on disk yet, by message. It
+// outlives the dispatcher of a channel, which a change of settings ends.
+type unwritten struct {
+	mu   sync.Mutex
+	list map[holdfast.ID][]Target
 }
 
 // round is one attempt of one copy.

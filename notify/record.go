@@ -121,12 +121,12 @@ func (c *courier) write(ctx context.Context, id holdfast.ID, list []Target) erro
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			if c.unwritten == nil {
-				c.unwritten = map[holdfast.ID][]Target{}
+			c.late.mu.Lock()
+			defer c.late.mu.Unlock()
+			if c.late.list == nil {
+				c.late.list = map[holdfast.ID][]Target{}
 			}
-			c.unwritten[id] = append(c.unwritten[id], list...)
+			c.late.list[id] = append(c.late.list[id], list...)
 			return err
 		}
 	}
@@ -139,10 +139,10 @@ func final(err error) bool {
 
 // catchUp writes what an attempt before could not.
 func (c *courier) catchUp(ctx context.Context, id holdfast.ID) error {
-	c.mu.Lock()
-	list := c.unwritten[id]
-	delete(c.unwritten, id)
-	c.mu.Unlock()
+	c.late.mu.Lock()
+	list := c.late.list[id]
+	delete(c.late.list, id)
+	c.late.mu.Unlock()
 	if len(list) == 0 {
 		return nil
 	}

@@ -66,6 +66,33 @@ func TestARecordThatFailsAsksNobodyTwice(t *testing.T) {
 	}
 }
 
+// Nor does it where the channel's settings are changed meanwhile, which ends its
+// dispatcher.
+func TestARecordOutlivesAChangeOfSettings(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t)
+		defer o.close(t)
+		s := &forgetful{Store: o.db, err: holdfast.ErrUnavailable}
+		s.fails.Store(60)
+		o.channels.Store = s
+		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
+		o.list(t, "ops", mailTo("a@x", "b@x")...)
+		stop := o.run(t)
+		defer stop()
+		o.sent(t, "ops", "n")
+		time.Sleep(5 * time.Second)
+		o.channel(t, notify.Channel{Name: "mail", Kind: "mail", Workers: 2})
+		time.Sleep(10 * time.Minute)
+		if diff := cmp.Diff([][]string{{"a@x", "b@x"}}, o.mail.asked()); diff != "" {
+			t.Errorf("asked (-want +got):\n%s", diff)
+		}
+		if r := o.one(t, "n"); r.Status != notify.Delivered || s.fails.Load() != 0 {
+			t.Errorf("it is %s, and %d failures are left", r.Status, s.fails.Load())
+		}
+	})
+}
+
 // A store that has stopped is not asked again, and one that stays away does not
 // keep a node from stopping.
 func TestARecordEndsWithTheStoreAndTheNode(t *testing.T) {
