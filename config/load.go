@@ -2,12 +2,12 @@ package config
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/holdfast-mq/holdfast/internal/namedfile"
 )
 
 // maxFile bounds what is read of a file; a configuration has a few KiB.
@@ -194,30 +194,7 @@ func (l *loader) cannotRead(path, file string, err error) {
 	}
 }
 
-// readFile reads a regular file: a pipe could block for ever, a device never
-// end.
-func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path) //nolint:gosec // whoever starts the node names its files
-	if err != nil {
-		return nil, fmt.Errorf("read: %w", err)
-	}
-	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("read: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("not a regular file")
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("read: %w", err)
-	}
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("larger than %s", FormatSize(maxFile))
-	}
-	return data, nil
-}
+func readFile(path string) ([]byte, error) { return namedfile.Read(path, maxFile) }
 
 // cause strips what fs adds to an error: the path, which the fault names
 // already unless it must not be shown.

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/internal/namedfile"
 )
 
 // askNode looks what happens at the node's address, and asks whoever answers
@@ -91,7 +92,7 @@ func onlyOurs(cert, key string) *tls.Config {
 		MinVersion:         tls.VersionTLS12,
 		InsecureSkipVerify: true, //nolint:gosec // VerifyConnection is stricter: one certificate is taken
 		VerifyConnection: func(s tls.ConnectionState) error {
-			pair, err := tls.LoadX509KeyPair(cert, key)
+			pair, err := namedfile.KeyPair(cert, key)
 			if err != nil {
 				return fmt.Errorf("read our certificate: %w", err)
 			}

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net"
 	"net/url"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/holdfast-mq/holdfast/adapter/sqlwrite"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/exchange"
+	"github.com/holdfast-mq/holdfast/internal/namedfile"
 	"github.com/holdfast-mq/holdfast/transport"
 	"github.com/holdfast-mq/holdfast/wire"
 )
@@ -103,7 +103,7 @@ func clientOf(o Options, d config.Destination) (*transport.Client, error) {
 		URL: d.URL, Source: o.Config.Source(), Secrets: []*wire.Secret{secret}, V1: d.HMAC == config.HMACv1, DialTimeout: o.Timeout,
 	}
 	if d.CA != "" {
-		if conf.CA, err = os.ReadFile(d.CA); err != nil {
+		if conf.CA, err = namedfile.PEM(d.CA); err != nil {
 			return nil, fmt.Errorf("read CA: %w", err)
 		}
 	}

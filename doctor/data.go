@@ -3,7 +3,6 @@ package doctor
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/namedfile"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -176,7 +176,7 @@ func certFound(t config.TLS) *CertFound {
 		return nil
 	}
 	c := &CertFound{Path: t.Cert}
-	pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+	pair, err := namedfile.KeyPair(t.Cert, t.Key)
 	if err != nil {
 		c.Err = err
 		return c

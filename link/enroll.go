@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/bearer"
+	"github.com/holdfast-mq/holdfast/internal/namedfile"
 	"github.com/holdfast-mq/holdfast/internal/secrets"
 	"github.com/holdfast-mq/holdfast/transport"
 )
@@ -128,7 +129,7 @@ func (conf *EnrollConfig) free() error {
 func prepare(beside, token string) (credential string, err error) {
 	hash := bearer.Hash(token)
 	name := hex.EncodeToString(hash[:])
-	text, err := readSmall(beside)
+	text, err := namedfile.Read(beside, ownFile)
 	if err != nil && !isAbsent(err) {
 		return "", err
 	}

@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/holdfast-mq/holdfast/internal/namedfile"
 )
 
 // Identity is what a site proves itself by: the content of its credential's
@@ -31,7 +33,7 @@ func ReadIdentity(path string) (Identity, error) {
 	if loose := info.Mode().Perm() & 0o077; loose != 0 && runtime.GOOS != "windows" {
 		return id, fmt.Errorf("read credential: other users may read %s (mode %04o): chmod 600 it, and enroll anew if that was so for long", path, info.Mode().Perm())
 	}
-	text, err := readSmall(path)
+	text, err := namedfile.Read(path, ownFile)
 	if err != nil {
 		return id, fmt.Errorf("read credential: %w", err)
 	}
@@ -70,17 +72,8 @@ func (f *identityFile) read() (Identity, error) {
 	return id, fault
 }
 
-// readSmall reads a file of ours, which has a few hundred bytes.
-func readSmall(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > 64<<10 {
-		return nil, fmt.Errorf("%s has %d bytes, and is not ours", path, info.Size())
-	}
-	return os.ReadFile(path) //nolint:gosec // the configuration names it
-}
+// ownFile bounds the files of ours, which have a few hundred bytes.
+const ownFile = 64 << 10
 
 // writeFile replaces a file as a whole, with mode 0600: wherever the machine
 // stops, the old content or the new one is there.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/namedfile"
 )
 
 // heardEvery is how exact a site remembers when it last heard of an
@@ -23,7 +24,7 @@ type memo struct {
 
 func (s *Site) remember() memo {
 	var m memo
-	text, err := readSmall(s.conf.State)
+	text, err := namedfile.Read(s.conf.State, ownFile)
 	if err == nil {
 		err = json.Unmarshal(text, &m)
 	}

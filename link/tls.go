@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/holdfast-mq/holdfast/internal/namedfile"
 )
 
 // Files are those of TLS at one end, in PEM form; empty: none. They may be
@@ -35,7 +37,7 @@ func (f Files) pair() ([]tls.Certificate, error) {
 	if f.Cert == "" && f.Key == "" {
 		return nil, nil
 	}
-	c, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+	c, err := namedfile.KeyPair(f.Cert, f.Key)
 	if err != nil {
 		return nil, fmt.Errorf("read certificate %s with key %s: %w", f.Cert, f.Key, err)
 	}
@@ -44,12 +46,8 @@ func (f Files) pair() ([]tls.Certificate, error) {
 
 // addTo adds the authorities of the CA file to a pool.
 func (f Files) addTo(pool *x509.CertPool) error {
-	text, err := os.ReadFile(f.CA)
-	if err != nil {
+	if err := namedfile.AddAuthorities(pool, f.CA); err != nil {
 		return fmt.Errorf("read CA: %w", err)
-	}
-	if !pool.AppendCertsFromPEM(text) {
-		return fmt.Errorf("read CA: no certificate in PEM form found in %s", f.CA)
 	}
 	return nil
 }

@@ -6,13 +6,13 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
-	"os"
 	"slices"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/adapter/httpcall"
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/namedfile"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/transport"
 	"github.com/holdfast-mq/holdfast/wire"
@@ -140,7 +140,7 @@ func (n *Node) client(name string, d config.Destination) (*transport.Client, err
 		Concurrency: d.Concurrency, Logger: n.log.With(slog.String("destination", name)),
 	}
 	if d.CA != "" {
-		if conf.CA, err = os.ReadFile(d.CA); err != nil {
+		if conf.CA, err = namedfile.PEM(d.CA); err != nil {
 			return nil, fmt.Errorf("read CA: %w", err)
 		}
 	}

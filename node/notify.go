@@ -3,8 +3,6 @@ package node
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +10,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/namedfile"
 	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/notify"
 )
@@ -95,27 +94,9 @@ func (n *Node) secret(name string) ([]byte, error) {
 	if err := notify.CheckName("secret", name); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(folder, name)
-	// Before it is opened: a pipe would hold up who opens it.
-	if info, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("secret %q: %w", name, err)
-	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("secret %q: %s is not a regular file", name, path)
-	}
-	f, err := os.Open(path) //nolint:gosec // in the folder of secrets, by a name that cannot leave it
+	text, err := namedfile.ReadLine(filepath.Join(folder, name), longestSecret)
 	if err != nil {
 		return nil, fmt.Errorf("secret %q: %w", name, err)
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	text, err := io.ReadAll(io.LimitReader(f, longestSecret+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("secret %q: %w", name, err)
-	case len(text) > longestSecret:
-		return nil, fmt.Errorf("secret %q: the file is larger than %s", name, config.FormatSize(longestSecret))
-	}
-	if text = []byte(strings.TrimRight(string(text), "\r\n")); len(text) == 0 {
-		return nil, fmt.Errorf("secret %q: the file is empty", name)
 	}
 	return text, nil
 }

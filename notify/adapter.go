@@ -77,3 +77,11 @@ const (
 	Deferred Result = 2 // may work later
 	Refused  Result = 3 // will never work
 )
+
+// What the fault of a channel's setting says of a file. It is one text for
+// every cause, so that whoever may write channels does not learn from it which
+// files the node's machine has.
+const (
+	BadCertificates = "is no file of certificates in PEM form that the node may read: check the path and its permissions on the node's machine"
+	BadKeyPair      = "is no certificate in PEM form that the node may read and that fits its key: check both paths and their permissions on the node's machine"
+)

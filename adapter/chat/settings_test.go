@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -133,5 +135,28 @@ func TestAddressesAreChecked(t *testing.T) {
 				t.Errorf("%s %q: got %v", kind, address, err)
 			}
 		}
+	}
+}
+
+// F1-07: who writes a channel does not learn which files the machine has, and a
+// device does not hold it up.
+func TestFilesOfSettingsTellNothingOfThemselves(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	other := filepath.Join(folder, "other")
+	if err := os.WriteFile(other, []byte("no certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]bool{}
+	for _, path := range []string{other, filepath.Join(folder, "absent"), folder, "/dev/zero"} {
+		settings := fmt.Sprintf(`{"url":{"secret":"a"},"ca":%q,"cert":%q,"key":%q}`, path, path, path)
+		_, err := chat.New("slack", json.RawMessage(settings), chat.Options{Secret: (&secrets{}).read})
+		if err == nil {
+			t.Fatalf("%s was taken", path)
+		}
+		told[strings.ReplaceAll(err.Error(), path, "PATH")] = true
+	}
+	if len(told) != 1 {
+		t.Errorf("got %d texts, want one for every cause: %v", len(told), told)
 	}
 }

@@ -2,14 +2,14 @@ package chat
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"net"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/namedfile"
+	"github.com/holdfast-mq/holdfast/notify"
 )
 
 // tls is nil where nothing is said. Our own certificate is read again for each
@@ -24,24 +24,15 @@ func (s *settings) tls() (*tls.Config, error) {
 		faults = append(faults, &holdfast.FieldError{Field: "settings." + field, Value: clip(value, 200), Problem: problem})
 	}
 	if s.ca != "" {
-		roots, err := x509.SystemCertPool()
+		roots, err := namedfile.Authorities(s.ca)
 		if err != nil {
-			roots = x509.NewCertPool()
+			fault("ca", s.ca, notify.BadCertificates)
 		}
 		conf.RootCAs = roots
-		if pem, err := os.ReadFile(s.ca); err != nil {
-			fault("ca", s.ca, "cannot be read: "+err.Error())
-		} else if !roots.AppendCertsFromPEM(pem) {
-			fault("ca", s.ca, "holds no certificate in PEM")
-		}
 	}
 	if s.cert != "" && s.key != "" {
-		if _, err := tls.LoadX509KeyPair(s.cert, s.key); err != nil {
-			fault("cert", s.cert, "cannot be used with its key: "+err.Error())
-		}
-		conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			c, err := tls.LoadX509KeyPair(s.cert, s.key)
-			return &c, err
+		if err := namedfile.OwnCertificate(conf, s.cert, s.key); err != nil {
+			fault("cert", s.cert, notify.BadKeyPair)
 		}
 	}
 	return conf, errors.Join(faults...)

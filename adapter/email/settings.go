@@ -9,6 +9,9 @@ import (
 	"net"
 	"net/mail"
 	"time"
+
+	"github.com/holdfast-mq/holdfast/internal/namedfile"
+	"github.com/holdfast-mq/holdfast/notify"
 )
 
 // The ways to a server. There is none that is taken because nothing was said.
@@ -122,19 +125,15 @@ func (s *settings) loadTLS() error {
 		s.conf.ServerName = s.host
 	}
 	if s.ca != "" {
-		roots, err := s.authorities()
+		roots, err := namedfile.Authorities(s.ca)
 		if err != nil {
-			r.fault("ca", s.ca, err.Error())
+			r.fault("ca", s.ca, notify.BadCertificates)
 		}
 		s.roots, s.conf.RootCAs = roots, roots
 	}
 	if s.cert != "" && s.key != "" {
-		if _, err := tls.LoadX509KeyPair(s.cert, s.key); err != nil {
-			r.fault("cert", s.cert, "cannot be used with its key: "+err.Error())
-		}
-		s.conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			c, err := tls.LoadX509KeyPair(s.cert, s.key)
-			return &c, err
+		if err := namedfile.OwnCertificate(s.conf, s.cert, s.key); err != nil {
+			r.fault("cert", s.cert, notify.BadKeyPair)
 		}
 	}
 	return errors.Join(r.faults...)

@@ -121,3 +121,26 @@ func TestSettingsThatAreNone(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// F1-07: who writes a channel does not learn which files the machine has, and a
+// device does not hold it up.
+func TestFilesOfSettingsTellNothingOfThemselves(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	other := filepath.Join(folder, "other")
+	if err := os.WriteFile(other, []byte("no certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]bool{}
+	for _, path := range []string{other, filepath.Join(folder, "absent"), folder, "/dev/zero"} {
+		settings := encode(t, with(object{"ca": path, "cert": path, "key": path}))
+		_, err := email.New(settings, email.Options{Secret: secrets(nil)})
+		if err == nil {
+			t.Fatalf("%s was taken", path)
+		}
+		told[strings.ReplaceAll(err.Error(), path, "PATH")] = true
+	}
+	if len(told) != 1 {
+		t.Errorf("got %d texts, want one for every cause: %v", len(told), told)
+	}
+}

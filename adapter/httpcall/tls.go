@@ -2,13 +2,13 @@ package httpcall
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"time"
+
+	"github.com/holdfast-mq/holdfast/internal/namedfile"
 )
 
 // TLS is what an https target needs beyond the system's trust.
@@ -24,16 +24,9 @@ func (t TLS) config() (*tls.Config, error) {
 	}
 	conf := &tls.Config{MinVersion: tls.VersionTLS12}
 	if t.CA != "" {
-		pem, err := os.ReadFile(t.CA)
+		roots, err := namedfile.Authorities(t.CA)
 		if err != nil {
 			return nil, fmt.Errorf("read CA: %w", err)
-		}
-		roots, err := x509.SystemCertPool()
-		if err != nil {
-			roots = x509.NewCertPool()
-		}
-		if !roots.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("read CA %s: it holds no certificate in PEM", t.CA)
 		}
 		conf.RootCAs = roots
 	}
@@ -41,12 +34,8 @@ func (t TLS) config() (*tls.Config, error) {
 		return nil, errors.New("a certificate needs its key, and a key its certificate")
 	}
 	if t.Cert != "" {
-		if _, err := tls.LoadX509KeyPair(t.Cert, t.Key); err != nil {
+		if err := namedfile.OwnCertificate(conf, t.Cert, t.Key); err != nil {
 			return nil, fmt.Errorf("read certificate: %w", err)
-		}
-		conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			c, err := tls.LoadX509KeyPair(t.Cert, t.Key)
-			return &c, err
 		}
 	}
 	return conf, nil

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/internal/namedfile"
 )
 
 // Variables that stand for flags.
@@ -149,16 +149,9 @@ func (a *app) trust(g *global) (*tls.Config, error) {
 	if name == "" {
 		return nil, nil //nolint:nilnil // the defaults are meant
 	}
-	text, err := os.ReadFile(name) //nolint:gosec // the user names the file
+	roots, err := namedfile.Authorities(name)
 	if err != nil {
 		return nil, usage(fmt.Errorf("--ca: %w", err))
-	}
-	roots, err := x509.SystemCertPool()
-	if err != nil {
-		roots = x509.NewCertPool()
-	}
-	if !roots.AppendCertsFromPEM(text) {
-		return nil, usage(fmt.Errorf("--ca %s: it holds no certificate in PEM form", name))
 	}
 	return &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, nil
 }

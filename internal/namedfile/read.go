@@ -1,0 +1,58 @@
+// Package namedfile reads the files that settings name: configurations,
+// certificates, keys, credentials, secrets. Whoever writes a setting may be
+// somebody else than whoever runs the node, so a name may lead to a device
+// without an end or to a pipe that nobody writes. Such files are refused, and
+// none is read beyond its bound.
+package namedfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// ErrTooLarge reports a file that is larger than its bound.
+var ErrTooLarge = errors.New("too large")
+
+// Read returns the content of a regular file of at most the given number of
+// bytes. It does not wait for anybody: a pipe is refused as it is opened.
+// Errors name the file.
+func Read(path string, most int) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|doNotWait, 0) //nolint:gosec // a setting names it; what is no file is refused below
+	if err != nil {
+		return nil, fmt.Errorf("read: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("read: %w", &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")})
+	}
+	content, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
+	if err != nil {
+		return nil, fmt.Errorf("read: %w", err)
+	}
+	if len(content) > most {
+		return nil, fmt.Errorf("read: %w", &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w: it has more than %d bytes", ErrTooLarge, most)})
+	}
+	return content, nil
+}
+
+// ReadLine is Read for a file that holds one secret, with or without an end
+// of line. An empty one is an error.
+func ReadLine(path string, most int) ([]byte, error) {
+	content, err := Read(path, most)
+	if err != nil {
+		return nil, err
+	}
+	line := strings.TrimRight(string(content), "\r\n")
+	if line == "" {
+		return nil, fmt.Errorf("read: %w", &fs.PathError{Op: "read", Path: path, Err: errors.New("the file is empty")})
+	}
+	return []byte(line), nil
+}
