@@ -29,6 +29,7 @@ var mayImport = map[string][]string{
 	"wire":                {"."},
 	"transport":           {".", "wire"},
 	"transport/grpclink":  {".", "wire"},
+	"internal/cursor":     {"."}, // places in lists, of both stores
 	"internal/exchange":   {"."}, // outcomes of the library, for all that call over HTTP
 	"internal/oauth":      {"."}, // the same, of those who fetch a token
 	"adapter/httpcall":    {"."},

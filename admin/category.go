@@ -81,8 +81,8 @@ func (s *Server) inCategory(category string) (names []string, faults []Fault) {
 // with the destination's name after an @.
 func (s *Server) pageOfCategory(ctx context.Context, q holdfast.Query, names []string) (*pageOutput, error) {
 	after, name, found := strings.Cut(q.After, "@")
-	if q.After != "" && !found {
-		return nil, invalid(Fault{"after", clip(q.After), "is not a position that a page of this list gave"})
+	if q.After != "" && (!found || name == "") {
+		return nil, invalid(Fault{"after", clip(q.After), "is not a place that a page of this list gave; take next of the page before, as it is"})
 	}
 	var all holdfast.Page
 	limit := q.Limit

@@ -78,8 +78,9 @@ func TestEveryRefusalIsAProblem(t *testing.T) {
 		"unknown query":   {call: call{method: "GET", path: "/v1/messages?stat=parked"}, status: 422, sort: "invalid", fields: []string{"stat"}, says: "there are state, destination, category, after, limit"},
 		"unknown state":   {call: call{method: "GET", path: "/v1/messages?state=parked,lost"}, status: 422, sort: "invalid", fields: []string{"state"}, says: "lost"},
 		"limit no number": {call: call{method: "GET", path: "/v1/messages?limit=ten"}, status: 422, sort: "invalid", fields: []string{"limit"}, says: "whole number"},
-		"limit too large": {call: call{method: "GET", path: "/v1/messages?limit=501"}, status: 422, sort: "invalid", fields: []string{"limit"}, says: "<= 500"},
-		"limit of zero":   {call: call{method: "GET", path: "/v1/messages?limit=0"}, status: 422, sort: "invalid", fields: []string{"limit"}, says: ">= 1"},
+		"limit too large": {call: call{method: "GET", path: "/v1/messages?limit=501"}, status: 422, sort: "invalid", fields: []string{"limit"}, says: "must be from 1 to 500"},
+		// F1-47.
+		"limit of zero":   {call: call{method: "GET", path: "/v1/messages?limit=0"}, status: 422, sort: "invalid", fields: []string{"limit"}, says: `limit "0" must be from 1 to 500`},
 		"bad after":       {call: call{method: "GET", path: "/v1/messages?after=x"}, status: 422, sort: "invalid", fields: []string{"after"}},
 		"list broken":     {call: call{method: "GET", path: "/v1/messages"}, fail: errors.New("broken"), status: 500, sort: "internal"},
 		"retry of none":   {call: call{method: "POST", path: "/v1/messages/nobody/retry"}, status: 404, sort: "not-found", fields: []string{"id"}},

@@ -186,12 +186,29 @@ func translate(ctx huma.Context, _ string, v any) (any, error) {
 		case d.Message == "invalid integer":
 			f.Problem = "must be a whole number"
 		case strings.HasPrefix(d.Message, "expected "):
-			f.Problem = "is not what is " + d.Message
+			f.Problem = bounds(ctx.Operation(), field, d.Message)
 		}
 		faults = append(faults, f)
 	}
 	slices.SortStableFunc(faults, func(a, b Fault) int { return strings.Compare(a.Field, b.Field) })
 	return invalid(faults...), nil
+}
+
+// bounds says between what a parameter has to lie.
+func bounds(op *huma.Operation, name, message string) string {
+	at := slices.IndexFunc(op.Parameters, func(p *huma.Param) bool { return p.Name == name })
+	if at < 0 || op.Parameters[at].Schema == nil {
+		return "is not what is " + message
+	}
+	switch s := op.Parameters[at].Schema; {
+	case s.Minimum != nil && s.Maximum != nil:
+		return fmt.Sprintf("must be from %.0f to %.0f", *s.Minimum, *s.Maximum)
+	case s.Minimum != nil:
+		return fmt.Sprintf("must be %.0f or more", *s.Minimum)
+	case s.MaxLength != nil:
+		return fmt.Sprintf("must have at most %d characters", *s.MaxLength)
+	}
+	return "is not what is " + message
 }
 
 func parameters(op *huma.Operation) string {

@@ -5,12 +5,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/cursor"
 )
 
 // looked is how many rows one List call walks over where no index knows what
@@ -30,8 +30,8 @@ func (db *DB) List(ctx context.Context, q holdfast.Query) (holdfast.Page, error)
 func (db *DB) list(ctx context.Context, q *holdfast.Query) (p holdfast.Page, err error) {
 	l := listing{db: db, states: q.States, limit: min(max(cmp.Or(q.Limit, 50), 1), 500), before: never}
 	if q.After != "" {
-		if l.before, err = strconv.ParseInt(q.After, 36, 64); err != nil || l.before < 0 {
-			return p, fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{Field: "after", Value: q.After, Problem: "is not a position that a page gave"})
+		if l.before, err = cursor.Parse(q.After); err != nil {
+			return p, err
 		}
 	}
 	if db.gone.Load() {
@@ -50,9 +50,7 @@ func (db *DB) list(ctx context.Context, q *holdfast.Query) (p holdfast.Page, err
 	if err != nil {
 		return p, err
 	}
-	if next > 0 {
-		p.Next = strconv.FormatInt(next, 36)
-	}
+	p.Next = cursor.Format(next)
 	p.Records, err = l.records(ctx)
 	return p, err
 }

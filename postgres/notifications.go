@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/cursor"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -131,8 +131,8 @@ func (db *DB) notifications(ctx context.Context, q *notify.Query) (p notify.Page
 	}
 	before := int64(never)
 	if q.After != "" {
-		if before, err = strconv.ParseInt(q.After, 36, 64); err != nil || before < 0 {
-			return p, fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{Field: "after", Value: q.After, Problem: "is not a position that a page gave"})
+		if before, err = cursor.Parse(q.After); err != nil {
+			return p, err
 		}
 	}
 	if !q.To.IsZero() && q.After == "" {
@@ -190,7 +190,7 @@ func (db *DB) walkNotes(ctx context.Context, q *notify.Query, before int64) (fou
 		case w.past || read < size && len(w.found) < w.limit:
 			return w.found, "", nil
 		case len(w.found) == w.limit || w.looked >= looked:
-			return w.found, strconv.FormatInt(w.last, 36), nil
+			return w.found, cursor.Format(w.last), nil
 		}
 	}
 }

@@ -32,6 +32,7 @@ const (
 type clock struct {
 	read reading
 	base atomic.Int64 // the store's instant at which elapsed time is 0
+	lead atomic.Int64 // of the wall clock over the store's, as people are shown it
 
 	mu        sync.Mutex
 	wallSeen  time.Time // at the last look
@@ -89,13 +90,24 @@ func (c *clock) reach(at int64) (jumped bool) {
 	return jumped
 }
 
-// wall turns an instant of the store into one for people.
+// leadSlack is by how much the two clocks may part until people are shown it:
+// what is less is a clock that is being set right bit by bit, or the time
+// between two readings, and would show one instant as another at each look.
+const leadSlack = int64(time.Second / time.Microsecond)
+
+// wall turns an instant of the store into one for people, the same at each look
+// until the wall clock steps.
 func (c *clock) wall(at int64) time.Time {
 	if at == 0 || at == never {
 		return time.Time{}
 	}
 	wall, ran := c.read()
-	return wall.Add(span(c.base.Load()+ran.Microseconds(), at)).UTC().Truncate(time.Microsecond)
+	lead, shown := wall.UnixMicro()-c.base.Load()-ran.Microseconds(), c.lead.Load()
+	if parted := lead - shown; parted >= leadSlack || parted <= -leadSlack {
+		c.lead.Store(lead)
+		shown = lead
+	}
+	return time.UnixMicro(at + shown).UTC()
 }
 
 // mayExpire says whether the wall clock can be believed; why is for a log.

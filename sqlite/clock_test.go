@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -86,6 +88,44 @@ func TestClockStepsDoNotMoveWhatWaits(t *testing.T) {
 		}
 		shut(t, db)
 	}
+}
+
+// F1-47: an instant is the same at each look, however the two clocks are read,
+// while the wall clock is set right bit by bit, and over a restart.
+func TestInstantsAreStable(t *testing.T) {
+	t.Parallel()
+	m := &machine{wall: noon}
+	path := filepath.Join(t.TempDir(), "stable.db")
+	db := open(t, path, sqlite.Options{}.On(m.read))
+	enqueue(t, db, withTTL("m", time.Hour))
+	want, err := db.Get(t.Context(), "m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	look := func(when string) {
+		t.Helper()
+		got, err := db.Get(t.Context(), "m")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(got, want); diff != "" {
+			t.Errorf("%s (-got +want):\n%s", when, diff)
+		}
+	}
+	for range 50 {
+		m.pass(700 * time.Nanosecond)
+		look("soon after")
+	}
+	for range 50 {
+		m.pass(time.Second)
+		m.step(500 * time.Microsecond / 50)
+		look("while the clock is slewed")
+	}
+	shut(t, db)
+	m.pass(time.Minute + 300*time.Nanosecond)
+	db = open(t, path, sqlite.Options{}.On(m.read))
+	defer shut(t, db)
+	look("after a restart")
 }
 
 // A jump forward, or a clock that is plainly wrong, suspends expiry; messages

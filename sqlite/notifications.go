@@ -7,10 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/cursor"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -144,8 +144,8 @@ func (db *DB) Notifications(ctx context.Context, q notify.Query) (notify.Page, e
 func (db *DB) notifications(ctx context.Context, q *notify.Query) (p notify.Page, err error) {
 	before := int64(never)
 	if q.After != "" {
-		if before, err = strconv.ParseInt(q.After, 36, 64); err != nil || before < 0 {
-			return p, fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{Field: "after", Value: q.After, Problem: "is not a position that a page gave"})
+		if before, err = cursor.Parse(q.After); err != nil {
+			return p, err
 		}
 	}
 	tx, err := db.snapshot(ctx)
@@ -204,7 +204,7 @@ func (db *DB) walk(ctx context.Context, tx *snapshot, q *notify.Query, before in
 		}
 	}
 	if len(found) == limit || n == looked {
-		next = strconv.FormatInt(last, 36)
+		next = cursor.Format(last)
 	}
 	return found, next, rows.Err()
 }

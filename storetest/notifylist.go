@@ -39,7 +39,7 @@ func notificationLists() map[string]func(k *kit) {
 			}
 		},
 		"a position that no page gave is refused": func(k *kit) {
-			for _, after := range []string{"!", "-1", "99999999999999999999"} {
+			for _, after := range []string{"!", "-1", "99999999999999999999", "xyz"} {
 				if _, err := k.notes().Notifications(k.ctx(), notify.Query{After: after}); !errors.Is(err, holdfast.ErrInvalid) {
 					k.t.Errorf("%q: got %v, want ErrInvalid", after, err)
 				}
