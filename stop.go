@@ -3,8 +3,9 @@ package holdfast
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
+
+	"github.com/holdfast-mq/holdfast/internal/brief"
 )
 
 // stop is the second half of a run: first nothing more is begun, then what
@@ -105,7 +106,7 @@ func (r *dispatch) stuck() error {
 	if len(ids) == 0 {
 		return errors.New("stop: the store did not record the last outcomes in time")
 	}
-	return fmt.Errorf("stop: attempts of %s did not return", strings.Join(ids, ", "))
+	return fmt.Errorf("stop: attempts of %s did not return", brief.List(ids))
 }
 
 // linger goes on after the run's end with what is still in hand: the process

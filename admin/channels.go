@@ -11,10 +11,10 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/brief"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -149,12 +149,7 @@ func knownAs[V any](all map[string]V) string {
 }
 
 func namesOf[V any](all map[string]V) string {
-	const most = 20
-	names := slices.Sorted(maps.Keys(all))
-	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-	}
-	return strings.Join(names, ", ")
+	return brief.List(slices.Sorted(maps.Keys(all)))
 }
 
 func (b *builder) putChannel(ctx context.Context, in *putChannelInput) (*channelOutput, error) {
@@ -171,7 +166,7 @@ func (b *builder) putChannel(ctx context.Context, in *putChannelInput) (*channel
 		faults = settingFaults(b.Channels.Check(c))
 	}
 	if len(faults) > 0 {
-		return nil, invalid(few(withoutRepeats(faults))...)
+		return nil, invalid(withoutRepeats(faults)...)
 	}
 	return anew(b, func() (*channelOutput, error) { return b.replaceChannel(ctx, in, c, &spec) })
 }

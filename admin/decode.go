@@ -22,61 +22,75 @@ func (b *body) decode(req any) ([]Fault, *Problem) {
 	if p != nil {
 		return nil, p
 	}
-	return fill(reflect.ValueOf(req).Elem(), "", members), nil
+	var f filler
+	f.fill(reflect.ValueOf(req).Elem(), "", members)
+	return append(f.faults, make([]Fault, f.more)...), nil // those that no problem names count
 }
 
-// fill stores members in the fields of a struct. path goes before their names
-// in faults.
-func fill(target reflect.Value, path string, members []member) (faults []Fault) {
+// filler stores members in the fields of structs.
+type filler struct {
+	faults []Fault // mostFaults at most
+	more   int
+}
+
+func (f *filler) fault(field, value, problem string) {
+	if len(f.faults) == mostFaults {
+		f.more++
+		return
+	}
+	f.faults = append(f.faults, Fault{Field: field, Value: value, Problem: problem})
+}
+
+// fill stores the members of one object. path goes before their names in
+// faults.
+func (f *filler) fill(target reflect.Value, path string, members []member) {
 	names := jsonNames(target.Type())
 	seen := map[string]bool{}
 	for _, m := range members {
 		i := slices.Index(names, m.name)
 		switch {
 		case i < 0:
-			f := unknownField(m, names)
-			f.Field = path + f.Field
-			faults = append(faults, f)
+			f.fault(path+clip(m.name), "", unknownField(m.name, names)) // without the value: a password in the wrong place is one, too
+			continue
 		case seen[m.name]:
-			faults = append(faults, Fault{Field: path + m.name, Value: plain(target.Field(i).Type(), m.value), Problem: "is given a second time; keep one of them"})
+			f.fault(path+m.name, plain(target.Field(i).Type(), m.value), "is given a second time; keep one of them")
 		default:
-			faults = append(faults, fillField(target.Field(i), path+m.name, m.value)...)
+			f.fillField(target.Field(i), path+m.name, m.value)
 		}
 		seen[m.name] = true
 	}
-	return faults
 }
 
 // fillField stores a value. Objects of ours, alone or in a list, are as strict
 // as the request itself.
-func fillField(field reflect.Value, path string, value json.RawMessage) []Fault {
+func (f *filler) fillField(field reflect.Value, path string, value json.RawMessage) {
 	t := field.Type()
 	null := string(value) == "null"
 	switch {
 	case ours(t) && !null:
-		return fillObject(field, path, value)
+		f.fillObject(field, path, value)
 	case t.Kind() == reflect.Pointer && ours(t.Elem()) && !null:
 		field.Set(reflect.New(t.Elem()))
-		return fillObject(field.Elem(), path, value)
+		f.fillObject(field.Elem(), path, value)
 	case t.Kind() == reflect.Slice && ours(t.Elem()) && !null:
 		var items []json.RawMessage
 		if err := json.Unmarshal(value, &items); err != nil {
-			return []Fault{{Field: path, Value: plain(t, value), Problem: "must be a list, […], of objects"}}
+			f.fault(path, plain(t, value), "must be a list, […], of objects")
+			return
 		}
 		if len(items) > mostItems {
-			return []Fault{{Field: path, Value: fmt.Sprintf("%d entries", len(items)), Problem: fmt.Sprintf("at most %d are taken", mostItems)}}
+			f.fault(path, fmt.Sprintf("%d entries", len(items)), fmt.Sprintf("at most %d are taken", mostItems))
+			return
 		}
 		field.Set(reflect.MakeSlice(t, len(items), len(items)))
-		var faults []Fault
 		for i, item := range items {
-			faults = append(faults, fillObject(field.Index(i), fmt.Sprintf("%s[%d]", path, i), item)...)
+			f.fillObject(field.Index(i), fmt.Sprintf("%s[%d]", path, i), item)
 		}
-		return faults
+	default:
+		if problem := assign(field, value); problem != "" {
+			f.fault(path, plain(t, value), problem)
+		}
 	}
-	if problem := assign(field, value); problem != "" {
-		return []Fault{{Field: path, Value: plain(t, value), Problem: problem}}
-	}
-	return nil
 }
 
 // ours says whether a type is an object with fields of its own.
@@ -84,12 +98,13 @@ func ours(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && t.PkgPath() == reflect.TypeFor[Fault]().PkgPath()
 }
 
-func fillObject(target reflect.Value, path string, value json.RawMessage) []Fault {
+func (f *filler) fillObject(target reflect.Value, path string, value json.RawMessage) {
 	members, p := readObject(value)
 	if p != nil {
-		return []Fault{{Field: path, Value: plain(target.Type(), value), Problem: "must be an object, {…}"}}
+		f.fault(path, plain(target.Type(), value), "must be an object, {…}")
+		return
 	}
-	return fill(target, path+".", members)
+	f.fill(target, path+".", members)
 }
 
 // mostItems is how long a list of objects may be.
@@ -192,14 +207,13 @@ func assign(field reflect.Value, value json.RawMessage) string {
 	}
 }
 
-func unknownField(m member, names []string) Fault {
-	problem := "is not a field of this request; the fields are " + strings.Join(names, ", ")
+func unknownField(given string, names []string) string {
 	for _, name := range names {
-		if strings.EqualFold(strings.Map(letters, name), strings.Map(letters, m.name)) {
-			problem = "is not a field of this request; it is written " + name
+		if strings.EqualFold(strings.Map(letters, name), strings.Map(letters, given)) {
+			return "is not a field of this request; it is written " + name
 		}
 	}
-	return Fault{Field: clip(m.name), Problem: problem} // without the value: a password in the wrong place is one, too
+	return "is not a field of this request; the fields are " + strings.Join(names, ", ")
 }
 
 // plain is what an error shows again of a value: a number, a text or a word,

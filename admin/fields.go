@@ -3,7 +3,6 @@ package admin
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -130,19 +129,9 @@ func ttlOf(text string) (time.Duration, []Fault) {
 }
 
 func (s *Server) unknownDestination(name string) Fault {
-	const most = 20
-	known := make([]string, 0, most)
-	all := s.Destinations()
-	for _, d := range all {
-		known = append(known, d.Name)
+	known := map[string]Destination{}
+	for _, d := range s.Destinations() {
+		known[d.Name] = d
 	}
-	slices.Sort(known)
-	list := "there are none"
-	switch {
-	case len(known) > most:
-		list = fmt.Sprintf("known are %s and %d more", strings.Join(known[:most], ", "), len(known)-most)
-	case len(known) > 0:
-		list = "known are " + strings.Join(known, ", ")
-	}
-	return Fault{"destination", clip(name), "is not a destination of this node; " + list}
+	return Fault{"destination", clip(name), "is not a destination of this node; " + knownAs(known)}
 }

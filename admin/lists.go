@@ -122,7 +122,7 @@ func (b *builder) replaceList(ctx context.Context, in *putListInput, l notify.Li
 		return nil, p
 	}
 	if faults := append(slices.Clone(faults), b.manyFaults(l.Recipients, &book)...); len(faults) > 0 {
-		return nil, invalid(few(withoutRepeats(faults))...)
+		return nil, invalid(withoutRepeats(faults)...)
 	}
 	old, exists := book.Lists[in.Name]
 	is := state{"list", in.Name, exists, listVersion(old), seen, listVersion(l)}

@@ -103,16 +103,6 @@ func checkLine(field, text string, most int) []Fault {
 	return nil
 }
 
-// few keeps what a person can read of many faults.
-func few(faults []Fault) []Fault {
-	const most = 20
-	if len(faults) <= most {
-		return faults
-	}
-	rest := Fault{Field: "errors", Value: fmt.Sprint(len(faults)), Problem: fmt.Sprintf("are too many to name; these are the first %d", most)}
-	return append(faults[:most:most], rest)
-}
-
 // Conditions keep two people from overwriting each other.
 type Conditions struct {
 	IfMatch     string `header:"If-Match" doc:"The version that was seen, as the header ETag had it: nothing is changed if it is another one by now."`

@@ -138,17 +138,31 @@ func (k kind) problem(detail string, faults ...Fault) *Problem {
 	}
 }
 
-// invalid sums faults up in one line.
+// mostFaults is how many faults a problem names: more help nobody, and a small
+// request must not get a large answer.
+const mostFaults = 20
+
+// invalid sums faults up in one line. Those without a problem only count.
 func invalid(faults ...Fault) *Problem {
-	lines := make([]string, len(faults))
-	for i, f := range faults {
+	named := make([]Fault, 0, mostFaults)
+	for _, f := range faults {
+		if f.Problem != "" && len(named) < mostFaults {
+			named = append(named, f)
+		}
+	}
+	lines := make([]string, len(named))
+	for i, f := range named {
 		lines[i] = f.Field + " " + f.Problem
 		if f.Value != "" {
 			lines[i] = fmt.Sprintf("%s %q %s", f.Field, f.Value, f.Problem)
 		}
 	}
 	slices.Sort(lines)
-	return kindInvalid.problem(strings.Join(slices.Compact(lines), "; "), faults...)
+	lines = slices.Compact(lines)
+	if more := len(faults) - len(named); more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	return kindInvalid.problem(strings.Join(lines, "; "), named...)
 }
 
 // faultsOf collects the FieldErrors of an error and of all that it joins.

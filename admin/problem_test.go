@@ -182,3 +182,28 @@ func TestAServerThatCannotWorkIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// F1-09: a small request does not get a large answer. A problem names 20 faults
+// and tells how many more there are.
+func TestAProblemNamesAFewFaultsAndANumber(t *testing.T) {
+	t.Parallel()
+	f := serve(t)
+	unknown := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `"f%d":1,`, i)
+		}
+		return strings.TrimSuffix(b.String(), ",")
+	}
+	for name, c := range map[string]struct{ method, path, body, says string }{
+		"unknown fields":            {"POST", "/v1/messages", "{" + unknown(50_000) + "}", "; and 49982 more"},
+		"fields of entries":         {"PUT", "/v1/lists/ops", `{"recipients":[` + strings.TrimSuffix(strings.Repeat("{"+unknown(3)+"},", 9_000), ",") + "]}", "; and 44979 more"},
+		"lines of a text to import": {"POST", "/v1/lists/ops/recipients/import", `{"text":"` + strings.Repeat("a b"+`\n`, 5_000) + `"}`, "; and 4980 more"},
+	} {
+		w := f.do(t, call{method: c.method, path: c.path, body: c.body})
+		p := problem(t, w)
+		if len(p.Errors) != 20 || !strings.HasSuffix(p.Detail, c.says) || w.Body.Len() > 16<<10 {
+			t.Errorf("%s: got %d faults in %d bytes, want 20 and %q at the end of %s", name, len(p.Errors), w.Body.Len(), c.says, p.Detail)
+		}
+	}
+}

@@ -101,7 +101,7 @@ func (b *builder) importRecipients(ctx context.Context, in *putRecipientInput) (
 	}
 	entries, wrong := parseRecipients(req.Format, req.Text)
 	if faults = append(faults, wrong...); len(faults) > 0 {
-		return nil, invalid(few(faults)...)
+		return nil, invalid(faults...)
 	}
 	return b.changeList(ctx, in.Name, func(l *notify.List, book *notify.Book, out *ListChange) *Problem {
 		var faults []Fault
@@ -114,7 +114,7 @@ func (b *builder) importRecipients(ctx context.Context, in *putRecipientInput) (
 			news[i] = e.Recipient
 		}
 		if len(faults) > 0 {
-			return invalid(few(faults)...)
+			return invalid(faults...)
 		}
 		join(l, out, news...)
 		return nil

@@ -186,7 +186,7 @@ func (s *Server) durability() string { return cmp.Or(s.Durability, "local") }
 func withoutRepeats(faults []Fault) []Fault {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(faults, func(f Fault) bool {
-		again := seen[f.Field]
+		again := seen[f.Field] && f.Problem != "" // else it is one of those that only count
 		seen[f.Field] = true
 		return again
 	})

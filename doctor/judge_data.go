@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 	"time"
 
+	"github.com/holdfast-mq/holdfast/internal/brief"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -123,7 +123,7 @@ func judgeIntegrity(g in, f *Findings) Check {
 			mend).listing(first(i.Problems, 20))
 	case len(i.Left) > 0:
 		return g.ok("integrity", fmt.Sprintf("%s: no problem in %d of %d tables; in %s the time did not suffice for %s; --full takes the time it needs",
-			kind, i.Checked, i.Tables, span(i.Took), strings.Join(first(i.Left, 5), ", ")))
+			kind, i.Checked, i.Tables, span(i.Took), brief.Join(i.Left, ", ", 5)))
 	}
 	return g.ok("integrity", fmt.Sprintf("%s: no problem in %d tables, in %s", kind, i.Tables, span(i.Took)))
 }

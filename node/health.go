@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/internal/brief"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -37,10 +38,10 @@ func (n *Node) watchProgress(ctx context.Context) error {
 		if len(p.unrouted) > 0 && time.Since(warned) > time.Minute {
 			warned = time.Now()
 			n.log.WarnContext(ctx, "messages wait for destinations that the configuration does not name; they stay pending",
-				slog.String("destinations", strings.Join(p.unrouted, ", ")))
+				slog.String("destinations", brief.List(p.unrouted)))
 		}
 		if len(p.stuck) > 0 {
-			n.log.ErrorContext(ctx, "due messages make no progress", slog.String("destinations", strings.Join(p.stuck, ", ")))
+			n.log.ErrorContext(ctx, "due messages make no progress", slog.String("destinations", brief.List(p.stuck)))
 		}
 		select {
 		case <-ctx.Done():
@@ -123,19 +124,14 @@ func (n *Node) health() admin.Health {
 		if p.err != nil {
 			add("progress", admin.Failing, p.err.Error())
 		}
-		for _, name := range p.stuck {
-			add("progress", admin.Failing, fmt.Sprintf("%s is up, and due messages have not moved for over %s", name, stuckAfter))
+		if len(p.stuck) > 0 {
+			add("progress", admin.Failing, fmt.Sprintf("up, and due messages have not moved for over %s: %s", stuckAfter, brief.List(p.stuck)))
 		}
 		if len(p.unfit) > 0 {
-			const most = 5
-			detail := strings.Join(p.unfit[:min(len(p.unfit), most)], "; ")
-			if more := len(p.unfit) - most; more > 0 {
-				detail += fmt.Sprintf("; and %d more", more)
-			}
-			add("seed", admin.Degraded, "lists of the seed do not fit: "+detail)
+			add("seed", admin.Degraded, "lists of the seed do not fit: "+brief.Join(p.unfit, "; ", 5))
 		}
 		if len(p.unrouted) > 0 {
-			add("destinations", admin.Degraded, "messages wait for "+strings.Join(p.unrouted, ", ")+", which the configuration does not name; add them, or discard the messages")
+			add("destinations", admin.Degraded, "messages wait for "+brief.List(p.unrouted)+", which the configuration does not name; add them, or discard the messages")
 		}
 	}
 	for _, s := range n.dispatcher.Status() {

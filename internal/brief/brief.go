@@ -1,0 +1,22 @@
+// Package brief bounds what is shown of a list that nobody bounds: in a log
+// line, a problem or a health report.
+package brief
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Names is how many names a line has: enough to recognise what they are.
+const Names = 10
+
+// List joins the first few and tells how many more there are.
+func List(names []string) string { return Join(names, ", ", Names) }
+
+// Join is List with another separator and another bound.
+func Join(list []string, separator string, most int) string {
+	if len(list) <= most {
+		return strings.Join(list, separator)
+	}
+	return fmt.Sprintf("%s%sand %d more", strings.Join(list[:most], separator), separator, len(list)-most)
+}
