@@ -54,13 +54,20 @@ func (r *reports) take(into []finished) []finished {
 	return into
 }
 
+// peek returns what take has not taken.
+func (r *reports) peek() []finished {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.list)
+}
+
 // start moves what was claimed into the ready queue and starts workers for
 // the slots that are free.
 func (r *dispatch) start(l *laneRun) {
 	perRequest := r.batchSize(l)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.down && len(l.incoming) > 1 {
+	if l.withholds() && len(l.incoming) > 1 {
 		r.giveBack(l.pickProbe())
 	}
 	l.line()

@@ -20,6 +20,11 @@ type Route struct {
 	Timeout   time.Duration // of one attempt; zero: 30 s
 	Limit     int           // the most requests in flight; zero: 20
 	ChargeAll bool          // an attempt that found nobody counts against the budget too (SF-07)
+
+	// OwnSchedule has each message keep exactly its own schedule, as webhooks
+	// promise (WH-02, WH-03): while the destination is down, nothing is withheld
+	// or tried sooner for it, and Limit requests at a time may fail.
+	OwnSchedule bool
 }
 
 // Dispatcher claims due messages, delivers them in lanes, and settles what
@@ -44,6 +49,7 @@ type Dispatcher struct {
 	Grace    time.Duration // for work in hand at a stop; zero: 10 s (SF-10)
 	Last     time.Duration // for attempts to return that were cut off at its end; zero: 2 s
 	Observer Observer
+	Waiters  *Waiters     // who waits for first attempts; nil: nobody
 	Logger   *slog.Logger // nil: none
 
 	running atomic.Pointer[dispatch]
@@ -77,6 +83,7 @@ type dispatch struct {
 	reports reports // shared with the workers
 
 	outbox   []finished // wait to be settled
+	sent     []finished // are being settled
 	settling bool
 	lingers  bool // the run has ended; what is still in hand goes on
 	settled  chan settleAnswer
@@ -107,6 +114,9 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	defer d.busy.Store(false)
 	d.running.Store(r)
 	err = r.loop(ctx)
+	for _, l := range r.order {
+		d.Waiters.shut(l.name, func() map[ID]struct{} { return nil }) // what lingers keeps nobody waiting
+	}
 	r.faults.wait()
 	if err != nil {
 		return fmt.Errorf("dispatch: %w", err)
@@ -201,6 +211,7 @@ func (r *dispatch) loop(ctx context.Context) error {
 		if now := time.Now(); now.Sub(r.looked) >= time.Second {
 			r.looked = now
 			r.giveUpHung(now)
+			r.notice(now)
 		}
 		r.allot()
 		r.settle()
@@ -253,7 +264,7 @@ func (r *dispatch) refill(ctx context.Context) (time.Duration, error) {
 		c.taken = taken
 		l := r.lanes[c.Message.Destination]
 		if l == nil { // a store that gives more than it was asked for
-			r.outbox = append(r.outbox, finished{claim: c, failure: &Failure{Outcome: NotStarted}})
+			r.giveBack([]Claim{c})
 			continue
 		}
 		l.incoming = append(l.incoming, c)
@@ -263,7 +274,7 @@ func (r *dispatch) refill(ctx context.Context) (time.Duration, error) {
 		l.more = len(l.incoming) >= want
 		l.filled = l.more
 		r.start(l)
-		if l.more && !l.down {
+		if l.more && !l.withholds() {
 			wait = 0 // there is more than was asked for
 		}
 	}
@@ -284,8 +295,20 @@ func (r *dispatch) allot() {
 	}
 	for _, l := range r.order {
 		if l.allot(r.shared.Share(l.name, l.route.Limit)) {
-			r.giveBack(l.takeBack())
+			r.shut(l)
 		}
+	}
+}
+
+// notice has lanes that are down learn of new messages. The numbers are in
+// memory; none are asked for while every lane is up.
+func (r *dispatch) notice(now time.Time) {
+	if !slices.ContainsFunc(r.order, func(l *laneRun) bool { return l.down }) {
+		return
+	}
+	lanes := r.d.Store.Counts().Lanes
+	for _, l := range r.order {
+		l.notice(lanes[l.name].Pending, now)
 	}
 }
 

@@ -8,16 +8,26 @@ import (
 // How a lane learns what its destination bears, after Postfix: it starts with
 // a few requests at a time, gains one per full round of successes, loses one
 // per failure. After downAfter failures in a row over at least two messages it
-// is down: what it holds goes back, and one message per backoff probes it. A
-// lane with a single message is never down, so that message keeps its own
-// timetable exactly.
+// is down: what it holds goes back, and one message at a time probes it. How
+// often is the lane's own affair: it waits as patience says, or as long as the
+// route's policy where that is sooner, and a message that is new is not kept
+// for long. A lane with a single message is never down, so that message keeps
+// its own timetable exactly; with Route.OwnSchedule, every message does.
 const (
 	startLimit = 5
 	downAfter  = 5
-	probeAmong = 64              // due messages that a probe is picked from
-	leastWait  = time.Second     // before anything uncharged is tried again
-	mostProbe  = 5 * time.Minute // that one message's Retry-After holds up a lane
+	probeAmong = 64               // due messages that a probe is picked from
+	leastWait  = time.Second      // before anything uncharged is tried again
+	mostProbe  = 5 * time.Minute  // between two probes, also by a message's Retry-After
+	soonAfter  = 10 * time.Second // after a probe, the next one where a new message came
+	heldSoon   = time.Minute      // the same in a lane that is held: credentials may be locked by many tries
 )
+
+// patience is how long a lane that is down waits before probe n, whatever the
+// schedule of its messages.
+func patience() RetryPolicy {
+	return RetryPolicy{First: 2 * time.Second, Max: mostProbe, Jitter: 500 * time.Millisecond, Factor: 2}
+}
 
 // laneRun is a lane during one run.
 type laneRun struct {
@@ -39,6 +49,9 @@ type laneRun struct {
 	problem    string
 	held       bool
 	nextProbe  time.Time
+	asked      time.Time // no probe before, by a Retry-After
+	probed     time.Time // when the last probe ended, or the lane went down
+	pending    int64     // messages when last looked, while it is down; negative: not looked yet
 	since      time.Time // of being up or down
 	lastEnd    time.Time // of any attempt
 
@@ -68,16 +81,24 @@ type LaneStatus struct {
 	Hanging     int           // of them, those that ignore their time-out
 	Oldest      time.Duration // of the requests that do not hang; zero: there is none
 	Timeout     time.Duration // of one request
-	Paused      time.Duration // until it goes on, where the other side could not begin
+	Busy        time.Duration // until it goes on, where the other side could not begin
+	Closed      bool          // its dispatcher stops, or has stopped
 	Ready       int           // messages claimed and not begun
 	NextProbe   time.Duration // while it is down
 	Since       time.Duration // it has been up, or down, for so long
 	Idle        time.Duration // since any attempt ended; since the start, before the first
 }
 
+// tries says whether a message that comes now is tried at once, or as soon as
+// there is a slot.
+func (s *LaneStatus) tries() bool { return s.Up && s.Busy == 0 && s.Limit > 0 && !s.Closed }
+
 // newLaneRun makes a lane that holds at most about most claims.
 func newLaneRun(name string, route Route, most int) *laneRun {
 	l := &laneRun{name: name, route: route, limit: min(startLimit, route.Limit), share: route.Limit, more: true, inFlight: map[*attempt]struct{}{}}
+	if route.OwnSchedule {
+		l.limit = route.Limit
+	}
 	l.batch, _ = route.Deliverer.(BatchDeliverer)
 	l.most = min(max(most, startLimit), laneClaims)
 	l.target = min(2*route.Limit, l.most)
@@ -94,7 +115,7 @@ func (l *laneRun) want(now time.Time) (n int, probeIn time.Duration) {
 	if l.share == 0 {
 		return 0, 0
 	}
-	if l.down {
+	if l.withholds() {
 		if wait := max(l.nextProbe.Sub(now), l.resume.Sub(now)); wait > 0 {
 			return 0, wait
 		}
@@ -120,6 +141,9 @@ func (l *laneRun) want(now time.Time) (n int, probeIn time.Duration) {
 	return n, 0
 }
 
+// withholds says that messages wait because the lane is down.
+func (l *laneRun) withholds() bool { return l.down && !l.route.OwnSchedule }
+
 // probing says whether a request of since the lane went down is under way.
 // Older ones may take long, and no probe waits for them.
 func (l *laneRun) probing() bool {
@@ -137,7 +161,7 @@ func (l *laneRun) slots() int {
 	switch {
 	case l.closed, l.share == 0, l.active >= l.limit+2*l.route.Limit:
 		return 0
-	case !l.down:
+	case !l.withholds():
 		return min(l.limit, l.share) - (l.active - l.hanging)
 	case l.probing():
 		return 0
@@ -153,7 +177,7 @@ func (l *laneRun) status() LaneStatus {
 	s := LaneStatus{
 		Destination: l.name, Up: !l.down, Held: l.held, Failures: l.streak,
 		Limit: min(l.limit, l.share), InFlight: len(l.inFlight), Hanging: l.hanging, Ready: len(l.ready),
-		Timeout: l.route.Timeout, Paused: max(l.resume.Sub(now), 0), Since: now.Sub(l.since), Idle: now.Sub(l.lastEnd),
+		Timeout: l.route.Timeout, Busy: max(l.resume.Sub(now), 0), Closed: l.closed, Since: now.Sub(l.since), Idle: now.Sub(l.lastEnd),
 	}
 	for a := range l.inFlight {
 		if !a.abandoned {
@@ -163,7 +187,7 @@ func (l *laneRun) status() LaneStatus {
 	if l.down || l.streak > 0 {
 		s.Problem = l.problem
 	}
-	if l.down {
+	if l.withholds() {
 		s.NextProbe = max(time.Until(l.nextProbe), 0)
 	}
 	return s
@@ -173,7 +197,14 @@ func (l *laneRun) status() LaneStatus {
 func (l *laneRun) hold(problem string, probe time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.down, l.held, l.problem, l.nextProbe, l.since = true, true, problem, probe, time.Now()
+	l.held, l.problem = true, problem
+	l.fall(time.Now(), probe)
+}
+
+// fall takes the lane down.
+func (l *laneRun) fall(now, probe time.Time) {
+	l.down, l.since, l.probes = true, now, 0
+	l.nextProbe, l.probed, l.asked, l.pending = probe, now, time.Time{}, -1
 }
 
 // laneChange is what a result did to its lane.
@@ -197,7 +228,9 @@ func (l *laneRun) succeeded(a *attempt) laneChange {
 	l.streak, l.several, l.pauses = 0, false, 0
 	if l.down {
 		l.down, l.held, l.problem, l.probes, l.run = false, false, "", 0, 0
-		l.limit = min(startLimit, l.route.Limit)
+		if !l.route.OwnSchedule {
+			l.limit = min(startLimit, l.route.Limit)
+		}
 		l.more, l.since = true, time.Now()
 		return laneWentUp
 	}
@@ -230,7 +263,9 @@ func (l *laneRun) failed(a *attempt, f *Failure, now time.Time) laneChange {
 	}
 	l.streak++
 	l.several = l.several || len(a.claims) > 1 || a.claims[0].Seq != l.firstSeq
-	l.limit = max(l.limit-1, 1)
+	if !l.route.OwnSchedule {
+		l.limit = max(l.limit-1, 1)
+	}
 	fault := f.Outcome == LaneFault
 	if l.down {
 		change := laneSame
@@ -239,21 +274,51 @@ func (l *laneRun) failed(a *attempt, f *Failure, now time.Time) laneChange {
 		}
 		if a.began.After(l.since) { // else it was begun before the lane went down
 			l.probes++
-			l.nextProbe = now.Add(l.probeWait(f))
+			l.planProbe(f, now)
 		}
 		return change
 	}
 	if !fault && (l.streak < downAfter || !l.several) {
 		return laneSame
 	}
-	l.down, l.held, l.probes, l.since = true, fault, 0, now
-	l.nextProbe = now.Add(l.probeWait(f))
+	l.held = fault
+	l.fall(now, now)
+	l.planProbe(f, now)
 	return laneWentDown
 }
 
-// probeWait is how long until the next probe.
-func (l *laneRun) probeWait(f *Failure) time.Duration {
-	return max(l.route.Retry.Next(l.probes, min(f.RetryAfter, mostProbe)), leastWait)
+// planProbe says when the next probe is, after one that failed: as the lane's
+// own patience has it, which no schedule of a message makes longer.
+func (l *laneRun) planProbe(f *Failure, now time.Time) {
+	wait := max(min(patience().Next(l.probes, 0), l.route.Retry.Next(l.probes, 0)), leastWait)
+	l.probed, l.asked = now, now.Add(min(f.RetryAfter, mostProbe))
+	l.nextProbe = latest(now.Add(wait), l.asked)
+}
+
+// notice learns how many messages wait for a lane that is down. With a new one
+// the next probe is soon, whatever the lane has seen.
+func (l *laneRun) notice(pending int64, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	came := l.pending >= 0 && pending > l.pending
+	l.pending = pending
+	if !came || !l.withholds() {
+		return
+	}
+	soon := soonAfter
+	if l.held {
+		soon = heldSoon
+	}
+	if at := latest(l.probed.Add(soon), l.asked); at.Before(l.nextProbe) {
+		l.nextProbe = at
+	}
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // allot sets the lane's share, and says whether there is none left of what it

@@ -90,7 +90,12 @@ func (p RetryPolicy) Next(n int, retryAfter time.Duration) time.Duration {
 	if p.Jitter > 0 {
 		w += rand.N(p.Jitter + 1) //nolint:gosec // spread, not secrecy
 	}
-	return max(w, min(retryAfter, 24*time.Hour))
+	return least(w, retryAfter)
+}
+
+// least makes a wait as long as the other side asked for.
+func least(wait, retryAfter time.Duration) time.Duration {
+	return max(wait, min(retryAfter, 24*time.Hour))
 }
 
 // Spent says whether a message with so many charged failures parks.

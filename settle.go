@@ -23,6 +23,11 @@ func (r *dispatch) collect() {
 	r.outbox = r.reports.take(r.outbox)
 	now := time.Now()
 	ended := r.outbox[from:] // learn may append to the outbox
+	for i := range ended {
+		if f := ended[i].failure; f != nil && f.Outcome == NotStarted {
+			r.d.Waiters.postponed(ended[i].claim.Message.ID)
+		}
+	}
 	for len(ended) > 0 {
 		n := 1
 		for n < len(ended) && ended[n].attempt != nil && ended[n].attempt == ended[0].attempt {
@@ -55,7 +60,7 @@ func (r *dispatch) learn(request []finished, now time.Time) {
 	case failure == nil:
 	case failure.Outcome == NotStarted:
 		l.pause(failure.RetryAfter, now) // the other side is busy, not broken
-		r.giveBack(l.takeBack())
+		r.shut(l)
 	default:
 		r.changed(l, l.failed(a, failure, now), failure)
 	}
@@ -74,13 +79,41 @@ func (r *dispatch) changed(l *laneRun, change laneChange, f *Failure) {
 		} else {
 			r.log.WarnContext(r.work, "destination is down", slog.String("destination", l.name), slog.Any("error", f))
 		}
-		r.giveBack(l.takeBack())
+		if !l.route.OwnSchedule {
+			r.shut(l)
+		}
 	case laneSame:
 	}
 }
 
+// shut gives back what a lane holds that is not tried now, and tells who waits
+// for messages of it. What is in hand goes on.
+func (r *dispatch) shut(l *laneRun) {
+	r.giveBack(l.takeBack())
+	r.d.Waiters.shut(l.name, func() map[ID]struct{} { return r.handOf(l) })
+}
+
+// handOf is what was tried and waits for its outcome, on its way or on disk.
+func (r *dispatch) handOf(l *laneRun) map[ID]struct{} {
+	hand := map[ID]struct{}{}
+	l.mu.Lock()
+	for a := range l.inFlight {
+		for _, c := range a.claims {
+			hand[c.Message.ID] = struct{}{}
+		}
+	}
+	for _, list := range [][]finished{r.outbox, r.sent, r.reports.peek()} { // under the lane: what ends is in one of them
+		for _, f := range list {
+			hand[f.claim.Message.ID] = struct{}{}
+		}
+	}
+	l.mu.Unlock()
+	return hand
+}
+
 func (r *dispatch) giveBack(claims []Claim) {
 	for _, c := range claims {
+		r.d.Waiters.postponed(c.Message.ID)
 		r.outbox = append(r.outbox, finished{claim: c, failure: &Failure{Outcome: NotStarted}})
 	}
 }
@@ -95,7 +128,7 @@ func (r *dispatch) settle() {
 	for i := range a.list {
 		a.sent[i] = a.list[i].settlement()
 	}
-	r.outbox, r.settling = nil, true
+	r.outbox, r.sent, r.settling = nil, a.list, true
 	wait, last := r.trouble, r.work.Done()
 	if r.lingers {
 		last = nil // it may try for as long as the store is open
@@ -150,11 +183,22 @@ func (f *finished) settlement() Settlement {
 		s.State, s.Reason = Parked, ReasonExhausted
 		return s
 	}
-	s.RetryIn = p.Next(c.Tries, f.failure.RetryAfter)
-	if !s.Charged {
-		s.RetryIn = max(s.RetryIn, leastWait) // no budget ends it
+	wait := p.Next(c.Tries, 0)
+	if !s.Charged && f.lane != nil {
+		wait = f.lane.uncharged(wait)
 	}
+	s.RetryIn = least(wait, f.failure.RetryAfter)
 	return s
+}
+
+// uncharged is how long a message waits whose attempt no budget counts: not in
+// a loop, whatever its policy says, and in a lane that is down not longer than
+// the lane's own patience, so that there is something to probe it with.
+func (l *laneRun) uncharged(wait time.Duration) time.Duration {
+	if l.withholds() {
+		wait = min(wait, mostProbe)
+	}
+	return max(wait, leastWait)
 }
 
 // errorText is what is kept of an error with the message, which need not be
@@ -171,7 +215,7 @@ func errorText(f *Failure, id ID) string {
 // answered handles the end of a Settle call. Outcomes that could not be
 // recorded stay in memory, and nothing more is claimed, until they can be.
 func (r *dispatch) answered(a settleAnswer) error {
-	r.settling = false
+	r.sent, r.settling = nil, false
 	if a.err != nil {
 		if errors.Is(a.err, ErrClosed) {
 			return a.err
@@ -197,18 +241,12 @@ func (r *dispatch) tell(f *finished, s *Settlement, won bool) {
 	}
 	ctx := r.work
 	if !won {
+		r.d.Waiters.postponed(m.ID) // somebody else has decided
 		r.log.LogAttrs(ctx, slog.LevelWarn, "late outcome changed nothing", slog.String("message_id", string(m.ID)), slog.String("outcome", s.Outcome.String()))
 		return
 	}
-	if r.d.Observer != nil {
-		a := AttemptInfo{
-			ID: m.ID, Destination: m.Destination, Outcome: s.Outcome, State: s.State, Retries: f.claim.Tries, Took: s.Took,
-			Response: f.receipt.Response, Failure: f.failure,
-		}
-		if f.attempt != nil {
-			a.Began = f.attempt.began
-		}
-		r.observe(a)
+	if r.d.Observer != nil || r.d.Waiters != nil {
+		r.observe(f.info(s))
 	}
 	switch s.State {
 	case Delivered:
@@ -226,8 +264,27 @@ func (r *dispatch) tell(f *finished, s *Settlement, won bool) {
 	}
 }
 
-// observe tells the observer, whose panic is its own affair (SF-24).
+func (f *finished) info(s *Settlement) AttemptInfo {
+	m := &f.claim.Message
+	a := AttemptInfo{
+		ID: m.ID, Destination: m.Destination, Outcome: s.Outcome, State: s.State, Retries: f.claim.Tries, Took: s.Took,
+		Response: f.receipt.Response, Failure: f.failure,
+	}
+	if f.attempt != nil {
+		a.Began = f.attempt.began
+	}
+	return a
+}
+
+// observe tells who waits, and the observer, whose panic is its own affair
+// (SF-24).
 func (r *dispatch) observe(a AttemptInfo) {
+	if r.d.Waiters != nil {
+		r.d.Waiters.ObserveAttempt(a)
+	}
+	if r.d.Observer == nil {
+		return
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			r.log.ErrorContext(r.work, "observer panicked", slog.Any("panic", p))

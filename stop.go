@@ -21,9 +21,9 @@ func (r *dispatch) wind(closed bool) error {
 		l.mu.Lock()
 		l.closed = true
 		l.mu.Unlock()
-		r.giveBack(l.takeBack())
 		r.giveBack(l.incoming)
 		l.incoming = nil
+		r.shut(l)
 	}
 	grace := r.d.Grace
 	if grace == 0 {

@@ -10,6 +10,7 @@ import (
 // contract, instants do not. storetest holds the suite that a store must pass.
 type Store interface {
 	Enqueuer
+	Gauges
 
 	// Claim takes due messages for each lane that is asked for, at most as
 	// many as its number says, and reports how long until the earliest of the
@@ -35,6 +36,16 @@ type Store interface {
 	// messages may have become claimable, and a function that ends the
 	// subscription. A poll is the backstop.
 	Wake() (wake <-chan struct{}, stop func())
+}
+
+// Gauges tell how much waits, and for how long.
+type Gauges interface {
+	// Counts returns the numbers kept in memory; it asks no database.
+	Counts() Counts
+	// Overdue tells for how long the oldest due message of each destination has
+	// been due: by an index, in one step for each destination. Those without due
+	// messages are absent.
+	Overdue(ctx context.Context) (map[string]time.Duration, error)
 }
 
 // Shared is a Store that dispatchers of several processes use at once.
@@ -136,7 +147,7 @@ type Outbox interface {
 	// Discard gives a parked or expired message up. Any other state is
 	// ErrState.
 	Discard(ctx context.Context, id ID, actor string) (Record, error)
-	// Counts returns the numbers kept in memory; it asks no database.
+	// Counts is that of Gauges.
 	Counts() Counts
 }
 

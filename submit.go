@@ -16,10 +16,10 @@ import (
 type Submitter struct {
 	Enqueuer Enqueuer
 	Outbox   Outbox
-	// Waiters are told of each attempt by the dispatcher. Nil: no call waits.
+	// Waiters are those of the dispatcher (Dispatcher.Waiters). Nil: no call waits.
 	Waiters *Waiters
 	// Lanes tell how the destinations fare; Dispatcher.Status does. Nil: nobody
-	// knows, and a destination that is down is waited for.
+	// knows, and what will not be tried now is waited for.
 	Lanes func() []LaneStatus
 }
 
@@ -56,8 +56,9 @@ func (e *RefusedError) HTTPStatus() int {
 // Submit enqueues a message and waits for its first outcome, at most for the
 // given time; zero: it does not wait. Delivered, and what the other side
 // refuses for good, a RefusedError, are told; what else the attempt comes to is
-// tried again later (SF-03). A destination that is down is not waited for. The
-// other errors are those of Enqueue, and nothing was accepted then.
+// tried again later (SF-03). Nobody waits for an attempt that will not be made
+// now: of a destination that is down or held, or once the message went back.
+// The other errors are those of Enqueue, and nothing was accepted then.
 func (s *Submitter) Submit(ctx context.Context, m Message, wait time.Duration) (Submission, error) {
 	var waiter *Waiter
 	if wait > m.Delay && s.Waiters != nil { // else it is not tried so soon
@@ -69,10 +70,10 @@ func (s *Submitter) Submit(ctx context.Context, m Message, wait time.Duration) (
 			return Submission{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
 		m.ID = id
-		waiter = s.Waiters.Expect(id)
+		waiter = s.Waiters.Expect(id, m.Destination)
 		defer waiter.Stop()
 	}
-	down := s.isDown(m.Destination)
+	shut := s.isShut(m.Destination) // what shuts it from here on, the waiter is told of
 	receipts, err := s.Enqueuer.Enqueue(ctx, m)
 	if err != nil {
 		return Submission{}, err
@@ -87,11 +88,8 @@ func (s *Submitter) Submit(ctx context.Context, m Message, wait time.Duration) (
 		return sub, nil
 	case r.State == Parked: // the id was known
 		return sub, s.refusedBefore(ctx, r.ID)
-	case r.State.Final(), down:
+	case r.State.Final(), shut:
 		return sub, nil
-	}
-	if s.isDown(m.Destination) { // this message may be the one that has found out, and its outcome is being recorded
-		wait = min(wait, justDown)
 	}
 	a, ok := waiter.Wait(ctx, wait)
 	if !ok {
@@ -123,17 +121,16 @@ func (s *Submitter) refusedBefore(ctx context.Context, id ID) error {
 	return refused
 }
 
-// justDown is how long a destination that is down since a moment is waited for.
-const justDown = time.Second
-
-func (s *Submitter) isDown(destination string) bool {
+// isShut says that nothing is tried at a destination now.
+func (s *Submitter) isShut(destination string) bool {
 	if s.Lanes == nil {
 		return false
 	}
-	for _, l := range s.Lanes() {
-		if l.Destination == destination {
-			return !l.Up
+	lanes := s.Lanes()
+	for i := range lanes {
+		if lanes[i].Destination == destination {
+			return !lanes[i].tries()
 		}
 	}
-	return false
+	return len(lanes) > 0 // nobody delivers there; without any, the dispatcher has yet to run
 }

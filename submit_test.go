@@ -2,7 +2,9 @@ package holdfast_test
 
 import (
 	"context"
-	"sync/atomic"
+	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,47 +12,123 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// enqueuer is an outbox whose caller has other things happen during an Enqueue.
-type enqueuer func(m holdfast.Message)
-
-func (e enqueuer) Enqueue(_ context.Context, ms ...holdfast.Message) ([]holdfast.Receipt, error) {
-	e(ms[0])
-	return []holdfast.Receipt{{ID: ms[0].ID}}, nil
-}
-
-// SF-03: who finds out that a destination is down is told so, although it is
-// down by then; for one that was down before nobody waits.
-func TestWhoFindsADestinationDownIsTold(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		before, told bool
-		took         time.Duration
-	}{
-		"by this message":    {false, true, 20 * time.Millisecond},
-		"by another message": {false, false, time.Second},
-		"long before":        {true, false, 0},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			waiters := &holdfast.Waiters{}
-			var down atomic.Bool
-			down.Store(c.before)
-			s := &holdfast.Submitter{
-				Waiters: waiters,
-				Lanes:   func() []holdfast.LaneStatus { return []holdfast.LaneStatus{{Destination: "erp", Up: !down.Load()}} },
-				Enqueuer: enqueuer(func(m holdfast.Message) {
-					down.Store(true)
-					if c.told {
-						time.AfterFunc(20*time.Millisecond, func() { // the commit of the outcome takes its time
-							waiters.ObserveAttempt(holdfast.AttemptInfo{ID: m.ID, Outcome: holdfast.LaneFault})
-						})
-					}
-				}),
-			}
+// callers has so many programs submit to a destination at once, each ready to
+// wait for ten seconds, and returns how many were told of an attempt and how
+// long the last one has waited.
+func callers(t *testing.T, s *holdfast.Submitter, n int) (told int, longest time.Duration) {
+	t.Helper()
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
 			began := time.Now()
-			got, err := s.Submit(t.Context(), holdfast.Message{ID: "m", Destination: "erp", Endpoint: "Book"}, 10*time.Second)
-			if took := time.Since(began); err != nil || (got.Attempt != nil) != c.told || took != c.took {
-				t.Errorf("%s: got %+v, %v after %s", name, got, err, took)
+			got, err := s.Submit(t.Context(), holdfast.Message{ID: holdfast.ID(fmt.Sprint("call-", i)), Destination: "erp", Endpoint: "Book", Payload: []byte("{}")}, 10*time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			longest = max(longest, time.Since(began))
+			if err != nil || got.State == holdfast.Delivered {
+				t.Errorf("caller %d: got %+v, %v", i, got, err)
+			}
+			if got.Attempt != nil {
+				told++
 			}
 		})
 	}
+	all.Wait()
+	return told, longest
+}
+
+// F1-48: 64 callers at once, the first ones of a destination that is away, are
+// all answered as soon as it is known that nothing will be tried now: those
+// whose attempt found it out with that attempt, the others without. SF-03.
+func TestNobodyWaitsForAnAttemptThatWillNotBeMadeNow(t *testing.T) {
+	t.Parallel()
+	busy := &holdfast.Failure{Outcome: holdfast.NotStarted, Code: "not_started", RetryAfter: time.Minute, Err: errors.New("busy")}
+	for name, c := range map[string]struct {
+		answer error
+		told   bool // somebody is
+	}{
+		"refused":           {errUnreachable, true},
+		"credentials":       {errLaneFault, true},
+		"could not begin":   {busy, false},
+		"transient failure": {errTransient, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				db := openStore(t)
+				defer closeStore(t, db)
+				waiters := &holdfast.Waiters{}
+				to := &script{answer: func(context.Context, holdfast.Message) error {
+					time.Sleep(20 * time.Millisecond)
+					return c.answer
+				}}
+				d := &holdfast.Dispatcher{Store: db, Waiters: waiters, Routes: map[string]holdfast.Route{"erp": {Deliverer: to}}}
+				stop := dispatch(t, d)
+				s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: waiters, Lanes: d.Status}
+				if told, longest := callers(t, s, 64); longest > time.Second || (told > 0) != c.told {
+					t.Errorf("%d of 64 were told of their attempt, the last of all after %s", told, longest)
+				}
+				began := time.Now() // and who comes later does not wait at all
+				if _, err := s.Submit(t.Context(), holdfast.Message{Destination: "erp", Endpoint: "Book"}, 10*time.Second); err != nil || time.Since(began) > 0 {
+					t.Errorf("a later caller: %v after %s", err, time.Since(began))
+				}
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// F1-48: a stop keeps nobody waiting, but for what is in hand.
+func TestAStopKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db := openStore(t)
+		defer closeStore(t, db)
+		waiters := &holdfast.Waiters{}
+		to := &script{answer: func(context.Context, holdfast.Message) error {
+			time.Sleep(3 * time.Second)
+			return errTransient
+		}}
+		d := &holdfast.Dispatcher{Store: db, Waiters: waiters, Routes: map[string]holdfast.Route{"erp": {Deliverer: to}}}
+		stop := dispatch(t, d)
+		stopped := make(chan error)
+		go func() {
+			time.Sleep(time.Second)
+			stopped <- stop()
+		}()
+		s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: waiters, Lanes: d.Status}
+		if told, longest := callers(t, s, 64); told != 5 || longest != 3*time.Second {
+			t.Errorf("%d were told of their attempt, the last of all after %s; want the 5 in hand after 3 s", told, longest)
+		}
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+		began := time.Now()
+		if _, err := s.Submit(t.Context(), holdfast.Message{Destination: "erp", Endpoint: "Book"}, 10*time.Second); err != nil || time.Since(began) > 0 {
+			t.Errorf("after the stop: %v after %s", err, time.Since(began))
+		}
+	})
+}
+
+// A destination without a route is not waited for either.
+func TestNobodyWaitsWithoutARoute(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db := openStore(t)
+		defer closeStore(t, db)
+		waiters := &holdfast.Waiters{}
+		d := &holdfast.Dispatcher{Store: db, Waiters: waiters, Routes: map[string]holdfast.Route{"other": {Deliverer: &script{}}}}
+		stop := dispatch(t, d)
+		synctest.Wait()
+		s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: waiters, Lanes: d.Status}
+		if told, longest := callers(t, s, 2); told != 0 || longest != 0 {
+			t.Errorf("%d told, after %s", told, longest)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
 }

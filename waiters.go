@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Waiters are those who wait for the first outcome of a message. They must be
-// told of each attempt, as part of the dispatcher's Observer. The zero value
+// Waiters are those who wait for the first outcome of a message. The dispatcher
+// that they are given to (Dispatcher.Waiters) answers them: with the outcome, or
+// without one as soon as it knows that there will be none now. The zero value
 // has none; its methods may be called concurrently.
 type Waiters struct {
 	mu     sync.Mutex
@@ -17,15 +18,16 @@ type Waiters struct {
 
 // Waiter waits for the next attempt of one message.
 type Waiter struct {
-	of      *Waiters
-	id      ID
-	outcome chan AttemptInfo
+	of          *Waiters
+	id          ID
+	destination string
+	outcome     chan AttemptInfo
 }
 
-// Expect begins to wait. It must be called before the message can be tried,
-// and its Stop when nobody waits any more.
-func (w *Waiters) Expect(id ID) *Waiter {
-	one := &Waiter{of: w, id: id, outcome: make(chan AttemptInfo, 1)}
+// Expect begins to wait for a message to a destination. It must be called
+// before the message can be tried, and its Stop when nobody waits any more.
+func (w *Waiters) Expect(id ID, destination string) *Waiter {
+	one := &Waiter{of: w, id: id, destination: destination, outcome: make(chan AttemptInfo, 1)}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -42,8 +44,9 @@ func (w *Waiters) Expect(id ID) *Waiter {
 	return one
 }
 
-// Wait returns the outcome. ok is false after the given time, at the end of
-// ctx, and when all waits were ended.
+// Wait returns the outcome. ok is false when there will be none now: the
+// message went back, its destination is not tried, or all waits were ended. It
+// is false after the given time, too, and at the end of ctx.
 func (w *Waiter) Wait(ctx context.Context, atMost time.Duration) (a AttemptInfo, ok bool) {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()
@@ -80,10 +83,51 @@ func (w *Waiters) ObserveAttempt(a AttemptInfo) {
 func (w *Waiters) Release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, waiting := range w.list {
+	for id := range w.list {
+		w.leave(id)
+	}
+	w.closed = true
+}
+
+// leave tells those who wait for a message that there is no attempt now.
+func (w *Waiters) leave(id ID) {
+	for one := range w.list[id] {
+		close(one.outcome)
+	}
+	delete(w.list, id)
+}
+
+// postponed ends the waits for a message that is not tried now.
+func (w *Waiters) postponed(id ID) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.leave(id)
+}
+
+// shut ends the waits for a destination that is not tried now, but for
+// messages in hand: they get what their attempt comes to.
+func (w *Waiters) shut(destination string, inHand func() map[ID]struct{}) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var hand map[ID]struct{} // made only where somebody waits
+	for id, waiting := range w.list {
 		for one := range waiting {
-			close(one.outcome)
+			if one.destination != destination {
+				break // all of one id have the same
+			}
+			if hand == nil {
+				hand = inHand()
+			}
+			if _, tried := hand[id]; !tried {
+				w.leave(id)
+			}
+			break
 		}
 	}
-	w.list, w.closed = nil, true
 }

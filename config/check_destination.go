@@ -40,6 +40,7 @@ func (r *report) checkDestination(path string, d Destination) {
 	}
 	oneOf(r, path+".charge", d.Charge, ChargeConnected, ChargeEveryAttempt)
 	oneOf(r, path+".order", d.Order, OrderNone, OrderStrict)
+	oneOf(r, path+".schedule", d.Schedule, ScheduleLane, ScheduleMessage)
 	if first := d.Retry.FirstWait(); d.TTL >= time.Second && d.TTL < first {
 		r.warn(path+".ttl", FormatDuration(d.TTL), problem{
 			"ends before the first retry, after " + FormatDuration(first) + ", so that a message is attempted only once",

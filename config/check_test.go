@@ -37,7 +37,7 @@ func TestAConfigurationMadeByHandIsChecked(t *testing.T) {
 				"retention.discarded", "retention.expired", "retention.inbox", "retention.sweep", "retention.parked", "backup", "backup.every",
 				"destinations.inventory.url", "destinations.inventory.secret", "destinations.inventory.hmac",
 				"destinations.inventory.retry.policy", "destinations.inventory.ttl", "destinations.inventory.timeout",
-				"destinations.inventory.concurrency", "destinations.inventory.charge", "destinations.inventory.order",
+				"destinations.inventory.concurrency", "destinations.inventory.charge", "destinations.inventory.order", "destinations.inventory.schedule",
 			},
 		},
 		"secret": {

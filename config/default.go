@@ -43,6 +43,7 @@ func DefaultDestination() Destination {
 		Concurrency: 20,
 		Charge:      ChargeConnected,
 		Order:       OrderNone,
+		Schedule:    ScheduleLane,
 	}
 }
 

@@ -16,6 +16,7 @@ type Destination struct {
 	Concurrency int           // the most requests in flight
 	Charge      Charge
 	Order       Order
+	Schedule    Schedule
 	CA          string // path of a further CA for https
 }
 
@@ -44,6 +45,15 @@ type Order string
 const (
 	OrderNone   Order = "none"
 	OrderStrict Order = "strict" // it stops its ordering key
+)
+
+// Schedule says when messages are tried while the destination is down.
+type Schedule string
+
+// The schedules.
+const (
+	ScheduleLane    Schedule = "lane"    // one at a time probes it, the others wait
+	ScheduleMessage Schedule = "message" // each keeps exactly its own (WH-03)
 )
 
 // Policy is the shape of the waits between retries.

@@ -73,7 +73,7 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("node (-want +got):\n%s", diff)
 	}
 	destination := config.Destination{
-		HMAC: "v2", TTL: day, Timeout: 30 * time.Second, Concurrency: 20, Charge: "connected", Order: "none",
+		HMAC: "v2", TTL: day, Timeout: 30 * time.Second, Concurrency: 20, Charge: "connected", Order: "none", Schedule: "lane",
 		Retry: config.Retry{
 			Policy: "exponential", Base: 2 * time.Second, Cap: 5 * time.Minute, Factor: 2, Jitter: 500 * time.Millisecond, Retries: 5,
 		},

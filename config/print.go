@@ -123,6 +123,7 @@ func destinationNode(d Destination) *yaml.Node {
 		pair{"concurrency", plain("!!int", strconv.Itoa(d.Concurrency))},
 		pair{"charge", str(string(d.Charge))},
 		pair{"order", str(string(d.Order))},
+		pair{"schedule", str(string(d.Schedule))},
 	)
 	addAll(n, optional("ca", d.CA))
 	return n

@@ -102,6 +102,7 @@ func (l *loader) destination(path string, n *yaml.Node) Destination {
 		"concurrency": l.integer(&d.Concurrency, "20"),
 		"charge":      text(l, &d.Charge, "connected"),
 		"order":       text(l, &d.Order, "none"),
+		"schedule":    text(l, &d.Schedule, "lane"),
 		"ca":          l.path(&d.CA, "ca.pem"),
 	})
 	return d

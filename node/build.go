@@ -96,6 +96,7 @@ func (n *Node) buildDispatcher(ctx context.Context) error {
 		routes[name] = holdfast.Route{
 			Deliverer: client, Retry: retryPolicy(d.Retry), Timeout: d.Timeout,
 			Limit: d.Concurrency, ChargeAll: d.Charge == config.ChargeEveryAttempt,
+			OwnSchedule: d.Schedule == config.ScheduleMessage,
 		}
 		if err := n.store.ConfigureLane(ctx, name, holdfast.LaneSettings{Strict: d.Order == config.OrderStrict}); err != nil {
 			return err
@@ -109,7 +110,7 @@ func (n *Node) buildDispatcher(ctx context.Context) error {
 		}
 	}
 	n.dispatcher = &holdfast.Dispatcher{
-		Store: n.store, Lanes: n.store, Routes: routes, Poll: n.cfg.Poll, Grace: n.grace(), Observer: n.observers(), Logger: n.log,
+		Store: n.store, Lanes: n.store, Routes: routes, Poll: n.cfg.Poll, Grace: n.grace(), Observer: n.metrics, Waiters: &n.waiters, Logger: n.log,
 	}
 	return nil
 }

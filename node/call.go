@@ -5,10 +5,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/adapter/httpcall"
 	"github.com/holdfast-mq/holdfast/config"
-	"github.com/holdfast-mq/holdfast/metrics"
 )
 
 // shownOfRefusal is how much of a target's refusal people get to see.
@@ -17,20 +15,6 @@ const shownOfRefusal = 300
 // callWait is how long a request waits for the outcome of its call or write
 // unless it says otherwise (SF-03: what can be answered at once is).
 const callWait = 10 * time.Second
-
-// observers are told of attempts, one after the other.
-type observers struct {
-	*metrics.Metrics
-	waiters *holdfast.Waiters
-}
-
-func (n *Node) observers() holdfast.Observer { return observers{n.metrics, &n.waiters} }
-
-// ObserveAttempt implements holdfast.Observer.
-func (o observers) ObserveAttempt(a holdfast.AttemptInfo) {
-	o.Metrics.ObserveAttempt(a)
-	o.waiters.ObserveAttempt(a)
-}
 
 // newCaller makes the way to a destination that is a foreign API.
 func newCaller(d config.Destination) (*httpcall.Caller, error) {

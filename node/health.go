@@ -102,7 +102,7 @@ func (n *Node) limit(lane string) int {
 func stands(s holdfast.LaneStatus) bool {
 	const slack = 10 * time.Second
 	works := s.InFlight > s.Hanging && s.Oldest < s.Timeout+slack
-	return s.Up && s.Paused == 0 && !works && s.Idle > stuckAfter
+	return s.Up && s.Busy == 0 && !works && s.Idle > stuckAfter
 }
 
 // health is the node's own judgement, for people and for probes.
@@ -141,8 +141,8 @@ func (n *Node) health() admin.Health {
 			add(name, admin.Degraded, "held: "+s.Problem)
 		case !s.Up:
 			add(name, admin.Degraded, "down: "+s.Problem)
-		case s.Paused > 0:
-			add(name, admin.Degraded, fmt.Sprintf("asked for a pause, %s left", s.Paused.Round(time.Second)))
+		case s.Busy > 0:
+			add(name, admin.Degraded, fmt.Sprintf("asked for a pause, %s left", s.Busy.Round(time.Second)))
 		}
 		if s.Hanging > 0 {
 			add(name, admin.Degraded, fmt.Sprintf("%d requests ignore their time-out", s.Hanging))

@@ -101,7 +101,7 @@ func TestWhatTurnsHealthRed(t *testing.T) {
 		"a request past its time-out":        {with(func(s *holdfast.LaneStatus) { s.InFlight, s.Oldest = 1, 11*time.Minute }), true},
 		"only requests that hang":            {with(func(s *holdfast.LaneStatus) { s.InFlight, s.Hanging = 2, 2 }), true},
 		"down":                               {with(func(s *holdfast.LaneStatus) { s.Up = false }), false},
-		"asked to pause":                     {with(func(s *holdfast.LaneStatus) { s.Paused = time.Hour }), false},
+		"asked to pause":                     {with(func(s *holdfast.LaneStatus) { s.Busy = time.Hour }), false},
 	} {
 		if got := node.Stands(c.lane); got != c.want {
 			t.Errorf("%s: got %t", name, got)

@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
@@ -27,9 +26,6 @@ type store interface {
 	notify.Store
 	link.Store
 
-	// Overdue tells for how long the oldest due message of each destination
-	// has been due.
-	Overdue(ctx context.Context) (map[string]time.Duration, error)
 	Durability() string
 	Failed() <-chan struct{} // closed when it has stopped itself
 	Err() error              // why

@@ -95,7 +95,7 @@ func New(conf Config) (*Site, error) {
 	}
 	add(notify.Central, s.conf.Central)
 	s.dispatcher = &holdfast.Dispatcher{
-		Store: conf.Store, Lanes: conf.Store, Routes: routes, Poll: conf.Poll, Grace: conf.Grace, Observer: observer{s, conf.Observer}, Logger: s.log,
+		Store: conf.Store, Lanes: conf.Store, Routes: routes, Poll: conf.Poll, Grace: conf.Grace, Observer: observer{s, conf.Observer}, Waiters: s.waiters, Logger: s.log,
 	}
 	s.submitter = &holdfast.Submitter{Enqueuer: conf.Store, Outbox: conf.Store, Waiters: s.waiters, Lanes: s.dispatcher.Status}
 	s.forwarder = &Forwarder{Enqueuer: conf.Store, Outbox: conf.Store, Name: s.conf.Name, Ask: conf.Ask}
@@ -146,15 +146,13 @@ func (s *Site) Run(ctx context.Context) error {
 // Lanes tells how the destinations fare; none before Run.
 func (s *Site) Lanes() []holdfast.LaneStatus { return s.dispatcher.Status() }
 
-// observer tells who waits, and then the program's own, whose panic must not
-// keep anybody waiting.
+// observer tells the program of calls, and then its own observer.
 type observer struct {
 	site *Site
 	own  holdfast.Observer
 }
 
 func (o observer) ObserveAttempt(a holdfast.AttemptInfo) {
-	o.site.waiters.ObserveAttempt(a)
 	if tell := o.site.conf.OnAttempt; tell != nil {
 		if call, ok := o.site.attemptOf(&a); ok {
 			defer tell(call) // whichever of the two panics, the other is told
