@@ -12,6 +12,7 @@ import (
 // NotificationQuery narrows a list of notifications. Zero fields do not narrow.
 type NotificationQuery struct {
 	Statuses                                   []string
+	ID                                         string // of each site that has sent one
 	Channel, List, Type, Site, Script, Subject string
 	From, To                                   time.Time // of when they came; To is excluded
 	Stuck                                      bool
@@ -26,7 +27,7 @@ func (c *Client) Notifications(ctx context.Context, q NotificationQuery) (Notifi
 		query.Add("status", s)
 	}
 	for name, value := range map[string]string{
-		"channel": q.Channel, "list": q.List, "type": q.Type, "site": q.Site, "script": q.Script, "subject": q.Subject,
+		"id": q.ID, "channel": q.Channel, "list": q.List, "type": q.Type, "site": q.Site, "script": q.Script, "subject": q.Subject,
 	} {
 		if value != "" {
 			query.Set(name, value)
@@ -46,11 +47,19 @@ func (c *Client) Notifications(ctx context.Context, q NotificationQuery) (Notifi
 }
 
 // Notification returns one notification with its copies, recipients and
-// histories.
-func (c *Client) Notification(ctx context.Context, id string) (NotificationDetail, error) {
+// histories. The site may be empty where only one has sent the id.
+func (c *Client) Notification(ctx context.Context, site, id string) (NotificationDetail, error) {
 	var d NotificationDetail
-	err := c.do(ctx, http.MethodGet, "/v1/notifications/"+segment(id), nil, nil, &d)
+	err := c.do(ctx, http.MethodGet, "/v1/notifications/"+segment(id), ofSite(site), nil, &d)
 	return d, err
+}
+
+// ofSite names the site of a notification.
+func ofSite(site string) url.Values {
+	if site == "" {
+		return nil
+	}
+	return url.Values{"site": {site}}
 }
 
 // NotificationKPIs returns the numbers of all sites and of each.
@@ -60,17 +69,24 @@ func (c *Client) NotificationKPIs(ctx context.Context) (NotificationKPIs, error)
 	return k, err
 }
 
-// RetryNotification makes its parked copies pending again.
-func (c *Client) RetryNotification(ctx context.Context, id string, r RetryNotification) (DecidedNotification, error) {
-	var d DecidedNotification
-	err := c.ask(ctx, http.MethodPost, "/v1/notifications/"+segment(id)+"/retry", r, &d)
-	return d, err
+// RetryNotification makes its parked copies pending again. The site may be
+// empty where only one has sent the id.
+func (c *Client) RetryNotification(ctx context.Context, site, id string, r RetryNotification) (DecidedNotification, error) {
+	return c.decideNotification(ctx, site, id, "/retry", r)
 }
 
-// DiscardNotification gives its parked copies up.
-func (c *Client) DiscardNotification(ctx context.Context, id string, r DiscardNotification) (DecidedNotification, error) {
-	var d DecidedNotification
-	err := c.ask(ctx, http.MethodPost, "/v1/notifications/"+segment(id)+"/discard", r, &d)
+// DiscardNotification gives its parked copies up. The site may be empty where
+// only one has sent the id.
+func (c *Client) DiscardNotification(ctx context.Context, site, id string, r DiscardNotification) (DecidedNotification, error) {
+	return c.decideNotification(ctx, site, id, "/discard", r)
+}
+
+func (c *Client) decideNotification(ctx context.Context, site, id, verb string, req any) (d DecidedNotification, err error) {
+	body, err := json.Marshal(req)
+	if err != nil {
+		return d, fmt.Errorf("encode %T: %w", req, err)
+	}
+	err = c.do(ctx, http.MethodPost, "/v1/notifications/"+segment(id)+verb, ofSite(site), body, &d)
 	return d, err
 }
 

@@ -12,7 +12,7 @@ import (
 // channel that its list used when it came.
 type CopyStatus struct {
 	Channel     string     `json:"channel" doc:"How it goes to people. Empty: its list led nowhere when it came."`
-	Message     string     `json:"message" doc:"The id of the copy's message. That of the first copy is the notification's."`
+	Message     string     `json:"message" doc:"The id of the copy's message, which is made of the notification's id, its site and, but for the first copy, the channel."`
 	Status      string     `json:"status" enum:"pending,retrying,delivered,parked,discarded" doc:"pending was not tried yet; retrying failed and is tried again; parked waits for a person."`
 	Reason      string     `json:"reason,omitempty" doc:"Why it is parked: exhausted, permanent or another; or discarded: operator."`
 	Retries     int        `json:"retries" doc:"Failed attempts that count against the budget, since the last retry by a person."`
@@ -28,7 +28,7 @@ type CopyStatus struct {
 
 // Notification is one copy of a notification, as lists show it.
 type Notification struct {
-	ID             string     `json:"id" doc:"The notification id, made where it was sent." example:"0190c5a2-7b1e-7c3d-9a4f-1d2e3f405162"`
+	ID             string     `json:"id" doc:"The notification id, made where it was sent; id and site together name it." example:"0190c5a2-7b1e-7c3d-9a4f-1d2e3f405162"`
 	Type           string     `json:"type,omitempty" doc:"What its author calls it."`
 	List           string     `json:"list" doc:"Who gets it."`
 	Subject        string     `json:"subject"`
@@ -210,6 +210,7 @@ func kpisOf(site string, k notify.KPIs) KPIs {
 // DecidedNotification is the answer to a person's decision.
 type DecidedNotification struct {
 	ID     string        `json:"id"`
+	Site   string        `json:"site"`
 	Copies []DecidedCopy `json:"copies" nullable:"false" doc:"All of them, also those that were left as they were."`
 }
 

@@ -25,6 +25,7 @@ type DiscardNotification struct {
 
 type decideInput struct {
 	ID      string `path:"id" doc:"The notification id; a UUID in any form."`
+	Site    string `query:"site" doc:"The site that sent it. Absent: it is found, if only one site has sent this id."`
 	Content body
 }
 
@@ -39,7 +40,7 @@ func (s *Server) retryNotification(ctx context.Context, in *decideInput) (*decid
 	if len(faults) > 0 {
 		return nil, invalid(faults...)
 	}
-	return s.decideCopies(ctx, in.ID, req.Channel, "retried", func(id holdfast.ID) (holdfast.Record, error) {
+	return s.decideCopies(ctx, in, req.Channel, "retried", func(id holdfast.ID) (holdfast.Record, error) {
 		return s.Outbox.Requeue(ctx, id, holdfast.Requeue{Actor: actor(ctx)})
 	})
 }
@@ -53,27 +54,28 @@ func (s *Server) discardNotification(ctx context.Context, in *decideInput) (*dec
 	if faults = append(faults, checkLine("reason", req.Reason, mostLongText)...); len(faults) > 0 {
 		return nil, invalid(withoutRepeats(faults)...)
 	}
-	out, err := s.decideCopies(ctx, in.ID, req.Channel, "discarded", func(id holdfast.ID) (holdfast.Record, error) {
+	out, err := s.decideCopies(ctx, in, req.Channel, "discarded", func(id holdfast.ID) (holdfast.Record, error) {
 		return s.Outbox.Discard(ctx, id, actor(ctx))
 	})
 	if err == nil {
 		s.log().LogAttrs(ctx, slog.LevelInfo, "notification discarded",
-			slog.String("message_id", out.Body.ID), slog.String("actor", actor(ctx)), slog.String("reason", req.Reason))
+			slog.String("message_id", out.Body.ID), slog.String("site", out.Body.Site), slog.String("actor", actor(ctx)), slog.String("reason", req.Reason))
 	}
 	return out, err
 }
 
 // decideCopies runs a decision about each parked copy. The state in the store
 // at that moment counts: a copy that somebody else was faster with is left.
-func (s *Server) decideCopies(ctx context.Context, text, channel, done string, change func(holdfast.ID) (holdfast.Record, error)) (*decidedOutput, error) {
-	copies, p := s.copies(ctx, text)
+func (s *Server) decideCopies(ctx context.Context, in *decideInput, channel, done string, change func(holdfast.ID) (holdfast.Record, error)) (*decidedOutput, error) {
+	copies, p := s.copies(ctx, in.Site, in.ID)
 	if p != nil {
 		return nil, p
 	}
 	if channel != "" && !slices.ContainsFunc(copies, func(r notify.Record) bool { return r.Channel == channel }) {
 		return nil, invalid(Fault{"channel", clip(channel), "has no copy of this notification"})
 	}
-	out := DecidedNotification{ID: string(copies[0].Notification.ID)}
+	n := &copies[0].Notification
+	out := DecidedNotification{ID: string(n.ID), Site: n.Origin.Site}
 	var changed, found []string
 	for i := range copies {
 		c := DecidedCopy{Channel: copies[i].Channel, Message: string(copies[i].Message), Status: string(copies[i].Status)}

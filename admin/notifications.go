@@ -3,8 +3,6 @@ package admin
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"reflect"
@@ -12,12 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
 type notificationsInput struct {
 	Status  []string `query:"status,explode" doc:"Only these statuses: repeat the parameter, or separate by commas."`
+	ID      string   `query:"id" doc:"Only those of this id, of each site that has sent one; a UUID in any form."`
 	Channel string   `query:"channel" doc:"Only copies over this channel."`
 	List    string   `query:"list" doc:"Only to this list."`
 	Type    string   `query:"type" doc:"Only of this type."`
@@ -34,7 +32,8 @@ type notificationsInput struct {
 type notificationsOutput struct{ Body NotificationPage }
 
 type recordInput struct {
-	ID string `path:"id" doc:"The notification id; a UUID in any form."`
+	ID   string `path:"id" doc:"The notification id; a UUID in any form."`
+	Site string `query:"site" doc:"The site that sent it. Absent: it is found, if only one site has sent this id."`
 }
 
 type recordOutput struct{ Body NotificationDetail }
@@ -58,12 +57,12 @@ func (b *builder) notificationRecords() {
 		description: "How it stands, over which channels it goes, every attempt, and what became of each recipient. A site tells how it stands, and nothing else: " +
 			"by itself while it holds the notification, and by asking central afterwards.",
 		problems: map[kind]string{
-			kindNotFound: "No such notification is kept.", kindUnavailable: "The notification has left this site, and central cannot be asked now.",
+			kindNotFound: "No such notification is kept.", kindConflict: severalSites, kindUnavailable: "The notification has left this site, and central cannot be asked now.",
 			kindUnsupported: unsupportedNotify,
 		},
 	}, b.showNotification)
 	problems := map[kind]string{
-		kindNotFound: "No such notification is kept.", kindState: "No copy of it is parked; the problem names what they are.",
+		kindNotFound: "No such notification is kept.", kindConflict: severalSites, kindState: "No copy of it is parked; the problem names what they are.",
 		kindDiskFull: "The disk is full; nothing was changed.", kindUnsupported: unsupportedNotify,
 	}
 	handle(b, route{
@@ -101,6 +100,13 @@ func (s *Server) listNotifications(ctx context.Context, in *notificationsInput) 
 	q.To, wrong = instantOf("to", in.To)
 	if faults = append(faults, wrong...); len(faults) > 0 {
 		return nil, invalid(faults...)
+	}
+	if in.ID != "" {
+		page, p := s.ofID(ctx, in.ID, &q)
+		if p != nil {
+			return nil, p
+		}
+		return &notificationsOutput{notificationPageOf(&page)}, nil
 	}
 	page, err := s.Notify.Notifications(ctx, q)
 	if err != nil {
@@ -156,45 +162,4 @@ func (s *Server) notificationKPIs(ctx context.Context, _ *struct{}) (*kpisOutput
 		out.Sites = append(out.Sites, kpisOf(site, sites[site]))
 	}
 	return &kpisOutput{out}, nil
-}
-
-// copies returns those of a notification, or why there are none.
-func (s *Server) copies(ctx context.Context, text string) ([]notify.Record, *Problem) {
-	if s.Notify == nil {
-		return nil, noNotify()
-	}
-	id, p := parseID(text)
-	if p != nil {
-		return nil, p
-	}
-	copies, err := s.Notify.Notification(ctx, id)
-	if errors.Is(err, holdfast.ErrNotFound) || err == nil && len(copies) == 0 {
-		return nil, kindNotFound.problem(fmt.Sprintf("no notification %s is kept here: it never came, is still at its site, or its retention is over", id),
-			Fault{Field: "id", Value: clip(string(id)), Problem: "is not kept here"})
-	}
-	if err != nil {
-		return nil, s.refuse(ctx, "read the notification", err)
-	}
-	q := notify.Query{StuckAfter: s.stuckAfter()}
-	for i := range copies {
-		copies[i].Stuck = q.IsStuck(&copies[i], time.Now())
-	}
-	return copies, nil
-}
-
-func (s *Server) showNotification(ctx context.Context, in *recordInput) (*recordOutput, error) {
-	if s.Notify == nil {
-		return s.standing(ctx, in.ID)
-	}
-	copies, p := s.copies(ctx, in.ID)
-	if p != nil {
-		return nil, p
-	}
-	d := notificationOf(copies)
-	for i := range copies {
-		if !copies[i].NextAttempt.IsZero() {
-			d.Copies[i].WaitsFor = s.channelBecause(copies[i].Channel, copies[i].NextAttempt)
-		}
-	}
-	return &recordOutput{d}, nil
 }

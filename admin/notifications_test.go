@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -330,5 +331,41 @@ func TestAFailingStoreOfNotificationsIsNotExplainedToClients(t *testing.T) {
 		if p := problem(t, w); p.Status != 500 || strings.Contains(w.Body.String(), "hunter2") {
 			t.Errorf("%s: got %s", path, w.Body)
 		}
+	}
+}
+
+// F1-05: an id alone lists the notifications of all sites that have it, and
+// names one only where one site has.
+func TestSitesMayUseTheSameID(t *testing.T) {
+	t.Parallel()
+	f := serve(t)
+	for _, site := range []string{"plant-7", "plant-8"} {
+		f.notified(t, notify.Notification{ID: "tank-4", List: "ops", Subject: "of " + site, Origin: notify.Origin{Site: site}}, "mail")
+	}
+	p := problem(t, f.do(t, call{method: "GET", path: "/v1/notifications/tank-4"}))
+	if p.Status != 409 || !strings.Contains(p.Detail, "plant-7, plant-8") {
+		t.Errorf("got %+v", p)
+	}
+	for _, site := range []string{"plant-7", "plant-8"} {
+		if d := ok[admin.NotificationDetail](t, f, call{method: "GET", path: "/v1/notifications/tank-4?site=" + site}); d.Site != site || d.Subject != "of "+site {
+			t.Errorf("of %s: got %+v", site, d)
+		}
+	}
+	if p := problem(t, f.do(t, call{method: "POST", path: "/v1/notifications/tank-4/retry?site=plant-9"})); p.Status != 404 {
+		t.Errorf("got %+v", p)
+	}
+	var sites []string
+	for path := "/v1/notifications?id=tank-4&limit=1"; ; {
+		page := ok[admin.NotificationPage](t, f, call{method: "GET", path: path})
+		for _, n := range page.Notifications {
+			sites = append(sites, n.Site)
+		}
+		if page.Next == "" {
+			break
+		}
+		path = "/v1/notifications?id=tank-4&limit=1&after=" + page.Next
+	}
+	if !slices.Equal(sites, []string{"plant-7", "plant-8"}) {
+		t.Errorf("listed %v", sites)
 	}
 }

@@ -24,7 +24,8 @@ type NotifyStore interface {
 
 // NotificationLog tells what became of notifications.
 type NotificationLog interface {
-	Notification(ctx context.Context, id holdfast.ID) ([]notify.Record, error)
+	Notification(ctx context.Context, site string, id holdfast.ID) ([]notify.Record, error)
+	NotificationSites(ctx context.Context, id holdfast.ID) ([]string, error)
 	Notifications(ctx context.Context, q notify.Query) (notify.Page, error)
 	KPIs(ctx context.Context, stuckAfter, window time.Duration) (all notify.KPIs, sites map[string]notify.KPIs, err error)
 }

@@ -62,7 +62,7 @@ func (s *Server) notifyByMessage(ctx context.Context, req *NewMessage, key strin
 		return nil, p
 	}
 	out := s.accepted(ctx, holdfast.Message{}, &holdfast.Submission{ID: r.ID, State: r.State, Duplicate: r.Duplicate})
-	out.Location = "/v1/notifications/" + segment(string(r.ID))
+	out.Location = s.notificationAt(r.ID)
 	return out, nil
 }
 

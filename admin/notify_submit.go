@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"reflect"
 	"time"
 
@@ -105,13 +106,22 @@ func (s *Server) notify(ctx context.Context, in *notifyInput) (*notifyOutput, er
 		return nil, p
 	}
 	out := &notifyOutput{
-		Status: http.StatusAccepted, Location: "/v1/notifications/" + segment(string(r.ID)),
+		Status: http.StatusAccepted, Location: s.notificationAt(r.ID),
 		Body: NotificationAccepted{ID: string(r.ID), Accepted: true, Durability: s.durability(), Duplicate: r.Duplicate},
 	}
 	if r.Duplicate {
 		out.Status = http.StatusOK
 	}
 	return out, nil
+}
+
+// notificationAt is where a notification of this node's programs can be watched.
+func (s *Server) notificationAt(id holdfast.ID) string {
+	at := "/v1/notifications/" + segment(string(id))
+	if s.Notify != nil { // others may have sent the same id
+		at += "?site=" + url.QueryEscape(s.source())
+	}
+	return at
 }
 
 // tell hands a notification over, unless there are faults.

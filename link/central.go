@@ -29,9 +29,13 @@ type CentralConfig struct {
 	Receiver    holdfast.Receiver
 	Destination string // put into messages that come in: this node's name
 
-	// Standing says how a notification stands and which site it is from, or
-	// ErrNotFound. Nil: nothing is known here.
-	Standing func(ctx context.Context, id holdfast.ID) (is notify.Standing, site string, err error)
+	// Own is the source of this node's own notifications, a name that no site may
+	// have. Empty: there is none.
+	Own string
+
+	// Standing says how a site's notification stands, or ErrNotFound: a site is
+	// told of its own only. Nil: nothing is known here.
+	Standing func(ctx context.Context, site string, id holdfast.ID) (notify.Standing, error)
 
 	// AtWork is how many MiB of requests are at work at one time, over all sites; a
 	// small one counts 64 KiB. Bodies that come slowly have as much again. Zero: 16.

@@ -23,6 +23,11 @@ func (c *Central) Add(ctx context.Context, name string) (token string, err error
 	if err := CheckName(name); err != nil {
 		return "", fmt.Errorf("add site: %w: %w", holdfast.ErrInvalid, err)
 	}
+	if name == c.conf.Own {
+		return "", fmt.Errorf("add site: %w: %w", holdfast.ErrInvalid, &holdfast.FieldError{
+			Field: "name", Value: name, Problem: "is that of this node, whose own messages bear it; take another",
+		})
+	}
 	token = bearer.New(tokenPrefix)
 	if err := c.conf.Store.AddSite(ctx, name, bearer.Hash(token), TokenFor); err != nil {
 		return "", fmt.Errorf("add site %s: %w", name, err)

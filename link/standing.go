@@ -78,9 +78,9 @@ func (c *Central) serveStanding(w http.ResponseWriter, r *http.Request, site str
 		return
 	}
 	defer leave()
-	is, from, err := c.conf.Standing(r.Context(), id)
+	is, err := c.conf.Standing(r.Context(), site, id)
 	switch {
-	case errors.Is(err, holdfast.ErrNotFound), err == nil && from != site:
+	case errors.Is(err, holdfast.ErrNotFound):
 		write(w, standing{})
 	case err != nil:
 		c.log.LogAttrs(r.Context(), slog.LevelError, "notification not read", slog.String("message_id", string(id)), slog.Any("error", err))

@@ -54,13 +54,13 @@ func TestQuestionsDoNotSlowForwarding(t *testing.T) {
 			t.Errorf("%d questions were answered, up to %d at once; want many, up to 4", asked.Load(), most.Load())
 		}
 	}, func(c *link.CentralConfig) {
-		c.Standing = func(_ context.Context, id holdfast.ID) (notify.Standing, string, error) {
+		c.Standing = func(_ context.Context, _ string, id holdfast.ID) (notify.Standing, error) {
 			n := atOnce.Add(1)
 			defer atOnce.Add(-1)
 			for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
 			}
 			time.Sleep(500 * time.Millisecond)
-			return notify.Standing{ID: id, Status: notify.Pending}, "plant-7", nil
+			return notify.Standing{ID: id, Status: notify.Pending}, nil
 		}
 	})
 }
@@ -104,9 +104,9 @@ func TestASiteAsksOnlySoMuchAtOnce(t *testing.T) {
 			t.Errorf("got %d answered and %d asked to come again, want 8 and 12", answered.Load(), busy.Load())
 		}
 	}, func(c *link.CentralConfig) {
-		c.Standing = func(_ context.Context, id holdfast.ID) (notify.Standing, string, error) {
+		c.Standing = func(_ context.Context, _ string, id holdfast.ID) (notify.Standing, error) {
 			time.Sleep(5 * time.Second)
-			return notify.Standing{ID: id, Status: notify.Pending}, "plant-7", nil
+			return notify.Standing{ID: id, Status: notify.Pending}, nil
 		}
 	})
 }

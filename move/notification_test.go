@@ -26,6 +26,9 @@ func notes(t testing.TB, db full) notify.Store {
 	return s
 }
 
+// first is the id of the message of a notification's first copy.
+func first(id holdfast.ID) holdfast.ID { return notify.MessageID("plant-1", id, "") }
+
 func note(id holdfast.ID) notify.Incoming {
 	payload := []byte(`{"list":"ops","subject":"s","body":"Text","data":{"a":1}}`)
 	return notify.Incoming{
@@ -35,8 +38,8 @@ func note(id holdfast.ID) notify.Incoming {
 		},
 		Hash: sha256.Sum256([]byte(id)), Channels: []string{"mail", "chat"},
 		Messages: []holdfast.Message{
-			{ID: id, Source: "plant-1", Destination: mail, Endpoint: notify.Endpoint, Payload: payload},
-			{ID: id + "/chat", Source: "plant-1", Destination: notify.LanePrefix + "chat", Endpoint: notify.Endpoint, Payload: payload},
+			{ID: first(id), Source: "plant-1", Destination: mail, Endpoint: notify.Endpoint, Payload: payload},
+			{ID: notify.MessageID("plant-1", id, "chat"), Source: "plant-1", Destination: notify.LanePrefix + "chat", Endpoint: notify.Endpoint, Payload: payload},
 		},
 	}
 }
@@ -78,18 +81,18 @@ func filledNotes(t testing.TB, db full) {
 	for _, id := range []holdfast.ID{"purged", "discarded"} {
 		ingest(t, db, id)
 	}
-	must(t, s.RecordTargets(ctx, "purged", notify.Target{
+	must(t, s.RecordTargets(ctx, first("purged"), notify.Target{
 		Channel: "mail", Address: "z@example.org", Name: "Z", Result: notify.Accepted, Code: "250", Text: "ok \x00", Receipt: "Q", Maybe: true, Attempts: 2, Cycle: 3, Server: "mx", TLS: "1.3", Truncated: true,
 	}, notify.Target{Channel: "chat", Result: notify.Refused}))
-	ends(t, db, mail, map[holdfast.ID]holdfast.Settlement{"purged": done, "discarded": parked})
-	_, err := db.Discard(ctx, "discarded", "mo")
+	ends(t, db, mail, map[holdfast.ID]holdfast.Settlement{first("purged"): done, first("discarded"): parked})
+	_, err := db.Discard(ctx, first("discarded"), "mo")
 	must(t, err)
 	ingest(t, db, "newest")
 	purge(t, db)
 	for _, id := range []holdfast.ID{"delivered", "parked", "retrying"} {
 		ingest(t, db, id)
 	}
-	ends(t, db, mail, map[holdfast.ID]holdfast.Settlement{"newest": {Outcome: holdfast.NotStarted}, "delivered": done, "parked": parked, "retrying": failure})
+	ends(t, db, mail, map[holdfast.ID]holdfast.Settlement{first("newest"): {Outcome: holdfast.NotStarted}, first("delivered"): done, first("parked"): parked, first("retrying"): failure})
 	ingest(t, db, "pending")
 }
 
@@ -107,7 +110,7 @@ func readNotes(t testing.TB, db full) (a allNotes) {
 	a.Book, err = s.Book(ctx)
 	must(t, err)
 	for _, id := range []holdfast.ID{"purged", "discarded", "newest", "delivered", "parked", "retrying", "pending"} {
-		list, err := s.Notification(ctx, id)
+		list, err := s.Notification(ctx, "plant-1", id)
 		must(t, err)
 		for i := range list {
 			for j := range list[i].History {
@@ -126,8 +129,8 @@ func readNotes(t testing.TB, db full) (a allNotes) {
 // notifications, also those of which only the archive is left.
 func TestNotificationsAreMoved(t *testing.T) {
 	t.Parallel()
-	first, second, third := newFile(t), pgtest.Shared(t).Database(t), newFile(t)
-	db := open(t, first)
+	one, second, third := newFile(t), pgtest.Shared(t).Database(t), newFile(t)
+	db := open(t, one)
 	filledNotes(t, db)
 	want := readNotes(t, db)
 	shut(t, db)
@@ -141,7 +144,7 @@ func TestNotificationsAreMoved(t *testing.T) {
 			}
 		}
 	}
-	from := first
+	from := one
 	for _, to := range []string{second, third, pgtest.Shared(t).Database(t)} {
 		copied(t, from, to)
 		db := open(t, to)
@@ -189,7 +192,7 @@ func TestNumbersOfPurgedNotificationsAreNotGivenAgain(t *testing.T) {
 
 func readNote(t testing.TB, db full, id holdfast.ID) []notify.Record {
 	t.Helper()
-	list, err := notes(t, db).Notification(t.Context(), id)
+	list, err := notes(t, db).Notification(t.Context(), "plant-1", id)
 	must(t, err)
 	return list
 }

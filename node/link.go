@@ -24,7 +24,7 @@ func (n *Node) buildLink() (err error) {
 		})
 	case config.CentralOfSites:
 		n.central, err = link.NewCentral(link.CentralConfig{
-			Store: n.store, Receiver: n.office.ingester, Destination: n.cfg.Node.ID, MaxPayload: int(n.cfg.Limits.Payload),
+			Store: n.store, Receiver: n.office.ingester, Destination: n.cfg.Node.ID, Own: n.cfg.Source(), MaxPayload: int(n.cfg.Limits.Payload),
 			Standing: n.office.desk.Standing, ClientCerts: n.cfg.TLS.Clients != "", Logger: n.log,
 		})
 	case config.Standalone:

@@ -75,7 +75,7 @@ func TestAnAnswerThatComesAfterTheChannelWasEndedCounts(t *testing.T) {
 					time.Sleep(time.Second)
 					end(t, o)
 					time.Sleep(late - 10*time.Second)
-					if !o.log.has("attempts of n did not return") {
+					if !o.log.has("attempts of " + string(first("n")) + " did not return") {
 						t.Fatal("the dispatcher has not given up yet: this tests nothing")
 					}
 					if r := o.one(t, "n"); r.Status != notify.Pending || len(o.mail.asked()) != 1 {

@@ -30,8 +30,10 @@ func (in *Incoming) Normalized(source string) ([]holdfast.Message, error) {
 	seen := make(map[holdfast.ID]bool, len(ms))
 	for i := range ms {
 		switch {
-		case i == 0 && ms[i].ID != id:
-			return nil, fault("id", ms[i].ID, "of the first message must be that of the notification")
+		case i == 0 && ms[i].ID != in.Notification.Key():
+			return nil, fault("id", ms[i].ID, "of the first message must be the notification's Key")
+		case ms[i].Source != in.Notification.Origin.Site:
+			return nil, fault("source", ms[i].Source, "must be the notification's site, by which it is found")
 		case seen[ms[i].ID]:
 			return nil, fault("id", ms[i].ID, "is that of two messages")
 		}

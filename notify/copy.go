@@ -1,6 +1,8 @@
 package notify
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"slices"
 	"strings"
 
@@ -18,8 +20,8 @@ func ChannelOf(lane string) (channel string, ok bool) { return strings.CutPrefix
 
 // What a copy's message says of itself, in headers.
 const (
-	headerNotification = "hf-notification" // the notification's id, where it is not the message's
-	headerCopies       = "hf-copies"       // channels of all copies, with commas between
+	headerNotification = "hf-notification" // the notification's id
+	headerCopies       = "hf-copies"       // channels of all copies, with commas between, the first copy's first; absent: there is one copy
 )
 
 // copies makes the messages of one notification: one for each channel that its
@@ -31,28 +33,43 @@ func copies(m *holdfast.Message, n *Notification, book *Book) (messages []holdfa
 	}
 	for i, channel := range channels {
 		c := holdfast.Message{
-			ID: n.ID, Source: n.Origin.Site, Destination: Lane(channel), Endpoint: n.List, Kind: holdfast.Signal,
+			Source: n.Origin.Site, Destination: Lane(channel), Endpoint: n.List, Kind: holdfast.Signal,
 			CorrelationID: m.CorrelationID, Payload: m.Payload, Headers: n.Origin.Headers(),
 		}
+		c.Headers[headerNotification] = string(n.ID)
 		if len(channels) > 1 {
 			c.Headers[headerCopies] = strings.Join(channels, ",")
 		}
-		if i > 0 {
-			c.ID = copyID(n.ID, channel)
-			c.Headers[headerNotification] = string(n.ID)
+		if i == 0 {
+			c.ID = n.Key()
+		} else {
+			c.ID = MessageID(n.Origin.Site, n.ID, channel)
 		}
 		messages = append(messages, c)
 	}
 	return messages, channels
 }
 
-// copyID is the id of a further copy's message: always the same one.
-func copyID(id holdfast.ID, channel string) holdfast.ID {
-	c := id + "." + holdfast.ID(channel)
-	if len(c) > holdfast.MaxIDLen {
-		return holdfast.IDOf(uuid.NewSHA1(uuid.Nil, []byte(c)))
+// Key names a notification among those of all sites, by one id: two sites may
+// use the same. It is that of the first copy's message.
+func (n *Notification) Key() holdfast.ID { return MessageID(n.Origin.Site, n.ID, "") }
+
+// MessageID is the id of a copy's message: always the same one for a site, the
+// id of its notification in canonical form, and a channel, which the first copy
+// leaves out. It is a UUID of version 8. One of version 7 gives it its instant, so
+// that rows stand in an index in the order in which they came.
+func MessageID(site string, id holdfast.ID, channel string) holdfast.ID {
+	var text []byte
+	for _, s := range []string{site, string(id), channel} {
+		text = append(binary.BigEndian.AppendUint32(text, uint32(len(s))), s...) //nolint:gosec // names and ids are short
 	}
-	return c
+	sum := sha256.Sum256(text)
+	u := uuid.UUID(sum[:16])
+	if from, err := uuid.Parse(string(id)); err == nil && from.Version() == 7 {
+		copy(u[:6], from[:6])
+	}
+	u[6], u[8] = u[6]&0x0f|0x80, u[8]&0x3f|0x80
+	return holdfast.IDOf(u)
 }
 
 // channelsOf are those that a list's recipients are on.
@@ -75,10 +92,12 @@ func covers(m *holdfast.Message, channel string) bool {
 	if channel == own {
 		return true
 	}
-	if m.Headers[headerNotification] != "" {
-		return false
+	copies := m.Headers[headerCopies]
+	if copies == "" {
+		return true // there is no other copy
 	}
-	return !slices.Contains(strings.Split(m.Headers[headerCopies], ","), channel)
+	all := strings.Split(copies, ",")
+	return own == all[0] && !slices.Contains(all, channel)
 }
 
 // notificationID is whose copy a message is.

@@ -115,7 +115,7 @@ func TestAListThatLeadsNowhereParksAtOnce(t *testing.T) {
 			t.Errorf("the adapter was asked %d times", n)
 		}
 		o.list(t, "missing", mailTo("a@x")...)
-		if _, err := o.db.Requeue(t.Context(), "missing", holdfast.Requeue{}); err != nil {
+		if _, err := o.db.Requeue(t.Context(), first("missing"), holdfast.Requeue{}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
@@ -264,7 +264,7 @@ func TestARetryOfAPersonReadsTheListAnew(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		requeue := func(id holdfast.ID) {
-			if _, err := o.db.Requeue(t.Context(), id, holdfast.Requeue{Actor: "kim"}); err != nil {
+			if _, err := o.db.Requeue(t.Context(), first(id), holdfast.Requeue{Actor: "kim"}); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(500 * time.Millisecond)

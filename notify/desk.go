@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -24,29 +25,28 @@ func (d *Desk) Submit(ctx context.Context, n Notification) (holdfast.Receipt, er
 	if n.ID == "" {
 		n.ID = holdfast.NewID()
 	}
-	site := d.Site
-	if site == "" {
-		site = UnknownSite
-	}
 	return d.Ingester.Receive(ctx, holdfast.Message{
-		ID: n.ID, Source: site, Endpoint: Endpoint, Payload: payload, Headers: n.Origin.Headers(),
+		ID: n.ID, Source: d.site(), Endpoint: Endpoint, Payload: payload, Headers: n.Origin.Headers(),
 	})
 }
 
-// Status says how a notification stands, or ErrNotFound.
+// Status says how a notification of this node's own programs stands, or
+// ErrNotFound.
 func (d *Desk) Status(ctx context.Context, id holdfast.ID) (Standing, error) {
-	is, _, err := d.Standing(ctx, id)
-	return is, err
+	return d.Standing(ctx, d.site(), id)
 }
 
-// Standing says also from which site it is.
-func (d *Desk) Standing(ctx context.Context, id holdfast.ID) (is Standing, site string, err error) {
-	copies, err := d.Ingester.Store.Notification(ctx, id)
+// Standing says how a notification of a site stands, or ErrNotFound.
+func (d *Desk) Standing(ctx context.Context, site string, id holdfast.ID) (Standing, error) {
+	copies, err := d.Ingester.Store.Notification(ctx, site, id)
 	if err != nil {
-		return is, "", err
+		return Standing{}, err
 	}
-	return StandingOf(copies), copies[0].Notification.Origin.Site, nil
+	return StandingOf(copies), nil
 }
+
+// site is where the notifications that come in here are from.
+func (d *Desk) site() string { return cmp.Or(d.Site, UnknownSite) }
 
 // StandingOf sums up the copies of one notification, of which there is at
 // least one: it stands as the worst of them, has failed as often as that one,

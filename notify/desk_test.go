@@ -43,7 +43,7 @@ func TestANotificationStandsAsTheWorstOfItsCopies(t *testing.T) {
 		if s, err := desk.Status(t.Context(), r.ID); err != nil || s.Status != notify.Delivered || s.Delivered.IsZero() {
 			t.Errorf("in the end: %+v, %v", s, err)
 		}
-		if c := o.copies(t, r.ID)[0]; c.Notification.Origin.Script != "watch" || c.Notification.Origin.Site != "central" {
+		if c := o.copiesOf(t, "central", r.ID)[0]; c.Notification.Origin.Script != "watch" || c.Notification.Origin.Site != "central" {
 			t.Errorf("it comes from %+v", c.Notification.Origin)
 		}
 		if _, err := desk.Status(t.Context(), "nobody"); !errors.Is(err, holdfast.ErrNotFound) {

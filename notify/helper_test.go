@@ -150,12 +150,20 @@ func (o *office) one(tb testing.TB, id holdfast.ID) notify.Record {
 
 func (o *office) copies(tb testing.TB, id holdfast.ID) []notify.Record {
 	tb.Helper()
-	copies, err := o.db.Notification(tb.Context(), id)
+	return o.copiesOf(tb, "plant-7", id)
+}
+
+func (o *office) copiesOf(tb testing.TB, site string, id holdfast.ID) []notify.Record {
+	tb.Helper()
+	copies, err := o.db.Notification(tb.Context(), site, id)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return copies
 }
+
+// first is the id of the message of a notification's first copy.
+func first(id holdfast.ID) holdfast.ID { return notify.MessageID("plant-7", id, "") }
 
 // results are a copy's recipients, by address.
 func results(r notify.Record) map[string]notify.Result {

@@ -156,7 +156,7 @@ func TestADeathInALongListAsksOnlyTheRest(t *testing.T) {
 				if !known(notify.Part{Ends: ends, Server: "mail.x"}) {
 					t.Error("the part was not taken")
 				}
-				if list, err := db.Targets(ctx, "n"); err != nil || len(list) != 10*(batch+1) {
+				if list, err := db.Targets(ctx, first("n")); err != nil || len(list) != 10*(batch+1) {
 					t.Errorf("after part %d, %d recipients are on disk: %v", batch+1, len(list), err)
 				}
 			}
@@ -213,7 +213,7 @@ func TestARetryThatANodesDeathCutsOffAsksThoseWhoRefused(t *testing.T) {
 		if r := o.one(t, "n"); r.Status != notify.Parked {
 			t.Fatalf("it is %s", r.Status)
 		}
-		if _, err := o.db.Requeue(t.Context(), "n", holdfast.Requeue{Actor: "kim"}); err != nil {
+		if _, err := o.db.Requeue(t.Context(), first("n"), holdfast.Requeue{Actor: "kim"}); err != nil {
 			t.Fatal(err)
 		}
 		o.mail.parts = func(ctx context.Context, to []notify.Recipient, known func(notify.Part) bool) notify.Report {

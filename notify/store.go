@@ -11,15 +11,17 @@ import (
 // book. Every method is atomic and may be called concurrently. The store owns
 // the clock. storetest holds the suite that a store must pass.
 //
-// A notification has one message per channel, with a destination that begins
-// with LanePrefix. The first has the notification's id; the row of a copy has
+// A notification is named by its site and its id, as a message of the inbox is
+// by its source and its id: two sites may use one id for two notifications.
+// It has one message per channel, with a destination that begins with
+// LanePrefix. The first has the id that is its Key; the row of a copy has
 // the same seq as its message, so that state, failures and history are the
 // message's, and are written once, as is the text, which is in the payload
 // (Text). When a message is purged, its row keeps what it was.
 type Store interface {
-	// Ingest stores each notification, with its messages, unless its id is
-	// known. It returns one result each, in order: a Duplicate with the present
-	// state where site and hash are the same, ErrConflict where they are not
+	// Ingest stores each notification, with its messages, unless its site has
+	// sent one of its id. It returns one result each, in order: a Duplicate with
+	// the present state where the hash is the same, ErrConflict where it is not
 	// (NO-01) or where another message has one of the ids, and ErrInvalid for what
 	// no store takes. An error of the call stores nothing. It returns after all
 	// is on disk; calls share commits.
@@ -48,7 +50,10 @@ type Store interface {
 	// Notification returns the copies of one notification, the first copy
 	// first, with their targets and the histories of their messages, or
 	// ErrNotFound.
-	Notification(ctx context.Context, id holdfast.ID) ([]Record, error)
+	Notification(ctx context.Context, site string, id holdfast.ID) ([]Record, error)
+	// NotificationSites are the sites, by name, of which a notification of this
+	// id is kept.
+	NotificationSites(ctx context.Context, id holdfast.ID) ([]string, error)
 	// Notifications returns one page of copies, newest first, without bodies,
 	// targets and histories.
 	Notifications(ctx context.Context, q Query) (Page, error)
@@ -65,7 +70,7 @@ type Store interface {
 type Incoming struct {
 	Notification Notification
 	Hash         [32]byte           // of what may not change under one id
-	Messages     []holdfast.Message // one per channel; the first has the notification's id. Payloads are equal, and hold the text
+	Messages     []holdfast.Message // one per channel; the first has the notification's Key as id. Payloads are equal, and hold the text
 	Channels     []string           // of the messages, in order; empty text: none was found
 }
 

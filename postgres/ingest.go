@@ -24,6 +24,7 @@ type ingested struct {
 	notify.Incoming
 
 	id      []byte
+	site    string // as the tables hold it
 	copies  enqueue
 	invalid error
 }
@@ -67,7 +68,7 @@ func (in *ingested) prepare(source string) error {
 	if err != nil {
 		return err
 	}
-	in.id = idBytes(in.Notification.ID)
+	in.id, in.site = idBytes(in.Notification.ID), cleanText(in.Notification.Origin.Site)
 	in.copies = enqueue{entries: make([]entry, len(ms))}
 	for i := range ms {
 		e := &in.copies.entries[i]
@@ -127,9 +128,13 @@ func (db *DB) ingestGroup(ctx context.Context, list []*call[*ingest], impatient 
 // errFaster says that an id came from elsewhere after it was looked for.
 var errFaster = fmt.Errorf("another node has taken the id of a message meanwhile: %w", holdfast.ErrUnavailable)
 
+// noteName names a notification.
+type noteName struct{ id, site string }
+
+func (in *ingested) name() noteName { return noteName{string(in.id), in.site} }
+
 // knownNote is a notification that is there, or about to be.
 type knownNote struct {
-	site  string
 	hash  []byte
 	state holdfast.State
 }
@@ -175,16 +180,17 @@ func (tx *ownTx) ingest(calls []*call[*ingest]) error {
 }
 
 // lookUpNotes finds which notifications are known, and which ids messages have.
-func (tx *ownTx) lookUpNotes(calls []*call[*ingest]) (known map[string]knownNote, taken map[string]bool, err error) {
-	known, taken = map[string]knownNote{}, map[string]bool{}
+func (tx *ownTx) lookUpNotes(calls []*call[*ingest]) (known map[noteName]knownNote, taken map[string]bool, err error) {
+	known, taken = map[noteName]knownNote{}, map[string]bool{}
 	var ids, messages [][]byte
+	var sites []string
 	for _, c := range calls {
 		for i := range c.work.list {
 			in := &c.work.list[i]
 			if in.invalid != nil {
 				continue
 			}
-			ids = append(ids, in.id)
+			ids, sites = append(ids, in.id), append(sites, in.site)
 			for j := range in.copies.entries {
 				messages = append(messages, in.copies.entries[j].id)
 			}
@@ -199,28 +205,29 @@ func (tx *ownTx) lookUpNotes(calls []*call[*ingest]) (known map[string]knownNote
 	}); err != nil {
 		return nil, nil, err
 	}
-	return known, taken, tx.query(findNotifications, []any{ids}, func(rows pgx.Rows) error {
+	return known, taken, tx.query(findNotifications, []any{ids, sites}, func(rows pgx.Rows) error {
 		var id []byte
+		var site string
 		var k knownNote
 		var state int16
-		err := rows.Scan(&id, &k.site, &k.hash, &state)
+		err := rows.Scan(&id, &site, &k.hash, &state)
 		k.state = holdfast.State(state)
-		known[string(id)] = k
+		known[noteName{string(id), site}] = k
 		return err
 	})
 }
 
 // decide makes the result, and says whether the notification is to be stored.
-func (in *ingested) decide(r *holdfast.Result, known map[string]knownNote, taken map[string]bool) bool {
+func (in *ingested) decide(r *holdfast.Result, known map[noteName]knownNote, taken map[string]bool) bool {
 	if r.Err = in.invalid; r.Err != nil {
 		return false
 	}
 	conflict := func(why string) {
 		r.Err = fmt.Errorf("ingest notification %s: %s: %w", in.Notification.ID, why, holdfast.ErrConflict)
 	}
-	if k, ok := known[string(in.id)]; ok {
-		if k.site != cleanText(in.Notification.Origin.Site) || string(k.hash) != string(in.Hash[:]) {
-			conflict("the id is known from another site or with other content")
+	if k, ok := known[in.name()]; ok {
+		if string(k.hash) != string(in.Hash[:]) {
+			conflict("its site has sent the id with other content")
 			return false
 		}
 		r.Receipt = holdfast.Receipt{ID: in.Notification.ID, State: k.state, Duplicate: true}
@@ -235,7 +242,7 @@ func (in *ingested) decide(r *holdfast.Result, known map[string]knownNote, taken
 	for i := range in.copies.entries {
 		taken[string(in.copies.entries[i].id)] = true
 	}
-	known[string(in.id)] = knownNote{cleanText(in.Notification.Origin.Site), in.Hash[:], holdfast.Pending}
+	known[in.name()] = knownNote{in.Hash[:], holdfast.Pending}
 	r.Receipt = holdfast.Receipt{ID: in.Notification.ID, State: holdfast.Pending}
 	return true
 }
@@ -251,7 +258,7 @@ func noteArgs(list []*ingested) []any {
 		o := &n.Origin
 		for i := range in.copies.entries {
 			ids, copies, messages = append(ids, in.id), append(copies, int32(i)), append(messages, in.copies.entries[i].id)
-			for j, s := range [...]string{in.Channels[i], n.Type, n.List, n.Subject, o.Site, o.Instance, o.Script, o.Execution, o.ParentExecution} {
+			for j, s := range [...]string{in.Channels[i], n.Type, n.List, n.Subject, in.site, o.Instance, o.Script, o.Execution, o.ParentExecution} {
 				texts[j] = append(texts[j], cleanText(s))
 			}
 			var at *int64

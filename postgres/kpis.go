@@ -60,12 +60,12 @@ func (db *DB) PurgeNotifications(ctx context.Context, keep time.Duration) (purge
 	s := &db.sweeps
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ids, err := db.pastNotes(ctx, keep)
-	read := len(ids)
-	for err == nil && len(ids) > 0 {
-		n := min(len(ids), sweepWrite)
-		part, gone := ids[:n], 0
-		ids = ids[n:]
+	past, err := db.pastNotes(ctx, keep)
+	read := len(past)
+	for err == nil && len(past) > 0 {
+		n := min(len(past), sweepWrite)
+		part, gone := past[:n], 0
+		past = past[n:]
 		err = db.own(ctx, func(tx *ownTx) error {
 			gone = 0
 			if mine, err := tx.upkeep(upkeepPurge); err != nil || !mine {
@@ -85,34 +85,46 @@ func (db *DB) PurgeNotifications(ctx context.Context, keep time.Duration) (purge
 	return purged, more, nil
 }
 
-func (db *DB) pastNotes(ctx context.Context, keep time.Duration) (ids [][]byte, err error) {
+func (db *DB) pastNotes(ctx context.Context, keep time.Duration) (list []noteName, err error) {
 	s := &db.sweeps
 	err = db.read(ctx, pastNotifications, []any{micros(keep), s.notified, s.notifiedSeq, sweepPage}, func(rows pgx.Rows) error {
 		var id []byte
-		err := rows.Scan(&s.notified, &s.notifiedSeq, &id)
-		ids = append(ids, id)
+		var site string
+		err := rows.Scan(&s.notified, &s.notifiedSeq, &id, &site)
+		list = append(list, noteName{string(id), site})
 		return err
 	})
-	return ids, err
+	return list, err
 }
 
-func (tx *ownTx) purgeNotes(ids [][]byte, keep time.Duration, gone *int) error {
-	needed := map[string]bool{}
-	if err := tx.query(neededNotifications, []any{ids, micros(keep)}, func(rows pgx.Rows) error {
+// noteNames are the parameters that name notifications.
+func noteNames(list []noteName) (ids [][]byte, sites []string) {
+	for _, n := range list {
+		ids, sites = append(ids, []byte(n.id)), append(sites, n.site)
+	}
+	return ids, sites
+}
+
+func (tx *ownTx) purgeNotes(list []noteName, keep time.Duration, gone *int) error {
+	needed := map[noteName]bool{}
+	ids, sites := noteNames(list)
+	if err := tx.query(neededNotifications, []any{ids, sites, micros(keep)}, func(rows pgx.Rows) error {
 		var id []byte
-		err := rows.Scan(&id)
-		needed[string(id)] = true
+		var site string
+		err := rows.Scan(&id, &site)
+		needed[noteName{string(id), site}] = true
 		return err
 	}); err != nil {
 		return err
 	}
-	var old [][]byte
-	for _, id := range ids {
-		if !needed[string(id)] {
-			old = append(old, id)
+	var old []noteName
+	for _, n := range list {
+		if !needed[n] {
+			old = append(old, n)
 		}
 	}
-	return tx.query(purgeNotifications, []any{old}, func(rows pgx.Rows) error {
+	ids, sites = noteNames(old)
+	return tx.query(purgeNotifications, []any{ids, sites}, func(rows pgx.Rows) error {
 		*gone++
 		return rows.Scan(nil)
 	})

@@ -55,7 +55,7 @@ func notification(id holdfast.ID, site string) notify.Incoming {
 		Hash:         sha256.Sum256([]byte(id)),
 		Channels:     []string{"mail"},
 		Messages: []holdfast.Message{{
-			ID: id, Source: site, Destination: notify.LanePrefix + "mail", Endpoint: notify.Endpoint, Kind: holdfast.Command, Payload: payload,
+			ID: n.Key(), Source: site, Destination: notify.LanePrefix + "mail", Endpoint: notify.Endpoint, Kind: holdfast.Command, Payload: payload,
 		}},
 	}
 }

@@ -15,12 +15,12 @@ import (
 
 // Notification implements notify.Store. Its parts are read by snapshots of
 // their own: the later ones may be a moment younger.
-func (db *DB) Notification(ctx context.Context, id holdfast.ID) ([]notify.Record, error) {
+func (db *DB) Notification(ctx context.Context, site string, id holdfast.ID) ([]notify.Record, error) {
 	id, err := holdfast.ParseID(string(id))
 	if err != nil {
 		return nil, fmt.Errorf("get notification: %w: %w", holdfast.ErrInvalid, err)
 	}
-	list, err := db.copies(ctx, id)
+	list, err := db.copies(ctx, site, id)
 	if err == nil && len(list) == 0 {
 		err = holdfast.ErrNotFound
 	}
@@ -30,12 +30,32 @@ func (db *DB) Notification(ctx context.Context, id holdfast.ID) ([]notify.Record
 	return list, nil
 }
 
-func (db *DB) copies(ctx context.Context, id holdfast.ID) (list []notify.Record, err error) {
+// NotificationSites implements notify.Store.
+func (db *DB) NotificationSites(ctx context.Context, id holdfast.ID) (list []string, err error) {
+	id, err = holdfast.ParseID(string(id))
+	if err != nil {
+		return nil, fmt.Errorf("look for notification: %w: %w", holdfast.ErrInvalid, err)
+	}
+	if db.gone.Load() {
+		return nil, fmt.Errorf("look for notification %s: %w", id, holdfast.ErrClosed)
+	}
+	if err := db.read(ctx, notificationSites, []any{idBytes(id)}, func(rows pgx.Rows) error {
+		var site string
+		err := rows.Scan(&site)
+		list = append(list, site)
+		return err
+	}); err != nil {
+		return nil, fmt.Errorf("look for notification %s: %w", id, err)
+	}
+	return list, nil
+}
+
+func (db *DB) copies(ctx context.Context, site string, id holdfast.ID) (list []notify.Record, err error) {
 	if db.gone.Load() {
 		return nil, holdfast.ErrClosed
 	}
 	var kept []bool // whether the message is
-	if err := db.read(ctx, getNotification, []any{idBytes(id)}, func(rows pgx.Rows) error {
+	if err := db.read(ctx, getNotification, []any{idBytes(id), cleanText(site)}, func(rows pgx.Rows) error {
 		c, err := scanCopy(rows)
 		list, kept = append(list, c.r), append(kept, c.kept)
 		return err

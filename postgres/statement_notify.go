@@ -3,8 +3,9 @@ package postgres
 // Notifications: ingest.go, targets.go, notifications.go, kpis.go, book.go.
 
 const (
-	findNotifications = `SELECT n.id, n.site, n.hash, CASE WHEN q.seq IS NULL THEN coalesce(f.state, e.state, 0) WHEN q.owner IS NULL THEN 0 ELSE 1 END` +
-		` FROM hf_notification AS n` + notificationStands + ` WHERE n.id = ANY ($1::bytea[]) AND n.copy = 0`
+	findNotifications = `SELECT n.id, n.site, n.hash, CASE WHEN q.seq IS NULL THEN coalesce(f.state, e.state, 0) WHEN q.owner IS NULL THEN 0 ELSE 1 END
+		FROM unnest($1::bytea[], $2::text[]) AS i (id, site)
+		CROSS JOIN LATERAL (SELECT * FROM hf_notification AS h WHERE h.id = i.id AND h.site = i.site AND h.copy = 0 OFFSET 0) AS n` + notificationStands
 	takenIDs = `SELECT id FROM hf_message WHERE id = ANY ($1::bytea[])`
 	// insertNotifications follows insertMessages in its transaction.
 	insertNotifications = `INSERT INTO hf_notification (seq, id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, hash, created)
@@ -57,7 +58,8 @@ const (
 		ORDER BY p.seq DESC`
 	notificationFrom    = `SELECT seq, created FROM hf_notification WHERE seq >= $1 ORDER BY seq LIMIT 1`
 	readNotifications   = `WITH now AS MATERIALIZED (SELECT hf_now() AS t) SELECT ` + notificationColumns + ` FROM now, hf_notification AS n` + notificationStands + ` WHERE n.seq = ANY ($1::bigint[]) ORDER BY n.seq DESC`
-	getNotification     = `WITH now AS MATERIALIZED (SELECT hf_now() AS t) SELECT ` + notificationColumns + ` FROM now, hf_notification AS n` + notificationStands + ` WHERE n.id = $1 ORDER BY n.copy`
+	getNotification     = `WITH now AS MATERIALIZED (SELECT hf_now() AS t) SELECT ` + notificationColumns + ` FROM now, hf_notification AS n` + notificationStands + ` WHERE n.id = $1 AND n.site = $2 ORDER BY n.copy`
+	notificationSites   = `SELECT DISTINCT site FROM hf_notification WHERE id = $1 ORDER BY site`
 	getNotificationBody = `SELECT payload FROM hf_notification_body WHERE seq = $1 UNION ALL SELECT payload FROM hf_message WHERE seq = $1`
 
 	targetColumns = `t.channel, t.address, t.name, t.result, t.code, t.text, t.receipt, t.maybe, t.attempts, t.cycle, t.server, t.tls, t.truncated, t.at`
@@ -88,15 +90,17 @@ const (
 
 // Retention of notifications. A message may be gone for long.
 const (
-	pastNotifications = `SELECT e.settled, e.seq, n.id FROM hf_notification_end AS e
-		CROSS JOIN LATERAL (SELECT id FROM hf_notification AS h WHERE h.seq = e.seq OFFSET 0) AS n
+	pastNotifications = `SELECT e.settled, e.seq, n.id, n.site FROM hf_notification_end AS e
+		CROSS JOIN LATERAL (SELECT id, site FROM hf_notification AS h WHERE h.seq = e.seq OFFSET 0) AS n
 		WHERE e.settled < (SELECT hf_now()) - $1::bigint AND e.settled > 0 AND (e.settled, e.seq) > ($2, $3) ORDER BY e.settled, e.seq LIMIT $4`
 	// neededNotifications are those of which a copy is not as old, or has its message still.
-	neededNotifications = `SELECT DISTINCT n.id FROM hf_notification AS n
+	neededNotifications = `SELECT DISTINCT n.id, n.site FROM unnest($1::bytea[], $2::text[]) AS i (id, site)
+		CROSS JOIN LATERAL (SELECT * FROM hf_notification AS h WHERE h.id = i.id AND h.site = i.site OFFSET 0) AS n
 		LEFT JOIN LATERAL (SELECT settled FROM hf_notification_end AS h WHERE h.seq = n.seq OFFSET 0) AS e ON true
 		LEFT JOIN LATERAL (SELECT seq FROM hf_message AS h WHERE h.seq = n.seq OFFSET 0) AS m ON true
-		WHERE n.id = ANY ($1::bytea[]) AND (e.settled IS NULL OR e.settled >= hf_now() - $2::bigint OR m.seq IS NOT NULL)`
-	purgeNotifications = `WITH gone AS (DELETE FROM hf_notification WHERE id = ANY ($1::bytea[]) RETURNING seq),
+		WHERE e.settled IS NULL OR e.settled >= hf_now() - $3::bigint OR m.seq IS NOT NULL`
+	purgeNotifications = `WITH gone AS (DELETE FROM hf_notification AS n WHERE n.seq = ANY (ARRAY (SELECT h.seq FROM unnest($1::bytea[], $2::text[]) AS i (id, site)
+			CROSS JOIN LATERAL (SELECT seq FROM hf_notification AS h WHERE h.id = i.id AND h.site = i.site OFFSET 0) AS h)) RETURNING seq),
 		ends AS (DELETE FROM hf_notification_end AS e WHERE e.seq = ANY (ARRAY (SELECT seq FROM gone))),
 		body AS (DELETE FROM hf_notification_body AS b WHERE b.seq = ANY (ARRAY (SELECT seq FROM gone))),
 		target AS (DELETE FROM hf_target AS t WHERE t.seq = ANY (ARRAY (SELECT seq FROM gone)))

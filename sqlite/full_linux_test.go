@@ -168,7 +168,9 @@ func (f *full) keep(n int) {
 }
 
 func (f *full) ingest(id holdfast.ID) {
-	results, err := f.db.Ingest(f.t.Context(), notification(id, "plant-1"))
+	in := notification(id, "plant-1")
+	id = in.Messages[0].ID
+	results, err := f.db.Ingest(f.t.Context(), in)
 	if err == nil {
 		err = results[0].Err
 	}

@@ -32,6 +32,7 @@ type ingested struct {
 	notify.Incoming
 
 	id      driver.Value
+	key     driver.Value // the id of the first copy's message
 	copies  []entry
 	invalid error
 }
@@ -66,7 +67,7 @@ func (in *ingested) prepare(source string) error {
 	if err != nil {
 		return err
 	}
-	in.id, in.copies = idValue(in.Notification.ID), make([]entry, len(ms))
+	in.id, in.key, in.copies = idValue(in.Notification.ID), idValue(in.Notification.Key()), make([]entry, len(ms))
 	for i := range ms {
 		in.copies[i].m = ms[i]
 		if err := in.copies[i].encode(); err != nil {
@@ -122,16 +123,16 @@ func (k *ingest) tell(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// ingest writes one notification with its messages, or finds the one that has
-// its id: first among those whose message is purged, then by its message.
+// ingest writes one notification with its messages, or finds the one that its
+// site has sent under its id: first among those whose message is purged, then by its message.
 // ErrConflict, by which nothing has been written, is the caller's alone.
 func (tx *writeTx) ingest(in *ingested) (holdfast.Receipt, error) {
-	r, found, err := tx.knownNotification(findArchived, in)
+	r, found, err := tx.knownNotification(in, findArchived, in.id, in.Notification.Origin.Site)
 	if err != nil || found {
 		return r, err
 	}
 	if len(in.copies) > 1 { // what is found out too late would leave a part of them
-		if r, found, err := tx.knownNotification(findNotification, in); err != nil || found {
+		if r, found, err := tx.knownNotification(in, findNotification, in.id, in.Notification.Origin.Site, in.key); err != nil || found {
 			return r, err
 		}
 		for i := range in.copies {
@@ -148,7 +149,7 @@ func (tx *writeTx) ingest(in *ingested) (holdfast.Receipt, error) {
 		e := &in.copies[i]
 		switch receipt, err := tx.insert(e); {
 		case len(in.copies) == 1 && (receipt.Duplicate || errors.Is(err, holdfast.ErrConflict)): // nothing has been written
-			if r, found, err := tx.knownNotification(findNotification, in); err != nil || found {
+			if r, found, err := tx.knownNotification(in, findNotification, in.id, in.Notification.Origin.Site, in.key); err != nil || found {
 				return r, err
 			}
 			return r, takenID(e.m.ID)
@@ -168,15 +169,15 @@ func takenID(id holdfast.ID) error {
 	return fmt.Errorf("another message has the id %s: %w", id, holdfast.ErrConflict)
 }
 
-func (tx *writeTx) knownNotification(find statement, in *ingested) (r holdfast.Receipt, found bool, err error) {
+func (tx *writeTx) knownNotification(in *ingested, find statement, args ...driver.Value) (r holdfast.Receipt, found bool, err error) {
 	same := false
 	found, err = tx.conn.one(find, func(v []driver.Value) error {
-		same = asText(v[0]) == in.Notification.Origin.Site && bytes.Equal(asBytes(v[1]), in.Hash[:])
-		r = holdfast.Receipt{ID: in.Notification.ID, State: tx.w.db.lanes.shown(asInt(v[2]), holdfast.State(asInt(v[3]))), Duplicate: true}
+		same = bytes.Equal(asBytes(v[0]), in.Hash[:])
+		r = holdfast.Receipt{ID: in.Notification.ID, State: tx.w.db.lanes.shown(asInt(v[1]), holdfast.State(asInt(v[2]))), Duplicate: true}
 		return nil
-	}, in.id)
+	}, args...)
 	if err == nil && found && !same {
-		return holdfast.Receipt{}, true, fmt.Errorf("the id is known from another site or with other content: %w", holdfast.ErrConflict)
+		return holdfast.Receipt{}, true, fmt.Errorf("its site has sent the id with other content: %w", holdfast.ErrConflict)
 	}
 	return r, found, err
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -70,17 +69,18 @@ func (db *DB) PurgeNotifications(ctx context.Context, keep time.Duration) (purge
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := db.clock.now() - micros(keep)
-	ids, read, err := db.pastNotifications(ctx, before)
+	past, err := db.pastNotifications(ctx, before)
+	read := len(past)
 	if err != nil {
 		return 0, false, fmt.Errorf("purge notifications: %w", err)
 	}
-	for len(ids) > 0 {
-		n := min(len(ids), sweepWrite)
-		k := &purgeNotifications{ids: ids[:n], before: before}
+	for len(past) > 0 {
+		n := min(len(past), sweepWrite)
+		k := &purgeNotifications{list: past[:n], before: before}
 		if err := db.writer.do(ctx, k); err != nil {
 			return purged, false, fmt.Errorf("purge notifications: %w", err)
 		}
-		purged, ids = purged+k.done, ids[n:]
+		purged, past = purged+k.done, past[n:]
 	}
 	switch {
 	case read == sweepPage:
@@ -93,40 +93,43 @@ func (db *DB) PurgeNotifications(ctx context.Context, keep time.Duration) (purge
 	return purged, false, nil
 }
 
-func (db *DB) pastNotifications(ctx context.Context, before int64) (ids []holdfast.ID, read int, err error) {
+func (db *DB) pastNotifications(ctx context.Context, before int64) (list []notify.Notification, err error) {
 	at, which := &db.sweeps.notified, pastDelivered
 	if at.gone {
 		which = pastGone
 	}
 	rows, err := db.query(ctx, which, before, at.at, at.seq, sweepPage)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var id any
-		if err := rows.Scan(&at.at, &at.seq, &id); err != nil {
-			return nil, 0, err
+		var n notify.Notification
+		if err := rows.Scan(&at.at, &at.seq, &id, &n.Origin.Site); err != nil {
+			return nil, err
 		}
-		ids = append(ids, idFrom(id))
+		n.ID = idFrom(id)
+		list = append(list, n)
 	}
-	return ids, len(ids), rows.Err()
+	return list, rows.Err()
 }
 
 // purgeNotifications is the work of deleting some of them.
 type purgeNotifications struct {
-	ids    []holdfast.ID
+	list   []notify.Notification // of which only the names are known
 	before int64
 	done   int
 }
 
-func (k *purgeNotifications) size() (int, int) { return 4 * len(k.ids), 0 }
+func (k *purgeNotifications) size() (int, int) { return 4 * len(k.list), 0 }
 
 func (k *purgeNotifications) apply(tx *writeTx) error {
 	k.done = 0
-	for _, id := range k.ids {
-		v := idValue(id)
-		needed, err := tx.conn.one(notificationNeeded, exists, v, k.before)
+	for i := range k.list {
+		n := &k.list[i]
+		id, site := idValue(n.ID), n.Origin.Site
+		needed, err := tx.conn.one(notificationNeeded, exists, id, site, idValue(n.Key()), k.before)
 		if err != nil {
 			return err
 		}
@@ -134,15 +137,15 @@ func (k *purgeNotifications) apply(tx *writeTx) error {
 			continue
 		}
 		for _, drop := range []statement{purgeTargets, purgeNotificationBody} {
-			if _, err := tx.exec(drop, v); err != nil {
+			if _, err := tx.exec(drop, id, site); err != nil {
 				return err
 			}
 		}
-		n, err := tx.exec(purgeNotification, v)
+		gone, err := tx.exec(purgeNotification, id, site)
 		if err != nil {
 			return err
 		}
-		k.done += int(n)
+		k.done += int(gone)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-mq/holdfast/move"
+	"github.com/holdfast-mq/holdfast/notify"
 )
 
 // Channels, lists and notifications of a move.
@@ -16,7 +17,7 @@ const (
 	exportChannels = `SELECT name, kind, settings, attempts, interval, coalesce(waits, 'null'), workers, disabled, changed FROM hf_channel ORDER BY name`
 	exportLists    = `SELECT name, description, partial, changed FROM hf_list ORDER BY name`
 
-	exportNotifications = `SELECT n.seq, n.copy, n.id, coalesce(n.message, n.id), n.channel, n.type, n.list, n.subject, b.payload, n.hash, n.site, n.instance, n.script, n.execution,
+	exportNotifications = `SELECT n.seq, n.copy, n.id, n.message, n.channel, n.type, n.list, n.subject, b.payload, n.hash, n.site, n.instance, n.script, n.execution,
 			n.parent, n.enqueued, n.created, n.delivered, n.state, n.settled, n.tried, coalesce(n.failures, 0), coalesce(n.tries, 0), coalesce(n.cycle, 0), coalesce(n.reason, ''), coalesce(n.last_error, ''),
 			(SELECT count(*) FROM hf_target AS t WHERE t.seq = n.seq)
 		FROM hf_notification AS n LEFT JOIN hf_notification_body AS b ON b.seq = n.seq WHERE n.seq > ?1 ORDER BY n.seq LIMIT ?2`
@@ -101,6 +102,9 @@ func (x *exporting) notification(rows *sql.Rows) (n move.Notification, targets i
 		return n, 0, err
 	}
 	n.ID, n.Message, n.Enqueued = idFrom(id), idFrom(message), move.None
+	if message == nil {
+		n.Message = notify.MessageID(n.Site, n.ID, "")
+	}
 	if enqueued.Valid {
 		n.Enqueued = enqueued.Int64
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -15,7 +16,7 @@ import (
 )
 
 // Notification implements notify.Store.
-func (db *DB) Notification(ctx context.Context, id holdfast.ID) ([]notify.Record, error) {
+func (db *DB) Notification(ctx context.Context, site string, id holdfast.ID) ([]notify.Record, error) {
 	id, err := holdfast.ParseID(string(id))
 	if err != nil {
 		return nil, fmt.Errorf("get notification: %w: %w", holdfast.ErrInvalid, err)
@@ -26,7 +27,7 @@ func (db *DB) Notification(ctx context.Context, id holdfast.ID) ([]notify.Record
 		return nil, fmt.Errorf("get notification %s: %w", id, err)
 	}
 	defer func() { _ = tx.end() }()
-	list, err := db.copies(ctx, tx, id)
+	list, err := db.copies(ctx, tx, site, id)
 	if err == nil && len(list) == 0 {
 		err = holdfast.ErrNotFound
 	}
@@ -36,13 +37,66 @@ func (db *DB) Notification(ctx context.Context, id holdfast.ID) ([]notify.Record
 	return list, nil
 }
 
-func (db *DB) copies(ctx context.Context, tx *snapshot, id holdfast.ID) (list []notify.Record, err error) {
+// notificationArgs name a notification for queries: by id, site and first message.
+func notificationArgs(site string, id holdfast.ID) []any {
+	return []any{idValue(id), site, idValue(notify.MessageID(site, id, ""))}
+}
+
+// NotificationSites implements notify.Store.
+func (db *DB) NotificationSites(ctx context.Context, id holdfast.ID) ([]string, error) {
+	id, err := holdfast.ParseID(string(id))
+	if err != nil {
+		return nil, fmt.Errorf("look for notification: %w: %w", holdfast.ErrInvalid, err)
+	}
+	tx, err := db.snapshot(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look for notification %s: %w", id, err)
+	}
+	defer func() { _ = tx.end() }()
+	list, err := sitesOf(ctx, tx, id)
+	if err != nil {
+		return nil, fmt.Errorf("look for notification %s: %w", id, db.noted(err))
+	}
+	return list, nil
+}
+
+// sitesOf asks the archive, and for each site whether it has a first copy of
+// this id that is not in there.
+func sitesOf(ctx context.Context, tx *snapshot, id holdfast.ID) (found []string, err error) {
+	var site string
+	scan := func(into *[]string) func(rows *sql.Rows) error {
+		return func(rows *sql.Rows) error {
+			err := rows.Scan(&site)
+			*into = append(*into, site)
+			return err
+		}
+	}
+	if err := tx.each(ctx, archivedSites, scan(&found), idValue(id)); err != nil {
+		return nil, err
+	}
+	var all []string
+	if err := tx.each(ctx, notifyingSites, scan(&all)); err != nil {
+		return nil, err
+	}
+	for _, site := range all {
+		if err := tx.each(ctx, isNotification, func(*sql.Rows) error {
+			found = append(found, site)
+			return nil
+		}, notificationArgs(site, id)...); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found), nil
+}
+
+func (db *DB) copies(ctx context.Context, tx *snapshot, site string, id holdfast.ID) (list []notify.Record, err error) {
 	var kept []bool // whether the message is
 	if err := tx.each(ctx, getNotification, func(rows *sql.Rows) error {
 		r, has, err := db.scanCopy(rows)
 		list, kept = append(list, r), append(kept, has)
 		return err
-	}, idValue(id)); err != nil || len(list) == 0 {
+	}, notificationArgs(site, id)...); err != nil || len(list) == 0 {
 		return nil, err
 	}
 	var payload []byte
@@ -116,6 +170,9 @@ func (db *DB) scanCopy(rows *sql.Rows) (r notify.Record, kept bool, err error) {
 	r = *w.finish(db)
 	n := &r.Notification
 	n.ID, r.Message = idFrom(id), idFrom(message)
+	if message == nil {
+		r.Message = n.Key()
+	}
 	n.Origin.Instance, n.Origin.Execution, n.Origin.ParentExecution = instance, execution, parent
 	if enqueued.Valid {
 		n.Origin.Enqueued = time.UnixMicro(enqueued.Int64).UTC()

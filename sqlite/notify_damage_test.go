@@ -52,7 +52,7 @@ func (s *specimen) notify(t testing.TB, db *sqlite.DB) {
 	for range specimenNotifications {
 		in := notification(holdfast.NewID(), "plant-1")
 		ingest(t, db, in)
-		s.messages[in.Notification.ID], s.states[in.Notification.ID] = in.Messages[0], holdfast.Pending
+		s.messages[in.Messages[0].ID], s.states[in.Messages[0].ID] = in.Messages[0], holdfast.Pending
 	}
 	batch, err := db.Claim(t.Context(), map[string]int{notify.LanePrefix + "mail": specimenNotifications / 2})
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *specimen) stillNotifies(t testing.TB, db *sqlite.DB) {
 		t.Fatalf("%d notifications, %v, want %d", len(p.Records), err, specimenNotifications)
 	}
 	for _, r := range p.Records {
-		full, err := db.Notification(t.Context(), r.Notification.ID)
+		full, err := db.Notification(t.Context(), r.Notification.Origin.Site, r.Notification.ID)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -45,7 +45,7 @@ func TestAPageOfNotificationsIsBounded(t *testing.T) {
 	if pages != 1 || len(found) != 1 || found[0].Notification.ID != "first" {
 		t.Errorf("found %v on %d pages", found, pages+1)
 	}
-	middle, err := db.Notification(t.Context(), "n-400")
+	middle, err := db.Notification(t.Context(), "plant-1", "n-400")
 	if err != nil {
 		t.Fatal(err)
 	}

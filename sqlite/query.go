@@ -46,6 +46,9 @@ const (
 	notificationFrom
 	readNotifications
 	getNotification
+	archivedSites
+	notifyingSites
+	isNotification
 	getNotificationBody
 	targetsOf
 	targetsOfSeq
@@ -78,7 +81,7 @@ const (
 const (
 	walkColumns = `n.seq, n.created, n.channel, n.list, n.type, n.site, n.script, n.subject, coalesce(m.state, n.state), coalesce(m.tries, n.tries)`
 
-	notificationColumns = walkColumns + `, n.id, coalesce(n.message, n.id), n.instance, n.execution, n.parent, n.enqueued,
+	notificationColumns = walkColumns + `, n.id, n.message, n.instance, n.execution, n.parent, n.enqueued,
 	m.id IS NOT NULL, coalesce(m.settled, n.settled), coalesce(m.failures, n.failures), coalesce(m.cycle, n.cycle), coalesce(m.reason, n.reason),
 	coalesce(` + lastError + `, n.last_error), coalesce(` + lastTry + `, n.tried), CASE WHEN m.state = 0 AND m.blocked = 0 THEN m.due END`
 
@@ -204,7 +207,11 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 		WHERE n.delivered IS NULL AND n.seq < ?1 ORDER BY n.seq DESC LIMIT ?2`,
 	notificationFrom:  `SELECT seq, created FROM hf_notification WHERE seq >= ?1 ORDER BY seq LIMIT 1`,
 	readNotifications: `SELECT ` + notificationColumns + notificationTables + ` WHERE n.seq IN (SELECT value FROM json_each(?1)) ORDER BY n.seq DESC`,
-	getNotification:   `SELECT ` + notificationColumns + notificationTables + ` WHERE n.seq IN (` + seqsOfNotification + `) AND n.id = ?1 ORDER BY n.seq`,
+	getNotification:   `SELECT ` + notificationColumns + notificationTables + ` WHERE n.seq IN (` + seqsOfNotification + `) AND n.id = ?1 AND n.site = ?2 ORDER BY n.seq`,
+	archivedSites:     `SELECT DISTINCT site FROM hf_notification WHERE id = ?1` + ofArchive,
+	notifyingSites: `SELECT DISTINCT r.source FROM hf_lane AS l JOIN hf_route AS r ON r.lane = l.lane
+		WHERE l.destination >= 'channel:' AND l.destination < 'channel;'`,
+	isNotification: `SELECT 1 FROM hf_message AS m JOIN hf_notification AS n ON n.seq = m.seq WHERE m.id = ?3 AND n.id = ?1 AND n.site = ?2`,
 	getNotificationBody: `SELECT payload FROM hf_notification_body WHERE seq = ?1
 		UNION ALL SELECT b.payload FROM hf_message AS m JOIN hf_body AS b ON b.seq = m.seq WHERE m.seq = ?1 AND b.hash IS NOT NULL`,
 	targetsOf:    `SELECT ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = (SELECT seq FROM hf_message WHERE id = ?1) ORDER BY t.channel, t.address`,
@@ -212,9 +219,9 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 	waitingBySite: `SELECT n.site, sum(m.state IN (0, 1)), sum(m.state IN (0, 1) AND n.created < ?1), sum(m.state IN (3, 4)), min(CASE WHEN m.state IN (0, 1) THEN n.created END)
 		FROM hf_notification AS n INDEXED BY hf_notification_rest CROSS JOIN hf_message AS m ON m.seq = n.seq WHERE n.delivered IS NULL GROUP BY n.site`,
 	deliveredBySite: `SELECT site, count(*) FROM hf_notification WHERE delivered > ?1 GROUP BY site`,
-	pastDelivered: `SELECT delivered, seq, id FROM hf_notification WHERE delivered IS NOT NULL AND delivered < ?1 AND (delivered, seq) > (?2, ?3)
+	pastDelivered: `SELECT delivered, seq, id, site FROM hf_notification WHERE delivered IS NOT NULL AND delivered < ?1 AND (delivered, seq) > (?2, ?3)
 		ORDER BY delivered, seq LIMIT ?4`,
-	pastGone: `SELECT settled, seq, id FROM hf_notification WHERE delivered IS NULL AND state IS NOT NULL AND settled < ?1 AND (settled, seq) > (?2, ?3)
+	pastGone: `SELECT settled, seq, id, site FROM hf_notification WHERE delivered IS NULL AND state IS NOT NULL AND settled < ?1 AND (settled, seq) > (?2, ?3)
 		ORDER BY settled, seq LIMIT ?4`,
 	bookVersion: `SELECT value FROM hf_meta WHERE key = 'book'`,
 	siteOf: `SELECT name FROM hf_site WHERE hash = ?1

@@ -124,10 +124,11 @@ const claimColumns = `m.seq, m.id, m.route, m.due, m.expires, m.failures, m.trie
 	b.payload, b.headers, b.corr, b.retry, b.ttl, b.hash`
 
 // ofArchive are the words of the index on notifications' ids, seqsOfNotification
-// all copies of ?1. What the message leads to may be a copy of another.
+// all copies of the one of id ?1 and site ?2, of which ?3 is the id of the first
+// message. What that leads to may be a copy of another.
 const (
 	ofArchive          = ` AND (state IS NOT NULL OR copy > 0)`
-	seqsOfNotification = `SELECT seq FROM hf_message WHERE id = ?1 UNION ALL SELECT seq FROM hf_notification WHERE id = ?1` + ofArchive
+	seqsOfNotification = `SELECT seq FROM hf_message WHERE id = ?3 UNION ALL SELECT seq FROM hf_notification WHERE id = ?1 AND site = ?2` + ofArchive
 )
 
 // ofKey are the words of the index on ordering keys.
@@ -281,8 +282,8 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	salvageAccess: `INSERT INTO hf_token (name, role, hash, created, used) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING`,
 
 	// Notifications: ingest.go, record of targets: targets.go, book.go.
-	findNotification: `SELECT n.site, n.hash, n.seq, m.state FROM hf_message AS m JOIN hf_notification AS n ON n.seq = m.seq AND n.copy = 0 WHERE m.id = ?1`,
-	findArchived:     `SELECT site, hash, seq, state FROM hf_notification WHERE id = ?1 AND copy = 0 AND state IS NOT NULL`,
+	findNotification: `SELECT n.hash, n.seq, m.state FROM hf_message AS m JOIN hf_notification AS n ON n.seq = m.seq AND n.copy = 0 WHERE m.id = ?3 AND n.id = ?1 AND n.site = ?2`,
+	findArchived:     `SELECT hash, seq, state FROM hf_notification WHERE id = ?1 AND site = ?2 AND copy = 0 AND state IS NOT NULL`,
 	insertNotification: `INSERT INTO hf_notification (seq, id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, hash, created)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 	insertNotificationBody: `INSERT INTO hf_notification_body (seq, payload) VALUES (?1, ?2)`,
@@ -295,12 +296,12 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 			AND NOT EXISTS (SELECT 1 FROM hf_event AS e WHERE e.message = ?1 AND e.seq > ?3))`,
 	archiveNotificationBody: `INSERT INTO hf_notification_body (seq, payload)
 		SELECT b.seq, b.payload FROM hf_notification AS n JOIN hf_body AS b ON b.seq = n.seq WHERE n.seq = ?1 AND n.copy = 0 AND b.hash IS NOT NULL`,
-	notificationNeeded: `SELECT 1 FROM hf_notification AS n WHERE n.seq IN (` + seqsOfNotification + `) AND n.id = ?1
-		AND (n.state IS NULL OR n.settled >= ?2) LIMIT 1`,
+	notificationNeeded: `SELECT 1 FROM hf_notification AS n WHERE n.seq IN (` + seqsOfNotification + `) AND n.id = ?1 AND n.site = ?2
+		AND (n.state IS NULL OR n.settled >= ?4) LIMIT 1`,
 	// Of these no copy has a message any more.
-	purgeTargets:          `DELETE FROM hf_target WHERE seq IN (SELECT seq FROM hf_notification WHERE id = ?1` + ofArchive + `)`,
-	purgeNotificationBody: `DELETE FROM hf_notification_body WHERE seq IN (SELECT seq FROM hf_notification WHERE id = ?1` + ofArchive + `)`,
-	purgeNotification:     `DELETE FROM hf_notification WHERE id = ?1` + ofArchive,
+	purgeTargets:          `DELETE FROM hf_target WHERE seq IN (SELECT seq FROM hf_notification WHERE id = ?1 AND site = ?2` + ofArchive + `)`,
+	purgeNotificationBody: `DELETE FROM hf_notification_body WHERE seq IN (SELECT seq FROM hf_notification WHERE id = ?1 AND site = ?2` + ofArchive + `)`,
+	purgeNotification:     `DELETE FROM hf_notification WHERE id = ?1 AND site = ?2` + ofArchive,
 
 	findSeq: `SELECT seq FROM hf_message WHERE id = ?1`,
 	putTarget: `INSERT INTO hf_target (seq, channel, address, name, result, code, text, receipt, maybe, attempts, cycle, server, tls, truncated, at)

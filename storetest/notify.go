@@ -24,8 +24,10 @@ func Notify(t *testing.T, m Maker) {
 		// NO-01.
 		"an id that is known is a duplicate, with its present state": ingestedTwice,
 		// NO-01; SF-19.
-		"the same id from another site or with other content is a conflict": ingestConflicts,
-		"a conflict in the middle of a batch stops nothing else":            conflictInABatch,
+		"the same id with other content is a conflict": ingestConflicts,
+		// F1-05.
+		"the same id from another site is another notification":  ingestOfTwoSites,
+		"a conflict in the middle of a batch stops nothing else": conflictInABatch,
 		// NO-01: the answer of the first was lost, and the site sends again.
 		"one of many that ingest the same id at once is first": ingestedAtOnce,
 		"what no store takes is refused by itself":             ingestInvalid,
@@ -79,11 +81,11 @@ func incoming(n notify.Notification, channels ...string) notify.Incoming {
 	in := notify.Incoming{Notification: n, Channels: channels, Hash: sha256.Sum256([]byte(n.List + "\x00" + n.Subject + "\x00" + n.Body))}
 	for i, c := range channels {
 		m := holdfast.Message{
-			ID: n.ID, Source: n.Origin.Site, Destination: notify.LanePrefix + c, Endpoint: notify.Endpoint,
+			ID: n.Key(), Source: n.Origin.Site, Destination: notify.LanePrefix + c, Endpoint: notify.Endpoint,
 			Kind: holdfast.Command, Payload: payload,
 		}
 		if i > 0 {
-			m.ID = holdfast.ID(fmt.Sprintf("%s/%s", n.ID, c))
+			m.ID = notify.MessageID(n.Origin.Site, n.ID, c)
 		}
 		in.Messages = append(in.Messages, m)
 	}
@@ -108,10 +110,33 @@ func sameReceipt(a, b holdfast.Receipt) bool {
 	return a.ID == b.ID && a.State == b.State && a.Duplicate == b.Duplicate
 }
 
-// shown is a notification's copies.
+// copyOf is the id of the message of a copy of plant-1's; the first one has no channel.
+func copyOf(id holdfast.ID, channel string) holdfast.ID {
+	return notify.MessageID("plant-1", id, channel)
+}
+
+// shown is a notification's copies, of the only site that has its id.
 func (k *kit) shown(id holdfast.ID) []notify.Record {
 	k.t.Helper()
-	list, err := k.notes().Notification(k.ctx(), id)
+	sites := k.sites(id)
+	if len(sites) != 1 {
+		k.t.Fatalf("sites of %s are %v, want one", id, sites)
+	}
+	return k.shownOf(sites[0], id)
+}
+
+func (k *kit) sites(id holdfast.ID) []string {
+	k.t.Helper()
+	sites, err := k.notes().NotificationSites(k.ctx(), id)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return sites
+}
+
+func (k *kit) shownOf(site string, id holdfast.ID) []notify.Record {
+	k.t.Helper()
+	list, err := k.notes().Notification(k.ctx(), site, id)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -120,7 +145,10 @@ func (k *kit) shown(id holdfast.ID) []notify.Record {
 
 func (k *kit) unknown(id holdfast.ID) {
 	k.t.Helper()
-	if got, err := k.notes().Notification(k.ctx(), id); !errors.Is(err, holdfast.ErrNotFound) {
+	if sites := k.sites(id); len(sites) != 0 {
+		k.t.Errorf("sites of %s are %v, want none", id, sites)
+	}
+	if got, err := k.notes().Notification(k.ctx(), "plant-1", id); !errors.Is(err, holdfast.ErrNotFound) {
 		k.t.Errorf("got %v, %v, want that %s is unknown", got, err, id)
 	}
 }
@@ -153,7 +181,7 @@ func ingestedAsItWas(k *kit) {
 			Enqueued: time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC),
 		},
 	}
-	k.ingest(incoming(n, "mail", "chat"), note("empty", "", ""))
+	k.ingest(incoming(n, "mail", "chat"), note("empty", "plant-1", ""))
 	for _, from := range []string{"memory", "disk"} {
 		list := k.shown(n.ID)
 		if len(list) != 2 {
@@ -162,7 +190,7 @@ func ingestedAsItWas(k *kit) {
 		for i, want := range []struct {
 			channel string
 			message holdfast.ID
-		}{{"mail", n.ID}, {"chat", n.ID + "/chat"}} {
+		}{{"mail", copyOf(n.ID, "")}, {"chat", copyOf(n.ID, "chat")}} {
 			r := list[i]
 			equal(k, "notification from "+from, r.Notification, n)
 			if r.Channel != want.channel || r.Message != want.message || r.Status != notify.Pending || r.Cycle != 1 || r.NextAttempt.IsZero() {
@@ -181,7 +209,7 @@ func ingestedAsItWas(k *kit) {
 		}
 		k.statusIs("empty", notify.Pending)
 		c := k.oneOf("chat")
-		if c.Message.ID != n.ID+"/chat" || !strings.Contains(string(c.Message.Payload), `"subject":"Pumpe 3 steht – Ü"`) {
+		if c.Message.ID != copyOf(n.ID, "chat") || !strings.Contains(string(c.Message.Payload), `"subject":"Pumpe 3 steht – Ü"`) {
 			k.t.Errorf("from %s: claimed %+v", from, c.Message)
 		}
 		k.reopen() // nobody settled: it comes back
@@ -204,7 +232,7 @@ func ingestedTwice(k *kit) {
 	expect(holdfast.Claimed)
 	k.wins(c, parked())
 	expect(holdfast.Parked)
-	k.requeue("n")
+	k.requeue(copyOf("n", ""))
 	k.wins(k.oneOf("mail"), delivered())
 	expect(holdfast.Delivered)
 	k.reopen()
@@ -237,11 +265,10 @@ func (k *kit) conflict(what string, in notify.Incoming) {
 
 func ingestConflicts(k *kit) {
 	k.ingest(note("n", "plant-1", "mail"))
-	k.conflict("another site", note("n", "plant-2", "mail"))
 	other := note("n", "plant-1", "mail")
 	other.Hash[31]++
 	k.conflict("other content", other)
-	k.put(holdfast.Message{ID: "ordinary"}, holdfast.Message{ID: "copy/chat"})
+	k.put(holdfast.Message{ID: copyOf("ordinary", "")}, holdfast.Message{ID: copyOf("copy", "chat")})
 	k.conflict("the id of a message", note("ordinary", "plant-1", "mail"))
 	k.conflict("the id of a copy's message", note("copy", "plant-1", "mail", "chat"))
 	k.unknown("ordinary")
@@ -254,8 +281,67 @@ func ingestConflicts(k *kit) {
 	}
 }
 
+// ingestOfTwoSites: the name of a notification is its site and its id, wherever
+// it is looked for, also once its message is purged.
+func ingestOfTwoSites(k *kit) {
+	const id = "tank-4"
+	other := note(id, "plant-2", "mail", "chat")
+	other.Notification.Subject = "Tank 4 is full"
+	k.ingest(note(id, "plant-1", "mail", "chat"))
+	k.ingest(other)
+	changed := note(id, "plant-2", "mail")
+	changed.Hash[31]++
+	k.conflict("other content of the second site", changed)
+	stands := func(site string, want notify.Status) {
+		k.t.Helper()
+		list := k.shownOf(site, id)
+		if len(list) != 2 || list[0].Notification.Origin.Site != site || list[0].Status != want || list[0].Message != notify.MessageID(site, id, "") || list[0].Notification.Body == "" {
+			k.t.Errorf("of %s: %+v, want two copies of which the first is %s", site, list, want)
+		}
+	}
+	all := func(want ...string) {
+		k.t.Helper()
+		equal(k, "sites", k.sites(id), want, cmpopts.EquateEmpty())
+		if _, err := k.notes().Notification(k.ctx(), "plant-3", id); !errors.Is(err, holdfast.ErrNotFound) {
+			k.t.Errorf("of a site that has sent nothing: got %v, want ErrNotFound", err)
+		}
+	}
+	all("plant-1", "plant-2")
+	for range 2 {
+		c := k.oneOf("mail")
+		s := delivered()
+		if c.Message.Source == "plant-2" {
+			s = parked()
+		}
+		k.wins(c, s)
+	}
+	stands("plant-1", notify.Delivered)
+	stands("plant-2", notify.Parked)
+	k.winAll(k.claimOf(notify.LanePrefix+"chat", 10), delivered())
+	k.put(holdfast.Message{ID: "newest"})
+	k.pass(24 * time.Hour)
+	k.purge(holdfast.Retention{Delivered: time.Hour})
+	k.reopen()
+	all("plant-1", "plant-2")
+	stands("plant-1", notify.Delivered)
+	results, err := k.notes().Ingest(k.ctx(), note(id, "plant-1", "mail"), note(id, "plant-3", "mail"))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	equal(k, "results", results, []holdfast.Result{
+		{Receipt: holdfast.Receipt{ID: id, State: holdfast.Delivered, Duplicate: true}}, {Receipt: holdfast.Receipt{ID: id}},
+	})
+	if n := k.forget(time.Hour); n != 2 {
+		k.t.Errorf("%d copies went, want the two of the one that has ended", n)
+	}
+	equal(k, "sites that are left", k.sites(id), []string{"plant-2", "plant-3"})
+	stands("plant-2", notify.Parked)
+}
+
 func conflictInABatch(k *kit) {
-	k.ingest(note("n-250", "plant-2", "mail"))
+	taken := note("n-250", "plant-1", "mail")
+	taken.Hash[31]++
+	k.ingest(taken)
 	list := make([]notify.Incoming, 500)
 	for i := range list {
 		list[i] = note(holdfast.ID(fmt.Sprint("n-", i)), "plant-1", "mail")
@@ -272,15 +358,15 @@ func conflictInABatch(k *kit) {
 			k.t.Errorf("row %d: %+v", i, r)
 		}
 	}
-	if got := len(k.everyNote(notify.Query{Site: "plant-1"})); got != 498 {
-		k.t.Errorf("%d are kept, want 498", got)
+	if got := len(k.everyNote(notify.Query{Site: "plant-1"})); got != 499 {
+		k.t.Errorf("%d are kept, want 499", got)
 	}
 }
 
 func ingestedAtOnce(k *kit) {
 	const callers, each = 16, 8
 	var mu sync.Mutex
-	firsts, wrong := map[holdfast.ID]int{}, 0
+	firsts, wrong := map[holdfast.ID]int{}, 0 // by the id of the first message
 	var wait sync.WaitGroup
 	for caller := range callers {
 		wait.Go(func() {
@@ -289,7 +375,7 @@ func ingestedAtOnce(k *kit) {
 				in := note(holdfast.ID(fmt.Sprint("n-", (i+caller)%each)), "plant-1", "mail", "chat")
 				foreign := caller%4 == 3
 				if foreign {
-					in = note("m-"+in.Notification.ID, "plant-2", "mail")
+					in = note(in.Notification.ID, "plant-2", "mail")
 				}
 				results, err := k.notes().Ingest(k.ctx(), in)
 				mu.Lock()
@@ -297,7 +383,7 @@ func ingestedAtOnce(k *kit) {
 				case err != nil || results[0].Err != nil:
 					wrong++
 				case !results[0].Receipt.Duplicate:
-					firsts[in.Notification.ID]++
+					firsts[in.Notification.Key()]++
 				}
 				mu.Unlock()
 			}
@@ -319,16 +405,18 @@ func ingestedAtOnce(k *kit) {
 
 func ingestInvalid(k *kit) {
 	twice := note("twice", "plant-1", "mail", "mail")
-	twice.Messages[1].ID = "twice"
+	twice.Messages[1].ID = twice.Messages[0].ID
 	other := note("n", "plant-1", "mail")
-	other.Messages[0].ID = "m"
+	other.Messages[0].ID = "n"
 	short := note("n", "plant-1", "mail")
 	short.Channels = nil
+	foreign := note("n", "plant-1", "mail")
+	foreign.Messages[0].Source = "plant-2"
 	shout := note("n", "plant-1", "mail")
 	shout.Messages[0].Kind = "Shout"
 	for name, in := range map[string]notify.Incoming{
-		"two messages of one id": twice, "a first message of another id": other, "no channel": short, "no message": {Notification: notify.Notification{ID: "n"}},
-		"a message that is none": shout, "an id that is none": note("two words", "plant-1", "mail"),
+		"two messages of one id": twice, "a first message of another id than the key": other, "no channel": short, "no message": {Notification: notify.Notification{ID: "n"}},
+		"a message that is none": shout, "a message of another source": foreign, "an id that is none": note("two words", "plant-1", "mail"),
 	} {
 		results, err := k.notes().Ingest(k.ctx(), in, note(holdfast.ID("beside-"+fmt.Sprint(len(name))), "plant-1", "mail"))
 		if err != nil {
@@ -358,7 +446,7 @@ func statusFollowsTheMessage(k *kit) {
 	if r.Reason != holdfast.ReasonPermanent || r.Ended.IsZero() || !r.NextAttempt.IsZero() || len(r.History) != 3 {
 		k.t.Errorf("parked: %+v", r)
 	}
-	k.requeue("n")
+	k.requeue(copyOf("n", ""))
 	r = k.statusIs("n", notify.Pending)
 	if r.Cycle != 2 || r.Tries != 0 || !r.Ended.IsZero() {
 		k.t.Errorf("retried by a person: %+v", r)
@@ -372,7 +460,7 @@ func statusFollowsTheMessage(k *kit) {
 	if other := k.shown("n")[1]; other.Status != notify.Parked {
 		k.t.Errorf("the other copy: %+v", other)
 	}
-	k.discard("n/chat")
+	k.discard(copyOf("n", "chat"))
 	k.reopen()
 	if other := k.shown("n")[1]; other.Status != notify.Discarded || other.History[len(other.History)-1].Actor != "anna" {
 		k.t.Errorf("the other copy: %+v", other)
@@ -400,26 +488,26 @@ func targetsStay(k *kit) {
 			}
 		}
 	}
-	expect("n")
+	expect(copyOf("n", ""))
 	a := notify.Target{
 		Channel: "mail", Address: "a@example.org", Name: "Änne", Result: notify.Accepted, Code: "250 2.0.0", Text: "queued", Receipt: "Q1",
 		Attempts: 1, Cycle: 1, Server: "mx.example.org:25", TLS: "TLS 1.3", Truncated: true,
 	}
 	b := notify.Target{Channel: "mail", Address: "b@example.org", Result: notify.Deferred, Code: "451", Text: "later", Maybe: true, Attempts: 1}
-	put("n", a, b)
-	put("n")
-	expect("n", a, b)
-	expect("n/chat")
+	put(copyOf("n", ""), a, b)
+	put(copyOf("n", ""))
+	expect(copyOf("n", ""), a, b)
+	expect(copyOf("n", "chat"))
 	late := a
 	late.Result, late.Text = notify.Refused, "no"
 	b.Result, b.Code, b.Text, b.Maybe, b.Attempts, b.Cycle = notify.Refused, "550 5.1.1", "unknown", false, 2, 7
-	put("n", late, b)
-	expect("n", a, b)
+	put(copyOf("n", ""), late, b)
+	expect(copyOf("n", ""), a, b)
 	b.Result, b.Attempts = notify.Accepted, 3
-	put("n", b)
-	put("n/chat", notify.Target{Channel: "chat", Address: "", Result: notify.Waiting})
+	put(copyOf("n", ""), b)
+	put(copyOf("n", "chat"), notify.Target{Channel: "chat", Address: "", Result: notify.Waiting})
 	k.reopen()
-	expect("n", a, b)
+	expect(copyOf("n", ""), a, b)
 	list := k.shown("n")
 	if len(list[0].Targets) != 2 || len(list[1].Targets) != 1 || list[0].Targets[0].Receipt != "Q1" {
 		k.t.Errorf("shown with %+v and %+v", list[0].Targets, list[1].Targets)
@@ -431,8 +519,8 @@ func targetsStay(k *kit) {
 	for i := range many {
 		many[i] = notify.Target{Channel: "mail", Address: fmt.Sprintf("%05d@example.org", i), Result: notify.Accepted, Attempts: 1}
 	}
-	put("n/chat", many...)
-	got, err := k.notes().Targets(k.ctx(), "n/chat")
+	put(copyOf("n", "chat"), many...)
+	got, err := k.notes().Targets(k.ctx(), copyOf("n", "chat"))
 	if err != nil || len(got) != len(many)+1 {
 		k.t.Errorf("%d recipients, %v", len(got), err)
 	}
@@ -451,7 +539,7 @@ func hostileTexts(k *kit) {
 		k.t.Errorf("what is no payload of a notification is shown as %+v", r.Notification)
 	}
 	t := notify.Target{Channel: "mail", Address: "a'b%", Name: bad, Code: bad, Text: bad, Receipt: bad, Server: bad, TLS: bad}
-	if err := k.notes().RecordTargets(k.ctx(), "n", t); err != nil {
+	if err := k.notes().RecordTargets(k.ctx(), copyOf("n", ""), t); err != nil {
 		k.t.Fatal(err)
 	}
 	r := k.shown("n")[0]

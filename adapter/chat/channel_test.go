@@ -66,7 +66,7 @@ func deliver(t *testing.T, kind string, settings object, s *secrets, transport h
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	copies, err := db.Notification(t.Context(), id)
+	copies, err := db.Notification(t.Context(), "plant-7", id)
 	if err != nil || len(copies) != 1 {
 		t.Fatalf("got %d copies, %v", len(copies), err)
 	}

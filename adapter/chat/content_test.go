@@ -129,7 +129,7 @@ func TestWebhooksAreSignedByEachSecret(t *testing.T) {
 		mac.Write([]byte(signed))
 		want = append(want, "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 	}
-	if diff := cmp.Diff(want, strings.Fields(got.header.Get("Webhook-Signature"))); diff != "" || got.header.Get("Webhook-Id") != string(example().ID) {
+	if diff := cmp.Diff(want, strings.Fields(got.header.Get("Webhook-Signature"))); diff != "" || got.header.Get("Webhook-Id") != string(example().Key()) {
 		t.Errorf("the id is %q, signatures (-want +got):\n%s", got.header.Get("Webhook-Id"), diff)
 	}
 }

@@ -51,7 +51,7 @@ func (p *Poster) post(ctx context.Context, n *notify.Notification, address strin
 	e.truncated = truncated
 	began := time.Now()
 	if p.kind == webhook {
-		standardwebhooks.Sign(t.header, string(n.ID), began, body, t.keys...)
+		standardwebhooks.Sign(t.header, string(n.Key()), began, body, t.keys...)
 	}
 	a, f := p.exchange(ctx, &t, body)
 	if a != nil && a.tls != nil {

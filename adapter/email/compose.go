@@ -3,9 +3,7 @@ package email
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"fmt"
 	"net/mail"
 	"strings"
@@ -30,7 +28,7 @@ func (m *Mailer) compose(n *notify.Notification, now time.Time) ([]byte, error) 
 	h.Set("To", "undisclosed-recipients:;")
 	h.Set("Subject", header(title(n), len("Subject: ")))
 	h.SetDate(now.In(m.settings.zone))
-	h.Set("Message-Id", "<"+local(string(n.ID))+"@"+m.domain+">")
+	h.Set("Message-Id", "<"+string(n.Key())+"@"+m.domain+">")
 	h.Set("Auto-Submitted", "auto-generated") // RFC 3834: nobody answers it by a program
 	h.Set("X-Auto-Response-Suppress", "All")  // the same, for Exchange
 	h.Set("X-Notification-Id", header(string(n.ID), len("X-Notification-Id: ")))
@@ -122,29 +120,4 @@ func encodedWords(s string) string {
 		s = s[end:]
 	}
 	return strings.Join(words, " ")
-}
-
-// mostAtom bounds an id that stands in a Message-ID as it is.
-const mostAtom = 64
-
-// local is the part of a Message-ID before the @: the id where that may stand
-// there (RFC 5322: atext), else what can be read of it and a hash of all of it, so
-// that ids that differ never look the same to who leaves out doubles. The dot
-// between them is in no id that stands as it is.
-func local(id string) string {
-	plain := strings.Map(func(r rune) rune {
-		if isAtext(r) {
-			return r
-		}
-		return '-'
-	}, strings.ToValidUTF8(id, "-"))
-	if plain == id && id != "" && len(id) <= mostAtom {
-		return id
-	}
-	sum := sha256.Sum256([]byte(id))
-	return cmp.Or(plain[:min(len(plain), mostAtom/2)], "x") + "." + hex.EncodeToString(sum[:16])
-}
-
-func isAtext(r rune) bool {
-	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-/=?^_`{|}~", r)
 }

@@ -202,7 +202,7 @@ func TestFields(t *testing.T) {
 	h := parse(t, raw).header
 	for field, want := range map[string]string{
 		"To": "undisclosed-recipients:;", "Auto-Submitted": "auto-generated", "X-Auto-Response-Suppress": "All", "Mime-Version": "1.0",
-		"Message-Id": "<0193b3a8-6b7e-7c3e-9d61-0d2f4a6f1e11@id.test>", "X-Notification-Id": "0193b3a8-6b7e-7c3e-9d61-0d2f4a6f1e11",
+		"Message-Id": "<" + string(n.Key()) + "@id.test>", "X-Notification-Id": "0193b3a8-6b7e-7c3e-9d61-0d2f4a6f1e11",
 		"Bcc": "", "Cc": "", "User-Agent": "", "X-Mailer": "", "X-Evil": "", "Content-Type": "text/plain; charset=utf-8",
 		"Date": "Sat, 01 Jan 2000 05:30:00 +0530", // where virtual time begins
 	} {
@@ -220,12 +220,17 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// E52: another attempt, another Mailer and another sender's host have the same
-// Message-ID.
+// E52, F1-05: another attempt, another Mailer and another sender's host have the
+// same Message-ID; another site's notification of the same id has another.
 func TestTheMessageIDStays(t *testing.T) {
 	t.Parallel()
 	first := parse(t, compose(t, nil, example(), "a@x.test")).header.Get("Message-Id")
 	second := parse(t, compose(t, object{"ehlo": "other.test", "recipientsPerMail": 1}, example(), "b@x.test")).header.Get("Message-Id")
+	foreign := example()
+	foreign.Origin.Site = "plant-8"
+	if other := parse(t, compose(t, nil, foreign, "a@x.test")).header.Get("Message-Id"); other == first {
+		t.Errorf("two sites have %s", other)
+	}
 	if first != second || !strings.HasSuffix(first, "@plant.test>") {
 		t.Errorf("got %s and %s", first, second)
 	}

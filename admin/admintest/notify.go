@@ -23,13 +23,18 @@ type notified struct {
 	targets      []notify.Target
 }
 
-// Notified keeps a notification with a message for each channel. The first has
-// the notification's id, each further one that and the channel.
+// Notified keeps a notification with a message for each channel. Here the ids of
+// messages can be read: that of the first copy is the notification's, each further
+// one has the channel behind it; where another site was first with the id, the
+// site is before it.
 func (m *Memory) Notified(ctx context.Context, n notify.Notification, channels ...string) error {
 	for i, channel := range channels {
 		id := n.ID
 		if i > 0 {
 			id += holdfast.ID("." + channel)
+		}
+		if _, err := m.Get(ctx, id); err == nil {
+			id = holdfast.ID(n.Origin.Site) + "/" + id
 		}
 		if _, err := m.Enqueue(ctx, holdfast.Message{ID: id, Source: n.Origin.Site, Destination: notify.Lane(channel), Endpoint: n.List}); err != nil {
 			return err
@@ -67,14 +72,14 @@ func (m *Memory) record(n *notified, q *notify.Query) notify.Record {
 }
 
 // Notification returns the copies of one.
-func (m *Memory) Notification(ctx context.Context, id holdfast.ID) (copies []notify.Record, err error) {
+func (m *Memory) Notification(ctx context.Context, site string, id holdfast.ID) (copies []notify.Record, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.ready(ctx); err != nil {
 		return nil, err
 	}
 	for i := range m.notified {
-		if n := &m.notified[i]; n.notification.ID == id {
+		if n := &m.notified[i]; n.notification.ID == id && n.notification.Origin.Site == site {
 			r := m.record(n, &notify.Query{})
 			r.Targets, r.History = n.targets, m.find(n.message).History
 			copies = append(copies, r)
@@ -84,6 +89,22 @@ func (m *Memory) Notification(ctx context.Context, id holdfast.ID) (copies []not
 		return nil, fmt.Errorf("notification %s: %w", id, holdfast.ErrNotFound)
 	}
 	return copies, nil
+}
+
+// NotificationSites returns the sites that have sent an id.
+func (m *Memory) NotificationSites(ctx context.Context, id holdfast.ID) (sites []string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.ready(ctx); err != nil {
+		return nil, err
+	}
+	for i := range m.notified {
+		if n := &m.notified[i].notification; n.ID == id {
+			sites = append(sites, n.Origin.Site)
+		}
+	}
+	slices.Sort(sites)
+	return slices.Compact(sites), nil
 }
 
 // Notifications returns one page of copies, newest first.

@@ -213,7 +213,7 @@ func (j *journey) mails(want []string) {
 // maybe tells whether an attempt of a notification is marked so at central.
 func (j *journey) maybe(id string) bool {
 	j.t.Helper()
-	d, err := j.clients[people].Notification(j.t.Context(), id)
+	d, err := j.clients[people].Notification(j.t.Context(), "", id)
 	if err != nil {
 		j.t.Fatal(err)
 	}

@@ -14,14 +14,16 @@ import (
 )
 
 func (n *notifications) show() *cobra.Command {
-	return &cobra.Command{
-		Use:     "show ID",
-		Short:   "Show a notification: text, channels, recipients, every attempt",
-		Example: `  holdfast notifications show 0190c5a2-7b1e-7c3d-9a4f-1d2e3f405162`,
-		Args:    args(1, 1, "one notification id"),
+	var site string
+	cmd := &cobra.Command{
+		Use:   "show ID",
+		Short: "Show a notification: text, channels, recipients, every attempt",
+		Example: `  holdfast notifications show 0190c5a2-7b1e-7c3d-9a4f-1d2e3f405162
+  holdfast notifications show alarm-42 --site plant-7`,
+		Args: args(1, 1, "one notification id"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return n.ask(cmd, n.global, func(ctx context.Context, c *admin.Client) error {
-				d, err := c.Notification(ctx, given[0])
+				d, err := c.Notification(ctx, site, given[0])
 				switch {
 				case err != nil:
 					return err
@@ -32,6 +34,13 @@ func (n *notifications) show() *cobra.Command {
 			})
 		},
 	}
+	siteFlag(cmd, &site)
+	return cmd
+}
+
+// siteFlag adds the flag that says whose notification an id names.
+func siteFlag(cmd *cobra.Command, site *string) {
+	cmd.Flags().StringVar(site, "site", "", "the site that sent it; needed where several have sent the same id")
 }
 
 // sheet prints names with values; empty values are left out.

@@ -44,6 +44,7 @@ func (n *notifications) list() *cobra.Command {
 line for each of them.`,
 		Example: `  holdfast notifications ls --status parked,retrying
   holdfast notifications ls --site plant-7 --from 24h --subject 'pump hot'
+  holdfast notifications ls --id alarm-42
   holdfast notifications ls --status parked --channel mail --all -q | xargs holdfast notifications retry --channel mail`,
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -59,6 +60,7 @@ line for each of them.`,
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.q.Statuses, "status", nil, "only these statuses: pending, retrying, delivered, parked, discarded")
+	flags.StringVar(&f.q.ID, "id", "", "only of this id, of each site that has sent one")
 	flags.StringVar(&f.q.Channel, "channel", "", "only over this channel")
 	flags.StringVar(&f.q.List, "list", "", "only to this list")
 	flags.StringVar(&f.q.Type, "type", "", "only of this type")
@@ -92,7 +94,7 @@ func ago(flag, text string) (time.Time, error) {
 }
 
 func (n *notifications) pages(cmd *cobra.Command, f notificationFlags) error {
-	last := ""
+	var last admin.Notification
 	for {
 		var page admin.NotificationPage
 		err := n.ask(cmd, n.global, func(ctx context.Context, c *admin.Client) (err error) {
@@ -122,13 +124,13 @@ func (n *notifications) pages(cmd *cobra.Command, f notificationFlags) error {
 }
 
 // notificationIDs prints the id of several copies that follow each other once.
-func notificationIDs(w io.Writer, list []admin.Notification, last string) (string, error) {
+func notificationIDs(w io.Writer, list []admin.Notification, last admin.Notification) (admin.Notification, error) {
 	for _, x := range list {
-		if x.ID == last {
+		if x.ID == last.ID && x.Site == last.Site {
 			continue
 		}
-		if last = x.ID; last != "" {
-			if _, err := fmt.Fprintln(w, last); err != nil {
+		if last = x; x.ID != "" {
+			if _, err := fmt.Fprintln(w, x.ID); err != nil {
 				return last, fmt.Errorf("print: %w", err)
 			}
 		}
@@ -157,6 +159,7 @@ func copyState(c admin.CopyStatus) string {
 
 func (n *notifications) retry() *cobra.Command {
 	var r admin.RetryNotification
+	var site string
 	cmd := &cobra.Command{
 		Use:   "retry ID...",
 		Short: "Retry parked notifications",
@@ -168,16 +171,18 @@ is tried; the exit code is that of the first that failed.`,
 		Args: args(1, -1, "one or more notification ids"),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			return n.decide(cmd, ids, func(ctx context.Context, c *admin.Client, id string) (admin.DecidedNotification, error) {
-				return c.RetryNotification(ctx, id, r)
+				return c.RetryNotification(ctx, site, id, r)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&r.Channel, "channel", "", "only the copy over this channel; default: all that are parked")
+	siteFlag(cmd, &site)
 	return cmd
 }
 
 func (n *notifications) discard() *cobra.Command {
 	var r admin.DiscardNotification
+	var site string
 	cmd := &cobra.Command{
 		Use:   "discard ID...",
 		Short: "Give parked notifications up",
@@ -188,12 +193,13 @@ failed.`,
 		Args:    args(1, -1, "one or more notification ids"),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			return n.decide(cmd, ids, func(ctx context.Context, c *admin.Client, id string) (admin.DecidedNotification, error) {
-				return c.DiscardNotification(ctx, id, r)
+				return c.DiscardNotification(ctx, site, id, r)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&r.Channel, "channel", "", "only the copy over this channel; default: all that are parked")
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "why, in one line, for the node's log")
+	siteFlag(cmd, &site)
 	return cmd
 }
 

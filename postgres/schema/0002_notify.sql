@@ -1,10 +1,10 @@
--- A notification stands beside the messages that deliver it, one per channel:
+-- A notification, named by site and id, stands beside the messages that deliver it, one per channel:
 -- the row of a copy has the seq of its message, which says how it stands. Like a
 -- message it is never rewritten.
 CREATE TABLE hf_notification (
   seq       bigint PRIMARY KEY,
   id        bytea NOT NULL,                -- as in hf_message
-  copy      integer NOT NULL,              -- 0: the first, whose message has the notification's id
+  copy      integer NOT NULL,              -- 0: the first
   message   bytea NOT NULL,                -- id of the message
   channel   text COLLATE "C" NOT NULL,
   type      text COLLATE "C" NOT NULL,
@@ -18,7 +18,7 @@ CREATE TABLE hf_notification (
   enqueued  bigint,                        -- at its site, by the site's clock
   hash      bytea NOT NULL,
   created   bigint NOT NULL,
-  UNIQUE (id, copy)
+  UNIQUE (id, site, copy)
 );
 
 -- What people read, once it is not in the first copy's message any more: the

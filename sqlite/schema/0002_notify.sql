@@ -1,10 +1,10 @@
--- A notification stands beside the messages that deliver it, one per channel:
+-- A notification, named by site and id, stands beside the messages that deliver it, one per channel:
 -- the row of a copy has the seq of its message, which says how it stands. When
 -- that is purged, the last columns keep what it was.
 CREATE TABLE hf_notification (
   seq        INTEGER PRIMARY KEY,
   id         ANY NOT NULL,                -- as in hf_message
-  copy       INTEGER NOT NULL,            -- 0: the first, whose message has the notification's id
+  copy       INTEGER NOT NULL,            -- 0: the first, whose message's id follows from site and id
   message    ANY,                         -- id of the message of any other copy
   channel    TEXT NOT NULL,
   type       TEXT NOT NULL,
@@ -29,9 +29,10 @@ CREATE TABLE hf_notification (
   tried      INTEGER                      -- the last attempt
 ) STRICT;
 
--- The first copy is found by the id of its message as long as there is that, and
+-- The first copy is found by the id of its message as long as there is that (by the
+-- notification's id alone with the sites of hf_route), and
 -- costs this index nothing until then.
-CREATE UNIQUE INDEX hf_notification_id ON hf_notification (id, copy) WHERE state IS NOT NULL OR copy > 0;
+CREATE UNIQUE INDEX hf_notification_id ON hf_notification (id, site, copy) WHERE state IS NOT NULL OR copy > 0;
 
 -- delivered, which is NULL, lets the index answer alone.
 CREATE INDEX hf_notification_rest ON hf_notification (seq, site, created, delivered) WHERE delivered IS NULL;

@@ -1,0 +1,126 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+const severalSites = "Several sites have sent a notification of this id: give the site."
+
+// copies returns those of a notification, or why there are none. Without a site
+// the id alone has to name it.
+func (s *Server) copies(ctx context.Context, site, text string) ([]notify.Record, *Problem) {
+	if s.Notify == nil {
+		return nil, noNotify()
+	}
+	id, p := parseID(text)
+	if p != nil {
+		return nil, p
+	}
+	if faults := checkLine("site", site, mostText); len(faults) > 0 {
+		return nil, invalid(faults...)
+	}
+	if site == "" {
+		if site, p = s.siteOf(ctx, id); p != nil {
+			return nil, p
+		}
+	}
+	copies, err := s.Notify.Notification(ctx, site, id)
+	if errors.Is(err, holdfast.ErrNotFound) || err == nil && len(copies) == 0 {
+		return nil, notNotified(id, site)
+	}
+	if err != nil {
+		return nil, s.refuse(ctx, "read the notification", err)
+	}
+	q := notify.Query{StuckAfter: s.stuckAfter()}
+	for i := range copies {
+		copies[i].Stuck = q.IsStuck(&copies[i], time.Now())
+	}
+	return copies, nil
+}
+
+// siteOf finds who sent a notification, if that is clear.
+func (s *Server) siteOf(ctx context.Context, id holdfast.ID) (string, *Problem) {
+	sites, err := s.Notify.NotificationSites(ctx, id)
+	switch {
+	case err != nil:
+		return "", s.refuse(ctx, "look the notification up", err)
+	case len(sites) == 0:
+		return "", notNotified(id, "")
+	case len(sites) > 1:
+		const most = 10
+		names := strings.Join(sites[:min(len(sites), most)], ", ")
+		if len(sites) > most {
+			names += ", …"
+		}
+		return "", kindConflict.problem(fmt.Sprintf("%d sites have sent a notification %s: %s; give the site", len(sites), id, names),
+			Fault{Field: "site", Problem: "is missing, and the id alone does not name one notification"})
+	}
+	return sites[0], nil
+}
+
+func notNotified(id holdfast.ID, site string) *Problem {
+	name := fmt.Sprintf("no notification %s", id)
+	if site != "" {
+		name += " of site " + clip(site)
+	}
+	return kindNotFound.problem(name+" is kept here: it never came, is still at its site, or its retention is over",
+		Fault{Field: "id", Value: clip(string(id)), Problem: "is not kept here"})
+}
+
+// ofID is a page of the notifications of one id, by site, of as many as the
+// query's limit has sites.
+func (s *Server) ofID(ctx context.Context, text string, q *notify.Query) (page notify.Page, p *Problem) {
+	id, p := parseID(text)
+	if p != nil {
+		return page, p
+	}
+	sites, err := s.Notify.NotificationSites(ctx, id)
+	if err != nil {
+		return page, s.refuse(ctx, "look the notification up", err)
+	}
+	sites = slices.DeleteFunc(sites, func(site string) bool { return site <= q.After || q.Site != "" && site != q.Site })
+	if most := cmp.Or(q.Limit, 50); len(sites) > most {
+		sites = sites[:most]
+		page.Next = sites[most-1]
+	}
+	shows := q.Filter()
+	for _, site := range sites {
+		copies, err := s.Notify.Notification(ctx, site, id)
+		if err != nil && !errors.Is(err, holdfast.ErrNotFound) { // its retention is over by now
+			return page, s.refuse(ctx, "read the notification", err)
+		}
+		for i := range copies {
+			r := &copies[i]
+			if r.Stuck = q.IsStuck(r, time.Now()); shows(r) {
+				page.Records = append(page.Records, *r)
+			}
+		}
+	}
+	return page, nil
+}
+
+func (s *Server) showNotification(ctx context.Context, in *recordInput) (*recordOutput, error) {
+	if s.Notify == nil {
+		return s.standing(ctx, in.ID)
+	}
+	copies, p := s.copies(ctx, in.Site, in.ID)
+	if p != nil {
+		return nil, p
+	}
+	d := notificationOf(copies)
+	for i := range copies {
+		if !copies[i].NextAttempt.IsZero() {
+			d.Copies[i].WaitsFor = s.channelBecause(copies[i].Channel, copies[i].NextAttempt)
+		}
+	}
+	return &recordOutput{d}, nil
+}
