@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -483,6 +484,39 @@ func TestAnOrderingKeyKeepsItsOrder(t *testing.T) {
 		}
 		if err := stop(); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// OI-06: a message whose time ends while it waits for a slot, claimed already,
+// is not sent; it expires (F1-99).
+func TestWhatExpiresInTheReadyQueueIsNotSent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db := openStore(t)
+		defer closeStore(t, db)
+		to := &script{answer: func(context.Context, holdfast.Message) error {
+			time.Sleep(2 * time.Minute)
+			return nil
+		}}
+		enqueue(t, db, holdfast.Message{ID: "slow", Destination: "a"}, holdfast.Message{ID: "late", Destination: "a", TTL: time.Minute}, holdfast.Message{ID: "last", Destination: "a", TTL: 5 * time.Minute})
+		stop := dispatch(t, &holdfast.Dispatcher{Store: db, Routes: map[string]holdfast.Route{"a": {Deliverer: to, Limit: 1, Timeout: 10 * time.Minute}}})
+		time.Sleep(time.Second)
+		wantState(t, db, "late", holdfast.Claimed) // else the claim would have found it expired
+		time.Sleep(10 * time.Minute)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		var sent []holdfast.ID
+		for _, a := range to.tries() {
+			sent = append(sent, a.id)
+		}
+		if !slices.Equal(sent, []holdfast.ID{"slow", "last"}) {
+			t.Errorf("sent %v, want slow and last", sent)
+		}
+		wantState(t, db, "last", holdfast.Delivered)
+		if r := wantState(t, db, "late", holdfast.Expired); r.Failures != 0 {
+			t.Errorf("%d failures charged to what was never sent", r.Failures)
 		}
 	})
 }

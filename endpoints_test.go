@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -217,5 +218,51 @@ func TestAHandlersErrorsAreItsOwn(t *testing.T) {
 		if f := holdfast.AsFailure(holdfast.ReceiveFailure(err)); f.Outcome != c.want || !errors.Is(err, c.err) {
 			t.Errorf("%s: got %s, %v", name, f.Outcome, err)
 		}
+	}
+}
+
+// keeper notes for how long an inbox is asked to remember.
+type keeper struct {
+	holdfast.InboxLog
+	holdfast.InboxStore[any]
+	asked []time.Duration
+}
+
+func (k *keeper) Known(_ context.Context, retention time.Duration, ms ...holdfast.Message) ([]bool, []holdfast.Result, error) {
+	k.asked = append(k.asked, retention)
+	return make([]bool, len(ms)), make([]holdfast.Result, len(ms)), nil
+}
+
+func (k *keeper) Record(_ context.Context, retention time.Duration, done ...holdfast.Processed) ([]holdfast.Result, error) {
+	k.asked = append(k.asked, retention)
+	return make([]holdfast.Result, len(done)), nil
+}
+
+func (k *keeper) Keep(_ context.Context, retention time.Duration, ms ...holdfast.Message) ([]holdfast.Result, error) {
+	k.asked = append(k.asked, retention)
+	return make([]holdfast.Result, len(ms)), nil
+}
+
+func (k *keeper) Process(_ context.Context, _ holdfast.Message, retention time.Duration, _ holdfast.Handler[any]) (holdfast.Receipt, error) {
+	k.asked = append(k.asked, retention)
+	return holdfast.Receipt{}, nil
+}
+
+// OI-10: whoever does not say how long ids are remembered has them remembered
+// for seven days (F1-99).
+func TestDefaultsOfTheInbox(t *testing.T) {
+	t.Parallel()
+	k := &keeper{}
+	e := &holdfast.Endpoints{Log: k, Map: map[string]holdfast.Endpoint{"Book": {Forward: &program{}}, "Keep": {Keep: true}}}
+	for _, r := range e.ReceiveBatch(t.Context(), []holdfast.Message{arriving("a", "Book"), arriving("b", "Keep")}) {
+		if r.Err != nil {
+			t.Error(r.Err)
+		}
+	}
+	if _, err := (&holdfast.Inbox[any]{Store: k}).Process(t.Context(), arriving("c", "Book"), nil); err != nil {
+		t.Error(err)
+	}
+	if week := 7 * 24 * time.Hour; !slices.Equal(k.asked, []time.Duration{week, week, week, week}) {
+		t.Errorf("asked to remember for %v, want %s each", k.asked, week)
 	}
 }

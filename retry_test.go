@@ -3,8 +3,10 @@ package holdfast_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,6 +63,34 @@ func TestWaitsNeverShrink(t *testing.T) {
 		}
 		if got := p.Next(n, after); got < w || got < min(after, 24*time.Hour) || got > max(w+p.Jitter, 24*time.Hour) {
 			t.Fatalf("next is %s; wait %s, jitter %s, asked for %s", got, w, p.Jitter, after)
+		}
+	})
+}
+
+// OI-05: messages that failed together do not come back together, so each wait
+// is drawn anew from all of the jitter (F1-99).
+func TestJitterSpreadsRetries(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db := openStore(t)
+		defer closeStore(t, db)
+		const first, jitter = time.Minute, 10 * time.Second
+		policy := holdfast.RetryPolicy{First: first, Factor: 1, Jitter: jitter, Attempts: 100}
+		to := &script{answer: always(errTransient)}
+		enqueue(t, db, holdfast.Message{Destination: "a"})
+		stop := dispatch(t, &holdfast.Dispatcher{Store: db, Routes: map[string]holdfast.Route{"a": {Deliverer: to, Retry: policy}}})
+		time.Sleep(100 * (first + jitter))
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		var waits []time.Duration
+		tries := to.tries()
+		for i := range tries[1:] {
+			waits = append(waits, tries[i+1].at.Sub(tries[i].at))
+		}
+		shortest, longest := slices.Min(waits), slices.Max(waits)
+		if len(waits) != 99 || shortest < first || shortest > first+jitter/4 || longest < first+jitter*3/4 || longest > first+jitter+time.Second {
+			t.Errorf("%d waits between %s and %s; want 99, spread from %s to %s", len(waits), shortest, longest, first, first+jitter)
 		}
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -99,6 +101,57 @@ func TestFinalRowsArePurgedAndParkedOnesStay(t *testing.T) {
 		defer sweep(t, db, &holdfast.Sweeper{Every: time.Hour, Retention: keep})()
 		time.Sleep(2 * time.Hour)
 		wantState(t, db, parked[1], holdfast.Parked)
+	})
+}
+
+// upkeep notes what a sweeper asks of a store, and when.
+type upkeep struct {
+	began   time.Time
+	purges  []time.Duration
+	keep    holdfast.Retention
+	inbox   time.Duration
+	expires int
+}
+
+func (u *upkeep) Expire(context.Context) (int, bool, error) { u.expires++; return 0, false, nil }
+
+func (u *upkeep) Purge(_ context.Context, keep holdfast.Retention) (int, bool, error) {
+	u.purges, u.keep = append(u.purges, time.Since(u.began)), keep
+	return 0, false, nil
+}
+
+// forgetful is an inbox that notes for how long ids are kept.
+type forgetful struct {
+	holdfast.InboxLog
+	*upkeep
+}
+
+func (f *forgetful) SweepInbox(_ context.Context, keep time.Duration) (int, bool, error) {
+	f.inbox = keep
+	return 0, false, nil
+}
+
+// OI-10: a Sweeper that says nothing purges every five minutes, keeps messages
+// for ever and ids of the inbox for seven days (F1-99).
+func TestDefaultsOfTheSweeper(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u := &upkeep{began: time.Now()}
+		ctx, cancel := context.WithTimeout(t.Context(), 16*time.Minute+time.Second)
+		defer cancel()
+		if err := (&holdfast.Sweeper{Outbox: u, Inbox: &forgetful{upkeep: u}}).Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		m := time.Minute
+		if diff := cmp.Diff(u.purges, []time.Duration{5 * m, 10 * m, 15 * m}); diff != "" {
+			t.Errorf("purges (-got +want):\n%s", diff)
+		}
+		if diff := cmp.Diff(u.keep, holdfast.Retention{}); diff != "" {
+			t.Errorf("retention (-got +want):\n%s", diff)
+		}
+		if week := 7 * 24 * time.Hour; u.inbox != week || u.expires != 96 {
+			t.Errorf("ids are kept for %s, %d looks for what expires; want %s and one each ten seconds", u.inbox, u.expires, week)
+		}
 	})
 }
 

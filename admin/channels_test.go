@@ -1,8 +1,10 @@
 package admin_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -115,8 +117,16 @@ func TestRetrySettingsThatAreNotAboveZeroAreWarnedOf(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", retry, diff)
 		}
 	}
-	f := serve(t)
+	var log bytes.Buffer
+	f := serve(t, func(s *admin.Server) {
+		s.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	})
 	ok[admin.Channel](t, f, call{method: "PUT", path: "/v1/channels/mail", body: `{"kind":"email","settings":{"host":"mx"},"retry":{"attempts":-1,"interval":"-5m"}}`})
+	for _, want := range []string{"retry.attempts -1 is not above zero: 10 is used", "retry.interval -5m is not above zero: 1m is used"} { // NO-21, F1-99
+		if line := `level=WARN msg="a setting of a channel is taken otherwise than it was sent" channel=mail warning="` + want + `"`; !strings.Contains(log.String(), line) {
+			t.Errorf("the log lacks %s:\n%s", line, log.String())
+		}
+	}
 	if got := ok[admin.Channel](t, f, call{method: "GET", path: "/v1/channels/mail"}); len(got.Warnings) != 0 || got.Retry.Interval != "1m" || *got.Retry.Attempts != 10 {
 		t.Errorf("later: got %+v, want what is used, without a warning", got)
 	}

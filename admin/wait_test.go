@@ -89,9 +89,15 @@ func TestARequestWaitsForTheFirstOutcome(t *testing.T) {
 		"a destination that is down": {down, sent, nil, 202, 0, `"buffered":true`},
 		"the destination's wait":     {byDefault, strings.Replace(sent, `,"wait":"10s"`, "", 1), nil, 202, 5 * time.Second, `"buffered":true`},
 		"not, by its own word":       {byDefault, strings.Replace(sent, "10s", "0s", 1), nil, 202, 0, `"buffered":true`},
-		"not, by default":            {nil, strings.Replace(sent, `,"wait":"10s"`, "", 1), nil, 202, 0, `"buffered":true`},
-		"too long":                   {nil, strings.Replace(sent, "10s", "61s", 1), nil, 422, 0, `is longer than 1m`},
-		"no duration":                {nil, strings.Replace(sent, "10s", "10", 1), nil, 422, 0, `"field":"wait","value":"10"`},
+		"not, as it is not tried at once": { // F1-99: whatever the destination's wait is
+			byDefault, strings.Replace(sent, `"wait":"10s"`, `"attemptImmediately":false`, 1), nil, 202, 0, `"buffered":true`,
+		},
+		"attemptImmediately is the default": {
+			byDefault, strings.Replace(sent, `"wait":"10s"`, `"attemptImmediately":true`, 1), nil, 202, 5 * time.Second, `"buffered":true`,
+		},
+		"not, by default": {nil, strings.Replace(sent, `,"wait":"10s"`, "", 1), nil, 202, 0, `"buffered":true`},
+		"too long":        {nil, strings.Replace(sent, "10s", "61s", 1), nil, 422, 0, `is longer than 1m`},
+		"no duration":     {nil, strings.Replace(sent, "10s", "10", 1), nil, 422, 0, `"field":"wait","value":"10"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -120,7 +120,7 @@ func TestASeedIsNotHeldAgainstWhatPeopleHaveChanged(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			if n := strings.Count(c.log.String(), "not above zero"); n != 2 {
+			if n := strings.Count(c.log.String(), `level=WARN msg="seed: a setting is not above zero`); n != 2 { // NO-21
 				t.Errorf("%d warnings of settings that are not above zero, want one of each", n)
 			}
 			if err := c.run(t, seeded, func(url string) {

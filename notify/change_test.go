@@ -2,6 +2,9 @@ package notify_test
 
 import (
 	"context"
+	"errors"
+	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -271,6 +274,46 @@ func TestTheIntervalOfPurgesIsASetting(t *testing.T) {
 			defer cancel()
 			if err := (&notify.Sweeper{Store: store, Every: every}).Run(ctx); err != nil || store.n.Load() != want {
 				t.Errorf("every %s: %d looks in a day, %v; want %d", every, store.n.Load(), err, want)
+			}
+		})
+	}
+}
+
+// purged is a store that has so many notifications to purge, page by page, or
+// fails.
+type purged struct {
+	notify.Store
+	pages []int
+	err   error
+}
+
+func (p *purged) PurgeNotifications(context.Context, time.Duration) (int, bool, error) {
+	if len(p.pages) == 0 {
+		return 0, false, p.err
+	}
+	n := p.pages[0]
+	p.pages = p.pages[1:]
+	return n, len(p.pages) > 0, nil
+}
+
+// NO-21: a purge is an Info with its count, one that failed an Error, and
+// nothing to purge is no line (F1-99).
+func TestLogLinesOfPurges(t *testing.T) {
+	t.Parallel()
+	for want, store := range map[string]*purged{
+		"INFO notifications purged count=12":        {pages: []int{5, 7}},
+		"ERROR notifications not purged error=disk": {err: errors.New("disk")},
+		"": {},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			log := &logged{}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if err := (&notify.Sweeper{Store: store, Logger: slog.New(log)}).Run(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(log.lines, "\n"); got != want {
+				t.Errorf("got %q, want %q", got, want)
 			}
 		})
 	}

@@ -1,6 +1,8 @@
 package notify_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/holdfast-mq/holdfast"
@@ -64,6 +66,48 @@ func TestIngestRefusesForGoodOnlyWhatCannotBeRead(t *testing.T) {
 	for i, r := range o.ingester.ReceiveBatch(t.Context(), batch()) {
 		if f := holdfast.AsFailure(r.Err); r.Err == nil || f.Outcome == holdfast.Permanent && i != 1 && i != 2 {
 			t.Errorf("of a closed store, %d: %v", i, r.Err)
+		}
+	}
+}
+
+// broken is a store whose next writes of notifications fail.
+type broken struct {
+	notify.Store
+	err error
+}
+
+func (b *broken) Ingest(ctx context.Context, list ...notify.Incoming) ([]holdfast.Result, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	return b.Store.Ingest(ctx, list...)
+}
+
+// NO-01: what could not be stored is not acked, so that the site keeps its row
+// and sends again (F1-99).
+func TestNoAckForWhatIsNotStored(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	defer o.close(t)
+	payload, err := notify.Encode(notify.Notification{List: "ops", Subject: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ms := []holdfast.Message{
+		{ID: "a", Source: "plant-7", Endpoint: notify.Endpoint, Payload: payload},
+		{ID: "b", Source: "plant-7", Endpoint: notify.Endpoint, Payload: payload},
+	}
+	for _, err := range []error{errors.New("input/output error"), holdfast.ErrDiskFull, holdfast.ErrUnavailable, context.DeadlineExceeded} {
+		in := &notify.Ingester{Store: &broken{o.db, err}, Books: notify.NewBooks(o.db)}
+		for i, r := range in.ReceiveBatch(t.Context(), ms) {
+			if f := holdfast.AsFailure(r.Err); r.Err == nil || f.Outcome == holdfast.Permanent || !errors.Is(r.Err, err) {
+				t.Errorf("%v: message %d got %+v, %v; want a failure for now", err, i, r.Receipt, r.Err)
+			}
+		}
+	}
+	for i, r := range o.ingester.ReceiveBatch(t.Context(), ms) {
+		if r.Err != nil || r.Receipt.Duplicate {
+			t.Errorf("message %d once it can be stored: %+v, %v; want a first ack", i, r.Receipt, r.Err)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"testing"
 	"time"
@@ -147,6 +148,12 @@ func TestStore(t *testing.T) {
 	t.Run("purging", func(t *testing.T) { storetest.Purging(t, maker) })
 	t.Run("sites", func(t *testing.T) {
 		storetest.Sites(t, maker, func(s storetest.Full) sitelink.Store { return s.(*store).DB })
+	})
+	t.Run("logs", func(t *testing.T) {
+		storetest.Logs(t, func(t testing.TB, log *slog.Logger) storetest.Full {
+			dsn := database(t)
+			return &store{open(t, dsn, postgres.Options{Source: storetest.Source, Logger: log}), dsn}
+		})
 	})
 	t.Run("notices", func(t *testing.T) { storetest.Notices(t, maker) })
 	t.Run("notifications", func(t *testing.T) { storetest.Notify(t, maker) })

@@ -36,7 +36,7 @@ func TestRowsWithoutADelivererStayPending(t *testing.T) {
 			t.Errorf("unserved are %v", got)
 		}
 		for _, line := range []string{"destination=erp category=external-system", "destination=central category=notification"} {
-			if n := log.count(line); n < 9 || n > 11 {
+			if n := log.count(`level=WARN msg="no deliverer for a destination; its messages stay pending" ` + line); n < 9 || n > 11 {
 				t.Errorf("%d warnings in ten minutes with %q, want one a minute", n, line)
 			}
 		}

@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"log/slog"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -95,6 +96,13 @@ var maker = storetest.Maker{
 func TestStore(t *testing.T) {
 	t.Parallel()
 	suite(t, maker, func(s storetest.Full) *sqlite.DB { return s.(*file).DB })
+	t.Run("logs", func(t *testing.T) {
+		storetest.Logs(t, func(t testing.TB, log *slog.Logger) storetest.Full {
+			o, path := virtual(), filepath.Join(t.TempDir(), "holdfast.db")
+			o.Logger = log
+			return &file{open(t, path, o), path}
+		})
+	})
 }
 
 // suite is all that a store must pass.

@@ -1,0 +1,70 @@
+package storetest
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// Logs tests what a store says of what it has taken, once it is on disk
+// (OI-18): one line per message, at Info, and none for a duplicate. Open makes
+// an empty store as Maker.Open does, with the logger.
+func Logs(t *testing.T, open func(t testing.TB, log *slog.Logger) Full) {
+	t.Helper()
+	var written lines
+	s := open(t, slog.New(slog.NewTextHandler(&written, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}})))
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	}()
+	written.take() // of the start
+	for range 2 {
+		if _, err := s.Enqueue(t.Context(), fill([]holdfast.Message{{ID: "m", Destination: "a"}, {ID: "n", Destination: "b"}})...); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.(notify.Store).Ingest(t.Context(), note("told", "plant-7", "mail", "chat")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{
+		`level=INFO msg="message enqueued" message_id=m destination=a endpoint=E`,
+		`level=INFO msg="message enqueued" message_id=n destination=b endpoint=E`,
+		`level=INFO msg="notification stored" message_id=told site=plant-7 copies=2`,
+	}
+	if diff := cmp.Diff(written.take(), want); diff != "" {
+		t.Errorf("(-got +want):\n%s", diff)
+	}
+}
+
+// lines is what a log has written.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) take() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := strings.TrimSpace(l.text.String())
+	l.text.Reset()
+	return strings.Split(text, "\n")
+}
