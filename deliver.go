@@ -9,6 +9,7 @@ type Receipt struct {
 	State     State  // in an outbox Pending, or what a known id has come to; at a receiver Delivered
 	Duplicate bool   // the id was known, with the same content
 	Response  []byte // the receiver's answer; a duplicate gets the stored one
+	Note      string // what people should know of an answer of which there is no Response; empty: nothing
 }
 
 // Deliverer is the way out. Deliver makes one attempt and blocks until its

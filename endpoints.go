@@ -212,6 +212,7 @@ func (e *Endpoints) forward(ctx context.Context, m Message, to Endpoint, b *begu
 	if err != nil {
 		return Receipt{}, err
 	}
+	results[0].Receipt.Note = reply.Note
 	return results[0].Receipt, results[0].Err
 }
 
@@ -311,7 +312,7 @@ func (e *Endpoints) tell(ctx context.Context, m *Message, r *Result, took time.D
 	}
 	log := e.logger()
 	level := slog.LevelInfo
-	if r.Err != nil || r.Receipt.Duplicate {
+	if r.Err != nil || r.Receipt.Duplicate || r.Receipt.Note != "" {
 		level = slog.LevelWarn
 	}
 	if !log.Enabled(ctx, level) {
@@ -327,6 +328,9 @@ func (e *Endpoints) tell(ctx context.Context, m *Message, r *Result, took time.D
 	case r.Receipt.Duplicate:
 		log.LogAttrs(ctx, level, "duplicate received", attrs...)
 	default:
+		if r.Receipt.Note != "" {
+			attrs = append(attrs, slog.String("note", r.Receipt.Note))
+		}
 		log.LogAttrs(ctx, level, "message processed", attrs...)
 	}
 }

@@ -23,6 +23,7 @@ type AttemptInfo struct {
 	Began       time.Time // zero: the deliverer was not called
 	Took        time.Duration
 	Response    []byte   // of a delivery; must not be changed
+	Note        string   // of a delivery: Receipt.Note
 	Failure     *Failure // nil: delivered
 }
 

@@ -254,6 +254,10 @@ func (r *dispatch) tell(f *finished, s *Settlement, won bool) {
 			r.log.LogAttrs(ctx, slog.LevelInfo, "message sent", slog.String("message_id", string(m.ID)), slog.String("destination", m.Destination),
 				slog.String("endpoint", m.Endpoint), slog.Duration("took", s.Took), slog.Bool("duplicate", f.receipt.Duplicate))
 		}
+		if f.receipt.Note != "" {
+			r.log.LogAttrs(ctx, slog.LevelWarn, "answer not kept", slog.String("message_id", string(m.ID)), slog.String("destination", m.Destination),
+				slog.String("note", f.receipt.Note))
+		}
 	case Parked:
 		r.log.LogAttrs(ctx, slog.LevelError, "message parked", slog.String("message_id", string(m.ID)), slog.String("destination", m.Destination),
 			slog.String("reason", string(s.Reason)), slog.Int("attempts", f.claim.Tries+1), slog.String("error", s.Error))
@@ -268,7 +272,7 @@ func (f *finished) info(s *Settlement) AttemptInfo {
 	m := &f.claim.Message
 	a := AttemptInfo{
 		ID: m.ID, Destination: m.Destination, Outcome: s.Outcome, State: s.State, Retries: f.claim.Tries, Took: s.Took,
-		Response: f.receipt.Response, Failure: f.failure,
+		Response: f.receipt.Response, Note: f.receipt.Note, Failure: f.failure,
 	}
 	if f.attempt != nil {
 		a.Began = f.attempt.began

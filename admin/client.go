@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/holdfast-mq/holdfast/internal/exchange"
 	"github.com/holdfast-mq/holdfast/internal/socket"
@@ -31,7 +32,8 @@ type Client struct {
 	base  *url.URL
 	at    string // as it was given, for errors
 	token string
-	http  *http.Client
+	conf  exchange.Settings
+	http  *exchange.Client
 
 	outbox string // path of a site's messages; empty: the node's own
 }
@@ -46,7 +48,7 @@ func NewClient(address, token string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node address %q: %w", address, errors.Unwrap(err))
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // of net/http, and always this
+	conf := exchange.Settings{Connect: 30 * time.Second, Idle: 2, Proxies: true}
 	if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return nil, fmt.Errorf("node address %q: must end after its path, and name no user", u.Redacted())
 	}
@@ -55,8 +57,8 @@ func NewClient(address, token string) (*Client, error) {
 	case (u.Scheme == "http" || u.Scheme == "https") && u.Host != "":
 		u.Path = strings.TrimSuffix(u.Path, "/")
 	case isSocket:
-		transport.Proxy = nil
-		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		conf.Proxies = false
+		conf.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", path)
 		}
 		u = &url.URL{Scheme: "http", Host: "localhost"}
@@ -66,24 +68,19 @@ func NewClient(address, token string) (*Client, error) {
 	if token != "" && !wellFormed(token) {
 		return nil, errors.New("the token is mistyped or cut short: it begins with hf_ and has 52 characters")
 	}
-	return &Client{base: u, at: address, token: token, http: &http.Client{
-		Transport: transport,
-		// The API redirects nowhere; a token must not follow one that something else makes.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
+	return &Client{base: u, at: address, token: token, conf: conf, http: exchange.NewClient(conf)}, nil
 }
 
 // WithTLS returns a client that uses conf towards a node of https.
 func (c *Client) WithTLS(conf *tls.Config) *Client {
 	own := *c
-	transport := c.http.Transport.(*http.Transport).Clone() //nolint:forcetypeassert // made by NewClient
-	transport.TLSClientConfig = conf
-	own.http = &http.Client{Transport: transport, CheckRedirect: c.http.CheckRedirect}
+	own.conf.TLS = conf
+	own.http = exchange.NewClient(own.conf)
 	return &own
 }
 
 // Close closes idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() { c.http.Close() }
 
 // do asks, and decodes the answer into out. path is escaped already.
 func (c *Client) do(ctx context.Context, method, path string, query url.Values, body []byte, out any) error {
@@ -117,15 +114,13 @@ func (c *Client) roundTrip(ctx context.Context, method, path string, query url.V
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
-	resp, err := c.http.Do(req)
-	if err != nil {
+	resp, f := c.http.Do(req, nil)
+	if f != nil {
 		if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return nil, fmt.Errorf("%s %s: %w", method, path, ctx.Err())
 		}
-		if e, ok := errors.AsType[*url.Error](err); ok {
-			err = e.Err // it would repeat method and address
-		}
-		if errors.Is(err, http.ErrSchemeMismatch) {
+		err = f.Err
+		if exchange.PlainFromTLS(err) {
 			err = fmt.Errorf("%w: it speaks plain HTTP; write http:// in place of https://", ErrScheme)
 		}
 		return nil, fmt.Errorf("%w at %s: %w", ErrUnreachable, c.at, err)

@@ -54,6 +54,7 @@ type Accepted struct {
 
 	Outcome        string          `json:"outcome,omitempty" doc:"Of the first attempt, where the request waited for it: delivered, transient, lane_fault or unreachable."`
 	LastError      string          `json:"lastError,omitempty" doc:"What the first attempt said, where it failed."`
+	Note           string          `json:"note,omitempty" doc:"Why there is no answer of the destination, where it was cut off or too long: it has done its work."`
 	ResponseBase64 string          `json:"responseBase64,omitempty" doc:"The destination's answer, where it is not JSON."`
 	Response       json.RawMessage `json:"response,omitempty" doc:"The destination's answer, byte by byte. It is not kept: a repeat does not get it."`
 }

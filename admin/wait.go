@@ -43,6 +43,7 @@ func firstOutcome(out *Accepted, a *holdfast.AttemptInfo) {
 	}
 	if a.State == holdfast.Delivered {
 		out.Response, out.ResponseBase64 = payloadOf(a.Response)
+		out.Note = a.Note
 	}
 }
 

@@ -51,7 +51,7 @@ func askPeer(ctx context.Context, o Options, name string, d config.Destination) 
 	if d.Call != nil {
 		p := PeerFound{Name: name, URL: addressOf(d.Call.URL), Call: true}
 		if err := takesConnections(ctx, o, p.URL); err != nil {
-			p.Err = exchange.Failure(ctx, err, &exchange.Progress{})
+			p.Err = exchange.Unconnected(ctx, err)
 		}
 		return p
 	}

@@ -54,7 +54,8 @@ func TestWhatATargetDoesIsNeverTheNodesFailure(t *testing.T) {
 		}
 	}))
 	t.Cleanup(target.Close)
-	outcomes := map[string]int{"fine": 200, "gone": 202, "garbage": 202, "cut": 202, "broken": 202, "elsewhere": 202, "late": 202, "long": 422, "no": 422}
+	// Of "cut" and "long" the status decides, and a note says what became of the answer (F1-35).
+	outcomes := map[string]int{"fine": 200, "gone": 202, "garbage": 202, "cut": 200, "broken": 202, "elsewhere": 202, "late": 202, "long": 200, "no": 422}
 	conf := strings.Builder{}
 	for name := range outcomes { // a destination each: one that is down is not waited for
 		fmt.Fprintf(&conf, "  %s: {call: {url: \"%s/{endpoint}\", response: 1KiB}, timeout: 1s, retry: {interval: 1h}}\n", name, target.URL)

@@ -53,10 +53,8 @@ type ClientConfig struct {
 	TLS *tls.Config // zero: TLS 1.2 and later, the system's roots
 	// Dial opens connections in another way; without it proxies of the
 	// environment are used.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// RoundTripper replaces the connections altogether, with their settings.
-	RoundTripper http.RoundTripper
-	Logger       *slog.Logger // nil: silent
+	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
+	Logger *slog.Logger // nil: silent
 }
 
 // Client delivers to one peer. Its methods may be called concurrently.
@@ -64,7 +62,7 @@ type Client struct {
 	conf    ClientConfig
 	base    string // of the peer
 	url     string // where messages are posted
-	rt      http.RoundTripper
+	http    *exchange.Client
 	log     *slog.Logger
 	offer   offer
 	pace    pace
@@ -103,12 +101,12 @@ func NewClient(conf ClientConfig) (*Client, error) {
 	if err == nil && conf.Credential != nil && !to.private {
 		faults = append(faults, errors.New("url: a credential is sent over TLS only; give https://, or an address of the loopback"))
 	}
-	rt, err := conf.roundTripper(to)
+	calls, err := conf.client(to)
 	faults = append(faults, err)
 	if err := errors.Join(faults...); err != nil {
 		return nil, fmt.Errorf("new client: %w", err)
 	}
-	c := &Client{conf: conf, base: to.base, url: to.base + cmp.Or(conf.Path, wire.ReceivePath), rt: rt, log: conf.Logger}
+	c := &Client{conf: conf, base: to.base, url: to.base + cmp.Or(conf.Path, wire.ReceivePath), http: calls, log: conf.Logger}
 	if conf.Timeout > 0 {
 		c.pace.line = firstLine
 	}
@@ -130,11 +128,7 @@ func (c *ClientConfig) negatives() []error {
 }
 
 // Close closes idle connections. Deliveries under way go on.
-func (c *Client) Close() {
-	if t, ok := c.rt.(interface{ CloseIdleConnections() }); ok {
-		t.CloseIdleConnections()
-	}
-}
+func (c *Client) Close() { c.http.Close() }
 
 // BatchSize is what the peer has announced, within the client's own limit,
 // and less after a batch was too large, or where the line carries less in time;

@@ -30,7 +30,6 @@ func TestClientSettingsAreChecked(t *testing.T) {
 		"v1 without secret": {transport.ClientConfig{URL: "https://peer", V1: true}, []string{"v1"}},
 		"no certificate":    {transport.ClientConfig{URL: "https://peer", CA: []byte("x")}, []string{"ca"}},
 		"two ways to dial":  {transport.ClientConfig{URL: "unix:///s", Dial: dial}, []string{"dial"}},
-		"two transports":    {transport.ClientConfig{URL: "https://peer", Dial: dial, RoundTripper: http.DefaultTransport}, []string{"roundTripper"}},
 		"all at once":       {transport.ClientConfig{MaxBatch: -1, MaxReply: -1, Concurrency: -1, DialTimeout: -1}, []string{"url", "maxBatch", "maxReply", "concurrency", "dialTimeout"}},
 	} {
 		t.Run(name, func(t *testing.T) {

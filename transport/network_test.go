@@ -1,17 +1,14 @@
 package transport_test
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
-	"fmt"
 	"io"
 	"log" //nolint:depguard // http.Server wants one
 	"net"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"sync/atomic"
@@ -21,6 +18,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/exchangetest"
 	"github.com/holdfast-mq/holdfast/transport"
 	"github.com/holdfast-mq/holdfast/transport/transporttest"
 	"github.com/holdfast-mq/holdfast/wire"
@@ -153,64 +151,18 @@ func TestCutConnectionsMayHaveDelivered(t *testing.T) {
 	})
 }
 
-// closesSecond is a server that answers the first request of its first
-// connection and closes it on the second, as servers do whose idle time-out
-// runs out just then. Later connections are answered if more says so.
-func closesSecond(t *testing.T, more bool) (url string) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for n := 0; ; n++ {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			if n == 0 && !more {
-				l.Close()
-			}
-			in := bufio.NewReader(conn)
-			for requests := 0; n > 0 || requests < 1; requests++ {
-				r, err := http.ReadRequest(in)
-				if err != nil {
-					break
-				}
-				io.Copy(io.Discard, r.Body) //nolint:errcheck // a stub
-				const ack = `{"acknowledged":true}`
-				fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(ack), ack) //nolint:errcheck // a stub
-			}
-			if n == 0 {
-				in.ReadByte() //nolint:errcheck // the second request has come
-			}
-			conn.Close()
-		}
-	}()
-	return "http://" + l.Addr().String()
-}
-
-func TestAClosedIdleConnectionCostsNoAttempt(t *testing.T) {
+// F1-30: a request that got no answer is an attempt, whatever became of the
+// connection before; net/http would make it again.
+func TestAWarmConnectionThatIsClosedCostsOneAttempt(t *testing.T) {
 	t.Parallel()
-	client := newClient(t, transport.ClientConfig{URL: closesSecond(t, true)})
-	for n := range 2 {
-		if _, err := client.Deliver(t.Context(), transporttest.Message()); err != nil {
-			t.Errorf("delivery %d: %v", n+1, err)
+	s := exchangetest.Slamming(t, newServer(t, transport.ServerConfig{Receiver: &transporttest.Inbox{}, Insecure: true}))
+	client := newClient(t, transport.ClientConfig{URL: s.URL})
+	s.Warm(8, func() { _, _ = client.Deliver(t.Context(), transporttest.Message()) })
+	for n := range 8 {
+		_, err := client.Deliver(t.Context(), transporttest.Message())
+		if got, want := classified(t, err), (holdfast.Failure{Code: "connection_lost", MaybeDelivered: true}); got != want || s.Requests() != 9+n {
+			t.Errorf("got %+v (%v) and %d requests, want %+v and %d", got, err, s.Requests(), want, 9+n)
 		}
-	}
-}
-
-// The second try of net/http finds nobody; the first may have delivered.
-func TestARetriedRequestIsNotCalledUnreachable(t *testing.T) {
-	t.Parallel()
-	client := newClient(t, transport.ClientConfig{URL: closesSecond(t, false)})
-	if _, err := client.Deliver(t.Context(), transporttest.Message()); err != nil {
-		t.Fatal(err)
-	}
-	_, err := client.Deliver(t.Context(), transporttest.Message())
-	if got, want := classified(t, err), (holdfast.Failure{Code: "connection_lost", MaybeDelivered: true}); got != want {
-		t.Errorf("got %+v (%v), want %+v", got, err, want)
 	}
 }
 

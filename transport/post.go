@@ -30,8 +30,7 @@ func (c *Client) post(ctx context.Context, url, contentType string, body []byte)
 	if err := ctx.Err(); err != nil {
 		return answer{}, &holdfast.Failure{Outcome: holdfast.NotStarted, Code: CodeCanceled, Err: err}
 	}
-	var p exchange.Progress
-	req, err := http.NewRequestWithContext(p.Attach(ctx), http.MethodPost, url, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return answer{}, &holdfast.Failure{Outcome: holdfast.LaneFault, Code: CodeConnect, Err: err}
 	}
@@ -42,24 +41,20 @@ func (c *Client) post(ctx context.Context, url, contentType string, body []byte)
 	if fail != nil {
 		return answer{}, fail
 	}
-	// An empty list sends nothing. It tells net/http that the request may be
-	// repeated when a reused connection turns out to be closed: the receiver
-	// deduplicates, and the attempt is not spent on it.
-	req.Header["Idempotency-Key"] = []string{}
 	if at, ok := ctx.Deadline(); ok {
 		req.Header.Set(HeaderBudget, strconv.FormatInt(budgetFor(time.Until(at)).Milliseconds(), 10))
 	}
-	resp, err := c.rt.RoundTrip(req)
-	if err != nil {
-		return answer{}, exchange.Failure(ctx, hidden(sent).Error(err), &p)
+	hide := func() *secrets.Set { return hidden(sent) }
+	resp, fail := c.http.Do(req, hide)
+	if fail != nil {
+		return answer{}, fail
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was read; nothing depends on it
 	a := answer{status: resp.StatusCode, header: resp.Header, sent: sent}
 	a.body, err = readAll(resp, c.conf.MaxReply+1)
 	switch {
 	case err != nil:
-		p.Left() // a RoundTripper without trace may have got this far, too
-		return answer{}, exchange.Failure(ctx, hidden(sent).Error(fmt.Errorf("read reply: %w", err)), &p)
+		return answer{}, exchange.Unanswered(ctx, fmt.Errorf("read reply: %w", err), true, hide)
 	case int64(len(a.body)) > c.conf.MaxReply:
 		return answer{}, &holdfast.Failure{
 			Code: CodeReplyTooLong, MaybeDelivered: true,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/exchange"
+	"github.com/holdfast-mq/holdfast/internal/secrets"
 	"github.com/holdfast-mq/holdfast/wire"
 )
 
@@ -63,8 +64,7 @@ func (c *Client) probe(ctx context.Context, seal wire.Seal) (Probed, error) {
 
 // look makes one request and reads what its answer says about the peer.
 func (c *Client) look(ctx context.Context, method string, body []byte) (Probed, error) {
-	var way exchange.Progress
-	req, err := http.NewRequestWithContext(way.Attach(ctx), method, c.url, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, c.url, bytes.NewReader(body))
 	if err != nil {
 		return Probed{}, &holdfast.Failure{Outcome: holdfast.LaneFault, Code: CodeConnect, Err: err}
 	}
@@ -77,9 +77,10 @@ func (c *Client) look(ctx context.Context, method string, body []byte) (Probed, 
 	if fail != nil {
 		return Probed{}, fail
 	}
-	resp, err := c.rt.RoundTrip(req)
-	if err != nil {
-		return Probed{}, exchange.Failure(ctx, hidden(sent).Error(err), &way)
+	hide := func() *secrets.Set { return hidden(sent) }
+	resp, fail := c.http.Do(req, hide)
+	if fail != nil {
+		return Probed{}, fail
 	}
 	defer resp.Body.Close() //nolint:errcheck // what matters was read
 	p := Probed{Status: resp.StatusCode, TLS: resp.TLS, Peer: resp.Header.Get(HeaderBatch) != ""}
@@ -88,7 +89,7 @@ func (c *Client) look(ctx context.Context, method string, body []byte) (Probed, 
 	}
 	text, err := readAll(resp, wire.Overhead)
 	if err != nil {
-		return p, exchange.Failure(ctx, hidden(sent).Error(err), &way)
+		return p, exchange.Unanswered(ctx, err, true, hide)
 	}
 	reply, ours := c.readReply(text)
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))

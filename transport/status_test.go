@@ -1,7 +1,6 @@
 package transport_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -144,22 +143,5 @@ func TestARefusalHintsAtClocks(t *testing.T) {
 	_, err := client.Deliver(t.Context(), transporttest.Message())
 	if err == nil || !strings.Contains(err.Error(), "clock") {
 		t.Errorf("got %v, want a hint at the clocks", err)
-	}
-}
-
-// roundTrip is a RoundTripper that tells nothing about its connections.
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-func TestARoundTripperWithoutTraceIsOnTheSafeSide(t *testing.T) {
-	t.Parallel()
-	client := newClient(t, transport.ClientConfig{
-		URL:          "http://peer.test",
-		RoundTripper: roundTrip(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF }),
-	})
-	_, err := client.Deliver(context.Background(), transporttest.Message())
-	if got, want := classified(t, err), (holdfast.Failure{Code: "connection_lost", MaybeDelivered: true}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -22,7 +22,7 @@ import (
 
 // deliver brings one notification over a channel, on a real file, and returns
 // how it stands after a while.
-func deliver(t *testing.T, kind string, settings object, s *secrets, transport http.RoundTripper, after time.Duration, addresses ...string) notify.Record {
+func deliver(t *testing.T, kind string, settings object, s *secrets, dial dialer, after time.Duration, addresses ...string) notify.Record {
 	t.Helper()
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "holdfast.db"), sqlite.Options{Source: "central", SaneAfter: time.Unix(1, 0), Adopt: true})
 	if err != nil {
@@ -46,7 +46,7 @@ func deliver(t *testing.T, kind string, settings object, s *secrets, transport h
 	books := notify.NewBooks(db)
 	channels := &notify.Channels{Store: db, Books: books, Messages: db, Lanes: db, Kinds: map[string]notify.Kind{kind: {
 		New: func(c notify.Channel) (notify.Adapter, error) {
-			return chat.New(c.Kind, c.Settings, chat.Options{Secret: s.read, Transport: transport})
+			return chat.New(c.Kind, c.Settings, chat.Options{Secret: s.read, DialContext: dial})
 		},
 		CheckAddress: func(address string) error { return chat.CheckAddress(kind, address) },
 	}}}
@@ -80,14 +80,14 @@ func TestTooManyRequestsCostNoBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var asked []time.Time
-		transport := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+		dial := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
 			if asked = append(asked, time.Now()); len(asked) <= 4 {
 				answer(429, "rate_limited", "Retry-After", "90")(w, r)
 				return
 			}
 			answer(200, "ok")(w, r)
 		})
-		got := deliver(t, "slack", own("slack", inside), keep(inside), transport, 10*time.Minute, "")
+		got := deliver(t, "slack", own("slack", inside), keep(inside), dial, 10*time.Minute, "")
 		if got.Status != notify.Delivered || got.Failures != 0 || len(asked) != 5 {
 			t.Errorf("it is %s after %d requests, with %d failures", got.Status, len(asked), got.Failures)
 		}
@@ -105,7 +105,7 @@ func TestOnlyTheOneThatFailsIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		asked := map[string]int{}
-		transport := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+		dial := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			mu.Lock()
 			asked[r.URL.Path]++
@@ -118,7 +118,7 @@ func TestOnlyTheOneThatFailsIsAskedAgain(t *testing.T) {
 		})
 		got := deliver(t, "webhook", object{"signing": []object{named("sign")}, "targets": object{
 			"good": object{"url": inside + "/good"}, "bad": object{"url": inside + "/bad"}, "gone": object{"url": inside + "/gone"},
-		}}, keep(inside), transport, 10*time.Minute, "good", "bad", "gone")
+		}}, keep(inside), dial, 10*time.Minute, "good", "bad", "gone")
 		if diff := cmp.Diff(map[string]int{"/good": 1, "/bad": 3, "/gone": 1}, asked); diff != "" {
 			t.Errorf("requests (-want +got):\n%s", diff)
 		}
@@ -135,7 +135,7 @@ func TestADeadRoomHoldsItsChannel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := keep(inside)
 		began := time.Now()
-		transport := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+		dial := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/new" {
 				answer(404, "no_service")(w, r)
 				return
@@ -143,7 +143,7 @@ func TestADeadRoomHoldsItsChannel(t *testing.T) {
 			answer(200, "ok")(w, r)
 		})
 		time.AfterFunc(5*time.Minute, func() { s.put("url", inside+"/new") })
-		got := deliver(t, "slack", own("slack", inside), s, transport, 10*time.Minute, "")
+		got := deliver(t, "slack", own("slack", inside), s, dial, 10*time.Minute, "")
 		if got.Status != notify.Delivered || got.Failures != 0 || got.Ended.Sub(began) < 5*time.Minute {
 			t.Errorf("it is %s with %d failures: %s", got.Status, got.Failures, got.LastError)
 		}

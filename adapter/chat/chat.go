@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
+	"net"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/exchange"
@@ -33,9 +34,10 @@ type Options struct {
 	// Secret reads a secret by its name, at each use, so that a new one counts
 	// from the next request on. A line's end after it is not part of it (H10).
 	// Nil: there are none, and settings may name none.
-	Secret    func(name string) ([]byte, error)
-	Logger    *slog.Logger      // nil: none
-	Transport http.RoundTripper // tests only; nil: one of its own, without proxies
+	Secret func(name string) ([]byte, error)
+	Logger *slog.Logger // nil: none
+	// DialContext is for tests; nil: a net.Dialer's.
+	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Poster delivers the notifications of one channel. Its zero value is not
@@ -45,7 +47,7 @@ type Poster struct {
 	settings settings
 	secret   func(name string) ([]byte, error)
 	log      *slog.Logger
-	client   *http.Client
+	client   *exchange.Client
 }
 
 var _ notify.Adapter = (*Poster)(nil)
@@ -65,16 +67,13 @@ func New(kind string, raw json.RawMessage, o Options) (*Poster, error) {
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
-	transport := o.Transport
-	if transport == nil {
-		transport = newTransport(conf)
-	}
-	p.client = &http.Client{Transport: transport, CheckRedirect: stay}
+	// No proxy: a variable must not send secrets elsewhere.
+	p.client = exchange.NewClient(exchange.Settings{Dial: o.DialContext, TLS: conf, Idle: atOnce, IdleFor: 30 * time.Second})
 	return p, nil
 }
 
 // Close ends connections that are idle.
-func (p *Poster) Close() { p.client.CloseIdleConnections() }
+func (p *Poster) Close() { p.client.Close() }
 
 // atOnce is how many requests of one notification run beside each other, so
 // that a silent receiver does not hold up the others.
@@ -112,5 +111,3 @@ func (p *Poster) Send(ctx context.Context, n *notify.Notification, to []notify.R
 func notBegun(ctx context.Context) *holdfast.Failure {
 	return &holdfast.Failure{Outcome: holdfast.NotStarted, Code: exchange.Canceled, Err: fmt.Errorf("stopped before the request was sent: %w", ctx.Err())}
 }
-
-func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -77,7 +77,7 @@ type room struct {
 	log *bytes.Buffer
 }
 
-func open(t *testing.T, kind string, settings object, s *secrets, transport http.RoundTripper) room {
+func open(t *testing.T, kind string, settings object, s *secrets, dial dialer) room {
 	t.Helper()
 	raw, err := json.Marshal(settings)
 	if err != nil {
@@ -85,7 +85,7 @@ func open(t *testing.T, kind string, settings object, s *secrets, transport http
 	}
 	r := room{log: &bytes.Buffer{}}
 	r.Poster, err = chat.New(kind, raw, chat.Options{
-		Secret: s.read, Transport: transport,
+		Secret: s.read, DialContext: dial,
 		Logger: slog.New(slog.NewTextHandler(&locked{w: r.log}, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {

@@ -11,12 +11,11 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptrace"
-	"net/url"
 	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/internal/exchange"
+	"github.com/holdfast-mq/holdfast/internal/secrets"
 	"github.com/holdfast-mq/holdfast/internal/standardwebhooks"
 	"github.com/holdfast-mq/holdfast/notify"
 )
@@ -80,31 +79,27 @@ type answer struct {
 // it; from then on only the time-out does, since the other side may have taken
 // it.
 func (p *Poster) exchange(ctx context.Context, t *target, body []byte) (*answer, *holdfast.Failure) {
-	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.settings.timeout)
-	defer cancel()
-	var progress exchange.Progress
+	work, end := context.WithTimeout(context.WithoutCancel(ctx), p.settings.timeout)
+	defer end()
+	work, cancel := context.WithCancelCause(work)
+	defer cancel(nil)
 	var leaving atomic.Bool
 	unbind := context.AfterFunc(ctx, func() {
 		if !leaving.Load() {
-			cancel()
+			cancel(context.Cause(ctx)) // which says whether it was a stop or a deadline
 		}
 	})
 	defer unbind()
-	traced := httptrace.WithClientTrace(progress.Attach(work), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { leaving.Store(true) }})
+	traced := httptrace.WithClientTrace(work, &httptrace.ClientTrace{WroteHeaders: func() { leaving.Store(true) }})
 	req, err := http.NewRequestWithContext(traced, http.MethodPost, t.url.String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, &holdfast.Failure{Outcome: holdfast.LaneFault, Code: "bad_url", Err: cause(err)}
+		return nil, &holdfast.Failure{Outcome: holdfast.LaneFault, Code: "bad_url", Err: errors.New("the URL is none")}
 	}
 	maps.Copy(req.Header, t.header)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "holdfast")
-	resp, err := p.client.Do(req)
-	if err != nil {
-		ended := work
-		if ctx.Err() != nil && errors.Is(work.Err(), context.Canceled) {
-			ended = ctx // which says whether it was a stop or a deadline
-		}
-		f := exchange.Failure(ended, cause(err), &progress)
+	resp, f := p.client.Do(req, func() *secrets.Set { return &t.hidden })
+	if f != nil {
 		f.Err = fmt.Errorf("post to %s: %w", t.url.Host, f.Err)
 		return nil, f
 	}
@@ -115,12 +110,4 @@ func (p *Poster) exchange(ctx context.Context, t *target, body []byte) (*answer,
 		a.body = a.body[:maxAnswer]
 	}
 	return a, nil
-}
-
-// cause is an error without the URL, which may be secret.
-func cause(err error) error {
-	if ue, ok := errors.AsType[*url.Error](err); ok {
-		return ue.Err
-	}
-	return err
 }

@@ -1,6 +1,7 @@
 package chat_test
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
@@ -122,7 +123,9 @@ func TestASecretInAHostsNameIsNotShown(t *testing.T) {
 	t.Parallel()
 	const host = "eo3x5q7z9k2m.hooks.example"
 	s := keep("https://" + host)
-	r := open(t, "webhook", own("webhook", ""), s, broken{&net.DNSError{Err: "server misbehaving", Name: host}})
+	r := open(t, "webhook", own("webhook", ""), s, func(context.Context, string, string) (net.Conn, error) {
+		return nil, &net.DNSError{Err: "server misbehaving", Name: host}
+	})
 	report := r.Send(t.Context(), example(), to(""), nil)
 	said := r.said(report)
 	if strings.Contains(said, "eo3x5q7z9k2m") || report.Server != "[secret].hooks.example" {
@@ -130,11 +133,6 @@ func TestASecretInAHostsNameIsNotShown(t *testing.T) {
 	}
 	has(t, "error", said, "server misbehaving")
 }
-
-// broken is a network that does not work.
-type broken struct{ error }
-
-func (b broken) RoundTrip(*http.Request) (*http.Response, error) { return nil, b.error }
 
 // A secret that is missing, empty or none of its kind holds the channel, and is
 // not shown.

@@ -35,7 +35,7 @@ func (p pipes) Close() error {
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{} }
 
 // inMemory serves on pipes and returns what dials them.
-func inMemory(t *testing.T, h http.HandlerFunc) *http.Transport {
+func inMemory(t *testing.T, h http.HandlerFunc) dialer {
 	t.Helper()
 	p := make(pipes)
 	srv := &http.Server{Handler: h}
@@ -47,7 +47,7 @@ func inMemory(t *testing.T, h http.HandlerFunc) *http.Transport {
 			t.Error(err)
 		}
 	})
-	return &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	return func(ctx context.Context, _, _ string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
 		select {
 		case p <- theirs:
@@ -55,8 +55,11 @@ func inMemory(t *testing.T, h http.HandlerFunc) *http.Transport {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-	}}
+	}
 }
+
+// dialer opens the connections of a channel under test; nil: by TCP.
+type dialer = func(ctx context.Context, network, address string) (net.Conn, error)
 
 const inside = "http://127.0.0.1:80"
 
@@ -66,14 +69,14 @@ func TestASlowWebhookSeesTheSameIDAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var ids, times []string
-		transport := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+		dial := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			ids, times = append(ids, r.Header.Get("Webhook-Id")), append(times, r.Header.Get("Webhook-Timestamp"))
 			if len(ids) == 1 {
 				<-r.Context().Done()
 			}
 		})
-		r := open(t, "webhook", own("webhook", inside), keep(inside), transport)
+		r := open(t, "webhook", own("webhook", inside), keep(inside), dial)
 		began := time.Now()
 		if got := verdict(r.Send(t.Context(), example(), to(""), nil), 0); got != "deferred, maybe, timeout" {
 			t.Errorf("got %q", got)
@@ -97,7 +100,7 @@ func TestAStopWaitsForWhatHasLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		asked := atomic.Int64{}
-		transport := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+		dial := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			if asked.Add(1) == 4 { // as many as there are at once
 				stop()
@@ -109,7 +112,7 @@ func TestAStopWaitsForWhatHasLeft(t *testing.T) {
 		for i := range addresses {
 			addresses[i] += string(rune('a' + i))
 		}
-		report := open(t, "ntfy", own("ntfy", inside), keep(inside), transport).Send(ctx, example(), to(addresses...), nil)
+		report := open(t, "ntfy", own("ntfy", inside), keep(inside), dial).Send(ctx, example(), to(addresses...), nil)
 		accepted, not := 0, 0
 		for i := range addresses {
 			switch verdict(report, i) {
@@ -129,11 +132,11 @@ func TestAStopWaitsForWhatHasLeft(t *testing.T) {
 func TestAStopBeforeAnythingHasLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
-		}}
-		r := open(t, "slack", own("slack", inside), keep(inside), transport)
+		}
+		r := open(t, "slack", own("slack", inside), keep(inside), dial)
 		ctx, stop := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, stop)
 		if got := verdict(r.Send(ctx, example(), to(""), nil), 0); got != "not_started, canceled" {
@@ -159,7 +162,7 @@ func TestASilentTargetDoesNotHoldUpOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		late := atomic.Int64{}
-		transport := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+		dial := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			if strings.Contains(string(body), `"topic":"silent"`) {
 				<-r.Context().Done()
@@ -170,7 +173,7 @@ func TestASilentTargetDoesNotHoldUpOthers(t *testing.T) {
 			}
 			answer(200, "{}")(w, r)
 		})
-		report := open(t, "ntfy", own("ntfy", inside), keep(inside), transport).Send(t.Context(), example(), to("silent", "a", "b", "c", "d", "e"), nil)
+		report := open(t, "ntfy", own("ntfy", inside), keep(inside), dial).Send(t.Context(), example(), to("silent", "a", "b", "c", "d", "e"), nil)
 		for i := range report.To {
 			want := "accepted"
 			if i == 0 {
@@ -193,7 +196,7 @@ func TestAnAnswerIsReadToItsBeginning(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		written := 0
-		transport := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+		dial := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			w.WriteHeader(map[string]int{"/hooks/long": 503}[r.URL.Path] + map[bool]int{true: 200}[r.URL.Path != "/hooks/long"])
 			if r.URL.Path == "/hooks/slow" {
@@ -222,7 +225,7 @@ func TestAnAnswerIsReadToItsBeginning(t *testing.T) {
 			s.put("url", inside+"/hooks/"+c.path)
 			written = 0
 			began := time.Now()
-			report := open(t, c.kind, own(c.kind, inside), s, transport).Send(t.Context(), example(), to(""), nil)
+			report := open(t, c.kind, own(c.kind, inside), s, dial).Send(t.Context(), example(), to(""), nil)
 			if got := verdict(report, 0); got != c.want || time.Since(began) != c.took || len(report.To[0].Text) > 600 {
 				t.Errorf("%s: got %q after %s, with %d bytes of text", name, got, time.Since(began), len(report.To[0].Text))
 			}

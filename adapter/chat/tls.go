@@ -3,9 +3,6 @@ package chat
 import (
 	"crypto/tls"
 	"errors"
-	"net"
-	"net/http"
-	"time"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/namedfile"
@@ -36,16 +33,4 @@ func (s *settings) tls() (*tls.Config, error) {
 		}
 	}
 	return conf, errors.Join(faults...)
-}
-
-// newTransport uses no proxy: a variable must not send secrets elsewhere.
-func newTransport(conf *tls.Config) *http.Transport {
-	return &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		TLSClientConfig:     conf,
-		TLSHandshakeTimeout: 10 * time.Second,
-		MaxIdleConnsPerHost: atOnce,
-		IdleConnTimeout:     30 * time.Second,
-		ForceAttemptHTTP2:   true,
-	}
 }

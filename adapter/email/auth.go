@@ -53,7 +53,7 @@ func (m *Mailer) authenticate(ctx context.Context, s *session, refused string) (
 			f.RetryAfter = min(f.RetryAfter, mostWait)
 			return "", f
 		}
-		secret, token = t.AccessToken, t.AccessToken
+		secret, token = t.Access, t.Access
 	} else {
 		var err error
 		if secret, err = m.read(a.password); err != nil {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"net/http"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -85,14 +84,19 @@ func New(raw json.RawMessage, o Options) (*Mailer, error) {
 		m.tokens = oauth.New(oauth.Grant{
 			URL: g.url, Client: g.client, Scopes: g.scopes,
 			Secret: func() (string, error) { return m.read(g.secret) },
-			HTTP:   &http.Client{Transport: tokenTransport(s.roots), CheckRedirect: stay, Timeout: oauth.Timeout},
+			HTTP:   tokenClient(s.roots),
 		})
 	}
 	return m, nil
 }
 
 // Close ends connections that are idle.
-func (m *Mailer) Close() { m.pool.close() }
+func (m *Mailer) Close() {
+	m.pool.close()
+	if m.tokens != nil {
+		m.tokens.Close()
+	}
+}
 
 // Send makes one attempt. It ends when each recipient's outcome is known, when
 // nothing more can be done now, or when ctx ends; after the last dot of a mail the
@@ -105,5 +109,3 @@ func (m *Mailer) Send(ctx context.Context, n *notify.Notification, to []notify.R
 	}
 	return r.report
 }
-
-func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -3,21 +3,13 @@ package email
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"net"
-	"net/http"
-	"time"
+
+	"github.com/holdfast-mq/holdfast/internal/exchange"
 )
 
-// tokenTransport uses no proxy: a variable must not send secrets elsewhere.
-func tokenTransport(roots *x509.CertPool) *http.Transport {
-	return &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
-		TLSHandshakeTimeout: 10 * time.Second,
-		MaxIdleConnsPerHost: 1,
-		IdleConnTimeout:     30 * time.Second,
-		ForceAttemptHTTP2:   true,
-	}
+// tokenClient uses no proxy: a variable must not send secrets elsewhere.
+func tokenClient(roots *x509.CertPool) *exchange.Client {
+	return exchange.NewClient(exchange.Settings{TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}, Idle: 1})
 }
 
 // shown tells people how safe a connection is.

@@ -15,6 +15,7 @@ type Auth interface {
 	authorize(ctx context.Context, h http.Header, refused bool) (renewable bool, err error)
 	// hide adds to s what must not be shown of a request that was sent.
 	hide(s *secrets.Set, sent http.Header)
+	close()
 }
 
 // Basic is a user with a password (RFC 7617).
@@ -45,5 +46,7 @@ func (f fixed) authorize(_ context.Context, h http.Header, _ bool) (bool, error)
 	h.Set(f.name, f.value)
 	return false, nil
 }
+
+func (fixed) close() {}
 
 func (f fixed) hide(s *secrets.Set, _ http.Header) { f.secret(s) }

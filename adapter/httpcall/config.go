@@ -29,10 +29,9 @@ type Config struct {
 	// decides where both have one.
 	Success, Permanent []Statuses
 
-	MaxResponse int64             // of an answer; a longer one is a permanent failure, as every retry would bring it again. Zero: MaxResponse
-	Excerpt     int               // bytes of a refusal's body that are shown to people; zero: none
-	Connections int               // that are kept open for the next calls; zero: 32
-	Transport   http.RoundTripper // tests only; nil: one of its own, without proxies
+	MaxResponse int64 // of an answer; a longer one is not kept, and noted. Zero: MaxResponse
+	Excerpt     int   // bytes of a refusal's body that are shown to people; zero: none
+	Connections int   // that are kept open for the next calls; zero: 32
 }
 
 // Statuses is a range of status codes, both ends included.

@@ -1,10 +1,11 @@
 // Package httpcall delivers a message by calling a foreign HTTP API: the
 // payload is the body, the message id is the Idempotency-Key, and the answer's
 // body becomes the response. It promises that an outcome is classified by
-// type and status code only, that redirects are not followed, that no more of
-// an answer is read than is kept, and that no secret is in an error: also not
-// where the target quotes our credential. The response is the caller's, as it
-// came. A call may reach its target twice; a target that must not act twice
+// type and status code only, that an attempt is one request, that redirects are
+// not followed, that no more of an answer is read than is kept, and that no secret
+// is in an error: also not where the target quotes our credential. A success is
+// one whatever its body is like. The response is the caller's, as it came. A call
+// may reach its target twice, in two attempts; a target that must not act twice
 // uses the key.
 package httpcall
 
@@ -21,13 +22,14 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/exchange"
+	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
 // Caller calls one API. Its zero value is not usable; New makes one. It may be
 // used concurrently.
 type Caller struct {
 	conf   Config
-	client *http.Client
+	client *exchange.Client
 }
 
 var _ holdfast.Deliverer = (*Caller)(nil)
@@ -38,18 +40,20 @@ func New(c Config) (*Caller, error) {
 		return nil, err
 	}
 	c.Method, c.MaxResponse = cmp.Or(c.Method, http.MethodPost), cmp.Or(c.MaxResponse, MaxResponse)
-	if c.Transport == nil {
-		conf, err := c.TLS.config()
-		if err != nil {
-			return nil, err
-		}
-		c.Transport = newTransport(conf, cmp.Or(c.Connections, 32))
+	conf, err := c.TLS.config()
+	if err != nil {
+		return nil, err
 	}
-	return &Caller{conf: c, client: &http.Client{Transport: c.Transport, CheckRedirect: stay}}, nil
+	return &Caller{conf: c, client: newClient(conf, cmp.Or(c.Connections, 32))}, nil
 }
 
 // Close ends connections that are idle.
-func (c *Caller) Close() { c.client.CloseIdleConnections() }
+func (c *Caller) Close() {
+	c.client.Close()
+	if c.conf.Auth != nil {
+		c.conf.Auth.close()
+	}
+}
 
 // Deliver makes one call; a second one in it if the target refuses a token
 // that may have been withdrawn.
@@ -96,7 +100,6 @@ func (c *Caller) header(m *holdfast.Message) http.Header {
 
 // call makes one exchange. The status is zero where there was no answer.
 func (c *Caller) call(ctx context.Context, m *holdfast.Message, h http.Header) (r holdfast.Receipt, status int, err error) {
-	var p exchange.Progress
 	var body io.Reader
 	if c.conf.Method != http.MethodGet && c.conf.Method != http.MethodHead {
 		body = bytes.NewReader(m.Payload)
@@ -105,31 +108,31 @@ func (c *Caller) call(ctx context.Context, m *holdfast.Message, h http.Header) (
 	if err != nil {
 		return r, 0, &holdfast.Failure{Outcome: holdfast.Permanent, Code: "bad_name", Err: err}
 	}
-	req, err := http.NewRequestWithContext(p.Attach(ctx), c.conf.Method, target, body)
+	req, err := http.NewRequestWithContext(ctx, c.conf.Method, target, body)
 	if err != nil {
-		return r, 0, &holdfast.Failure{Outcome: holdfast.Permanent, Code: "bad_request", Err: c.hidden(h).Error(cause(err))}
+		return r, 0, &holdfast.Failure{Outcome: holdfast.Permanent, Code: "bad_request", Err: errors.New("the call cannot be made: its method or its URL is none")}
 	}
 	req.Header = h
 	if host := h.Get("Host"); host != "" {
 		req.Host = host
 	}
-	resp, err := c.client.Do(req)
-	if err != nil {
-		return r, 0, exchange.Failure(ctx, c.hidden(h).Error(cause(err)), &p) // it may quote what the target sent
+	resp, fail := c.client.Do(req, func() *secrets.Set { return c.hidden(h) }) // it may quote what the target sent
+	if fail != nil {
+		return r, 0, fail
 	}
 	defer resp.Body.Close() //nolint:errcheck // the answer has been read, or is given up
 	if !c.conf.succeeds(resp.StatusCode) {
 		return r, resp.StatusCode, c.refused(resp, h)
 	}
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, c.conf.MaxResponse+1))
-	switch {
+	// The status has decided: what is wrong with the body is no reason to do it again.
+	r = holdfast.Receipt{ID: m.ID, State: holdfast.Delivered}
+	switch answer, err := io.ReadAll(io.LimitReader(resp.Body, c.conf.MaxResponse+1)); {
 	case err != nil:
-		return r, resp.StatusCode, &holdfast.Failure{Code: "response_cut", MaybeDelivered: true, Err: errors.New("the answer was cut off")}
+		r.Note = fmt.Sprintf("the endpoint answered %d; the rest of its answer was cut off after %d bytes, and is not kept", resp.StatusCode, len(answer))
 	case int64(len(answer)) > c.conf.MaxResponse:
-		return r, resp.StatusCode, &holdfast.Failure{
-			Outcome: holdfast.Permanent, Code: "response_too_large", MaybeDelivered: true,
-			Err: fmt.Errorf("the answer is longer than %d bytes", c.conf.MaxResponse),
-		}
+		r.Note = fmt.Sprintf("the endpoint answered %d; its answer is longer than %d bytes, and is not kept", resp.StatusCode, c.conf.MaxResponse)
+	default:
+		r.Response = answer
 	}
-	return holdfast.Receipt{ID: m.ID, State: holdfast.Delivered, Response: answer}, resp.StatusCode, nil
+	return r, resp.StatusCode, nil
 }

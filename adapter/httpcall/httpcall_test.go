@@ -103,18 +103,6 @@ func TestATimeOutMayHaveDelivered(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatIsTooLongIsPermanent(t *testing.T) {
-	t.Parallel()
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, strings.Repeat("x", httpcall.MaxResponse+1))
-	}))
-	defer srv.Close()
-	_, err := caller(t, srv.URL).Deliver(t.Context(), holdfast.Message{ID: "m"})
-	if f := holdfast.AsFailure(err); f.Outcome != holdfast.Permanent || f.Code != "response_too_large" {
-		t.Errorf("got %+v", f)
-	}
-}
-
 func TestNoSecretInAnError(t *testing.T) {
 	t.Parallel()
 	_, err := caller(t, "http://user:hunter2@127.0.0.1:1/?token=hunter2").Deliver(t.Context(), holdfast.Message{ID: "m"})

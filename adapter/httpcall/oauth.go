@@ -29,7 +29,7 @@ func ClientCredentials(c OAuth2) (Auth, error) {
 	}
 	return &tokens{c.ClientID, c.ClientSecret, oauth.New(oauth.Grant{
 		URL: c.URL, Client: c.ClientID, Secret: func() (string, error) { return c.ClientSecret, nil }, Scopes: c.Scopes,
-		HTTP: &http.Client{Transport: newTransport(conf, 1), CheckRedirect: stay, Timeout: oauth.Timeout},
+		HTTP: newClient(conf, 1),
 	})}, nil
 }
 
@@ -47,9 +47,11 @@ func (t *tokens) authorize(ctx context.Context, h http.Header, refused bool) (bo
 	if err != nil {
 		return false, err
 	}
-	h.Set("Authorization", token.Type()+" "+token.AccessToken)
+	h.Set("Authorization", token.Type+" "+token.Access)
 	return true, nil
 }
+
+func (t *tokens) close() { t.kept.Close() }
 
 func (t *tokens) hide(s *secrets.Set, sent http.Header) {
 	oauth.Hide(s, t.client, t.secret)

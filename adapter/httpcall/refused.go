@@ -1,11 +1,9 @@
 package httpcall
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -31,14 +29,6 @@ func (c *Caller) hidden(sent http.Header) *secrets.Set {
 		c.conf.Auth.hide(s, sent)
 	}
 	return s
-}
-
-// cause is an error without the URL, which may hold a password or token.
-func cause(err error) error {
-	if ue, ok := errors.AsType[*url.Error](err); ok {
-		return ue.Err
-	}
-	return err
 }
 
 // refused classifies an answer that is no success.

@@ -4,10 +4,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
-	"time"
 
+	"github.com/holdfast-mq/holdfast/internal/exchange"
 	"github.com/holdfast-mq/holdfast/internal/namedfile"
 )
 
@@ -41,17 +39,8 @@ func (t TLS) config() (*tls.Config, error) {
 	return conf, nil
 }
 
-// newTransport uses no proxy: for a local program a variable must not send
+// newClient uses no proxy: for a local program a variable must not send
 // calls elsewhere.
-func newTransport(conf *tls.Config, idle int) *http.Transport {
-	return &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		TLSClientConfig:     conf,
-		TLSHandshakeTimeout: 10 * time.Second,
-		MaxIdleConnsPerHost: idle,
-		IdleConnTimeout:     90 * time.Second,
-		ForceAttemptHTTP2:   true,
-	}
+func newClient(conf *tls.Config, idle int) *exchange.Client {
+	return exchange.NewClient(exchange.Settings{TLS: conf, Idle: idle})
 }
-
-func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -51,7 +51,7 @@ func (w *Writer) unanswered(ctx context.Context, at stage, err error) *holdfast.
 	case w.dialect.local && errors.Is(ended, context.DeadlineExceeded):
 		return &holdfast.Failure{Code: codeLock, Err: fmt.Errorf("wait for a lock on the file: %w", text)}
 	default:
-		f := exchange.Failure(ctx, err, exchange.NothingLeft())
+		f := exchange.Unconnected(ctx, err)
 		f.Err = fmt.Errorf("connect to the database: %w", text)
 		return f
 	}

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/holdfast-mq/holdfast/internal/exchange"
 )
 
 // child is a node: a process of this program that can be killed and started
@@ -22,7 +24,7 @@ type child struct {
 	name   string
 	argv   []string
 	dir    string
-	client *http.Client
+	client *exchange.Client
 	fail   context.CancelCauseFunc // told when the process ends by itself
 
 	cmd   *exec.Cmd
@@ -85,12 +87,14 @@ func (c *child) wait(cmd *exec.Cmd, out *output, log io.Closer, ended chan<- str
 }
 
 func (c *child) ready(ctx context.Context, url string) bool {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", nil)
 	if err != nil {
 		return false
 	}
-	resp, err := c.client.Do(req)
-	if err != nil {
+	resp, f := c.client.Do(req, nil)
+	if f != nil {
 		return false
 	}
 	_ = resp.Body.Close()

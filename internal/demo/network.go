@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/holdfast-mq/holdfast/internal/exchange"
 )
 
 // network stands between sites and central. It passes requests on, reads
@@ -21,7 +22,7 @@ import (
 // breaks before the answer.
 type network struct {
 	book *ledger
-	to   *http.Transport
+	to   *exchange.Client
 
 	target atomic.Pointer[string] // http://host:port of central
 	mu     sync.Mutex
@@ -33,7 +34,7 @@ type network struct {
 const lossShare = 0.3
 
 func newNetwork(book *ledger) *network {
-	n := &network{book: book, to: &http.Transport{MaxIdleConnsPerHost: 32, DisableCompression: true}}
+	n := &network{book: book, to: exchange.NewClient(exchange.Settings{Idle: 32})}
 	n.send("http://127.0.0.1:0") // nobody, so far
 	return n
 }
@@ -66,7 +67,7 @@ func (n *network) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	answer, err := n.pass(r, request)
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+	if errors.Is(err, errAbsent) {
 		http.Error(w, "central is not there", http.StatusServiceUnavailable)
 		return
 	}
@@ -117,6 +118,8 @@ func (a *answer) write(w http.ResponseWriter) {
 	_, _ = w.Write(a.body) //nolint:gosec // as central wrote it, for a node
 }
 
+var errAbsent = errors.New("central is not there")
+
 // pass sends the request to central and reads its whole answer.
 func (n *network) pass(r *http.Request, body []byte) (answer, error) {
 	out, err := http.NewRequestWithContext(r.Context(), r.Method, *n.target.Load()+r.URL.RequestURI(), bytes.NewReader(body)) //nolint:gosec // the host is the demo's own choice
@@ -125,9 +128,12 @@ func (n *network) pass(r *http.Request, body []byte) (answer, error) {
 	}
 	copyHeader(out.Header, r.Header)
 	out.Host = r.Host
-	resp, err := n.to.RoundTrip(out)
-	if err != nil {
-		return answer{}, fmt.Errorf("pass on: %w", err)
+	resp, f := n.to.Do(out, nil)
+	if f != nil && !f.MaybeDelivered {
+		return answer{}, errAbsent
+	}
+	if f != nil {
+		return answer{}, fmt.Errorf("pass on: %w", f)
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was read, or the error says so
 	all, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))

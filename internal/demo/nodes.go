@@ -3,14 +3,14 @@ package demo
 import (
 	"context"
 	"errors"
-	"net/http"
 	"path/filepath"
-	"time"
+
+	"github.com/holdfast-mq/holdfast/internal/exchange"
 )
 
 func (d *demo) child(name string) *child {
 	argv := append(append([]string(nil), d.o.Program...), "serve", "--stop-with-stdin", "--config", filepath.Join(d.dir, name+".yaml"))
-	return &child{name: name, argv: argv, dir: d.dir, client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
+	return &child{name: name, argv: argv, dir: d.dir, client: exchange.NewClient(exchange.Settings{})}
 }
 
 func (d *demo) nodes() []*child {
@@ -44,10 +44,10 @@ func (d *demo) end() error {
 	var all []error
 	for _, p := range d.plants {
 		// A connection that nothing was ever sent on would delay a node's stop.
-		p.producer.client.CloseIdleConnections()
+		p.producer.client.Close()
 		all = append(all, p.end())
 	}
-	d.network.to.CloseIdleConnections()
+	d.network.to.Close()
 	return errors.Join(append(all, d.central.end())...)
 }
 

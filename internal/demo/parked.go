@@ -52,9 +52,9 @@ func (d *demo) get(ctx context.Context, url string, into any) error {
 	if err != nil {
 		return fmt.Errorf("ask %s: %w", url, err)
 	}
-	resp, err := d.central.client.Do(req)
-	if err != nil {
-		return fmt.Errorf("ask %s: %w", url, err)
+	resp, f := d.central.client.Do(req, nil)
+	if f != nil {
+		return fmt.Errorf("ask %s: %w", url, f)
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was read, or the error says so
 	if resp.StatusCode != http.StatusOK {

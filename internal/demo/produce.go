@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/holdfast-mq/holdfast/internal/exchange"
 )
 
 // producer is the programs at one site. What gets no answer is sent again,
@@ -18,7 +20,7 @@ type producer struct {
 	book    *ledger
 	site    string
 	every   time.Duration // between two of what it sends
-	client  *http.Client
+	client  *exchange.Client
 	url     atomic.Pointer[string] // of the site: http://host:port
 	problem atomic.Pointer[string] // of the last attempt that was not accepted
 }
@@ -118,9 +120,9 @@ func (p *producer) post(ctx context.Context, t thing) error {
 		return fmt.Errorf("send %s: %w", t.id, err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := p.client.Do(req)
-	if err != nil {
-		return fmt.Errorf("send %s: %w", t.id, err)
+	resp, f := p.client.Do(req, nil)
+	if f != nil {
+		return fmt.Errorf("send %s: %w", t.id, f)
 	}
 	defer resp.Body.Close() //nolint:errcheck // the status is all that counts
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))

@@ -6,11 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/holdfast-mq/holdfast/internal/exchange"
 )
 
 // sites are the names of the sites.
@@ -25,7 +26,7 @@ type plant struct {
 func newPlant(c *child, book *ledger, rate int) *plant {
 	return &plant{c, &producer{
 		book: book, site: c.name, every: time.Second * time.Duration(len(sites)) / time.Duration(rate),
-		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: submitters}},
+		client: exchange.NewClient(exchange.Settings{Idle: submitters}),
 	}}
 }
 

@@ -1,7 +1,11 @@
-// Package exchange classifies HTTP exchanges that ended without an answer, for
-// everything that calls others: what nobody can have taken is told from what
-// may have been taken, and what waiting cures from what somebody must change
-// (design: section 7). By type and code; texts are for people.
+// Package exchange is the one HTTP client of all that calls others, and says of
+// an exchange that ended without an answer what that means: what nobody can have
+// taken is told from what may have been taken, and what waiting cures from what
+// somebody must change (design: section 7). By type and code; texts are for people.
+//
+// It promises that one Do is one request at the most, that the beginning of an
+// answer is bounded, as is what is told of it, and that a connection that the other
+// side closed while it was idle costs nothing but another connection.
 package exchange
 
 import (
@@ -11,10 +15,7 @@ import (
 	"errors"
 	"io/fs"
 	"net"
-	"net/http"
-	"net/http/httptrace"
 	"reflect"
-	"sync/atomic"
 	"syscall"
 
 	"github.com/holdfast-mq/holdfast"
@@ -37,65 +38,30 @@ const (
 	Access      = "access_denied"      // a socket file that we may not open
 )
 
-// Progress tells, from net/http's trace, whether a byte of a request can have
-// left. It stays true over net/http's own second try of a reused connection.
-type Progress struct{ traced, wrote atomic.Bool }
-
-// Attach has the exchanges of a context watched.
-func (p *Progress) Attach(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { p.traced.Store(true) },
-		// The headers are in the buffer in front of the connection, not yet on
-		// it: from here on nobody knows.
-		WroteHeaders: func() { p.wrote.Store(true) },
-	})
-}
-
-// NothingLeft is the progress of what ended before any of it could leave, such
-// as the handshake of a protocol that is not HTTP.
-func NothingLeft() *Progress {
-	p := &Progress{}
-	p.traced.Store(true)
-	return p
-}
-
-// Left says that a byte has left, whatever the trace says.
-func (p *Progress) Left() { p.wrote.Store(true) }
-
-// mayHaveLeft is on the safe side: without a trace only a failed dial proves
-// that nothing left.
-func (p *Progress) mayHaveLeft(err error) bool {
-	if p.wrote.Load() {
-		return true
-	}
-	if p.traced.Load() {
-		return false
-	}
-	op, ok := errors.AsType[*net.OpError](err)
-	return !ok || op.Op != "dial"
-}
-
-// Failure classifies an exchange that ended without a response.
-func Failure(ctx context.Context, err error, p *Progress) *holdfast.Failure {
+// Failure classifies an exchange that ended without a response. left says that a
+// byte of the request may have left.
+func Failure(ctx context.Context, err error, left bool) *holdfast.Failure {
 	fail := func(o holdfast.Outcome, code string) *holdfast.Failure {
 		return &holdfast.Failure{Outcome: o, Code: code, Err: err}
 	}
-	if code := tlsFault(err); code != "" && (code != TLS || !p.mayHaveLeft(err)) {
+	if code := tlsFault(err); code != "" && (code != TLS || !left) {
 		return fail(holdfast.LaneFault, code)
 	}
 	ended := ctx.Err()
-	if p.mayHaveLeft(err) {
+	// What somebody else's deadline cut off was not stopped.
+	canceled := errors.Is(ended, context.Canceled) && !errors.Is(context.Cause(ctx), context.DeadlineExceeded)
+	if left {
 		f := fail(holdfast.Transient, Lost)
 		f.MaybeDelivered = true
 		switch {
-		case errors.Is(ended, context.Canceled):
+		case canceled:
 			f.Code = Canceled
 		case ended != nil || isTimeout(err):
 			f.Code = Timeout
 		}
 		return f
 	}
-	if errors.Is(ended, context.Canceled) {
+	if canceled {
 		return fail(holdfast.NotStarted, Canceled)
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
@@ -120,11 +86,7 @@ func Failure(ctx context.Context, err error, p *Progress) *holdfast.Failure {
 
 // Unconnected classifies a connection that came to nothing before anything was
 // asked over it, whatever is spoken on it.
-func Unconnected(ctx context.Context, err error) *holdfast.Failure {
-	var p Progress
-	p.traced.Store(true)
-	return Failure(ctx, err, &p)
-}
+func Unconnected(ctx context.Context, err error) *holdfast.Failure { return Failure(ctx, err, false) }
 
 func isTimeout(err error) bool {
 	t, ok := errors.AsType[net.Error](err)
@@ -138,7 +100,7 @@ func tlsFault(err error) string {
 	case is[*tls.CertificateVerificationError](err), is[x509.UnknownAuthorityError](err),
 		is[x509.HostnameError](err), is[x509.CertificateInvalidError](err), is[x509.SystemRootsError](err):
 		return Certificate
-	case is[tls.RecordHeaderError](err), errors.Is(err, http.ErrSchemeMismatch):
+	case is[tls.RecordHeaderError](err):
 		return TLS
 	}
 	if alert, ok := remoteAlert(err); ok {

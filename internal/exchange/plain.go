@@ -2,8 +2,17 @@ package exchange
 
 import (
 	"bytes"
+	"crypto/tls"
+	"errors"
 	"net/http"
 )
+
+// PlainFromTLS says whether an exchange failed because who was asked for TLS
+// speaks plain HTTP.
+func PlainFromTLS(err error) bool {
+	got, ok := errors.AsType[tls.RecordHeaderError](err)
+	return ok && string(got.RecordHeader[:]) == "HTTP/"
+}
 
 // PlainToTLS says whether an answer is what servers of TLS say to who speaks
 // plain HTTP to them: Go's, nginx, Apache. There is no code for it.

@@ -1,0 +1,215 @@
+package exchange
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/net/idna"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/secrets"
+)
+
+// maxHeader is how many bytes an answer may have before its body.
+const maxHeader = 64 << 10
+
+// Settings say how a Client connects. The zero value works, and keeps no
+// connection.
+type Settings struct {
+	// Dial opens connections in another way; nil: by TCP.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Guard is asked about each address, after names were looked up and before a
+	// connection to it begins, where Dial is nil. Its error refuses the address;
+	// a holdfast.Failure in it is that of the exchange.
+	Guard   func(netip.AddrPort) error
+	TLS     *tls.Config   // nil: TLS 1.2 and later, the system's roots
+	Connect time.Duration // bound of a connection, and again of its TLS handshake; zero: 10 s
+	Idle    int           // connections to one host that are kept for the next requests
+	IdleFor time.Duration // how long; zero: 90 s
+	Proxies bool          // use those that the environment names
+}
+
+// Client makes exchanges. It speaks HTTP/1.1 only, where each connection has one
+// request at a time: so it can be told whether a byte of a request has left. It
+// follows no redirect, keeps no cookie, and takes a body as it comes, whatever
+// its encoding. It may be used concurrently.
+type Client struct {
+	idleMost int
+	idleFor  time.Duration
+	conns    *http.Transport // makes connections, and no requests
+
+	mu   sync.Mutex
+	idle map[place][]*conn // the last one was used last
+}
+
+// place is where a connection leads.
+type place struct{ scheme, address string }
+
+// NewClient returns a Client; it connects to nothing.
+func NewClient(s Settings) *Client {
+	connect := cmp.Or(s.Connect, 10*time.Second)
+	t := &http.Transport{
+		DialContext: s.Dial, TLSHandshakeTimeout: connect, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+		Protocols: new(http.Protocols), MaxResponseHeaderBytes: maxHeader, DisableCompression: true, DisableKeepAlives: s.Idle == 0,
+	}
+	t.Protocols.SetHTTP1(true)
+	if s.TLS != nil {
+		t.TLSClientConfig = s.TLS.Clone()
+		t.TLSClientConfig.NextProtos = nil // others than HTTP/1.1 are not spoken
+	}
+	if t.DialContext == nil {
+		t.DialContext = (&net.Dialer{Timeout: connect, KeepAlive: 15 * time.Second, Control: control(s.Guard)}).DialContext
+	}
+	dial := t.DialContext
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		raw, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		g := &gate{Conn: raw}
+		*calling(ctx).gate = g
+		return g, nil
+	}
+	if s.Proxies {
+		t.Proxy = func(r *http.Request) (*url.URL, error) {
+			return http.ProxyFromEnvironment(&http.Request{URL: calling(r.Context()).url})
+		}
+	}
+	return &Client{idleMost: s.Idle, idleFor: cmp.Or(s.IdleFor, 90*time.Second), conns: t, idle: map[place][]*conn{}}
+}
+
+// control is a guard as a net.Dialer wants it.
+func control(guard func(netip.AddrPort) error) func(network, address string, _ syscall.RawConn) error {
+	if guard == nil {
+		return nil
+	}
+	return func(_, address string, _ syscall.RawConn) error {
+		to, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return err
+		}
+		return guard(to)
+	}
+}
+
+// Close closes connections that are idle. Exchanges under way go on.
+func (c *Client) Close() {
+	c.mu.Lock()
+	all := c.idle
+	c.idle = map[place][]*conn{}
+	c.mu.Unlock()
+	for _, list := range all {
+		for _, k := range list {
+			k.end()
+		}
+	}
+}
+
+// Do makes one request, which is the client's from then on, and returns its
+// answer, whose Body is to be closed. The failure's text is bounded, and without
+// what hide returns; nil hides nothing.
+func (c *Client) Do(req *http.Request, hide func() *secrets.Set) (*http.Response, *holdfast.Failure) {
+	at, err := placeOf(req.URL)
+	if err != nil {
+		return nil, Unanswered(req.Context(), err, false, hide)
+	}
+	if u := req.URL.User; u != nil && req.Header.Get("Authorization") == "" {
+		password, _ := u.Password()
+		req.SetBasicAuth(u.Username(), password)
+	}
+	k := c.take(at)
+	reused := k != nil
+	for {
+		if k == nil {
+			if k, err = c.connect(req, at); err != nil {
+				return nil, Unanswered(req.Context(), err, false, hide)
+			}
+		}
+		resp, err := k.RoundTrip(req)
+		if err == nil {
+			resp.Body = &body{ReadCloser: resp.Body, over: func() { c.put(k) }}
+			return resp, nil
+		}
+		left := k.gate.wrote.Load()
+		k.end()
+		if !reused || left || !rewind(req) {
+			return nil, Unanswered(req.Context(), err, left, hide)
+		}
+		// It was closed while it was idle, and no byte of the request has left.
+		k, reused = nil, false
+	}
+}
+
+// rewind makes a request of which nothing has left fit for another connection.
+func rewind(req *http.Request) bool {
+	if req.Context().Err() != nil {
+		return false
+	}
+	if req.Body == nil || req.Body == http.NoBody {
+		return true
+	}
+	if req.GetBody == nil {
+		return false
+	}
+	again, err := req.GetBody()
+	req.Body = again
+	return err == nil
+}
+
+// Unanswered is Failure with a text for people.
+func Unanswered(ctx context.Context, err error, left bool, hide func() *secrets.Set) *holdfast.Failure {
+	if refused, ok := errors.AsType[*holdfast.Failure](err); ok && !left {
+		return refused // by the guard
+	}
+	f := Failure(ctx, err, left)
+	f.Err = shown(f.Err, hide)
+	return f
+}
+
+// placeOf reads where a URL leads.
+func placeOf(u *url.URL) (place, error) {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	if port == "" || u.Hostname() == "" {
+		return place{}, fmt.Errorf("scheme %q: must be http or https, with a host", u.Scheme)
+	}
+	host := u.Hostname()
+	if ascii, err := idna.Lookup.ToASCII(host); err == nil {
+		host = ascii // else it is an address, or the name server says what is wrong
+	}
+	return place{u.Scheme, net.JoinHostPort(host, port)}, nil
+}
+
+// body tells when an answer has been read to its end, or is given up.
+type body struct {
+	io.ReadCloser
+	once sync.Once
+	over func()
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.once.Do(b.over)
+	}
+	return n, err
+}
+
+func (b *body) Close() error {
+	err := b.ReadCloser.Close()
+	b.once.Do(b.over)
+	return err
+}
