@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
 // Limits of a message's fields, in bytes. They bound index rows and log lines,
@@ -228,10 +230,4 @@ func checkText(field, s string, limit int) error {
 }
 
 // clip shortens a hostile value for an error text.
-func clip(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return s
-	}
-	return s[:most] + "…"
-}
+func clip(s string) string { return shown.Clip(s, 80) }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
 // Problem is a refusal, as RFC 9457 writes it. It is what the server answers
@@ -183,10 +184,4 @@ func faultsOf(err error) []Fault {
 }
 
 // clip shortens a value that is shown again.
-func clip(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
+func clip(s string) string { return shown.Clip(s, 80) }

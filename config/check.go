@@ -254,7 +254,7 @@ func oneOf[T ~string](r *report, path string, word T, known ...T) {
 
 func (r *report) checkName(path, name string) {
 	if p := nameProblem(name); p != nil {
-		r.fault(path, shown(name), *p)
+		r.fault(path, keyName(name), *p)
 	}
 }
 

@@ -127,7 +127,7 @@ func (l *loader) names(read func(name, path string, n *yaml.Node)) decode {
 		l.entries(path, n, func(name string, key, value *yaml.Node) {
 			if p := nameProblem(name); p != nil {
 				l.faults = append(l.faults, Fault{
-					File: l.file, Line: key.Line, Path: path, Value: shown(name), Problem: p.what, Fix: p.fix,
+					File: l.file, Line: key.Line, Path: path, Value: keyName(name), Problem: p.what, Fix: p.fix,
 				})
 				return
 			}
@@ -164,7 +164,7 @@ func (l *loader) entries(path string, n *yaml.Node, each func(name string, key, 
 		case key.Tag == "!!merge":
 			f.Problem, f.Fix = "has a merge key, which is not supported", "write the keys out, or use an alias for the whole value"
 		case twice:
-			f.Problem, f.Fix = fmt.Sprintf("has the key %q twice, first in line %d", shown(name), first), "keep one"
+			f.Problem, f.Fix = fmt.Sprintf("has the key %q twice, first in line %d", keyName(name), first), "keep one"
 		}
 		if f.Problem != "" {
 			l.faults = append(l.faults, f)
@@ -176,9 +176,9 @@ func (l *loader) entries(path string, n *yaml.Node, each func(name string, key, 
 }
 
 func (l *loader) unknownKey(path, name string, line int, known []string) {
-	f := Fault{File: l.file, Line: line, Path: path, Problem: fmt.Sprintf("has the unknown key %q", shown(name))}
+	f := Fault{File: l.file, Line: line, Path: path, Problem: fmt.Sprintf("has the unknown key %q", keyName(name))}
 	if path == "" {
-		f.Problem = fmt.Sprintf("unknown key %q", shown(name))
+		f.Problem = fmt.Sprintf("unknown key %q", keyName(name))
 	}
 	if k, ok := nearest(name, known); ok {
 		f.Fix = fmt.Sprintf("did you mean %q?", k)
@@ -188,8 +188,8 @@ func (l *loader) unknownKey(path, name string, line int, known []string) {
 	l.faults = append(l.faults, f)
 }
 
-// shown returns a key or name as it may be printed.
-func shown(name string) string {
+// keyName returns a key or name as it may be printed.
+func keyName(name string) string {
 	if looksSecret(name) {
 		return hidden
 	}

@@ -3,7 +3,8 @@ package config
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
 // Fault is one thing that is wrong, where it stands and what to do about it.
@@ -78,14 +79,4 @@ func (e *Error) Unwrap() []error {
 }
 
 // clip shortens a value that is too long for a line.
-func clip(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return s
-	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
-}
+func clip(s string) string { return shown.Clip(s, 80) }

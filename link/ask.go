@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
 // ErrNoAnswer says that a site has taken a command and not answered in time:
@@ -153,7 +154,7 @@ func (b *box) drop(o *order) (handed bool) {
 }
 
 func (a *Answer) result(site string) (json.RawMessage, error) {
-	text := plain(a.Text, 500)
+	text := shown.Line(a.Text, 500)
 	switch a.Problem {
 	case "":
 		return a.Body, nil

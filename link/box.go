@@ -127,7 +127,7 @@ func (c *Central) servePoll(w http.ResponseWriter, r *http.Request, site string)
 	if !read(w, r, maxPoll, &in) {
 		return
 	}
-	in.Version = plain(in.Version, 64)
+	in.Health = in.clean()
 	b := c.box(site)
 	if c.isClosed() {
 		unavailable(w)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/bearer"
+	"github.com/holdfast-mq/holdfast/internal/shown"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/transport"
 	"github.com/holdfast-mq/holdfast/wire"
@@ -431,4 +433,72 @@ func TestAVeryLargeRequestTakesAllTheRoom(t *testing.T) {
 			t.Errorf("%d requests of 5 MiB at once in room for 4 MiB, want one", w.inbox.most)
 		}
 	}, func(c *link.CentralConfig) { c.AtWork, c.MaxPayload = 4, 8<<20 })
+}
+
+// F1-12, F1-20: what a hostile site says of its messages and of itself is
+// bounded and shown as text, and its pages can be followed.
+func TestAHostileSiteSaysNothingRaw(t *testing.T) {
+	t.Parallel()
+	within(t, func(w *world) {
+		c := w.caller(credentialOf(t, w.enroll("plant-7")))
+		row := func(seq int) string {
+			return fmt.Sprintf(`{"seq":%d,"id":"a%s","source":"%[2]s","destination":"d%[2]s","endpoint":"e","kind":"Signal","orderingKey":%q,
+				"headers":{"h%[2]s":"v%[2]s"},"state":"parked","reason":"r%[2]s","tries":-1,"failures":-2,"size":-3,"lastError":"%[2]s",
+				"history":[{"kind":2,"state":"parked","outcome":2,"code":"c%[2]s","actor":"x%[2]s","error":"%[2]s"}]}`,
+				seq, `\u001b[2J\u202e`, strings.Repeat("k", 10000))
+		}
+		for name, is := range map[string]struct{ page, problem string }{
+			"right":            {`{"records":[` + row(2) + `,` + row(1) + `],"next":"1"}`, ""},
+			"more than asked":  {`{"records":[` + row(4) + `,` + row(3) + `,` + row(2) + `]}`, "more than the 2"},
+			"no order":         {`{"records":[` + row(1) + `,` + row(1) + `]}`, "no order"},
+			"nothing, and on":  {`{"records":[],"next":"7"}`, "next page"},
+			"a next that acts": {`{"records":[` + row(1) + `],"next":"\u001b[2J"}`, "next page"},
+			"a long next":      {`{"records":[` + row(1) + `],"next":"` + strings.Repeat("n", 300) + `"}`, "next page"},
+		} {
+			page, err := w.answered(c, is.page)
+			if is.problem != "" {
+				if err == nil || !strings.Contains(err.Error(), is.problem) {
+					t.Errorf("%s: got %v, want %q", name, err, is.problem)
+				}
+				continue
+			}
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			text := fmt.Sprintf("%+v", page)
+			if strings.ContainsFunc(text, shown.Acts) || len(text) > 4000 {
+				t.Errorf("%s: got %q of %d bytes", name, text[:min(len(text), 300)], len(text))
+			}
+			if r := page.Records[0]; r.Tries != 0 || r.Failures != 0 || r.Size != 0 {
+				t.Errorf("%s: got %d tries, %d failures, size %d, want none below zero", name, r.Tries, r.Failures, r.Size)
+			}
+		}
+		infos, err := w.central.Sites(w.t.Context())
+		if err != nil || len(infos) != 1 || infos[0].Health.Depth != 0 || infos[0].Health.Oldest != 0 {
+			t.Errorf("got %+v, %v, want a health that is not below zero", infos, err)
+		}
+	})
+}
+
+// answered asks the site for two messages and lets it answer so.
+func (w *world) answered(c *caller, body string) (page holdfast.Page, err error) {
+	w.t.Helper()
+	var wg sync.WaitGroup
+	const poll = `{"version":"1","depth":-5,"parked":-6,"oldestNs":-7,"waitMs":10000}`
+	wg.Go(func() {
+		var got struct{ Commands []struct{ ID string } }
+		_, _, text := c.post(link.PollPath, "application/json", strings.NewReader(poll))
+		if err := json.Unmarshal([]byte(text), &got); err != nil || len(got.Commands) != 1 {
+			w.t.Errorf("got %q, %v, want a command", text, err)
+			return
+		}
+		c.post(link.AnswersPath, "application/json", strings.NewReader(fmt.Sprintf(`{"answers":[{"id":%q,"body":%s}]}`, got.Commands[0].ID, body)))
+	})
+	w.eventually(10*time.Second, "a poll", func() bool {
+		page, err = w.central.Outbox("plant-7").List(w.t.Context(), holdfast.Query{Limit: 2})
+		_, away := errors.AsType[*link.ErrNotReachable](err)
+		return !away
+	})
+	wg.Wait()
+	return page, err
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
 const (
@@ -86,12 +87,12 @@ func (s *Site) once(ctx context.Context, c *Command) Answer {
 	}
 	switch {
 	case err != nil:
-		a.Body, a.Problem, a.Text = nil, problemOf(err), plain(err.Error(), 500)
+		a.Body, a.Problem, a.Text = nil, problemOf(err), shown.Line(err.Error(), 500)
 	case len(a.Body) > maxAnswer:
 		a.Body, a.Problem, a.Text = nil, problemTooLarge, fmt.Sprintf("the answer has %d bytes; look at the message at the site itself", len(a.Body))
 	}
-	s.log.LogAttrs(ctx, slog.LevelInfo, "command of central", slog.String("verb", plain(string(c.Verb), 20)), slog.String("message_id", plain(string(c.Message), 128)),
-		slog.String("actor", plain(c.Actor, 128)), slog.String("problem", a.Problem))
+	s.log.LogAttrs(ctx, slog.LevelInfo, "command of central", slog.String("verb", shown.Line(string(c.Verb), 20)), slog.String("message_id", shown.Line(string(c.Message), 128)),
+		slog.String("actor", shown.Line(c.Actor, 128)), slog.String("problem", a.Problem))
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return a // nobody knows what the store has made of it: if it comes again, it is tried again
 	}
@@ -158,7 +159,7 @@ func (s *Site) recordOf(r *holdfast.Record) record {
 // actorOf is who stands in the message's history.
 func actorOf(c *Command) string {
 	const from = "central:"
-	return from + strings.TrimSpace(plain(c.Actor, 100))
+	return from + strings.TrimSpace(shown.Line(c.Actor, 100))
 }
 
 func problemOf(err error) string {

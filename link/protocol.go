@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
 // Where central listens for sites, below whatever prefix it has.
@@ -54,6 +55,13 @@ type Health struct {
 	Parked   int64         `json:"parked"`   // over all destinations
 	Oldest   time.Duration `json:"oldestNs"` // for so long the oldest has been due
 	Replayed int64         `json:"replayed,omitempty"`
+}
+
+// clean is what may be shown and counted of what another machine says.
+func (h Health) clean() Health {
+	return Health{
+		Version: shown.Line(h.Version, 64), Depth: max(h.Depth, 0), Parked: max(h.Parked, 0), Oldest: max(h.Oldest, 0), Replayed: max(h.Replayed, 0),
+	}
 }
 
 // polling asks for commands, and waits for one for at most so long.

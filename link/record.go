@@ -1,9 +1,13 @@
 package link
 
 import (
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
 // record is a message as a site shows it to its central.
@@ -75,22 +79,70 @@ func recordOf(r *holdfast.Record) record {
 	return out
 }
 
-// whole is the record as the library has it.
+// Bounds of what a site says of itself and its messages.
+const (
+	pageLimit    = 500 // records of a page, as of holdfast.Query
+	cursorLen    = 256
+	errorLen     = 1000
+	headersShown = holdfast.MaxHeaders
+)
+
+// whole is the page as the library has it. A site answers as it was asked: no
+// more records than that, newest first, and a next page only behind a full one,
+// so that whoever follows the pages gets on.
+func (p *page) whole(limit int) (holdfast.Page, error) {
+	if limit <= 0 || limit > pageLimit {
+		limit = pageLimit
+	}
+	if len(p.Records) > limit {
+		return holdfast.Page{}, fmt.Errorf("it has %d messages, more than the %d that were asked for", len(p.Records), limit)
+	}
+	if len(p.Next) > cursorLen || strings.ContainsFunc(p.Next, shown.Acts) || p.Next != "" && len(p.Records) == 0 {
+		return holdfast.Page{}, errors.New("its next page cannot be asked for")
+	}
+	out := holdfast.Page{Records: make([]holdfast.Record, len(p.Records)), Next: p.Next}
+	for i := range p.Records {
+		if i > 0 && p.Records[i].Seq >= p.Records[i-1].Seq {
+			return holdfast.Page{}, errors.New("its messages are in no order")
+		}
+		out.Records[i] = p.Records[i].whole()
+	}
+	return out, nil
+}
+
+// whole is the record as the library has it. All text of it is the site's: it
+// is bounded and made fit to be shown here, once, for all who show it.
 func (r *record) whole() holdfast.Record {
 	out := holdfast.Record{
 		Message: holdfast.Message{
-			ID: r.ID, Source: r.Source, Destination: r.Destination, Endpoint: r.Endpoint, Kind: r.Kind,
-			CorrelationID: r.CorrelationID, OrderingKey: r.OrderingKey, Headers: r.Headers, Payload: r.Payload,
+			ID: name(r.ID), Source: name(r.Source), Destination: name(r.Destination), Endpoint: name(r.Endpoint), Kind: r.Kind,
+			CorrelationID: name(r.CorrelationID), OrderingKey: name(r.OrderingKey), Headers: headers(r.Headers), Payload: r.Payload,
 		},
-		Category: holdfast.Category(plain(string(r.Category), holdfast.MaxNameLen)),
-		Seq:      r.Seq, State: r.State, Reason: r.Reason, Failures: r.Failures, Tries: r.Tries, Cycle: r.Cycle, Created: r.Created, Due: r.Due,
-		Expires: r.Expires, LastAttempt: r.LastAttempt, LastError: plain(r.LastError, 1000), Settled: r.Settled, Size: r.Size,
+		Category: name(r.Category),
+		Seq:      r.Seq, State: r.State, Reason: name(r.Reason), Failures: max(r.Failures, 0), Tries: max(r.Tries, 0), Cycle: max(r.Cycle, 0),
+		Created: r.Created, Due: r.Due, Expires: r.Expires, LastAttempt: r.LastAttempt, LastError: shown.Line(r.LastError, errorLen),
+		Settled: r.Settled, Size: max(r.Size, 0),
 	}
 	for _, e := range r.History {
 		out.History = append(out.History, holdfast.Event{
-			Seq: e.Seq, ID: r.ID, Destination: r.Destination, Kind: e.Kind, State: e.State, Reason: e.Reason, At: e.At, Cycle: e.Cycle,
-			Attempt: e.Attempt, Outcome: e.Outcome, Charged: e.Charged, Code: e.Code, Error: plain(e.Error, 1000), Maybe: e.Maybe, Took: e.Took, Actor: e.Actor,
+			Seq: e.Seq, ID: out.Message.ID, Destination: out.Message.Destination, Kind: e.Kind, State: e.State, Reason: name(e.Reason), At: e.At,
+			Cycle: max(e.Cycle, 0), Attempt: max(e.Attempt, 0), Outcome: e.Outcome, Charged: e.Charged, Code: name(e.Code),
+			Error: shown.Line(e.Error, errorLen), Maybe: e.Maybe, Took: max(e.Took, 0), Actor: name(e.Actor),
 		})
+	}
+	return out
+}
+
+// name is a short text of another machine.
+func name[T ~string](s T) T { return T(shown.Line(string(s), holdfast.MaxNameLen)) }
+
+func headers(h map[string]string) map[string]string {
+	out := make(map[string]string, min(len(h), headersShown))
+	for k, v := range h {
+		if len(out) == headersShown {
+			break
+		}
+		out[name(k)] = shown.Line(v, errorLen)
 	}
 	return out
 }

@@ -49,9 +49,9 @@ func (r *remote) List(ctx context.Context, q holdfast.Query) (holdfast.Page, err
 	if err != nil {
 		return holdfast.Page{}, err
 	}
-	p := holdfast.Page{Records: make([]holdfast.Record, len(got.Records)), Next: got.Next}
-	for i := range got.Records {
-		p.Records[i] = got.Records[i].whole()
+	p, err := got.whole(q.Limit)
+	if err != nil {
+		return holdfast.Page{}, fmt.Errorf("%w: its answer cannot be read: %w", &ErrSite{Site: r.site, Trouble: Failed}, err)
 	}
 	return p, nil
 }

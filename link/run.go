@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/shown"
 	"github.com/holdfast-mq/holdfast/transport"
 )
 
@@ -49,7 +50,7 @@ func (s *Site) polls(ctx context.Context, replays chan<- memo) {
 			return
 		}
 		if err == nil {
-			out.Incarnation = plain(out.Incarnation, 200)
+			out.Incarnation = shown.Line(out.Incarnation, 200)
 			s.connected(out.Incarnation)
 			select {
 			case replays <- memo{out.Incarnation, began}:
@@ -161,7 +162,7 @@ func (s *Site) lost(err error) {
 		s.log.Warn("central is not connected", slog.Any("error", err))
 		s.status.Connected, s.status.Since = false, time.Now()
 	}
-	s.status.Problem = plain(err.Error(), 500)
+	s.status.Problem = shown.Line(err.Error(), 500)
 }
 
 // watch looks whether messages get through.

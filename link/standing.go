@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/shown"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -56,7 +57,7 @@ func (s *Site) Standing(ctx context.Context, id holdfast.ID) (notify.Standing, e
 		return notify.Standing{}, fmt.Errorf("notification %s: %w", id, holdfast.ErrNotFound)
 	}
 	return notify.Standing{
-		ID: id, Status: is.Status, Retries: is.Retries, LastError: plain(is.LastError, 2<<10), Enqueued: is.Enqueued, Delivered: is.Delivered,
+		ID: id, Status: is.Status, Retries: is.Retries, LastError: shown.Line(is.LastError, 2<<10), Enqueued: is.Enqueued, Delivered: is.Delivered,
 	}, nil
 }
 

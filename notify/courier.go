@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
 // courier delivers the messages of channel lanes. It writes down what became
@@ -177,17 +178,4 @@ func (r *round) asks(p Recipient) bool {
 }
 
 // clip bounds what the other side said.
-func clip(s string) string {
-	const most = 2 << 10
-	if len(s) <= most {
-		return s
-	}
-	return validPrefix(s, most) + "…"
-}
-
-func validPrefix(s string, n int) string {
-	for n > 0 && s[n]&0xC0 == 0x80 {
-		n--
-	}
-	return s[:n]
-}
+func clip(s string) string { return shown.Clip(s, 2<<10) }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
 // Names of our headers inside the envelope. Everything that starts with "rf-"
@@ -213,10 +214,4 @@ func headerFault(h Header, problem string) error {
 }
 
 // clip shortens a hostile value for an error text.
-func clip(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
+func clip(s string) string { return shown.Clip(s, 80) }

@@ -4,12 +4,12 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
 const (
@@ -63,7 +63,7 @@ func (d *Decoder) DecodeReply(data []byte) (Reply, error) {
 	}
 	of := func(s span) string { return all[s.from:s.to] }
 	r := Reply{
-		MessageID: of(f.id), Acknowledged: f.ack, Duplicate: f.duplicate, Error: shown(of(f.text)),
+		MessageID: of(f.id), Acknowledged: f.ack, Duplicate: f.duplicate, Error: shown.Line(of(f.text), maxErrorText),
 		Outcome: of(f.outcome), Code: of(f.code), Reason: knownReason(of(f.reason)),
 		RetryAfter: f.retryAfter, MaybeDelivered: f.maybe,
 	}
@@ -201,15 +201,3 @@ func knownReason(s string) holdfast.Reason {
 }
 
 // shown makes a peer's text fit for an operator's page and a log line.
-func shown(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, s)
-	if len(s) > maxErrorText {
-		s = strings.ToValidUTF8(s[:maxErrorText], "") + "…"
-	}
-	return s
-}

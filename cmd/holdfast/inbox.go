@@ -42,9 +42,10 @@ are marked done. With --json each has its payload.`,
 }
 
 func (a *app) listInbox(cmd *cobra.Command, g *global, q admin.InboxQuery, all bool) error {
-	for {
+	return eachPage(a, q.After, all, g.json, func(after int64) (next int64, err error) {
+		q.After = after
 		var page admin.KeptPage
-		err := a.ask(cmd, g, func(ctx context.Context, c *admin.Client) (err error) {
+		err = a.ask(cmd, g, func(ctx context.Context, c *admin.Client) (err error) {
 			page, err = c.Inbox(ctx, q)
 			return err
 		})
@@ -63,17 +64,8 @@ func (a *app) listInbox(cmd *cobra.Command, g *global, q admin.InboxQuery, all b
 			}
 			err = table(a.stdout, []string{"ID", "SOURCE", "ENDPOINT", "KIND", "RECEIVED", "PAYLOAD"}, rows)
 		}
-		if err != nil || page.Next == 0 {
-			return err
-		}
-		if !all {
-			if !g.json {
-				a.note("there are more; continue with --after %d, or take all with --all\n", page.Next)
-			}
-			return nil
-		}
-		q.After = page.Next
-	}
+		return page.Next, err
+	})
 }
 
 func (a *app) doneCommand(g *global) *cobra.Command {

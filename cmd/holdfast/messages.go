@@ -50,9 +50,10 @@ func (a *app) listCommand(g *global) *cobra.Command {
 func own(c *admin.Client) *admin.Client { return c }
 
 func (a *app) listMessages(cmd *cobra.Command, g *global, of func(*admin.Client) *admin.Client, q admin.MessageQuery, all, quiet bool) error {
-	for {
+	return eachPage(a, q.After, all, g.json, func(after string) (next string, err error) {
+		q.After = after
 		var page admin.MessagePage
-		err := a.ask(cmd, g, func(ctx context.Context, c *admin.Client) (err error) {
+		err = a.ask(cmd, g, func(ctx context.Context, c *admin.Client) (err error) {
 			page, err = of(c).Messages(ctx, q)
 			return err
 		})
@@ -65,17 +66,8 @@ func (a *app) listMessages(cmd *cobra.Command, g *global, of func(*admin.Client)
 		default:
 			err = messageTable(a.stdout, page.Messages)
 		}
-		if err != nil || page.Next == "" {
-			return err
-		}
-		if !all {
-			if !g.json {
-				a.note("there are more; continue with --after %s, or take all with --all\n", page.Next)
-			}
-			return nil
-		}
-		q.After = page.Next
-	}
+		return page.Next, err
+	})
 }
 
 func printIDs(w io.Writer, messages []admin.Message) error {

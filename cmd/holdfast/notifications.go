@@ -95,9 +95,10 @@ func ago(flag, text string) (time.Time, error) {
 
 func (n *notifications) pages(cmd *cobra.Command, f notificationFlags) error {
 	var last admin.Notification
-	for {
+	return eachPage(n.app, f.q.After, f.all, n.json, func(after string) (next string, err error) {
+		f.q.After = after
 		var page admin.NotificationPage
-		err := n.ask(cmd, n.global, func(ctx context.Context, c *admin.Client) (err error) {
+		err = n.ask(cmd, n.global, func(ctx context.Context, c *admin.Client) (err error) {
 			page, err = c.Notifications(ctx, f.q)
 			return err
 		})
@@ -110,17 +111,8 @@ func (n *notifications) pages(cmd *cobra.Command, f notificationFlags) error {
 		default:
 			err = notificationTable(n.stdout, page.Notifications)
 		}
-		if err != nil || page.Next == "" {
-			return err
-		}
-		if !f.all {
-			if !n.json {
-				n.note("there are more; continue with --after %s, or take all with --all\n", page.Next)
-			}
-			return nil
-		}
-		f.q.After = page.Next
-	}
+		return page.Next, err
+	})
 }
 
 // notificationIDs prints the id of several copies that follow each other once.

@@ -8,10 +8,14 @@ import (
 	"text/tabwriter"
 	"time"
 	"unicode"
+
+	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
 // note tells a person something beside the output.
-func (a *app) note(format string, args ...any) { _, _ = fmt.Fprintf(a.stderr, format, args...) }
+func (a *app) note(format string, args ...any) {
+	_, _ = io.WriteString(a.stderr, plain(fmt.Sprintf(format, args...)))
+}
 
 // printJSON prints one document in one line.
 func printJSON(w io.Writer, v any) error {
@@ -43,7 +47,7 @@ func table(w io.Writer, head []string, rows [][]string) error {
 // was written by other systems.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) {
+		if shown.Acts(r) && r != '\n' && r != '\t' {
 			return unicode.ReplacementChar
 		}
 		return r
