@@ -205,6 +205,9 @@ func (db *DB) open(ctx context.Context) error {
 	if err := db.peek(); err != nil {
 		return err
 	}
+	if err := db.makePrivate(); err != nil {
+		return err
+	}
 	c, err := db.connect(ctx)
 	if err != nil {
 		return err
