@@ -71,6 +71,7 @@ func (w *Writer) Ping(ctx context.Context) error {
 // Deliver writes one message, in one transaction. The response is
 // {"rowsAffected": n}: how many rows the database says it has changed.
 func (w *Writer) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Receipt, error) {
+	_, named := w.statements[m.Endpoint]
 	s, from, f := w.statement(&m)
 	if f != nil {
 		return holdfast.Receipt{}, f
@@ -83,7 +84,7 @@ func (w *Writer) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Rece
 		args[i] = w.dialect.value(v)
 	}
 	r := holdfast.Receipt{ID: m.ID, State: holdfast.Delivered}
-	rows, f := w.write(ctx, s.Text, args)
+	rows, f := w.write(ctx, s.Text, args, named)
 	switch {
 	case f == nil:
 		r.Response = fmt.Appendf(nil, `{"rowsAffected":%d}`, rows)
@@ -135,11 +136,17 @@ func (w *Writer) raw(endpoint string, payload object) (s sqltext.Statement, from
 }
 
 // write runs a statement in a transaction of its own. It is made by text, not
-// by sql.Tx: of the drivers, not all obey a context at a commit.
-func (w *Writer) write(ctx context.Context, text string, args []any) (rows int64, f *holdfast.Failure) {
+// by sql.Tx: of the drivers, not all obey a context at a commit. A connection
+// that has run a statement of a payload is not used again: nobody knows what it
+// has left in its session, such as a lock or a setting.
+func (w *Writer) write(ctx context.Context, text string, args []any, named bool) (rows int64, f *holdfast.Failure) {
 	conn, f := w.begin(ctx)
 	if f != nil {
 		return 0, f
+	}
+	keep, undo := func() { _ = conn.Close() }, func() { w.undo(ctx, conn) }
+	if !named {
+		keep, undo = func() { discard(conn) }, func() { discard(conn) }
 	}
 	result, err := conn.ExecContext(ctx, text, args...)
 	if err == nil {
@@ -150,15 +157,15 @@ func (w *Writer) write(ctx context.Context, text string, args []any) (rows int64
 	}
 	if err != nil {
 		f = w.failure(ctx, writing, err)
-		w.undo(ctx, conn)
+		undo()
 		return 0, f
 	}
 	if _, err := conn.ExecContext(ctx, "commit"); err != nil {
 		f = w.failure(ctx, committing, err)
-		w.undo(ctx, conn)
+		undo()
 		return 0, f
 	}
-	_ = conn.Close() // back to the others
+	keep()
 	return rows, nil
 }
 

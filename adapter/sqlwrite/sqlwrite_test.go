@@ -3,6 +3,7 @@ package sqlwrite_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/adapter/sqlwrite"
@@ -224,12 +225,44 @@ func TestRawSQLOnlyWhereItIsAllowed(t *testing.T) {
 			`{"sql":"select 1","note":"by name"}`: "bad_payload",
 			`{"sql":"select :a"}`:                 "missing_parameter",
 			`{"sql":"vacuum cleaner"}`:            "bad_statement",
-			`{"sql":"selec 1"}`:                   "bad_sql",
+			`{"sql":"select from where"}`:         "bad_sql",
+			`{"sql":"selec 1"}`:                   "bad_statement",
+			`{"sql":"\ufeffcommit"}`:              "bad_statement", // F1-11
+			`{"sql":"lock tables notes write"}`:   "bad_statement",
 		} {
 			fails(t, second(open.Deliver(t.Context(), message("Any", payload))), holdfast.Permanent, code, false)
 		}
 		if got := p.one(t, "select count(*) from notes"); got != "2" {
 			t.Errorf("got %s rows, want 2", got)
+		}
+	})
+}
+
+// F1-11: what a statement of a payload leaves in its session, a lock here, is
+// gone when it ends, whether it worked or not.
+func TestRawSQLLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t testing.TB, p *place) {
+		var lock, isFree string
+		switch p.driver {
+		case "mysql":
+			lock, isFree = "select get_lock('holdfast_test', 0)", "select is_free_lock('holdfast_test')"
+		case "postgres":
+			lock, isFree = "select pg_advisory_lock(4711)", "select count(*) = 0 from pg_locks where locktype = 'advisory' and objid = 4711"
+		default:
+			t.Skip("SQLite's sessions have nothing that a statement could leave")
+		}
+		w := p.writer(t, nil, func(c *sqlwrite.Config) { c.Raw = true })
+		for _, text := range []string{lock, lock + " where 1 / 0 > 0 or no_such_column = 1", lock} {
+			_, _ = w.Deliver(t.Context(), message("Any", `{"sql":`+quote(text)+`}`))
+			for deadline := time.Now().Add(20 * time.Second); ; {
+				if got := p.one(t, isFree); got == "1" || got == "true" {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("%s: the lock is held still", text)
+				}
+			}
 		}
 	})
 }

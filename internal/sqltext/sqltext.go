@@ -13,6 +13,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
 // Dialect is how a database reads SQL.
@@ -65,22 +67,29 @@ func Parse(d Dialect, text string) (Statement, error) {
 			return Statement{}, fmt.Errorf("has the parameter :%s; with an underscore begin only :%s", name, strings.Join(Own(), ", :"))
 		}
 	}
-	if writesNothing(s.first) {
-		return Statement{}, fmt.Errorf("begins with %s, which writes nothing by itself: each statement has a transaction of its own, and its connection serves others next", strings.ToUpper(s.first))
+	if !slices.Contains(d.writes(), s.first) {
+		return Statement{}, fmt.Errorf("begins with %q; a write begins with one of %s: each has a transaction of its own, and leaves nothing on its connection",
+			shown.Line(strings.ToUpper(s.first), 40), strings.ToUpper(strings.Join(d.writes(), ", ")))
 	}
 	return Statement{Text: s.out.String(), Names: s.names}, nil
 }
 
-// writesNothing says that a statement with this first word ends our
-// transaction, outlives it on the connection, cannot be in one, or speaks a
-// protocol of its own.
-func writesNothing(first string) bool {
-	switch first {
-	case "begin", "start", "commit", "rollback", "end", "abort", "savepoint", "save", "release",
-		"set", "reset", "discard", "use", "pragma", "attach", "detach", "vacuum", "copy":
-		return true
+// writes are the words that a write may begin with, in lower case: whatever is
+// not among them might end our transaction, outlive it on the connection, take
+// a lock that stays, or speak a protocol of its own.
+func (d Dialect) writes() []string {
+	all := []string{"insert", "update", "delete", "with", "select"} // select: functions that write
+	switch d {
+	case PostgreSQL:
+		return append(all, "merge", "call")
+	case MySQL:
+		return append(all, "replace", "call", "do")
+	case SQLServer:
+		return append(all, "merge", "exec", "execute")
+	case SQLite:
+		return append(all, "replace")
 	}
-	return false
+	return nil
 }
 
 type scanner struct {
