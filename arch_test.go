@@ -32,6 +32,7 @@ var mayImport = map[string][]string{
 	"internal/cursor":     {"."}, // places in lists, of both stores
 	"internal/exchange":   {"."}, // outcomes of the library, for all that call over HTTP
 	"internal/oauth":      {"."}, // the same, of those who fetch a token
+	"internal/belief":     {},    // in the clock, of both stores
 	"adapter/httpcall":    {"."},
 	"adapter/sqlwrite":    {"."},
 	"adapter/webhook":     {"."},
@@ -46,8 +47,8 @@ var mayImport = map[string][]string{
 	"link":                {".", "wire", "transport", "notify", "track", "audit"}, // its envelopes and batches are those between peers
 	"replicate":           {".", "wire"},
 	"move":                {"."},
-	"sqlite":              {".", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
-	"postgres":            {".", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
+	"sqlite":              {".", "internal/belief", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
+	"postgres":            {".", "internal/belief", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
 	"metrics":             {"."},
 	"admin":               {".", "notify", "fanout", "track", "audit", "link", "replicate"},
 	"web":                 {"admin"},

@@ -128,6 +128,26 @@ type Sweepable interface {
 	Purge(ctx context.Context, r Retention) (purged int, more bool, err error)
 }
 
+// ClockSkew is how far two clocks may be apart and still confirm each other.
+const ClockSkew = 5 * time.Minute
+
+// Doubt is what a store does not believe its clock. A clock that is days wrong
+// looks like a stop of days: what would end because of such time, by its TTL or
+// its retention, is held until the doubt ends. What is due is delivered as usual.
+type Doubt struct {
+	Claimed time.Duration // so much time has passed by the clock, and nobody saw it; zero: the clock is believed
+	Left    time.Duration // until it is believed, unless others confirm it or it is put right before
+	Held    int64         // messages that are neither delivered nor expired meanwhile, as the last sweep has counted them
+}
+
+// Doubting is a store that doubts its clock.
+type Doubting interface {
+	Doubt() Doubt
+	// HearTime is told what the clock of another machine shows now, by somebody
+	// who is known: within ClockSkew it ends the doubt, else the doubt begins anew.
+	HearTime(at time.Time)
+}
+
 // Retention is how long final rows are kept. Zero keeps them for ever.
 type Retention struct {
 	Delivered, Expired, Discarded, Parked time.Duration

@@ -142,11 +142,11 @@ func (db *DB) enterFile(c *conn, owned bool) error {
 			return err
 		}
 	} else {
-		last, err := db.lastInstant(c)
+		last, err := db.lastNoted(c)
 		if err != nil {
 			return err
 		}
-		db.clock = newClock(db.opts.clock, last, db.opts.SaneAfter)
+		db.clock = newClock(last, &db.opts)
 	}
 	// Both of one snapshot: what comes later is learned once.
 	s := c.runner.(*shared)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/belief"
 )
 
 // After an unclean stop claims are written to disk before they are handed
@@ -121,19 +122,19 @@ func (k *tableClaim) readSuspects(c *conn) (wait bool, err error) {
 		if len(k.claims) >= room || k.got[l] >= k.slots[l.name] {
 			continue
 		}
-		had := len(k.claims)
+		had, now := len(k.claims), k.db.writer.instant()
 		if _, err := c.one(claimOne, func(v []driver.Value) error {
 			claim, _, err := k.db.readClaim(c, l, v)
 			if err == nil && !intact(&claim.Message, v) {
 				k.broken = append(k.broken, seq)
 				return nil
 			}
-			if err == nil {
+			if err == nil && k.db.clock.judgeClaim(&claim, asInt(v[18]), now) == belief.Lives {
 				k.claims, k.lanes = append(k.claims, claim), append(k.lanes, l)
 				k.got[l]++
 			}
 			return err
-		}, seq, k.db.writer.instant()); err != nil {
+		}, seq, now); err != nil {
 			return false, err
 		}
 		if len(k.claims) == had {
@@ -151,7 +152,7 @@ func (ls *lanes) suspect(seq int64) *lane {
 
 // apply claims rows on disk.
 func (k *tableClaim) apply(tx *writeTx) error {
-	k.claims, k.lanes, k.expired, k.broken, k.cleared, k.bytes, k.got = nil, nil, nil, nil, nil, 0, map[*lane]int{}
+	k.claims, k.lanes, k.expired, k.held, k.broken, k.cleared, k.bytes, k.got = nil, nil, nil, nil, nil, nil, 0, map[*lane]int{}
 	if !k.db.owns.Load() {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/belief"
 )
 
 // claimBytes bounds the payloads that one Claim call reads from the table.
@@ -82,6 +83,7 @@ type tableClaim struct {
 	claims  []holdfast.Claim
 	lanes   []*lane // of the claims
 	expired []int64
+	held    []int64       // over if the clock is right: held.go
 	broken  []int64       // not what was accepted: hash.go
 	cleared []int64       // suspects no longer
 	got     map[*lane]int // suspects that were claimed
@@ -100,6 +102,9 @@ func (k *tableClaim) run(ctx context.Context, batch *holdfast.Batch) (err error)
 	batch.Claims = append(batch.Claims, k.claims...)
 	if len(k.broken) > 0 {
 		err = errors.Join(err, k.db.parkBroken(ctx, k.broken))
+	}
+	if len(k.held) > 0 {
+		err = errors.Join(err, k.db.holdRows(ctx, k.held))
 	}
 	if len(k.expired) == 0 {
 		return err
@@ -193,14 +198,15 @@ func (k *tableClaim) take(c *conn, l *lane, v []driver.Value, now int64, turn ui
 		k.broken = append(k.broken, claim.Seq)
 		return nil
 	}
-	if expires := int64(claim.Expires); expires >= 0 && expires <= now {
-		if ok, _ := k.db.clock.mayExpire(); ok {
-			k.expired = append(k.expired, claim.Seq)
-			return nil
-		}
-		if asInt(v[11]) == 1 {
-			return nil // blocked by its key, and only due because it would expire
-		}
+	switch verdict := k.db.clock.judgeClaim(&claim, asInt(v[18]), now); {
+	case verdict == belief.Over:
+		k.expired = append(k.expired, claim.Seq)
+		return nil
+	case verdict == belief.Held:
+		k.held = append(k.held, claim.Seq)
+		return nil
+	case asInt(v[11]) == 1:
+		return nil // blocked by its key, and only due because it would expire
 	}
 	*want--
 	k.bytes += len(claim.Message.Payload)
@@ -228,6 +234,9 @@ func (k *tableClaim) reachedEnd(c *conn, l *lane, now int64, turn uint64) (bool,
 		return false, nil
 	}
 	ls.dropAhead(l)
+	if next >= heldDue {
+		next = never // until they are let go
+	}
 	l.caughtUp, l.nextDue = true, next
 	l.cursorDue, l.cursorSeq = max(l.cursorDue, now), math.MaxInt64
 	return true, nil

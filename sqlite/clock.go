@@ -1,44 +1,48 @@
 package sqlite
 
 import (
+	"database/sql/driver"
+	"log/slog"
 	"math"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/holdfast-mq/holdfast/internal/belief"
 )
 
 // never is the due time of a row that only something else can make due.
 const never = math.MaxInt64
 
+// day is how long the wall clock must run for what it showed before to be
+// forgotten.
+const day = 24 * time.Hour
+
 // saneAfter is the earliest wall-clock time that a machine with a working
 // clock shows; before it nothing expires.
 func saneAfter() time.Time { return time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// jumpAfter is how far the wall clock may run ahead of the elapsed time
-// before expiry is suspended for jumpGrace; longAway is the same for the time
-// between two runs.
-const (
-	jumpAfter = time.Hour
-	jumpGrace = 10 * time.Minute
-	longAway  = 30 * 24 * time.Hour
-)
-
 // clock makes the store's instants: microseconds that start at the wall
 // clock when the file is opened and then follow the monotonic clock, so that
-// a step of the wall clock neither stalls nor bursts retries, and expiry
-// neither. It never runs behind what the file has seen before: after a
-// backward step and a restart, rows that wait keep their turn. Instants for
-// people are made by adding the difference to the wall clock of now.
+// a step of the wall clock neither stalls nor bursts retries, and ends nothing.
+// It never runs behind what the file has seen before: after a backward step and a
+// restart, rows that wait keep their turn. At a start it goes on by what the wall
+// clock has gone on since the file was written last, which guard doubts: whatever
+// ends by time asks judge, age or before. Instants for people are made by adding
+// the difference to the wall clock of now.
 type clock struct {
-	read reading
-	base atomic.Int64 // the store's instant at which elapsed time is 0
-	lead atomic.Int64 // of the wall clock over the store's, as people are shown it
+	read  reading
+	base  atomic.Int64 // the store's instant at which elapsed time is 0
+	lead  atomic.Int64 // of the wall clock over the store's, as people are shown it
+	guard *belief.Guard
+	sane  time.Time
+	log   *slog.Logger
 
-	mu        sync.Mutex
-	wallSeen  time.Time // at the last look
-	ranSeen   time.Duration
-	suspended time.Duration // expiry is suspended until so much has elapsed
-	sane      time.Time
+	mu     sync.Mutex
+	wallAt time.Time // at the start
+	ranAt  time.Duration
+	denied int64 // of what is doubted, since the start
+	high   int64 // the latest that the wall clock has shown
 }
 
 // reading is the wall clock, and the time that has elapsed by the monotonic
@@ -53,19 +57,62 @@ func machineClock() reading {
 	}
 }
 
-// newClock starts at the wall clock, or at last, the latest instant that the
-// file knows, if that is later.
-func newClock(read reading, last int64, sane time.Time) *clock {
-	wall, ran := read()
-	c := &clock{read: read, wallSeen: wall, ranSeen: ran, sane: sane}
-	c.base.Store(max(wall.UnixMicro(), last) - ran.Microseconds())
-	if last > 0 && span(last, wall.UnixMicro()) > longAway {
-		// Weeks have passed since the file was last open, or the clock is
-		// wrong. Time for it to be set before anything is given up.
-		c.suspended = ran + jumpGrace
-	}
+// noted is what a file knows of the clock: the latest instant of the store, what
+// the wall clock showed then, and the latest time that it has ever shown. Zero:
+// nothing.
+type noted struct {
+	at, wall, high int64
+	leaps          string
+}
+
+// newClock starts at the wall clock, or goes on where the file ends.
+func newClock(n noted, o *Options) *clock {
+	c := &clock{read: o.clock, log: o.Logger, sane: o.SaneAfter, guard: belief.New(micros(o.ClockHold))}
+	c.base.Store(math.MinInt64 / 2)
+	c.begin(n)
 	return c
 }
+
+// begin goes on where the file ends. What the wall clock has gone on meanwhile
+// is doubted; if it has gone back, what was doubted before never was. A clock
+// that could not be right told nothing.
+func (c *clock) begin(n noted) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wall, ran := c.read()
+	c.wallAt, c.ranAt, c.denied, c.high = wall, ran, 0, n.high
+	shows := wall.UnixMicro()
+	if n.at == 0 {
+		n.at, n.wall = shows, shows
+	}
+	if err := c.guard.Load(n.leaps); err != nil {
+		c.log.Error("what the file knows of the clock is not readable", slog.Any("error", err))
+	}
+	if n.high > n.wall && n.high <= shows {
+		n.wall = n.high // it stood wrong when the file was written last
+	}
+	gap := shows - n.wall
+	if n.wall < c.sane.UnixMicro() {
+		gap = 0
+	}
+	if gap < -doubtful {
+		c.guard.Deny(-gap)
+	}
+	at := n.at + max(gap, 0)
+	c.guard.Leap(at, gap, false)
+	if ahead := c.base.Load() + ran.Microseconds() - at; ahead > 0 { // beside the owner of before
+		at += ahead
+		c.guard.Leap(at, ahead, true)
+	}
+	c.base.Store(at - ran.Microseconds())
+}
+
+// doubtful is how far the wall clock may be off the monotonic one, in
+// microseconds, and drift the same per microsecond: it is slewed.
+const (
+	doubtful = int64(time.Second / time.Microsecond)
+	drift    = 1000
+)
 
 func (c *clock) now() int64 {
 	_, ran := c.read()
@@ -73,21 +120,47 @@ func (c *clock) now() int64 {
 }
 
 // reach brings the clock to an instant that another process of the file has
-// written, so that what is due there is due here. It says whether that was so
-// far ahead that nothing should expire for a while.
-func (c *clock) reach(at int64) (jumped bool) {
-	_, ran := c.read()
+// written, so that what is due there is due here. That much time has not passed.
+func (c *clock) reach(at int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	ahead := at - (c.base.Load() + ran.Microseconds())
-	if ahead <= 0 {
-		return false
+	if ahead := at - c.now(); ahead > 0 {
+		c.base.Add(ahead)
+		c.guard.Leap(at, ahead, true)
 	}
-	c.base.Add(ahead)
-	if jumped = duration(ahead) > jumpAfter; jumped {
-		c.suspended = ran + jumpGrace
+}
+
+// look asks the wall clock what of the doubt stands: if it was put back, so much
+// never was. It says whether the clock is one that a machine can have, and how
+// much is doubted.
+func (c *clock) look() (sane bool, doubt time.Duration) {
+	wall, ran := c.read()
+	now := c.base.Load() + ran.Microseconds()
+	left, _ := c.guard.Doubt(now)
+	if left > 0 {
+		c.mu.Lock()
+		elapsed := (ran - c.ranAt).Microseconds()
+		back := elapsed - wall.Sub(c.wallAt).Microseconds() - c.denied
+		if back > doubtful+elapsed/drift {
+			c.denied += c.guard.Deny(back)
+		}
+		c.mu.Unlock()
+		c.guard.Settle(now)
+		left, _ = c.guard.Doubt(now)
 	}
-	return jumped
+	return !wall.Before(c.sane), duration(left)
+}
+
+// judge says whether what lasts so long and ends at an instant is over by now.
+// Before the year 2020 nothing is.
+func (c *clock) judge(now, end, lasts int64) belief.Verdict {
+	if now < end {
+		return belief.Lives
+	}
+	if sane, _ := c.look(); !sane {
+		return belief.Lives
+	}
+	return c.guard.Judge(now, end, lasts)
 }
 
 // leadSlack is by how much the two clocks may part until people are shown it:
@@ -107,25 +180,59 @@ func (c *clock) wall(at int64) time.Time {
 		c.lead.Store(lead)
 		shown = lead
 	}
-	return time.UnixMicro(at + shown).UTC()
+	return time.UnixMicro(at + c.guard.Shift(at) + shown).UTC()
 }
 
-// mayExpire says whether the wall clock can be believed; why is for a log.
-func (c *clock) mayExpire() (ok bool, why string) {
+// note is what the file is to know of the clock when the store has reached at.
+func (c *clock) note(at int64) noted {
 	wall, ran := c.read()
+	shows := wall.UnixMicro() + at - c.base.Load() - ran.Microseconds()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if wall.Sub(c.wallSeen)-(ran-c.ranSeen) > jumpAfter {
-		c.suspended = ran + jumpGrace
+	if c.high = max(c.high, shows); ran-c.ranAt >= day {
+		c.high = shows // what has shown for a day is right
 	}
-	c.wallSeen, c.ranSeen = wall, ran
-	switch {
-	case wall.Before(c.sane):
-		return false, "the clock shows a time before " + c.sane.Format(time.DateOnly)
-	case ran < c.suspended:
-		return false, "the clock jumped forward"
+	return noted{at: at, wall: shows, high: c.high, leaps: c.guard.Text()}
+}
+
+// noteClock writes down what a start has to know of the clock.
+func (db *DB) noteClock(c *conn, at int64) error {
+	n := db.clock.note(at)
+	for key, value := range map[string]driver.Value{metaClock: n.at, metaWall: n.wall, metaWallHigh: n.high, metaLeaps: n.leaps} {
+		if _, err := c.exec(setMeta, key, value); err != nil {
+			return err
+		}
 	}
-	return true, ""
+	return nil
+}
+
+// lastNoted is what the file knows of the clock: what is noted now and then,
+// and what was written after that.
+func (db *DB) lastNoted(c *conn) (n noted, err error) {
+	for key, into := range map[string]*int64{metaClock: &n.at, metaWall: &n.wall, metaWallHigh: &n.high} {
+		if *into, err = c.meta(key); err != nil {
+			return n, err
+		}
+	}
+	if n.leaps, err = c.metaText(metaLeaps); err != nil {
+		return n, err
+	}
+	err = c.rows(queries[lastInstant], func(v []driver.Value) error {
+		n = n.upTo(asInt(v[0]))
+		return nil
+	})
+	return n, err
+}
+
+// upTo goes on to an instant that was written later.
+func (n noted) upTo(at int64) noted {
+	if n.wall == 0 {
+		n.wall = n.at
+	}
+	if later := at - n.at; later > 0 {
+		n.at, n.wall = at, n.wall+later
+	}
+	return n
 }
 
 // micros rounds up, so that a wait is never cut short.

@@ -118,17 +118,23 @@ func (w *writer) conclude(tx *writeTx) error {
 	return w.saveClock(tx)
 }
 
-// saveClock keeps the store's clock in the file now and then, for newClock.
+// saveClock keeps the store's clock in the file now and then, and what changes
+// of the belief in it: for the next start. Of several processes the owner does.
 func (w *writer) saveClock(tx *writeTx) error {
 	const every = int64(time.Minute / time.Microsecond)
-	saved := w.db.clockSaved
-	if tx.now-saved < every {
+	saved, news := w.db.clockSaved, w.db.clock.guard.News()
+	if tx.now-saved.at < every && news == saved.news || !w.db.owns.Load() {
 		return nil
 	}
-	w.db.clockSaved = tx.now
+	w.db.clockSaved = clockSaved{tx.now, news}
 	tx.undo = append(tx.undo, func() { w.db.clockSaved = saved })
-	_, err := w.conn.exec(setMeta, metaClock, tx.now)
-	return err
+	return w.db.noteClock(w.conn, tx.now)
+}
+
+// clockSaved is what of the clock is in the file.
+type clockSaved struct {
+	at   int64
+	news uint64
 }
 
 // judge translates an error for the caller and notes what it says about the

@@ -32,8 +32,12 @@ type Options struct {
 	// not end. Zero: 30 s.
 	TurnWait time.Duration
 	// SaneAfter is the earliest time that a working clock shows; before it
-	// nothing expires. Zero: 2020-01-01.
+	// nothing expires and nothing is deleted. Zero: 2020-01-01.
 	SaneAfter time.Time
+	// ClockHold is how long time that only the clock claims to have passed, as it
+	// does at a start, is doubted at most: what would end because of it is held
+	// meanwhile, neither delivered nor ended. DB.Doubt tells. Zero: a day.
+	ClockHold time.Duration
 	// Reserve is how many bytes of the disk are set aside in a file beside the
 	// database, to record outcomes with when the disk is full. Zero: 16 MiB;
 	// negative: none.
@@ -120,7 +124,8 @@ type DB struct {
 	followed   atomic.Bool
 	notify     atomic.Int64 // metaNotify
 	sweeps     sweeps
-	clockSaved int64 // the writer's
+	held       atomic.Int64 // messages that are, as the last scan has found
+	clockSaved clockSaved   // the writer's
 	failed     chan struct{}
 	background chan struct{}   // closed when the seeding goroutine has ended
 	life       context.Context //nolint:containedctx // of what runs in the background, until Close
@@ -146,6 +151,7 @@ var (
 	_ holdfast.Lanes     = (*DB)(nil)
 	_ holdfast.Sweepable = (*DB)(nil)
 	_ holdfast.InboxLog  = (*DB)(nil)
+	_ holdfast.Doubting  = (*DB)(nil)
 )
 
 // Open opens or makes the file at path and becomes its owner. It returns when
@@ -197,6 +203,7 @@ func newDB(o Options) *DB {
 		sources: map[string]int64{}, failed: make(chan struct{}), background: make(chan struct{}), followers: newFollowers(),
 	}
 	db.lanes = newLanes(db)
+	db.sweeps.asked.some.Store(true)
 	db.backups = newBackups()
 	return db
 }

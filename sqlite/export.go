@@ -39,8 +39,9 @@ const (
 	exportHolds = `SELECT CASE WHEN EXISTS (SELECT 1 FROM hf_message) THEN 'messages' WHEN EXISTS (SELECT 1 FROM hf_inbox) THEN 'ids of an inbox'
 		WHEN EXISTS (SELECT 1 FROM hf_event) THEN 'a history' WHEN EXISTS (SELECT 1 FROM hf_token) THEN 'tokens' WHEN EXISTS (SELECT 1 FROM hf_site) THEN 'sites' WHEN EXISTS (SELECT 1 FROM hf_lane) THEN 'lanes'
 		WHEN EXISTS (SELECT 1 FROM hf_notification) THEN 'notifications' WHEN EXISTS (SELECT 1 FROM hf_channel) THEN 'channels' WHEN EXISTS (SELECT 1 FROM hf_list) THEN 'lists' ELSE '' END`
-	exportSchema  = `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'hf_meta'`
-	exportClock   = `SELECT coalesce((SELECT value FROM hf_meta WHERE key = 'clock'), 0)`
+	exportSchema = `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'hf_meta'`
+	exportClock  = `SELECT coalesce((SELECT value FROM hf_meta WHERE key = 'clock'), 0), coalesce((SELECT value FROM hf_meta WHERE key = 'wall'), 0),
+		coalesce((SELECT value FROM hf_meta WHERE key = 'wall_high'), 0), coalesce((SELECT value FROM hf_meta WHERE key = 'leaps'), '')`
 	exportNotices = `SELECT coalesce((SELECT value FROM hf_meta WHERE key = 'notify'), 0)`
 	markMeta      = `INSERT INTO hf_meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`
 	unmarkMeta    = `DELETE FROM hf_meta WHERE key = ?1`
@@ -107,15 +108,15 @@ func (s *Source) open(ctx context.Context) error {
 	if err := s.checkPlace(ctx); err != nil {
 		return err
 	}
-	last, at := int64(0), int64(0)
+	var n noted
+	if err := s.handle.QueryRowContext(ctx, exportClock).Scan(&n.at, &n.wall, &n.high, &n.leaps); err != nil {
+		return err
+	}
+	last := int64(0)
 	if err := s.handle.QueryRowContext(ctx, queries[lastInstant]).Scan(&last); err != nil {
 		return err
 	}
-	if err := s.handle.QueryRowContext(ctx, exportClock).Scan(&at); err != nil {
-		return err
-	}
-	c := newClock(o.clock, max(last, at), o.SaneAfter)
-	s.now = c.now
+	s.now = newClock(n.upTo(last), &o).now
 	return nil
 }
 

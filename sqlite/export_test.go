@@ -73,8 +73,8 @@ func (db *DB) Careful() int {
 
 // Clock tells the store's time, and whether it would let messages expire.
 func (db *DB) Clock() (now int64, mayExpire bool) {
-	ok, _ := db.clock.mayExpire()
-	return db.clock.now(), ok
+	ok, doubt := db.clock.look()
+	return db.clock.now(), ok && doubt == 0
 }
 
 // Audit looks for what must never be, in the file and in memory.

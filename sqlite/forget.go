@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/holdfast-mq/holdfast/internal/belief"
 )
 
 // SweepInbox implements holdfast.InboxLog. Messages that wait to be fetched
@@ -20,7 +22,10 @@ func (db *DB) SweepInbox(ctx context.Context, retention time.Duration) (int, boo
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := db.clock.now()
-	page, read, err := db.forgetPage(ctx, now, now-micros(retention))
+	if sane, _ := db.clock.look(); !sane {
+		return 0, false, nil
+	}
+	page, read, err := db.forgetPage(ctx, now, db.clock.guard.Before(now, micros(retention)))
 	if err != nil {
 		return 0, false, fmt.Errorf("sweep inbox: %w", err)
 	}
@@ -49,8 +54,8 @@ func (db *DB) forgetPage(ctx context.Context, now, receivedBefore int64) (page [
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		var seq, kept, received, expires int64
-		if err := rows.Scan(&seq, &kept, &received, &expires); err != nil {
+		var seq, kept, received, expires, since int64
+		if err := rows.Scan(&seq, &kept, &received, &expires, &since); err != nil {
 			return nil, 0, err
 		}
 		if received > receivedBefore {
@@ -58,7 +63,7 @@ func (db *DB) forgetPage(ctx context.Context, now, receivedBefore int64) (page [
 		}
 		read++
 		s.forgotten = seq
-		if kept == 0 && expires < now {
+		if kept == 0 && expires < now && db.clock.judge(now, expires, expires-since) == belief.Over {
 			page = append(page, seq)
 		}
 	}

@@ -68,7 +68,10 @@ func (db *DB) PurgeNotifications(ctx context.Context, keep time.Duration) (purge
 	s := &db.sweeps
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before := db.clock.now() - micros(keep)
+	if sane, _ := db.clock.look(); !sane {
+		return 0, false, nil
+	}
+	before := db.clock.guard.Before(db.clock.now(), micros(keep))
 	past, err := db.pastNotifications(ctx, before)
 	read := len(past)
 	if err != nil {

@@ -239,7 +239,7 @@ func (ls *lanes) lease(l *lane, c holdfast.Claim, now int64, durable bool) holdf
 		c.Expires = span(now, expires)
 	}
 	if first := int64(c.Message.Attempt.FirstAgo); first != 0 {
-		c.Message.Attempt.FirstAgo = span(min(first, now), now)
+		c.Message.Attempt.FirstAgo = duration(ls.db.clock.guard.Age(now, first))
 	}
 	c.Message.Attempt.Number = c.Tries + 1
 	l.leased++

@@ -80,9 +80,7 @@ func (db *DB) disown(epoch int64) {
 
 func (db *DB) learn(c *conn, f fileInfo) error {
 	a := db.attached
-	if db.clock.reach(f.created) {
-		db.log.Warn("the clock jumped forward to that of another process; expiry suspended")
-	}
+	db.clock.reach(f.created)
 	db.followed.Store(f.followed)
 	db.notify.Store(f.notify)
 	switch more := f.last.message - a.seen.message; {

@@ -26,6 +26,9 @@ const (
 	metaEpoch       = "epoch"       // grows with each owner
 	metaClean       = "clean"       // 1 after a clean stop
 	metaClock       = "clock"       // an instant that the store's clock has reached
+	metaWall        = "wall"        // what the wall clock showed then
+	metaWallHigh    = "wall_high"   // the latest that it has shown
+	metaLeaps       = "leaps"       // time that the store's clock counted and nobody saw pass
 	metaIncarnation = "incarnation" // changes when the file is restored
 	metaNotify      = "notify"      // 1: of parked messages, 2: of expired ones, 3: of both
 	metaBook        = "book"        // version of channels and lists

@@ -97,16 +97,16 @@ func (o *ownership) release() error {
 // takeOver makes this process the owner in the file too, and gives back what
 // the one before held.
 func (db *DB) takeOver(c *conn) (err error) {
-	last, err := db.lastInstant(c)
+	last, err := db.lastNoted(c)
 	if err != nil {
 		return err
 	}
 	if db.clock == nil {
-		db.clock = newClock(db.opts.clock, last, db.opts.SaneAfter)
+		db.clock = newClock(last, &db.opts)
+	} else {
+		db.clock.begin(last)
 	}
-	if ok, why := db.clock.mayExpire(); !ok {
-		db.log.Warn("expiry suspended", slog.String("why", why))
-	}
+	db.tellDoubt()
 	// First: two that think they hold the lock must not get one epoch.
 	if err := c.begin(); err != nil {
 		return err
@@ -148,10 +148,13 @@ func (db *DB) takeOver(c *conn) (err error) {
 	if db.attached != nil {
 		exclusive = 0
 	}
-	for key, value := range map[string]int64{metaEpoch: db.epoch, metaClean: 0, metaClock: db.clock.now(), metaExclusive: exclusive, metaSchemaCount: count} {
+	for key, value := range map[string]int64{metaEpoch: db.epoch, metaClean: 0, metaExclusive: exclusive, metaSchemaCount: count} {
 		if _, err := c.exec(setMeta, key, value); err != nil {
 			return err
 		}
+	}
+	if err := db.noteClock(c, db.clock.now()); err != nil {
+		return err
 	}
 	if epoch == 0 {
 		if _, err := c.exec(setMeta, metaIncarnation, string(holdfast.NewID())); err != nil {
@@ -167,20 +170,6 @@ func (db *DB) takeOver(c *conn) (err error) {
 		return err
 	}
 	return c.commit()
-}
-
-// lastInstant is the latest that the file knows: what is noted now and then,
-// or what was written after that.
-func (db *DB) lastInstant(c *conn) (int64, error) {
-	last, err := c.meta(metaClock)
-	if err != nil {
-		return 0, err
-	}
-	err = c.rows(queries[lastInstant], func(v []driver.Value) error {
-		last = max(last, asInt(v[0]))
-		return nil
-	})
-	return last, err
 }
 
 // checkEpoch fails when another process has become the owner: then the lock
@@ -227,12 +216,12 @@ func (db *DB) noteClean(c *conn) error {
 	if db.Counts().Claimed > 0 {
 		clean = 0 // somebody did not settle: treat it like a crash
 	}
-	for key, value := range map[string]int64{metaClean: clean, metaClock: db.clock.now(), metaExclusive: 0} {
+	for key, value := range map[string]int64{metaClean: clean, metaExclusive: 0} {
 		if _, err := c.exec(setMeta, key, value); err != nil {
 			return err
 		}
 	}
-	return nil
+	return db.noteClock(c, db.clock.now())
 }
 
 // seed sets the counters from live rows: the settled millions are not read.

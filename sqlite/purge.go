@@ -24,13 +24,16 @@ func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := db.clock.now()
+	if sane, _ := db.clock.look(); !sane {
+		return 0, false, nil
+	}
 	keep := map[holdfast.State]int64{}
 	shortest := int64(never)
 	for state, d := range map[holdfast.State]time.Duration{
 		holdfast.Delivered: r.Delivered, holdfast.Expired: r.Expired, holdfast.Discarded: r.Discarded, holdfast.Parked: r.Parked,
 	} {
 		if d > 0 {
-			keep[state] = now - micros(d)
+			keep[state] = db.clock.guard.Before(now, micros(d))
 			shortest = min(shortest, micros(d))
 		}
 	}
@@ -38,7 +41,7 @@ func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error
 		return 0, false, nil
 	}
 	// A row that was created within the shortest retention cannot be over it.
-	page, read, err := db.purgePage(ctx, now, now-shortest, keep, r.Held)
+	page, read, err := db.purgePage(ctx, now, db.clock.guard.Before(now, shortest), keep, r.Held)
 	if err != nil {
 		return 0, false, fmt.Errorf("purge: %w", err)
 	}
@@ -93,7 +96,7 @@ func (db *DB) purgePage(ctx context.Context, now, createdBefore int64, keep map[
 		s.purged = r.seq
 		before, ends := keep[r.state]
 		if least, ok := held[r.destination]; ok && r.state == holdfast.Delivered {
-			before = min(before, now-micros(least))
+			before = min(before, db.clock.guard.Before(now, micros(least)))
 		}
 		if ends && settled.Valid && settled.Int64 < before {
 			page = append(page, r)

@@ -16,6 +16,7 @@ const (
 	listWaiting
 	laneOf
 	overdue
+	laneNames
 	expirable
 	expirableAside
 	purgeable
@@ -117,18 +118,19 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 	listExpired:   `SELECT seq FROM hf_message WHERE state = 4` + listAside,
 	listDiscarded: `SELECT seq FROM hf_message WHERE state = 5` + listAside,
 	listWaiting:   `SELECT seq FROM hf_message WHERE state = 0 AND (?1 IS NULL OR lane = ?1)`,
+	laneNames:     `SELECT destination FROM hf_lane`,
 	laneOf:        `SELECT lane FROM hf_lane WHERE destination = ?1`,
 	overdue: `SELECT l.destination, (SELECT due FROM hf_message WHERE lane = l.lane AND state = 0 ORDER BY due LIMIT 1) AS first
 		FROM hf_lane AS l WHERE first <= ?1`,
 
 	// Rows that wait for ever for their key all have the same due time, which
 	// pages could not tell apart.
-	expirable: `SELECT lane, due, seq, expires FROM hf_message WHERE state = 0 AND (lane, due, seq) > (?1, ?2, ?3)
+	expirable: `SELECT lane, due, seq, expires, CASE WHEN expires <= ?5 THEN ` + lasts + ` END FROM hf_message AS m WHERE state = 0 AND (lane, due, seq) > (?1, ?2, ?3)
 		AND due != 9223372036854775807 ORDER BY lane, due, seq LIMIT ?4`,
-	expirableAside: `SELECT lane, due, seq, expires FROM hf_message WHERE state = 3` + ofAside + ` AND seq > ?1 ORDER BY seq LIMIT ?2`,
+	expirableAside: `SELECT lane, due, seq, expires, CASE WHEN expires <= ?3 THEN ` + lasts + ` END FROM hf_message AS m WHERE state = 3` + ofAside + ` AND seq > ?1 ORDER BY seq LIMIT ?2`,
 	purgeable: `SELECT m.seq, m.state, m.created, m.settled, l.destination, m.okey FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane
 		WHERE m.seq > ?1 AND m.seq < (SELECT max(seq) FROM hf_message) ORDER BY m.seq LIMIT ?2`,
-	forgettable: `SELECT seq, kept, received, expires FROM hf_inbox WHERE seq > ?1 AND seq < (SELECT max(seq) FROM hf_inbox)
+	forgettable: `SELECT seq, kept, received, expires, coalesce(processed, received) FROM hf_inbox WHERE seq > ?1 AND seq < (SELECT max(seq) FROM hf_inbox)
 		ORDER BY seq LIMIT ?2`,
 
 	knownID: `SELECT x.hash, x.response FROM hf_inbox AS x JOIN hf_source AS s ON s.source = x.source WHERE s.name = ?1 AND x.id = ?2`,

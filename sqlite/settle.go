@@ -187,11 +187,11 @@ func (tx *writeTx) settleOne(s *holdfast.Settlement, held *lease) (bool, error) 
 }
 
 // retryAt is when a failed message is due: after its wait, or at its expiry.
-// While expiry is suspended only the wait counts, or the retries would burst.
+// While nothing may expire only the wait counts, or the retries would burst.
 func (tx *writeTx) retryAt(now int64, wait time.Duration, expires int64) int64 {
 	due := after(now, wait)
 	if expires <= now {
-		if ok, _ := tx.w.db.clock.mayExpire(); !ok {
+		if sane, _ := tx.w.db.clock.look(); !sane {
 			return due
 		}
 	}

@@ -49,6 +49,9 @@ const (
 	endedRow
 	expireOne
 	requeueOne
+	holdOne
+	heldOf
+	letGo
 	discardOne
 	findSource
 	insertSource
@@ -121,7 +124,11 @@ const (
 
 // claimColumns are what a claim needs of a message and its body.
 const claimColumns = `m.seq, m.id, m.route, m.due, m.expires, m.failures, m.tries, m.cycle, m.first_try, m.okey, m.force, m.blocked,
-	b.payload, b.headers, b.corr, b.retry, b.ttl, b.hash`
+	b.payload, b.headers, b.corr, b.retry, b.ttl, b.hash, ` + lasts
+
+// lasts is for how long a message was given, up to its expiry.
+const lasts = `CASE WHEN m.cycle > 1 THEN m.expires - coalesce((SELECT max(e.at) FROM hf_event AS e WHERE e.message = m.seq AND e.kind = 3), m.created)
+	ELSE (SELECT ttl FROM hf_body WHERE seq = m.seq) END`
 
 // ofArchive are the words of the index on notifications' ids, seqsOfNotification
 // all copies of the one of id ?1 and site ?2, of which ?3 is the id of the first
@@ -195,7 +202,7 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 		WHERE m.lane = ?1 AND m.state = 0 AND m.due <= ?2 AND (m.due, m.seq) > (?3, ?4)
 		ORDER BY m.due, m.seq LIMIT ?5`,
 	claimOne: `SELECT ` + claimColumns + ` FROM hf_message AS m LEFT JOIN hf_body AS b ON b.seq = m.seq
-		WHERE m.seq = ?1 AND m.state = 0 AND m.blocked = 0 AND m.due <= ?2 AND (m.expires IS NULL OR m.expires > ?2)`,
+		WHERE m.seq = ?1 AND m.state = 0 AND m.blocked = 0 AND m.due <= ?2`,
 	claimDurably: `UPDATE hf_message SET state = 1 WHERE seq = ?1 AND state = 0`,
 	nextDue:      `SELECT due FROM hf_message WHERE lane = ?1 AND state = 0 AND due > ?2 ORDER BY due LIMIT 1`,
 
@@ -218,6 +225,11 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	expireOne: `UPDATE hf_message SET state = 4, settled = ?3 WHERE seq = ?1 AND state = ?2`,
 	requeueOne: `UPDATE hf_message SET state = 0, due = ?3, expires = ?4, failures = 0, tries = 0, cycle = cycle + 1, settled = NULL, reason = NULL,
 		force = ?5, blocked = ?6 WHERE seq = ?1 AND state = ?2`,
+	// What is blocked by its key is due when that is free.
+	holdOne: `UPDATE hf_message SET due = 4611686018427387904 + seq WHERE seq = ?1 AND state = 0`,
+	heldOf:  `SELECT seq FROM hf_message WHERE lane = ?1 AND state = 0 AND due >= 4611686018427387904 AND due < 9223372036854775807 LIMIT ?2`,
+	letGo: `UPDATE hf_message SET due = CASE blocked WHEN 0 THEN ?2 ELSE coalesce(expires, 9223372036854775807) END
+		WHERE seq = ?1 AND state = 0 AND due >= 4611686018427387904 AND due < 9223372036854775807`,
 	discardOne: `UPDATE hf_message SET state = 5, settled = ?3, reason = ?4 WHERE seq = ?1 AND state = ?2`,
 
 	findSource:   `SELECT source FROM hf_source WHERE name = ?1`,
@@ -255,7 +267,8 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	readRoute: `SELECT source, kind, endpoint FROM hf_route WHERE route = ?1`,
 	findForOperator: `SELECT m.seq, m.lane, m.state, m.cycle, m.tries, m.okey, l.destination, b.ttl
 		FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane JOIN hf_body AS b ON b.seq = m.seq WHERE m.id = ?1`,
-	findPending:     `SELECT m.state, m.expires, m.okey, m.cycle, m.tries, l.destination FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane WHERE m.seq = ?1`,
+	findPending: `SELECT m.state, m.expires, m.okey, m.cycle, m.tries, l.destination, ` + lasts + `
+		FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane WHERE m.seq = ?1`,
 	deleteInboxBody: `DELETE FROM hf_inbox_body WHERE seq = ?1`,
 
 	brokenRow: `SELECT m.state, m.failures, m.tries, m.cycle, m.okey, l.destination FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane WHERE m.seq = ?1`,

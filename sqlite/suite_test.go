@@ -20,6 +20,15 @@ import (
 type file struct {
 	*sqlite.DB
 	path string
+	skew *time.Duration // of the machine's clock
+}
+
+// on opens the file on a machine whose clock can be set.
+func (f *file) on(t testing.TB) *file {
+	t.Helper()
+	start := time.Now()
+	f.DB = open(t, f.path, virtual().On(func() (time.Time, time.Duration) { return time.Now().Round(0).Add(*f.skew), time.Since(start) }))
+	return f
 }
 
 // virtual are options for a test in virtual time, which begins in 2000.
@@ -80,14 +89,17 @@ func audit(t testing.TB, db *sqlite.DB) {
 
 var maker = storetest.Maker{
 	Open: func(t testing.TB) storetest.Full {
-		path := filepath.Join(t.TempDir(), "holdfast.db")
-		return &file{open(t, path, virtual()), path}
+		t.Helper()
+		return (&file{path: filepath.Join(t.TempDir(), "holdfast.db"), skew: new(time.Duration)}).on(t)
 	},
 	Reopen: func(t testing.TB, s storetest.Full) storetest.Full {
+		t.Helper()
 		f := s.(*file)
 		shut(t, f.DB)
-		return &file{open(t, f.path, virtual()), f.path}
+		return f.on(t)
 	},
+	Step:  func(_ testing.TB, s storetest.Full, d time.Duration) { *s.(*file).skew += d },
+	Clock: func(_ testing.TB, s storetest.Full) time.Time { return time.Now().Add(*s.(*file).skew) },
 	Run:   synctest.Test,
 	Pass:  func(_ testing.TB, _ storetest.Full, d time.Duration) { time.Sleep(d) },
 	Check: func(t testing.TB, s storetest.Full) { audit(t, s.(*file).DB) },
@@ -100,9 +112,10 @@ func TestStore(t *testing.T) {
 		storetest.Logs(t, func(t testing.TB, log *slog.Logger) storetest.Full {
 			o, path := virtual(), filepath.Join(t.TempDir(), "holdfast.db")
 			o.Logger = log
-			return &file{open(t, path, o), path}
+			return &file{DB: open(t, path, o), path: path}
 		})
 	})
+	t.Run("clock", func(t *testing.T) { storetest.Clock(t, maker) })
 }
 
 // suite is all that a store must pass.

@@ -6,10 +6,10 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/belief"
 )
 
 // sweepPage is how many rows one call looks at, sweepWrite how many it
@@ -26,6 +26,8 @@ type sweeps struct {
 	lane, due, seq int64 // the last row looked at
 	aside          bool  // pending rows are done, parked ones come
 	earliest       int64 // expiry seen in this scan
+	held           int64 // seen in this scan
+	asked          asked
 	purged         int64 // every message up to here has been looked at in this purge
 	forgotten      int64 // the same for the inbox
 	notified       notified
@@ -38,19 +40,18 @@ func (db *DB) Expire(ctx context.Context) (int, bool, error) {
 	if !db.owns.Load() {
 		return 0, false, nil // the owner's work
 	}
-	if ok, why := db.clock.mayExpire(); !ok {
-		db.log.WarnContext(ctx, "expiry suspended", slog.String("why", why))
-		return 0, false, nil
-	}
 	s := &db.sweeps
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if may, more, err := db.askClock(ctx); !may || more || err != nil {
+		return 0, more, err
+	}
 	now := db.clock.now()
 	if !s.scanning && !db.lanes.mayHaveExpired(now) {
 		return 0, false, nil
 	}
 	if !s.scanning {
-		s.scanning, s.aside, s.lane, s.due, s.seq, s.earliest = true, false, -1, 0, 0, never
+		s.scanning, s.aside, s.lane, s.due, s.seq, s.earliest, s.held = true, false, -1, 0, 0, never, 0
 	}
 	expired, rows, err := db.expiryPage(ctx, now)
 	if err != nil {
@@ -69,6 +70,7 @@ func (db *DB) Expire(ctx context.Context) (int, bool, error) {
 	}
 	s.scanning = false
 	db.lanes.expiresFrom(s.earliest)
+	db.held.Store(s.held)
 	return n, false, nil
 }
 
@@ -93,9 +95,9 @@ func (ls *lanes) expiresFrom(at int64) {
 // expiryPage reads the next rows that could expire.
 func (db *DB) expiryPage(ctx context.Context, now int64) (expired []int64, read int, err error) {
 	s := &db.sweeps
-	q, args := expirable, []any{s.lane, s.due, s.seq, sweepPage}
+	q, args := expirable, []any{s.lane, s.due, s.seq, sweepPage, now}
 	if s.aside {
-		q, args = expirableAside, []any{s.seq, sweepPage}
+		q, args = expirableAside, []any{s.seq, sweepPage, now}
 	}
 	rows, err := db.query(ctx, q, args...)
 	if err != nil {
@@ -103,20 +105,25 @@ func (db *DB) expiryPage(ctx context.Context, now int64) (expired []int64, read 
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		var expires sql.NullInt64
-		if err := rows.Scan(&s.lane, &s.due, &s.seq, &expires); err != nil {
+		var expires, lasts sql.NullInt64
+		if err := rows.Scan(&s.lane, &s.due, &s.seq, &expires, &lasts); err != nil {
 			return nil, 0, err
 		}
 		read++
-		switch {
-		case !expires.Valid:
-		case expires.Int64 <= now:
+		if !expires.Valid {
+			continue
+		}
+		switch db.clock.judge(now, expires.Int64, lasts.Int64) {
+		case belief.Over:
 			expired = append(expired, s.seq)
 			// One that is being delivered now is left; look again soon.
 			s.earliest = min(s.earliest, now)
-		default:
-			s.earliest = min(s.earliest, expires.Int64)
+			continue
+		case belief.Held:
+			s.held++
+		case belief.Lives:
 		}
+		s.earliest = min(s.earliest, db.clock.guard.End(expires.Int64, lasts.Int64))
 	}
 	return expired, read, rows.Err()
 }
@@ -161,7 +168,7 @@ func (k *expire) apply(tx *writeTx) error {
 
 func (k *expire) one(tx *writeTx, seq int64) (bool, error) {
 	var state holdfast.State
-	var expires int64
+	var expires, lasts int64
 	var okey, destination string
 	var cycle, tries int
 	found, err := tx.conn.one(findPending, func(v []driver.Value) error {
@@ -170,10 +177,11 @@ func (k *expire) one(tx *writeTx, seq int64) (bool, error) {
 		if v[1] != nil {
 			expires = asInt(v[1])
 		}
+		lasts = asInt(v[6])
 		return nil
 	}, seq)
 	// One that is claimed on disk is being delivered: delivered beats TTL.
-	if err != nil || !found || expires > tx.now || state == holdfast.Claimed || !state.CanBecome(holdfast.Expired) {
+	if err != nil || !found || k.db.clock.judge(tx.now, expires, lasts) != belief.Over || state == holdfast.Claimed || !state.CanBecome(holdfast.Expired) {
 		return false, err
 	}
 	l, err := tx.lane(destination)

@@ -36,6 +36,10 @@ type Maker struct {
 	Run func(t *testing.T, test func(t *testing.T))
 	// Pass lets time go by, as the store sees it.
 	Pass func(t testing.TB, s Full, d time.Duration)
+	// Step sets the clock that the store reads. No time passes.
+	Step func(t testing.TB, s Full, d time.Duration)
+	// Clock is what that clock shows. Nil: what Now says.
+	Clock func(t testing.TB, s Full) time.Time
 	// Now is what the store's clock shows. Nil: what Go's does.
 	Now func(t testing.TB, s Full) time.Time
 	// Check looks, after each case, for what only the store's package can see.

@@ -1,0 +1,289 @@
+// Package belief decides whether time that a clock claims has passed counts
+// towards an end: an expiry, a deletion, the end of a token.
+//
+// A store has a scale of instants, in microseconds, which never runs back.
+// While a process lives, the scale follows the monotonic clock: that time was
+// seen to pass. At a start it leaps over the time that nobody saw. A stop of two
+// days and a clock that is two days wrong look alike there, so that the leap is
+// doubted: until it is believed or denied, ages leave it out, and what would have
+// ended because of it is Held. What waits for its turn is not asked about here: it
+// follows the scale, and is delivered as usual after a stop.
+//
+// A doubt ends when others confirm the clock, when the clock is put back (then so
+// much of the leap never was), or when it has stood for the hold, in which people
+// can see it. A leap that never was stays known: instants from before it are older
+// by their numbers than they are.
+package belief
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// DefaultHold is how long a leap is doubted at most, in microseconds: a day.
+const DefaultHold = 24 * 60 * 60 * second
+
+const (
+	second = 1_000_000
+	// tiny is what a restart takes: it is believed.
+	tiny = second
+	// mostLeaps bounds the list; those that lie closest become one.
+	mostLeaps = 16
+)
+
+// Leap is time that a scale counted and nobody saw pass.
+type Leap struct {
+	At    int64 `json:"at"`    // the instant that the scale arrived at
+	Doubt int64 `json:"doubt"` // of it so much may be true
+	False int64 `json:"false"` // so much never was
+	Since int64 `json:"since"` // the instant that it is doubted from
+}
+
+func (l *Leap) size() int64 { return l.Doubt + l.False }
+
+// Guard knows the leaps of one scale. Its methods may be called concurrently.
+type Guard struct {
+	mu    sync.Mutex
+	hold  int64
+	leaps []Leap // by At
+	news  uint64
+}
+
+// New makes a guard that doubts for hold at most; zero: DefaultHold.
+func New(hold int64) *Guard {
+	if hold <= 0 {
+		hold = DefaultHold
+	}
+	return &Guard{hold: hold}
+}
+
+// Verdict says how an end stands.
+type Verdict int
+
+// The verdicts. Held: over if the clock is right, not over by the time that was
+// seen to pass.
+const (
+	Lives Verdict = iota
+	Held
+	Over
+)
+
+// Leap notes that the scale has leapt by size, to the instant at. What somebody
+// saw not to pass, as the owner of a file of which another process says what
+// time it is, is denied at once.
+func (g *Guard) Leap(at, size int64, denied bool) {
+	if size < tiny {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	l := Leap{At: at, Doubt: size, Since: at}
+	if denied {
+		l.Doubt, l.False = 0, size
+	}
+	g.add(l)
+}
+
+// add is called with the lock held. To lead two leaps into the later one makes
+// what lies between them younger, never older.
+func (g *Guard) add(l Leap) {
+	g.news++
+	at, _ := slices.BinarySearchFunc(g.leaps, l.At, func(l Leap, at int64) int { return int(max(min(l.At-at, 1), -1)) })
+	g.leaps = slices.Insert(g.leaps, at, l)
+	if len(g.leaps) <= mostLeaps {
+		return
+	}
+	closest := 1
+	for i := range g.leaps[1:] {
+		if g.leaps[i+1].At-g.leaps[i].At < g.leaps[closest].At-g.leaps[closest-1].At {
+			closest = i + 1
+		}
+	}
+	into, from := &g.leaps[closest], g.leaps[closest-1]
+	into.Doubt, into.False = into.Doubt+from.Doubt, into.False+from.False
+	g.leaps = slices.Delete(g.leaps, closest-1, closest)
+}
+
+// Deny takes so much of what is doubted for time that never was, the latest
+// first, and returns how much that was.
+func (g *Guard) Deny(amount int64) (denied int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := range slices.Backward(g.leaps) {
+		l := &g.leaps[i]
+		n := min(l.Doubt, amount-denied)
+		l.Doubt, l.False, denied = l.Doubt-n, l.False+n, denied+n
+	}
+	if denied > 0 {
+		g.news++
+	}
+	return denied
+}
+
+// Confirm believes whatever is doubted.
+func (g *Guard) Confirm() (believed int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.believe(func(*Leap) bool { return true })
+}
+
+// Contradict begins the hold anew: somebody has said that the clock is wrong.
+func (g *Guard) Contradict(now int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := range g.leaps {
+		if l := &g.leaps[i]; l.Doubt > 0 && l.Since < now {
+			l.Since = now
+			g.news++
+		}
+	}
+}
+
+// Settle believes what has been doubted for the hold, as time is seen to pass.
+func (g *Guard) Settle(now int64) (believed int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.believe(func(l *Leap) bool { return g.age(now, l.Since) >= g.hold })
+}
+
+func (g *Guard) believe(which func(l *Leap) bool) (believed int64) {
+	over := make([]bool, len(g.leaps)) // judged before any is believed
+	for i := range g.leaps {
+		over[i] = g.leaps[i].Doubt > 0 && which(&g.leaps[i])
+	}
+	for i := range g.leaps {
+		if over[i] {
+			believed += g.leaps[i].Doubt
+			g.leaps[i].Doubt = 0
+		}
+	}
+	if believed > 0 {
+		g.news++
+		g.leaps = slices.DeleteFunc(g.leaps, func(l Leap) bool { return l.size() == 0 })
+	}
+	return believed
+}
+
+// Doubt is how much is doubted, and for how long at most from now on.
+func (g *Guard) Doubt(now int64) (doubt, left int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := range g.leaps {
+		if l := &g.leaps[i]; l.Doubt > 0 {
+			doubt += l.Doubt
+			left = max(left, g.hold-g.age(now, l.Since))
+		}
+	}
+	return doubt, left
+}
+
+// Judge says how the end at an instant stands that was set lasts before it.
+func (g *Guard) Judge(now, end, lasts int64) Verdict {
+	if now < end {
+		return Lives
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case now-end >= g.late(end-lasts, (*Leap).size):
+		return Over
+	case now-end >= g.late(end-lasts, func(l *Leap) int64 { return l.False }):
+		return Held
+	}
+	return Lives
+}
+
+// End is the instant at which an end comes for certain that was set lasts before.
+func (g *Guard) End(end, lasts int64) int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return end + g.late(end-lasts, (*Leap).size)
+}
+
+// Age is how much of the time since an instant was seen to pass.
+func (g *Guard) Age(now, at int64) int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.age(now, at)
+}
+
+func (g *Guard) age(now, at int64) int64 { return max(now-at-g.late(at, (*Leap).size), 0) }
+
+// Claimed is the age by the clock: with what is doubted, without what never was.
+func (g *Guard) Claimed(now, at int64) int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return now - at - g.late(at, func(l *Leap) int64 { return l.False })
+}
+
+// Shift is by how much an instant is later than its number says: what never was
+// and the scale has counted since.
+func (g *Guard) Shift(at int64) int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.late(at, func(l *Leap) int64 { return l.False })
+}
+
+// Before is the latest instant whose age has reached keep: all up to it may go.
+func (g *Guard) Before(now, keep int64) int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	at := now - keep
+	for i := range g.leaps {
+		at -= g.leaps[i].size()
+	}
+	for i := range g.leaps {
+		if l := &g.leaps[i]; at >= l.At-l.size() {
+			at += l.size()
+		}
+	}
+	return at
+}
+
+// late is how much later an end comes that was set at an instant: what the scale
+// has leapt since. An instant within a leap is taken for one from before it.
+func (g *Guard) late(set int64, size func(l *Leap) int64) (sum int64) {
+	for i := range g.leaps {
+		l := &g.leaps[i]
+		n := size(l)
+		sum += n - max(min(set-(l.At-n), n), 0)
+	}
+	return sum
+}
+
+// News grows with each change, so that a keeper knows when to write it down.
+func (g *Guard) News() uint64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.news
+}
+
+// Text is what Load reads.
+func (g *Guard) Text() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	text, _ := json.Marshal(g.leaps) // numbers only
+	return string(text)
+}
+
+// Load makes the leaps those that a text holds; the empty text holds none.
+func (g *Guard) Load(text string) error {
+	var leaps []Leap
+	var err error
+	if text != "" {
+		if err = json.Unmarshal([]byte(text), &leaps); err != nil {
+			leaps, err = nil, fmt.Errorf("read leaps of the clock: %w", err)
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.leaps = nil
+	for _, l := range leaps {
+		if l.Doubt >= 0 && l.False >= 0 && l.size() > 0 {
+			g.add(l)
+		}
+	}
+	return err
+}

@@ -1,0 +1,215 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// Clock tests that a wrong clock ends nothing (F1-50, F1-51, F1-52): the
+// machine's, or the database's.
+func Clock(t *testing.T, m Maker) {
+	t.Helper()
+	cases := map[string]func(k *kit){
+		"a stop delivers what is due and holds what would end": aStop,
+		"what is held ends when the hold does":                 theHoldEnds,
+		"another machine's time ends the hold, or prolongs it": evidence,
+	}
+	for name, by := range map[string]time.Duration{
+		"10 s ahead": 10 * time.Second, "10 s behind": -10 * time.Second, "2 d ahead": 2 * day, "2 d behind": -2 * day,
+		"8 d ahead": 8 * day, "40 d ahead": 40 * day, "400 d behind": -400 * day,
+	} {
+		set, stopped := (*kit).step, (*kit).stopped
+		for way, step := range map[string][2]func(k *kit, d time.Duration){
+			"while it runs": {set, set}, "over a restart": {stopped, set}, "over two restarts": {stopped, stopped}, "until a restart": {set, stopped},
+		} {
+			cases[name+" "+way] = func(k *kit) { wrongFor4s(k, by, step[0], step[1]) }
+		}
+	}
+	m.run(t, cases)
+}
+
+const day = 24 * time.Hour
+
+// step sets the clock; no time passes.
+func (k *kit) step(d time.Duration) { k.t.Helper(); k.m.Step(k.t, k.Full, d) }
+
+// stopped sets the clock while the store is closed.
+func (k *kit) stopped(d time.Duration) {
+	k.t.Helper()
+	if err := k.Close(); err != nil {
+		k.t.Fatal(err)
+	}
+	k.step(d)
+	k.reopen()
+}
+
+// upkeep is what a node does by the way.
+type upkeep struct{ expired, purged, swept int }
+
+func (k *kit) upkeep() (u upkeep) {
+	k.t.Helper()
+	u.expired = k.expire()
+	u.purged = k.purge(holdfast.Retention{Delivered: day, Expired: day, Discarded: day, Parked: day}) + k.forget(day)
+	u.swept = k.sweepInbox()
+	return u
+}
+
+// look is what a node does in a second, and fails if anything ended.
+func (k *kit) look() {
+	k.t.Helper()
+	if u := k.upkeep(); u != (upkeep{}) {
+		k.t.Errorf("ended by a wrong clock: %+v", u)
+	}
+	for _, c := range k.claimOf("live", 10) {
+		if c.Message.Attempt.FirstAgo > time.Hour {
+			k.t.Errorf("%s says that it was first tried %s ago", c.Message.ID, c.Message.Attempt.FirstAgo)
+		}
+		k.wins(c, failed(time.Hour))
+	}
+	k.pass(time.Second)
+}
+
+// wrongFor4s has a clock that goes wrong and is put right again.
+func wrongFor4s(k *kit, by time.Duration, wrong, right func(k *kit, d time.Duration)) {
+	const short = 13 * time.Second // over by 10 s ahead
+	k.put(
+		holdfast.Message{ID: "short", Destination: "down", TTL: short},
+		holdfast.Message{ID: "long", Destination: "down", TTL: day},
+		holdfast.Message{ID: "tried", Destination: "live"}, holdfast.Message{ID: "tried-ends", Destination: "live", TTL: day},
+		holdfast.Message{ID: "delivered"})
+	k.wins(k.one("delivered"), delivered())
+	k.park(holdfast.Message{ID: "parked", TTL: day})
+	k.put(holdfast.Message{ID: "last", Destination: "last"})
+	k.winAll(k.claimOf("live", 10), failed(time.Minute))
+	k.record(arrived("known"), "{}")
+	k.record(arrived("newest"), "{}")
+	k.ingest(note("note", "plant-1", "mail"))
+	k.wins(k.oneOf("mail"), delivered())
+	began := time.Now()
+
+	wrong(k, by)
+	for range 4 {
+		k.look()
+	}
+	right(k, -by)
+	k.look()
+	k.reopen() // nothing that was decided is lost
+	k.look()
+	if took := time.Since(began); took > 5*time.Second && k.m.Run == nil {
+		k.t.Logf("too slow to tell what ends by 10 s: %s", took)
+	} else {
+		k.is("short", holdfast.Pending)
+	}
+	for id, want := range map[holdfast.ID]holdfast.State{
+		"long": holdfast.Pending, "tried": holdfast.Pending, "tried-ends": holdfast.Pending, "parked": holdfast.Parked, "delivered": holdfast.Delivered,
+	} {
+		k.is(id, want)
+	}
+	if known, r := k.known(arrived("known")); !known || r.Err != nil {
+		k.t.Errorf("the id of the inbox is known: %t, %v", known, r.Err)
+	}
+
+	// It goes on at once.
+	k.put(holdfast.Message{ID: "new", Destination: "down", TTL: 20 * time.Second})
+	k.pass(21 * time.Second)
+	if n := k.expire(); n != 2 {
+		k.t.Errorf("%d expired, want short and new", n)
+	}
+	equal(k, "what can be delivered", sorted(idsOf(k.claimOf("down", 10))), []holdfast.ID{"long"})
+	k.pass(day + time.Hour)
+	u := k.upkeep()
+	if u.expired != 2 { // long is in hand
+		k.t.Errorf("%d expired after their time, want tried and parked", u.expired)
+	}
+	if u.purged < 4 { // delivered, short, the note and its message; the newest row may stay
+		k.t.Errorf("%d purged after a day", u.purged)
+	}
+	k.pass(week)
+	if u := k.upkeep(); u.swept != 1 {
+		k.t.Errorf("%d ids forgotten after their time, want 1", u.swept)
+	}
+}
+
+func aStop(k *kit) {
+	k.put(holdfast.Message{ID: "ends", TTL: day}, holdfast.Message{ID: "stays"}, holdfast.Message{ID: "later", TTL: 3 * day}, holdfast.Message{ID: "delayed", Delay: day})
+	k.put(holdfast.Message{ID: "parked", Destination: "b", TTL: day})
+	k.wins(k.claimOf("b", 1)[0], parked())
+	k.stopped(2*day + time.Hour)
+	claims := k.claim(10)
+	equal(k, "claims", sorted(idsOf(claims)), []holdfast.ID{"delayed", "later", "stays"})
+	k.winAll(claims, delivered())
+	if n := k.expire(); n != 0 {
+		k.t.Errorf("%d expired at once", n)
+	}
+	k.nothing()
+	k.is("ends", holdfast.Pending)
+	k.is("parked", holdfast.Parked)
+	d := k.doubt()
+	if d.Claimed < 2*day || d.Claimed > 2*day+2*time.Hour || d.Left <= 23*time.Hour || d.Held != 2 {
+		k.t.Errorf("doubt %+v", d)
+	}
+	k.requeue("parked") // a person decides
+	if got := k.claimOf("b", 1); len(got) != 1 {
+		k.t.Error("what a person has retried is not delivered")
+	}
+	k.reopen()
+	k.nothing()
+	k.is("ends", holdfast.Pending)
+}
+
+func theHoldEnds(k *kit) {
+	k.put(holdfast.Message{ID: "m", TTL: 3 * day}, holdfast.Message{ID: "delivered", Destination: "b"}, holdfast.Message{ID: "last", Destination: "b"})
+	k.wins(k.claimOf("b", 1)[0], delivered())
+	k.stopped(4 * day)
+	for range 23 {
+		k.nothing()
+		if n := k.expire() + k.purge(holdfast.Retention{Delivered: 3 * day}); n != 0 {
+			k.t.Fatalf("%d ended within the hold", n)
+		}
+		k.pass(time.Hour)
+	}
+	k.pass(2 * time.Hour)
+	if n := k.expire(); n != 1 {
+		k.t.Errorf("%d expired after the hold, want 1", n)
+	}
+	if n := k.purge(holdfast.Retention{Delivered: 3 * day}); n != 1 {
+		k.t.Errorf("%d purged after the hold, want 1", n)
+	}
+	equal(k, "doubt", k.doubt(), holdfast.Doubt{})
+}
+
+func evidence(k *kit) {
+	k.put(holdfast.Message{ID: "m", TTL: 3 * day})
+	k.stopped(4 * day)
+	k.nothing()
+	k.pass(20 * time.Hour)
+	k.hear(-4 * day) // it says that the clock is wrong
+	k.pass(20 * time.Hour)
+	if n := k.expire(); n != 0 {
+		k.t.Errorf("%d expired though the clock is said to be wrong", n)
+	}
+	k.hear(time.Minute)
+	if n := k.expire(); n != 1 {
+		k.t.Errorf("%d expired after the clock was confirmed, want 1", n)
+	}
+	equal(k, "doubt", k.doubt(), holdfast.Doubt{})
+}
+
+func (k *kit) doubt() holdfast.Doubt { k.t.Helper(); return k.Full.(holdfast.Doubting).Doubt() }
+
+// hear tells the store of a clock that is so much ahead of its own.
+func (k *kit) hear(ahead time.Duration) {
+	k.t.Helper()
+	k.Full.(holdfast.Doubting).HearTime(k.clock().Add(ahead))
+}
+
+// clock is what the clock shows that Step sets.
+func (k *kit) clock() time.Time {
+	k.t.Helper()
+	if k.m.Clock == nil {
+		return k.now()
+	}
+	return k.m.Clock(k.t, k.Full)
+}
