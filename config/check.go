@@ -64,6 +64,10 @@ func (r *report) check(c *Config) {
 	}
 	r.checkRetention(c.Retention)
 	r.between("stop", c.Stop, 0, time.Hour)
+	r.between("drain", c.Drain, 0, time.Hour)
+	if c.Drain > c.Stop && c.Drain <= time.Hour && c.Stop >= 0 {
+		r.fault("drain", FormatDuration(c.Drain), problem{"is longer than stop, " + FormatDuration(c.Stop) + ", which it is a part of", "make stop longer, or drain shorter"})
+	}
 	r.between("poll", c.Poll, leastPoll, mostPoll)
 	if c.Store.IsZero() {
 		r.checkBackup(c.Backup)

@@ -29,7 +29,8 @@ type Config struct {
 	Durability   Durability
 	Limits       Limits
 	Retention    Retention
-	Stop         time.Duration // grace for work in hand (SF-10)
+	Stop         time.Duration // grace for work in hand (SF-10), with Drain in it
+	Drain        time.Duration // of a stop: how long requests are still served while readyz says no
 	Poll         time.Duration // the longest time between two looks for due messages (SF-06)
 	Backup       Backup
 	Destinations map[string]Destination

@@ -21,6 +21,7 @@ func Default() *Config {
 			Sweep:  5 * time.Minute,
 		},
 		Stop:         10 * time.Second,
+		Drain:        time.Second,
 		Poll:         time.Second,
 		Backup:       Backup{Every: time.Hour, Hourly: 24, Daily: 7},
 		Destinations: map[string]Destination{},

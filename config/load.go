@@ -82,6 +82,9 @@ func Parse(name string, data []byte, env Env, o Overrides) (*Config, []Warning, 
 	if c.Backup.Folder == (&Config{Data: c.Data}).BackupFolder() {
 		c.Backup.Folder = "" // so that a printed configuration means the same
 	}
+	if !l.given("drain") {
+		c.Drain = min(c.Drain, c.Stop/10)
+	}
 	l.files(c)
 	l.check(c)
 	l.unknownVariables()

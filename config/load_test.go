@@ -59,6 +59,7 @@ func TestDefaults(t *testing.T) {
 			Delivered: 7 * day, Discarded: 7 * day, Expired: 7 * day, Inbox: 7 * day, Parked: config.Never, Sweep: 5 * time.Minute,
 		},
 		Stop:         10 * time.Second,
+		Drain:        time.Second,
 		Poll:         time.Second,
 		Backup:       config.Backup{Every: time.Hour, Hourly: 24, Daily: 7},
 		Destinations: map[string]config.Destination{},

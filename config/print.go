@@ -61,6 +61,7 @@ func (c *Config) YAML() []byte {
 			pair{"sweep", timeNode(c.Retention.Sweep, "")},
 		)},
 		pair{"stop", timeNode(c.Stop, "")},
+		pair{"drain", timeNode(c.Drain, "")},
 		pair{"poll", timeNode(c.Poll, "")},
 		pair{"backup", c.backupNode()},
 		pair{"central", c.centralNode()},

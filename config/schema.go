@@ -20,6 +20,7 @@ func (l *loader) config(c *Config) keys {
 		"insecure":   l.boolean(&c.Insecure),
 		"durability": text(l, &c.Durability, "full"),
 		"stop":       l.duration(&c.Stop),
+		"drain":      l.duration(&c.Drain),
 		"poll":       l.duration(&c.Poll),
 		"backup":     l.backup(c),
 		"limits":     l.mapping(keys{"payload": l.size(&c.Limits.Payload), "reserve": l.size(&c.Limits.Reserve)}),

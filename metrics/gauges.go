@@ -92,6 +92,23 @@ func gauges(meter metric.Meter, o Options) error {
 	return nil
 }
 
+// logLines counts what the log has lost.
+func logLines(meter metric.Meter, lost func() int64) error {
+	if lost == nil {
+		return nil
+	}
+	_, err := meter.Int64ObservableCounter("holdfast_log_lines_lost",
+		metric.WithDescription("Lines of the log that could not be written since the start, because nobody read them or the disk was full."),
+		metric.WithInt64Callback(func(_ context.Context, see metric.Int64Observer) error {
+			see.Observe(lost())
+			return nil
+		}))
+	if err != nil {
+		return fmt.Errorf("make counter of lost lines: %w", err)
+	}
+	return nil
+}
+
 func observeDisk(see metric.Observer, disk func() (free, reserved int64), free, reserve metric.Int64Observable) {
 	if disk == nil {
 		return

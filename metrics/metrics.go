@@ -42,6 +42,10 @@ type Options struct {
 	// answer. Nil: there is none.
 	Server func() (s Server, answers bool)
 
+	// LogLost tells how many lines of the log could not be written since the
+	// start. Nil: nobody knows.
+	LogLost func() int64
+
 	Version, Commit string // of the program
 }
 
@@ -121,7 +125,7 @@ func New(o Options) (*Metrics, error) {
 	m.provider = sdk.NewMeterProvider(sdk.WithReader(exporter))
 	// The OpenMetrics format would append _total to each counter.
 	m.handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: false})
-	if err := gauges(m.provider.Meter(scope), o); err != nil {
+	if err := errors.Join(gauges(m.provider.Meter(scope), o), logLines(m.provider.Meter(scope), o.LogLost)); err != nil {
 		return nil, errors.Join(err, m.provider.Shutdown(context.Background()))
 	}
 	return m, nil

@@ -32,7 +32,7 @@ func lanes() []holdfast.LaneStatus {
 
 func start(tb testing.TB) *metrics.Metrics {
 	tb.Helper()
-	m, err := metrics.New(metrics.Options{Counts: counts, Lanes: lanes, Disk: disk, WAL: func() int64 { return 4096 }, Version: "1.2.3", Commit: "abc"})
+	m, err := metrics.New(metrics.Options{Counts: counts, Lanes: lanes, Disk: disk, WAL: func() int64 { return 4096 }, LogLost: func() int64 { return 17 }, Version: "1.2.3", Commit: "abc"})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -96,7 +96,8 @@ func TestThePageHasTheNamesOfTheSpecification(t *testing.T) {
 		"holdfast_outbox_pending": "gauge", "holdfast_outbox_parked": "gauge", "holdfast_outbox_expired": "gauge", "holdfast_outbox_claimed": "gauge",
 		"holdfast_inbox_kept": "gauge", "holdfast_wal_bytes": "gauge", "holdfast_lane_up": "gauge", "holdfast_lanes": "gauge", "holdfast_build_info": "gauge",
 		"holdfast_disk_free_bytes": "gauge", "holdfast_disk_reserve_bytes": "gauge",
-		"go_goroutines": "gauge",
+		"holdfast_log_lines_lost": "counter",
+		"go_goroutines":           "gauge",
 	}
 	want := map[string]string{
 		`rf_outbox_pending_count`: "12",
@@ -129,6 +130,7 @@ func TestThePageHasTheNamesOfTheSpecification(t *testing.T) {
 		`holdfast_lanes{state="held"}`:                           "1",
 		`holdfast_disk_free_bytes`:                               "4096",
 		`holdfast_disk_reserve_bytes`:                            "512",
+		`holdfast_log_lines_lost`:                                "17",
 	}
 	// A reader that prefers OpenMetrics gets the same names.
 	for _, accept := range []string{"text/plain", "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"} {

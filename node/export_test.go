@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -62,3 +63,11 @@ type at struct{ address net.Addr }
 func (a at) Addr() net.Addr          { return a.address }
 func (at) Accept() (net.Conn, error) { return nil, net.ErrClosed }
 func (at) Close() error              { return nil }
+
+// Bounded is the stop of a node that does f.
+func Bounded(ctx context.Context, c *config.Config, f func(a *notify.Answers) error) error {
+	n := &Node{cfg: c, log: slog.New(slog.DiscardHandler), halt: newHalt(ctx)}
+	defer n.halt.begin()
+	n.state.Store(ready)
+	return n.bounded(ctx, func(context.Context) error { return f(&n.answers) })
+}

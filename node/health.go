@@ -31,10 +31,14 @@ type progress struct {
 func (n *Node) watchProgress(ctx context.Context) error {
 	tick := time.NewTicker(10 * time.Second)
 	defer tick.Stop()
-	warned := time.Time{}
+	warned, lost := time.Time{}, int64(0)
 	for {
 		p := n.look(ctx)
 		n.progress.Store(p)
+		if now := n.lines.dropped(); now > lost {
+			n.log.WarnContext(ctx, "lines of the log could not be written", slog.Int64("lines", now-lost))
+			lost = now
+		}
 		if len(p.unrouted) > 0 && time.Since(warned) > time.Minute {
 			warned = time.Now()
 			n.log.WarnContext(ctx, "messages wait for destinations that the configuration does not name; they stay pending",
@@ -119,6 +123,7 @@ func (n *Node) health() admin.Health {
 	} else {
 		add("store", admin.OK, "durability "+n.store.Durability())
 	}
+	n.logHealth(add)
 	n.special.checks(add)
 	if p := n.progress.Load(); p != nil {
 		if p.err != nil {
@@ -154,6 +159,14 @@ func (n *Node) health() admin.Health {
 		add("parked", admin.OK, fmt.Sprintf("waiting for a person: %d", parked))
 	}
 	return h
+}
+
+// logHealth tells while lines are lost, and for a while after.
+func (n *Node) logHealth(add addCheck) {
+	if lines, last := n.lines.lost(); lines > 0 && time.Since(last) < 5*time.Minute {
+		add("log", admin.Degraded, fmt.Sprintf("%d lines could not be written, the last %s ago: see who reads the node's output, and whether its disk is full",
+			lines, time.Since(last).Round(time.Second)))
+	}
 }
 
 // healthz is for a supervisor: 503 means that a restart may help.

@@ -37,7 +37,10 @@ func (n *Node) serveHTTP(ctx context.Context) error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- serve() }()
-	n.state.Store(ready)
+	if n.state.CompareAndSwap(starting, ready) {
+		n.log.InfoContext(ctx, "started", slog.String("version", n.opts.Version), slog.String("node", n.cfg.Node.ID), slog.String("role", string(n.cfg.Role)),
+			slog.String("address", n.url()), slog.Duration("took", time.Since(n.started)))
+	}
 	if n.opts.Ready != nil {
 		n.opts.Ready(n.listener.Addr().String())
 	}
@@ -46,12 +49,11 @@ func (n *Node) serveHTTP(ctx context.Context) error {
 		return err
 	case <-ctx.Done():
 	}
-	n.state.Store(stopping)
 	n.waiters.Release()
 	if n.central != nil {
 		n.central.Close()
 	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.grace())
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.halt.left(n.grace()))
 	defer cancel()
 	err := srv.Shutdown(grace)
 	if errors.Is(err, context.DeadlineExceeded) {

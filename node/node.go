@@ -21,16 +21,24 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/socket"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/metrics"
+	"github.com/holdfast-mq/holdfast/notify"
 )
 
 // Options are what a node needs beside its configuration.
 type Options struct {
 	Version, Commit string
-	Out             io.Writer // what a person who starts the node reads; nil: nothing
-	Log             io.Writer // log lines; nil: none
+	// Out gets what a person who starts the node reads, unless the log is for
+	// programs (JSON); nil: nothing.
+	Out io.Writer
+	// Log gets the log lines; nil: none. Nobody waits for it: lines that it does
+	// not take in time are dropped and counted.
+	Log io.Writer
 	// Ready is told the address, host:port or the path of the socket, once
 	// requests are answered; nil: nobody.
 	Ready func(address string)
+	// Reload brings a configuration that was read again, checked, to take over
+	// what can be changed while the node runs. Nil: none comes.
+	Reload <-chan *config.Config
 }
 
 // Node is one running node.
@@ -38,7 +46,10 @@ type Node struct {
 	cfg     *config.Config
 	opts    Options
 	log     *slog.Logger
+	lines   *logging // what log writes to
 	started time.Time
+	halt    *halt
+	answers notify.Answers
 
 	listener   net.Listener
 	store      store
@@ -67,23 +78,30 @@ const (
 // Serve runs a node until ctx ends, which is a stop without error, also while
 // the node is still starting.
 func Serve(ctx context.Context, cfg *config.Config, o Options) error {
-	err := serve(ctx, cfg, o)
+	n := &Node{cfg: cfg, opts: o, started: time.Now(), halt: newHalt(ctx), lines: newLogging(cfg.Log, o.Log)}
+	n.log = n.lines.Logger
+	defer n.lines.close()
+	defer n.halt.begin()
+	err := n.bounded(ctx, n.serve)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil
+		err = nil
+	}
+	if err == nil {
+		n.log.InfoContext(ctx, "stopped", slog.Duration("uptime", time.Since(n.started)))
 	}
 	return err
 }
 
-func serve(ctx context.Context, cfg *config.Config, o Options) (err error) {
-	n := &Node{cfg: cfg, opts: o, started: time.Now(), log: newLogger(cfg.Log, o.Log)}
+func (n *Node) serve(ctx context.Context) (err error) {
 	// The address first: a second node on this machine fails here, without
 	// having touched anything.
 	if n.listener, err = n.listen(ctx); err != nil {
 		return err
 	}
+	n.log.InfoContext(ctx, "listening", slog.String("address", n.url()))
 	defer n.listener.Close() //nolint:errcheck // closed by the server already, unless the start failed
 	// Metrics need the store's counts, and the store an observer of expiry.
-	if n.store, n.special, err = openStore(ctx, cfg, late{n}, n.log); err != nil {
+	if n.store, n.special, err = openStore(ctx, n.cfg, late{n}, n.log); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.store.Close()) }()
@@ -96,22 +114,27 @@ func serve(ctx context.Context, cfg *config.Config, o Options) (err error) {
 		}
 	}()
 	n.banner()
-	err = run.All(ctx, slices.Concat(
+	stop := n.halt.stop
+	err = run.All(stop, n.halt.watch(slices.Concat(
 		[]run.Part{{Name: "store", Run: n.watchStore}, {Name: "sweeper", Run: n.sweeper().Run}},
 		n.special.parts,
-		n.office.parts(ctx),
-		n.linkParts(ctx),
+		n.office.parts(stop),
+		n.linkParts(stop),
 		[]run.Part{
 			{Name: "health", Run: n.watchProgress},
+			{Name: "reload", Run: n.watchReload},
 			{Name: "endpoints", Run: n.finishForwards},
-			{Name: "dispatcher", Run: atOnce(ctx, n.dispatcher.Run)},
+			{Name: "dispatcher", Run: atOnce(stop, n.dispatcher.Run)},
 			{Name: "http", Run: n.serveHTTP},
 		},
-	)...)
+	))...)
 	if errors.Is(err, holdfast.ErrClosed) && n.store.Err() != nil {
-		return fmt.Errorf("the store has stopped: %w", n.store.Err())
+		err = fmt.Errorf("the store has stopped: %w", n.store.Err())
 	}
-	return err
+	if err != nil {
+		return &ranError{err}
+	}
+	return nil
 }
 
 // atOnce stops a part as soon as the node is told to stop, and not only when
@@ -134,16 +157,13 @@ func atOnce(stop context.Context, part func(ctx context.Context) error) func(ctx
 // way: what they did is still to be written down.
 func (n *Node) finishForwards(ctx context.Context) error {
 	<-ctx.Done()
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.grace())
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.halt.left(n.grace()))
 	defer cancel()
 	if err := n.endpoints.Wait(grace); err != nil {
 		n.log.WarnContext(ctx, "local programs have not answered; their messages come again", slog.Any("error", err))
 	}
 	return nil
 }
-
-// grace is how long work in hand may take at a stop.
-func (n *Node) grace() time.Duration { return max(n.cfg.Stop, time.Millisecond) }
 
 // late passes on what the store observes once there is somebody to tell.
 type late struct{ n *Node }
@@ -175,7 +195,7 @@ func (n *Node) build(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	measured := metrics.Options{Counts: n.store.Counts, Lanes: n.lanes, Version: n.opts.Version, Commit: n.opts.Commit}
+	measured := metrics.Options{Counts: n.store.Counts, Lanes: n.lanes, Version: n.opts.Version, Commit: n.opts.Commit, LogLost: n.lines.dropped}
 	n.special.measure(&measured)
 	if n.metrics, err = metrics.New(measured); err != nil {
 		return fmt.Errorf("metrics: %w", err)
@@ -277,7 +297,7 @@ func (n *Node) sweeper() *holdfast.Sweeper {
 
 // banner tells a person what was started and what to try first.
 func (n *Node) banner() {
-	if n.opts.Out == nil {
+	if n.opts.Out == nil || n.cfg.Log.Format == config.LogJSON {
 		return
 	}
 	var b strings.Builder
@@ -354,19 +374,4 @@ func orNone(names []string) string {
 		return "nobody: the configuration names no destinations"
 	}
 	return strings.Join(names, ", ")
-}
-
-func newLogger(c config.Log, w io.Writer) *slog.Logger {
-	if w == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
-		level = slog.LevelInfo
-	}
-	o := &slog.HandlerOptions{Level: level}
-	if c.Format == config.LogJSON {
-		return slog.New(slog.NewJSONHandler(w, o))
-	}
-	return slog.New(slog.NewTextHandler(w, o))
 }

@@ -34,7 +34,7 @@ func parse(t *testing.T, text string) *config.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Data, c.Listen, c.Node.ID = t.TempDir(), "127.0.0.1:0", "here"
+	c.Data, c.Listen, c.Node.ID, c.Drain = t.TempDir(), "127.0.0.1:0", "here", 0
 	return c
 }
 

@@ -39,7 +39,7 @@ func (n *Node) buildOffice(ctx context.Context) error {
 		desk:     &notify.Desk{Ingester: ingester, Site: n.cfg.Source()},
 		channels: &notify.Channels{
 			Store: n.store, Books: books, Messages: n.store, Lanes: n.store, Kinds: n.kinds(),
-			Grace: n.grace(), Poll: n.cfg.Notifications.Poll, Observer: n.metrics, Logger: n.log,
+			Grace: n.grace(), Poll: n.cfg.Notifications.Poll, Observer: n.metrics, Answers: &n.answers, Logger: n.log,
 		},
 		sweeper: &notify.Sweeper{Store: n.store, Keep: n.cfg.Notifications.Retention, Every: n.cfg.Notifications.Sweep, Logger: n.log},
 	}

@@ -26,8 +26,18 @@ const (
 // ErrRunning says that a node has the data folder.
 var ErrRunning = sqlite.ErrOwned
 
-// Why sorts an error of opening, copying or migrating a store.
+// ranError is of a node that was running: whatever ended it, the next start
+// looks at the store anew, sets aside what is damaged and goes on.
+type ranError struct{ error }
+
+func (e *ranError) Unwrap() error { return e.error }
+
+// Why sorts an error of opening, copying or migrating a store. That of a node
+// which was running already is Unexplained: to start it again may help.
 func Why(err error) Reason {
+	if _, ran := errors.AsType[*ranError](err); ran {
+		return Unexplained
+	}
 	for _, known := range []struct {
 		err    error
 		reason Reason

@@ -14,7 +14,7 @@ type Adapter interface {
 	// one and of whom none has accepted before. It blocks until the outcome of
 	// each is known or ctx ends; ending ctx must not cut what may have been
 	// accepted already, as between the last dot of a mail and its answer, for
-	// which it waits LastAnswer at most. Nothing secret may be in the report.
+	// which it waits LastAnswer at most, after it has said so by Await. Nothing secret may be in the report.
 	//
 	// Each time that the other side has said what becomes of some recipients, Send
 	// calls known, before it asks about further ones: what known has taken is on

@@ -23,6 +23,7 @@ type Channels struct {
 	Poll     time.Duration   // the longest time between two looks of a channel for what is due (NO-15); zero: 1 s
 	Grace    time.Duration   // for work in hand at a stop (SF-10); zero: 10 s
 	Observer holdfast.Observer
+	Answers  *Answers     // is told of attempts that must not be cut off; nil: nobody
 	Logger   *slog.Logger // nil: none
 
 	once     sync.Once
@@ -51,7 +52,7 @@ func (c *Channels) init() {
 		if c.Logger == nil {
 			c.Logger = slog.New(slog.DiscardHandler)
 		}
-		c.adapters = adapters{kinds: c.Kinds}
+		c.adapters = adapters{kinds: c.Kinds, answers: c.Answers}
 		c.changed = make(chan struct{}, 1)
 		c.runs = map[string]*channelRun{}
 	})

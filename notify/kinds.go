@@ -25,7 +25,8 @@ type Kind struct {
 // adapters are those in use, by channel. One is made when it is needed first,
 // and again when its channel was changed, and ends with its channel.
 type adapters struct {
-	kinds map[string]Kind
+	kinds   map[string]Kind
+	answers *Answers // nil: nobody asks
 
 	mu   sync.Mutex
 	made map[string]*made
@@ -63,7 +64,7 @@ func (a *adapters) send(ctx context.Context, c Channel, n *Notification, to []Re
 		return Report{Fault: &holdfast.Failure{Outcome: holdfast.LaneFault, Code: "settings", Err: fmt.Errorf("settings of channel %s: %w", c.Name, err)}}
 	}
 	defer a.giveBack(m)
-	return m.adapter.Send(ctx, n, to, known)
+	return m.adapter.Send(a.answers.With(ctx), n, to, known)
 }
 
 func (a *adapters) take(c Channel) (*made, error) {

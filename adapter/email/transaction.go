@@ -173,8 +173,9 @@ func (t *transaction) data(ctx context.Context) *holdfast.Failure {
 		t.sound = false
 		return lost(ctx, "data", ctx.Err(), &t.s.scrub)
 	}
-	forgo := t.s.forgo(ctx)
+	forgo, answered := t.s.forgo(ctx), notify.Await(ctx)
 	answer, err := w.CloseWithResponse()
+	answered()
 	forgo()
 	t.s.mails++
 	return t.answered(ctx, answer, err)

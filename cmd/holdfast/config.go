@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 
 	"github.com/spf13/cobra"
 
@@ -30,10 +31,18 @@ func (f *configFlags) add(cmd *cobra.Command) {
 // load reads the configuration and prints its warnings.
 func (a *app) load(cmd *cobra.Command, f *configFlags) (*config.Config, error) {
 	_, c, warnings, err := a.read(cmd, f)
-	for _, w := range warnings {
-		a.note("holdfast: warning: %s\n", plain(w.String()))
-	}
+	a.warn(warnings)
 	return c, err
+}
+
+func (a *app) warn(list []config.Warning) {
+	for _, w := range list {
+		if log := a.log.Load(); log != nil {
+			log.Warn("configuration", slog.String("warning", w.String()))
+		} else {
+			a.note("holdfast: warning: %s\n", plain(w.String()))
+		}
+	}
 }
 
 // read reads the configuration, from the file that it returns.

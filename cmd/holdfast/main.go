@@ -7,12 +7,14 @@ package main
 import (
 	"context"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
-	"syscall"
+	"sync/atomic"
 
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/demo"
+	"github.com/holdfast-mq/holdfast/internal/logs"
 )
 
 func main() {
@@ -26,8 +28,12 @@ type app struct {
 	env            config.Env
 	serve          func(ctx context.Context, o ServeOptions) error
 	demo           func(ctx context.Context, o demo.Options) (*demo.Counts, error)
-	notify         func(c chan<- os.Signal) (stop func()) // of signals that ask to stop
-	exit           func(code int)                         // at once
+	notify         func(c chan<- os.Signal, of ...os.Signal) (stop func())
+	ignore         func(of ...os.Signal)
+	exit           func(code int) // at once
+
+	log   atomic.Pointer[slog.Logger] // of serve, where lines are for programs; nil: they are for people
+	lines []*logs.Writer              // of serve
 }
 
 // thisProcess is the app of a real process.
@@ -35,8 +41,9 @@ func thisProcess() *app {
 	return &app{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		env: config.Process(), serve: serveNode, demo: demo.Run, exit: os.Exit,
-		notify: func(c chan<- os.Signal) func() {
-			signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+		ignore: signal.Ignore,
+		notify: func(c chan<- os.Signal, of ...os.Signal) func() {
+			signal.Notify(c, of...)
 			return func() { signal.Stop(c) }
 		},
 	}

@@ -123,6 +123,7 @@ type child struct {
 	data    string
 	cmd     *exec.Cmd
 	out     tailWriter
+	reader  *os.File // instead of out; nil: out
 }
 
 func (p *child) url() string { return "http://" + p.address }
@@ -137,6 +138,9 @@ func (p *child) start() {
 	}
 	p.cmd = exec.Command(path, p.args[1:]...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
+	if p.reader != nil {
+		p.cmd.Stdout, p.cmd.Stderr = p.reader, p.reader
+	}
 	if err := p.cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}

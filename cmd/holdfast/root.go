@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -40,12 +41,18 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
+	defer a.flush()
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
 	}
-	report(a.stderr, cmd, err)
-	return exitCode(err)
+	code := exitCode(err)
+	if log := a.log.Load(); log != nil {
+		log.ErrorContext(ctx, "failed", slog.Any("error", err), slog.Int("exit_code", code))
+	} else {
+		report(a.stderr, cmd, err)
+	}
+	return code
 }
 
 func (a *app) root() *cobra.Command {

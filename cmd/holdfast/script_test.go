@@ -230,9 +230,10 @@ func served(f func(ctx context.Context, o ServeOptions) error) (a *app, signals 
 	pass := make(chan os.Signal)
 	a = &app{
 		stdin: &bytes.Buffer{}, stdout: &bytes.Buffer{}, stderr: stderr, serve: f,
-		env:  config.Env{Host: func() (string, error) { return "plant-7", nil }, Lookup: func(string) (string, bool) { return "", false }},
-		exit: func(code int) { exited <- code },
-		notify: func(c chan<- os.Signal) func() {
+		env:    config.Env{Host: func() (string, error) { return "plant-7", nil }, Lookup: func(string) (string, bool) { return "", false }},
+		exit:   func(code int) { exited <- code },
+		ignore: func(...os.Signal) {},
+		notify: func(c chan<- os.Signal, _ ...os.Signal) func() {
 			done := make(chan struct{})
 			go func() {
 				for {

@@ -1,0 +1,95 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Changes names the settings in which two configurations differ, as paths of the
+// file, sorted. A secret that has another value and stands where it stood is
+// named by the destination or the source that it belongs to, with "secret" behind
+// it. Values are not told: they may be nobody's business.
+func (c *Config) Changes(to *Config) []string {
+	was, is := c.leaves(), to.leaves()
+	changed := map[string]bool{}
+	for path, value := range was {
+		if now, there := is[path]; !there || now != value {
+			changed[path] = true
+		}
+	}
+	for path := range is {
+		if _, there := was[path]; !there {
+			changed[path] = true
+		}
+	}
+	if c.Store.DSN() != to.Store.DSN() {
+		changed["store"] = true
+	}
+	for name, d := range to.Destinations {
+		if old, there := c.Destinations[name]; there && !sameSecrets(old, d) {
+			changed[join("destinations", name)+" secret"] = true
+		}
+	}
+	for name, s := range to.Receive.Sources {
+		if old, there := c.Receive.Sources[name]; there && !sameSecrets(old, s) {
+			changed[join("receive.secrets", name)+" secret"] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(changed))
+}
+
+// leaves are the values of the configuration as it prints, by path.
+func (c *Config) leaves() map[string]string {
+	var root yaml.Node
+	if err := yaml.Unmarshal(c.YAML(), &root); err != nil || len(root.Content) == 0 {
+		return nil // it was printed by us
+	}
+	all := map[string]string{}
+	flatten(all, "", root.Content[0])
+	return all
+}
+
+func flatten(into map[string]string, path string, n *yaml.Node) {
+	switch {
+	case n.Kind == yaml.MappingNode && len(n.Content) > 0:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			flatten(into, join(path, n.Content[i].Value), n.Content[i+1])
+		}
+	case n.Kind == yaml.SequenceNode && len(n.Content) > 0:
+		for i, item := range n.Content {
+			flatten(into, element(path, i), item)
+		}
+	default:
+		into[path] = fmt.Sprint(n.Tag, " ", n.Value)
+	}
+}
+
+// sameSecrets compares the secrets inside two values of one type.
+func sameSecrets(a, b any) bool {
+	return slices.EqualFunc(secretsIn(reflect.ValueOf(a)), secretsIn(reflect.ValueOf(b)), Secret.Equal)
+}
+
+func secretsIn(v reflect.Value) (list []Secret) {
+	if s, ok := reflect.TypeAssert[Secret](v); ok {
+		return []Secret{s}
+	}
+	switch kind := v.Kind(); {
+	case kind == reflect.Pointer && !v.IsNil():
+		return secretsIn(v.Elem())
+	case kind == reflect.Slice:
+		for i := range v.Len() {
+			list = append(list, secretsIn(v.Index(i))...)
+		}
+	case kind == reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				list = append(list, secretsIn(v.Field(i))...)
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,48 @@
+package config_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-mq/holdfast/config"
+)
+
+// F1-38: a reload names each setting that differs, and each secret that has
+// another value, without the values.
+func TestChangesNamesWhatDiffers(t *testing.T) {
+	t.Parallel()
+	parse := func(text, secret string) *config.Config {
+		t.Helper()
+		env := config.Env{
+			Host:   func() (string, error) { return "here", nil },
+			Lookup: func(name string) (string, bool) { return secret, name == "SECRET" },
+		}
+		c, _, err := config.Parse("", []byte(text), env, config.Overrides{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	const a, b = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=", "ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA="
+	const text = `
+destinations:
+  shop: {url: "http://127.0.0.1:1", secret: {env: SECRET}}
+  api: {call: {url: "http://127.0.0.1:2", auth: {bearer: {env: SECRET}}}}
+receive: {secrets: {till: {env: SECRET}}, endpoints: {E: {keep: true}}}
+`
+	for name, c := range map[string]struct {
+		to     string
+		secret string
+		want   []string
+	}{
+		"nothing":  {text, a, nil},
+		"secrets":  {text, b, []string{"destinations.api secret", "destinations.shop secret", "receive.secrets.till secret"}},
+		"settings": {text + "poll: 2s\nlog: {level: debug}\n", a, []string{"log.level", "poll"}},
+	} {
+		got := parse(text, a).Changes(parse(c.to, c.secret))
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

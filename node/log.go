@@ -1,0 +1,67 @@
+package node
+
+import (
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/logs"
+)
+
+// logging is the node's log: no line of it is waited for.
+type logging struct {
+	*slog.Logger
+	level slog.LevelVar
+	lines *logs.Writer // nil: there is none
+	own   bool         // lines is ours to close
+}
+
+// lastLines is how long the end of a node waits for its last lines to be read.
+const lastLines = 300 * time.Millisecond
+
+func newLogging(c config.Log, to io.Writer) *logging {
+	l := &logging{}
+	if to == nil {
+		l.Logger = slog.New(slog.DiscardHandler)
+		return l
+	}
+	if l.lines, _ = to.(*logs.Writer); l.lines == nil {
+		l.lines, l.own = logs.New(to), true
+	}
+	l.setLevel(c.Level)
+	o := &slog.HandlerOptions{Level: &l.level}
+	if c.Format == config.LogJSON {
+		l.Logger = slog.New(slog.NewJSONHandler(l.lines, o))
+	} else {
+		l.Logger = slog.New(slog.NewTextHandler(l.lines, o))
+	}
+	return l
+}
+
+func (l *logging) setLevel(to config.LogLevel) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(to)); err == nil { // it was checked; else Info
+		l.level.Set(level)
+	}
+}
+
+func (l *logging) close() {
+	if l.own {
+		l.lines.Close(lastLines)
+	}
+}
+
+// dropped is how many lines could not be written.
+func (l *logging) dropped() int64 {
+	lines, _ := l.lost()
+	return lines
+}
+
+// lost is how many lines could not be written, and when the last of them.
+func (l *logging) lost() (lines int64, last time.Time) {
+	if l.lines == nil {
+		return 0, time.Time{}
+	}
+	return l.lines.Lost()
+}

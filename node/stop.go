@@ -1,0 +1,144 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-mq/holdfast/internal/run"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// How a node stops:
+//
+//	told ──► draining: served as before, only /readyz says 503
+//	     ──► grace: nothing more is taken, work in hand may end
+//	     ──► last words: what was cut off returns, the store closes
+//	     ──► cut off: whatever still hangs is left behind, and ends with the process
+//
+// Drain and grace together are Config.Stop. A mail whose answer is awaited is
+// waited for (NO-12), up to notify.LastAnswer.
+const (
+	lastWords = time.Second             // for attempts to return that were cut off
+	allWords  = 1500 * time.Millisecond // for all that comes after the grace; 2 s with the log's last lines
+)
+
+// ErrCutOff says that a node was told to stop, and parts of it did not end in
+// time. What they had in hand is found at the next start.
+var ErrCutOff = errors.New("the stop was cut off")
+
+// halt is the stop of a node.
+type halt struct {
+	stop  context.Context //nolint:containedctx // of the parts: ends when nothing more is taken
+	begin context.CancelFunc
+	fails chan struct{} // closed when a part has ended by itself
+	once  sync.Once
+	until atomic.Pointer[time.Time] // when the grace is over; nil: nobody has told
+
+	mu   sync.Mutex
+	live map[string]bool // parts that run
+}
+
+func newHalt(ctx context.Context) *halt {
+	h := &halt{fails: make(chan struct{}), live: map[string]bool{}}
+	h.stop, h.begin = context.WithCancel(context.WithoutCancel(ctx))
+	return h
+}
+
+// watch notes which parts run, and when one fails.
+func (h *halt) watch(parts []run.Part) []run.Part {
+	for i, p := range parts {
+		parts[i].Run = func(ctx context.Context) error {
+			h.note(p.Name, true)
+			err := p.Run(ctx)
+			h.note(p.Name, false)
+			if err != nil || ctx.Err() == nil {
+				h.once.Do(func() { close(h.fails) })
+			}
+			return err
+		}
+	}
+	return parts
+}
+
+func (h *halt) note(part string, runs bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if runs {
+		h.live[part] = true
+	} else {
+		delete(h.live, part)
+	}
+}
+
+// hanging names what has not ended.
+func (h *halt) hanging() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.live) == 0 {
+		return "the store"
+	}
+	return strings.Join(slices.Sorted(maps.Keys(h.live)), ", ")
+}
+
+// left is what a part may still take at a stop.
+func (h *halt) left(grace time.Duration) time.Duration {
+	if until := h.until.Load(); until != nil {
+		return max(time.Until(*until), time.Millisecond)
+	}
+	return grace
+}
+
+// bounded runs f until it returns; once the node is told to stop, for so long
+// as a stop may take.
+func (n *Node) bounded(ctx context.Context, f func(context.Context) error) error {
+	ended := make(chan error, 1)
+	go func() { ended <- f(ctx) }()
+	told := time.Now()
+	select {
+	case err := <-ended:
+		return err
+	case <-n.halt.fails:
+		n.halt.begin()
+	case <-ctx.Done():
+		told = time.Now()
+		n.log.InfoContext(ctx, "stopping", slog.Any("reason", context.Cause(ctx)), slog.String("drain", n.cfg.Drain.String()), slog.String("grace", n.grace().String()))
+	}
+	was := n.state.Swap(stopping)
+	drain := time.NewTimer(n.cfg.Drain)
+	defer drain.Stop()
+	if was != ready || ctx.Err() == nil {
+		drain.Reset(0) // nobody is served
+	}
+	until := told.Add(n.cfg.Stop)
+	n.halt.until.Store(&until)
+	last := time.NewTimer(time.Until(until) + allWords)
+	defer last.Stop()
+	awaited := false
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case <-drain.C:
+			n.halt.begin()
+		case <-last.C:
+			if now := n.answers.Awaited(); (now || awaited) && time.Since(until) < notify.LastAnswer+2*allWords {
+				awaited = now
+				last.Reset(allWords) // to be answered, and once more to be written down
+				continue
+			}
+			return fmt.Errorf("%w %s after the node was told to: %s had not ended; what was in hand is looked after at the next start",
+				ErrCutOff, time.Since(told).Round(100*time.Millisecond), n.halt.hanging())
+		}
+	}
+}
+
+// grace is how long work in hand may take at a stop, after the drain.
+func (n *Node) grace() time.Duration { return max(n.cfg.Stop-n.cfg.Drain, time.Millisecond) }
