@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -15,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 	"github.com/holdfast-mq/holdfast/storetest"
 )
@@ -170,14 +170,8 @@ func (m *model) may(lane string, n int) (ids []holdfast.ID, most int) {
 // is parked with a reason, and the counters equal a recount.
 func TestStoreFollowsTheModel(t *testing.T) {
 	t.Parallel()
-	left := 1 << 30
-	if raced() {
-		left = 12 // the detector makes the driver ten times slower
-	}
+	racetest.Without(t, "one goroutine at a time, for thousands of steps")
 	rapid.Check(t, func(rt *rapid.T) {
-		if left--; left < 0 {
-			return
-		}
 		dir, err := os.MkdirTemp("", "holdfast-model") //nolint:usetesting // removed after each run: there may be thousands
 		if err != nil {
 			rt.Fatal(err)
@@ -197,16 +191,9 @@ func TestStoreFollowsTheModel(t *testing.T) {
 		case "rapid.invalidData":
 			panic(stopped)
 		default:
-			left = 1 << 30 // to shrink it
 			panic(stopped)
 		}
 	})
-}
-
-// raced says whether the race detector is on.
-func raced() bool {
-	info, _ := debug.ReadBuildInfo()
-	return info != nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
 // rapidTB makes failures of helpers failures that rapid can shrink.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/sqlite"
 	"github.com/holdfast-mq/holdfast/transport"
@@ -294,16 +295,11 @@ func TestAnIdleLinkIsNoStalledOne(t *testing.T) {
 // anybody's help. What waits is on disk: it takes no memory, however much it is.
 // It has the process to itself, whose heap it measures.
 func TestALongOutageEndsByItself(t *testing.T) {
+	racetest.Without(t, "days of tries, whose heap is measured")
 	const waiting = 20_000 // of 1 KB, at the end
 	for name, days := range map[string]int{"four days": 4, "thirty days": 30} {
 		t.Run(name, func(t *testing.T) {
 			each := waiting / days
-			switch {
-			case days > 4 && (testing.Short() || raced()):
-				t.Skip("a month of tries takes half a minute, and minutes under the race detector")
-			case raced():
-				each = 100
-			}
 			within(t, func(w *world) {
 				t := w.t
 				p := w.site("plant-7")
@@ -318,7 +314,7 @@ func TestALongOutageEndsByItself(t *testing.T) {
 					held = append(held, heap())
 				}
 				t.Logf("the heap at the end of each day: %d KiB", held)
-				if early, late := held[0], held[days-1]; late > early+moreHeap && !raced() {
+				if early, late := held[0], held[days-1]; late > early+moreHeap {
 					t.Errorf("the heap grew from %d to %d KiB while %d messages came to wait, want at most %d KiB more", early, late, each*(days-1), moreHeap)
 				}
 				w.start()

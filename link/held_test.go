@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // sweep runs a site's sweeper until the returned function is called.
@@ -26,12 +27,10 @@ func (p *plant) sweep(keep time.Duration) (stop func()) {
 // was lost.
 func TestALongOutageIsReplayed(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "weeks of polls")
 	for name, days := range map[string]int{"eight days": 8, "forty days": 40} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if raced() || days > 8 && testing.Short() {
-				t.Skip("weeks of polls take minutes under the race detector")
-			}
 			within(t, func(w *world) {
 				p := w.site("plant-7")
 				p.run(true)

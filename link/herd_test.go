@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/link"
 )
 
@@ -104,10 +105,17 @@ func forward(ctx context.Context, t *testing.T, s *link.Site, n int) {
 // connected and has nothing left.
 func TestSitesComeBackTogether(t *testing.T) {
 	t.Parallel()
-	herd, each := 500, 20
-	if raced() {
-		herd = 50
-	}
+	t.Run("50", func(t *testing.T) { t.Parallel(); comeBack(t, 50) })
+	t.Run("500", func(t *testing.T) {
+		t.Parallel()
+		racetest.Without(t, "thousands of goroutines")
+		comeBack(t, 500)
+	})
+}
+
+func comeBack(t *testing.T, herd int) {
+	t.Helper()
+	const each = 20 // messages of a site
 	receiver := &counting{takes: 250 * time.Millisecond}
 	var polls *greeted
 	within(t, func(w *world) {

@@ -8,8 +8,6 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"runtime/debug"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -128,12 +126,6 @@ func open(t testing.TB, name string) *sqlite.DB {
 		}
 	})
 	return db
-}
-
-// raced says whether the race detector is on.
-func raced() bool {
-	info, _ := debug.ReadBuildInfo()
-	return info != nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
 // within runs a test in virtual time.

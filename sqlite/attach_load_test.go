@@ -20,10 +20,7 @@ func TestNobodyMeetsBusy(t *testing.T) {
 		owner, other := pair(t, h)
 		defer other.shut(t)
 		defer owner.shut(t)
-		rounds := 40
-		if raced() {
-			rounds = 8
-		}
+		const rounds = 40
 		var all sync.WaitGroup
 		for n, a := range []*app{owner, other, owner, other} {
 			all.Go(func() {

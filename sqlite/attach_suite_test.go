@@ -79,9 +79,6 @@ func TestAttachedStore(t *testing.T) {
 	t.Parallel()
 	eachHandle(t, func(t *testing.T, h handle) {
 		t.Helper()
-		if raced() && (h.driver == "sqlite") == (h.pool == 1) {
-			t.Skip("half of the handles are enough for the race detector")
-		}
 		suite(t, storetest.Maker{
 			Open: func(t testing.TB) storetest.Full {
 				return h.attach(t, filepath.Join(t.TempDir(), "app.db"), virtual().Looking(time.Hour))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -329,6 +330,7 @@ func (s *specimen) receive(t testing.TB, db *sqlite.DB, v *verdictOf) {
 // and nothing but what stood on that very page is lost.
 func TestAnyByteMayFlip(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "hundreds of stores, one after the other")
 	all := specimens(t)
 	seed := *flipSeed
 	if seed == 0 {
@@ -336,11 +338,7 @@ func TestAnyByteMayFlip(t *testing.T) {
 	}
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	n := *flips
-	if raced() {
-		n /= 8
-	}
-	for i := range n {
+	for i := range *flips {
 		s := all[i%2]
 		suffix := ""
 		if i%4 == 3 {
@@ -394,7 +392,7 @@ func TestAnyFileMayBeCut(t *testing.T) {
 		"within the header":                 {all[0], "", 50, false},
 		"after the first page":              {all[0], "", 4096, false},
 	}
-	for range 12 / stride() {
+	for range 12 {
 		n := rnd.IntN(len(all[0].files[""]))
 		cuts[fmt.Sprint("the file at ", n)] = cut{all[0], "", n, false}
 		n = rnd.IntN(len(all[1].files["-wal"]))
@@ -522,7 +520,7 @@ func TestAnyPageMayBeLost(t *testing.T) {
 	s := specimens(t)[0]
 	pages := len(s.files[""]) / 4096
 	worst := verdictOf{}
-	for n := rand.IntN(3 * stride()); n < pages; n += 3 * stride() {
+	for n := rand.IntN(3); n < pages; n += 3 {
 		t.Run(fmt.Sprint("page ", n+1), func(t *testing.T) {
 			path := s.write(t, func(_ string, content []byte) []byte {
 				fill := byte(0)

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -22,9 +23,7 @@ var kills = flag.Int("kills", 3, "how often the false alarm test kills a process
 // a disk that is full. No start takes what it has left for damage. Any number of
 // kills by -args -kills=N.
 func TestNoFalseAlarm(t *testing.T) {
-	if raced() {
-		t.Skip("the process that writes would be the same, only slower")
-	}
+	racetest.Without(t, "the process that writes would be the same, only slower")
 	for name, way := range map[string]struct {
 		durability string
 		checkpoint int

@@ -132,7 +132,7 @@ func TestSystemCallsFail(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var all []string
-			for n := c.from; n <= c.to; n += c.by * stride() {
+			for n := c.from; n <= c.to; n += c.by {
 				path := filepath.Join(t.TempDir(), "holdfast.db")
 				if c.made {
 					db, err := sqlite.Open(t.Context(), path, sqlite.Options{})

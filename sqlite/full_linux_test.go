@@ -344,7 +344,7 @@ func TestDiskFullAtEveryWritePoint(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			disk := newSmallDisk(t, "6m")
-			for leave := int64(0); leave <= 400<<10; leave += int64(stride()*stride()) * sweepStep(leave) {
+			for leave := int64(0); leave <= 400<<10; leave += sweepStep(leave) {
 				f := &full{
 					t: t, disk: disk, path: filepath.Join(disk.folder, "data", "holdfast.db"), o: sqlite.Options{Reserve: reserve, Source: "test"},
 					where:  fmt.Sprintf("%d KiB left", leave>>10),
@@ -423,7 +423,7 @@ func TestFirstStartOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := newSmallDisk(t, "4m")
 	refused, started, unreserved := 0, 0, 0
-	for leave := int64(0); leave <= 1600<<10; leave += int64(stride()) * 2 * sweepStep(leave) {
+	for leave := int64(0); leave <= 1600<<10; leave += 2 * sweepStep(leave) {
 		path := filepath.Join(disk.folder, "data", "holdfast.db")
 		o := sqlite.Options{Reserve: 512 << 10}
 		disk.fill(leave)
@@ -466,13 +466,10 @@ func TestFirstStartOnAFullDisk(t *testing.T) {
 // SF-08; edge cases 51, 52.
 func TestFullDiskUnderLoad(t *testing.T) {
 	t.Parallel()
-	size, inHand, o := "56m", 400, sqlite.Options{}
-	if raced() {
-		size, inHand, o.Reserve = "20m", 60, 8<<20
-	}
-	disk := newSmallDisk(t, size)
+	const inHand = 400
+	disk := newSmallDisk(t, "56m")
 	path := filepath.Join(disk.folder, "holdfast.db")
-	db := open(t, path, o)
+	db := open(t, path, sqlite.Options{})
 	for i := range inHand {
 		enqueue(t, db, message(holdfast.ID(fmt.Sprint("c", i))))
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -14,9 +15,7 @@ import (
 // next one goes on from there. A time range is found without walking. NO-18.
 func TestAPageOfNotificationsIsBounded(t *testing.T) {
 	t.Parallel()
-	if raced() {
-		t.Skip("twenty thousand rows")
-	}
+	racetest.Without(t, "twenty thousand rows")
 	const n = 20500
 	db := fresh(t, sqlite.Options{})
 	defer shut(t, db)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -38,9 +39,7 @@ const diskLife, lifeCuts = 8, 4
 // A cut is made in two ways: the process is frozen and what had reached the
 // device is copied; and the file system is ended in the middle of its writes.
 func TestPowerCut(t *testing.T) {
-	if raced() {
-		t.Skip("the process that writes would be the same, only slower")
-	}
+	racetest.Without(t, "the process that writes would be the same, only slower")
 	var sum cutSum
 	for sum.cuts < *cuts {
 		d := newPowerDisk(t, *mkfs)
@@ -65,9 +64,7 @@ func TestPowerCut(t *testing.T) {
 // Without a sync per commit acknowledged messages are lost at a power cut of
 // either way, and the harness sees it: it can fail.
 func TestPowerCutLosesWhatIsNotSynced(t *testing.T) {
-	if raced() {
-		t.Skip("the process that writes would be the same, only slower")
-	}
+	racetest.Without(t, "the process that writes would be the same, only slower")
 	for name, cut := range map[string]func(p *surger, d *powerDisk) *powerDisk{
 		"frozen": func(p *surger, d *powerDisk) *powerDisk {
 			p.freeze(t)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"path/filepath"
-	"runtime/debug"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,20 +57,6 @@ func shut(t testing.TB, db *sqlite.DB) {
 	if err := db.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}
-}
-
-// raced says whether the race detector is on: it makes the driver ten times
-// slower, so that tests with a store per step take every third one.
-func raced() bool {
-	info, _ := debug.ReadBuildInfo()
-	return info != nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
-}
-
-func stride() int {
-	if raced() {
-		return 3
-	}
-	return 1
 }
 
 // audit fails the test for whatever must never be.

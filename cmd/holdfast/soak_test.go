@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,8 @@ import (
 	"testing"
 	"text/tabwriter"
 	"time"
+
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 var soakFor = flag.Duration("soak", 5*time.Second, "how long TestSoak runs")
@@ -29,9 +30,7 @@ func TestSoak(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("memory and file descriptors are not measured here")
 	}
-	if info, _ := debug.ReadBuildInfo(); info != nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
-		t.Skip("what the race detector uses is not level")
-	}
+	racetest.Without(t, "what it uses itself is not level")
 	r := newSoakRig(t, max(*soakFor/20, time.Second))
 	ctx, cancel := context.WithTimeout(t.Context(), *soakFor+time.Minute)
 	defer cancel()
