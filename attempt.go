@@ -26,6 +26,7 @@ type finished struct {
 	failure *Failure // nil: delivered
 	took    time.Duration
 	attempt *attempt // that the deliverer was called with; nil: it was not
+	delay   *delayed // how it waits only for its destination; nil: by its own schedule
 }
 
 // reports carries results from the workers to the loop.

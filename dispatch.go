@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -90,6 +91,7 @@ type dispatch struct {
 	trouble  time.Duration // since settlements fail: how long to wait next; 0: they do not
 	looked   time.Time     // when attempts that hang were looked for
 	faults   faultKeeper
+	hasty    sync.WaitGroup // calls of Hasten
 }
 
 // errShutdown is why attempts are cut off at the end of the grace.
@@ -118,6 +120,8 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		d.Waiters.shut(l.name, func() map[ID]struct{} { return nil }) // what lingers keeps nobody waiting
 	}
 	r.faults.wait()
+	r.halt(nil)
+	r.hasty.Wait()
 	if err != nil {
 		return fmt.Errorf("dispatch: %w", err)
 	}

@@ -25,6 +25,7 @@ type Ended struct {
 	OrderingKey   string    `json:"ordering_key,omitempty"`
 	State         State     `json:"state"` // Parked or Expired
 	Reason        Reason    `json:"reason,omitempty"`
+	Code          string    `json:"code,omitempty"`  // of the last attempt: short and stable
 	Error         string    `json:"error,omitempty"` // of the last attempt
 	Cycle         int       `json:"cycle"`
 	Tries         int       `json:"tries"` // of this cycle

@@ -93,7 +93,7 @@ func TestCallbacksAreToldWhatEnded(t *testing.T) {
 		stopped(t, stop)
 		want := holdfast.Ended{
 			ID: "p", Source: "test", Destination: "a", Endpoint: "E", Kind: holdfast.Signal, CorrelationID: "c", OrderingKey: "o",
-			State: holdfast.Parked, Reason: holdfast.ReasonPermanent, Error: "refused", Cycle: 1, Tries: 1, At: began,
+			State: holdfast.Parked, Reason: holdfast.ReasonPermanent, Code: "refused", Error: "refused", Cycle: 1, Tries: 1, At: began,
 		}
 		if diff := cmp.Diff([]holdfast.Ended{want}, parked.calls, cmpopts.EquateApproxTime(time.Second)); diff != "" {
 			t.Errorf("parked (-want +got):\n%s", diff)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -260,12 +261,33 @@ func (e *Endpoints) takeOff(ctx context.Context, k flightKey) (land func(), err 
 	}
 }
 
+// withheld is an error whose text is this node's alone, such as an address within
+// it. What the local program answered, its sender may know.
+type withheld struct {
+	code string
+	err  error
+}
+
+func (w *withheld) Error() string { return w.err.Error() }
+func (w *withheld) Unwrap() error { return w.err }
+
+// Public is what the sender is told instead; empty: nothing of it.
+func (w *withheld) Public() string {
+	if status, ok := strings.CutPrefix(w.code, "http_"); ok {
+		return "the program behind the endpoint answered " + status
+	}
+	return ""
+}
+
 // forwardFailure turns what the local program answered into what the sender
 // needs to know: whether the same message can succeed later.
 func forwardFailure(err error) error {
 	f := *AsFailure(err)
 	if f.Outcome != Permanent {
 		f.Outcome = Transient
+	}
+	if f.Err != nil {
+		f.Err = &withheld{f.Code, f.Err}
 	}
 	return &f
 }
@@ -280,7 +302,7 @@ func ReceiveFailure(err error) error {
 	if _, ok := errors.AsType[*Failure](err); ok {
 		return err
 	}
-	f := &Failure{Err: err}
+	f := &Failure{Err: &withheld{err: err}}
 	_, handlers := errors.AsType[*handlerError](err)
 	switch {
 	case handlers:

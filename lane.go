@@ -65,6 +65,9 @@ type laneRun struct {
 	several  bool      // the streak is over more than one message
 	run      int       // successes since the limit last grew
 	probes   int       // failed ones since the lane went down
+	delayed  []delayed // wait only because the destination did not work; the newest last
+	hastens  int       // in a row
+	hasten   time.Time // not before
 	resume   time.Time // nothing is begun before
 	pauses   int       // in a row
 }

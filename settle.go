@@ -49,7 +49,9 @@ func (r *dispatch) learn(request []finished, now time.Time) {
 	for i := range request {
 		f := request[i].failure
 		if f == nil || f.served() {
-			r.changed(l, l.succeeded(a), nil)
+			change := l.succeeded(a)
+			r.changed(l, change, nil)
+			r.hasten(l, now, change == laneWentUp)
 			return
 		}
 		if f.Code != codeShutdown && (failure == nil || failure.Outcome == NotStarted) {
@@ -188,6 +190,7 @@ func (f *finished) settlement() Settlement {
 		wait = f.lane.uncharged(wait)
 	}
 	s.RetryIn = least(wait, f.failure.RetryAfter)
+	f.delayedBy(&s, wait)
 	return s
 }
 
@@ -227,6 +230,9 @@ func (r *dispatch) answered(a settleAnswer) error {
 	}
 	r.trouble = 0
 	for i := range a.list {
+		if a.won[i] {
+			a.list[i].remember()
+		}
 		r.tell(&a.list[i], &a.sent[i], a.won[i])
 	}
 	r.mayHaveMore()

@@ -27,6 +27,11 @@ type Store interface {
 	// and the same settlements may be tried again.
 	Settle(ctx context.Context, s ...Settlement) (won []bool, err error)
 
+	// Hasten makes due now those of these messages of a destination that are pending,
+	// not blocked, and due within the given time: it works again. What anybody has
+	// put off for longer stays as it is. It returns how many there were.
+	Hasten(ctx context.Context, destination string, within time.Duration, seqs ...int64) (int, error)
+
 	// NotifyEnded says of which messages a notice is written (Ended.Message),
 	// by the transaction that parks or expires them. It stays said over
 	// restarts. waiting tells that notices of before wait to be delivered.

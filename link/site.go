@@ -24,6 +24,9 @@ const (
 	AtOnce = 4
 	// requestTimeout is of a request with messages.
 	requestTimeout = 30 * time.Second
+	// mostRetryAfter is how long central, or a proxy before it, may put off a site:
+	// alarms wait behind it.
+	mostRetryAfter = 5 * time.Minute
 	// Window is how far back central may have lost what it had taken when it was
 	// heard last: that is sent again, out of what a site's store still has.
 	Window = 24 * time.Hour
@@ -203,7 +206,7 @@ func (s *Site) newClient() (*transport.Client, error) {
 		return nil, err
 	}
 	return transport.NewClient(transport.ClientConfig{
-		URL: s.conf.URL, Path: MessagesPath, TLS: conf, Dial: s.conf.Dial, MaxBatch: batchRows, Timeout: s.conf.Timeout,
+		URL: s.conf.URL, Path: MessagesPath, TLS: conf, Dial: s.conf.Dial, MaxBatch: batchRows, Timeout: s.conf.Timeout, RetryAfter: mostRetryAfter,
 		Concurrency: AtOnce + 2 + questionsAtOnce, Logger: s.log,
 		Credential: func() (string, error) {
 			id, err := s.identity.read()

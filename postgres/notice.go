@@ -51,7 +51,7 @@ func (tx *ownTx) notices(seqs []int64, state holdfast.State) error {
 		var id []byte
 		var at int64
 		e := holdfast.Ended{State: state}
-		err := rows.Scan(&id, &e.Source, &e.Kind, &e.Endpoint, &e.Destination, &e.CorrelationID, &e.OrderingKey, &e.Reason, &e.Cycle, &e.Tries, &at, &e.Error)
+		err := rows.Scan(&id, &e.Source, &e.Kind, &e.Endpoint, &e.Destination, &e.CorrelationID, &e.OrderingKey, &e.Reason, &e.Cycle, &e.Tries, &at, &e.Error, &e.Code)
 		e.ID, e.At = idFrom(id), instant(at)
 		list = append(list, e)
 		return err

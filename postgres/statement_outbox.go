@@ -51,6 +51,8 @@ const (
 			SELECT seq, lane, CASE WHEN okey IS NULL THEN t ELSE e END, t, e, cycle + 1, first_try, CASE WHEN okey IS NULL THEN 0 ELSE 2 END, $3, okey
 			FROM gone, now, LATERAL (SELECT CASE WHEN $2::bigint = 0 THEN 9223372036854775807 ELSE t + $2::bigint END AS e) AS x)
 		INSERT INTO hf_event (message, kind, state, at, cycle, attempt, actor) SELECT seq, 3, 0, t, cycle + 1, 0, $4 FROM gone, now`
+	hastenMany = `WITH now AS MATERIALIZED (SELECT hf_now() AS t)
+		UPDATE hf_queue AS q SET due = t FROM now WHERE q.seq = ANY ($1::bigint[]) AND owner IS NULL AND blocked = 0 AND due > t AND due <= t + $2::bigint RETURNING q.lane`
 	discardOne = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		gone AS (UPDATE hf_final SET state = 5, settled = t, reason = $2 FROM now WHERE seq = $1 RETURNING seq, cycle, tries, t)
 		INSERT INTO hf_event (message, kind, state, at, cycle, attempt, reason, actor) SELECT seq, 4, 5, t, cycle, tries, $2, $3 FROM gone`
@@ -124,8 +126,9 @@ const (
 	isWaiting     = `SELECT (SELECT true FROM hf_queue AS q WHERE q.lane = (SELECT l.lane FROM hf_lane AS l WHERE l.destination = $1) AND q.lane > 0 LIMIT 1) IS NOT NULL`
 	// endedRows reads what callbacks are told, if any is to be told.
 	endedRows = `SELECT m.id, r.source, r.kind, r.endpoint, l.destination, coalesce(m.corr, ''), coalesce(m.okey, ''), coalesce(f.reason, ''), f.cycle, f.tries, f.settled,
-		coalesce((SELECT e.error FROM hf_event AS e WHERE e.message = m.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1), '')
+		coalesce(e.error, ''), coalesce(e.code, '')
 		FROM hf_final AS f JOIN hf_message AS m USING (seq) JOIN hf_route AS r USING (route) JOIN hf_lane AS l ON l.lane = m.lane
+		LEFT JOIN LATERAL (SELECT error, code FROM hf_event WHERE message = m.seq AND error IS NOT NULL ORDER BY seq DESC LIMIT 1) AS e ON true
 		WHERE f.seq = ANY ($1::bigint[]) AND l.destination <> $3
 			AND EXISTS (SELECT FROM hf_meta WHERE key = 'notify' AND value::integer & $2 <> 0) ORDER BY f.seq`
 )

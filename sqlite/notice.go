@@ -48,7 +48,7 @@ func (tx *writeTx) notice(seq int64, l *lane, state holdfast.State) error {
 	if _, err := tx.conn.one(endedRow, func(v []driver.Value) error {
 		e.ID, e.Source, e.Kind, e.Endpoint = idFrom(v[0]), asText(v[1]), holdfast.Kind(asText(v[2])), asText(v[3])
 		e.CorrelationID, e.OrderingKey, e.Reason = asText(v[4]), asText(v[5]), holdfast.Reason(asText(v[6]))
-		e.Cycle, e.Tries, e.Error = int(asInt(v[7])), int(asInt(v[8])), asText(v[9])
+		e.Cycle, e.Tries, e.Error, e.Code = int(asInt(v[7])), int(asInt(v[8])), asText(v[9]), asText(v[10])
 		return nil
 	}, seq); err != nil {
 		return err

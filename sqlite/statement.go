@@ -44,6 +44,7 @@ const (
 	settledAt
 	settlePending
 	settleBack
+	hastenOne
 	settleParked
 	insertEvent
 	endedRow
@@ -212,6 +213,7 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	settleDelivered: `UPDATE hf_message SET state = 2, tries = ?3, failures = ?4, settled = ?5 WHERE seq = ?1 AND state = ?2`,
 	settlePending: `UPDATE hf_message SET state = 0, tries = ?3, failures = ?4, due = ?5, first_try = coalesce(first_try, ?6)
 		WHERE seq = ?1 AND state = ?2`,
+	hastenOne:  `UPDATE hf_message SET due = ?2 WHERE seq = ?1 AND state = 0 AND blocked = 0 AND due > ?2 AND due <= ?3`,
 	settleBack: `UPDATE hf_message SET state = 0 WHERE seq = ?1 AND state = ?2`,
 	settleParked: `UPDATE hf_message SET state = 3, tries = ?3, failures = ?4, settled = ?5, first_try = coalesce(first_try, ?6), reason = ?7
 		WHERE seq = ?1 AND state = ?2`,
@@ -220,8 +222,9 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 
 	endedRow: `SELECT m.id, r.source, r.kind, r.endpoint, b.corr, m.okey, m.reason, m.cycle, m.tries,
-		(SELECT e.error FROM hf_event AS e WHERE e.message = m.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1)
-		FROM hf_message AS m JOIN hf_route AS r ON r.route = m.route JOIN hf_body AS b ON b.seq = m.seq WHERE m.seq = ?1`,
+		e.error, e.code FROM hf_message AS m JOIN hf_route AS r ON r.route = m.route JOIN hf_body AS b ON b.seq = m.seq
+		LEFT JOIN hf_event AS e ON e.seq = (SELECT seq FROM hf_event WHERE message = ?1 AND error IS NOT NULL ORDER BY seq DESC LIMIT 1)
+		WHERE m.seq = ?1`,
 	expireOne: `UPDATE hf_message SET state = 4, settled = ?3 WHERE seq = ?1 AND state = ?2`,
 	requeueOne: `UPDATE hf_message SET state = 0, due = ?3, expires = ?4, failures = 0, tries = 0, cycle = cycle + 1, settled = NULL, reason = NULL,
 		force = ?5, blocked = ?6 WHERE seq = ?1 AND state = ?2`,

@@ -59,6 +59,7 @@ func Claims(t *testing.T, m Maker) {
 				k.t.Errorf("%d claims, next in %s, %v; want 1 and 0", len(b.Claims), b.Next, err)
 			}
 		},
+		"what waits is due at once where its destination works": hastened,
 		// Outbox case 1.
 		"a settlement takes effect once": settledOnce,
 		// Outbox cases 25, 41, 56.

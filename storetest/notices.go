@@ -26,7 +26,7 @@ func Notices(t *testing.T, m Maker) {
 			k.lapse("e")
 			equal(k, "notices", k.notices(), []holdfast.Ended{{
 				ID: "p", Source: Source, Destination: "a", Endpoint: "E", Kind: holdfast.Signal, CorrelationID: "c", OrderingKey: "o",
-				State: holdfast.Parked, Reason: holdfast.ReasonPermanent, Error: "it was refused", Cycle: 1, Tries: 1,
+				State: holdfast.Parked, Reason: holdfast.ReasonPermanent, Code: "refused", Error: "it was refused", Cycle: 1, Tries: 1,
 			}}, cmpopts.IgnoreFields(holdfast.Ended{}, "At"))
 		},
 		"of expired messages, whoever finds them": func(k *kit) {

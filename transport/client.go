@@ -49,6 +49,10 @@ type ClientConfig struct {
 	// the line carries in it. Zero: the context's deadline is all there is.
 	Timeout time.Duration
 
+	// RetryAfter caps what a reply of the peer may ask us to wait. Whatever else
+	// answers, such as a proxy, is obeyed for five minutes at most. Zero: a day.
+	RetryAfter time.Duration
+
 	CA  []byte      // PEM: trusted beside the system's roots
 	TLS *tls.Config // zero: TLS 1.2 and later, the system's roots
 	// Dial opens connections in another way; without it proxies of the
@@ -86,6 +90,9 @@ func NewClient(conf ClientConfig) (*Client, error) {
 	if conf.DialTimeout == 0 {
 		conf.DialTimeout = 10 * time.Second
 	}
+	if conf.RetryAfter == 0 {
+		conf.RetryAfter = retryafter.Max
+	}
 	if conf.Logger == nil {
 		conf.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -118,7 +125,7 @@ func (c *ClientConfig) negatives() []error {
 	var faults []error
 	for name, n := range map[string]int64{
 		"maxBatch": int64(c.MaxBatch), "maxReply": c.MaxReply, "concurrency": int64(c.Concurrency), "dialTimeout": int64(c.DialTimeout),
-		"timeout": int64(c.Timeout),
+		"timeout": int64(c.Timeout), "retryAfter": int64(c.RetryAfter),
 	} {
 		if n < 0 {
 			faults = append(faults, fmt.Errorf("%s: must not be negative", name))
@@ -227,6 +234,7 @@ func (c *Client) readReply(body []byte) (wire.Reply, bool) {
 	d := c.readers.Get().(*wire.Decoder) // the pool holds nothing else
 	defer c.readers.Put(d)
 	reply, err := d.DecodeReply(body)
+	reply.RetryAfter = min(reply.RetryAfter, c.conf.RetryAfter)
 	return reply, err == nil
 }
 
@@ -243,11 +251,15 @@ func clockHint(h http.Header) string {
 	return ""
 }
 
+// strangerWait caps a Retry-After in the head of an answer, which nobody vouches
+// for: anything on the way may write it.
+const strangerWait = 5 * time.Minute
+
 // withHeaders adds to a failure what the headers say beside the reply, and
 // takes out what the other side must not quote.
 func withHeaders(r holdfast.Result, a answer) holdfast.Result {
 	if f, ok := errors.AsType[*holdfast.Failure](r.Err); ok {
-		f.RetryAfter = max(f.RetryAfter, retryafter.Of(a.header))
+		f.RetryAfter = max(f.RetryAfter, min(retryafter.Of(a.header), strangerWait))
 		if a.status == http.StatusUnauthorized {
 			f.Err = fmt.Errorf("%w%s", f.Err, clockHint(a.header))
 		}

@@ -87,7 +87,7 @@ func TestStatusesAreClassified(t *testing.T) {
 		{502, nil, "", holdfast.Failure{Outcome: T, Code: "http_502", MaybeDelivered: true}},
 		{503, http.Header{"Retry-After": {"Sat, 14 Feb 2026 12:01:30 GMT"}, "Date": {date}}, "", holdfast.Failure{Outcome: T, Code: "http_503", RetryAfter: 90 * time.Second}},
 		{503, http.Header{"Retry-After": {"Sat, 14 Feb 2026 11:00:00 GMT"}, "Date": {date}}, "", holdfast.Failure{Outcome: T, Code: "http_503"}},
-		{503, http.Header{"Retry-After": {"4294967295"}}, "", holdfast.Failure{Outcome: T, Code: "http_503", RetryAfter: 24 * time.Hour}},
+		{503, http.Header{"Retry-After": {"4294967295"}}, "", holdfast.Failure{Outcome: T, Code: "http_503", RetryAfter: 5 * time.Minute}}, // F1-06
 		{503, http.Header{"Retry-After": {"soon"}}, "", holdfast.Failure{Outcome: T, Code: "http_503"}},
 		{503, http.Header{"Retry-After": {"-5"}}, "", holdfast.Failure{Outcome: T, Code: "http_503"}},
 		{503, http.Header{"Retry-After": {"1"}}, `{"acknowledged":false,"outcome":"transient","code":"busy","retryAfterMs":1500}`, holdfast.Failure{Code: "busy", RetryAfter: 1500 * time.Millisecond}},

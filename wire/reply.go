@@ -2,12 +2,14 @@ package wire
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
 	"unicode/utf8"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
 // Reply answers one message: OI-20's fields, and ours that classify.
@@ -42,10 +44,14 @@ const (
 	CodeStopping   = "stopping"
 	CodeTimeout    = "timeout"
 	CodeHandler    = "handler_error"
+
+	codePanic = "panic" // whose words are the program's, not the handler's
 )
 
 // ReplyTo words what a Receiver returned. Of an error it tells the class, the
-// code and the reason, never the text: that may hold internals (OI-20).
+// code and the reason. The text, bounded, is told of a Failure that says it,
+// as it is in one process; that of any other error never is: it may hold
+// internals (OI-20). A Failure's error with a method Public has its word for it.
 func ReplyTo(receipt holdfast.Receipt, err error) Reply {
 	if err == nil {
 		return Reply{
@@ -55,7 +61,7 @@ func ReplyTo(receipt holdfast.Receipt, err error) Reply {
 	}
 	f := Classify(err)
 	return Reply{
-		Error: publicText(f), Outcome: f.Outcome.String(), Code: f.Code, Reason: f.Reason,
+		Error: publicText(err, f), Outcome: f.Outcome.String(), Code: f.Code, Reason: f.Reason,
 		RetryAfter: max(f.RetryAfter, 0), MaybeDelivered: f.MaybeDelivered,
 	}
 }
@@ -85,7 +91,23 @@ func defaultCode(f *holdfast.Failure) string {
 	return f.Outcome.String()
 }
 
-func publicText(f *holdfast.Failure) string {
+// ownText is what an explicit Failure says itself, where its reason does not
+// say all; what has not begun has nothing to say.
+func ownText(err error, f *holdfast.Failure) string {
+	own, ok := errors.AsType[*holdfast.Failure](err)
+	if !ok || own == nil || own.Err == nil || f.Code == codePanic || f.Outcome == holdfast.NotStarted || f.Reason != "" && f.Reason != holdfast.ReasonPermanent {
+		return ""
+	}
+	if p, ok := own.Err.(interface{ Public() string }); ok {
+		return p.Public()
+	}
+	return own.Err.Error()
+}
+
+func publicText(err error, f *holdfast.Failure) string {
+	if text := ownText(err, f); text != "" {
+		return shown.Line(text, maxErrorText)
+	}
 	switch f.Reason {
 	case holdfast.ReasonConflict:
 		return holdfast.ErrConflict.Error()

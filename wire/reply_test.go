@@ -70,15 +70,17 @@ func TestReceiversErrorsAreClassifiedWithoutTheirText(t *testing.T) {
 		want holdfast.Failure
 	}{
 		"a handler's":     {hidden, holdfast.Failure{Code: wire.CodeHandler}},
+		"marked by us":    {holdfast.ReceiveFailure(hidden), holdfast.Failure{Code: wire.CodeHandler}},
+		"a panic":         {&holdfast.Failure{Code: "panic", Err: hidden}, holdfast.Failure{Code: "panic"}},
 		"a conflict":      {fmt.Errorf("x: %w", holdfast.ErrConflict), holdfast.Failure{Outcome: holdfast.Permanent, Code: "conflict", Reason: holdfast.ReasonConflict}},
 		"too old":         {holdfast.ErrTooOld, holdfast.Failure{Outcome: holdfast.Permanent, Code: "too_old", Reason: holdfast.ReasonTooOld}},
 		"invalid":         {holdfast.ErrInvalid, holdfast.Failure{Outcome: holdfast.Permanent, Code: "invalid_message", Reason: holdfast.ReasonPermanent}},
 		"disk full":       {holdfast.ErrDiskFull, holdfast.Failure{Code: "disk_full"}},
 		"closed":          {holdfast.ErrClosed, holdfast.Failure{Code: "stopping"}},
 		"out of time":     {fmt.Errorf("commit: %w", context.DeadlineExceeded), holdfast.Failure{Code: "timeout"}},
-		"permanent":       {fmt.Errorf("x: %w", &holdfast.Failure{Outcome: holdfast.Permanent, Err: hidden}), holdfast.Failure{Outcome: holdfast.Permanent, Code: "permanent", Reason: holdfast.ReasonPermanent}},
+		"permanent":       {fmt.Errorf("x: %w", &holdfast.Failure{Outcome: holdfast.Permanent}), holdfast.Failure{Outcome: holdfast.Permanent, Code: "permanent", Reason: holdfast.ReasonPermanent}},
 		"no endpoint":     {&holdfast.Failure{Outcome: holdfast.Permanent, Reason: holdfast.ReasonNoEndpoint}, holdfast.Failure{Outcome: holdfast.Permanent, Code: "no_endpoint", Reason: holdfast.ReasonNoEndpoint}},
-		"busy":            {&holdfast.Failure{Code: "busy", RetryAfter: 1500 * time.Millisecond, Err: hidden}, holdfast.Failure{Code: "busy", RetryAfter: 1500 * time.Millisecond}},
+		"busy":            {&holdfast.Failure{Code: "busy", RetryAfter: 1500 * time.Millisecond}, holdfast.Failure{Code: "busy", RetryAfter: 1500 * time.Millisecond}},
 		"not started":     {&holdfast.Failure{Outcome: holdfast.NotStarted}, holdfast.Failure{Outcome: holdfast.NotStarted, Code: "not_started"}},
 		"unreachable":     {&holdfast.Failure{Outcome: holdfast.Unreachable}, holdfast.Failure{Outcome: holdfast.Unreachable, Code: "unreachable"}},
 		"lane fault":      {&holdfast.Failure{Outcome: holdfast.LaneFault, Code: "no_grant"}, holdfast.Failure{Outcome: holdfast.LaneFault, Code: "no_grant"}},
@@ -105,6 +107,22 @@ func TestReceiversErrorsAreClassifiedWithoutTheirText(t *testing.T) {
 				t.Errorf("got %+v, want %+v (-want +got):\n%s", got, c.want, diff)
 			}
 		})
+	}
+}
+
+// F1-43: what a handler says of a message in a Failure of its own is told, within
+// bounds, and without what is wrapped around it.
+func TestAnExplicitFailureSaysItself(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"the order names no sku":  "the order names no sku",
+		"two\nlines\x1b[31m":      "two lines [31m",
+		strings.Repeat("x", 5000): strings.Repeat("x", 300) + "…",
+	} {
+		r := wire.ReplyTo(holdfast.Receipt{}, fmt.Errorf("handle order 7: %w", &holdfast.Failure{Outcome: holdfast.Permanent, Code: "no_sku", Err: errors.New(text)}))
+		if back := reply(t, string(r.AppendTo(nil))); back.Error != want || back.Code != "no_sku" {
+			t.Errorf("got %q, code %q, want %q", back.Error, back.Code, want)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -31,10 +32,13 @@ func (c *Caller) hidden(sent http.Header) *secrets.Set {
 	return s
 }
 
+// mostWait is how long a target may ask us to wait.
+const mostWait = time.Hour
+
 // refused classifies an answer that is no success.
 func (c *Caller) refused(resp *http.Response, sent http.Header) *holdfast.Failure {
 	f := &holdfast.Failure{
-		Code: fmt.Sprintf("http_%d", resp.StatusCode), RetryAfter: retryafter.Of(resp.Header),
+		Code: fmt.Sprintf("http_%d", resp.StatusCode), RetryAfter: min(retryafter.Of(resp.Header), mostWait),
 		Err: fmt.Errorf("the endpoint answered %d", resp.StatusCode),
 	}
 	if c.conf.permanent(resp.StatusCode) {

@@ -173,7 +173,7 @@ func Unanswered(ctx context.Context, err error, left bool, hide func() *secrets.
 		return refused // by the guard
 	}
 	f := Failure(ctx, err, left)
-	f.Err = shown(f.Err, hide)
+	f.Err = fit(f.Err, hide)
 	return f
 }
 

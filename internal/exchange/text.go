@@ -1,9 +1,8 @@
 package exchange
 
 import (
-	"strings"
-
 	"github.com/holdfast-mq/holdfast/internal/secrets"
+	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
 // How much of an error is looked at, and how much of it is told: net/http quotes
@@ -13,8 +12,8 @@ const (
 	told     = 500
 )
 
-// shown is err with a text for people. What it wraps is still found by type.
-func shown(err error, hide func() *secrets.Set) error {
+// fit is err with a text for people. What it wraps is still found by type.
+func fit(err error, hide func() *secrets.Set) error {
 	hidden := &secrets.Set{}
 	if hide != nil {
 		hidden = hide()
@@ -26,9 +25,7 @@ func shown(err error, hide func() *secrets.Set) error {
 	} else {
 		text = hidden.Clean(was)
 	}
-	if len(text) > told {
-		text = strings.ToValidUTF8(text[:told], "") + "…"
-	}
+	text = shown.Line(text, told)
 	if text == was {
 		return err
 	}

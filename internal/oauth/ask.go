@@ -21,6 +21,9 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
+// mostWait is how long a server may ask us to wait: the target is well.
+const mostWait = 5 * time.Minute
+
 // maxAnswer is how many bytes of an answer are read.
 const maxAnswer = 64 << 10
 
@@ -57,7 +60,7 @@ func (t *Tokens) ask(ctx context.Context, secret string, inBody bool) (token *To
 	}
 	token, refused, f = t.judge(resp.StatusCode, read(resp.Header, body), secret)
 	if f != nil {
-		f.RetryAfter = retryafter.Of(resp.Header)
+		f.RetryAfter = min(retryafter.Of(resp.Header), mostWait)
 	}
 	return token, refused, f
 }
