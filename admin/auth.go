@@ -13,6 +13,8 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/retryafter"
+	"github.com/holdfast-mq/holdfast/internal/serve"
 )
 
 // Role is what a token allows. Each includes those before it.
@@ -55,9 +57,20 @@ func (s *Server) authenticate(ctx huma.Context, next func(huma.Context)) {
 	role, _ := ctx.Operation().Metadata[roleKey].(Role)
 	r, w := humago.Unwrap(ctx)
 	name, p := s.authorize(r, role)
+	if p == nil && !serve.Known(r) {
+		p = crowded()
+	}
 	if p != nil {
 		p.write(w)
 		return
+	}
+	if r.ContentLength != 0 {
+		leave, ok := s.bodies.Hold(r.Context(), r.ContentLength, ctx.Operation().MaxBodyBytes)
+		if !ok {
+			crowded().write(w)
+			return
+		}
+		defer leave()
 	}
 	next(huma.WithValue(ctx, actorKey{}, name))
 }
@@ -68,7 +81,11 @@ func (s *Server) allow(role Role, next http.Handler) http.Handler {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, p := s.authorize(r, role); p != nil {
+		_, p := s.authorize(r, role)
+		if p == nil && !serve.Known(r) {
+			p = crowded()
+		}
+		if p != nil {
 			p.write(w)
 			return
 		}
@@ -92,14 +109,12 @@ func (s *Server) authorize(r *http.Request, need Role) (string, *Problem) {
 	}
 	secret = strings.TrimSpace(secret)
 	if !wellFormed(secret) {
-		return "", unauthorized("invalid_token", "the token is mistyped or cut short; it begins with hf_ and has 52 characters")
+		return "", s.refuseToken(r, "the token is mistyped or cut short; it begins with hf_ and has 52 characters")
 	}
 	name, role, err := s.Tokens.FindToken(r.Context(), sha256.Sum256([]byte(secret)))
 	switch {
 	case errors.Is(err, holdfast.ErrNotFound):
-		s.log().LogAttrs(r.Context(), slog.LevelWarn, "unknown token refused",
-			slog.String("method", r.Method), slog.String("path", r.URL.Path))
-		return "", unauthorized("invalid_token", "the token is not known here; it may have been deleted")
+		return "", s.refuseToken(r, "the token is not known here; it may have been deleted")
 	case err != nil:
 		return "", s.refuse(r.Context(), "look the token up", err)
 	}
@@ -108,6 +123,23 @@ func (s *Server) authorize(r *http.Request, need Role) (string, *Problem) {
 			with("WWW-Authenticate", fmt.Sprintf(`Bearer realm="holdfast", error="insufficient_scope", scope="%s"`, need))
 	}
 	return name, nil
+}
+
+// refuseToken answers a request whose token is none of ours. Too many from one
+// address are told to wait, and the log is silent; who has a token always
+// passes.
+func (s *Server) refuseToken(r *http.Request, problem string) *Problem {
+	from := serve.Address(r)
+	within, tell := s.watch.Refuse(from)
+	if tell {
+		s.log().LogAttrs(r.Context(), slog.LevelWarn, "unknown token refused",
+			slog.String("method", clip(r.Method)), slog.String("path", clip(r.URL.Path)), slog.String("remote", from.String()))
+	}
+	if !within {
+		return kindTooMany.problem("too many unknown tokens come from this address; wait, and send one that is known").
+			with("Retry-After", retryafter.Seconds(serve.RefusedWait)).with("Connection", "close")
+	}
+	return unauthorized("invalid_token", problem)
 }
 
 func unauthorized(code, detail string) *Problem {

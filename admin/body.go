@@ -8,18 +8,15 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/holdfast-mq/holdfast/internal/serve"
 )
 
-// Limits of a request, beside its payload: an address in bytes, and how long
-// a body may take to arrive.
-const (
-	smallBody   = 64 << 10
-	bodyTimeout = 30 * time.Second
-)
+// smallBody is how many bytes a request may have, beside its payload.
+const smallBody = 64 << 10
 
 // body is the request's content, read by us rather than by huma: it is
 // bounded with an answer that names the limit, and decoded without a change
@@ -40,17 +37,16 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *Pro
 	if r.ContentLength > limit {
 		return nil, tooLarge(fmt.Sprint(r.ContentLength), limit)
 	}
-	// The deadline is for reading only: a slow store must not end the request.
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // a recorder in a test has none
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
-	_ = control.SetReadDeadline(time.Time{})
+	data, err := io.ReadAll(http.MaxBytesReader(w, serve.ReadInTime(w, r), limit))
 	if err != nil {
+		if errors.Is(err, serve.ErrCrowded) {
+			return nil, crowded()
+		}
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			return nil, tooLarge(fmt.Sprintf("more than %d", limit), limit)
 		}
 		if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
-			return nil, kindTimeout.problem(fmt.Sprintf("the body did not arrive within %s; send it again", bodyTimeout))
+			return nil, kindTimeout.problem("the body did not arrive in time; send it again")
 		}
 		return nil, kindUnreadable.problem("the body ended early: " + err.Error())
 	}

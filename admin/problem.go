@@ -92,7 +92,9 @@ const (
 	kindRefused
 	kindInternal
 	kindUnsupported
+	kindTooMany
 	kindUnavailable
+	kindBusy
 	kindAway
 	kindSilent
 	kindSiteBusy
@@ -123,7 +125,9 @@ var kinds = [...]struct {
 	kindRefused:         {http.StatusUnprocessableEntity, "refused", "the destination refused the message"},
 	kindInternal:        {http.StatusInternalServerError, "internal", "the node failed"},
 	kindUnsupported:     {http.StatusNotImplemented, "unsupported", "this node does not have this part"},
+	kindTooMany:         {http.StatusTooManyRequests, "too-many", "too many tokens were refused"},
 	kindUnavailable:     {http.StatusServiceUnavailable, "unavailable", "the node cannot do this now"},
+	kindBusy:            {http.StatusServiceUnavailable, "busy", "the node has too much to do"},
 	kindAway:            {http.StatusServiceUnavailable, "site-not-reachable", "the site is not reachable"},
 	kindSilent:          {http.StatusGatewayTimeout, "site-silent", "the site did not answer in time"},
 	kindSiteBusy:        {http.StatusServiceUnavailable, "site-busy", "the site has too much to do"},
@@ -164,6 +168,12 @@ func invalid(faults ...Fault) *Problem {
 		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
 	return kindInvalid.problem(strings.Join(lines, "; "), named...)
+}
+
+// crowded is said to somebody for whom there is no room now.
+func crowded() *Problem {
+	return kindBusy.problem("the node has more requests in hand than it has room for; nothing was done: send the same request again in a moment").
+		with("Retry-After", "1")
 }
 
 // faultsOf collects the FieldErrors of an error and of all that it joins.

@@ -95,12 +95,14 @@ func (b *builder) responses(r route) map[string]*huma.Response {
 	}
 	add(kindUnauthorized, "A token is needed, or the one given is not known.")
 	add(kindRole, fmt.Sprintf("The token's role does not include %s; or a web page of another site asks.", r.role))
+	add(kindTooMany, "Too many unknown tokens came from this address; Retry-After says how long to wait.")
+	add(kindBusy, "More requests are in hand than there is room for; nothing was done.")
 	add(kindUnavailable, "The store is closed; send the same request again later.")
 	add(kindInternal, "The node failed; its log says why.")
 	if r.request != nil {
 		add(kindUnreadable, "The body is not a JSON object.")
 		add(kindMediaType, "The body must come as application/json.")
-		add(kindTimeout, fmt.Sprintf("The body did not arrive within %s.", bodyTimeout))
+		add(kindTimeout, "The body did not arrive in time.")
 		if _, ok := r.problems[kindTooLarge]; !ok {
 			add(kindTooLarge, "The body is larger than this route takes.")
 		}

@@ -13,11 +13,16 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/serve"
 )
 
 // DefaultMaxPayload is how many bytes a payload may have unless a Server says
 // otherwise.
 const DefaultMaxPayload = 1 << 20
+
+// DefaultMaxBodies is how many bytes the bodies of requests may have together
+// unless a Server says otherwise.
+const DefaultMaxBodies = 64 << 20
 
 // Server answers the operator API of one node. Its fields are set before
 // Handler is called and not changed afterwards; functions in it are called
@@ -56,6 +61,7 @@ type Server struct {
 	Version    string // of the program
 	Durability string // the level that an acceptance reports; zero: "local"
 	MaxPayload int64  // bytes; zero: DefaultMaxPayload
+	MaxBodies  int64  // bytes of all requests' bodies in hand; zero: 64 MiB
 
 	// AuthRequired asks every request for a token. Without it whoever can
 	// connect may do everything, as "local": for a loopback listener or a
@@ -77,6 +83,9 @@ type Server struct {
 	Notifier Notifier
 
 	Logger *slog.Logger // nil: none
+
+	watch  *serve.Watch // over tokens that are refused
+	bodies *serve.Room
 }
 
 // Mount is a route of another package.
@@ -103,6 +112,7 @@ func (s *Server) Handler() (http.Handler, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
+	s.watch, s.bodies = new(serve.Watch), serve.NewRoom(cmp.Or(s.MaxBodies, DefaultMaxBodies))
 	mux := http.NewServeMux()
 	b := &builder{Server: s, api: humago.New(mux, s.config()), strict: map[string]bool{}}
 	b.api.UseMiddleware(s.authenticate)
@@ -144,6 +154,7 @@ func (s *Server) check() error {
 	need(s.StuckAfter >= 0 && s.KPIWindow >= 0, "StuckAfter or KPIWindow is negative")
 	need(s.Node != "", "Node is empty")
 	need(s.MaxPayload >= 0, "MaxPayload is negative")
+	need(s.MaxBodies >= 0, "MaxBodies is negative")
 	need(!s.AuthRequired || s.Tokens != nil, "AuthRequired without Tokens would lock everybody out")
 	return errors.Join(faults...)
 }

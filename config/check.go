@@ -62,6 +62,7 @@ func (r *report) check(c *Config) {
 			"is out of bounds", fmt.Sprintf("write a size from %s to %s, or 0B for none", FormatSize(minReserve), FormatSize(maxReserve)),
 		})
 	}
+	r.checkStrangers(c.Limits)
 	r.checkRetention(c.Retention)
 	r.between("stop", c.Stop, 0, time.Hour)
 	r.between("drain", c.Drain, 0, time.Hour)

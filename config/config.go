@@ -102,6 +102,10 @@ const (
 type Limits struct {
 	Payload int64 // bytes of one message's payload
 	Reserve int64 // bytes of the disk set aside to record outcomes when it is full; 0: none
+
+	Connections int   // at one time; 0: half of the files that the process may have open
+	Strangers   int64 // bytes of bodies in hand whose senders are not known yet
+	Bodies      int64 // bytes of bodies in hand of those who may use the API
 }
 
 // Retention says how long final rows are kept. Their ids are refused or

@@ -14,7 +14,7 @@ func Default() *Config {
 		Lease:      15 * time.Second,
 		Log:        Log{Level: LogInfo, Format: LogText},
 		Durability: Full,
-		Limits:     Limits{Payload: mebibyte, Reserve: 16 * mebibyte},
+		Limits:     Limits{Payload: mebibyte, Reserve: 16 * mebibyte, Strangers: 16 * mebibyte, Bodies: 64 * mebibyte},
 		Retention: Retention{
 			Delivered: 7 * day, Discarded: 7 * day, Expired: 7 * day, Inbox: 7 * day,
 			Parked: Never,

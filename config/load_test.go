@@ -54,7 +54,7 @@ func TestDefaults(t *testing.T) {
 		Log:        config.Log{Level: "info", Format: "text"},
 		Durability: "full",
 		Role:       "standalone",
-		Limits:     config.Limits{Payload: 1 << 20, Reserve: 16 << 20},
+		Limits:     config.Limits{Payload: 1 << 20, Reserve: 16 << 20, Strangers: 16 << 20, Bodies: 64 << 20},
 		Retention: config.Retention{
 			Delivered: 7 * day, Discarded: 7 * day, Expired: 7 * day, Inbox: 7 * day, Parked: config.Never, Sweep: 5 * time.Minute,
 		},

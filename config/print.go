@@ -40,6 +40,9 @@ func (c *Config) YAML() []byte {
 	} else {
 		addAll(root, pair{"store", storeNode(c.Store)}, pair{"lease", timeNode(c.Lease, "")})
 	}
+	add(limits, "connections", plain("!!int", strconv.Itoa(c.Limits.Connections)))
+	add(limits, "strangers", str(FormatSize(c.Limits.Strangers)))
+	add(limits, "bodies", str(FormatSize(c.Limits.Bodies)))
 	addAll(
 		root,
 		pair{"insecure", plain("!!bool", strconv.FormatBool(c.Insecure))},

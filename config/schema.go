@@ -23,7 +23,10 @@ func (l *loader) config(c *Config) keys {
 		"drain":      l.duration(&c.Drain),
 		"poll":       l.duration(&c.Poll),
 		"backup":     l.backup(c),
-		"limits":     l.mapping(keys{"payload": l.size(&c.Limits.Payload), "reserve": l.size(&c.Limits.Reserve)}),
+		"limits": l.mapping(keys{
+			"payload": l.size(&c.Limits.Payload), "reserve": l.size(&c.Limits.Reserve),
+			"connections": l.integer(&c.Limits.Connections, "1000"), "strangers": l.size(&c.Limits.Strangers), "bodies": l.size(&c.Limits.Bodies),
+		}),
 		"tls": l.mapping(keys{
 			"cert":    l.path(&c.TLS.Cert, "cert.pem"),
 			"key":     l.path(&c.TLS.Key, "key.pem"),

@@ -185,6 +185,12 @@ func (c *Central) note(ctx context.Context, site string, b *box, version string)
 
 // serveAnswers takes what became of commands. A site answers its own only.
 func (c *Central) serveAnswers(w http.ResponseWriter, r *http.Request, site string) {
+	leave, ok := c.answers.Hold(r.Context(), r.ContentLength, maxAnswers)
+	if !ok {
+		tooBusy(w)
+		return
+	}
+	defer leave()
 	var in answers
 	if !read(w, r, maxAnswers, &in) {
 		return

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/bearer"
 	"github.com/holdfast-mq/holdfast/internal/retryafter"
+	"github.com/holdfast-mq/holdfast/internal/serve"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/transport"
 	"github.com/holdfast-mq/holdfast/wire"
@@ -45,7 +46,8 @@ type CentralConfig struct {
 	// ClientCerts asks each site for a certificate that the listener has
 	// verified (ServerTLS), beside its credential.
 	ClientCerts bool
-	Logger      *slog.Logger // nil: silent
+	Logger      *slog.Logger            // nil: silent
+	Refused     func(transport.Refused) // told of each caller and message that is turned away; nil: nobody is
 }
 
 // Central is the end of the link where the sites come together. With several
@@ -56,7 +58,8 @@ type Central struct {
 	log     *slog.Logger
 	server  *transport.Server
 	gate    *gate
-	longest int64 // bytes of a request with messages
+	answers *serve.Room // of bodies with answers
+	longest int64       // bytes of a request with messages
 
 	mu     sync.Mutex
 	boxes  map[string]*box // of sites that were here
@@ -82,14 +85,14 @@ func NewCentral(conf CentralConfig) (*Central, error) {
 	if conf.Logger == nil {
 		conf.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Central{conf: conf, log: conf.Logger, gate: newGate(conf.AtWork), boxes: map[string]*box{}}
+	c := &Central{conf: conf, log: conf.Logger, gate: newGate(conf.AtWork), answers: serve.NewRoom(4 * maxAnswers), boxes: map[string]*box{}}
 	// Without a length it may be a batch or one message, whichever is larger.
 	c.longest = int64(max(batchBytes, cmp.Or(conf.MaxPayload, batchBytes)+wire.Overhead))
 	var err error
 	c.server, err = transport.NewServer(transport.ServerConfig{
 		Receiver: conf.Receiver, Authenticate: c.identify, Destination: conf.Destination,
 		MaxPayload: conf.MaxPayload, MaxBatch: batchRows, MaxBatchBytes: batchBytes,
-		Concurrency: max(conf.AtWork, 1) * perBatch, Timeout: conf.Timeout, Logger: conf.Logger,
+		Concurrency: max(conf.AtWork, 1) * perBatch, Timeout: conf.Timeout, Logger: conf.Logger, Refused: conf.Refused,
 	})
 	if err := errors.Join(append(faults, err)...); err != nil {
 		return nil, fmt.Errorf("new central: %w", err)
@@ -199,7 +202,7 @@ func (c *Central) serveEnroll(w http.ResponseWriter, r *http.Request) {
 
 // read decodes a request's body, or answers why not.
 func read(w http.ResponseWriter, r *http.Request, most int64, into any) bool {
-	text, err := io.ReadAll(http.MaxBytesReader(w, inTime(w, r), most))
+	text, err := io.ReadAll(http.MaxBytesReader(w, serve.InTime(w, r), most))
 	if err == nil {
 		err = json.Unmarshal(text, into)
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/holdfast-mq/holdfast/internal/serve"
 	"github.com/holdfast-mq/holdfast/transport"
 )
 
@@ -91,7 +92,7 @@ type stay struct {
 	site    string
 	weight  int64
 	length  int64
-	body    *timedBody
+	body    *serve.TimedBody
 	ctx     context.Context //nolint:containedctx // the request's own, as long as the stay
 	began   time.Time
 	lagging *time.Timer
@@ -121,7 +122,7 @@ func (g *gate) enter(w http.ResponseWriter, r *http.Request, site string, most i
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s.body = inTime(w, r)
+	s.body = serve.InTime(w, r)
 	if g.slow[site] && !s.toSlowLane() { // it may have become slow while this one waited
 		tooSlow(w)
 		return nil
@@ -194,7 +195,7 @@ func (s *stay) lag() {
 func (s *stay) end() {
 	s.place = cutOff
 	if !s.arrived {
-		s.body.stop()
+		s.body.Stop()
 	}
 }
 

@@ -41,6 +41,9 @@ type Options struct {
 	// Server tells of a database server that nodes share; false: it does not
 	// answer. Nil: there is none.
 	Server func() (s Server, answers bool)
+	// Refused tells how many requests and connections were refused since the
+	// start, by reason; the reasons are few and fixed. Nil: nobody counts.
+	Refused func() map[string]int64
 
 	// LogLost tells how many lines of the log could not be written since the
 	// start. Nil: nobody knows.
@@ -108,7 +111,7 @@ func New(o Options) (*Metrics, error) {
 			return nil, fmt.Errorf("register metrics of the process: %w", err)
 		}
 	}
-	m := &Metrics{tally: &tally{start: time.Now()}}
+	m := &Metrics{tally: &tally{start: time.Now(), requests: o.Refused}}
 	m.tally.each = m.eachDestination
 	for i, name := range resultNames {
 		m.tally.results[i] = newHistogram(durationBounds[:], attribute.String("result", name))
@@ -177,6 +180,16 @@ func (m *Metrics) ObserveReceived(r holdfast.ReceivedInfo) {
 		m.tally.duplicates.Add(1)
 	}
 	m.tally.results[result].observe(milliseconds(r.Took))
+}
+
+// ObserveRefused counts an incoming message that did not get as far as the
+// inbox. The code is one of package transport or wire, never a sender's.
+func (m *Metrics) ObserveRefused(code string) {
+	n, ok := m.tally.messages.Load(code)
+	if !ok {
+		n, _ = m.tally.messages.LoadOrStore(code, new(atomic.Int64))
+	}
+	n.(*atomic.Int64).Add(1) //nolint:forcetypeassert // nothing else is stored
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -58,6 +59,27 @@ type tally struct {
 	duplicates atomic.Int64
 	results    [len(resultNames)]*histogram
 	each       func(yield func(d *destination))
+	requests   func() map[string]int64 // that were refused, by reason; nil: nobody counts
+	messages   sync.Map                // the same of messages: code → *atomic.Int64
+}
+
+// refused are the numbers of what was turned away.
+func (t *tally) refused(now time.Time) (requests, messages metricdata.Sum[int64]) {
+	requests = metricdata.Sum[int64]{Temporality: metricdata.CumulativeTemporality, IsMonotonic: true}
+	messages = requests
+	point := func(reason string, n int64) metricdata.DataPoint[int64] {
+		return metricdata.DataPoint[int64]{Attributes: attribute.NewSet(attribute.String("reason", reason)), StartTime: t.start, Time: now, Value: n}
+	}
+	if t.requests != nil {
+		for reason, n := range t.requests() {
+			requests.DataPoints = append(requests.DataPoints, point(reason, n))
+		}
+	}
+	t.messages.Range(func(code, n any) bool {
+		messages.DataPoints = append(messages.DataPoints, point(code.(string), n.(*atomic.Int64).Load())) //nolint:forcetypeassert // nothing else is stored
+		return true
+	})
+	return requests, messages
 }
 
 // Produce hands the numbers over; it is the sdk's Producer.
@@ -86,6 +108,7 @@ func (t *tally) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 			DataPoints: []metricdata.DataPoint[int64]{{StartTime: t.start, Time: now, Value: n.Load()}},
 		}
 	}
+	requests, messages := t.refused(now)
 	return []metricdata.ScopeMetrics{{
 		Scope: instrumentation.Scope{Name: scope},
 		Metrics: []metricdata.Metrics{
@@ -95,6 +118,8 @@ func (t *tally) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 			{Name: "rf_outbox_expired_count", Description: "Messages whose TTL ended before they were delivered, since the start.", Data: single(&t.expired)},
 			{Name: "rf_inbox_duplicate_count", Description: "Incoming messages that were known, since the start.", Data: single(&t.duplicates)},
 			{Name: "rf_inbox_process_duration_ms", Description: "Time to process an incoming message, in milliseconds.", Data: process},
+			{Name: "holdfast_requests_refused_count", Description: "Requests and connections that were refused since the start, by reason: the status, or why there was no room.", Data: requests},
+			{Name: "holdfast_messages_refused_count", Description: "Incoming messages and callers that were refused before the inbox since the start, by reason.", Data: messages},
 		},
 	}}, nil
 }

@@ -169,9 +169,12 @@ func (n *Node) buildEndpoints() (*holdfast.Endpoints, error) {
 	return e, nil
 }
 
-// buildReceiver makes the way in for peers. Without secrets nobody can sign,
-// and everything is refused.
+// buildReceiver makes the way in for peers; nil where nobody could sign, so
+// that nothing is there to be asked.
 func (n *Node) buildReceiver() (http.Handler, error) {
+	if len(n.cfg.Receive.Sources) == 0 {
+		return nil, nil //nolint:nilnil // there is none, and that is no error
+	}
 	peers := map[string]transport.Peer{}
 	for name, s := range n.cfg.Receive.Sources {
 		p := transport.Peer{V1: s.HMAC == config.HMACv1}
@@ -187,13 +190,16 @@ func (n *Node) buildReceiver() (http.Handler, error) {
 	return transport.NewServer(transport.ServerConfig{
 		Receiver: n.endpoints, Destination: n.cfg.Node.ID, MaxPayload: int(n.cfg.Limits.Payload), Logger: n.log,
 		// The endpoints have bounds of their own; this one is for memory.
-		Concurrency: 512, Timeout: n.patience(),
+		Concurrency: 512, Timeout: n.patience(), Refused: n.refused,
 		Peer: func(source string) (transport.Peer, bool) {
 			p, ok := peers[source]
 			return p, ok
 		},
 	})
 }
+
+// refused counts what did not get as far as the inbox.
+func (n *Node) refused(r transport.Refused) { n.metrics.ObserveRefused(r.Code) }
 
 // lanes are how destinations and channels fare; none before the dispatcher runs.
 func (n *Node) lanes() []holdfast.LaneStatus {

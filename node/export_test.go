@@ -53,11 +53,6 @@ func Held(site *link.Site, full bool) map[string]time.Duration {
 	return n.sweeper().Held()
 }
 
-// ListenSocket makes a Unix socket.
-func ListenSocket(ctx context.Context, path string) (net.Listener, error) {
-	return listenSocket(ctx, path)
-}
-
 type at struct{ address net.Addr }
 
 func (a at) Addr() net.Addr          { return a.address }

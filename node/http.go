@@ -21,19 +21,13 @@ func (n *Node) patience() time.Duration {
 
 // serveHTTP answers requests until ctx ends, then lets those in hand end.
 func (n *Node) serveHTTP(ctx context.Context) error {
-	srv := &http.Server{
-		Handler:           n.handler,
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       time.Minute,
-		WriteTimeout:      n.patience() + 30*time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    32 << 10,
-		ErrorLog:          slog.NewLogLogger(n.log.Handler(), slog.LevelWarn),
-		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
-	}
-	serve := func() error { return srv.Serve(n.listener) }
+	srv := n.guard.Server(n.handler)
+	srv.ReadTimeout, srv.WriteTimeout = time.Minute, n.patience()+30*time.Second
+	srv.BaseContext = func(net.Listener) context.Context { return context.WithoutCancel(ctx) }
+	listener := n.guard.Listener(n.listener)
+	serve := func() error { return srv.Serve(listener) }
 	if srv.TLSConfig = n.tls; n.tls != nil {
-		serve = func() error { return srv.ServeTLS(n.listener, "", "") }
+		serve = func() error { return srv.ServeTLS(listener, "", "") }
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- serve() }()

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -11,6 +12,7 @@ import (
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/site"
+	"github.com/holdfast-mq/holdfast/wire"
 )
 
 // buildLink makes this node's end of the link: a site's dials, central's
@@ -25,7 +27,7 @@ func (n *Node) buildLink() (err error) {
 	case config.CentralOfSites:
 		n.central, err = link.NewCentral(link.CentralConfig{
 			Store: n.store, Receiver: n.office.ingester, Destination: n.cfg.Node.ID, Own: n.cfg.Source(), MaxPayload: int(n.cfg.Limits.Payload),
-			Standing: n.office.desk.Standing, ClientCerts: n.cfg.TLS.Clients != "", Logger: n.log,
+			Standing: n.office.desk.Standing, ClientCerts: n.cfg.TLS.Clients != "", Logger: n.log, Refused: n.refused,
 		})
 	case config.Standalone:
 	}
@@ -59,12 +61,15 @@ func (n *Node) held() map[string]time.Duration {
 	return n.site.Held()
 }
 
-// linkMounts are what sites ask of central.
-func (n *Node) linkMounts() []admin.Mount {
-	if n.central == nil {
-		return nil
+// peerMounts are what other nodes ask: peers with a secret, and the sites of
+// central.
+func (n *Node) peerMounts(receiver http.Handler) (list []admin.Mount) {
+	if receiver != nil {
+		list = append(list, admin.Mount{Pattern: "POST " + wire.ReceivePath, Handler: receiver, Signed: true})
 	}
-	var list []admin.Mount
+	if n.central == nil {
+		return list
+	}
 	h := n.central.Handler()
 	for _, path := range link.Paths() {
 		list = append(list, admin.Mount{Pattern: "POST " + path, Handler: h, Signed: true})

@@ -2,86 +2,32 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
-	"os"
-	"path/filepath"
-	"time"
 
+	"github.com/holdfast-mq/holdfast/internal/serve"
 	"github.com/holdfast-mq/holdfast/internal/socket"
+	"github.com/holdfast-mq/holdfast/wire"
 )
+
+// newGuard bounds what strangers cost. The largest message that is taken fits
+// twice into what they may hold, and into one address's share of it.
+func (n *Node) newGuard() *serve.Guard {
+	l := n.cfg.Limits
+	return serve.NewGuard(serve.Limits{
+		Connections: l.Connections, Bytes: max(l.Strangers, 2*(l.Payload+wire.Overhead)),
+	}, n.log)
+}
 
 // listen takes the address, or says who may have it.
 func (n *Node) listen(ctx context.Context) (net.Listener, error) {
-	if path, ok := socket.Parse(n.cfg.Listen); ok {
-		l, err := listenSocket(ctx, path)
-		if err != nil {
-			return nil, fmt.Errorf("listen on %s: %w", n.cfg.Listen, err)
-		}
-		return l, nil
+	network, address := "tcp", n.cfg.Listen
+	if path, ok := socket.Parse(address); ok {
+		network, address = "unix", path
 	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", n.cfg.Listen)
-	if isInUse(err) {
-		return nil, fmt.Errorf("listen on %s: another program uses this address; stop it, or choose another with --listen", n.cfg.Listen)
-	}
+	l, err := serve.Listen(ctx, network, address)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", n.cfg.Listen, err)
 	}
 	return l, nil
-}
-
-// socketMode lets the node's user and group in. Who may connect may do
-// everything, as on the loopback, where it is everybody on the machine.
-const socketMode = 0o660
-
-// listenSocket makes a Unix socket, which is removed when the listener is
-// closed. What a process left behind that died is replaced.
-func listenSocket(ctx context.Context, path string) (net.Listener, error) {
-	dir := filepath.Dir(path)
-	unlock, err := lockFolder(ctx, dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("folder %s does not exist; make it, for those who may connect", dir)
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	if err := removeStale(ctx, path); err != nil {
-		return nil, err
-	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "unix", path)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the path; the caller says what was wanted
-	}
-	// Until here the umask decides, which as a rule lets nobody else connect.
-	if err := os.Chmod(path, socketMode); err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
-	return l, nil
-}
-
-// removeStale removes a socket file on which nobody listens, and nothing else.
-func removeStale(ctx context.Context, path string) error {
-	info, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	case info.Mode()&fs.ModeSocket == 0:
-		return fmt.Errorf("%s exists and is not a socket; choose another path, or move it away", path)
-	}
-	conn, err := (&net.Dialer{Timeout: 2 * time.Second}).DialContext(ctx, "unix", path)
-	switch {
-	case err == nil:
-		_ = conn.Close() // nothing was said
-		return errors.New("another program listens there; stop it, or choose another path with --listen")
-	case !isRefused(err):
-		return fmt.Errorf("cannot tell whether another program listens there: %w", err)
-	}
-	return os.Remove(path)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/run"
+	"github.com/holdfast-mq/holdfast/internal/serve"
 	"github.com/holdfast-mq/holdfast/internal/socket"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/metrics"
@@ -64,6 +65,7 @@ type Node struct {
 	central    *link.Central // nil: this node is none
 	handler    http.Handler
 	tls        *tls.Config
+	guard      *serve.Guard
 	state      atomic.Int32
 	progress   atomic.Pointer[progress]
 }
@@ -195,7 +197,8 @@ func (n *Node) build(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	measured := metrics.Options{Counts: n.store.Counts, Lanes: n.lanes, Version: n.opts.Version, Commit: n.opts.Commit, LogLost: n.lines.dropped}
+	n.guard = n.newGuard()
+	measured := metrics.Options{Counts: n.store.Counts, Lanes: n.lanes, Refused: n.guard.Refused, Version: n.opts.Version, Commit: n.opts.Commit, LogLost: n.lines.dropped}
 	n.special.measure(&measured)
 	if n.metrics, err = metrics.New(measured); err != nil {
 		return fmt.Errorf("metrics: %w", err)
@@ -223,11 +226,10 @@ func (n *Node) build(ctx context.Context) (err error) {
 	api := &admin.Server{
 		Outbox: n.store, Enqueuer: n.store, Inbox: n.store, Tokens: n.store,
 		Destinations: n.destinations, Lanes: n.lanes, Waiters: &n.waiters, Health: n.health, Backup: n.special.backUp,
-		Node: n.cfg.Node.ID, Source: n.cfg.Source(), Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload,
+		Node: n.cfg.Node.ID, Source: n.cfg.Source(), Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload, MaxBodies: n.cfg.Limits.Bodies,
 		AuthRequired: protected, Logger: n.log,
 		Notifier: n.notifier(), StuckAfter: n.cfg.Notifications.Stuck, KPIWindow: n.cfg.Notifications.Window,
-		Mounts: append(n.linkMounts(),
-			admin.Mount{Pattern: "POST /_rf/receive", Handler: receiver, Signed: true},
+		Mounts: append(n.peerMounts(receiver),
 			admin.Mount{Pattern: "GET /healthz", Handler: http.HandlerFunc(n.healthz)},
 			admin.Mount{Pattern: "GET /readyz", Handler: http.HandlerFunc(n.readyz)},
 			admin.Mount{Pattern: "GET /metrics", Handler: n.metrics.Handler(), Role: admin.Read},

@@ -145,36 +145,3 @@ func TestWhatIsNoSocketIsLeftAlone(t *testing.T) {
 	refusedToServe(t, on(t, link, ""), "is not a socket")
 	refusedToServe(t, on(t, filepath.Join(filepath.Dir(path), "none", "s"), ""), "does not exist; make it")
 }
-
-// Of many that start at once over a stale socket, one listens, and stays
-// reachable.
-func TestOneOfManyGetsTheSocket(t *testing.T) {
-	t.Parallel()
-	path := socketPath(t)
-	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dead.SetUnlinkOnClose(false)
-	dead.Close()
-	const many = 8
-	listeners := make(chan net.Listener, many)
-	for range many {
-		go func() {
-			l, _ := node.ListenSocket(t.Context(), path)
-			listeners <- l
-		}()
-	}
-	won := 0
-	for range many {
-		if l := <-listeners; l != nil {
-			won++
-			defer l.Close()
-		}
-	}
-	if conn, err := net.Dial("unix", path); err != nil || won != 1 {
-		t.Errorf("%d listeners, %v; want one, and that it is reached", won, err)
-	} else {
-		conn.Close()
-	}
-}

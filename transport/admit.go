@@ -5,15 +5,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/serve"
 	"github.com/holdfast-mq/holdfast/wire"
 )
-
-// refusedWait is what an address that tries too many signatures is told to
-// wait.
-const refusedWait = 30 * time.Second
 
 // incoming is one message of a request.
 type incoming struct {
@@ -67,6 +65,7 @@ func (s *Server) open(r *http.Request, data []byte, from string) incoming {
 		s.note(r.Context(), m, err)
 		in.reply = wire.ReplyTo(holdfast.Receipt{}, err)
 		in.refused = &refusal{http.StatusRequestEntityTooLarge}
+		s.count(serve.Address(r), &in, err, false)
 		return in
 	}
 	m.Destination = s.conf.Destination
@@ -80,7 +79,7 @@ func (s *Server) refuseSignature(r *http.Request, in *incoming, problem error) {
 	}
 	in.refused = &refusal{http.StatusUnauthorized}
 	if !s.report(r, in, problem) {
-		in.refused.status, in.reply.RetryAfter = http.StatusTooManyRequests, refusedWait
+		in.refused.status, in.reply.RetryAfter = http.StatusTooManyRequests, serve.RefusedWait
 	}
 }
 
@@ -103,26 +102,32 @@ func (s *Server) verify(e *wire.Envelope, path string) error {
 // caller's address. The address is logged: it is what an operator needs in
 // order to act.
 func (s *Server) report(r *http.Request, in *incoming, problem error) (within bool) {
-	from := remote(r)
-	within = s.watch.allow(from)
+	from := serve.Address(r)
+	within, tell := s.watch.Refuse(from)
 	e := &in.envelope
 	attrs := []slog.Attr{
 		slog.String("message_id", shorten(e.MessageID)), slog.String("source", shorten(e.Message.Source)),
 		slog.String("remote", from.String()), slog.Any("error", problem),
 	}
 	switch {
-	case !within:
+	case !tell:
 	case in.reply.Code == CodeSignature:
 		s.log.LogAttrs(r.Context(), slog.LevelWarn, "signature refused", attrs...)
 	default:
 		s.log.LogAttrs(r.Context(), slog.LevelWarn, "envelope refused", attrs...)
 	}
-	if s.conf.Refused != nil {
-		s.conf.Refused(Refused{
-			Source: shorten(e.Message.Source), MessageID: shorten(e.MessageID), Remote: from, Problem: problem.Error(), Suppressed: !within,
-		})
-	}
+	s.count(from, in, problem, !tell)
 	return within
+}
+
+func (s *Server) count(from netip.Addr, in *incoming, problem error, suppressed bool) {
+	if s.conf.Refused == nil {
+		return
+	}
+	e := &in.envelope
+	s.conf.Refused(Refused{
+		Source: shorten(e.Message.Source), MessageID: shorten(e.MessageID), Remote: from, Code: in.reply.Code, Problem: problem.Error(), Suppressed: suppressed,
+	})
 }
 
 // shorten bounds what a stranger may write into a log.

@@ -5,15 +5,20 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/retryafter"
+	"github.com/holdfast-mq/holdfast/internal/serve"
 	"github.com/holdfast-mq/holdfast/wire"
 )
 
 // lookupWait is what a caller is told to wait who cannot be looked up now.
 const lookupWait = 5 * time.Second
+
+// crowdedWait is what one is told for whom there was no room.
+const crowdedWait = time.Second
 
 // Caller says who makes a request, as ServerConfig.Authenticate has it. A
 // request that it refuses it answers, and counts against the caller's address
@@ -29,7 +34,10 @@ func (s *Server) Caller(w http.ResponseWriter, r *http.Request) (source string, 
 		s.RefuseCaller(w, r, err)
 		return "", false
 	case err != nil:
-		s.log.LogAttrs(r.Context(), slog.LevelError, "caller not looked up", slog.String("remote", remote(r).String()), slog.Any("error", err))
+		// Anybody can ask in the right form: how often is said is bounded, too.
+		if _, tell := s.lookups.Refuse(netip.Addr{}); tell {
+			s.log.LogAttrs(r.Context(), slog.LevelError, "caller not looked up", slog.String("remote", serve.Address(r).String()), slog.Any("error", err))
+		}
 		w.Header().Set("Retry-After", retryafter.Seconds(lookupWait))
 		if r.Context().Err() != nil {
 			w.Header().Set("Connection", "close") // nothing that comes by it would be looked up
@@ -37,7 +45,18 @@ func (s *Server) Caller(w http.ResponseWriter, r *http.Request) (source string, 
 		s.refuseRequest(w, http.StatusServiceUnavailable, holdfast.NotStarted, "unavailable", "callers cannot be looked up now")
 		return "", false
 	}
+	if !serve.Known(r) {
+		s.crowded(w)
+		return "", false
+	}
 	return source, true
+}
+
+// crowded answers a request of somebody known that had to give way before.
+func (s *Server) crowded(w http.ResponseWriter) {
+	w.Header().Set("Connection", "close")
+	w.Header().Set("Retry-After", retryafter.Seconds(crowdedWait))
+	s.refuseRequest(w, http.StatusServiceUnavailable, holdfast.NotStarted, CodeBusy, serve.ErrCrowded.Error())
 }
 
 // RefuseCaller answers a request whose proof is wrong, without a word about
@@ -47,8 +66,8 @@ func (s *Server) RefuseCaller(w http.ResponseWriter, r *http.Request, problem er
 	in := incoming{reply: wire.Reply{Error: "credential refused", Code: CodeCredential, Outcome: holdfast.LaneFault.String()}}
 	status := http.StatusUnauthorized
 	if !s.report(r, &in, problem) {
-		status, in.reply.RetryAfter = http.StatusTooManyRequests, refusedWait
-		w.Header().Set("Retry-After", retryafter.Seconds(refusedWait))
+		status, in.reply.RetryAfter = http.StatusTooManyRequests, serve.RefusedWait
+		w.Header().Set("Retry-After", retryafter.Seconds(serve.RefusedWait))
 		w.Header().Set("Connection", "close") // make the next guess cost a handshake
 	} else {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="holdfast"`)

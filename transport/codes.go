@@ -26,6 +26,7 @@ const (
 	CodeNoAck        = "no_ack"             // success without a reply of ours
 	CodeReplyTooLong = "reply_too_large"
 	CodeNoResult     = "no_result" // a batch's reply leaves the message out
+	CodeBusy         = "busy"      // others come first; nothing was begun
 	CodeSignature    = "signature_refused"
 	CodeCredential   = "credential_refused" //nolint:gosec // the name of a problem: it was refused, or there is none to show
 	CodeWrongSource  = "wrong_site"         // the message names another source than the credential

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/serve"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 	// LeastRate is how many bytes a second of a request's body the receiver's
 	// deadline asks for: less than each of four requests gets that share a line
 	// of 64 kbit/s. Who sends less holds room and brings nothing.
-	LeastRate = 1 << 10
+	LeastRate = serve.LeastRate
 	// mostAim bounds how long a batch should take: what goes ahead of a live
 	// message is what is on the line already.
 	mostAim = 10 * time.Second

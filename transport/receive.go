@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/serve"
 	"github.com/holdfast-mq/holdfast/wire"
 )
 
@@ -48,6 +49,27 @@ func (s *Server) begin(ctx context.Context, b budget) (end func(), ok bool) {
 	case <-ctx.Done():
 		return nil, false
 	}
+}
+
+// keep takes a body whose sender is proven out of what strangers hold, and
+// holds it against the room of all that is at work. It reports false if there
+// is none in time. Whoever gets true calls end.
+func (s *Server) keep(r *http.Request, b budget, bytes int) (end func(), ok bool) {
+	if s.conf.Authenticate != nil {
+		return func() {}, true // who calls is known, and bounded, before the body is read
+	}
+	ctx := r.Context()
+	if !b.until.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, b.until)
+		defer cancel()
+	}
+	end, ok = s.proven.Hold(ctx, int64(bytes), int64(bytes))
+	if ok && !serve.Known(r) {
+		end()
+		return nil, false
+	}
+	return end, ok
 }
 
 func notBegun() wire.Reply {

@@ -11,10 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/retryafter"
+	"github.com/holdfast-mq/holdfast/internal/serve"
 	"github.com/holdfast-mq/holdfast/wire"
 )
 
@@ -48,6 +47,16 @@ type ServerConfig struct {
 	Refused func(Refused) // told of each refused message; nil: nobody is
 }
 
+// Refused is a message, or a whole request, that was turned away before it
+// reached the Receiver.
+type Refused struct {
+	Source, MessageID string // as the envelope has them; nobody vouches for them
+	Remote            netip.Addr
+	Code              string // CodeSignature, CodeCredential, CodeWrongSource or one of package wire
+	Problem           string
+	Suppressed        bool // not logged: there are too many
+}
+
 // Server is the way in over HTTP. It serves POST, at whatever path it is
 // mounted (wire.ReceivePath). Read and idle time-outs are those of the
 // http.Server around it.
@@ -56,8 +65,10 @@ type Server struct {
 	log     *slog.Logger
 	offer   string
 	slots   chan struct{} // bounds the calls of the Receiver
-	watch   watch
-	readers sync.Pool // of *wire.Decoder
+	proven  *serve.Room   // bounds what is held for them
+	watch   serve.Watch
+	lookups serve.Watch // bounds the log lines about callers who cannot be looked up
+	readers sync.Pool   // of *wire.Decoder
 }
 
 var _ http.Handler = (*Server)(nil)
@@ -85,8 +96,7 @@ func NewServer(conf ServerConfig) (*Server, error) {
 	if err := errors.Join(conf.faults()...); err != nil {
 		return nil, fmt.Errorf("new server: %w", err)
 	}
-	s := &Server{conf: conf, log: conf.Logger, slots: make(chan struct{}, conf.Concurrency)}
-	s.watch.seen = make(map[netip.Addr]*rate.Limiter)
+	s := &Server{conf: conf, log: conf.Logger, slots: make(chan struct{}, conf.Concurrency), proven: serve.NewRoom(provenBytes)}
 	s.readers.New = func() any { return new(wire.Decoder) }
 	if conf.MaxBatch > 1 {
 		s.offer = formatOffer(conf.MaxBatch, conf.MaxBatchBytes)
@@ -186,8 +196,12 @@ func (s *Server) write(w http.ResponseWriter, status int, contentType string, bo
 	w.Write(body) //nolint:errcheck,gosec // the sender is gone and will ask again
 }
 
+// provenBytes is what the bodies of proven senders may hold while they are
+// worked on or wait for it.
+const provenBytes = 64 << 20
+
 // trustedLength is how many bytes are set aside before they have arrived.
-const trustedLength = 64 << 10
+const trustedLength = 16 << 10
 
 // read reads the body to its end, or answers why not.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, limit int) ([]byte, bool) {
@@ -208,6 +222,10 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, limit int) ([]byte
 	if _, over := errors.AsType[*http.MaxBytesError](err); over {
 		return tooLarge()
 	}
+	if errors.Is(err, serve.ErrCrowded) {
+		s.crowded(w)
+		return nil, false
+	}
 	if err != nil {
 		// Cut off or too slow: nothing was taken, so the sender may come again, by
 		// another connection.
@@ -226,7 +244,12 @@ func (s *Server) serveSingle(w http.ResponseWriter, r *http.Request, from string
 	}
 	in := s.open(r, data, from)
 	if in.refused == nil {
-		in.reply = s.receive(r.Context(), budgetOf(r, started), &in.envelope.Message)
+		in.reply = notBegun()
+		budget := budgetOf(r, started)
+		if end, ok := s.keep(r, budget, len(data)); ok {
+			defer end()
+			in.reply = s.receive(r.Context(), budget, &in.envelope.Message)
+		}
 	}
 	status := in.status()
 	if in.reply.RetryAfter > 0 {

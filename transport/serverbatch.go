@@ -42,7 +42,7 @@ func (s *Server) serveBatch(w http.ResponseWriter, r *http.Request, from string)
 			good = append(good, &all[i])
 		}
 	}
-	s.receiveAll(r.Context(), budgetOf(r, started), good)
+	s.receiveKept(r, budgetOf(r, started), len(data), good)
 	s.write(w, batchStatus(all), wire.BatchType, appendReplies(all))
 }
 
@@ -75,13 +75,27 @@ func appendReplies(all []incoming) []byte {
 	return body
 }
 
+// receiveKept hands the messages on once there is room for them.
+func (s *Server) receiveKept(r *http.Request, b budget, bytes int, good []*incoming) {
+	if len(good) == 0 {
+		return
+	}
+	end, ok := s.keep(r, b, bytes)
+	if !ok {
+		for _, in := range good {
+			in.reply = notBegun()
+		}
+		return
+	}
+	defer end()
+	s.receiveAll(r.Context(), b, good)
+}
+
 // receiveAll hands the messages on; each gets its own reply, and none stops
 // another.
 func (s *Server) receiveAll(ctx context.Context, b budget, all []*incoming) {
 	if to, ok := s.conf.Receiver.(holdfast.BatchReceiver); ok {
-		if len(all) > 0 {
-			s.receiveBatch(ctx, b, to, all)
-		}
+		s.receiveBatch(ctx, b, to, all)
 		return
 	}
 	next := make(chan *incoming)

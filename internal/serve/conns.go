@@ -1,0 +1,179 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+const (
+	mostConnections  = 4096
+	leastConnections = 16
+)
+
+// connections says how many there may be, and how many of them are for this
+// machine alone. Half of the files that a process may have open are for what is
+// ours: the store, backups, deliveries.
+func connections(wanted int) (most, ours int) {
+	most = wanted
+	if most == 0 {
+		most = mostConnections
+		if n := descriptors(); n > 0 {
+			most = int(min(uint64(most), max(n/2, leastConnections)))
+		}
+	}
+	return most, min(max(most/8, 1), 64)
+}
+
+// conns is all connections, of all listeners.
+type conns struct {
+	most, ours int
+
+	mu      sync.Mutex
+	all     map[*conn]struct{}
+	by      map[netip.Addr]int
+	distant int // of other machines
+
+	refused func(reason string)
+}
+
+// conn is one of them. The lock of conns guards what changes.
+type conn struct {
+	net.Conn
+	of    *conns
+	from  netip.Addr
+	used  time.Time // when it came, or its last request ended
+	known int       // requests in hand whose senders are known
+	asked bool      // it has brought a request
+	gone  bool
+}
+
+// listener hands out connections while there is room.
+type listener struct {
+	net.Listener
+	conns *conns
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if in := l.conns.add(c); in != nil {
+			return in, nil
+		}
+		l.conns.refused(refusedConnection)
+		_ = c.Close() // nothing was said
+	}
+}
+
+// add makes room for a connection by closing the one that has been idle for
+// longest, of the address that has the most; nil: none is.
+func (s *conns) add(c net.Conn) *conn {
+	in := &conn{Conn: c, of: s, from: group(parseAddress(c.RemoteAddr().String())), used: time.Now()}
+	s.mu.Lock()
+	var victim *conn
+	switch {
+	case in.distant() && s.distant >= s.most-s.ours:
+		victim = s.idle(true)
+	case len(s.all) >= s.most:
+		victim = s.idle(in.distant())
+	default:
+		s.enter(in)
+		s.mu.Unlock()
+		return in
+	}
+	if victim == nil {
+		s.mu.Unlock()
+		return nil
+	}
+	s.drop(victim)
+	s.enter(in)
+	s.mu.Unlock()
+	s.refused(refusedConnection)
+	_ = victim.Conn.Close() // its request, if it has one, ends with an error of its own
+	return in
+}
+
+// distant says that it comes from another machine.
+func (c *conn) distant() bool { return c.from.IsValid() }
+
+// idle finds the connection that gives way: one with nothing of a sender that
+// is known in hand.
+func (s *conns) idle(distant bool) *conn {
+	var victim *conn
+	for c := range s.all {
+		if c.known > 0 || distant && !c.distant() {
+			continue
+		}
+		if victim == nil || cmp.Or(-cmp.Compare(s.by[c.from], s.by[victim.from]), c.used.Compare(victim.used)) < 0 {
+			victim = c
+		}
+	}
+	return victim
+}
+
+func (s *conns) enter(c *conn) {
+	s.all[c] = struct{}{}
+	s.by[c.from]++
+	if c.distant() {
+		s.distant++
+	}
+}
+
+func (s *conns) drop(c *conn) {
+	if c.gone {
+		return
+	}
+	c.gone = true
+	delete(s.all, c)
+	if s.by[c.from]--; s.by[c.from] == 0 {
+		delete(s.by, c.from)
+	}
+	if c.distant() {
+		s.distant--
+	}
+}
+
+// Close closes the connection, and gives its place back.
+func (c *conn) Close() error {
+	c.of.mu.Lock()
+	mute := !c.gone && !c.asked
+	c.of.drop(c)
+	c.of.mu.Unlock()
+	if mute {
+		c.of.refused(refusedMute)
+	}
+	return c.Conn.Close()
+}
+
+// serves notes that a request has come or ended, and how many more there are
+// now whose senders are known. A nil one is of a listener that is not ours.
+func (c *conn) serves(known int) {
+	if c == nil {
+		return
+	}
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	c.known += known
+	c.used, c.asked = time.Now(), true
+}
+
+type connKey struct{}
+
+// connOf finds ours in what the server has of a connection, which may be TLS.
+func connOf(c net.Conn) *conn {
+	if inner, ok := c.(interface{ NetConn() net.Conn }); ok {
+		c = inner.NetConn()
+	}
+	own, _ := c.(*conn)
+	return own
+}
+
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, connOf(c))
+}

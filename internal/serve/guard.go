@@ -1,0 +1,218 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Limits bound what strangers cost. Zero fields: the default.
+type Limits struct {
+	// Connections are at one time, over all listeners; an eighth of them, 64 at
+	// most, is for this machine alone. Zero: half of the files that the process
+	// may have open, 4096 at most.
+	Connections int
+	Bytes       int64 // of the bodies of unknown senders in hand; zero: 16 MiB
+	Requests    int   // of unknown senders in hand; zero: 1024
+}
+
+const (
+	defaultBytes    = 16 << 20
+	defaultRequests = 1024
+	// Bounds of net/http's own: of headers, and of what HTTP/2 keeps of bodies
+	// that nobody reads yet.
+	headerBytes = 32 << 10
+	headerTime  = 10 * time.Second
+	idleTime    = 2 * time.Minute
+	streams     = 64
+	streamBytes = 64 << 10
+	unreadBytes = 128 << 10 // of one connection
+	longestLine = 300       // of the server's own log
+)
+
+// The reasons by which refusals are counted, beside "http_" and a status.
+const (
+	refusedConnection = "connection" // closed for want of room
+	refusedMute       = "no_request" // ended without one, or with what is none: of HTTP, or of TLS
+	refusedCrowded    = "crowded"    // requests that had to give way
+)
+
+// Guard stands around the handler of a node's listeners. It may be used
+// concurrently.
+type Guard struct {
+	crowd *crowd
+	conns *conns
+	log   *slog.Logger
+	lines *rate.Limiter // of the server's own log
+
+	mu      sync.Mutex
+	refused map[string]int64
+}
+
+// NewGuard makes the one guard of a node. Nil log: silent.
+func NewGuard(l Limits, log *slog.Logger) *Guard {
+	if l.Bytes == 0 {
+		l.Bytes = defaultBytes
+	}
+	if l.Requests == 0 {
+		l.Requests = defaultRequests
+	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	g := &Guard{
+		crowd: newCrowd(l.Bytes, l.Requests), log: log, lines: rate.NewLimiter(linesPerSecond, lineBurst), refused: map[string]int64{},
+	}
+	most, ours := connections(l.Connections)
+	g.conns = &conns{most: most, ours: ours, all: map[*conn]struct{}{}, by: map[netip.Addr]int{}, refused: g.count}
+	return g
+}
+
+// Listener bounds the connections of a listener together with those of all
+// others of this guard.
+func (g *Guard) Listener(l net.Listener) net.Listener { return &listener{l, g.conns} }
+
+// Server is an http.Server with the bounds of a stranger: of headers, of
+// streams and what they hold, and of its own log lines. Times for bodies and
+// answers are the caller's to set.
+func (g *Guard) Server(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           g.Handler(h),
+		ReadHeaderTimeout: headerTime,
+		IdleTimeout:       idleTime,
+		MaxHeaderBytes:    headerBytes,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: streams, MaxReceiveBufferPerStream: streamBytes, MaxReceiveBufferPerConnection: unreadBytes,
+		},
+		ConnContext: withConn,
+		ErrorLog:    slog.NewLogLogger(fewLines{g.log.Handler(), g.lines}, slog.LevelWarn),
+	}
+}
+
+type guestKey struct{}
+
+// Handler counts each request as one of a stranger until Known says otherwise.
+func (g *Guard) Handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := &countedAnswer{ResponseWriter: w}
+		defer g.countAnswer(answer)
+		control := http.NewResponseController(w)
+		v := &visit{}
+		v.conn, _ = r.Context().Value(connKey{}).(*conn)
+		v.conn.serves(0)
+		v.guest = g.crowd.enter(group(Address(r)), func() {
+			g.count(refusedCrowded)
+			_ = control.SetReadDeadline(time.Now())
+			_ = control.SetWriteDeadline(time.Now().Add(time.Second)) // to say so
+		})
+		if v.guest == nil {
+			answer.Header().Set("Retry-After", "1")
+			answer.Header().Set("Connection", "close")
+			http.Error(answer, ErrCrowded.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		defer v.end()
+		if r.ContentLength != 0 {
+			r.Body = &countedBody{ReadInTime(w, r), v.guest}
+		}
+		next.ServeHTTP(answer, r.WithContext(context.WithValue(r.Context(), guestKey{}, v)))
+	})
+}
+
+// visit is one request behind the guard.
+type visit struct {
+	guest *guest
+	conn  *conn // nil: it did not come by a listener of ours
+	known bool
+}
+
+func (v *visit) end() {
+	v.guest.end()
+	known := 0
+	if v.known {
+		known = 1
+	}
+	v.conn.serves(-known)
+}
+
+// Known says that the sender of a request is known: nothing of it counts as a
+// stranger's from now on, and its connection stays. It reports false if the
+// request had to give way before. It is called by the goroutine that serves the
+// request; without a Guard it does nothing.
+func Known(r *http.Request) bool {
+	v, ok := r.Context().Value(guestKey{}).(*visit)
+	if !ok || v.known {
+		return true
+	}
+	if !v.guest.leave() {
+		return false
+	}
+	v.known = true
+	v.conn.serves(1)
+	return true
+}
+
+// Refused tells how many requests and connections were refused, by reason.
+func (g *Guard) Refused() map[string]int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all := make(map[string]int64, len(g.refused))
+	for reason, n := range g.refused {
+		all[reason] = n
+	}
+	return all
+}
+
+func (g *Guard) count(reason string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.refused[reason]++
+}
+
+// countAnswer counts what was answered with a refusal, of which sort ever.
+func (g *Guard) countAnswer(a *countedAnswer) {
+	if a.status >= http.StatusBadRequest {
+		g.count("http_" + strconv.Itoa(a.status))
+	}
+}
+
+// countedAnswer remembers the status of an answer.
+type countedAnswer struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *countedAnswer) WriteHeader(status int) {
+	if w.status == 0 || w.status < http.StatusOK {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *countedAnswer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// fewLines bounds log lines that anybody can cause who connects.
+type fewLines struct {
+	slog.Handler
+	lines *rate.Limiter
+}
+
+// Handle writes the record if there were not too many, and its beginning only.
+func (h fewLines) Handle(ctx context.Context, r slog.Record) error {
+	if !h.lines.Allow() {
+		return nil
+	}
+	if len(r.Message) > longestLine {
+		r.Message = fmt.Sprintf("%s… (%d bytes)", r.Message[:longestLine], len(r.Message))
+	}
+	return h.Handler.Handle(ctx, r)
+}
