@@ -316,7 +316,7 @@ func ReceiveFailure(err error) error {
 	case errors.Is(err, ErrDiskFull):
 		f.Code = "disk_full"
 	case errors.Is(err, ErrUnavailable):
-		f.Code = "unavailable"
+		f.Code, f.RetryAfter = "unavailable", comeAgain
 	case errors.Is(err, ErrClosed):
 		f.Code = "stopping"
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -326,6 +326,9 @@ func ReceiveFailure(err error) error {
 	}
 	return f
 }
+
+// comeAgain is how soon a store that cannot do something now is worth another try.
+const comeAgain = 5 * time.Second
 
 // tell logs and counts one incoming message (OI-18).
 func (e *Endpoints) tell(ctx context.Context, m *Message, r *Result, took time.Duration) {

@@ -44,6 +44,7 @@ func Why(err error) Reason {
 	}{
 		{sqlite.ErrOwned, InUse},
 		{postgres.ErrNodeTaken, InUse},
+		{sqlite.ErrLinked, InUse},
 		{move.ErrInUse, InUse},
 		{move.ErrMoved, Barred},
 		{move.ErrUnfinished, Barred},

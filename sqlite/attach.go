@@ -104,6 +104,9 @@ func (db *DB) settleIn(c *conn) (owned bool, err error) {
 	if db.path, err = mainFile(c); err != nil {
 		return false, err
 	}
+	if err := soleName(db.path); err != nil {
+		return false, err
+	}
 	db.room.beside(db.path, &db.opts)
 	if err := checkVersions(c); err != nil {
 		return false, err

@@ -486,3 +486,45 @@ func TestLearnsOfALargeBacklog(t *testing.T) {
 		}
 	})
 }
+
+// F1-41: while another connection holds the right to write, the context of each
+// caller is kept, and who comes after it waits for no longer either.
+func TestTheContextIsKeptWhileAnotherConnectionWrites(t *testing.T) {
+	t.Parallel()
+	eachHandle(t, func(t *testing.T, h handle) {
+		t.Helper()
+		a := h.shop(t, sqlite.Options{})
+		defer a.shut(t)
+		// Of the same driver: two SQLite libraries in one process do not see each
+		// other's locks.
+		other := h.open(t, a.Path())
+		defer other.Close()
+		other.SetMaxOpenConns(1)
+		run(t, other, "BEGIN IMMEDIATE")
+		for name, call := range map[string]func(ctx context.Context) error{
+			"enqueue": func(ctx context.Context) error {
+				_, err := a.Enqueue(ctx, message("late"))
+				return err
+			},
+			"do": func(ctx context.Context) error {
+				return a.Do(ctx, func(context.Context, *sqlite.Tx) error { return errors.New("it was begun") })
+			},
+			"discard": func(ctx context.Context) error {
+				_, err := a.Discard(ctx, "nothing", "somebody")
+				return err
+			},
+		} {
+			began := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			err := call(ctx)
+			cancel()
+			if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 15*time.Second {
+				t.Errorf("%s: got %v after %v", name, err, took)
+			}
+		}
+		run(t, other, "ROLLBACK")
+		if _, err := a.Enqueue(t.Context(), message("on-time")); err != nil {
+			t.Errorf("with the right to write free again: %v", err)
+		}
+	})
+}

@@ -175,6 +175,9 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		path = to // two names of one file have one lock
 	}
+	if err := soleName(path); err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
 	owner, err := own(path + ".lock")
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, translate(err))

@@ -34,6 +34,11 @@ var (
 	// others have changed our tables in it.
 	ErrForeign = errors.New("not a Holdfast database")
 
+	// ErrLinked says that the file has several names (hard links). SQLite keeps
+	// the log beside the name, so that by another name what is in the log is
+	// missed, and both would be written over. Nothing has been touched.
+	ErrLinked = errors.New("the database file has another name")
+
 	errIO            = errors.New("disk input/output error")
 	errUndone        = errors.New("the transaction is over already: a statement that was interrupted or failed has undone it, or one ended it")
 	errLostOwnership = errors.New("another process has taken the file over")
@@ -91,6 +96,11 @@ func translate(err error) error {
 		return err // it has been done
 	}
 	switch code & 0xff {
+	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
+		if errors.Is(err, holdfast.ErrUnavailable) {
+			return err
+		}
+		return fmt.Errorf("%w: another program has held the right to write to the database for long: %w", holdfast.ErrUnavailable, err)
 	case lib.SQLITE_FULL:
 		return fmt.Errorf("%w: %w", holdfast.ErrDiskFull, err)
 	case lib.SQLITE_READONLY:

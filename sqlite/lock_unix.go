@@ -36,3 +36,10 @@ func syncFolder(name string) error {
 	}
 	return errors.Join(d.Sync(), d.Close())
 }
+
+// namesOf is how many names a file has.
+func namesOf(path string) (uint64, error) {
+	var s unix.Stat_t
+	err := unix.Stat(path, &s)
+	return uint64(s.Nlink), err //nolint:unconvert // its type is not the same everywhere
+}

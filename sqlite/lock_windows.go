@@ -33,3 +33,14 @@ func isReadOnlyDisk(err error) bool { return errors.Is(err, windows.ERROR_WRITE_
 
 // syncFolder does nothing: NTFS journals names by itself.
 func syncFolder(string) error { return nil }
+
+// namesOf is how many names a file has.
+func namesOf(path string) (uint64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	var info windows.ByHandleFileInformation
+	err = windows.GetFileInformationByHandle(windows.Handle(f.Fd()), &info)
+	return uint64(info.NumberOfLinks), errors.Join(err, f.Close())
+}

@@ -129,7 +129,7 @@ func migrate(c *conn) error {
 func migrateStep(c *conn, text string, number int) (err error) {
 	begin := func() error { return c.text(statements[beginImmediate]) }
 	if s, ok := c.runner.(*shared); ok {
-		err = s.patiently(begin)
+		err = s.patiently(begin, nil)
 	} else {
 		err = begin()
 	}

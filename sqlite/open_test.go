@@ -378,3 +378,73 @@ func TestClosedStore(t *testing.T) {
 		}
 	}
 }
+
+// F1-45: another program that holds the right to write is no failure of ours:
+// the call may be made again.
+func TestAnotherProgramThatWritesForLong(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "holdfast.db")
+	db := open(t, path, sqlite.Options{})
+	other := raw(t, path)
+	other.SetMaxOpenConns(1)
+	run(t, other, "BEGIN IMMEDIATE")
+	if _, err := db.Enqueue(t.Context(), message("m")); !errors.Is(err, holdfast.ErrUnavailable) {
+		t.Errorf("enqueue: got %v", err)
+	}
+	if err := db.Do(t.Context(), func(context.Context, *sqlite.Tx) error { return nil }); !errors.Is(err, holdfast.ErrUnavailable) {
+		t.Errorf("do: got %v", err)
+	}
+	run(t, other, "ROLLBACK")
+	if _, err := db.Enqueue(t.Context(), message("m")); err != nil {
+		t.Errorf("with the right to write free again: %v", err)
+	}
+}
+
+// F1-56: a file that has a second name, in another folder, would have a lock and
+// a log by each.
+func TestAFileWithTwoNamesIsRefused(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "holdfast.db")
+	db, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := filepath.Join(t.TempDir(), "holdfast.db")
+	if err := os.Link(path, second); err != nil {
+		t.Skip("no hard links here:", err)
+	}
+	refused := func(path string) {
+		t.Helper()
+		if other, err := sqlite.Open(t.Context(), path, sqlite.Options{}); !errors.Is(err, sqlite.ErrLinked) {
+			t.Errorf("got %v, want it refused", err)
+			if err == nil {
+				_ = other.Close()
+			}
+		}
+	}
+	refused(second)
+	if _, err := db.Enqueue(t.Context(), message("m")); err != nil {
+		t.Errorf("the owner: %v", err)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	refused(second)
+	refused(path)
+	if files, _ := filepath.Glob(second + "?*"); len(files) != 0 {
+		t.Errorf("beside the second name there is %q", files)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	db, err = sqlite.Open(t.Context(), second, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := db.Counts().Pending; got != 1 {
+		t.Errorf("%d messages wait, want 1", got)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -24,6 +24,18 @@ type ownership struct {
 	opened bool // a database was opened here before
 }
 
+// soleName refuses a file that has other names. The lock stands beside the name,
+// for two reasons: a lock on the file itself is given up with the inode when the
+// file is set aside, and to close any descriptor of it drops the locks that SQLite
+// has on it (POSIX). So a file with one name is a file with one lock.
+func soleName(path string) error {
+	n, err := namesOf(path)
+	if err != nil || n <= 1 {
+		return nil //nolint:nilerr // it does not exist yet, or opening it says what is wrong
+	}
+	return fmt.Errorf("%w: %d hard links lead to it; remove all but one, or copy the file", ErrLinked, n)
+}
+
 // own takes the lock or says who has it.
 func own(path string) (*ownership, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o640) //nolint:gosec // beside the database, for its group to read who owns it

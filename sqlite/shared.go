@@ -18,6 +18,7 @@ type shared struct {
 	prepared []*sql.Stmt // by statement; database/sql prepares them once per connection
 	inTx     [statementCount]*sql.Stmt
 	patience time.Duration // for the right to write
+	ahead    bool          // a transaction was begun for who comes next
 }
 
 var _ runner = (*shared)(nil)
@@ -115,16 +116,44 @@ func (s *shared) rows(text string, row func(v []driver.Value) error, args ...dri
 // begin makes a write the first statement of its transaction, whatever way of
 // beginning the caller's handle was opened with: a read before would tie it to
 // a snapshot that another commit makes too old to write (SQLITE_BUSY_SNAPSHOT).
-func (s *shared) begin() error { return s.patiently(s.tryBegin) }
+func (s *shared) begin() error {
+	if s.ahead {
+		s.ahead = false
+		return nil
+	}
+	return s.patiently(s.tryBegin, nil)
+}
+
+// beginAhead begins for whoever comes next, while somebody still waits for it:
+// the right to write may be another connection's for long.
+func (s *shared) beginAhead(wanted func() bool) error {
+	err := s.patiently(s.tryBegin, wanted)
+	s.ahead = err == nil
+	return err
+}
+
+// unused ends what was begun ahead, if nobody has come.
+func (s *shared) unused() {
+	if s.ahead {
+		s.rollback()
+	}
+}
+
+// errUnwanted says that nobody waits any more for the right to write.
+var errUnwanted = errors.New("nobody waits for the right to write")
 
 // patiently begins what another connection may be in the way of: not every
-// handle has a busy_timeout.
-func (s *shared) patiently(begin func() error) error {
+// handle has a busy_timeout. It ends early when nobody wants it any more; nil:
+// somebody always does.
+func (s *shared) patiently(begin func() error, wanted func() bool) error {
 	began := time.Now() // each try waits for the handle's busy_timeout, too
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		err := begin()
 		if err == nil || !isBusy(err) {
 			return err
+		}
+		if wanted != nil && !wanted() {
+			return errUnwanted
 		}
 		if time.Since(began) > s.patience {
 			return fmt.Errorf("another connection has held the right to write for %s: %w", s.patience, err)
@@ -163,6 +192,7 @@ func (s *shared) commit() error {
 }
 
 func (s *shared) rollback() {
+	s.ahead = false
 	if s.tx != nil {
 		_ = s.tx.Rollback()
 		s.tx = nil

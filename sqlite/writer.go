@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,6 +42,9 @@ type job struct {
 
 // take is the writer's claim on the job: it fails if the caller has given up.
 func (j *job) take() bool { return j.state.CompareAndSwap(jobQueued, jobTaken) }
+
+// waits says whether the caller has not given up.
+func (j *job) waits() bool { return j.state.Load() == jobQueued }
 
 // withdraw is the caller's.
 func (j *job) withdraw() bool { return j.state.CompareAndSwap(jobQueued, jobWithdrawn) }
@@ -278,21 +282,25 @@ func (w *writer) linger() {
 func (w *writer) round(group []*job) {
 	writes, others := w.writes[:0], w.others[:0]
 	for _, j := range group {
-		switch {
-		case j.work == nil:
+		if j.work == nil {
 			others = append(others, j)
-		case j.take():
+		} else {
 			writes = append(writes, j)
 		}
 	}
-	if len(writes) > 0 {
+	if writes = w.admitted(writes); len(writes) > 0 {
 		w.commit(writes)
 	}
+	w.unused()
 	for _, j := range others {
-		switch {
-		case !j.take(): // they can give up while another has its turn
-		case j.turn != nil:
+		if j.turn != nil && len(w.admitted([]*job{j})) > 0 {
 			w.lend(j)
+			w.unused()
+			continue
+		}
+		switch {
+		case j.turn != nil: // it has given up, or has its answer
+		case !j.take(): // they can give up while another has its turn
 		default:
 			finish(j, w.look(j))
 		}
@@ -300,6 +308,29 @@ func (w *writer) round(group []*job) {
 	clear(writes) // a finished job belongs to its waiter again
 	clear(others)
 	w.writes, w.others = writes, others
+}
+
+// admitted takes those of the jobs that still wait, once there is the right to
+// write: until then they can give up.
+func (w *writer) admitted(jobs []*job) []*job {
+	if s, ok := w.conn.runner.(*shared); ok && len(jobs) > 0 && !w.suspect && !w.doubted.Load() && w.fatal == nil {
+		err := s.beginAhead(func() bool { return slices.ContainsFunc(jobs, (*job).waits) })
+		if err != nil {
+			refuse(jobs, w.judge(fmt.Errorf("begin: %w", err)))
+			return nil
+		}
+	}
+	if jobs = slices.DeleteFunc(jobs, func(j *job) bool { return !j.take() }); len(jobs) == 0 {
+		w.unused()
+	}
+	return jobs
+}
+
+// unused gives the right to write back if nobody has used it.
+func (w *writer) unused() {
+	if s, ok := w.conn.runner.(*shared); ok {
+		s.unused()
+	}
 }
 
 // refuse ends the jobs of a group that cannot be begun.
