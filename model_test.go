@@ -33,7 +33,9 @@ type expected struct {
 
 	lane, key, payload string
 	blocked, durable   bool
+	start              time.Time // of a blocked one: not before
 	due, expires       time.Time // zero expires: never
+	givenUp, moved     bool      // discarded, or rescheduled, while it was in hand
 	ttl                time.Duration
 }
 
@@ -73,21 +75,54 @@ func (m *model) waits(e *expected) bool {
 	return false
 }
 
-// left lets the first message of a key go on that may.
-func (m *model) left(lane, key string) {
+// place lets the first message of a key that waits go, if it may: also in the
+// place of one that came later and is in nobody's hands.
+func (m *model) place(lane, key string) {
+	if key == "" {
+		return
+	}
+	var next, head *expected
 	for _, e := range m.messages {
-		if e.lane == lane && e.key == key && key != "" && e.State == holdfast.Pending && e.blocked {
-			if e.blocked = m.waits(e); !e.blocked && e.due.Before(time.Now()) {
-				e.due = time.Now()
-			}
-			return
+		switch {
+		case e.lane != lane || e.key != key:
+		case e.State == holdfast.Pending && e.blocked && next == nil:
+			next = e
+		case (e.State == holdfast.Pending || e.State == holdfast.Claimed) && !e.blocked:
+			head = e
 		}
 	}
+	if next == nil || lane == "strict" && m.parkedBefore(next) {
+		return
+	}
+	if head != nil {
+		if head.State == holdfast.Claimed || m.before(head, next) {
+			return
+		}
+		head.blocked, head.start = true, head.due
+	}
+	next.blocked, next.due = false, later(time.Now(), next.start)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+func (m *model) before(a, b *expected) bool {
+	return slices.Index(m.messages, a) < slices.Index(m.messages, b)
+}
+
+func (m *model) parkedBefore(e *expected) bool {
+	return slices.ContainsFunc(m.messages, func(o *expected) bool {
+		return o.lane == e.lane && o.key == e.key && o.State == holdfast.Parked && m.before(o, e)
+	})
 }
 
 func (m *model) end(e *expected, s holdfast.State, r holdfast.Reason) {
-	e.State, e.Reason = s, r
-	m.left(e.lane, e.key)
+	e.State, e.Reason, e.givenUp = s, r, false
+	m.place(e.lane, e.key)
 }
 
 // expire ends whatever is over, until nothing more is.
@@ -116,9 +151,16 @@ func (m *model) claimable(lane string) (ids []holdfast.ID) {
 // hand, as far as it was written down, counts against that message.
 func (m *model) restart(clean bool) {
 	var inHand []*expected
+	defer func() {
+		for _, e := range m.messages {
+			if e.givenUp {
+				m.end(e, holdfast.Discarded, holdfast.ReasonOperator)
+			}
+		}
+	}()
 	for _, e := range m.messages {
 		if e.State == holdfast.Claimed {
-			clean, e.State = false, holdfast.Pending
+			clean, e.State, e.moved = false, holdfast.Pending, false
 			if e.durable {
 				e.Tries, e.durable = e.Tries+1, false
 				inHand = append(inHand, e)
@@ -225,7 +267,8 @@ func (r *modelRun) run() {
 	r.rt.Repeat(map[string]func(*rapid.T){
 		"enqueue": do(r.enqueue), "enqueue more": do(r.enqueue), "claim": do(r.claim), "claim more": do(r.claim),
 		"settle": do(r.settle), "settle more": do(r.settle), "late": do(r.late), "requeue": do(r.requeue), "discard": do(r.discard),
-		"pass": do(r.pass), "reopen": do(r.reopen), "crash": do(r.crash), "": do(r.check),
+		"reschedule": do(r.reschedule),
+		"pass":       do(r.pass), "reopen": do(r.reopen), "crash": do(r.crash), "": do(r.check),
 	})
 	storetest.Recount(r.t, r.db)
 }
@@ -300,7 +343,7 @@ func (r *modelRun) enqueue() {
 			e.expires = e.due.Add(e.ttl)
 		}
 		r.m.messages = append(r.m.messages, e)
-		e.blocked = r.m.waits(e)
+		e.blocked, e.start = r.m.waits(e), e.due
 	}
 }
 
@@ -335,7 +378,8 @@ func (r *modelRun) settle() {
 	r.m.ended = append(r.m.ended, c)
 	e := r.m.find(c.Message.ID)
 	s := holdfast.Settlement{Seq: c.Seq, Token: c.Token}
-	e.durable = false
+	due, moved := e.due, e.moved
+	e.durable, e.moved = false, false
 	outcome := rapid.SampledFrom([]string{"delivered", "failed", "failed", "unreachable", "parked", "not started"}).Draw(r.rt, "outcome")
 	if c.Failures >= modelBudget {
 		outcome = "spent" // by attempts that killed the process: no other is made
@@ -367,8 +411,19 @@ func (r *modelRun) settle() {
 	if err != nil || !won[0] {
 		r.t.Fatalf("settle %s: %v, %v", c.Message.ID, won, err)
 	}
-	if s.State != holdfast.Pending {
+	if e.State == holdfast.Claimed {
+		e.State = holdfast.Pending
+	}
+	if moved {
+		e.due = due // a person has said so meanwhile
+	}
+	switch {
+	case e.givenUp && s.State != holdfast.Delivered:
+		r.m.end(e, holdfast.Discarded, holdfast.ReasonOperator)
+	case s.State != holdfast.Pending:
 		r.m.end(e, s.State, s.Reason)
+	default:
+		r.m.place(e.lane, e.key)
 	}
 	if outcome != "not started" {
 		r.m.suspects = slices.DeleteFunc(r.m.suspects, func(s *expected) bool { return s == e })
@@ -389,46 +444,77 @@ func (r *modelRun) late() {
 	}
 }
 
-// decide picks a message and says whether a person may decide about it.
-func (r *modelRun) decide() (e *expected, may bool) {
+// decide picks a message and says whether a person may do this to it.
+func (r *modelRun) decide(verb holdfast.Verb) (e *expected, may bool) {
 	if len(r.m.messages) == 0 {
 		return nil, false
 	}
 	e = rapid.SampledFrom(r.m.messages).Draw(r.rt, "message")
-	return e, e.State == holdfast.Parked || e.State == holdfast.Expired
+	return e, verb.From(e.State) && !e.givenUp
+}
+
+// did fails unless the store has decided as the model would.
+func (r *modelRun) did(verb holdfast.Verb, e *expected, may bool, err error) bool {
+	if may != (err == nil) || !may && !errors.Is(err, holdfast.ErrState) {
+		r.t.Fatalf("%s %s, which is %s: %v", verb, e.ID, e.State, err)
+	}
+	return may
 }
 
 func (r *modelRun) requeue() {
-	e, may := r.decide()
+	e, may := r.decide(holdfast.VerbRequeue)
 	if e == nil {
 		return
 	}
 	_, err := r.db.Requeue(r.t.Context(), e.ID, holdfast.Requeue{})
-	if may != (err == nil) || !may && !errors.Is(err, holdfast.ErrState) {
-		r.t.Fatalf("requeue %s, which is %s: %v", e.ID, e.State, err)
-	}
-	if !may {
+	if !r.did(holdfast.VerbRequeue, e, may, err) {
 		return
 	}
-	e.blocked = false
-	blocked := r.m.waits(e)
-	e.State, e.Reason, e.Failures, e.Tries, e.Cycle, e.due, e.blocked = holdfast.Pending, "", 0, 0, e.Cycle+1, time.Now(), blocked
+	e.State, e.Reason, e.Failures, e.Tries, e.Cycle, e.due, e.start, e.moved = holdfast.Pending, "", 0, 0, e.Cycle+1, time.Now(), time.Time{}, false
+	e.expires = time.Time{}
 	if e.ttl > 0 {
 		e.expires = time.Now().Add(e.ttl)
 	}
+	e.blocked = e.key != ""
+	r.m.place(e.lane, e.key)
 }
 
 func (r *modelRun) discard() {
-	e, may := r.decide()
+	e, may := r.decide(holdfast.VerbDiscard)
 	if e == nil {
 		return
 	}
 	_, err := r.db.Discard(r.t.Context(), e.ID, "anna")
-	if may != (err == nil) || !may && !errors.Is(err, holdfast.ErrState) {
-		r.t.Fatalf("discard %s, which is %s: %v", e.ID, e.State, err)
-	}
-	if may {
+	switch {
+	case !r.did(holdfast.VerbDiscard, e, may, err):
+	case e.State == holdfast.Claimed:
+		e.givenUp = true
+	default:
 		r.m.end(e, holdfast.Discarded, holdfast.ReasonOperator)
+	}
+}
+
+func (r *modelRun) reschedule() {
+	e, may := r.decide(holdfast.VerbReschedule)
+	if e == nil {
+		return
+	}
+	in := r.seconds("in", 0, 0, 1, 8)
+	_, err := r.db.Reschedule(r.t.Context(), e.ID, holdfast.Reschedule{In: in})
+	due := time.Now().Add(in)
+	if may && !e.expires.IsZero() && !due.Before(e.expires) {
+		if !errors.Is(err, holdfast.ErrInvalid) {
+			r.t.Fatalf("reschedule %s past its TTL: %v", e.ID, err)
+		}
+		return
+	}
+	if !r.did(holdfast.VerbReschedule, e, may, err) {
+		return
+	}
+	if e.blocked {
+		e.start = due
+	} else {
+		e.due, e.moved = due, e.State == holdfast.Claimed
 	}
 }
 

@@ -8,10 +8,14 @@ import (
 // State is where a message stands in its one lifecycle:
 //
 //	enqueue ──► pending ──claim──► claimed ──► delivered
-//	             ▲  ▲                │ ├──► pending   transient: due later
-//	             │  └─── reclaim ────┘ └──► parked    permanent, budget spent, conflict, too old
-//	             └── requeue (a new cycle, a fresh TTL) ── parked, expired
-//	pending, parked ──ttl──► expired       parked, expired ──operator──► discarded
+//	             ▲  ▲                │ ├──► pending     transient: due later
+//	             │  └─── reclaim ────┘ ├──► parked      permanent, budget spent, conflict, too old
+//	             │                     └──► discarded   refused at the first try, and its caller was told
+//	             └── requeue (a new cycle, a fresh TTL) ── parked, expired, discarded
+//	pending, parked ──ttl──► expired
+//	pending, parked, expired ──discard──► discarded
+//	claimed ──discard──► discarded, once the attempt has ended, unless it delivered the message
+//	pending, claimed ──reschedule──► the same, due at another time
 //
 // This file is the only place that lists the arrows. The numbers are stored
 // and never change.
@@ -24,7 +28,7 @@ const (
 	Delivered State = 2 // the other side has acknowledged it
 	Parked    State = 3 // set aside until a person decides
 	Expired   State = 4 // its TTL passed first
-	Discarded State = 5 // a person gave it up
+	Discarded State = 5 // a person gave it up, or its caller was told that it is refused
 )
 
 var stateNames = [...]string{"pending", "claimed", "delivered", "parked", "expired", "discarded"}
@@ -61,12 +65,12 @@ func (s State) Final() bool { return s != Pending && s != Claimed }
 
 // arrows lists, for each state, those that a message may go to from it.
 var arrows = [...][]State{
-	Pending:   {Claimed, Expired, Parked}, // parked: reclaimed with its budget spent
-	Claimed:   {Delivered, Pending, Parked, Expired},
+	Pending:   {Claimed, Expired, Parked, Discarded}, // parked: reclaimed with its budget spent
+	Claimed:   {Delivered, Pending, Parked, Expired, Discarded},
 	Delivered: {},
 	Parked:    {Pending, Expired, Discarded},
 	Expired:   {Pending, Discarded},
-	Discarded: {},
+	Discarded: {Pending},
 }
 
 // CanBecome says whether the lifecycle has an arrow from s to next.
@@ -76,6 +80,33 @@ func (s State) CanBecome(next State) bool {
 	}
 	return slices.Contains(arrows[s], next)
 }
+
+// Verb is what a person may do about a message.
+type Verb uint8
+
+// The verbs.
+const (
+	VerbRequeue    Verb = iota + 1 // Outbox.Requeue: pending again, in a new cycle
+	VerbDiscard                    // Outbox.Discard
+	VerbReschedule                 // Outbox.Reschedule: stays as it is, due at another time
+)
+
+// States lists those in which a person may do this. What Claimed leads to takes
+// effect when the attempt has ended.
+func (v Verb) States() []State {
+	switch v {
+	case VerbRequeue:
+		return []State{Parked, Expired, Discarded}
+	case VerbDiscard:
+		return []State{Pending, Claimed, Parked, Expired}
+	case VerbReschedule:
+		return []State{Pending, Claimed}
+	}
+	return nil
+}
+
+// From says whether a person may do this to a message of state s.
+func (v Verb) From(s State) bool { return slices.Contains(v.States(), s) }
 
 // Reason says why a message is parked or discarded.
 type Reason string
@@ -90,4 +121,5 @@ const (
 	ReasonUndecodable Reason = "undecodable" // the stored payload cannot be sent
 	ReasonOperator    Reason = "operator"    // a person's decision
 	ReasonNoEndpoint  Reason = "no_endpoint" // the receiver does not know the endpoint
+	ReasonRejected    Reason = "rejected"    // discarded: refused at the first try, as its caller was told
 )

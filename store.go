@@ -81,6 +81,7 @@ type Claim struct {
 	Token    int64         // claim number: fences a former owner's settlement
 	Failures int           // charged failures of this cycle so far
 	Tries    int           // tries of this cycle so far, charged or not
+	Revision int           // a person's reschedules in this cycle so far; the store's own
 	Expires  time.Duration // until the TTL ends, counted from Claim's return; negative: never
 
 	taken time.Time // when the dispatcher got it
@@ -89,9 +90,9 @@ type Claim struct {
 // Settlement is the end of one claim.
 type Settlement struct {
 	Seq, Token int64
-	State      State         // Delivered, Pending, Parked
-	Reason     Reason        // with Parked
-	RetryIn    time.Duration // with Pending
+	State      State         // Delivered, Pending, Parked, Discarded
+	Reason     Reason        // with Parked and Discarded
+	RetryIn    time.Duration // with Pending; what a person has decided meanwhile stands instead
 	Outcome    Outcome       // NotStarted: everything stays as if never claimed
 	Charged    bool          // counts against the budget
 	Code       string
@@ -160,18 +161,25 @@ type Retention struct {
 	Held map[string]time.Duration
 }
 
-// Outbox is what people see of the messages and may do to them.
+// Outbox is what people see of the messages and may do to them. Each verb names
+// the states that it starts from, Verb.States; in any other state nothing is
+// changed, and the error is ErrState. Who did it stands in the history.
 type Outbox interface {
 	// Get returns one message with its history, or ErrNotFound.
 	Get(ctx context.Context, id ID) (Record, error)
 	// List returns one page, newest first.
 	List(ctx context.Context, q Query) (Page, error)
-	// Requeue starts a new cycle of a parked or expired message: failures
-	// count from zero and it is due at once. Any other state is ErrState.
+	// Requeue starts a new cycle of a parked, expired or discarded message:
+	// failures count from zero and it is due at once. Of an ordering key it takes
+	// its place by acceptance: before what came later and is not in hand.
 	Requeue(ctx context.Context, id ID, r Requeue) (Record, error)
-	// Discard gives a parked or expired message up. Any other state is
-	// ErrState.
+	// Discard gives up a message that is not delivered. One that is claimed ends
+	// with its attempt, unless that delivers it: Record.Discarding until then.
 	Discard(ctx context.Context, id ID, actor string) (Record, error)
+	// Reschedule says when a pending message is tried next. Of a claimed one it
+	// holds for the retry, if there is to be one. A message that waits for its
+	// ordering key goes on waiting for it.
+	Reschedule(ctx context.Context, id ID, r Reschedule) (Record, error)
 	// Counts is that of Gauges.
 	Counts() Counts
 }
@@ -180,6 +188,12 @@ type Outbox interface {
 type Requeue struct {
 	TTL   time.Duration // zero: as long as the message had at first
 	Force bool          // send it even if the receiver may have forgotten the id
+	Actor string        // who asked
+}
+
+// Reschedule says when a message is tried next. The zero value: at once.
+type Reschedule struct {
+	In    time.Duration // from now; must end before its TTL does
 	Actor string        // who asked
 }
 
@@ -212,6 +226,7 @@ type Record struct {
 	LastAttempt time.Time // zero: never tried
 	LastError   string
 	Settled     time.Time // when it became final; zero: it is not
+	Discarding  bool      // it was discarded while it was in hand, and ends when the attempt has
 	Size        int       // of the payload, in bytes
 	History     []Event   // oldest first; filled by Get
 
@@ -239,12 +254,14 @@ const (
 	Enqueued  EventKind = 1
 	Attempted EventKind = 2 // State says where it led
 	Requeued  EventKind = 3
-	GivenUp   EventKind = 4 // discarded
+	GivenUp   EventKind = 4 // discarded; State Pending or Claimed: it is to be when its attempt has ended
 	TimedOut  EventKind = 5 // expired
 	Reclaimed EventKind = 6 // its owner was gone
+
+	Rescheduled EventKind = 7
 )
 
-var eventNames = [...]string{"", "enqueued", "attempted", "requeued", "discarded", "expired", "reclaimed"}
+var eventNames = [...]string{"", "enqueued", "attempted", "requeued", "discarded", "expired", "reclaimed", "rescheduled"}
 
 func (k EventKind) String() string {
 	if k > 0 && int(k) < len(eventNames) {
@@ -270,6 +287,6 @@ type Event struct {
 	Charged     bool
 	Code, Error string
 	Maybe       bool
-	Took        time.Duration
-	Actor       string // who, where a person or token did it
+	Took        time.Duration // of an attempt; of a Rescheduled, from At until it is tried
+	Actor       string        // who, where a person or token did it
 }

@@ -108,7 +108,7 @@ func paging(after string, limit int) url.Values {
 	return query
 }
 
-// Retry starts a new cycle of a parked or expired message.
+// Retry starts a new cycle of a parked, expired or discarded message.
 func (c *Client) Retry(ctx context.Context, id string, r RetryRequest) (Message, error) {
 	var m Message
 	body, err := json.Marshal(r)
@@ -119,7 +119,22 @@ func (c *Client) Retry(ctx context.Context, id string, r RetryRequest) (Message,
 	return m, err
 }
 
-// Discard gives a parked or expired message up.
+// Run makes a pending message due at once.
+func (c *Client) Run(ctx context.Context, id string) (Message, error) {
+	var m Message
+	err := c.do(ctx, http.MethodPost, c.messages()+"/"+segment(id)+"/run", nil, nil, &m)
+	return m, err
+}
+
+// Reschedule says when a pending message is tried next.
+func (c *Client) Reschedule(ctx context.Context, id string, r RescheduleRequest) (Message, error) {
+	var m Message
+	err := c.ask(ctx, http.MethodPost, c.messages()+"/"+segment(id)+"/reschedule", r, &m)
+	return m, err
+}
+
+// Discard gives up a message that is not delivered; one that is being tried ends
+// with that attempt.
 func (c *Client) Discard(ctx context.Context, id string) (Message, error) {
 	var m Message
 	err := c.do(ctx, http.MethodPost, c.messages()+"/"+segment(id)+"/discard", nil, nil, &m)

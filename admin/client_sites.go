@@ -39,7 +39,7 @@ func (c *Client) RevokeSite(ctx context.Context, name string) error {
 }
 
 // At returns a client whose message calls are about a site's outbox: Message,
-// Messages, Retry and Discard. Central asks the site.
+// Messages, Retry, Discard, Run and Reschedule. Central asks the site.
 func (c *Client) At(site string) *Client {
 	own := *c
 	own.outbox = "/v1/sites/" + segment(site) + "/messages"

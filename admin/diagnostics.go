@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"reflect"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -89,12 +88,15 @@ func (b *builder) diagnostics() {
 		method: http.MethodGet, path: "/_rf/outbox/failed", id: "outbox-failed", tag: "diagnostics", role: Read,
 		summary: "List parked messages", description: "The same as GET /v1/messages?state=parked.",
 	}, b.failed)
+	retry := allDecided()[0]
 	handle(b, route{
 		method: http.MethodPost, path: "/_rf/outbox/{id}/retry", id: "outbox-retry", tag: "diagnostics", role: Operate,
 		summary: "Retry a message", description: "The same as POST /v1/messages/{id}/retry.",
-		problems: decisionProblems(),
-		request:  reflect.TypeFor[RetryRequest](),
-	}, b.retry)
+		problems: decisionProblems(retry.verb),
+		request:  retry.request,
+	}, func(ctx context.Context, in *decisionInput) (*messageOutput, error) {
+		return b.decided(ctx, &retry, in)
+	})
 	handle(b, route{
 		method: http.MethodGet, path: "/_rf/inbox/stats", id: "inbox-stats", tag: "diagnostics", role: Read,
 		summary: "Numbers of the inbox", description: "Kept in memory: asking costs nothing.",

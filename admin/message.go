@@ -12,7 +12,8 @@ import (
 type Message struct {
 	ID            string     `json:"id" doc:"The message id: the idempotency key of every attempt." example:"0190c5a2-7b1e-7c3d-9a4f-1d2e3f405162"`
 	State         string     `json:"state" enum:"pending,claimed,delivered,parked,expired,discarded" doc:"Where it stands. pending waits to be tried; claimed is being tried; the others are final until an operator acts."`
-	Reason        string     `json:"reason,omitempty" doc:"Why it is parked: exhausted, permanent, conflict, too_old, too_large, undecodable, no_endpoint; or discarded: operator."`
+	Discarding    bool       `json:"discarding,omitempty" doc:"It was discarded while it was being tried, and ends with that attempt, unless the attempt delivers it."`
+	Reason        string     `json:"reason,omitempty" doc:"Why it is parked: exhausted, permanent, conflict, too_old, too_large, undecodable, no_endpoint; or discarded: operator, or rejected, where its sender was told that the destination refuses it."`
 	Source        string     `json:"source" doc:"The node or service that sends it."`
 	Category      string     `json:"category,omitempty" doc:"Of its destination: external-system, cached-db-write, notification or another; absent: a peer, or one that the node does not know any more. Of a message at a site, as the site says."`
 	Destination   string     `json:"destination" doc:"Where it goes."`
@@ -45,19 +46,20 @@ type MessageDetail struct {
 
 // Event is one thing that happened to a message.
 type Event struct {
-	At            time.Time `json:"at"`
-	Event         string    `json:"event" doc:"enqueued, attempted, requeued (an operator's retry), discarded, expired or reclaimed (its node was gone)."`
-	State         string    `json:"state" doc:"After it."`
-	Reason        string    `json:"reason,omitempty"`
-	Cycle         int       `json:"cycle"`
-	Attempt       int       `json:"attempt,omitempty" doc:"Its number in the cycle, from 1."`
-	Outcome       string    `json:"outcome,omitempty" doc:"Of an attempt: delivered, transient, permanent, lane_fault, unreachable or not_started."`
-	Charged       bool      `json:"charged,omitempty" doc:"It counts against the retry budget."`
-	Code          string    `json:"code,omitempty" doc:"A short, stable name of what went wrong." example:"connection_refused"`
-	Error         string    `json:"error,omitempty"`
-	MaybeReceived bool      `json:"maybeReceived,omitempty" doc:"The data left and no answer came: the other side may have taken it."`
-	TookMs        float64   `json:"tookMs,omitempty" doc:"How long the attempt took, in milliseconds."`
-	Actor         string    `json:"actor,omitempty" doc:"Who did it: the name of a token, or local."`
+	At            time.Time  `json:"at"`
+	Event         string     `json:"event" doc:"enqueued, attempted, requeued (an operator's retry), rescheduled, discarded (with the state claimed: to be, after the attempt under way), expired or reclaimed (its node was gone)."`
+	Due           *time.Time `json:"due,omitempty" doc:"Of rescheduled: when it was to be tried."`
+	State         string     `json:"state" doc:"After it."`
+	Reason        string     `json:"reason,omitempty"`
+	Cycle         int        `json:"cycle"`
+	Attempt       int        `json:"attempt,omitempty" doc:"Its number in the cycle, from 1."`
+	Outcome       string     `json:"outcome,omitempty" doc:"Of an attempt: delivered, transient, permanent, lane_fault, unreachable or not_started."`
+	Charged       bool       `json:"charged,omitempty" doc:"It counts against the retry budget."`
+	Code          string     `json:"code,omitempty" doc:"A short, stable name of what went wrong." example:"connection_refused"`
+	Error         string     `json:"error,omitempty"`
+	MaybeReceived bool       `json:"maybeReceived,omitempty" doc:"The data left and no answer came: the other side may have taken it."`
+	TookMs        float64    `json:"tookMs,omitempty" doc:"How long the attempt took, in milliseconds."`
+	Actor         string     `json:"actor,omitempty" doc:"Who did it: the name of a token, or local."`
 }
 
 // MessagePage is one page of a list.
@@ -69,7 +71,7 @@ type MessagePage struct {
 func (s *Server) messageOf(r holdfast.Record) Message {
 	m := r.Message
 	return Message{
-		ID: string(m.ID), State: r.State.String(), Reason: string(r.Reason),
+		ID: string(m.ID), State: r.State.String(), Discarding: r.Discarding, Reason: string(r.Reason),
 		Source: m.Source, Category: string(s.categoryOf(m.Destination)), Destination: m.Destination, Endpoint: m.Endpoint, Kind: string(m.Kind),
 		CorrelationID: m.CorrelationID, OrderingKey: m.OrderingKey,
 		Failures: r.Failures, Tries: r.Tries, Cycle: r.Cycle, Size: r.Size,
@@ -125,8 +127,11 @@ func eventOf(e holdfast.Event) Event {
 		Cycle: e.Cycle, Attempt: e.Attempt, Charged: e.Charged, Code: e.Code, Error: e.Error,
 		MaybeReceived: e.Maybe, TookMs: float64(e.Took.Microseconds()) / 1000, Actor: e.Actor,
 	}
-	if e.Kind == holdfast.Attempted {
+	switch e.Kind { //nolint:exhaustive // the others have nothing of their own
+	case holdfast.Attempted:
 		out.Outcome = e.Outcome.String()
+	case holdfast.Rescheduled:
+		out.Due, out.TookMs = instant(e.At.Add(e.Took)), 0
 	}
 	return out
 }

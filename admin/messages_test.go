@@ -63,25 +63,80 @@ func TestListsAreNarrowedAndPaged(t *testing.T) {
 	}
 }
 
-func TestOnlyParkedAndExpiredMessagesAreDecidedAbout(t *testing.T) {
+// F1-80: each verb in each state, as Verb.States says.
+func TestAVerbIsRefusedWithTheStatesThatItStartsFrom(t *testing.T) {
 	t.Parallel()
-	for _, verb := range []string{"/v1/messages/m/retry", "/v1/messages/m/discard", "/_rf/outbox/m/retry"} {
+	for _, v := range []struct {
+		path, body string
+		verb       holdfast.Verb
+		only       string
+	}{
+		{"/v1/messages/m/retry", "", holdfast.VerbRequeue, "only a message that is parked, expired or discarded can be retried"},
+		{"/_rf/outbox/m/retry", "", holdfast.VerbRequeue, "only a message that is parked, expired or discarded can be retried"},
+		{"/v1/messages/m/discard", "", holdfast.VerbDiscard, "only a message that is pending, claimed, parked or expired can be discarded"},
+		{"/v1/messages/m/run", "", holdfast.VerbReschedule, "only a message that is pending or claimed can be rescheduled"},
+		{"/v1/messages/m/reschedule", `{"in":"2h"}`, holdfast.VerbReschedule, "only a message that is pending or claimed can be rescheduled"},
+	} {
 		for state := holdfast.Pending; state <= holdfast.Discarded; state++ {
 			f := serve(t)
 			f.send(t, `{"id":"m","destination":"inventory","endpoint":"x"}`)
 			f.put(t, "m", func(r *holdfast.Record) { r.State, r.Failures, r.Tries = state, 6, 6 })
-			w := f.do(t, call{method: "POST", path: verb})
-			if state == holdfast.Parked || state == holdfast.Expired {
+			w := f.do(t, call{method: "POST", path: v.path, body: v.body})
+			if v.verb.From(state) {
 				if w.Code != 200 {
-					t.Errorf("%s of %s: got %d %s", verb, state, w.Code, w.Body)
+					t.Errorf("%s of %s: got %d %s", v.path, state, w.Code, w.Body)
 				}
 				continue
 			}
 			p := problem(t, w)
-			want := []admin.Fault{{Field: "state", Value: state.String(), Problem: "only a parked or expired message can be " + map[bool]string{true: "discarded", false: "retried"}[strings.HasSuffix(verb, "discard")]}}
+			want := []admin.Fault{{Field: "state", Value: state.String(), Problem: v.only}}
 			if diff := cmp.Diff(want, p.Errors); w.Code != 409 || p.Type != "urn:holdfast:problem:state" || diff != "" {
-				t.Errorf("%s of %s: got %d %s (-want +got):\n%s", verb, state, w.Code, p.Type, diff)
+				t.Errorf("%s of %s: got %d %s (-want +got):\n%s", v.path, state, w.Code, p.Type, diff)
 			}
+		}
+	}
+}
+
+// F1-80: who decides about what is being tried is told what becomes of it.
+func TestADecisionAboutWhatIsBeingTried(t *testing.T) {
+	t.Parallel()
+	f := serve(t)
+	f.send(t, `{"id":"m","destination":"inventory","endpoint":"x"}`)
+	f.put(t, "m", func(r *holdfast.Record) { r.State = holdfast.Claimed })
+	at := time.Now().Add(2 * time.Hour).UTC().Truncate(time.Second)
+	m := ok[admin.Message](t, f, call{method: "POST", path: "/v1/messages/m/reschedule", body: fmt.Sprintf(`{"at":%q}`, at.Format(time.RFC3339))})
+	if m.State != "claimed" || m.Due == nil || m.Due.Sub(at).Abs() > 2*time.Second {
+		t.Errorf("got %s, due %v, want claimed, due %s", m.State, m.Due, at)
+	}
+	if m := ok[admin.Message](t, f, call{method: "POST", path: "/v1/messages/m/discard"}); m.State != "claimed" || !m.Discarding {
+		t.Errorf("got %s, discarding %t, want that it is to be discarded", m.State, m.Discarding)
+	}
+	d := ok[admin.MessageDetail](t, f, call{method: "GET", path: "/v1/messages/m"})
+	if want := "attempt 1 is under way; it is discarded then, unless that delivers it"; d.WaitsFor != want {
+		t.Errorf("got %q, want %q", d.WaitsFor, want)
+	}
+	last := d.History[len(d.History)-2:]
+	if last[0].Event != "rescheduled" || last[0].Due == nil || last[0].TookMs != 0 || last[1].Event != "discarded" || last[1].State != "claimed" || last[1].Actor != "local" {
+		t.Errorf("got %+v, want both decisions", last)
+	}
+}
+
+func TestWhenAMessageIsToBeTried(t *testing.T) {
+	t.Parallel()
+	for body, says := range map[string]string{
+		`{}`:                              "is missing; say in",
+		`{"in":"soon"}`:                   "is not a duration",
+		`{"in":"-2h"}`:                    "without a sign",
+		`{"in":"1h","at":"x"}`:            "excludes in",
+		`{"at":"tomorrow"}`:               "is not an instant",
+		`{"at":"2020-01-01T00:00:00Z"}`:   "is over",
+		`{"when":"2020-01-01T00:00:00Z"}`: "is not a field of this request",
+	} {
+		f := serve(t)
+		f.send(t, `{"id":"m","destination":"inventory","endpoint":"x"}`)
+		p := problem(t, f.do(t, call{method: "POST", path: "/v1/messages/m/reschedule", body: body}))
+		if p.Status != 422 || !strings.Contains(p.Detail, says) {
+			t.Errorf("%s: got %d %q, want 422 that says %q", body, p.Status, p.Detail, says)
 		}
 	}
 }

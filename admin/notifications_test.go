@@ -214,16 +214,16 @@ func TestADecisionThatComesSecondIsRefused(t *testing.T) {
 	f.notified(t, notify.Notification{ID: "n"}, "mail")
 	f.put(t, "n", stands(holdfast.Parked, 10))
 	p := problem(t, f.do(t, call{method: "POST", path: "/v1/notifications/n/retry"}))
-	if p.Status != 409 || p.Errors[0].Value != "discarded" {
+	if p.Status != 409 || p.Errors[0].Value != "pending" {
 		t.Errorf("got %+v, want a refusal that names the state", p)
 	}
 }
 
-// overtaken discards a message just before it is retried.
+// overtaken retries a message just before it is retried.
 type overtaken struct{ holdfast.Outbox }
 
 func (o *overtaken) Requeue(ctx context.Context, id holdfast.ID, r holdfast.Requeue) (holdfast.Record, error) {
-	if _, err := o.Discard(ctx, id, "somebody else"); err != nil {
+	if _, err := o.Outbox.Requeue(ctx, id, holdfast.Requeue{Actor: "somebody else"}); err != nil {
 		return holdfast.Record{}, err
 	}
 	return o.Outbox.Requeue(ctx, id, r)

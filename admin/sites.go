@@ -80,7 +80,7 @@ type siteMessageInput struct {
 	ID   string `path:"id" doc:"The message id; a UUID in any form."`
 }
 
-type siteRetryInput struct {
+type siteDecisionInput struct {
 	Site    string `path:"site" doc:"The site's name."`
 	ID      string `path:"id" doc:"The message id; a UUID in any form."`
 	Content body
@@ -138,16 +138,7 @@ func (b *builder) sites() {
 		summary: "Show a message of a site", description: "The site is asked. With its payload and its history. An operation's id is that of its call's message.",
 		problems: relayed(map[kind]string{kindNotFound: "There is no such site, or it keeps no such message."}),
 	}, b.showAt)
-	handle(b, route{
-		method: http.MethodPost, path: "/v1/sites/{site}/messages/{id}/retry", id: "retry-site-message", tag: "sites", role: Operate,
-		summary: "Retry a message of a site", description: "As POST /v1/messages/{id}/retry, at the site.",
-		problems: relayed(decisionProblems()), request: reflect.TypeFor[RetryRequest](), requestSample: json.RawMessage(`{"ttl":"24h"}`),
-	}, b.retrySite)
-	handle(b, route{
-		method: http.MethodPost, path: "/v1/sites/{site}/messages/{id}/discard", id: "discard-site-message", tag: "sites", role: Operate,
-		summary: "Discard a message of a site", description: "As POST /v1/messages/{id}/discard, at the site.",
-		problems: relayed(decisionProblems()),
-	}, b.discardSite)
+	b.siteDecisions()
 }
 
 func (s *Server) listSites(ctx context.Context, _ *struct{}) (*sitesOutput, error) {
@@ -310,28 +301,4 @@ func (s *Server) showAt(ctx context.Context, in *siteMessageInput) (*detailOutpu
 	asThere(&d.Message, &r)
 	d.WaitsFor = "" // the lanes are the site's own
 	return &detailOutput{d}, nil
-}
-
-func (s *Server) retrySite(ctx context.Context, in *siteRetryInput) (*messageOutput, error) {
-	of, err := s.at(ctx, in.Site)
-	if err != nil {
-		return nil, err
-	}
-	r, err := s.retryAt(ctx, of, in.ID, in.Content)
-	if err != nil {
-		return nil, err
-	}
-	return s.messageThere(&r), nil
-}
-
-func (s *Server) discardSite(ctx context.Context, in *siteMessageInput) (*messageOutput, error) {
-	of, err := s.at(ctx, in.Site)
-	if err != nil {
-		return nil, err
-	}
-	r, err := s.discardAt(ctx, of, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return s.messageThere(&r), nil
 }

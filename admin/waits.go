@@ -13,9 +13,16 @@ import (
 func (s *Server) waitsFor(r holdfast.Record) string {
 	switch r.State {
 	case holdfast.Pending:
+		if r.Discarding {
+			return "it is discarded as soon as the process that dispatches has seen it"
+		}
 		return s.pendingBecause(r)
 	case holdfast.Claimed:
-		return fmt.Sprintf("attempt %d is under way", r.Tries+1)
+		then := ""
+		if r.Discarding {
+			then = "; it is discarded then, unless that delivers it"
+		}
+		return fmt.Sprintf("attempt %d is under way%s", r.Tries+1, then)
 	case holdfast.Parked:
 		return fmt.Sprintf("parked (%s): retry or discard it", r.Reason)
 	case holdfast.Expired:
@@ -39,7 +46,7 @@ func (s *Server) pendingBecause(r holdfast.Record) string {
 	}
 	if wait := time.Until(r.Due); wait > 0 {
 		if r.Tries == 0 {
-			return fmt.Sprintf("first attempt in %s: it was sent with a delay", inWords(wait))
+			return fmt.Sprintf("first attempt in %s: it was sent with a delay, or rescheduled", inWords(wait))
 		}
 		return fmt.Sprintf("%s in %s", nextRetry(r, d.Retry), inWords(wait))
 	}

@@ -120,6 +120,9 @@ func (s *Site) do(ctx context.Context, c *Command) (any, error) {
 	case Discard:
 		r, err := out.Discard(ctx, c.Message, actorOf(c))
 		return s.bare(&r), err
+	case Reschedule:
+		r, err := out.Reschedule(ctx, c.Message, holdfast.Reschedule{In: c.In, Actor: actorOf(c)})
+		return s.bare(&r), err
 	}
 	return nil, errUnknownCommand
 }

@@ -87,6 +87,8 @@ const (
 	Show    Verb = "show"    // one message with payload and history
 	Retry   Verb = "retry"   // Outbox.Requeue
 	Discard Verb = "discard" // Outbox.Discard
+
+	Reschedule Verb = "reschedule" // Outbox.Reschedule
 )
 
 // Command is what an operator at central asks of a site. An operation id is the
@@ -100,6 +102,7 @@ type Command struct {
 	After       string           `json:"after,omitempty"`
 	Limit       int              `json:"limit,omitempty"`
 	TTL         time.Duration    `json:"ttlNs,omitempty"`
+	In          time.Duration    `json:"inNs,omitempty"` // of Reschedule; zero: at once
 	Force       bool             `json:"force,omitempty"`
 	Actor       string           `json:"actor,omitempty"` // who asks, for the message's history
 }

@@ -66,6 +66,11 @@ func (r *remote) Discard(ctx context.Context, id holdfast.ID, actor string) (hol
 	return r.one(ctx, Command{Verb: Discard, Message: id, Actor: actor})
 }
 
+// Reschedule implements holdfast.Outbox.
+func (r *remote) Reschedule(ctx context.Context, id holdfast.ID, q holdfast.Reschedule) (holdfast.Record, error) {
+	return r.one(ctx, Command{Verb: Reschedule, Message: id, In: q.In, Actor: q.Actor})
+}
+
 // Counts implements holdfast.Outbox.
 func (r *remote) Counts() holdfast.Counts {
 	h := r.central.present(Info{Name: r.site}).Health

@@ -204,6 +204,7 @@ type Message struct {
 	Reason                                   string
 	Waits                                    bool // for another one of its ordering key
 	Force                                    bool
+	GivenUp                                  bool // discarded while it was in hand: the next owner ends it
 }
 
 // Event is one row of the journal.

@@ -93,7 +93,7 @@ func (m *Message) row() row {
 		text("headers", m.Headers), text("retry policy", m.Retry),
 		number("TTL", m.TTL), number("state", int64(m.State)), number("creation", m.Created), number("due time", due), number("expiry", m.Expires),
 		number("first try", m.FirstTry), number("time of settlement", m.Settled), number("start", m.Start), number("failures", m.Failures), number("tries", m.Tries), number("cycle", m.Cycle),
-		text("reason", m.Reason), bit("place in its ordering key", m.Waits), bit("force", m.Force),
+		text("reason", m.Reason), bit("place in its ordering key", m.Waits), bit("force", m.Force), bit("given up", m.GivenUp),
 	}}
 }
 

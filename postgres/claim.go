@@ -43,6 +43,7 @@ type hold struct {
 	tries        int
 	cycle        int
 	failures     int
+	revision     int
 	suspect      bool
 	settling     bool // a settlement is under way
 }
@@ -269,7 +270,7 @@ func (k *taking) wants() (lanes []int32, most, floors []int64) {
 // read reads one row of claimMessages or claimSuspects.
 func (k *taking) read(rows pgx.Rows) error {
 	if rows.RawValues()[1] == nil {
-		return rows.Scan(&k.now, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil)
+		return rows.Scan(&k.now, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil)
 	}
 	var t taken
 	var expires int64
@@ -277,7 +278,7 @@ func (k *taking) read(rows pgx.Rows) error {
 	var corr, key *string
 	var ttl *int64
 	m := &t.claim.Message
-	if err := rows.Scan(&k.now, &t.claim.Seq, &t.lane, &t.due, &expires, &t.claim.Failures, &t.claim.Tries, &m.Attempt.Cycle, &first, &m.Attempt.Forced,
+	if err := rows.Scan(&k.now, &t.claim.Seq, &t.lane, &t.due, &expires, &t.claim.Failures, &t.claim.Tries, &m.Attempt.Cycle, &first, &m.Attempt.Forced, &t.claim.Revision,
 		&t.id, &t.route, &m.Payload, &t.headers, &corr, &t.retry, &ttl, &key); err != nil {
 		return err
 	}
@@ -300,7 +301,7 @@ func (k *taking) read(rows pgx.Rows) error {
 	m.Attempt.Number = t.claim.Tries + 1
 	t.hold = hold{
 		owner: k.owner, token: k.number, lane: t.lane, key: m.OrderingKey,
-		tries: t.claim.Tries, cycle: m.Attempt.Cycle, failures: t.claim.Failures,
+		tries: t.claim.Tries, cycle: m.Attempt.Cycle, failures: t.claim.Failures, revision: t.claim.Revision,
 	}
 	k.bytes += len(m.Payload)
 	k.rows = append(k.rows, t)

@@ -99,7 +99,7 @@ func (x *exporting) message(rows pgx.Rows) (m move.Message, err error) {
 	var settled, first *int64
 	if err := rows.Scan(&m.Seq, &id, &source, &destination, &kind, &endpoint, &created, &m.Payload, &m.Headers, &m.CorrelationID, &m.Retry,
 		&m.TTL, &m.OrderingKey, &queued, &owned, &due, &start, &m.Waits, &state, &settled,
-		&expires, &m.Failures, &m.Tries, &m.Cycle, &first, &m.Force, &m.Reason); err != nil {
+		&expires, &m.Failures, &m.Tries, &m.Cycle, &first, &m.Force, &m.GivenUp, &m.Reason); err != nil {
 		return m, err
 	}
 	m.ID = idFrom(id)
@@ -124,7 +124,7 @@ func (x *exporting) message(rows pgx.Rows) (m move.Message, err error) {
 	}
 	if !m.Waits {
 		m.Due = move.Distance(due, x.base, never)
-	} else if m.Cycle == 1 && start > created {
+	} else if start > created {
 		m.Start = start - x.base
 	}
 	return m, nil

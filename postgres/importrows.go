@@ -136,14 +136,14 @@ func (im *importing) messages(page *move.Page) error {
 			due, blocked = im.at(m.Expires), 1
 		}
 		queue = append(queue, []any{
-			m.Seq, r.lane, due, start, im.at(m.Expires), m.Failures, m.Tries, m.Cycle, im.orNull(m.FirstTry), blocked, m.Force, key,
+			m.Seq, r.lane, due, start, im.at(m.Expires), m.Failures, m.Tries, m.Cycle, im.orNull(m.FirstTry), blocked, m.Force, m.GivenUp, key,
 		})
 		im.sums.add(r.lane, holdfast.LaneCounts{Pending: 1})
 	}
 	if err := im.copy("hf_message", messages, "seq", "id", "route", "lane", "created", "payload", "headers", "corr", "retry", "delay", "ttl", "okey"); err != nil {
 		return err
 	}
-	if err := im.copy("hf_queue", queue, "seq", "lane", "due", "start", "expires", "failures", "tries", "cycle", "first_try", "blocked", "force", "okey"); err != nil {
+	if err := im.copy("hf_queue", queue, "seq", "lane", "due", "start", "expires", "failures", "tries", "cycle", "first_try", "blocked", "force", "given_up", "okey"); err != nil {
 		return err
 	}
 	return im.copy("hf_final", final, "seq", "lane", "state", "settled", "expires", "failures", "tries", "cycle", "first_try", "force", "reason", "okey")

@@ -77,13 +77,16 @@ func (db *DB) findLost(ctx context.Context) error {
 		if err := tx.exec(readTables); err != nil {
 			return err
 		}
-		return tx.query(giveBackLost, []any{lost[0].owner, numbers}, func(rows pgx.Rows) error {
+		if err := tx.query(giveBackLost, []any{lost[0].owner, numbers}, func(rows pgx.Rows) error {
 			var lane int32
 			err := rows.Scan(&lane)
 			lanes = append(lanes, lane)
 			tx.wakes(lane)
 			return err
-		})
+		}); err != nil {
+			return err
+		}
+		return tx.endGivenUp()
 	})
 	if err != nil {
 		return err

@@ -189,6 +189,9 @@ func (tx *ownTx) bury(owner int64) error {
 	}); err != nil {
 		return err
 	}
+	if err := tx.endGivenUp(); err != nil {
+		return err
+	}
 	if err := tx.exec(sumUpTally, owner, 0); err != nil {
 		return err
 	}
@@ -242,6 +245,9 @@ func (db *DB) leave() error {
 		if err := tx.giveBackHeld(owner); err != nil {
 			return err
 		}
+		if err := tx.endGivenUp(); err != nil {
+			return err
+		}
 		if err := tx.exec(sumUpTally, owner, 0); err != nil {
 			return err
 		}
@@ -273,7 +279,7 @@ func (tx *ownTx) giveBackHeld(owner int64) error {
 	seqs, tokens := tx.db.claim.all()
 	return tx.query(giveBack, []any{owner, seqs, tokens}, func(rows pgx.Rows) error {
 		var lane int32
-		err := rows.Scan(nil, &lane)
+		err := rows.Scan(nil, &lane, nil)
 		tx.wakes(lane)
 		return err
 	})

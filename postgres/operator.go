@@ -12,14 +12,15 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// decision is an operator's requeue or discard of one message. The row is
-// locked before its state is looked at, so that it never overwrites another
-// operator's, and no pass overwrites it.
+// decision is what a person does about one message. The row is locked before
+// its state is looked at, so that it never overwrites another one's, and no pass
+// overwrites it.
 type decision struct {
 	id    holdfast.ID
-	to    holdfast.State
+	verb  holdfast.Verb
 	force bool
-	ttl   time.Duration
+	ttl   time.Duration // of a requeue
+	in    time.Duration // of a reschedule
 	actor string
 	fault error
 	twice bool // it was looked for a second time
@@ -27,55 +28,57 @@ type decision struct {
 
 // Requeue implements holdfast.Outbox.
 func (db *DB) Requeue(ctx context.Context, id holdfast.ID, r holdfast.Requeue) (holdfast.Record, error) {
-	if r.TTL < 0 {
-		return holdfast.Record{}, fmt.Errorf("requeue %s: %w: %w", id, holdfast.ErrInvalid,
-			&holdfast.FieldError{Field: "ttl", Value: r.TTL.String(), Problem: "must not be negative"})
-	}
-	return db.decide(ctx, "requeue", &decision{id: id, to: holdfast.Pending, force: r.Force, ttl: r.TTL, actor: r.Actor})
+	return db.decide(ctx, &decision{id: id, verb: holdfast.VerbRequeue, force: r.Force, ttl: r.TTL, actor: r.Actor})
 }
 
 // Discard implements holdfast.Outbox.
 func (db *DB) Discard(ctx context.Context, id holdfast.ID, actor string) (holdfast.Record, error) {
-	return db.decide(ctx, "discard", &decision{id: id, to: holdfast.Discarded, actor: actor})
+	return db.decide(ctx, &decision{id: id, verb: holdfast.VerbDiscard, actor: actor})
 }
 
-func (db *DB) decide(ctx context.Context, verb string, k *decision) (holdfast.Record, error) {
-	id, err := holdfast.ParseID(string(k.id))
+// Reschedule implements holdfast.Outbox.
+func (db *DB) Reschedule(ctx context.Context, id holdfast.ID, r holdfast.Reschedule) (holdfast.Record, error) {
+	return db.decide(ctx, &decision{id: id, verb: holdfast.VerbReschedule, in: r.In, actor: r.Actor})
+}
+
+func (db *DB) decide(ctx context.Context, k *decision) (holdfast.Record, error) {
+	id, err := k.verb.Check(k.id, k.ttl, k.in)
 	if err != nil {
-		return holdfast.Record{}, fmt.Errorf("%s: %w: %w", verb, holdfast.ErrInvalid, err)
+		return holdfast.Record{}, err
 	}
 	k.id = id
 	if err := db.usable(ctx); err != nil {
-		return holdfast.Record{}, fmt.Errorf("%s %s: %w", verb, id, err)
+		return holdfast.Record{}, fmt.Errorf("%s %s: %w", k.verb, id, err)
 	}
 	if err := db.own(ctx, func(tx *ownTx) error {
 		k.twice = false // of this transaction
 		return tx.decide(k)
 	}); err != nil {
-		return holdfast.Record{}, fmt.Errorf("%s %s: %w", verb, id, err)
+		return holdfast.Record{}, fmt.Errorf("%s %s: %w", k.verb, id, err)
 	}
 	if k.fault != nil {
-		return holdfast.Record{}, fmt.Errorf("%s %s: %w", verb, id, k.fault)
+		return holdfast.Record{}, fmt.Errorf("%s %s: %w", k.verb, id, k.fault)
 	}
 	// It has been done, whoever still waits for it, and also if it cannot be
 	// shown.
 	r, err := db.Get(context.WithoutCancel(ctx), id)
 	if err != nil {
 		db.log.ErrorContext(ctx, "decision made, record not read", slog.String("message_id", string(id)), slog.Any("error", err))
-		r = holdfast.Record{Message: holdfast.Message{ID: id}, State: k.to}
+		r = holdfast.Record{Message: holdfast.Message{ID: id}, State: k.verb.LeadsTo()}
 	}
 	return r, nil
 }
 
-// operated is the message that an operator decides about.
+// operated is the message that a person decides about.
 type operated struct {
 	seq, ttl         int64
 	lane             int32
 	key, destination string
 
-	final        bool
-	state        int16
-	cycle, tries int
+	found   bool
+	state   holdfast.State
+	givenUp bool
+	left    time.Duration // until its TTL ends, while it is not final
 }
 
 func (tx *ownTx) decide(k *decision) error {
@@ -97,56 +100,110 @@ func (tx *ownTx) decide(k *decision) error {
 	if err := tx.lockKeys(keys); err != nil {
 		return err
 	}
-	if err := tx.query(lockFinal, []any{row.seq}, func(rows pgx.Rows) error {
-		row.final = true
-		return rows.Scan(&row.state, &row.cycle, &row.tries)
-	}); err != nil {
+	if err := tx.lockOperated(&row); err != nil {
 		return err
 	}
-	state := holdfast.State(row.state)
-	if !row.final || !state.CanBecome(k.to) {
-		return tx.refuse(k, &row, state)
+	switch {
+	case !row.found && !k.twice: // it became final this moment, or was purged
+		k.twice = true
+		return tx.decide(k)
+	case !row.found:
+		k.fault = holdfast.ErrNotFound
+		return nil
+	case row.givenUp:
+		k.fault = fmt.Errorf("it is %s, and is discarded when that attempt has ended: %w", row.state, holdfast.ErrState)
+		return nil
+	case !k.verb.From(row.state):
+		k.fault = fmt.Errorf("it is %s: %w", row.state, holdfast.ErrState)
+		return nil
 	}
-	var err error
-	if k.to == holdfast.Pending {
-		err = tx.exec(requeueOne, row.seq, cmp.Or(micros(k.ttl), row.ttl), k.force, nullText(cleanText(k.actor)))
-	} else {
-		err = tx.exec(discardOne, row.seq, string(holdfast.ReasonOperator), nullText(cleanText(k.actor)))
-	}
-	if err != nil {
+	if err := tx.carryOut(k, &row); err != nil || k.fault != nil {
 		return err
 	}
-	tx.count(row.lane, moved(state, k.to))
 	tx.wakes(row.lane)
 	tx.after = append(tx.after, func() { tx.db.claim.rewind(row.lane) })
 	return tx.placeKeys(keys)
 }
 
-// refuse says in which state the message is.
-func (tx *ownTx) refuse(k *decision, row *operated, state holdfast.State) error {
-	if !row.final {
-		queued := false
-		if err := tx.query(isQueued, []any{row.seq}, func(rows pgx.Rows) error {
-			var claimed bool
-			err := rows.Scan(&claimed)
-			if queued = true; claimed {
-				state = holdfast.Claimed
+// lockOperated says how the message stands, and keeps it so.
+func (tx *ownTx) lockOperated(row *operated) error {
+	if err := tx.query(lockFinal, []any{row.seq}, func(rows pgx.Rows) error {
+		var state int16
+		err := rows.Scan(&state)
+		row.found, row.state = true, holdfast.State(state)
+		return err
+	}); err != nil || row.found {
+		return err
+	}
+	return tx.query(lockQueued, []any{row.seq}, func(rows pgx.Rows) error {
+		var claimed bool
+		var left int64
+		err := rows.Scan(&claimed, &row.givenUp, &left)
+		row.found, row.left = true, duration(left)
+		if claimed {
+			row.state = holdfast.Claimed
+		}
+		return err
+	})
+}
+
+// carryOut changes a row that is locked.
+func (tx *ownTx) carryOut(k *decision, row *operated) error {
+	reason, actor := string(holdfast.ReasonOperator), nullText(cleanText(k.actor))
+	switch {
+	case k.verb == holdfast.VerbRequeue:
+		tx.count(row.lane, moved(row.state, holdfast.Pending))
+		return tx.exec(requeueOne, row.seq, cmp.Or(micros(k.ttl), row.ttl), k.force, actor)
+	case k.verb == holdfast.VerbReschedule && k.in >= row.left:
+		k.fault = k.verb.TooLate(k.in, row.left)
+		return nil
+	case k.verb == holdfast.VerbReschedule:
+		return tx.exec(reschedule, row.seq, micros(k.in), actor)
+	case row.state == holdfast.Claimed:
+		return tx.exec(markGivenUp, row.seq, reason, actor)
+	case row.state == holdfast.Pending:
+		return tx.discardQueued([]int64{row.seq}, actor)
+	}
+	tx.count(row.lane, moved(row.state, holdfast.Discarded))
+	return tx.exec(discardFinal, []int64{row.seq}, reason, actor)
+}
+
+func (tx *ownTx) discardQueued(seqs []int64, actor *string) error {
+	return tx.query(discardQueued, []any{seqs, string(holdfast.ReasonOperator), actor}, func(rows pgx.Rows) error {
+		var lane int32
+		err := rows.Scan(&lane)
+		tx.count(lane, moved(holdfast.Pending, holdfast.Discarded))
+		return err
+	})
+}
+
+// endGivenUp discards what was given up while it was in hand, and is in hand no
+// more.
+func (tx *ownTx) endGivenUp() error {
+	for {
+		var seqs []int64
+		var keys []orderingKey
+		if err := tx.query(givenUp, []any{sweepWrite}, func(rows pgx.Rows) error {
+			var seq int64
+			var k orderingKey
+			err := rows.Scan(&seq, &k.lane, &k.key)
+			if seqs = append(seqs, seq); k.key != "" {
+				keys = append(keys, k)
 			}
 			return err
-		}); err != nil {
+		}); err != nil || len(seqs) == 0 {
 			return err
 		}
-		if !queued && !k.twice { // it became final this moment, or was purged
-			k.twice = true
-			return tx.decide(k)
+		if err := tx.lockKeys(keys); err != nil {
+			return err
 		}
-		if !queued {
-			k.fault = holdfast.ErrNotFound
-			return nil
+		if err := tx.discardQueued(seqs, nil); err != nil {
+			return err
+		}
+		if err := tx.placeKeys(keys); err != nil || len(seqs) < sweepWrite {
+			return err
 		}
 	}
-	k.fault = fmt.Errorf("it is %s: %w", state, holdfast.ErrState)
-	return nil
 }
 
 // moved is what a change of state does to the counters.

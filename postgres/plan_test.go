@@ -14,7 +14,7 @@ import (
 // noPlans are constants that the server makes no plan of.
 var noPlans = map[string]string{
 	"insertHead": "a part", "insertTail": "a part", "claimGot": "a part", "backAgain": "a part", "settleHead": "a part", "recordColumns": "a part", "recordTables": "a part",
-	"noteDelivered": "a part", "notificationStands": "a part", "notificationColumns": "a part",
+	"noteDelivered": "a part", "discardedBy": "a part", "notificationStands": "a part", "notificationColumns": "a part",
 	"keptColumns": "a part, without the limit of the whole", "analyze": "reads a sample, after a copy",
 }
 
@@ -27,6 +27,7 @@ var allowances = []allowance{
 	{"giveBackAll", "hf_queue", "it reads the table, for a node that ends in doubt of what it has: readTables"},
 	{"leaveNobody", "hf_queue", "it reads the table, once for each move: readTables"},
 	{"claimSuspects", "hf_queue_suspect", "the index has only what was in hand when an owner died"},
+	{"givenUp", "hf_queue_given_up", "it passes over what is in hand and was discarded this moment"},
 	{"nextDue", "hf_queue_suspect", "EXISTS ends with the first entry, and all entries are such rows"},
 	{"nextDue", "hf_queue_unplaced", "EXISTS ends with the first entry, and all entries are such rows"},
 	{"expiredQueued", "hf_queue_expires", "it passes over what is in hand, which is little"},

@@ -86,10 +86,10 @@ func (db *DB) scanRecord(rows pgx.Rows, payload *[]byte) (r holdfast.Record, err
 	var id []byte
 	var state, blocked int16
 	var created, due, expires, settled, ttl, last int64
-	var force bool
+	var force, givenUp bool
 	var headers, retry *string
 	dest := []any{
-		&r.Seq, &id, &state, &r.Reason, &r.Failures, &r.Tries, &r.Cycle, &created, &due, &expires, &settled, &m.OrderingKey, &force, &blocked,
+		&r.Seq, &id, &state, &r.Reason, &r.Failures, &r.Tries, &r.Cycle, &created, &due, &expires, &settled, &m.OrderingKey, &force, &blocked, &givenUp,
 		&m.Source, &m.Kind, &m.Endpoint, &m.Destination, &r.Size, &headers, &m.CorrelationID, &retry, &ttl, &r.LastError, &last,
 	}
 	if payload != nil {
@@ -107,6 +107,7 @@ func (db *DB) scanRecord(rows pgx.Rows, payload *[]byte) (r holdfast.Record, err
 	if r.State == holdfast.Pending && blocked == 0 { // a blocked one is due when another has left
 		r.Due = instant(due)
 	}
+	r.Discarding = givenUp
 	db.readExtras(m, headers, retry)
 	return r, nil
 }

@@ -33,8 +33,8 @@ func (db *DB) Settle(ctx context.Context, list ...holdfast.Settlement) ([]bool, 
 	}
 	for i := range list {
 		switch s := &list[i]; s.State {
-		case holdfast.Delivered, holdfast.Pending, holdfast.Parked:
-		case holdfast.Claimed, holdfast.Expired, holdfast.Discarded:
+		case holdfast.Delivered, holdfast.Pending, holdfast.Parked, holdfast.Discarded:
+		case holdfast.Claimed, holdfast.Expired:
 			fallthrough
 		default:
 			return nil, fmt.Errorf("settle seq %d: a claim cannot become %s: %w", s.Seq, s.State, holdfast.ErrState)
@@ -52,6 +52,8 @@ type settled struct {
 	s    *holdfast.Settlement
 	won  *bool
 	hold hold
+
+	givenUp bool // a person has discarded it meanwhile
 }
 
 func (db *DB) settleAll(ctx context.Context, list []*call[*settle]) {
@@ -149,7 +151,7 @@ func (c *claims) settling(rows []settled, k *settle) []settled {
 		}
 		h.settling = true
 		c.held[s.Seq] = h
-		rows = append(rows, settled{s, &k.won[i], h})
+		rows = append(rows, settled{s: s, won: &k.won[i], hold: h})
 	}
 	return rows
 }
@@ -188,8 +190,8 @@ func (tx *ownTx) settle(rows []settled) error {
 	slices.SortFunc(rows, bySeq)
 	var keys []orderingKey
 	for i := range rows {
-		*rows[i].won = false
-		if r := &rows[i]; r.hold.key != "" && r.s.Outcome != holdfast.NotStarted && r.s.State != holdfast.Pending {
+		*rows[i].won, rows[i].givenUp = false, false
+		if r := &rows[i]; r.hold.key != "" {
 			keys = append(keys, orderingKey{r.hold.lane, r.hold.key})
 		}
 	}
@@ -228,15 +230,15 @@ func claimed(rows []settled) []any {
 }
 
 func (tx *ownTx) settleOf(owner int64, rows []settled) error {
-	var delivered, parked, pending, back outcomes
+	var delivered, aside, pending, back outcomes
 	for i := range rows {
 		switch s := rows[i].s; {
 		case s.Outcome == holdfast.NotStarted:
 			back.add(&rows[i])
 		case s.State == holdfast.Delivered:
 			delivered.add(&rows[i])
-		case s.State == holdfast.Parked:
-			parked.add(&rows[i])
+		case s.State == holdfast.Parked || s.State == holdfast.Discarded:
+			aside.add(&rows[i])
 		default:
 			pending.add(&rows[i])
 		}
@@ -248,10 +250,10 @@ func (tx *ownTx) settleOf(owner int64, rows []settled) error {
 	if err := tx.write(text, &delivered, owner, delivered.took, delivered.charged); err != nil {
 		return err
 	}
-	if err := tx.write(settleParked, &parked, owner, parked.words()...); err != nil {
+	if err := tx.write(settleAside, &aside, owner, append(aside.words(), aside.state)...); err != nil {
 		return err
 	}
-	if err := tx.write(settlePending, &pending, owner, append(pending.words(), pending.wait)...); err != nil {
+	if err := tx.write(settlePending, &pending, owner, append(pending.words(), pending.wait, pending.revision)...); err != nil {
 		return err
 	}
 	if err := tx.write(giveBack, &back, owner); err != nil {
@@ -260,15 +262,38 @@ func (tx *ownTx) settleOf(owner int64, rows []settled) error {
 	for _, r := range delivered.won() {
 		tx.count(r.hold.lane, holdfast.LaneCounts{Pending: -1})
 	}
-	var seqs []int64
-	for _, r := range parked.won() {
-		tx.count(r.hold.lane, holdfast.LaneCounts{Pending: -1, Parked: 1})
-		seqs = append(seqs, r.s.Seq)
-	}
-	for _, r := range append(pending.won(), back.won()...) {
+	again := append(pending.won(), back.won()...)
+	for _, r := range again {
 		tx.wakes(r.hold.lane)
 	}
-	return tx.notices(seqs, holdfast.Parked)
+	if slices.ContainsFunc(again, func(r *settled) bool { return r.givenUp }) {
+		if err := tx.endGivenUp(); err != nil {
+			return err
+		}
+	}
+	return tx.setAside(aside.won())
+}
+
+// setAside is the rest of what ended parked or discarded.
+func (tx *ownTx) setAside(rows []*settled) error {
+	var parked, givenUp []int64
+	for _, r := range rows {
+		state := r.s.State
+		switch {
+		case r.givenUp:
+			state = holdfast.Discarded
+			givenUp = append(givenUp, r.s.Seq)
+		case state == holdfast.Parked:
+			parked = append(parked, r.s.Seq)
+		}
+		tx.count(r.hold.lane, moved(holdfast.Pending, state))
+	}
+	if len(givenUp) > 0 {
+		if err := tx.exec(discardFinal, givenUp, string(holdfast.ReasonOperator), nil); err != nil {
+			return err
+		}
+	}
+	return tx.notices(parked, holdfast.Parked)
 }
 
 // outcomes are settlements of one kind, as the parameters of its statement.
@@ -279,7 +304,8 @@ type outcomes struct {
 	took, wait           []int64
 	charged, maybe       []bool
 	tried                []bool
-	outcome              []int16
+	outcome, state       []int16
+	revision             []int32
 	reason, code, errors []*string
 }
 
@@ -291,6 +317,7 @@ func (o *outcomes) add(r *settled) {
 	o.rows, o.at[s.Seq] = append(o.rows, r), r
 	o.seqs, o.claims = append(o.seqs, s.Seq), append(o.claims, s.Token)
 	o.took, o.wait = append(o.took, micros(max(s.Took, 0))), append(o.wait, micros(max(s.RetryIn, 0)))
+	o.state, o.revision = append(o.state, int16(s.State)), append(o.revision, int32(r.hold.revision))
 	o.charged, o.maybe, o.outcome = append(o.charged, s.Charged), append(o.maybe, s.Maybe), append(o.outcome, int16(s.Outcome))
 	// Since when a receiver may know the id: an attempt that certainly handed
 	// nothing over does not count (OI-10).
@@ -311,11 +338,15 @@ func (tx *ownTx) write(sql string, o *outcomes, owner int64, more ...any) error 
 	}
 	return tx.query(sql, append([]any{owner, o.seqs, o.claims}, more...), func(rows pgx.Rows) error {
 		var seq int64
-		dest := make([]any, len(rows.FieldDescriptions()))
-		dest[0] = &seq
+		var givenUp bool
+		fields := rows.FieldDescriptions()
+		dest := make([]any, len(fields))
+		if dest[0] = &seq; len(fields) > 1 { // the last one
+			dest[len(fields)-1] = &givenUp
+		}
 		err := rows.Scan(dest...)
 		if r := o.at[seq]; r != nil {
-			*r.won = true
+			*r.won, r.givenUp = true, givenUp
 		}
 		return err
 	})

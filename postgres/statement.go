@@ -83,20 +83,29 @@ const (
 				SELECT q.lane, q.okey FROM hf_queue AS q WHERE q.blocked = 2 AND (q.lane, q.okey) > (o.lane, o.okey) ORDER BY q.lane, q.okey LIMIT 1) AS x
 			WHERE o.n < $1)
 		SELECT lane, okey FROM open`
-	// placeKeys lets the first message of each key go that has nobody in hand
-	// or on the way, unless in a strict lane one before it is parked. Of those
-	// that nobody has looked at it blocks some thousand; the next claims do the
-	// rest: a caller's transaction may have brought any number.
+	// placeKeys lets the first message of each key go, unless in a strict lane one
+	// before it is parked: where the key has no head, and in the place of one that
+	// was accepted later and that nobody has in hand, nor takes at this moment. Of
+	// those that nobody has looked at it blocks some thousand; the next claims do
+	// the rest: a caller's transaction may have brought any number.
 	placeKeys = `WITH key AS (SELECT DISTINCT k.lane, k.okey FROM unnest($1::integer[], $2::text[]) AS k (lane, okey)),
-		first AS (
-			SELECT k.lane, k.okey, n.seq FROM key AS k JOIN hf_lane AS l USING (lane) CROSS JOIN LATERAL (
+		next AS MATERIALIZED (
+			SELECT k.lane, k.okey, n.seq, h.seq AS head, h.owner
+			FROM key AS k JOIN hf_lane AS l USING (lane) CROSS JOIN LATERAL (
 				SELECT seq FROM (
 					(SELECT seq FROM hf_queue AS q WHERE q.lane = k.lane AND q.okey = k.okey AND q.okey IS NOT NULL AND q.blocked = 1 ORDER BY seq LIMIT 1)
 					UNION ALL
 					(SELECT seq FROM hf_queue AS q WHERE q.lane = k.lane AND q.okey = k.okey AND q.okey IS NOT NULL AND q.blocked = 2 ORDER BY seq LIMIT 1)) AS two
 				ORDER BY seq LIMIT 1) AS n
-			WHERE (SELECT true FROM hf_queue AS h WHERE h.lane = k.lane AND h.okey = k.okey AND h.okey IS NOT NULL AND h.blocked = 0 LIMIT 1) IS NULL
-				AND NOT (l.strict AND (SELECT true FROM hf_final AS f WHERE f.lane = k.lane AND f.okey = k.okey AND f.state = 3 AND f.okey IS NOT NULL AND f.seq < n.seq LIMIT 1) IS NOT NULL)),
+			LEFT JOIN LATERAL (
+				SELECT seq, owner FROM hf_queue AS q WHERE q.lane = k.lane AND q.okey = k.okey AND q.okey IS NOT NULL AND q.blocked = 0 LIMIT 1) AS h ON true
+			WHERE NOT (l.strict AND (SELECT true FROM hf_final AS f WHERE f.lane = k.lane AND f.okey = k.okey AND f.state = 3 AND f.okey IS NOT NULL AND f.seq < n.seq LIMIT 1) IS NOT NULL)),
+		later AS MATERIALIZED (
+			SELECT q.seq FROM hf_queue AS q WHERE q.seq = ANY (ARRAY (SELECT head FROM next WHERE head > seq AND owner IS NULL)) AND q.owner IS NULL AND q.blocked = 0
+			FOR UPDATE SKIP LOCKED),
+		back AS (
+			UPDATE hf_queue AS q SET blocked = 1, start = q.due, due = q.expires WHERE q.seq = ANY (ARRAY (SELECT seq FROM later))),
+		first AS (SELECT seq FROM next WHERE head IS NULL OR head IN (SELECT seq FROM later)),
 		rest AS (
 			UPDATE hf_queue AS q SET blocked = 1 WHERE q.blocked > 1 AND q.seq = ANY (ARRAY (
 				SELECT r.seq FROM key AS k CROSS JOIN LATERAL (
@@ -118,15 +127,15 @@ const (
 	me AS MATERIALIZED (SELECT FROM hf_node WHERE owner = $1 FOR KEY SHARE),
 	got AS MATERIALIZED (
 		SELECT q.* FROM me, now, want AS w, LATERAL (
-			SELECT seq, lane, due, expires, failures, tries, cycle, first_try, force FROM hf_queue AS q
-			WHERE q.lane = w.lane AND q.lane > 0 AND q.due >= w.floor AND q.due <= now.t AND q.owner IS NULL AND q.deaths = 0 AND (q.blocked = 0 OR q.expires <= now.t)
+			SELECT seq, lane, due, expires, failures, tries, cycle, first_try, force, revision FROM hf_queue AS q
+			WHERE q.lane = w.lane AND q.lane > 0 AND q.due >= w.floor AND q.due <= now.t AND q.owner IS NULL AND NOT q.given_up AND q.deaths = 0 AND (q.blocked = 0 OR q.expires <= now.t)
 			ORDER BY q.due, q.seq LIMIT w.n FOR UPDATE SKIP LOCKED) AS q),` + claimGot
 	claimSuspects = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 	me AS MATERIALIZED (SELECT FROM hf_node WHERE owner = $1 FOR KEY SHARE),
 	got AS MATERIALIZED (
 		SELECT q.* FROM me, now, LATERAL (
-			SELECT seq, lane, due, expires, failures, tries, cycle, first_try, force FROM hf_queue AS q
-			WHERE q.deaths = $5 AND q.deaths > 0 AND q.lane = ANY ($4::integer[]) AND q.due <= now.t AND q.owner IS NULL AND (q.blocked = 0 OR q.expires <= now.t)
+			SELECT seq, lane, due, expires, failures, tries, cycle, first_try, force, revision FROM hf_queue AS q
+			WHERE q.deaths = $5 AND q.deaths > 0 AND q.lane = ANY ($4::integer[]) AND q.due <= now.t AND q.owner IS NULL AND NOT q.given_up AND (q.blocked = 0 OR q.expires <= now.t)
 			ORDER BY q.due, q.seq LIMIT $6 FOR UPDATE SKIP LOCKED) AS q),` + claimGot
 	// claimGot takes as many as fit into the bytes of payload that one call may read.
 	claimGot = `
@@ -136,7 +145,7 @@ const (
 		FROM got AS g CROSS JOIN LATERAL (SELECT * FROM hf_message AS h WHERE h.seq = g.seq OFFSET 0) AS m),
 	mine AS (
 		UPDATE hf_queue AS q SET owner = $1, claim = $2 WHERE q.seq = ANY (ARRAY (SELECT seq FROM sized WHERE before < $3)) RETURNING q.seq)
-	SELECT n.t, s.seq, s.lane, s.due, s.expires, s.failures, s.tries, s.cycle, s.first_try, s.force,
+	SELECT n.t, s.seq, s.lane, s.due, s.expires, s.failures, s.tries, s.cycle, s.first_try, s.force, s.revision,
 		s.id, s.route, s.payload, s.headers, s.corr, s.retry, s.ttl, s.okey
 	FROM now AS n LEFT JOIN sized AS s ON (s.seq IN (SELECT seq FROM mine)) IS TRUE`
 	// fewestDeaths finds which of the suspects are tried next.
@@ -148,7 +157,7 @@ const (
 		EXISTS (SELECT FROM hf_queue AS q WHERE q.blocked = 2), EXISTS (SELECT FROM hf_queue AS q WHERE q.deaths > 0)
 		FROM unnest($1::integer[]) AS w (lane)`
 	giveBack = `UPDATE hf_queue AS q SET owner = NULL, claim = NULL
-		WHERE q.seq = ANY ($2::bigint[]) AND q.owner = $1 AND q.claim = ($3::bigint[])[width_bucket(q.seq, $2)] RETURNING q.seq, q.lane`
+		WHERE q.seq = ANY ($2::bigint[]) AND q.owner = $1 AND q.claim = ($3::bigint[])[width_bucket(q.seq, $2)] RETURNING q.seq, q.lane, q.given_up`
 	expireClaimed = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		gone AS (DELETE FROM hf_queue WHERE seq = ANY ($1::bigint[]) AND owner = $2 RETURNING *),
 		final AS (
@@ -184,30 +193,30 @@ const (
 		event AS (
 			INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, took)
 			SELECT seq, 2, 2, t, cycle, tries, 5, charged, took FROM gone, now WHERE EXISTS (SELECT FROM hf_follower))`
-	settleParked = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+	settleAside = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		gone AS (DELETE FROM hf_queue AS q WHERE q.seq = ANY ($2::bigint[]) AND q.owner = $1 AND q.claim = ($3::bigint[])[width_bucket(q.seq, $2)]
 			RETURNING q.seq, q.lane, q.expires, q.failures, q.tries + 1 AS tries, q.cycle, q.first_try, q.force, q.okey, ($8::boolean[])[width_bucket(q.seq, $2)] AS tried,
 				($4::bigint[])[width_bucket(q.seq, $2)] AS took, ($5::boolean[])[width_bucket(q.seq, $2)] AS charged, ($6::smallint[])[width_bucket(q.seq, $2)] AS outcome, ($7::boolean[])[width_bucket(q.seq, $2)] AS maybe,
-				($9::text[])[width_bucket(q.seq, $2)] AS reason, ($10::text[])[width_bucket(q.seq, $2)] AS code, ($11::text[])[width_bucket(q.seq, $2)] AS error),
+				($9::text[])[width_bucket(q.seq, $2)] AS reason, ($10::text[])[width_bucket(q.seq, $2)] AS code, ($11::text[])[width_bucket(q.seq, $2)] AS error, ($12::smallint[])[width_bucket(q.seq, $2)] AS state, q.given_up),
 		final AS (
 			INSERT INTO hf_final (seq, lane, state, settled, expires, failures, tries, cycle, first_try, force, reason, okey)
-			SELECT seq, lane, 3, t, expires, failures + charged::integer, tries, cycle, coalesce(first_try, CASE WHEN tried THEN t - took END), force, reason, okey FROM gone, now),
+			SELECT seq, lane, state, t, expires, failures + charged::integer, tries, cycle, coalesce(first_try, CASE WHEN tried THEN t - took END), force, reason, okey FROM gone, now),
 		event AS (
 			INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error)
-			SELECT seq, 2, 3, t, cycle, tries, outcome, charged, maybe, took, reason, code, error FROM gone, now)
-		SELECT seq FROM gone`
+			SELECT seq, 2, state, t, cycle, tries, outcome, charged, maybe, took, reason, code, error FROM gone, now)
+		SELECT seq, given_up FROM gone`
 	settlePending = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		back AS (UPDATE hf_queue AS q SET owner = NULL, claim = NULL, deaths = 0, tries = q.tries + 1, failures = q.failures + (($5::boolean[])[width_bucket(q.seq, $2)])::integer,
-				due = least(t + ($12::bigint[])[width_bucket(q.seq, $2)], q.expires),
+				due = CASE WHEN q.revision = ($13::integer[])[width_bucket(q.seq, $2)] THEN least(t + ($12::bigint[])[width_bucket(q.seq, $2)], q.expires) ELSE q.due END,
 				first_try = coalesce(q.first_try, CASE WHEN ($8::boolean[])[width_bucket(q.seq, $2)] THEN t - ($4::bigint[])[width_bucket(q.seq, $2)] END)
 			FROM now WHERE q.seq = ANY ($2::bigint[]) AND q.owner = $1 AND q.claim = ($3::bigint[])[width_bucket(q.seq, $2)]
-			RETURNING q.seq, q.lane, q.cycle, q.tries,
+			RETURNING q.seq, q.lane, q.cycle, q.tries, q.given_up,
 				($4::bigint[])[width_bucket(q.seq, $2)] AS took, ($5::boolean[])[width_bucket(q.seq, $2)] AS charged, ($6::smallint[])[width_bucket(q.seq, $2)] AS outcome, ($7::boolean[])[width_bucket(q.seq, $2)] AS maybe,
 				($9::text[])[width_bucket(q.seq, $2)] AS reason, ($10::text[])[width_bucket(q.seq, $2)] AS code, ($11::text[])[width_bucket(q.seq, $2)] AS error),
 		event AS (
 			INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error)
 			SELECT seq, 2, 0, t, cycle, tries, outcome, charged, maybe, took, reason, code, error FROM back, now)
-		SELECT seq FROM back`
+		SELECT seq, given_up FROM back`
 )
 
 // Leases: node.go.

@@ -28,7 +28,7 @@ const (
 	exportMessages = `SELECT x.seq, x.id, r.source, l.destination, r.kind, r.endpoint, x.created, x.payload, coalesce(x.headers, ''), coalesce(x.corr, ''), coalesce(x.retry, ''),
 			coalesce(x.ttl, 0), coalesce(x.okey, ''), q.seq IS NOT NULL, q.owner IS NOT NULL, coalesce(q.due, 0), coalesce(q.start, 0), coalesce(q.blocked, 0) <> 0, f.state, f.settled,
 			coalesce(q.expires, f.expires, 0), coalesce(q.failures, f.failures, 0), coalesce(q.tries, f.tries, 0), coalesce(q.cycle, f.cycle, 0), coalesce(q.first_try, f.first_try),
-			coalesce(q.force, f.force, false), coalesce(f.reason, '')
+			coalesce(q.force, f.force, false), coalesce(q.given_up, false), coalesce(f.reason, '')
 		FROM (
 			SELECT *, sum(octet_length(payload)) OVER (ORDER BY seq) - octet_length(payload) AS before
 			FROM (SELECT * FROM hf_message WHERE seq > $1 ORDER BY seq LIMIT $2) AS p) AS x

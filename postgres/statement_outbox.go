@@ -5,7 +5,7 @@ package postgres
 // recordColumns are what a Record needs besides its history and payload.
 const recordColumns = `m.seq, m.id, CASE WHEN f.seq IS NOT NULL THEN f.state WHEN q.owner IS NOT NULL THEN 1 ELSE 0 END,
 	coalesce(f.reason, ''), coalesce(q.failures, f.failures), coalesce(q.tries, f.tries), coalesce(q.cycle, f.cycle), m.created, coalesce(q.due, 0),
-	coalesce(q.expires, f.expires), coalesce(f.settled, 0), coalesce(m.okey, ''), coalesce(q.force, f.force), coalesce(q.blocked, 0),
+	coalesce(q.expires, f.expires), coalesce(f.settled, 0), coalesce(m.okey, ''), coalesce(q.force, f.force), coalesce(q.blocked, 0), coalesce(q.given_up, false),
 	r.source, r.kind, r.endpoint, l.destination, octet_length(m.payload), m.headers, coalesce(m.corr, ''), m.retry, coalesce(m.ttl, 0),
 	coalesce((SELECT e.error FROM hf_event AS e WHERE e.message = m.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1), ''),
 	coalesce((SELECT e.at FROM hf_event AS e WHERE e.message = m.seq AND e.kind = 2 ORDER BY e.seq DESC LIMIT 1), 0)`
@@ -42,8 +42,8 @@ const (
 
 	// Decisions of operators.
 	findOperated = `SELECT m.seq, m.lane, coalesce(m.okey, ''), l.destination, coalesce(m.ttl, 0) FROM hf_message AS m JOIN hf_lane AS l USING (lane) WHERE m.id = $1`
-	lockFinal    = `SELECT state, cycle, tries FROM hf_final WHERE seq = $1 FOR UPDATE`
-	isQueued     = `SELECT owner IS NOT NULL FROM hf_queue WHERE seq = $1`
+	lockFinal    = `SELECT state FROM hf_final WHERE seq = $1 FOR UPDATE`
+	lockQueued   = `SELECT owner IS NOT NULL, given_up, expires - hf_now() FROM hf_queue WHERE seq = $1 FOR UPDATE`
 	requeueOne   = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		gone AS (DELETE FROM hf_final WHERE seq = $1 RETURNING *),
 		queue AS (
@@ -52,10 +52,31 @@ const (
 			FROM gone, now, LATERAL (SELECT CASE WHEN $2::bigint = 0 THEN 9223372036854775807 ELSE t + $2::bigint END AS e) AS x)
 		INSERT INTO hf_event (message, kind, state, at, cycle, attempt, actor) SELECT seq, 3, 0, t, cycle + 1, 0, $4 FROM gone, now`
 	hastenMany = `WITH now AS MATERIALIZED (SELECT hf_now() AS t)
-		UPDATE hf_queue AS q SET due = t FROM now WHERE q.seq = ANY ($1::bigint[]) AND owner IS NULL AND blocked = 0 AND due > t AND due <= t + $2::bigint RETURNING q.lane`
-	discardOne = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
-		gone AS (UPDATE hf_final SET state = 5, settled = t, reason = $2 FROM now WHERE seq = $1 RETURNING seq, cycle, tries, t)
-		INSERT INTO hf_event (message, kind, state, at, cycle, attempt, reason, actor) SELECT seq, 4, 5, t, cycle, tries, $2, $3 FROM gone`
+		UPDATE hf_queue AS q SET due = t FROM now WHERE q.seq = ANY ($1::bigint[]) AND owner IS NULL AND blocked = 0 AND revision = 0 AND due > t AND due <= t + $2::bigint RETURNING q.lane`
+	// Who has discarded what ends only now stands in the history.
+	discardFinal = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+		gone AS (UPDATE hf_final SET state = 5, settled = t, reason = $2::text FROM now WHERE seq = ANY ($1::bigint[]) RETURNING seq, cycle, tries, t)
+		INSERT INTO hf_event (message, kind, state, at, cycle, attempt, reason, actor) SELECT seq, 4, 5, t, cycle, tries, $2::text, ` + discardedBy + ` FROM gone AS g`
+	discardQueued = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+		gone AS (DELETE FROM hf_queue WHERE seq = ANY ($1::bigint[]) AND owner IS NULL RETURNING *),
+		final AS (
+			INSERT INTO hf_final (seq, lane, state, settled, expires, failures, tries, cycle, first_try, force, reason, okey)
+			SELECT seq, lane, 5, t, expires, failures, tries, cycle, first_try, force, $2::text, okey FROM gone, now),
+		event AS (
+			INSERT INTO hf_event (message, kind, state, at, cycle, attempt, reason, actor)
+			SELECT seq, 4, 5, t, cycle, tries, $2::text, ` + discardedBy + ` FROM gone AS g, now)
+		SELECT lane FROM gone`
+	discardedBy = `coalesce($3::text, (SELECT e.actor FROM hf_event AS e WHERE e.message = g.seq AND e.kind = 4 ORDER BY e.seq DESC LIMIT 1))`
+	markGivenUp = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+		marked AS (UPDATE hf_queue SET given_up = true WHERE seq = $1 RETURNING seq, cycle, tries)
+		INSERT INTO hf_event (message, kind, state, at, cycle, attempt, reason, actor) SELECT seq, 4, 1, t, cycle, tries, $2, $3 FROM marked, now`
+	givenUp    = `SELECT seq, lane, coalesce(okey, '') FROM hf_queue WHERE given_up AND owner IS NULL LIMIT $1`
+	reschedule = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+		moved AS (
+			UPDATE hf_queue SET revision = revision + 1, start = CASE WHEN blocked > 0 THEN t + $2::bigint ELSE start END, due = CASE WHEN blocked > 0 THEN due ELSE least(t + $2::bigint, expires) END
+			FROM now WHERE seq = $1 RETURNING seq, owner, cycle, tries, t)
+		INSERT INTO hf_event (message, kind, state, at, cycle, attempt, took, actor)
+		SELECT seq, 7, CASE WHEN owner IS NULL THEN 0 ELSE 1 END, t, cycle, tries, $2::bigint, $3 FROM moved`
 
 	// Lanes.
 	setStrict = `UPDATE hf_lane SET strict = $2 WHERE lane = $1 AND strict <> $2 RETURNING lane`

@@ -144,6 +144,7 @@ func TestStore(t *testing.T) {
 	t.Run("expiry", func(t *testing.T) { storetest.Expiry(t, maker) })
 	t.Run("keys", func(t *testing.T) { storetest.Keys(t, maker) })
 	t.Run("outbox", func(t *testing.T) { storetest.Outbox(t, maker) })
+	t.Run("verbs", func(t *testing.T) { storetest.Verbs(t, maker) })
 	t.Run("lanes", func(t *testing.T) { storetest.Lanes(t, maker) })
 	t.Run("purging", func(t *testing.T) { storetest.Purging(t, maker) })
 	t.Run("sites", func(t *testing.T) {

@@ -48,6 +48,9 @@ func (db *DB) Expire(ctx context.Context) (expired int, more bool, err error) {
 		if mine, err = tx.upkeep(upkeepExpire); err != nil || !mine {
 			return err
 		}
+		if err := tx.endGivenUp(); err != nil { // of a store that was moved here
+			return err
+		}
 		list, err := tx.expired(find)
 		if err != nil {
 			return err

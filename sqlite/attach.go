@@ -88,6 +88,7 @@ func (db *DB) attach(ctx context.Context) error {
 		db.log.InfoContext(ctx, "attached; another process owns the file", slog.String("path", db.path))
 	}
 	go db.writer.run()
+	db.carryOutAtStart(ctx)
 	if err := db.countInbox(ctx); err != nil {
 		db.writer.close()
 		return err
@@ -290,6 +291,9 @@ func (db *DB) watchOthers(ctx context.Context) {
 		case <-look.C:
 		}
 		err := db.writer.inspect(ctx, func(*conn) error { return nil })
+		if err == nil {
+			err = db.carryOut(ctx)
+		}
 		adopt, count = adopt+db.attached.look, count+db.attached.look
 		if err == nil && !db.owns.Load() {
 			if adopt >= adoptEvery {

@@ -125,6 +125,9 @@ type DB struct {
 	notify     atomic.Int64 // metaNotify
 	sweeps     sweeps
 	held       atomic.Int64 // messages that are, as the last scan has found
+	marks      atomic.Bool  // people have decided about messages in hand, since the start
+	decided    atomic.Bool  // decisions wait for the owner: carryOut
+	heard      int64        // the event after which they are; the writer's
 	clockSaved clockSaved   // the writer's
 	failed     chan struct{}
 	background chan struct{}   // closed when the seeding goroutine has ended
@@ -267,6 +270,7 @@ func (db *DB) open(ctx context.Context) error {
 	go db.watch(background)
 	go db.writer.run()
 	db.remember()
+	db.carryOutAtStart(ctx)
 	return nil
 }
 

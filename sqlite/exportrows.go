@@ -106,7 +106,7 @@ func (x *exporting) message(rows *sql.Rows) (m move.Message, err error) {
 	var state, created int64
 	var due, expires, first, settled, start, hash sql.NullInt64
 	if err := rows.Scan(&m.Seq, &id, &source, &destination, &kind, &endpoint, &state, &due, &created, &expires, &m.Failures, &m.Tries, &m.Cycle, &first, &settled,
-		&m.Reason, &m.OrderingKey, &m.Waits, &m.Force, &m.Payload, &m.Headers, &m.CorrelationID, &m.Retry, &m.TTL, &start, &hash); err != nil {
+		&m.Reason, &m.OrderingKey, &m.Waits, &m.Force, &m.GivenUp, &m.Payload, &m.Headers, &m.CorrelationID, &m.Retry, &m.TTL, &start, &hash); err != nil {
 		return m, err
 	}
 	if m.ID = idFrom(id); !destination.Valid || m.ID == "" {
@@ -132,7 +132,7 @@ func (x *exporting) message(rows *sql.Rows) (m move.Message, err error) {
 	}
 	if !m.Waits {
 		m.Due = x.far(due)
-	} else if m.Cycle == 1 {
+	} else {
 		m.Start = x.far(start)
 	}
 	return m, nil

@@ -100,7 +100,7 @@ func (tx *writeTx) parkBroken(seq int64) error {
 	if !tx.w.db.lanes.untake(l, seq) {
 		return nil
 	}
-	if _, err := tx.exec(settleParked, seq, int64(state), tries, failures, tx.tick(), nil, string(holdfast.ReasonUndecodable)); err != nil {
+	if _, err := tx.exec(settleAside, seq, int64(state), tries, failures, tx.tick(), nil, string(holdfast.ReasonUndecodable), int64(holdfast.Parked)); err != nil {
 		return err
 	}
 	if _, err := tx.exec(emptyBody, seq); err != nil { // if there is none: people see the row all the same
@@ -116,5 +116,5 @@ func (tx *writeTx) parkBroken(seq int64) error {
 	}); err != nil {
 		return err
 	}
-	return tx.keyLeft(l, okey)
+	return tx.placeKey(l, okey)
 }

@@ -156,7 +156,7 @@ func (k *placing) apply(tx *writeTx) error {
 		if err != nil || !found {
 			return err
 		}
-		if err := tx.keyLeft(l, k.reached); err != nil {
+		if err := tx.placeKey(l, k.reached); err != nil {
 			return err
 		}
 	}

@@ -74,7 +74,7 @@ func (im *importing) message(m *move.Message) error {
 		due = im.at(m.Due)
 	}
 	seq, err := tx.conn.insert(salvageMessage, m.Seq, idValue(m.ID), r.route, r.lane.id, int64(m.State), due, created, nullInstant(expires), m.Failures, m.Tries, m.Cycle,
-		im.orNull(m.FirstTry), im.orNull(m.Settled), nullText(m.Reason), nullText(m.OrderingKey), asBit(m.Waits), asBit(m.Force))
+		im.orNull(m.FirstTry), im.orNull(m.Settled), nullText(m.Reason), nullText(m.OrderingKey), asBit(m.Waits), asBit(m.Force), asBit(m.GivenUp))
 	if err != nil {
 		return err
 	}

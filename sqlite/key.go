@@ -2,12 +2,15 @@ package sqlite
 
 import (
 	"database/sql/driver"
+
+	"github.com/holdfast-mq/holdfast"
 )
 
 // An ordering key has at most one head: the message that may be tried. Every
 // other unfinished message of the key is marked as blocked, and due at its
 // expiry or never, so that claims do not find it, however many there are.
-// Whatever takes the head away calls keyLeft, in the same transaction.
+// Whatever takes the head away, or puts a message back among those that wait,
+// calls placeKey, in the same transaction.
 
 // Whether a parked message stops its key, as hf_lane.strict has it.
 const (
@@ -28,9 +31,10 @@ func (tx *writeTx) keyIsBlocked(l *lane, key string, seq int64) (bool, error) {
 	return tx.conn.one(keyHeld, exists, l.id, key, seq)
 }
 
-// keyLeft makes the first message of a key that waits its head, unless it
-// must go on waiting.
-func (tx *writeTx) keyLeft(l *lane, key string) error {
+// placeKey makes the first message of a key that waits its head: where there is
+// none, and in the place of one that was accepted later and that nobody has in
+// hand. In a strict lane a parked message before it keeps it waiting.
+func (tx *writeTx) placeKey(l *lane, key string) error {
 	if key == "" {
 		return nil
 	}
@@ -46,7 +50,12 @@ func (tx *writeTx) keyLeft(l *lane, key string) error {
 	if err != nil || !found {
 		return err
 	}
-	if blocked, err := tx.keyIsBlocked(l, key, seq); err != nil || blocked {
+	if l.order == orderStrict {
+		if held, err := tx.conn.one(keyHeld, exists, l.id, key, seq); err != nil || held {
+			return err
+		}
+	}
+	if free, err := tx.freeHead(l, key, seq); err != nil || !free {
 		return err
 	}
 	due := min(max(tx.tick(), start), expires)
@@ -55,4 +64,31 @@ func (tx *writeTx) keyLeft(l *lane, key string) error {
 	}
 	tx.fresh = append(tx.fresh, freshRow{lane: l, due: due})
 	return nil
+}
+
+// freeHead says whether the message next may be the head of its key. A later
+// one that is, and is in nobody's hands, waits behind it: for its key, and then
+// for what it has waited for until now.
+func (tx *writeTx) freeHead(l *lane, key string, next int64) (bool, error) {
+	var seq, due int64
+	var state holdfast.State
+	expires := int64(never)
+	found, err := tx.conn.one(keyHead, func(v []driver.Value) error {
+		seq, state, due = asInt(v[0]), holdfast.State(asInt(v[1])), asInt(v[2])
+		if v[3] != nil {
+			expires = asInt(v[3])
+		}
+		return nil
+	}, l.id, key)
+	if err != nil || !found {
+		return err == nil, err
+	}
+	if seq < next || state != holdfast.Pending || !tx.takesBack(l, seq) {
+		return false, nil
+	}
+	if _, err := tx.exec(keyBack, seq, expires); err != nil {
+		return false, err
+	}
+	_, err = tx.exec(setStart, seq, due)
+	return true, err
 }

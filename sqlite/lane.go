@@ -69,6 +69,7 @@ type lease struct {
 	failures int
 	tries    int
 	cycle    int
+	revision int
 	durable  bool // state 1 on disk
 	okey     string
 	expires  int64
@@ -244,7 +245,7 @@ func (ls *lanes) lease(l *lane, c holdfast.Claim, now int64, durable bool) holdf
 	c.Message.Attempt.Number = c.Tries + 1
 	l.leased++
 	ls.leases[c.Seq] = lease{
-		lane: l, token: c.Token, failures: c.Failures, tries: c.Tries, cycle: c.Message.Attempt.Cycle,
+		lane: l, token: c.Token, failures: c.Failures, tries: c.Tries, cycle: c.Message.Attempt.Cycle, revision: c.Revision,
 		durable: durable, okey: c.Message.OrderingKey, expires: expires,
 	}
 	return c

@@ -71,7 +71,7 @@ func (k *configure) apply(tx *writeTx) error {
 		if !found {
 			return tx.setOrder(l, orderLoose)
 		}
-		if err := tx.keyLeft(l, k.reached); err != nil {
+		if err := tx.placeKey(l, k.reached); err != nil {
 			return err
 		}
 	}

@@ -177,6 +177,8 @@ func (db *DB) learnEvents(c *conn, f fileInfo) error {
 	if err != nil || !decided {
 		return err
 	}
+	db.heard = min(db.heard, db.attached.seen.event)
+	db.decided.Store(true)
 	return db.startAfresh(c)
 }
 

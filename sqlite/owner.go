@@ -181,6 +181,12 @@ func (db *DB) takeOver(c *conn) (err error) {
 	if err := db.reclaim(c); err != nil {
 		return err
 	}
+	open, err := c.one(givenUpRows, exists)
+	if err != nil {
+		return err
+	}
+	db.heard = never
+	db.decided.Store(open) // the first transaction carries it out
 	return c.commit()
 }
 

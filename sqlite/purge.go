@@ -153,5 +153,5 @@ func (k *purge) one(tx *writeTx, r *purgeRow) (bool, error) {
 		return false, err
 	}
 	tx.moves = append(tx.moves, change{l, r.state, none})
-	return true, tx.keyLeft(l, r.okey) // a strict key may have waited for it
+	return true, tx.placeKey(l, r.okey) // a strict key may have waited for it
 }

@@ -102,11 +102,11 @@ func (db *DB) scanRecord(s scanner, payload *[]byte) (holdfast.Record, error) {
 	var r holdfast.Record
 	m := &r.Message
 	var id any
-	var state, created, due, force, blocked int64
+	var state, created, due, force, blocked, givenUp int64
 	var expires, settled, ttl, last sql.NullInt64
 	var reason, okey, headers, corr, retry, lastError sql.NullString
 	dest := []any{
-		&r.Seq, &id, &state, &reason, &r.Failures, &r.Tries, &r.Cycle, &created, &due, &expires, &settled, &okey, &force, &blocked,
+		&r.Seq, &id, &state, &reason, &r.Failures, &r.Tries, &r.Cycle, &created, &due, &expires, &settled, &okey, &force, &blocked, &givenUp,
 		&m.Source, &m.Kind, &m.Endpoint, &m.Destination, &r.Size, &headers, &corr, &retry, &ttl, &lastError, &last,
 	}
 	if payload != nil {
@@ -126,6 +126,7 @@ func (db *DB) scanRecord(s scanner, payload *[]byte) (holdfast.Record, error) {
 	if r.State == holdfast.Pending && blocked == 0 { // a blocked one is due when another has left
 		r.Due = db.clock.wall(due)
 	}
+	r.Discarding = givenUp == 1 && !r.State.Final()
 	db.readExtras(m, headers.String, retry.String)
 	return r, nil
 }

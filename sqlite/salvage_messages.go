@@ -282,6 +282,8 @@ func (s *salvage) insert(tx *writeTx, o *oldMessage) error {
 	switch {
 	case !o.sound && !final:
 		state, reason = holdfast.Parked, string(holdfast.ReasonUndecodable)
+	case r.Int(18) == 1 && !state.Final(): // discarded while it was in hand
+		state, reason = holdfast.Discarded, string(holdfast.ReasonOperator)
 	case state == holdfast.Claimed:
 		state, tries = holdfast.Pending, tries+1
 	case state == holdfast.Parked && reason == "":
@@ -302,7 +304,7 @@ func (s *salvage) insert(tx *writeTx, o *oldMessage) error {
 		}
 	}
 	seq, err := tx.conn.insert(salvageMessage, r.ID, r.Values[1], route, l.id, int64(state), t.due, t.created, nullInstant(t.expires),
-		max(r.Int(8), 0), tries, max(r.Int(10), 1), t.firstTry, t.settled, nullText(reason), nullText(r.Text(14)), asBit(t.blocked), asBit(r.Int(16) == 1))
+		max(r.Int(8), 0), tries, max(r.Int(10), 1), t.firstTry, t.settled, nullText(reason), nullText(r.Text(14)), asBit(t.blocked), asBit(r.Int(16) == 1), asBit(false))
 	if err != nil || seq == 0 {
 		return err
 	}

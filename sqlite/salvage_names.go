@@ -33,7 +33,7 @@ const (
 	laneColumns, laneIndexColumns     = 5, 2
 	routeColumns, routeIndexColumns   = 5, 5
 	sourceColumns, sourceIndexColumns = 2, 2
-	messageColumns, messageIndex      = 17, 2
+	messageColumns, messageIndex      = 19, 2
 	bodyColumns                       = 8
 	inboxColumns, inboxIndex          = 10, 3
 	inboxBodyColumns                  = 6

@@ -154,10 +154,10 @@ func (tx *writeTx) settleOne(s *holdfast.Settlement, held *lease) (bool, error) 
 		}
 	case holdfast.Pending:
 		due = tx.retryAt(now, s.RetryIn, held.expires)
-		n, err = tx.exec(settlePending, s.Seq, from, tries, failures, due, began)
-	case holdfast.Parked:
-		n, err = tx.exec(settleParked, s.Seq, from, tries, failures, now, began, nullText(string(s.Reason)))
-	case holdfast.Claimed, holdfast.Expired, holdfast.Discarded:
+		n, err = tx.exec(settlePending, s.Seq, from, tries, failures, due, began, int64(held.revision))
+	case holdfast.Parked, holdfast.Discarded:
+		n, err = tx.exec(settleAside, s.Seq, from, tries, failures, now, began, nullText(string(s.Reason)), int64(s.State))
+	case holdfast.Claimed, holdfast.Expired:
 		fallthrough
 	default:
 		return false, fmt.Errorf("settle seq %d: a claim cannot become %s: %w", s.Seq, s.State, holdfast.ErrState)
@@ -166,12 +166,15 @@ func (tx *writeTx) settleOne(s *holdfast.Settlement, held *lease) (bool, error) 
 		return false, err
 	}
 	if s.State == holdfast.Pending {
+		if tx.w.db.marks.Load() {
+			due = 0 // a person may have said another: the table knows
+		}
 		tx.fresh = append(tx.fresh, freshRow{lane: held.lane, due: due})
 	} else {
 		tx.moves = append(tx.moves, change{held.lane, holdfast.Pending, s.State})
-		if err := tx.keyLeft(held.lane, held.okey); err != nil {
-			return false, err
-		}
+	}
+	if err := tx.placeKey(held.lane, held.okey); err != nil {
+		return false, err
 	}
 	if s.State == holdfast.Delivered && !tx.followed() {
 		return true, nil
@@ -180,10 +183,21 @@ func (tx *writeTx) settleOne(s *holdfast.Settlement, held *lease) (bool, error) 
 		message: s.Seq, kind: holdfast.Attempted, state: s.State, cycle: held.cycle, attempt: held.tries + 1,
 		outcome: s.Outcome, charged: s.Charged, maybe: s.Maybe, took: micros(max(s.Took, 0)),
 		reason: string(s.Reason), code: s.Code, error: s.Error,
-	}); err != nil || s.State != holdfast.Parked {
+	}); err != nil {
+		return true, err
+	}
+	if ended, err := tx.endMarked(s.Seq); err != nil || ended || s.State != holdfast.Parked {
 		return true, err
 	}
 	return true, tx.notice(s.Seq, held.lane, holdfast.Parked)
+}
+
+// endMarked is endGivenUp, where anything was given up in hand.
+func (tx *writeTx) endMarked(seq int64) (ended bool, err error) {
+	if !tx.w.db.marks.Load() {
+		return false, nil
+	}
+	return tx.endGivenUp(seq)
 }
 
 // retryAt is when a failed message is due: after its wait, or at its expiry.
@@ -208,5 +222,8 @@ func (tx *writeTx) giveBack(s *holdfast.Settlement, held *lease, from int64) (bo
 	}
 	// Behind the cursor: the lane looks at the table again.
 	tx.fresh = append(tx.fresh, freshRow{lane: held.lane, due: 0})
-	return true, nil
+	if ended, err := tx.endMarked(s.Seq); err != nil || ended {
+		return true, err
+	}
+	return true, tx.placeKey(held.lane, held.okey)
 }

@@ -34,6 +34,10 @@ const (
 	keyHeld
 	keyNext
 	keyWake
+	keyBack
+	setStart
+	clearStart
+	requeuedKeys
 	keyAfter
 	claimPage
 	claimOne
@@ -45,7 +49,7 @@ const (
 	settlePending
 	settleBack
 	hastenOne
-	settleParked
+	settleAside
 	insertEvent
 	endedRow
 	expireOne
@@ -54,6 +58,10 @@ const (
 	heldOf
 	letGo
 	discardOne
+	markGivenUp
+	givenUpRows
+	givenUpRow
+	rescheduleOne
 	findSource
 	insertSource
 	findInbox
@@ -125,7 +133,7 @@ const (
 
 // claimColumns are what a claim needs of a message and its body.
 const claimColumns = `m.seq, m.id, m.route, m.due, m.expires, m.failures, m.tries, m.cycle, m.first_try, m.okey, m.force, m.blocked,
-	b.payload, b.headers, b.corr, b.retry, b.ttl, b.hash, ` + lasts
+	b.payload, b.headers, b.corr, b.retry, b.ttl, b.hash, ` + lasts + `, m.revision`
 
 // lasts is for how long a message was given, up to its expiry.
 const lasts = `CASE WHEN m.cycle > 1 THEN m.expires - coalesce((SELECT max(e.at) FROM hf_event AS e WHERE e.message = m.seq AND e.kind = 3), m.created)
@@ -165,7 +173,7 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 		coalesce((SELECT 1 FROM hf_follower LIMIT 1), 0), (SELECT synchronous FROM pragma_synchronous)`,
 	newMessages: `SELECT m.seq, m.lane, m.state, m.due, m.expires, m.route, l.destination, l.strict
 		FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane WHERE m.seq > ?1 ORDER BY m.seq`,
-	newDecisions:   `SELECT 1 FROM hf_event WHERE seq > ?1 AND kind IN (3, 4) LIMIT 1`,
+	newDecisions:   `SELECT 1 FROM hf_event WHERE seq > ?1 AND kind IN (3, 4, 7) LIMIT 1`,
 	newInInbox:     `SELECT count(*), coalesce(sum(kept), 0) FROM hf_inbox WHERE seq > ?1`,
 	countInboxPage: `SELECT count(*), coalesce(sum(kept), 0) FROM hf_inbox WHERE seq > ?1 AND seq <= ?2`,
 
@@ -192,18 +200,24 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 		FROM hf_message AS m JOIN hf_route AS r ON r.route = m.route WHERE m.id = ?1`,
 	findBody: `SELECT payload, hash FROM hf_body WHERE seq = ?1`,
 
-	keyHead: `SELECT 1 FROM hf_message WHERE lane = ?1 AND state IN (0, 1) AND blocked = 0 AND okey = ?2` + ofKey + ` LIMIT 1`,
+	keyHead: `SELECT seq, state, due, expires FROM hf_message WHERE lane = ?1 AND state IN (0, 1) AND blocked = 0 AND okey = ?2` + ofKey + ` LIMIT 1`,
 	keyHeld: `SELECT 1 FROM hf_message WHERE lane = ?1 AND state = 3 AND blocked = 0 AND okey = ?2 AND seq < ?3` + ofKey + ` LIMIT 1`,
-	keyNext: `SELECT m.seq, m.expires, CASE WHEN m.cycle = 1 THEN b.start END FROM hf_message AS m JOIN hf_body AS b ON b.seq = m.seq
+	keyNext: `SELECT m.seq, m.expires, b.start FROM hf_message AS m JOIN hf_body AS b ON b.seq = m.seq
 		WHERE m.lane = ?1 AND m.state = 0 AND m.blocked = 1 AND m.okey = ?2 AND m.okey IS NOT NULL AND m.state IN (0, 1, 3) ORDER BY m.seq LIMIT 1`,
 	keyWake:  `UPDATE hf_message SET blocked = 0, due = ?2 WHERE seq = ?1 AND state = 0 AND blocked = 1`,
+	keyBack:  `UPDATE hf_message SET blocked = 1, due = ?2 WHERE seq = ?1 AND state = 0 AND blocked = 0`,
+	setStart: `UPDATE hf_body SET start = ?2 WHERE seq = ?1`,
+	// A body may be large, and is rewritten only where that says something else.
+	clearStart: `UPDATE hf_body SET start = NULL WHERE seq = ?1 AND start IS NOT NULL`,
+	requeuedKeys: `SELECT l.destination, m.okey FROM hf_event AS e JOIN hf_message AS m ON m.seq = e.message JOIN hf_lane AS l ON l.lane = m.lane
+		WHERE e.seq > ?1 AND e.kind = 3 AND m.okey IS NOT NULL`,
 	keyAfter: `SELECT okey FROM hf_message WHERE lane = ?1 AND state = 0 AND blocked = 1 AND okey > ?2` + ofKey + ` ORDER BY okey LIMIT 1`,
 
 	claimPage: `SELECT ` + claimColumns + ` FROM hf_message AS m LEFT JOIN hf_body AS b ON b.seq = m.seq
-		WHERE m.lane = ?1 AND m.state = 0 AND m.due <= ?2 AND (m.due, m.seq) > (?3, ?4)
+		WHERE m.lane = ?1 AND m.state = 0 AND m.given_up = 0 AND m.due <= ?2 AND (m.due, m.seq) > (?3, ?4)
 		ORDER BY m.due, m.seq LIMIT ?5`,
 	claimOne: `SELECT ` + claimColumns + ` FROM hf_message AS m LEFT JOIN hf_body AS b ON b.seq = m.seq
-		WHERE m.seq = ?1 AND m.state = 0 AND m.blocked = 0 AND m.due <= ?2`,
+		WHERE m.seq = ?1 AND m.state = 0 AND m.given_up = 0 AND m.blocked = 0 AND m.due <= ?2`,
 	claimDurably: `UPDATE hf_message SET state = 1 WHERE seq = ?1 AND state = 0`,
 	nextDue:      `SELECT due FROM hf_message WHERE lane = ?1 AND state = 0 AND due > ?2 ORDER BY due LIMIT 1`,
 
@@ -211,11 +225,11 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 		WHERE state = 0 AND seq IN (SELECT value FROM json_each(?2))`,
 	settledAt:       `SELECT seq FROM hf_message WHERE state = 2 AND settled = ?1 AND seq IN (SELECT value FROM json_each(?2))`,
 	settleDelivered: `UPDATE hf_message SET state = 2, tries = ?3, failures = ?4, settled = ?5 WHERE seq = ?1 AND state = ?2`,
-	settlePending: `UPDATE hf_message SET state = 0, tries = ?3, failures = ?4, due = ?5, first_try = coalesce(first_try, ?6)
+	settlePending: `UPDATE hf_message SET state = 0, tries = ?3, failures = ?4, due = CASE WHEN revision = ?7 THEN ?5 ELSE due END, first_try = coalesce(first_try, ?6)
 		WHERE seq = ?1 AND state = ?2`,
-	hastenOne:  `UPDATE hf_message SET due = ?2 WHERE seq = ?1 AND state = 0 AND blocked = 0 AND due > ?2 AND due <= ?3`,
+	hastenOne:  `UPDATE hf_message SET due = ?2 WHERE seq = ?1 AND state = 0 AND blocked = 0 AND revision = 0 AND due > ?2 AND due <= ?3`,
 	settleBack: `UPDATE hf_message SET state = 0 WHERE seq = ?1 AND state = ?2`,
-	settleParked: `UPDATE hf_message SET state = 3, tries = ?3, failures = ?4, settled = ?5, first_try = coalesce(first_try, ?6), reason = ?7
+	settleAside: `UPDATE hf_message SET state = ?8, tries = ?3, failures = ?4, settled = ?5, first_try = coalesce(first_try, ?6), reason = ?7
 		WHERE seq = ?1 AND state = ?2`,
 
 	insertEvent: `INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error, actor)
@@ -227,13 +241,19 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 		WHERE m.seq = ?1`,
 	expireOne: `UPDATE hf_message SET state = 4, settled = ?3 WHERE seq = ?1 AND state = ?2`,
 	requeueOne: `UPDATE hf_message SET state = 0, due = ?3, expires = ?4, failures = 0, tries = 0, cycle = cycle + 1, settled = NULL, reason = NULL,
-		force = ?5, blocked = ?6 WHERE seq = ?1 AND state = ?2`,
+		force = ?5, blocked = ?6, revision = 0, given_up = 0 WHERE seq = ?1 AND state = ?2`,
 	// What is blocked by its key is due when that is free.
 	holdOne: `UPDATE hf_message SET due = 4611686018427387904 + seq WHERE seq = ?1 AND state = 0`,
 	heldOf:  `SELECT seq FROM hf_message WHERE lane = ?1 AND state = 0 AND due >= 4611686018427387904 AND due < 9223372036854775807 LIMIT ?2`,
 	letGo: `UPDATE hf_message SET due = CASE blocked WHEN 0 THEN ?2 ELSE coalesce(expires, 9223372036854775807) END
 		WHERE seq = ?1 AND state = 0 AND due >= 4611686018427387904 AND due < 9223372036854775807`,
-	discardOne: `UPDATE hf_message SET state = 5, settled = ?3, reason = ?4 WHERE seq = ?1 AND state = ?2`,
+	discardOne:  `UPDATE hf_message SET state = 5, settled = ?3, reason = ?4, given_up = 0 WHERE seq = ?1 AND state = ?2`,
+	markGivenUp: `UPDATE hf_message SET given_up = 1 WHERE seq = ?1 AND state = ?2`,
+	givenUpRows: `SELECT m.seq, l.destination FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane WHERE m.given_up = 1 AND m.state IN (0, 1)`,
+	givenUpRow: `SELECT m.state, m.cycle, m.tries, m.okey, l.destination,
+		(SELECT e.actor FROM hf_event AS e WHERE e.message = m.seq AND e.kind = 4 ORDER BY e.seq DESC LIMIT 1)
+		FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane WHERE m.seq = ?1 AND m.given_up = 1 AND m.state IN (0, 1, 3)`,
+	rescheduleOne: `UPDATE hf_message SET due = CASE blocked WHEN 1 THEN due ELSE ?3 END, revision = revision + 1 WHERE seq = ?1 AND state = ?2`,
 
 	findSource:   `SELECT source FROM hf_source WHERE name = ?1`,
 	insertSource: `INSERT INTO hf_source (name) VALUES (?1) ON CONFLICT DO NOTHING`,
@@ -268,7 +288,7 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	purgeInbox:  `DELETE FROM hf_inbox WHERE seq = ?1 AND kept = 0 AND expires < ?2`,
 
 	readRoute: `SELECT source, kind, endpoint FROM hf_route WHERE route = ?1`,
-	findForOperator: `SELECT m.seq, m.lane, m.state, m.cycle, m.tries, m.okey, l.destination, b.ttl
+	findForOperator: `SELECT m.seq, m.state, m.cycle, m.tries, m.okey, l.destination, b.ttl, m.expires, m.blocked, m.given_up
 		FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane JOIN hf_body AS b ON b.seq = m.seq WHERE m.id = ?1`,
 	findPending: `SELECT m.state, m.expires, m.okey, m.cycle, m.tries, l.destination, ` + lasts + `
 		FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane WHERE m.seq = ?1`,
@@ -281,8 +301,8 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	emptyBody: `INSERT INTO hf_body (seq, payload) VALUES (?1, x'') ON CONFLICT DO NOTHING`,
 
 	salvageKnown: `SELECT 1 FROM hf_message WHERE id = ?1`,
-	salvageMessage: `INSERT INTO hf_message (seq, id, route, lane, state, due, created, expires, failures, tries, cycle, first_try, settled, reason, okey, blocked, force)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17) ON CONFLICT DO NOTHING`,
+	salvageMessage: `INSERT INTO hf_message (seq, id, route, lane, state, due, created, expires, failures, tries, cycle, first_try, settled, reason, okey, blocked, force, given_up)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18) ON CONFLICT DO NOTHING`,
 	salvageBody: `INSERT INTO hf_body (seq, payload, headers, corr, retry, ttl, start, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
 		ON CONFLICT (seq) DO NOTHING`,
 	salvageInbox: `INSERT INTO hf_inbox (seq, source, id, endpoint, hash, kept, received, processed, expires, response)

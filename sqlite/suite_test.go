@@ -110,6 +110,7 @@ func suite(t *testing.T, maker storetest.Maker, db func(s storetest.Full) *sqlit
 	t.Run("expiry", func(t *testing.T) { storetest.Expiry(t, maker) })
 	t.Run("keys", func(t *testing.T) { storetest.Keys(t, maker) })
 	t.Run("outbox", func(t *testing.T) { storetest.Outbox(t, maker) })
+	t.Run("verbs", func(t *testing.T) { storetest.Verbs(t, maker) })
 	t.Run("lanes", func(t *testing.T) { storetest.Lanes(t, maker) })
 	t.Run("purging", func(t *testing.T) { storetest.Purging(t, maker) })
 	t.Run("notices", func(t *testing.T) { storetest.Notices(t, maker) })

@@ -202,7 +202,7 @@ func (k *expire) one(tx *writeTx, seq int64) (bool, error) {
 	if err := tx.notice(seq, l, holdfast.Expired); err != nil {
 		return false, err
 	}
-	return true, tx.keyLeft(l, okey)
+	return true, tx.placeKey(l, okey)
 }
 
 // untake makes sure that nobody can take the row from memory any more; it

@@ -98,6 +98,9 @@ func (tx *writeTx) release(seq int64, tried bool) {
 func (tx *writeTx) enter() error {
 	err := tx.w.db.enter(tx.conn)
 	tx.now = max(tx.now, tx.w.db.clock.now()) // it may have waited
+	if err == nil && tx.w.db.decided.Load() && tx.w.db.owns.Load() {
+		err = tx.carryOut()
+	}
 	return err
 }
 

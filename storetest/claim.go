@@ -127,7 +127,7 @@ func Claims(t *testing.T, m Maker) {
 		"a settlement to a state that no claim leads to changes nothing": func(k *kit) {
 			k.put(many(2, "m", holdfast.Message{})...)
 			c := k.claim(2)
-			for _, bad := range []holdfast.State{holdfast.Claimed, holdfast.Expired, holdfast.Discarded, 77} {
+			for _, bad := range []holdfast.State{holdfast.Claimed, holdfast.Expired, 77} {
 				if _, err := k.Settle(k.ctx(),
 					holdfast.Settlement{Seq: c[0].Seq, Token: c[0].Token, State: holdfast.Delivered},
 					holdfast.Settlement{Seq: c[1].Seq, Token: c[1].Token, State: bad}); err == nil {

@@ -87,13 +87,48 @@ func Keys(t *testing.T, m Maker) {
 			c := k.next("2")
 			k.requeue("1")
 			k.nothing()
-			k.wins(c, failed(0)) // still the head
-			k.next("2")
+			k.wins(c, failed(0)) // it waits, too, and came later
+			k.next("1")
 			k.reopen()
-			c = k.next("2")
-			k.wins(c, delivered())
-			k.wins(k.next("1"), delivered()) // before the third, which came later
+			k.wins(k.next("1"), delivered())
+			k.wins(k.next("2"), delivered())
 			k.next("3")
+		},
+		"requeued in any order, delivered in the order of acceptance": requeuedInAnyOrder,
+		"a requeued message goes before a later one that waits for its retry": func(k *kit) {
+			k.put(keyedAll("1", "2")...)
+			k.wins(k.next("1"), parked())
+			k.wins(k.next("2"), failed(time.Hour))
+			k.requeue("1")
+			k.wins(k.next("1"), delivered())
+			k.nothing() // the second keeps its wait
+			k.pass(time.Hour + time.Second)
+			k.next("2")
+		},
+		"what is rescheduled keeps its place in its key": func(k *kit) {
+			k.put(keyedAll("1", "2", "3")...)
+			k.reschedule("2", 2*time.Hour)
+			k.reschedule("1", time.Hour)
+			k.nothing()
+			k.pass(time.Hour + time.Second)
+			k.wins(k.next("1"), delivered())
+			k.nothing()
+			k.reschedule("3", 0) // it goes on waiting for its key
+			k.nothing()
+			k.reschedule("2", 0)
+			k.wins(k.next("2"), delivered())
+			k.next("3")
+		},
+		"what is discarded lets the next of its key go": func(k *kit) {
+			k.put(keyedAll("1", "2", "3", "4")...)
+			c := k.next("1")
+			k.discard("2")
+			k.discard("1")
+			k.nothing()
+			k.wins(c, failed(time.Hour))
+			k.is("1", holdfast.Discarded)
+			k.discard("3") // the head, in nobody's hands
+			k.wins(k.next("4"), delivered())
 		},
 		"strict: a parked message stops its key": func(k *kit) {
 			k.strict(true)
@@ -235,4 +270,24 @@ func Keys(t *testing.T, m Maker) {
 			equal(k, "order", got, want)
 		},
 	})
+}
+
+// F1-31: whoever is requeued first, and whatever came meanwhile.
+func requeuedInAnyOrder(k *kit) {
+	steps := []holdfast.ID{"created", "paid", "shipped", "closed"}
+	k.put(keyedAll(steps...)...)
+	for _, id := range steps {
+		k.wins(k.next(id), parked())
+	}
+	k.put(keyed("thanked"))
+	for i := len(steps) - 1; i >= 0; i-- {
+		k.requeue(steps[i])
+	}
+	var got []holdfast.ID
+	for range len(steps) + 1 {
+		c := k.claim(10)
+		got = append(got, idsOf(c)...)
+		k.winAll(c, delivered())
+	}
+	equal(k, "order", got, append(steps, "thanked"))
 }

@@ -25,7 +25,8 @@ func Outbox(t *testing.T, m Maker) {
 			_, err := k.Get(k.ctx(), "unknown")
 			_, err2 := k.Requeue(k.ctx(), "unknown", holdfast.Requeue{})
 			_, err3 := k.Discard(k.ctx(), "unknown", "anna")
-			for _, err := range []error{err, err2, err3} {
+			_, err4 := k.Reschedule(k.ctx(), "unknown", holdfast.Reschedule{})
+			for _, err := range []error{err, err2, err3, err4} {
 				if !errors.Is(err, holdfast.ErrNotFound) {
 					k.t.Errorf("got %v, want ErrNotFound", err)
 				}
@@ -33,15 +34,14 @@ func Outbox(t *testing.T, m Maker) {
 			_, err = k.Get(k.ctx(), "two words")
 			_, err2 = k.Requeue(k.ctx(), "", holdfast.Requeue{})
 			_, err3 = k.Discard(k.ctx(), holdfast.ID(strings.Repeat("x", 200)), "anna")
-			_, err4 := k.Requeue(k.ctx(), k.park(holdfast.Message{}), holdfast.Requeue{TTL: -1})
-			for _, err := range []error{err, err2, err3, err4} {
+			_, err4 = k.Requeue(k.ctx(), k.park(holdfast.Message{}), holdfast.Requeue{TTL: -1})
+			_, err5 := k.Reschedule(k.ctx(), k.put(holdfast.Message{})[0], holdfast.Reschedule{In: -1})
+			for _, err := range []error{err, err2, err3, err4, err5} {
 				if !errors.Is(err, holdfast.ErrInvalid) {
 					k.t.Errorf("got %v, want ErrInvalid", err)
 				}
 			}
 		},
-		// SF-12, NO-16.
-		"requeue and discard start from parked and expired only": allowedStates,
 		"a requeue starts a new cycle": func(k *kit) {
 			id := k.put(holdfast.Message{ID: "m", TTL: time.Hour})[0]
 			k.wins(k.one(id), failed(0))
@@ -224,22 +224,6 @@ func (k *kit) standing(lane string) map[holdfast.State]holdfast.ID {
 		k.is(made[s], s)
 	}
 	return made
-}
-
-func allowedStates(k *kit) {
-	made := k.standing("a")
-	for _, s := range []holdfast.State{holdfast.Delivered, holdfast.Discarded, holdfast.Claimed, holdfast.Pending} {
-		before := k.get(made[s])
-		if _, err := k.Requeue(k.ctx(), made[s], holdfast.Requeue{}); !errors.Is(err, holdfast.ErrState) {
-			k.t.Errorf("requeue of a message that is %s: got %v, want ErrState", s, err)
-		}
-		if _, err := k.Discard(k.ctx(), made[s], "anna"); !errors.Is(err, holdfast.ErrState) {
-			k.t.Errorf("discard of a message that is %s: got %v, want ErrState", s, err)
-		}
-		equal(k, "a refused decision about "+string(made[s]), k.get(made[s]), before) // also each instant (F1-47)
-	}
-	k.requeue(made[holdfast.Parked])
-	k.discard(made[holdfast.Expired])
 }
 
 func recordIDs(list []holdfast.Record) []holdfast.ID {

@@ -172,9 +172,10 @@ func (m *Memory) List(ctx context.Context, q holdfast.Query) (holdfast.Page, err
 	return page, nil
 }
 
-// Requeue makes a parked or expired message pending.
+// Requeue starts a new cycle of a message that has ended undelivered.
 func (m *Memory) Requeue(ctx context.Context, id holdfast.ID, how holdfast.Requeue) (holdfast.Record, error) {
-	return m.decide(ctx, id, holdfast.Pending, func(r *holdfast.Record) {
+	return m.decide(ctx, id, holdfast.VerbRequeue, func(r *holdfast.Record) {
+		r.State = holdfast.Pending
 		r.Cycle++
 		r.Failures, r.Tries, r.Reason, r.Due, r.Settled = 0, 0, "", time.Now(), time.Time{}
 		if how.TTL > 0 {
@@ -187,15 +188,26 @@ func (m *Memory) Requeue(ctx context.Context, id holdfast.ID, how holdfast.Reque
 	})
 }
 
-// Discard gives a parked or expired message up.
+// Discard gives a message up that is not delivered.
 func (m *Memory) Discard(ctx context.Context, id holdfast.ID, actor string) (holdfast.Record, error) {
-	return m.decide(ctx, id, holdfast.Discarded, func(r *holdfast.Record) {
-		r.Reason, r.Settled = holdfast.ReasonOperator, time.Now()
-		r.History = append(r.History, holdfast.Event{ID: id, Kind: holdfast.GivenUp, State: r.State, At: r.Settled, Cycle: r.Cycle, Actor: actor})
+	return m.decide(ctx, id, holdfast.VerbDiscard, func(r *holdfast.Record) {
+		if r.Discarding = r.State == holdfast.Claimed; !r.Discarding {
+			r.State, r.Reason, r.Settled = holdfast.Discarded, holdfast.ReasonOperator, time.Now()
+		}
+		r.History = append(r.History, holdfast.Event{ID: id, Kind: holdfast.GivenUp, State: r.State, At: time.Now(), Cycle: r.Cycle, Actor: actor})
 	})
 }
 
-func (m *Memory) decide(ctx context.Context, id holdfast.ID, to holdfast.State, edit func(r *holdfast.Record)) (holdfast.Record, error) {
+// Reschedule says when a message is tried next.
+func (m *Memory) Reschedule(ctx context.Context, id holdfast.ID, how holdfast.Reschedule) (holdfast.Record, error) {
+	return m.decide(ctx, id, holdfast.VerbReschedule, func(r *holdfast.Record) {
+		now := time.Now()
+		r.Due = now.Add(how.In)
+		r.History = append(r.History, holdfast.Event{ID: id, Kind: holdfast.Rescheduled, State: r.State, At: now, Cycle: r.Cycle, Took: how.In, Actor: how.Actor})
+	})
+}
+
+func (m *Memory) decide(ctx context.Context, id holdfast.ID, verb holdfast.Verb, edit func(r *holdfast.Record)) (holdfast.Record, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.ready(ctx); err != nil {
@@ -205,10 +217,9 @@ func (m *Memory) decide(ctx context.Context, id holdfast.ID, to holdfast.State, 
 	switch {
 	case r == nil:
 		return holdfast.Record{}, fmt.Errorf("decide %s: %w", id, holdfast.ErrNotFound)
-	case r.State != holdfast.Parked && r.State != holdfast.Expired:
+	case !verb.From(r.State):
 		return holdfast.Record{}, fmt.Errorf("decide %s: it is %s: %w", id, r.State, holdfast.ErrState)
 	}
-	r.State = to
 	edit(r)
 	return *r, nil
 }

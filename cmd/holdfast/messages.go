@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,10 +15,11 @@ import (
 func (a *app) messagesCommand(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "messages", Aliases: []string{"message", "msg"},
-		Short: "List, show, retry and discard messages",
+		Short: "List and show messages, and decide about them: retry, discard, run now, reschedule",
 		Args:  cobra.ArbitraryArgs, RunE: group,
 	}
-	cmd.AddCommand(a.listCommand(g), a.showCommand(g), a.retryCommand(g), a.discardCommand(g))
+	cmd.AddCommand(a.listCommand(g), a.showCommand(g))
+	cmd.AddCommand(a.decisions(g, "messages", nil)...)
 	return cmd
 }
 
@@ -42,7 +43,7 @@ func (a *app) listCommand(g *global) *cobra.Command {
 	f.IntVar(&q.Limit, "limit", 50, "messages per page, 1 to 500")
 	f.StringVar(&q.After, "after", "", "begin after this place, which the page before named")
 	f.BoolVar(&all, "all", false, "follow the pages to the end")
-	f.BoolVarP(&quiet, "quiet", "q", false, "print message ids only")
+	f.BoolVarP(&quiet, "quiet", "q", false, "print message ids only, oldest first")
 	return cmd
 }
 
@@ -50,6 +51,7 @@ func (a *app) listCommand(g *global) *cobra.Command {
 func own(c *admin.Client) *admin.Client { return c }
 
 func (a *app) listMessages(cmd *cobra.Command, g *global, of func(*admin.Client) *admin.Client, q admin.MessageQuery, all, quiet bool) error {
+	var ids []string
 	return eachPage(a, q.After, all, g.json, func(after string) (next string, err error) {
 		q.After = after
 		var page admin.MessagePage
@@ -62,7 +64,12 @@ func (a *app) listMessages(cmd *cobra.Command, g *global, of func(*admin.Client)
 		case g.json:
 			err = printJSON(a.stdout, page)
 		case quiet:
-			err = printIDs(a.stdout, page.Messages)
+			for _, m := range page.Messages {
+				ids = append(ids, m.ID)
+			}
+			if !all || page.Next == "" {
+				err = printIDs(a.stdout, ids)
+			}
 		default:
 			err = messageTable(a.stdout, page.Messages)
 		}
@@ -70,9 +77,11 @@ func (a *app) listMessages(cmd *cobra.Command, g *global, of func(*admin.Client)
 	})
 }
 
-func printIDs(w io.Writer, messages []admin.Message) error {
-	for _, m := range messages {
-		if _, err := fmt.Fprintln(w, m.ID); err != nil {
+// printIDs prints what pages list newest first the other way round: who decides
+// about all of them does so in the order in which they were accepted.
+func printIDs(w io.Writer, ids []string) error {
+	for _, id := range slices.Backward(ids) {
+		if _, err := fmt.Fprintln(w, id); err != nil {
 			return fmt.Errorf("print: %w", err)
 		}
 	}
@@ -85,82 +94,4 @@ func messageTable(w io.Writer, messages []admin.Message) error {
 		rows[i] = []string{m.ID, m.State, m.Destination, m.Endpoint, fmt.Sprint(m.Tries), at(m.Created), strings.TrimSpace(m.Reason + " " + m.LastError)}
 	}
 	return table(w, []string{"ID", "STATE", "DESTINATION", "ENDPOINT", "TRIES", "CREATED", "LAST ERROR"}, rows)
-}
-
-func (a *app) retryCommand(g *global) *cobra.Command {
-	var r admin.RetryRequest
-	cmd := &cobra.Command{
-		Use:   "retry ID...",
-		Short: "Retry parked or expired messages",
-		Long: `Retry parked or expired messages: failures count from zero, they are due at
-once, and their TTL begins anew. Each id is tried; the exit code is that of the
-first that failed.`,
-		Example: `  holdfast messages retry 0190c5a2-7b1e-7c3d-9a4f-1d2e3f405162
-  holdfast messages retry order-42 order-43 --ttl 7d`,
-		Args: args(1, -1, "one or more message ids"),
-		RunE: func(cmd *cobra.Command, ids []string) error {
-			return a.decide(cmd, g, ids, func(ctx context.Context, c *admin.Client, id string) (admin.Message, error) {
-				return c.Retry(ctx, id, r)
-			})
-		},
-	}
-	cmd.Flags().StringVar(&r.TTL, "ttl", "", "a new TTL: 90s, 24h, 7d; default: as long as the message had at first")
-	cmd.Flags().BoolVar(&r.Force, "force", false, "send it even where the receiver may have forgotten the id, and might do it a second time")
-	return cmd
-}
-
-func (a *app) discardCommand(g *global) *cobra.Command {
-	return &cobra.Command{
-		Use:   "discard ID...",
-		Short: "Give parked or expired messages up",
-		Long: `Give parked or expired messages up. They are not deleted: their rows are kept
-for their retention. Each id is tried; the exit code is that of the first that
-failed.`,
-		Example: `  holdfast messages discard order-42`,
-		Args:    args(1, -1, "one or more message ids"),
-		RunE: func(cmd *cobra.Command, ids []string) error {
-			return a.decide(cmd, g, ids, func(ctx context.Context, c *admin.Client, id string) (admin.Message, error) {
-				return c.Discard(ctx, id)
-			})
-		},
-	}
-}
-
-// decide changes each message, and tells its state.
-func (a *app) decide(cmd *cobra.Command, g *global, ids []string, change func(context.Context, *admin.Client, string) (admin.Message, error)) error {
-	return a.each(cmd, g, ids, "a message id is empty", func(ctx context.Context, c *admin.Client, id string) error {
-		m, err := change(ctx, c, id)
-		switch {
-		case err != nil:
-			return err
-		case g.json:
-			return printJSON(a.stdout, m)
-		}
-		_, err = fmt.Fprintf(a.stdout, "%s is %s\n", m.ID, m.State)
-		return err
-	})
-}
-
-// each does the same with each id; one that is refused does not stop the
-// others, a node that is gone does.
-func (a *app) each(cmd *cobra.Command, g *global, ids []string, empty string, f func(context.Context, *admin.Client, string) error) error {
-	var faults several
-	for _, id := range ids {
-		err := a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
-			if id == "" {
-				return usage(errors.New(empty))
-			}
-			return f(ctx, c, id)
-		})
-		if err != nil {
-			faults = append(faults, err)
-		}
-		if _, refused := errors.AsType[*admin.Problem](err); err != nil && !refused {
-			break
-		}
-	}
-	if len(faults) > 0 {
-		return faults
-	}
-	return nil
 }

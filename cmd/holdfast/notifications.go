@@ -73,7 +73,7 @@ line for each of them.`,
 	flags.IntVar(&f.q.Limit, "limit", 50, "lines per page, 1 to 500")
 	flags.StringVar(&f.q.After, "after", "", "begin after this place, which the page before named")
 	flags.BoolVar(&f.all, "all", false, "follow the pages to the end")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print notification ids only")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print notification ids only, oldest first")
 	return cmd
 }
 
@@ -94,6 +94,7 @@ func ago(flag, text string) (time.Time, error) {
 }
 
 func (n *notifications) pages(cmd *cobra.Command, f notificationFlags) error {
+	var ids []string
 	var last admin.Notification
 	return eachPage(n.app, f.q.After, f.all, n.json, func(after string) (next string, err error) {
 		f.q.After = after
@@ -107,27 +108,20 @@ func (n *notifications) pages(cmd *cobra.Command, f notificationFlags) error {
 		case n.json:
 			err = printJSON(n.stdout, page)
 		case f.quiet:
-			last, err = notificationIDs(n.stdout, page.Notifications, last)
+			for _, x := range page.Notifications {
+				if x.ID != "" && (x.ID != last.ID || x.Site != last.Site) { // one that goes over several channels once
+					ids = append(ids, x.ID)
+				}
+				last = x
+			}
+			if !f.all || page.Next == "" {
+				err = printIDs(n.stdout, ids)
+			}
 		default:
 			err = notificationTable(n.stdout, page.Notifications)
 		}
 		return page.Next, err
 	})
-}
-
-// notificationIDs prints the id of several copies that follow each other once.
-func notificationIDs(w io.Writer, list []admin.Notification, last admin.Notification) (admin.Notification, error) {
-	for _, x := range list {
-		if x.ID == last.ID && x.Site == last.Site {
-			continue
-		}
-		if last = x; x.ID != "" {
-			if _, err := fmt.Fprintln(w, x.ID); err != nil {
-				return last, fmt.Errorf("print: %w", err)
-			}
-		}
-	}
-	return last, nil
 }
 
 func notificationTable(w io.Writer, list []admin.Notification) error {

@@ -20,7 +20,8 @@ what waits there. A site that is not connected cannot be asked; the error says
 when it was last seen.`,
 		Args: cobra.ArbitraryArgs, RunE: group,
 	}
-	cmd.AddCommand(a.siteAdd(g), a.siteList(g), a.siteRotate(g), a.siteRevoke(g), a.siteParked(g), a.siteShow(g), a.siteRetry(g), a.siteDiscard(g))
+	cmd.AddCommand(a.siteAdd(g), a.siteList(g), a.siteRotate(g), a.siteRevoke(g), a.siteParked(g), a.siteShow(g))
+	cmd.AddCommand(a.decisions(g, "sites", of)...)
 	return cmd
 }
 
@@ -182,7 +183,7 @@ func (a *app) siteParked(g *global) *cobra.Command {
 	f.IntVar(&q.Limit, "limit", 50, "messages per page, 1 to 500")
 	f.StringVar(&q.After, "after", "", "begin after this place, which the page before named")
 	f.BoolVar(&all, "all", false, "follow the pages to the end")
-	f.BoolVarP(&quiet, "quiet", "q", false, "print message ids only")
+	f.BoolVarP(&quiet, "quiet", "q", false, "print message ids only, oldest first")
 	return cmd
 }
 
@@ -193,37 +194,5 @@ func (a *app) siteShow(g *global) *cobra.Command {
 		Example: `  holdfast sites show plant-7 0190c5a2-7b1e-7c3d-9a4f-1d2e3f405162`,
 		Args:    args(2, 2, "the site's name and a message id"),
 		RunE:    func(cmd *cobra.Command, given []string) error { return a.showMessage(cmd, g, of(given[0]), given[1]) },
-	}
-}
-
-func (a *app) siteRetry(g *global) *cobra.Command {
-	var r admin.RetryRequest
-	cmd := &cobra.Command{
-		Use:     "retry SITE ID...",
-		Short:   "Retry parked or expired messages of a site",
-		Example: `  holdfast sites retry plant-7 order-42 order-43`,
-		Args:    args(2, -1, "the site's name and one or more message ids"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			return a.decide(cmd, g, given[1:], func(ctx context.Context, c *admin.Client, id string) (admin.Message, error) {
-				return c.At(given[0]).Retry(ctx, id, r)
-			})
-		},
-	}
-	cmd.Flags().StringVar(&r.TTL, "ttl", "", "a new TTL: 90s, 24h, 7d; default: as long as the message had at first")
-	cmd.Flags().BoolVar(&r.Force, "force", false, "send it even where the receiver may have forgotten the id, and might do it a second time")
-	return cmd
-}
-
-func (a *app) siteDiscard(g *global) *cobra.Command {
-	return &cobra.Command{
-		Use:     "discard SITE ID...",
-		Short:   "Give parked or expired messages of a site up",
-		Example: `  holdfast sites discard plant-7 order-42`,
-		Args:    args(2, -1, "the site's name and one or more message ids"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			return a.decide(cmd, g, given[1:], func(ctx context.Context, c *admin.Client, id string) (admin.Message, error) {
-				return c.At(given[0]).Discard(ctx, id)
-			})
-		},
 	}
 }

@@ -56,7 +56,7 @@ CREATE TABLE hf_queue (
   seq       bigint PRIMARY KEY,
   lane      integer NOT NULL,
   due       bigint NOT NULL,               -- min(next try, expiry); a blocked row: expiry or for ever
-  start     bigint NOT NULL,               -- earliest first try
+  start     bigint NOT NULL,               -- earliest next try, of one that waits for its key
   expires   bigint NOT NULL,               -- 9223372036854775807: never
   owner     bigint,                        -- who has claimed it: hf_node
   claim     bigint,                        -- number of the claim among the owner's
@@ -67,6 +67,8 @@ CREATE TABLE hf_queue (
   deaths    smallint NOT NULL DEFAULT 0,   -- owners that died with it in hand, in a row
   blocked   smallint NOT NULL DEFAULT 0,   -- 1: waits for another message of its key; 2: nobody has looked yet
   force     boolean NOT NULL DEFAULT false,
+  revision  integer NOT NULL DEFAULT 0,    -- how often a person has rescheduled it in this cycle: a settlement of before keeps its due
+  given_up  boolean NOT NULL DEFAULT false,-- discarded while it was in hand: it ends when its claim does
   okey      text COLLATE "C"
 ) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000,
   autovacuum_analyze_scale_factor = 0.2, autovacuum_vacuum_cost_delay = 0);
@@ -77,6 +79,7 @@ CREATE INDEX hf_queue_due ON hf_queue (lane, due, seq) WHERE lane > 0;
 CREATE INDEX hf_queue_key ON hf_queue (lane, okey, blocked, seq) WHERE okey IS NOT NULL;
 CREATE INDEX hf_queue_unplaced ON hf_queue (lane, okey) WHERE blocked = 2;
 CREATE INDEX hf_queue_expires ON hf_queue (expires) WHERE expires < 9223372036854775807;
+CREATE INDEX hf_queue_given_up ON hf_queue (seq) WHERE given_up;
 CREATE INDEX hf_queue_suspect ON hf_queue (lane, due, seq) WHERE deaths > 0;
 
 -- One row for each message that is final.

@@ -43,14 +43,17 @@ CREATE TABLE hf_message (
   reason    TEXT,
   okey      TEXT,                         -- ordering key
   blocked   INTEGER NOT NULL DEFAULT 0,   -- waits for another message of its key
-  force     INTEGER NOT NULL DEFAULT 0
+  force     INTEGER NOT NULL DEFAULT 0,
+  revision  INTEGER NOT NULL DEFAULT 0,   -- how often a person has rescheduled it in this cycle: a settlement of before keeps its due
+  given_up  INTEGER NOT NULL DEFAULT 0    -- 1: discarded while it was in hand, or could be; of no meaning in a final state
 ) STRICT;
 
 CREATE INDEX hf_message_due ON hf_message (lane, due) WHERE state = 0;
 CREATE INDEX hf_message_key ON hf_message (lane, state, blocked, okey, seq) WHERE okey IS NOT NULL AND state IN (0, 1, 3);
+CREATE INDEX hf_message_given_up ON hf_message (given_up) WHERE given_up = 1;
 CREATE INDEX hf_message_aside ON hf_message (state, seq, lane) WHERE state IN (1, 3, 4, 5);
 
--- The cold part: read once per attempt, never rewritten.
+-- The cold part: read once per attempt, rewritten for no attempt.
 CREATE TABLE hf_body (
   seq     INTEGER PRIMARY KEY,
   payload BLOB NOT NULL,
@@ -58,7 +61,7 @@ CREATE TABLE hf_body (
   corr    TEXT,
   retry   TEXT,
   ttl     INTEGER,
-  start   INTEGER,                        -- earliest first try, of a delayed message that its key blocks
+  start   INTEGER,                        -- earliest next try, of a message that its key blocks
   hash    INTEGER                         -- of all that is delivered: hash.go; NULL: this is not what was accepted
 ) STRICT;
 

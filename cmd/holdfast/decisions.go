@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-mq/holdfast/admin"
+)
+
+// decisions are the commands that decide about messages: of the node, or of the
+// site that is the first argument of each.
+func (a *app) decisions(g *global, group string, atSite func(site string) func(*admin.Client) *admin.Client) []*cobra.Command {
+	d := &deciding{a, g, group, atSite}
+	return []*cobra.Command{d.retry(), d.discard(), d.run(), d.reschedule()}
+}
+
+type deciding struct {
+	*app
+	*global
+	group  string
+	atSite func(site string) func(*admin.Client) *admin.Client // nil: the node's own
+}
+
+// command makes one of them. Each id is tried.
+func (d *deciding) command(name, short, long, flags string, change func(context.Context, *admin.Client, string) (admin.Message, error)) *cobra.Command {
+	use, site, ids, least := " ID...", "", "one or more message ids", 1
+	if d.atSite != nil {
+		use, site, ids, least = " SITE ID...", " plant-7", "the site's name and one or more message ids", 2
+	}
+	return &cobra.Command{
+		Use: name + use, Short: short,
+		Long:    short + `. ` + long + " Each id is tried;\nthe exit code is that of the first that failed.",
+		Example: fmt.Sprintf("  holdfast %s %s%s order-42 order-43%s", d.group, name, site, flags),
+		Args:    args(least, -1, ids),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			of := own
+			if d.atSite != nil {
+				of, given = d.atSite(given[0]), given[1:]
+			}
+			return d.decide(cmd, d.global, given, func(ctx context.Context, c *admin.Client, id string) (admin.Message, error) {
+				return change(ctx, of(c), id)
+			})
+		},
+	}
+}
+
+func (d *deciding) retry() *cobra.Command {
+	var r admin.RetryRequest
+	cmd := d.command("retry", "Retry messages that are parked, expired or discarded",
+		"Failures count from zero,\nthey are due at once, and their TTL begins anew. Of an ordering key, whichever was\naccepted first goes first.", " --ttl 7d",
+		func(ctx context.Context, c *admin.Client, id string) (admin.Message, error) {
+			return c.Retry(ctx, id, r)
+		})
+	cmd.Flags().StringVar(&r.TTL, "ttl", "", "a new TTL: 90s, 24h, 7d; default: as long as the message had at first")
+	cmd.Flags().BoolVar(&r.Force, "force", false, "send it even where the receiver may have forgotten the id, and might do it a second time")
+	return cmd
+}
+
+func (d *deciding) discard() *cobra.Command {
+	return d.command("discard", "Give up messages that are not delivered",
+		"One that is being tried\nends with that attempt, unless the attempt delivers it. They are not deleted: their\nrows are kept for their retention, and retry takes them up again.", "",
+		func(ctx context.Context, c *admin.Client, id string) (admin.Message, error) {
+			return c.Discard(ctx, id)
+		})
+}
+
+func (d *deciding) run() *cobra.Command {
+	return d.command("run", "Make pending messages due at once",
+		"Failures count on. One\nthat is being tried is tried again at once, if it has to be. A destination that is\ndown or held, and an earlier message of the ordering key, are waited for.", "",
+		func(ctx context.Context, c *admin.Client, id string) (admin.Message, error) { return c.Run(ctx, id) })
+}
+
+func (d *deciding) reschedule() *cobra.Command {
+	var r admin.RescheduleRequest
+	cmd := d.command("reschedule", "Say when pending messages are tried next",
+		"Of one that is being\ntried it holds for the retry. It has to be before the message's TTL ends.", " --in 2h",
+		func(ctx context.Context, c *admin.Client, id string) (admin.Message, error) {
+			if r.In == "" && r.At == "" {
+				return admin.Message{}, usage(errors.New("say --in, such as 2h, or --at, such as 2026-11-30T06:00:00Z"))
+			}
+			return c.Reschedule(ctx, id, r)
+		})
+	cmd.Flags().StringVar(&r.In, "in", "", "how long from now: 90s, 2h, 1d")
+	cmd.Flags().StringVar(&r.At, "at", "", "when, as an instant: 2026-11-30T06:00:00Z")
+	return cmd
+}
+
+// decide changes each message, and tells how it stands.
+func (a *app) decide(cmd *cobra.Command, g *global, ids []string, change func(context.Context, *admin.Client, string) (admin.Message, error)) error {
+	return a.each(cmd, g, ids, "a message id is empty", func(ctx context.Context, c *admin.Client, id string) error {
+		m, err := change(ctx, c, id)
+		switch {
+		case err != nil:
+			return err
+		case g.json:
+			return printJSON(a.stdout, m)
+		}
+		_, err = fmt.Fprintf(a.stdout, "%s is %s%s\n", m.ID, m.State, afterwards(&m))
+		return err
+	})
+}
+
+// afterwards is what becomes of a message next.
+func afterwards(m *admin.Message) string {
+	switch {
+	case m.Discarding:
+		return ", and is discarded with the attempt under way, unless that delivers it"
+	case m.Due != nil && time.Until(*m.Due) > time.Second:
+		return ", due at " + at(*m.Due)
+	}
+	return ""
+}
+
+// each does the same with each id; one that is refused does not stop the
+// others, a node that is gone does.
+func (a *app) each(cmd *cobra.Command, g *global, ids []string, empty string, f func(context.Context, *admin.Client, string) error) error {
+	var faults several
+	for _, id := range ids {
+		err := a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
+			if id == "" {
+				return usage(errors.New(empty))
+			}
+			return f(ctx, c, id)
+		})
+		if err != nil {
+			faults = append(faults, err)
+		}
+		if _, refused := errors.AsType[*admin.Problem](err); err != nil && !refused {
+			break
+		}
+	}
+	if len(faults) > 0 {
+		return faults
+	}
+	return nil
+}
