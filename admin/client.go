@@ -225,7 +225,12 @@ func (c *Client) CreateToken(ctx context.Context, t NewToken) (CreatedToken, err
 	return created, err
 }
 
-// DeleteToken ends a token.
-func (c *Client) DeleteToken(ctx context.Context, name string) error {
-	return c.do(ctx, http.MethodDelete, "/v1/tokens/"+segment(name), nil, nil, nil)
+// DeleteToken ends a token. The last one with the role admin is kept unless
+// force is said.
+func (c *Client) DeleteToken(ctx context.Context, name string, force bool) error {
+	query := url.Values{}
+	if force {
+		query.Set("force", "true")
+	}
+	return c.do(ctx, http.MethodDelete, "/v1/tokens/"+segment(name), query, nil, nil)
 }

@@ -96,7 +96,7 @@ func TestTheClientAsksEveryRoute(t *testing.T) {
 	if !admin.WellFormed(created.Secret) || len(list) != 1 || list[0].Name != "erp" {
 		t.Errorf("tokens: got %+v and %+v", created, list)
 	}
-	must(c.DeleteToken(ctx, "erp"))
+	must(c.DeleteToken(ctx, "erp", false))
 	if s, err := c.OutboxStats(ctx); err != nil || s != (admin.OutboxStats{}) {
 		t.Errorf("outbox: got %+v, %v", s, err)
 	}

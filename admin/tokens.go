@@ -46,7 +46,8 @@ type createTokenInput struct{ Content body }
 type createTokenOutput struct{ Body CreatedToken }
 
 type deleteTokenInput struct {
-	Name string `path:"name" doc:"The token's name."`
+	Name  string `path:"name" doc:"The token's name."`
+	Force bool   `query:"force" doc:"Also the last one with the role admin."`
 }
 
 func (b *builder) tokens() {
@@ -67,9 +68,9 @@ func (b *builder) tokens() {
 	}, b.createToken)
 	handle(b, route{
 		method: http.MethodDelete, path: "/v1/tokens/{name}", id: "delete-token", tag: "tokens", role: Admin,
-		summary: "Delete a token", description: "Requests that use it are refused from now on.",
+		summary: "Delete a token", description: "Requests that use it are refused from now on. The last one with the role admin stays unless force is said.",
 		problems: map[kind]string{
-			kindNotFound: "There is no such token.", kindUnsupported: unsupported, kindDiskFull: "The disk is full; nothing was changed.",
+			kindNotFound: "There is no such token.", kindConflict: "It is the last token with the role admin.", kindUnsupported: unsupported, kindDiskFull: "The disk is full; nothing was changed.",
 		},
 	}, b.deleteToken)
 }
@@ -118,6 +119,16 @@ func (s *Server) deleteToken(ctx context.Context, in *deleteTokenInput) (*struct
 	if s.Tokens == nil {
 		return nil, noTokens()
 	}
+	if !in.Force {
+		last, err := s.isLastAdmin(ctx, in.Name)
+		if err != nil {
+			return nil, s.refuse(ctx, "delete the token", err)
+		}
+		if last {
+			return nil, kindConflict.problem("it is the last token with the role admin: nobody could make another over the API, and a node that asks for tokens "+
+				"does not start without one; make another first, or say force", Fault{Field: "name", Value: clip(in.Name), Problem: "is the last of its role"})
+		}
+	}
 	err := s.Tokens.DeleteToken(ctx, in.Name)
 	if errors.Is(err, holdfast.ErrNotFound) {
 		return nil, kindNotFound.problem(fmt.Sprintf("there is no token %q", clip(in.Name)),
@@ -127,4 +138,19 @@ func (s *Server) deleteToken(ctx context.Context, in *deleteTokenInput) (*struct
 		return nil, s.refuse(ctx, "delete the token", err)
 	}
 	return nil, nil //nolint:nilnil // huma's way to answer 204
+}
+
+// isLastAdmin says whether there is no other token with the role admin.
+func (s *Server) isLastAdmin(ctx context.Context, name string) (bool, error) {
+	this, others := false, 0
+	err := s.Tokens.EachToken(ctx, func(one, role string, _, _ time.Time) {
+		switch {
+		case Role(role) != Admin:
+		case one == name:
+			this = true
+		default:
+			others++
+		}
+	})
+	return this && others == 0, err
 }

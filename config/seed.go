@@ -13,6 +13,16 @@ import (
 type Seed struct {
 	Channels map[string]SeedChannel
 	Lists    map[string]SeedList
+
+	report *report
+}
+
+// Fault says what is wrong with a value of the seed, which only an adapter
+// knows, with its line.
+func (s *Seed) Fault(path, value, problem string) Fault {
+	f := s.report.at(path)
+	f.Value, f.Problem = value, problem
+	return f
 }
 
 // SeedChannel is one channel. What is zero is the channel's own default.
@@ -47,7 +57,7 @@ func LoadSeed(file string, env Env) (*Seed, error) {
 	if err != nil {
 		return nil, &Error{Faults: []Fault{{File: file, Problem: "cannot be read: " + cause(err).Error(), Fix: "check the path and its permissions", Err: cause(err)}}}
 	}
-	s := &Seed{Channels: map[string]SeedChannel{}, Lists: map[string]SeedList{}}
+	s := &Seed{Channels: map[string]SeedChannel{}, Lists: map[string]SeedList{}, report: l.report}
 	l.document(data, keys{
 		"channels": l.names(func(name, path string, n *yaml.Node) { s.Channels[name] = l.seedChannel(path, n) }),
 		"lists":    l.names(func(name, path string, n *yaml.Node) { s.Lists[name] = l.seedList(path, n) }),

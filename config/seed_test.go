@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/holdfast-mq/holdfast/config"
 )
@@ -51,7 +52,7 @@ lists:
 			{Channel: "mail", Address: "a@example.com", Name: "A"}, {Channel: "room", Disabled: true},
 		}}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(config.Seed{})); diff != "" {
 		t.Errorf("seed (-want +got):\n%s", diff)
 	}
 }

@@ -486,7 +486,11 @@ func (w *world) answered(c *caller, body string) (page holdfast.Page, err error)
 	var wg sync.WaitGroup
 	const poll = `{"version":"1","depth":-5,"parked":-6,"oldestNs":-7,"waitMs":10000}`
 	wg.Go(func() {
-		var got struct{ Commands []struct{ ID string } }
+		var got struct {
+			Commands []struct {
+				ID string `json:"id"`
+			} `json:"commands"`
+		}
 		_, _, text := c.post(link.PollPath, "application/json", strings.NewReader(poll))
 		if err := json.Unmarshal([]byte(text), &got); err != nil || len(got.Commands) != 1 {
 			w.t.Errorf("got %q, %v, want a command", text, err)

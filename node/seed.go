@@ -21,14 +21,11 @@ import (
 // reach is reached, and the rest is told until it is mended. To refuse the start
 // would stop what does fit.
 func (n *Node) sow(ctx context.Context, file string) error {
-	seed, err := config.LoadSeed(file, config.Process())
+	seed, err := readSeed(file, n.office.channels)
 	if err != nil {
 		return err
 	}
 	channels, lists := seedBook(seed)
-	if err := n.checkSeed(file, channels, lists); err != nil {
-		return err
-	}
 	book, err := n.store.Book(ctx)
 	if err != nil {
 		return err
@@ -66,27 +63,65 @@ func (n *Node) sow(ctx context.Context, file string) error {
 	return nil
 }
 
-// checkSeed reports what is wrong with a seed by itself. Channels that are not
-// in it may have been made by people.
-func (n *Node) checkSeed(file string, channels []notify.Channel, lists []notify.List) error {
+// Preflight checks what a configuration names beside itself and a start would
+// refuse, without a store: the seed, with its channels' settings and addresses.
+// serve, config check and the doctor ask it. The error is a *config.Error.
+func Preflight(c *config.Config) error {
+	if c.Role == config.Site || c.Notifications.Seed == "" {
+		return nil
+	}
+	n := &Node{cfg: c, log: slog.New(slog.DiscardHandler)}
+	_, err := readSeed(c.Notifications.Seed, &notify.Channels{Kinds: n.kinds()})
+	return err
+}
+
+// readSeed reads a seed and reports all that is wrong with it by itself.
+// Channels that are not in it may have been made by people.
+func readSeed(file string, kinds *notify.Channels) (*config.Seed, error) {
+	seed, err := config.LoadSeed(file, config.Process())
+	if err != nil {
+		return nil, err
+	}
+	channels, lists := seedBook(seed)
 	known := map[string]notify.Channel{}
-	var faults []error
+	var faults []config.Fault
 	for _, c := range channels {
 		known[c.Name] = c
-		faults = append(faults, placed(file+": channels."+c.Name, n.office.channels.Check(c)))
+		faults = append(faults, seedFaults(seed, "channels."+c.Name, kinds.Check(c))...)
 	}
 	for _, l := range lists {
 		if err := l.Validate(); err != nil {
-			faults = append(faults, placed(file+": lists."+l.Name, err))
+			faults = append(faults, seedFaults(seed, "lists."+l.Name, err)...)
 			continue
 		}
 		for i, r := range l.Recipients {
 			if c, ok := known[r.Channel]; ok {
-				faults = append(faults, placed(fmt.Sprintf("%s: lists.%s.recipients[%d]", file, l.Name, i), n.office.channels.CheckRecipient(c, r.Address)))
+				faults = append(faults, seedFaults(seed, fmt.Sprintf("lists.%s.recipients[%d]", l.Name, i), kinds.CheckRecipient(c, r.Address))...)
 			}
 		}
 	}
-	return errors.Join(faults...)
+	if len(faults) > 0 {
+		return nil, &config.Error{Faults: faults}
+	}
+	return seed, nil
+}
+
+// seedFaults is each fault of several with its place.
+func seedFaults(seed *config.Seed, path string, err error) []config.Fault {
+	if err == nil {
+		return nil
+	}
+	if many, ok := err.(interface{ Unwrap() []error }); ok && strings.Contains(err.Error(), "\n") {
+		var all []config.Fault
+		for _, one := range many.Unwrap() {
+			all = append(all, seedFaults(seed, path, one)...)
+		}
+		return all
+	}
+	if f, ok := errors.AsType[*holdfast.FieldError](err); ok && f.Field != "" {
+		return []config.Fault{seed.Fault(path+"."+f.Field, f.Value, f.Problem)}
+	}
+	return []config.Fault{seed.Fault(path, "", err.Error())}
 }
 
 // unfit names the recipients of lists that the seed has made who are not
@@ -110,21 +145,6 @@ func (o *office) unfit(book *notify.Book) (texts []string) {
 		}
 	}
 	return texts
-}
-
-// placed says where each fault of several is.
-func placed(place string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if many, ok := err.(interface{ Unwrap() []error }); ok && strings.Contains(err.Error(), "\n") {
-		var all []error
-		for _, one := range many.Unwrap() {
-			all = append(all, placed(place, one))
-		}
-		return errors.Join(all...)
-	}
-	return fmt.Errorf("%s: %w", place, err)
 }
 
 // seedBook turns a seed into what the store keeps, by name.

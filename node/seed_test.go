@@ -169,7 +169,7 @@ lists:
 	if err == nil {
 		return
 	}
-	for _, want := range []string{"channels.fax: kind", "lists.ops.recipients[0]"} {
+	for _, want := range []string{"seed.yaml:4: channels.fax.kind", "seed.yaml:6: lists.ops.recipients[0].address"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in: %v", want, err)
 		}

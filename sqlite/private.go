@@ -16,7 +16,7 @@ const privateMode fs.FileMode = 0o640
 // from its first byte on. One that is there keeps its mode, which somebody may
 // have chosen; if everybody may read it, that is said.
 func (db *DB) makePrivate() error {
-	f, err := os.OpenFile(db.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, privateMode) //nolint:gosec // for its group, as the files beside it
+	f, err := os.OpenFile(db.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, privateMode)
 	if err == nil {
 		return f.Close()
 	}

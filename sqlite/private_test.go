@@ -40,7 +40,7 @@ func TestOthersMayNotReadADatabaseOfOurs(t *testing.T) {
 	if got := open(0o640); strings.Contains(got, "may read the database") {
 		t.Errorf("a new database is warned of: %s", got)
 	}
-	if err := os.Chmod(path, 0o644); err != nil { //nolint:gosec // as a careless hand would
+	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if got := open(0o644); !strings.Contains(got, "may read the database") || !strings.Contains(got, "chmod 0640") {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/node"
 )
 
 // configFlags are the flags that stand over the configuration file.
@@ -60,6 +61,16 @@ func (a *app) read(cmd *cobra.Command, f *configFlags) (string, *config.Config, 
 	return file, c, warnings, err
 }
 
+// readWhole is read with what the configuration names beside itself, for those
+// who start a node or say whether one would start.
+func (a *app) readWhole(cmd *cobra.Command, f *configFlags) (string, *config.Config, []config.Warning, error) {
+	file, c, warnings, err := a.read(cmd, f)
+	if err == nil {
+		err = node.Preflight(c)
+	}
+	return file, c, warnings, err
+}
+
 func (a *app) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
@@ -70,15 +81,18 @@ func (a *app) configCommand() *cobra.Command {
 	checkCommand := &cobra.Command{
 		Use:   "check",
 		Short: "Check the configuration, as serve would read it",
-		Long: `Check the configuration as serve would read it: file, environment and flags. All
-faults are printed, each with its place; the exit code is 2 then.`,
+		Long: `Check the configuration as serve would read it: file, environment, flags and
+the seed that it names. All faults are printed, each with its place; the exit
+code is 2 then.`,
 		Example: `  holdfast config check --config holdfast.yaml`,
 		Args:    args(0, 0, "none; the file is given by --config"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := a.load(cmd, check); err != nil {
+			_, _, warnings, err := a.readWhole(cmd, check)
+			a.warn(warnings)
+			if err != nil {
 				return err
 			}
-			_, err := fmt.Fprintln(a.stdout, "the configuration is in order")
+			_, err = fmt.Fprintln(a.stdout, "the configuration is in order")
 			return err
 		},
 	}

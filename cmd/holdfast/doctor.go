@@ -74,7 +74,7 @@ func (a *app) doctorOptions(cmd *cobra.Command, g *global, f *configFlags) (doct
 		o.Data = a.getenv("HOLDFAST_DATA")
 	}
 	// Faults are among what it tells.
-	o.ConfigFile, o.Config, o.Warnings, o.ConfigError = a.read(cmd, f)
+	o.ConfigFile, o.Config, o.Warnings, o.ConfigError = a.readWhole(cmd, f)
 	return o, nil
 }
 

@@ -101,6 +101,9 @@ func problemCode(status int) int {
 
 // ofStores gives an error about a store its exit code.
 func ofStores(err error) error {
+	if _, ok := errors.AsType[*config.Error](err); ok {
+		return err // a file of the configuration that is missing is no store that is
+	}
 	switch node.Why(err) {
 	case node.InUse, node.Barred:
 		return &codedError{err, exitConflict}

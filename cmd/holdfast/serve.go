@@ -73,7 +73,7 @@ type serveRun struct {
 }
 
 func (s *serveRun) run(ctx context.Context, cmd *cobra.Command) error {
-	_, c, warnings, err := s.read(cmd, &s.flags)
+	_, c, warnings, err := s.readWhole(cmd, &s.flags)
 	if c != nil && c.Log.Format == config.LogJSON {
 		s.log.Store(slog.New(slog.NewJSONHandler(s.stderr, nil)))
 	}
@@ -103,7 +103,7 @@ func (s *serveRun) reloads(ctx context.Context, cmd *cobra.Command) {
 			return
 		case <-s.hup:
 		}
-		_, c, warnings, err := s.read(cmd, &s.flags)
+		_, c, warnings, err := s.readWhole(cmd, &s.flags)
 		s.warn(warnings)
 		if err != nil {
 			if log := s.log.Load(); log != nil {

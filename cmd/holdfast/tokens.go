@@ -146,13 +146,17 @@ func optional(t *time.Time) string {
 }
 
 func (t *tokens) remove() *cobra.Command {
-	return &cobra.Command{
+	force := false
+	cmd := &cobra.Command{
 		Use: "rm NAME", Aliases: []string{"remove", "delete"},
 		Short: "Remove a token: requests that use it are refused from now on",
-		Args:  args(1, 1, "the token's name"),
+		Long: `Remove a token: requests that use it are refused from now on. The last one with
+the role admin stays unless --force is given: a node that asks for tokens does
+not start without one.`,
+		Args: args(1, 1, "the token's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return t.ask(cmd, func(ctx context.Context, c *admin.Client) error {
-				if err := c.DeleteToken(ctx, given[0]); err != nil {
+				if err := c.DeleteToken(ctx, given[0], force); err != nil {
 					return err
 				}
 				if t.json {
@@ -163,4 +167,6 @@ func (t *tokens) remove() *cobra.Command {
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&force, "force", false, "remove also the last token with the role admin")
+	return cmd
 }
