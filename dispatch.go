@@ -51,9 +51,11 @@ type Dispatcher struct {
 	Last     time.Duration // for attempts to return that were cut off at its end; zero: 2 s
 	Observer Observer
 	Waiters  *Waiters     // who waits for first attempts; nil: nobody
+	Progress *Progress    // that of all dispatchers of the store, run by whoever made it; nil: one of its own
 	Logger   *slog.Logger // nil: none
 
 	running atomic.Pointer[dispatch]
+	watch   atomic.Pointer[Progress]
 	busy    atomic.Bool
 }
 
@@ -115,7 +117,9 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	}
 	defer d.busy.Store(false)
 	d.running.Store(r)
+	watched := d.watchProgress(r.work, r.statuses)
 	err = r.loop(ctx)
+	watched()
 	for _, l := range r.order {
 		d.Waiters.shut(l.name, func() map[ID]struct{} { return nil }) // what lingers keeps nobody waiting
 	}
@@ -126,6 +130,28 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		return fmt.Errorf("dispatch: %w", err)
 	}
 	return nil
+}
+
+// watchProgress runs the dispatcher's own watch until the returned function is
+// called, unless there is one for all.
+func (d *Dispatcher) watchProgress(ctx context.Context, lanes func() []LaneStatus) (stop func()) {
+	p := d.Progress
+	if p != nil {
+		d.watch.Store(p)
+		return func() {}
+	}
+	p = &Progress{Store: d.Store, Lanes: lanes, Logger: d.Logger}
+	d.watch.Store(p)
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = p.Run(ctx) // it has no error
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
 }
 
 // check reports what is wrong with a route, with its zero fields filled.
@@ -316,12 +342,35 @@ func (r *dispatch) notice(now time.Time) {
 	}
 }
 
-// Status reports the lanes as they are now. It is empty before Run.
+// Status reports the lanes as they are now, and, where no Progress was given,
+// the destinations without a route whose messages wait. It is empty before Run.
 func (d *Dispatcher) Status() []LaneStatus {
 	r := d.running.Load()
 	if r == nil {
 		return nil
 	}
+	list := r.statuses()
+	p := d.watch.Load()
+	if p == nil {
+		return list
+	}
+	standing, _ := p.Standstills() // what the store did not tell is the watch's affair
+	at := 0                        // both are in order
+	for _, s := range standing {
+		for at < len(list) && list[at].Destination < s.Destination {
+			at++
+		}
+		switch {
+		case at < len(list) && list[at].Destination == s.Destination:
+			list[at].Standstill = &s
+		case d.Progress == nil:
+			list = slices.Insert(list, at, LaneStatus{Destination: s.Destination, Standstill: &s})
+		}
+	}
+	return list
+}
+
+func (r *dispatch) statuses() []LaneStatus {
 	list := make([]LaneStatus, 0, len(r.order))
 	for _, l := range r.order {
 		list = append(list, l.status())

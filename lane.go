@@ -54,6 +54,7 @@ type laneRun struct {
 	pending    int64     // messages when last looked, while it is down; negative: not looked yet
 	since      time.Time // of being up or down
 	lastEnd    time.Time // of any attempt
+	failing    time.Time // since when attempts get nowhere; zero: the last one did
 
 	// The loop's alone.
 	incoming []Claim
@@ -70,6 +71,7 @@ type laneRun struct {
 	hasten   time.Time // not before
 	resume   time.Time // nothing is begun before
 	pauses   int       // in a row
+	moved    time.Time // when an attempt last got somewhere
 }
 
 // LaneStatus is a lane as people see it.
@@ -77,7 +79,7 @@ type LaneStatus struct {
 	Destination string
 	Up          bool
 	Held        bool          // by a fault of the lane itself, such as refused credentials
-	Problem     string        // the last failure, while it is not up
+	Problem     string        // the last failure, while it is not up or Failing
 	Failures    int           // in a row
 	Limit       int           // requests at a time, now
 	InFlight    int           // requests
@@ -90,6 +92,18 @@ type LaneStatus struct {
 	NextProbe   time.Duration // while it is down
 	Since       time.Duration // it has been up, or down, for so long
 	Idle        time.Duration // since any attempt ended; since the start, before the first
+
+	// Failing is for how long attempts have got nowhere: since the first one of
+	// the oldest message tried, or since another one last got somewhere. Zero:
+	// the last attempt did.
+	Failing time.Duration
+	// Standstill tells that due messages make no progress, as of the last look,
+	// a few seconds ago; nil: they do, or there are none. A destination without a
+	// route has only this.
+	Standstill *Standstill
+	// Owner is the process that has the store where this one has not: then
+	// nothing is delivered from here.
+	Owner string
 }
 
 // tries says whether a message that comes now is tried at once, or as soon as
@@ -187,7 +201,10 @@ func (l *laneRun) status() LaneStatus {
 			s.Oldest = max(s.Oldest, now.Sub(a.began))
 		}
 	}
-	if l.down || l.streak > 0 {
+	if !l.failing.IsZero() {
+		s.Failing = max(now.Sub(l.failing), 1) // it began this moment
+	}
+	if l.down || l.streak > 0 || s.Failing > 0 {
 		s.Problem = l.problem
 	}
 	if l.withholds() {
@@ -241,6 +258,37 @@ func (l *laneRun) succeeded(a *attempt) laneChange {
 		l.limit, l.run = l.limit+1, 0
 	}
 	return laneSame
+}
+
+// judge notes whether a request got anywhere: a message was delivered or refused
+// for good. One that only put its messages off did not, whatever else it says
+// about the destination.
+func (l *laneRun) judge(request []finished, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	began := now
+	var last *Failure
+	for i := range request {
+		f := request[i].failure
+		switch {
+		case f == nil || f.Outcome == Permanent:
+			l.failing, l.moved = time.Time{}, now
+			return
+		case f.Outcome == NotStarted || f.Code == codeShutdown:
+			continue
+		}
+		last = f
+		if a := &request[i].claim.Message.Attempt; a.Cycle == 1 && now.Add(-a.FirstAgo).Before(began) {
+			began = now.Add(-a.FirstAgo)
+		}
+	}
+	if last == nil {
+		return
+	}
+	if began = latest(began, l.moved); l.failing.IsZero() || began.Before(l.failing) {
+		l.failing = began
+	}
+	l.problem = last.Error()
 }
 
 // pause makes the lane wait a moment, longer each time in a row: the other

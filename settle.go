@@ -45,6 +45,7 @@ func (r *dispatch) learn(request []finished, now time.Time) {
 	if a == nil {
 		return // nobody was asked
 	}
+	l.judge(request, now)
 	var failure *Failure
 	for i := range request {
 		f := request[i].failure

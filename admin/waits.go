@@ -56,6 +56,12 @@ func (s *Server) pendingBecause(r holdfast.Record) string {
 	return fmt.Sprintf("due now; waits for a free slot of destination %s", to)
 }
 
+// Unserved says what to do about messages for destinations that no configuration
+// names, at least one.
+func Unserved(destinations []string) string {
+	return fmt.Sprintf("add them; or look with: holdfast messages ls --destination %s, and give each up with: holdfast messages discard ID", destinations[0])
+}
+
 // nextRetry numbers the retry to come against the budget. Attempts that are
 // not charged repeat a number: they do not use the budget up.
 func nextRetry(r holdfast.Record, destination holdfast.RetryPolicy) string {

@@ -26,12 +26,8 @@ const sideBySide = 32
 // selfName is the destination of a node that was told of none.
 const selfName = "self"
 
-func selfOnly(c *config.Config) bool {
-	return c.Role == config.Standalone && len(c.Destinations) == 0 && len(c.Receive.Endpoints) == 0
-}
-
 func askPeers(ctx context.Context, o Options, asking *sync.WaitGroup, f *Findings) {
-	if selfOnly(o.Config) {
+	if o.Config.SelfOnly() {
 		f.Peers = []PeerFound{{Name: selfName, Self: true}}
 		return
 	}

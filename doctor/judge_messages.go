@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -60,14 +61,13 @@ func judgeParked(g in, f *Findings, read bool) Check {
 func judgeUnrouted(g in, f *Findings) Check {
 	var lost []string
 	for _, name := range f.File.Waiting {
-		_, known := f.Config.Config.Destinations[name]
-		if !known && (name != selfName || !selfOnly(f.Config.Config)) {
+		if !f.Config.Config.Serves(name) {
 			lost = append(lost, name)
 		}
 	}
 	if len(lost) > 0 {
 		return g.warning("without a destination", fmt.Sprintf("messages wait for %d destinations that the configuration does not name", len(lost)),
-			"add them, or discard the messages").listing(lost)
+			admin.Unserved(lost)).listing(lost)
 	}
 	return g.ok("without a destination", "none")
 }

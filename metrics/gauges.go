@@ -28,6 +28,7 @@ func gauges(meter metric.Meter, o Options) error {
 	laneExpired := gauge("holdfast_outbox_expired", "Messages whose TTL ended and that are still kept, per destination.")
 	claimed := gauge("holdfast_outbox_claimed", "Messages that are being tried.")
 	kept := gauge("holdfast_inbox_kept", "Incoming messages that wait to be fetched.")
+	oldest := gauge("holdfast_oldest_due_seconds", "For how long the oldest due message of the destination has waited: since it was due, or first tried if nothing has got anywhere since. 0: nothing is due.")
 	laneUp := gauge("holdfast_lane_up", "1 while attempts at the destination succeed, 0 while it is down or held.")
 	lanes := gauge("holdfast_lanes", "Destinations whose lane is in this state.")
 	backupAt := gauge("holdfast_backup_last_success_timestamp_seconds", "When a backup was last made, or found to be still up to date.")
@@ -64,6 +65,11 @@ func gauges(meter metric.Meter, o Options) error {
 			if at, size := o.Backup(); !at.IsZero() {
 				see.ObserveInt64(backupAt, at.Unix())
 				see.ObserveInt64(backupSize, size)
+			}
+		}
+		if o.Oldest != nil {
+			for name, age := range o.Oldest() {
+				see.ObserveInt64(oldest, int64(age.Seconds()), toDestination(name))
 			}
 		}
 		if o.Lanes == nil {

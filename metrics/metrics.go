@@ -29,6 +29,9 @@ type Options struct {
 	// Lanes tells how the lanes of the destinations fare; Dispatcher has it.
 	// Nil: nobody knows.
 	Lanes func() []holdfast.LaneStatus
+	// Oldest tells for how long the oldest due message of each destination has
+	// waited; Progress has it. Nil: nobody knows.
+	Oldest func() map[string]time.Duration
 	// Backup tells when the last backup was known to hold everything, and its
 	// bytes; a zero time: there is none. Nil: nobody makes backups.
 	Backup func() (current time.Time, size int64)

@@ -23,14 +23,8 @@ import (
 // one node and no configuration.
 const self = "self"
 
-// selfOnly says whether the node was told neither where to send nor what to
-// receive.
-func (n *Node) selfOnly() bool {
-	return n.cfg.Role == config.Standalone && len(n.cfg.Destinations) == 0 && len(n.cfg.Receive.Endpoints) == 0
-}
-
 func (n *Node) destinationNames() []string {
-	if n.selfOnly() {
+	if n.cfg.SelfOnly() {
 		return []string{self}
 	}
 	return slices.Sorted(maps.Keys(n.cfg.Destinations))
@@ -110,7 +104,7 @@ func (n *Node) buildDispatcher(ctx context.Context) error {
 		}
 	}
 	n.dispatcher = &holdfast.Dispatcher{
-		Store: n.store, Lanes: n.store, Routes: routes, Poll: n.cfg.Poll, Grace: n.grace(), Observer: n.metrics, Waiters: &n.waiters, Logger: n.log,
+		Store: n.store, Lanes: n.store, Routes: routes, Poll: n.cfg.Poll, Grace: n.grace(), Observer: n.metrics, Waiters: &n.waiters, Progress: n.progress, Logger: n.log,
 	}
 	return nil
 }
@@ -152,7 +146,7 @@ func (n *Node) buildEndpoints() (*holdfast.Endpoints, error) {
 	e := &holdfast.Endpoints{
 		Log: n.store, Map: map[string]holdfast.Endpoint{}, Retention: n.cfg.Retention.Inbox, Observer: n.metrics, Logger: n.log,
 	}
-	if n.selfOnly() {
+	if n.cfg.SelfOnly() {
 		e.Other = &holdfast.Endpoint{Keep: true}
 	}
 	for name, c := range n.cfg.Receive.Endpoints {

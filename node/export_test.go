@@ -6,15 +6,11 @@ import (
 	"net"
 	"time"
 
-	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
-
-// Stands is what turns health red.
-func Stands(s holdfast.LaneStatus) bool { return stands(s) }
 
 // AuthRequired asks as if the node listened on that address, without opening
 // it: tests listen on the loopback only.

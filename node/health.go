@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,38 +14,55 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// stuckAfter is how long due messages of a destination that is up may make no
-// progress before health turns red.
-const stuckAfter = time.Minute
-
-// progress is what watchProgress saw last.
-type progress struct {
-	stuck    []string // destinations that are up and do not move
-	unrouted []string // destinations that have messages and no configuration
-	unfit    []string // recipients of the seed's new lists who are not reached
-	err      error    // the store did not answer
+// seen is what the node's own looks found last.
+type seen struct {
+	unfit []string // recipients of the seed's new lists who are not reached
+	gone  error    // the file was taken away
 }
 
-// watchProgress looks every few seconds whether due messages move.
-func (n *Node) watchProgress(ctx context.Context) error {
+// buildProgress makes the watch of what makes no progress, for all dispatchers
+// of this node.
+func (n *Node) buildProgress() {
+	n.progress = &holdfast.Progress{
+		Store: patient{n.store, n.special.away}, Lanes: n.lanes, Logger: n.log,
+		Known:     func(name string) bool { return n.cfg.Serves(name) || n.special.elsewhere(name, 0) },
+		Elsewhere: func(name string) bool { return n.special.elsewhere(name, n.limit(name)) },
+	}
+}
+
+// patient asks a store that may be away for a moment, which its own checks tell.
+type patient struct {
+	store
+	away func(err error) bool
+}
+
+func (p patient) Overdue(ctx context.Context) (map[string]time.Duration, error) {
+	list, err := p.store.Overdue(ctx)
+	if err != nil && p.away(err) {
+		return nil, nil
+	}
+	return list, err
+}
+
+// watchFile looks every few seconds at what nothing else notices: a file that
+// was taken away while nothing moves, and lists of the seed that do not fit.
+func (n *Node) watchFile(ctx context.Context) error {
 	tick := time.NewTicker(10 * time.Second)
 	defer tick.Stop()
-	warned, lost := time.Time{}, int64(0)
+	lost := int64(0)
 	for {
-		p := n.look(ctx)
-		n.progress.Store(p)
 		if now := n.lines.dropped(); now > lost {
 			n.log.WarnContext(ctx, "lines of the log could not be written", slog.Int64("lines", now-lost))
 			lost = now
 		}
-		if len(p.unrouted) > 0 && time.Since(warned) > time.Minute {
-			warned = time.Now()
-			n.log.WarnContext(ctx, "messages wait for destinations that the configuration does not name; they stay pending",
-				slog.String("destinations", brief.List(p.unrouted)))
+		s := &seen{gone: n.special.present()}
+		if n.office != nil && len(n.office.sown) > 0 {
+			book, err := n.office.books.Book(ctx)
+			if err == nil { // else the look at what is overdue tells
+				s.unfit = n.office.unfit(&book)
+			}
 		}
-		if len(p.stuck) > 0 {
-			n.log.ErrorContext(ctx, "due messages make no progress", slog.String("destinations", brief.List(p.stuck)))
-		}
+		n.seen.Store(s)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -55,58 +71,12 @@ func (n *Node) watchProgress(ctx context.Context) error {
 	}
 }
 
-func (n *Node) look(ctx context.Context) *progress {
-	p := &progress{}
-	// A file that was taken away is noticed here even where nothing moves.
-	if err := n.special.present(); err != nil {
-		p.err = err
-		return p
-	}
-	overdue, err := n.store.Overdue(ctx)
-	if err != nil {
-		if ctx.Err() == nil && !n.special.away(err) {
-			p.err = err
-		}
-		return p
-	}
-	for _, s := range n.lanes() {
-		if late, due := overdue[s.Destination]; due && late > stuckAfter && stands(s) && !n.special.elsewhere(s.Destination, n.limit(s.Destination)) {
-			p.stuck = append(p.stuck, s.Destination)
-		}
-		delete(overdue, s.Destination)
-	}
-	for name := range overdue {
-		if _, channel := notify.ChannelOf(name); channel {
-			continue // it is disabled, or ended: the API says so
-		}
-		if !n.special.elsewhere(name, 0) {
-			p.unrouted = append(p.unrouted, name)
-		}
-	}
-	slices.Sort(p.unrouted)
-	if n.office != nil && len(n.office.sown) > 0 {
-		book, err := n.office.books.Book(ctx)
-		if err == nil { // else the look at what is overdue tells
-			p.unfit = n.office.unfit(&book)
-		}
-	}
-	return p
-}
-
 // limit is how many requests a lane may have at most.
 func (n *Node) limit(lane string) int {
 	if route, ok := n.dispatcher.Routes[lane]; ok {
 		return route.Limit
 	}
 	return notify.DefaultWorkers
-}
-
-// stands says whether a lane that should move does not: it is up, nothing
-// has ended for long, and no request is within its time-out.
-func stands(s holdfast.LaneStatus) bool {
-	const slack = 10 * time.Second
-	works := s.InFlight > s.Hanging && s.Oldest < s.Timeout+slack
-	return s.Up && s.Busy == 0 && !works && s.Idle > stuckAfter
 }
 
 // health is the node's own judgement, for people and for probes.
@@ -125,33 +95,9 @@ func (n *Node) health() admin.Health {
 	}
 	n.logHealth(add)
 	n.special.checks(add)
-	if p := n.progress.Load(); p != nil {
-		if p.err != nil {
-			add("progress", admin.Failing, p.err.Error())
-		}
-		if len(p.stuck) > 0 {
-			add("progress", admin.Failing, fmt.Sprintf("up, and due messages have not moved for over %s: %s", stuckAfter, brief.List(p.stuck)))
-		}
-		if len(p.unfit) > 0 {
-			add("seed", admin.Degraded, "lists of the seed do not fit: "+brief.Join(p.unfit, "; ", 5))
-		}
-		if len(p.unrouted) > 0 {
-			add("destinations", admin.Degraded, "messages wait for "+brief.List(p.unrouted)+", which the configuration does not name; add them, or discard the messages")
-		}
-	}
+	n.progressHealth(add)
 	for _, s := range n.dispatcher.Status() {
-		name := "destination " + s.Destination
-		switch {
-		case s.Held:
-			add(name, admin.Degraded, "held: "+s.Problem)
-		case !s.Up:
-			add(name, admin.Degraded, "down: "+s.Problem)
-		case s.Busy > 0:
-			add(name, admin.Degraded, fmt.Sprintf("asked for a pause, %s left", s.Busy.Round(time.Second)))
-		}
-		if s.Hanging > 0 {
-			add(name, admin.Degraded, fmt.Sprintf("%d requests ignore their time-out", s.Hanging))
-		}
+		laneHealth("destination "+s.Destination, s, add)
 	}
 	n.linkHealth(add)
 	n.office.health(add)
@@ -166,6 +112,61 @@ func (n *Node) logHealth(add addCheck) {
 	if lines, last := n.lines.lost(); lines > 0 && time.Since(last) < 5*time.Minute {
 		add("log", admin.Degraded, fmt.Sprintf("%d lines could not be written, the last %s ago: see who reads the node's output, and whether its disk is full",
 			lines, time.Since(last).Round(time.Second)))
+	}
+}
+
+// progressHealth adds what the looks have found.
+func (n *Node) progressHealth(add addCheck) {
+	standing, err := n.progress.Standstills()
+	if err != nil {
+		add("progress", admin.Failing, err.Error())
+	}
+	var stuck, lost []string
+	for _, s := range standing {
+		switch s.Cause {
+		case holdfast.CauseStuck:
+			stuck = append(stuck, s.Destination)
+		case holdfast.CauseNoRoute:
+			lost = append(lost, s.Destination)
+		case holdfast.CauseNotOwner, holdfast.CauseHeld, holdfast.CauseDown, holdfast.CauseBusy, holdfast.CauseFailing: // the lane's own check tells
+		}
+	}
+	if len(stuck) > 0 {
+		add("progress", admin.Failing, fmt.Sprintf("up, and due messages have not moved for over %s: %s", holdfast.StandstillAfter, brief.List(stuck)))
+	}
+	if len(lost) > 0 {
+		add("destinations", admin.Degraded, "messages wait for "+brief.List(lost)+", which the configuration does not name; "+admin.Unserved(lost))
+	}
+	s := n.seen.Load()
+	if s == nil {
+		return
+	}
+	if s.gone != nil {
+		add("progress", admin.Failing, s.gone.Error())
+	}
+	if len(s.unfit) > 0 {
+		add("seed", admin.Degraded, "lists of the seed do not fit: "+brief.Join(s.unfit, "; ", 5))
+	}
+}
+
+// laneHealth adds a lane that does not fare well.
+func laneHealth(name string, s holdfast.LaneStatus, add addCheck) {
+	since := ""
+	if s.Standstill != nil {
+		since = fmt.Sprintf("; due messages have waited for %s", s.Standstill.For.Round(time.Second))
+	}
+	switch {
+	case s.Held:
+		add(name, admin.Degraded, "held: "+s.Problem+since)
+	case !s.Up:
+		add(name, admin.Degraded, "down: "+s.Problem+since)
+	case s.Busy > 0:
+		add(name, admin.Degraded, fmt.Sprintf("asked for a pause, %s left%s", s.Busy.Round(time.Second), since))
+	case s.Standstill != nil && s.Standstill.Cause == holdfast.CauseFailing:
+		add(name, admin.Degraded, "tried without success: "+s.Problem+since)
+	}
+	if s.Hanging > 0 {
+		add(name, admin.Degraded, fmt.Sprintf("%d requests ignore their time-out", s.Hanging))
 	}
 }
 

@@ -67,7 +67,8 @@ type Node struct {
 	tls        *tls.Config
 	guard      *serve.Guard
 	state      atomic.Int32
-	progress   atomic.Pointer[progress]
+	progress   *holdfast.Progress
+	seen       atomic.Pointer[seen]
 }
 
 // States of a node, for /readyz.
@@ -123,7 +124,8 @@ func (n *Node) serve(ctx context.Context) (err error) {
 		n.office.parts(stop),
 		n.linkParts(stop),
 		[]run.Part{
-			{Name: "health", Run: n.watchProgress},
+			{Name: "progress", Run: n.progress.Run},
+			{Name: "health", Run: n.watchFile},
 			{Name: "reload", Run: n.watchReload},
 			{Name: "endpoints", Run: n.finishForwards},
 			{Name: "dispatcher", Run: atOnce(stop, n.dispatcher.Run)},
@@ -198,7 +200,8 @@ func (n *Node) build(ctx context.Context) (err error) {
 		}
 	}
 	n.guard = n.newGuard()
-	measured := metrics.Options{Counts: n.store.Counts, Lanes: n.lanes, Refused: n.guard.Refused, Version: n.opts.Version, Commit: n.opts.Commit, LogLost: n.lines.dropped}
+	n.buildProgress()
+	measured := metrics.Options{Counts: n.store.Counts, Lanes: n.lanes, Oldest: n.progress.Oldest, Refused: n.guard.Refused, Version: n.opts.Version, Commit: n.opts.Commit, LogLost: n.lines.dropped}
 	n.special.measure(&measured)
 	if n.metrics, err = metrics.New(measured); err != nil {
 		return fmt.Errorf("metrics: %w", err)
@@ -327,7 +330,7 @@ func (n *Node) banner() {
 	if n.cfg.Role == config.Site {
 		fmt.Fprintf(&b, "\nTell people:\n\n  %s/v1/notifications -H 'Content-Type: application/json' \\\n    -d '{\"list\": \"operators\", \"subject\": \"Tank 4 is full\"}'\n", n.curl())
 	}
-	if n.selfOnly() {
+	if n.cfg.SelfOnly() {
 		fmt.Fprintf(&b, "\nand see it arrive in this node's own inbox:\n\n  %s/v1/inbox\n", n.curl())
 	}
 	b.WriteString("\nStop with Ctrl-C.\n")

@@ -84,33 +84,6 @@ func TestAStopDuringTheStartIsNoError(t *testing.T) {
 	}
 }
 
-// Design 17: health is red when due rows make no progress, and only then.
-func TestWhatTurnsHealthRed(t *testing.T) {
-	t.Parallel()
-	up := holdfast.LaneStatus{Up: true, Timeout: 10 * time.Minute, Idle: 5 * time.Minute}
-	with := func(f func(s *holdfast.LaneStatus)) holdfast.LaneStatus {
-		s := up
-		f(&s)
-		return s
-	}
-	for name, c := range map[string]struct {
-		lane holdfast.LaneStatus
-		want bool
-	}{
-		"nothing ends":                       {up, true},
-		"something ended a moment ago":       {with(func(s *holdfast.LaneStatus) { s.Idle = time.Second }), false},
-		"a long request within its time-out": {with(func(s *holdfast.LaneStatus) { s.InFlight, s.Oldest = 1, 5*time.Minute }), false},
-		"a request past its time-out":        {with(func(s *holdfast.LaneStatus) { s.InFlight, s.Oldest = 1, 11*time.Minute }), true},
-		"only requests that hang":            {with(func(s *holdfast.LaneStatus) { s.InFlight, s.Hanging = 2, 2 }), true},
-		"down":                               {with(func(s *holdfast.LaneStatus) { s.Up = false }), false},
-		"asked to pause":                     {with(func(s *holdfast.LaneStatus) { s.Busy = time.Hour }), false},
-	} {
-		if got := node.Stands(c.lane); got != c.want {
-			t.Errorf("%s: got %t", name, got)
-		}
-	}
-}
-
 // Design 16: loopback needs no token; elsewhere there must be one.
 func TestWhenTokensAreNeeded(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/namedfile"
 	"github.com/holdfast-mq/holdfast/internal/run"
@@ -39,7 +38,7 @@ func (n *Node) buildOffice(ctx context.Context) error {
 		desk:     &notify.Desk{Ingester: ingester, Site: n.cfg.Source()},
 		channels: &notify.Channels{
 			Store: n.store, Books: books, Messages: n.store, Lanes: n.store, Kinds: n.kinds(),
-			Grace: n.grace(), Poll: n.cfg.Notifications.Poll, Observer: n.metrics, Answers: &n.answers, Logger: n.log,
+			Grace: n.grace(), Poll: n.cfg.Notifications.Poll, Observer: n.metrics, Progress: n.progress, Answers: &n.answers, Logger: n.log,
 		},
 		sweeper: &notify.Sweeper{Store: n.store, Keep: n.cfg.Notifications.Retention, Every: n.cfg.Notifications.Sweep, Logger: n.log},
 	}
@@ -72,12 +71,7 @@ func (o *office) lanes() (list []holdfast.LaneStatus) {
 func (o *office) health(add addCheck) {
 	for _, s := range o.lanes() {
 		name, _ := notify.ChannelOf(s.Destination)
-		switch {
-		case s.Held:
-			add("channel "+name, admin.Degraded, "held: "+s.Problem)
-		case !s.Up:
-			add("channel "+name, admin.Degraded, "down: "+s.Problem)
-		}
+		laneHealth("channel "+name, s, add)
 	}
 }
 

@@ -140,7 +140,7 @@ func TestRowsOfADestinationThatIsNotConfiguredAnyMore(t *testing.T) {
 			t.Errorf("health is %s", health)
 		}
 	})
-	if n := strings.Count(log.String(), "destinations that the configuration does not name"); n != 1 {
+	if n := strings.Count(log.String(), "cause=no_route destinations=old"); n != 1 {
 		t.Errorf("%d warnings, want 1:\n%s", n, log)
 	}
 }

@@ -23,8 +23,9 @@ type Channels struct {
 	Poll     time.Duration   // the longest time between two looks of a channel for what is due (NO-15); zero: 1 s
 	Grace    time.Duration   // for work in hand at a stop (SF-10); zero: 10 s
 	Observer holdfast.Observer
-	Answers  *Answers     // is told of attempts that must not be cut off; nil: nobody
-	Logger   *slog.Logger // nil: none
+	Answers  *Answers           // is told of attempts that must not be cut off; nil: nobody
+	Progress *holdfast.Progress // the watch of all dispatchers of the store; nil: each channel has its own
+	Logger   *slog.Logger       // nil: none
 
 	once     sync.Once
 	adapters adapters

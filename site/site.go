@@ -129,16 +129,7 @@ func (c *Config) check() error {
 // Run delivers until ctx ends; then what is in hand may end for the grace, and
 // nobody is kept waiting. It returns as Dispatcher.Run does, and runs once.
 func (s *Site) Run(ctx context.Context) error {
-	both, stop := context.WithCancel(ctx)
-	defer stop()
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		s.watchUnserved(both)
-	}()
 	err := s.dispatcher.Run(ctx)
-	stop()
-	<-watched
 	s.waiters.Release()
 	return err
 }
