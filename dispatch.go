@@ -94,6 +94,8 @@ type dispatch struct {
 	looked   time.Time     // when attempts that hang were looked for
 	faults   faultKeeper
 	hasty    sync.WaitGroup // calls of Hasten
+
+	decisions decisions
 }
 
 // errShutdown is why attempts are cut off at the end of the grace.
@@ -117,9 +119,9 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	}
 	defer d.busy.Store(false)
 	d.running.Store(r)
-	watched := d.watchProgress(r.work, r.statuses)
+	stopBeside := r.beside()
 	err = r.loop(ctx)
-	watched()
+	stopBeside()
 	for _, l := range r.order {
 		d.Waiters.shut(l.name, func() map[ID]struct{} { return nil }) // what lingers keeps nobody waiting
 	}
@@ -132,25 +134,26 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// watchProgress runs the dispatcher's own watch until the returned function is
-// called, unless there is one for all.
-func (d *Dispatcher) watchProgress(ctx context.Context, lanes func() []LaneStatus) (stop func()) {
-	p := d.Progress
-	if p != nil {
+// beside runs what looks at the store beside the loop, until the returned
+// function is called: the watch, unless there is one for all, and what people
+// decide.
+func (r *dispatch) beside() (stop func()) {
+	ctx, cancel := context.WithCancel(r.work)
+	var both sync.WaitGroup
+	d := r.d
+	if p := d.Progress; p != nil {
 		d.watch.Store(p)
-		return func() {}
+	} else {
+		p = &Progress{Store: d.Store, Lanes: r.statuses, Logger: d.Logger}
+		d.watch.Store(p)
+		both.Go(func() { _ = p.Run(ctx) }) // it has no error
 	}
-	p = &Progress{Store: d.Store, Lanes: lanes, Logger: d.Logger}
-	d.watch.Store(p)
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = p.Run(ctx) // it has no error
-	}()
+	if d.Lanes != nil {
+		both.Go(func() { r.decisions.follow(ctx) })
+	}
 	return func() {
 		cancel()
-		<-ended
+		both.Wait()
 	}
 }
 
@@ -204,7 +207,16 @@ func (d *Dispatcher) newRun(ctx context.Context) (*dispatch, error) {
 	if d.Lanes == nil {
 		return r, nil
 	}
-	faults, err := d.Lanes.LaneFaults(context.WithoutCancel(ctx)) // as in routes: an early stop is no failure
+	r.decisions.lanes, r.decisions.log, r.decisions.ring = d.Lanes, r.log, r.reports.ring
+	ctx = context.WithoutCancel(ctx) // as in routes: an early stop is no failure
+	if err := r.decisions.read(ctx); err != nil {
+		return nil, err
+	}
+	r.decisions.done = r.decisions.last.Load()
+	for name, l := range r.lanes {
+		l.decision = (*r.decisions.done)[name]
+	}
+	faults, err := d.Lanes.LaneFaults(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -243,6 +255,7 @@ func (r *dispatch) loop(ctx context.Context) error {
 			r.giveUpHung(now)
 			r.notice(now)
 		}
+		r.obey()
 		r.allot()
 		r.settle()
 		wait, err := r.refill(ctx)

@@ -49,12 +49,13 @@ type laneRun struct {
 	problem    string
 	held       bool
 	nextProbe  time.Time
-	asked      time.Time // no probe before, by a Retry-After
-	probed     time.Time // when the last probe ended, or the lane went down
-	pending    int64     // messages when last looked, while it is down; negative: not looked yet
-	since      time.Time // of being up or down
-	lastEnd    time.Time // of any attempt
-	failing    time.Time // since when attempts get nowhere; zero: the last one did
+	asked      time.Time    // no probe before, by a Retry-After
+	probed     time.Time    // when the last probe ended, or the lane went down
+	pending    int64        // messages when last looked, while it is down; negative: not looked yet
+	since      time.Time    // of being up or down
+	lastEnd    time.Time    // of any attempt
+	decision   LaneDecision // of a person, the last one
+	failing    time.Time    // since when attempts get nowhere; zero: the last one did
 
 	// The loop's alone.
 	incoming []Claim
@@ -92,6 +93,7 @@ type LaneStatus struct {
 	NextProbe   time.Duration // while it is down
 	Since       time.Duration // it has been up, or down, for so long
 	Idle        time.Duration // since any attempt ended; since the start, before the first
+	Decision    LaneDecision  // the last one of a person; its Paused says whether the lane is paused
 
 	// Failing is for how long attempts have got nowhere: since the first one of
 	// the oldest message tried, or since another one last got somewhere. Zero:
@@ -108,7 +110,9 @@ type LaneStatus struct {
 
 // tries says whether a message that comes now is tried at once, or as soon as
 // there is a slot.
-func (s *LaneStatus) tries() bool { return s.Up && s.Busy == 0 && s.Limit > 0 && !s.Closed }
+func (s *LaneStatus) tries() bool {
+	return s.Up && s.Busy == 0 && s.Limit > 0 && !s.Closed && !s.Decision.Paused
+}
 
 // newLaneRun makes a lane that holds at most about most claims.
 func newLaneRun(name string, route Route, most int) *laneRun {
@@ -129,7 +133,7 @@ func newLaneRun(name string, route Route, most int) *laneRun {
 func (l *laneRun) want(now time.Time) (n int, probeIn time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.share == 0 {
+	if l.share == 0 || l.decision.Paused {
 		return 0, 0
 	}
 	if l.withholds() {
@@ -176,7 +180,7 @@ func (l *laneRun) probing() bool {
 // is one probe, whatever is left of before.
 func (l *laneRun) slots() int {
 	switch {
-	case l.closed, l.share == 0, l.active >= l.limit+2*l.route.Limit:
+	case l.closed, l.share == 0, l.decision.Paused, l.active >= l.limit+2*l.route.Limit:
 		return 0
 	case !l.withholds():
 		return min(l.limit, l.share) - (l.active - l.hanging)
@@ -194,7 +198,7 @@ func (l *laneRun) status() LaneStatus {
 	s := LaneStatus{
 		Destination: l.name, Up: !l.down, Held: l.held, Failures: l.streak,
 		Limit: min(l.limit, l.share), InFlight: len(l.inFlight), Hanging: l.hanging, Ready: len(l.ready),
-		Timeout: l.route.Timeout, Busy: max(l.resume.Sub(now), 0), Closed: l.closed, Since: now.Sub(l.since), Idle: now.Sub(l.lastEnd),
+		Timeout: l.route.Timeout, Busy: max(l.resume.Sub(now), 0), Closed: l.closed, Decision: l.decision, Since: now.Sub(l.since), Idle: now.Sub(l.lastEnd),
 	}
 	for a := range l.inFlight {
 		if !a.abandoned {

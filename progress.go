@@ -19,6 +19,7 @@ type Cause string
 const (
 	CauseNoRoute  Cause = "no_route"  // nobody delivers there; the messages stay pending
 	CauseNotOwner Cause = "not_owner" // another process has the store, and does not deliver them
+	CausePaused   Cause = "paused"    // a person wants the destination left alone
 	CauseHeld     Cause = "held"      // the destination has a fault of its own
 	CauseDown     Cause = "down"      // it does not answer as it should
 	CauseBusy     Cause = "busy"      // it cannot even begin
@@ -150,6 +151,8 @@ func (p *Progress) cause(l *LaneStatus, age time.Duration) Cause {
 	switch {
 	case l.Owner != "":
 		return CauseNotOwner
+	case l.Decision.Paused:
+		return CausePaused
 	case l.Limit == 0 && p.Elsewhere != nil && p.Elsewhere(l.Destination):
 		return ""
 	case l.Held:
@@ -182,7 +185,7 @@ func (p *Progress) warn(ctx context.Context, s *sighting) {
 	}
 	found := map[Cause][]Standstill{}
 	for _, one := range s.standstills {
-		if one.Cause != CauseDown && one.Cause != CauseHeld {
+		if one.Cause != CauseDown && one.Cause != CauseHeld && one.Cause != CausePaused {
 			found[one.Cause] = append(found[one.Cause], one)
 		}
 	}

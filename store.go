@@ -124,6 +124,26 @@ type Lanes interface {
 	// SetLaneFault records why a lane is held; an empty problem clears it.
 	SetLaneFault(ctx context.Context, destination, problem string) error
 	LaneFaults(ctx context.Context) ([]LaneFaultInfo, error)
+
+	// PauseLane notes that a person wants a destination left alone; one that is
+	// paused already stays as it is. Every dispatcher of the store sees it within a
+	// few seconds, and after a restart. Dispatcher.Pause calls it.
+	PauseLane(ctx context.Context, destination, actor string) error
+	// ResumeLane ends a pause, and clears the fault of a lane that is held, so
+	// that it is tried again.
+	ResumeLane(ctx context.Context, destination, actor string) error
+	// LaneDecisions returns what people decided last, of each destination that
+	// somebody has decided about.
+	LaneDecisions(ctx context.Context) ([]LaneDecision, error)
+}
+
+// LaneDecision is what a person last decided about a destination. The zero value
+// is none.
+type LaneDecision struct {
+	Destination string
+	Paused      bool // false: resumed
+	Actor       string
+	At          time.Time
 }
 
 // Sweepable is the upkeep that a Sweeper runs: expire, purge, nothing else.

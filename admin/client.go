@@ -195,6 +195,24 @@ func (c *Client) Destinations(ctx context.Context) ([]DestinationStatus, error) 
 	return list.Destinations, err
 }
 
+// Destination shows one destination.
+func (c *Client) Destination(ctx context.Context, name string) (d DestinationStatus, err error) {
+	err = c.do(ctx, http.MethodGet, "/v1/destinations/"+url.PathEscape(name), nil, nil, &d)
+	return d, err
+}
+
+// PauseDestination has nothing more begun at a destination.
+func (c *Client) PauseDestination(ctx context.Context, name string) (d DestinationStatus, err error) {
+	err = c.do(ctx, http.MethodPost, "/v1/destinations/"+url.PathEscape(name)+"/pause", nil, nil, &d)
+	return d, err
+}
+
+// ResumeDestination ends a pause, and has a destination tried at once.
+func (c *Client) ResumeDestination(ctx context.Context, name string) (d DestinationStatus, err error) {
+	err = c.do(ctx, http.MethodPost, "/v1/destinations/"+url.PathEscape(name)+"/resume", nil, nil, &d)
+	return d, err
+}
+
 // Backup makes the node write a copy of its database into a folder of its
 // machine. It takes as long as the database is large.
 func (c *Client) Backup(ctx context.Context, folder string) (Backup, error) {

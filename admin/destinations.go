@@ -3,6 +3,8 @@ package admin
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,8 +22,11 @@ type DestinationStatus struct {
 	Pending     int64      `json:"pending"`
 	Parked      int64      `json:"parked"`
 	Expired     int64      `json:"expired"`
-	Lane        string     `json:"lane" enum:"up,down,held,unknown" doc:"down: its last attempts failed, and one message probes it from time to time; held: a fault of the destination itself, such as refused credentials."`
+	Lane        string     `json:"lane" enum:"up,down,held,paused,unknown" doc:"paused: a person wants it left alone; down: its last attempts failed, and one message probes it from time to time; held: a fault of the destination itself, such as refused credentials."`
 	Problem     string     `json:"problem,omitempty" doc:"What the last failure said, or why the lane is held."`
+	OldestDue   string     `json:"oldestDue,omitempty" doc:"For how long its due messages have made no progress; absent: they do, or there are none."`
+	DecidedBy   string     `json:"decidedBy,omitempty" doc:"Who paused or resumed it last: the name of a token, or local."`
+	DecidedAt   *time.Time `json:"decidedAt,omitempty"`
 	NextProbe   *time.Time `json:"nextProbe,omitempty" doc:"Of a lane that is down or held."`
 	Failures    int        `json:"failures" doc:"Failed attempts in a row."`
 	InFlight    int        `json:"inFlight" doc:"Requests under way."`
@@ -37,14 +42,78 @@ type DestinationList struct {
 
 type destinationsOutput struct{ Body DestinationList }
 
+// Control is what people may do to a destination; holdfast.Dispatcher does it.
+type Control interface {
+	Pause(ctx context.Context, destination, actor string) error
+	Resume(ctx context.Context, destination, actor string) error
+}
+
+type destinationInput struct {
+	Name string `path:"name" doc:"The destination's name."`
+}
+
+type destinationOutput struct{ Body DestinationStatus }
+
 func (b *builder) destinations() {
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/destinations", id: "list-destinations", tag: "destinations", role: Read,
 		summary: "List destinations", description: "What waits for each, and how its lane fares. The numbers are kept in memory: asking costs nothing.",
 	}, b.listDestinations)
+	none := "There is no such destination, and no message for one."
+	handle(b, route{
+		method: http.MethodGet, path: "/v1/destinations/{name}", id: "get-destination", tag: "destinations", role: Read,
+		summary: "Show a destination", description: "What waits for it, how its lane fares, and who paused or resumed it last.", problems: map[kind]string{kindNotFound: none},
+	}, b.getDestination)
+	handle(b, route{
+		method: http.MethodPost, path: "/v1/destinations/{name}/pause", id: "pause-destination", tag: "destinations", role: Operate,
+		summary: "Pause a destination",
+		description: "Nothing more is begun there, at any node of the store and over restarts, until somebody resumes it. Attempts under way end; " +
+			"messages wait uncharged, and their TTL runs on. Other nodes see it within seconds. One that is paused already stays as it is.",
+		problems: map[kind]string{kindNotFound: none},
+	}, b.pauseDestination)
+	handle(b, route{
+		method: http.MethodPost, path: "/v1/destinations/{name}/resume", id: "resume-destination", tag: "destinations", role: Operate,
+		summary: "Resume a destination", description: "Ends a pause, and has a destination that is held or down tried at once.",
+		problems: map[kind]string{kindNotFound: none},
+	}, b.resumeDestination)
+}
+
+func (s *Server) getDestination(_ context.Context, in *destinationInput) (*destinationOutput, error) {
+	list := s.allDestinations()
+	i := slices.IndexFunc(list, func(d DestinationStatus) bool { return d.Name == in.Name })
+	if i < 0 {
+		return nil, kindNotFound.problem(fmt.Sprintf("there is no destination %s, and no message for one; GET /v1/destinations lists those there are", clip(in.Name)))
+	}
+	return &destinationOutput{list[i]}, nil
+}
+
+func (s *Server) pauseDestination(ctx context.Context, in *destinationInput) (*destinationOutput, error) {
+	return s.decideDestination(ctx, in, "paused", Control.Pause)
+}
+
+func (s *Server) resumeDestination(ctx context.Context, in *destinationInput) (*destinationOutput, error) {
+	return s.decideDestination(ctx, in, "resumed", Control.Resume)
+}
+
+func (s *Server) decideDestination(ctx context.Context, in *destinationInput, done string, decide func(c Control, ctx context.Context, destination, actor string) error) (*destinationOutput, error) {
+	if _, err := s.getDestination(ctx, in); err != nil {
+		return nil, err
+	}
+	if s.Control == nil {
+		return nil, kindState.problem("this node delivers nothing: nobody can pause or resume here")
+	}
+	if err := decide(s.Control, ctx, in.Name, actor(ctx)); err != nil {
+		return nil, s.refuse(ctx, "decide about the destination", err)
+	}
+	s.noted(ctx, "destination "+done+" by a person", slog.String("destination", in.Name))
+	return s.getDestination(ctx, in)
 }
 
 func (s *Server) listDestinations(context.Context, *struct{}) (*destinationsOutput, error) {
+	return &destinationsOutput{DestinationList{s.allDestinations()}}, nil
+}
+
+func (s *Server) allDestinations() []DestinationStatus {
 	counts := s.Outbox.Counts().Lanes
 	lanes := map[string]holdfast.LaneStatus{}
 	if s.Lanes != nil {
@@ -72,7 +141,7 @@ func (s *Server) listDestinations(context.Context, *struct{}) (*destinationsOutp
 		}
 	}
 	slices.SortFunc(list, func(a, b DestinationStatus) int { return cmp.Compare(a.Name, b.Name) })
-	return &destinationsOutput{DestinationList{list}}, nil
+	return list
 }
 
 func statusOf(name string, c holdfast.LaneCounts, lanes map[string]holdfast.LaneStatus) DestinationStatus {
@@ -83,6 +152,12 @@ func statusOf(name string, c holdfast.LaneCounts, lanes map[string]holdfast.Lane
 	}
 	status.Lane, status.Problem, status.Failures = laneState(l), l.Problem, l.Failures
 	status.InFlight, status.Concurrency = l.InFlight, l.Limit
+	if l.Standstill != nil {
+		status.OldestDue = formatDuration(l.Standstill.For.Truncate(time.Second))
+	}
+	if d := l.Decision; !d.At.IsZero() {
+		status.DecidedBy, status.DecidedAt = d.Actor, instant(d.At)
+	}
 	if l.NextProbe > 0 {
 		status.NextProbe = instant(time.Now().Add(l.NextProbe))
 	}

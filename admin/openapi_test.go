@@ -74,6 +74,7 @@ func TestEveryRouteIsDocumented(t *testing.T) {
 		"/v1/sites", "/v1/sites/{site}", "/v1/sites/{site}/rotate", "/v1/sites/{site}/messages", "/v1/sites/{site}/messages/{id}",
 		"/v1/sites/{site}/messages/{id}/retry", "/v1/sites/{site}/messages/{id}/discard", "/v1/sites/{site}/messages/{id}/run", "/v1/sites/{site}/messages/{id}/reschedule", "/_rf/health", "/_rf/outbox/stats", "/_rf/outbox/failed", "/_rf/outbox/{id}/retry",
 		"/v1/notifications", "/v1/notifications/kpis", "/v1/notifications/{id}", "/v1/notifications/{id}/retry", "/v1/notifications/{id}/discard",
+		"/v1/destinations/{name}", "/v1/destinations/{name}/pause", "/v1/destinations/{name}/resume",
 		"/v1/channels", "/v1/channels/{name}", "/v1/channels/{name}/resume", "/v1/channels/{name}/test",
 		"/v1/lists", "/v1/lists/{name}", "/v1/lists/{name}/recipients", "/v1/lists/{name}/recipients/import",
 		"/_rf/inbox/stats", "/_rf/receive", "/healthz", "/readyz", "/metrics", "/openapi.json",

@@ -79,6 +79,9 @@ type Server struct {
 	// for the first outcome of their message. Nil: none can.
 	Waiters *holdfast.Waiters
 
+	// Control pauses and resumes destinations; the dispatcher does. Nil: nobody can.
+	Control Control
+
 	// Notifier takes notifications. Nil: this node has none.
 	Notifier Notifier
 

@@ -41,7 +41,7 @@ func (s *Server) pendingBecause(r holdfast.Record) string {
 	if !known {
 		return fmt.Sprintf("destination %s is not configured on this node: configure it", to)
 	}
-	if lane, ok := s.lane(to); ok && (lane.Held || !lane.Up) {
+	if lane, ok := s.lane(to); ok && (lane.Decision.Paused || lane.Held || !lane.Up) {
 		return laneBecause(lane)
 	}
 	if wait := time.Until(r.Due); wait > 0 {
@@ -78,6 +78,9 @@ func nextRetry(r holdfast.Record, destination holdfast.RetryPolicy) string {
 }
 
 func laneBecause(l holdfast.LaneStatus) string {
+	if l.Decision.Paused {
+		return fmt.Sprintf("destination %s is paused by %s for %s: resume it", l.Destination, l.Decision.Actor, inWords(time.Since(l.Decision.At)))
+	}
 	text := fmt.Sprintf("destination %s is %s", l.Destination, laneState(l))
 	if l.Problem != "" {
 		text += " (" + l.Problem + ")"
@@ -94,6 +97,8 @@ func laneBecause(l holdfast.LaneStatus) string {
 // laneState is the word for how a lane fares.
 func laneState(l holdfast.LaneStatus) string {
 	switch {
+	case l.Decision.Paused:
+		return "paused"
 	case l.Held:
 		return "held"
 	case !l.Up:

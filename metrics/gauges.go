@@ -29,7 +29,7 @@ func gauges(meter metric.Meter, o Options) error {
 	claimed := gauge("holdfast_outbox_claimed", "Messages that are being tried.")
 	kept := gauge("holdfast_inbox_kept", "Incoming messages that wait to be fetched.")
 	oldest := gauge("holdfast_oldest_due_seconds", "For how long the oldest due message of the destination has waited: since it was due, or first tried if nothing has got anywhere since. 0: nothing is due.")
-	laneUp := gauge("holdfast_lane_up", "1 while attempts at the destination succeed, 0 while it is down or held.")
+	laneUp := gauge("holdfast_lane_up", "1 while attempts at the destination succeed, 0 while it is down, held or paused.")
 	lanes := gauge("holdfast_lanes", "Destinations whose lane is in this state.")
 	backupAt := gauge("holdfast_backup_last_success_timestamp_seconds", "When a backup was last made, or found to be still up to date.")
 	backupSize := gauge("holdfast_backup_size_bytes", "Size of the last backup.")
@@ -75,10 +75,12 @@ func gauges(meter metric.Meter, o Options) error {
 		if o.Lanes == nil {
 			return nil
 		}
-		states := map[string]int64{"up": 0, "down": 0, "held": 0}
+		states := map[string]int64{"up": 0, "down": 0, "held": 0, "paused": 0}
 		for _, l := range o.Lanes() {
 			state, up := "down", int64(0)
 			switch {
+			case l.Decision.Paused:
+				state = "paused"
 			case l.Held:
 				state = "held"
 			case l.Up:

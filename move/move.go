@@ -169,6 +169,9 @@ type Lane struct {
 	Strict      bool
 	Fault       string
 	FaultSince  int64
+	Paused      bool // by a person
+	Decided     int64
+	DecidedBy   string
 }
 
 // Token is access to the API.

@@ -128,7 +128,7 @@ func (n *Node) progressHealth(add addCheck) {
 			stuck = append(stuck, s.Destination)
 		case holdfast.CauseNoRoute:
 			lost = append(lost, s.Destination)
-		case holdfast.CauseNotOwner, holdfast.CauseHeld, holdfast.CauseDown, holdfast.CauseBusy, holdfast.CauseFailing: // the lane's own check tells
+		case holdfast.CauseNotOwner, holdfast.CausePaused, holdfast.CauseHeld, holdfast.CauseDown, holdfast.CauseBusy, holdfast.CauseFailing: // the lane's own check tells
 		}
 	}
 	if len(stuck) > 0 {
@@ -156,6 +156,9 @@ func laneHealth(name string, s holdfast.LaneStatus, add addCheck) {
 		since = fmt.Sprintf("; due messages have waited for %s", s.Standstill.For.Round(time.Second))
 	}
 	switch {
+	case s.Decision.Paused:
+		add(name, admin.Degraded, fmt.Sprintf("paused by %s at %s; when it may go on: holdfast destinations resume %s",
+			s.Decision.Actor, s.Decision.At.UTC().Format(time.RFC3339), s.Destination))
 	case s.Held:
 		add(name, admin.Degraded, "held: "+s.Problem+since)
 	case !s.Up:

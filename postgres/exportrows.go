@@ -55,9 +55,9 @@ func (x *exporting) settings() (*move.Config, error) {
 	c := &move.Config{}
 	if err := x.each(exportLanes, nil, func(rows pgx.Rows) error {
 		var l move.Lane
-		var since *int64
-		err := rows.Scan(&l.Destination, &l.Strict, &l.Fault, &since)
-		l.FaultSince = x.far(since)
+		var since, decided *int64
+		err := rows.Scan(&l.Destination, &l.Strict, &l.Fault, &since, &l.Paused, &decided, &l.DecidedBy)
+		l.FaultSince, l.Decided = x.far(since), x.far(decided)
 		c.Lanes = append(c.Lanes, l)
 		return err
 	}); err != nil {

@@ -43,7 +43,8 @@ func (im *importing) settings(c *move.Config) error {
 		if err != nil {
 			return fmt.Errorf("lane %s: %w", l.Destination, err)
 		}
-		if _, err := im.tx.Exec(im.ctx, importLane, lane, l.Strict, nullText(l.Fault), im.orNull(l.FaultSince)); err != nil {
+		if _, err := im.tx.Exec(im.ctx, importLane, lane, l.Strict, nullText(l.Fault), im.orNull(l.FaultSince),
+			l.Paused, im.orNull(l.Decided), nullText(l.DecidedBy)); err != nil {
 			return fmt.Errorf("lane %s: %w", l.Destination, err)
 		}
 	}

@@ -95,3 +95,46 @@ func (db *DB) LaneFaults(ctx context.Context) (list []holdfast.LaneFaultInfo, er
 	}
 	return list, nil
 }
+
+// PauseLane implements holdfast.Lanes.
+func (db *DB) PauseLane(ctx context.Context, destination, actor string) error {
+	if err := db.decideLane(ctx, pauseLane, destination, actor); err != nil {
+		return fmt.Errorf("pause lane %s: %w", destination, err)
+	}
+	return nil
+}
+
+// ResumeLane implements holdfast.Lanes.
+func (db *DB) ResumeLane(ctx context.Context, destination, actor string) error {
+	if err := db.decideLane(ctx, resumeLane, destination, actor); err != nil {
+		return fmt.Errorf("resume lane %s: %w", destination, err)
+	}
+	return nil
+}
+
+func (db *DB) decideLane(ctx context.Context, how, destination, actor string) error {
+	if err := db.usable(ctx); err != nil {
+		return err
+	}
+	lane, err := db.lane(ctx, destination)
+	if err != nil {
+		return err
+	}
+	return db.own(ctx, func(tx *ownTx) error { return tx.exec(how, lane, nullText(cleanText(actor))) })
+}
+
+// LaneDecisions implements holdfast.Lanes.
+func (db *DB) LaneDecisions(ctx context.Context) (list []holdfast.LaneDecision, err error) {
+	err = db.read(ctx, laneDecisions, nil, func(rows pgx.Rows) error {
+		var d holdfast.LaneDecision
+		var at int64
+		err := rows.Scan(&d.Destination, &d.Paused, &d.Actor, &at)
+		d.At = instant(at)
+		list = append(list, d)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read decisions about lanes: %w", err)
+	}
+	return list, nil
+}

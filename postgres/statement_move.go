@@ -20,7 +20,7 @@ const (
 	exportHolds = `SELECT CASE WHEN EXISTS (SELECT FROM hf_message) THEN 'messages' WHEN EXISTS (SELECT FROM hf_inbox) THEN 'ids of an inbox'
 		WHEN EXISTS (SELECT FROM hf_event) THEN 'a history' WHEN EXISTS (SELECT FROM hf_token) THEN 'tokens' WHEN EXISTS (SELECT FROM hf_site) THEN 'sites' WHEN EXISTS (SELECT FROM hf_lane) THEN 'lanes'
 		WHEN EXISTS (SELECT FROM hf_notification) THEN 'notifications' WHEN EXISTS (SELECT FROM hf_channel) THEN 'channels' WHEN EXISTS (SELECT FROM hf_list) THEN 'lists' ELSE '' END`
-	exportLanes   = `SELECT destination, strict, coalesce(fault, ''), fault_since FROM hf_lane ORDER BY destination`
+	exportLanes   = `SELECT destination, strict, coalesce(fault, ''), fault_since, paused, decided, coalesce(decided_by, '') FROM hf_lane ORDER BY destination`
 	exportNotices = `SELECT coalesce((SELECT value::bigint FROM hf_meta WHERE key = 'notify'), 0)`
 	exportAccess  = `SELECT name, role, hash, created, used FROM hf_token ORDER BY name`
 	exportSites   = `SELECT name, created, token, token_until, hash, former, former_until, enrolled, seen, coalesce(version, ''), revoked FROM hf_site ORDER BY name`
@@ -76,7 +76,7 @@ const (
 
 	// A new row gets a number above all that were copied.
 	importNumbers = `SELECT setval('hf_seq'::regclass, greatest($1::bigint, $2, 1)), setval(pg_get_serial_sequence('hf_event', 'seq')::regclass, greatest($3::bigint, 1))`
-	importLane    = `UPDATE hf_lane SET strict = $2, fault = $3, fault_since = $4 WHERE lane = $1`
+	importLane    = `UPDATE hf_lane SET strict = $2, fault = $3, fault_since = $4, paused = $5, decided = $6, decided_by = $7 WHERE lane = $1`
 	importAccess  = `INSERT INTO hf_token (name, role, hash, created, used) VALUES ($1, $2, $3, $4, $5)`
 	importChannel = `INSERT INTO hf_channel (name, kind, settings, attempts, interval, waits, workers, disabled, changed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 	importList    = `INSERT INTO hf_list (name, description, partial, changed) VALUES ($1, $2, $3, $4)`

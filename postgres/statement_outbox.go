@@ -88,7 +88,11 @@ const (
 			FROM stopped AS s WHERE s.okey IS NOT NULL AND s.n < $3)
 		SELECT okey FROM stopped WHERE n > 0 AND okey IS NOT NULL`
 	setLaneFault = `UPDATE hf_lane SET fault = $2, fault_since = CASE WHEN $2::text IS NULL THEN NULL ELSE hf_now() END WHERE lane = $1`
-	laneFaults   = `SELECT destination, fault, fault_since FROM hf_lane WHERE fault IS NOT NULL ORDER BY destination`
+	pauseLane    = `UPDATE hf_lane SET paused = true, decided = hf_now(), decided_by = $2 WHERE lane = $1 AND NOT paused`
+	resumeLane   = `UPDATE hf_lane SET paused = false, decided = hf_now(), decided_by = $2, fault = NULL, fault_since = NULL WHERE lane = $1`
+
+	laneDecisions = `SELECT destination, paused, coalesce(decided_by, ''), decided FROM hf_lane WHERE decided IS NOT NULL ORDER BY destination`
+	laneFaults    = `SELECT destination, fault, fault_since FROM hf_lane WHERE fault IS NOT NULL ORDER BY destination`
 )
 
 // Upkeep. Of several nodes one does it at a time.

@@ -22,7 +22,7 @@ const (
 	exportMeta   = `SELECT coalesce((SELECT CAST(value AS TEXT) FROM hf_meta WHERE key = ?1), '')`
 	exportTotals = `SELECT (SELECT count(*) FROM hf_message), (SELECT count(*) FROM hf_event AS e WHERE EXISTS (SELECT 1 FROM hf_message WHERE seq = e.message)), (SELECT count(*) FROM hf_inbox), (SELECT count(*) FROM hf_notification),
 			max(coalesce((SELECT max(seq) FROM hf_message), 0), coalesce((SELECT max(seq) FROM hf_notification), 0)), coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = 'hf_event'), 0), coalesce((SELECT max(seq) FROM hf_inbox), 0)`
-	exportLanes    = `SELECT destination, strict, coalesce(fault, ''), fault_since FROM hf_lane ORDER BY destination`
+	exportLanes    = `SELECT destination, strict, coalesce(fault, ''), fault_since, paused, decided, coalesce(decided_by, '') FROM hf_lane ORDER BY destination`
 	exportAccess   = `SELECT name, role, hash, created, used FROM hf_token ORDER BY name`
 	exportSites    = `SELECT name, created, token, token_until, hash, former, former_until, enrolled, seen, coalesce(version, ''), revoked FROM hf_site ORDER BY name`
 	exportMessages = `SELECT m.seq, m.id, r.source, l.destination, r.kind, r.endpoint, m.state, m.due, m.created, m.expires, m.failures, m.tries, m.cycle, m.first_try, m.settled,

@@ -51,9 +51,9 @@ func (x *exporting) settings() (c *move.Config, err error) {
 	if err := x.each(exportLanes, func(rows *sql.Rows) error {
 		var l move.Lane
 		var strict int64
-		var since sql.NullInt64
-		err := rows.Scan(&l.Destination, &strict, &l.Fault, &since)
-		l.Strict, l.FaultSince = strict == orderStrict, x.far(since)
+		var since, decided sql.NullInt64
+		err := rows.Scan(&l.Destination, &strict, &l.Fault, &since, &l.Paused, &decided, &l.DecidedBy)
+		l.Strict, l.FaultSince, l.Decided = strict == orderStrict, x.far(since), x.far(decided)
 		c.Lanes = append(c.Lanes, l)
 		return err
 	}); err != nil {

@@ -35,6 +35,9 @@ func (im *importing) settings(c *move.Config) error {
 		if err := tx.setOrder(l, order); err != nil {
 			return err
 		}
+		if _, err := tx.exec(restoreDecision, l.id, old.Paused, im.orNull(old.Decided), nullText(old.DecidedBy)); err != nil {
+			return err
+		}
 		if old.Fault == "" {
 			continue
 		}

@@ -130,3 +130,48 @@ func (db *DB) LaneFaults(ctx context.Context) (list []holdfast.LaneFaultInfo, er
 	}
 	return list, rows.Err()
 }
+
+// PauseLane implements holdfast.Lanes.
+func (db *DB) PauseLane(ctx context.Context, destination, actor string) error {
+	if err := db.decideLane(ctx, pauseLane, destination, actor); err != nil {
+		return fmt.Errorf("pause lane %s: %w", destination, err)
+	}
+	return nil
+}
+
+// ResumeLane implements holdfast.Lanes.
+func (db *DB) ResumeLane(ctx context.Context, destination, actor string) error {
+	if err := db.decideLane(ctx, resumeLane, destination, actor); err != nil {
+		return fmt.Errorf("resume lane %s: %w", destination, err)
+	}
+	return nil
+}
+
+func (db *DB) decideLane(ctx context.Context, how statement, destination, actor string) error {
+	return db.writer.do(ctx, workFunc(func(tx *writeTx) error {
+		l, err := tx.lane(destination)
+		if err == nil {
+			_, err = tx.exec(how, l.id, tx.tick(), nullText(actor))
+		}
+		return err
+	}))
+}
+
+// LaneDecisions implements holdfast.Lanes.
+func (db *DB) LaneDecisions(ctx context.Context) (list []holdfast.LaneDecision, err error) {
+	rows, err := db.query(ctx, laneDecisions)
+	if err != nil {
+		return nil, fmt.Errorf("read decisions about lanes: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var d holdfast.LaneDecision
+		var at sql.NullInt64
+		if err := rows.Scan(&d.Destination, &d.Paused, &d.Actor, &at); err != nil {
+			return nil, fmt.Errorf("read decisions about lanes: %w", err)
+		}
+		d.At = db.wall(at)
+		list = append(list, d)
+	}
+	return list, rows.Err()
+}

@@ -26,6 +26,7 @@ const (
 	keptOf
 	sourcesOf
 	laneFaults
+	laneDecisions
 	countPending
 	countParked
 	countExpired
@@ -140,6 +141,8 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 	// CROSS JOIN keeps the order: left to itself, SQLite reads the whole inbox.
 	sourcesOf: `SELECT s.name, x.kept FROM hf_source AS s CROSS JOIN hf_inbox AS x ON x.source = s.source AND x.id = ?1 ORDER BY s.name`,
 
+	laneDecisions: `SELECT destination, paused, coalesce(decided_by, ''), decided FROM hf_lane WHERE decided IS NOT NULL`,
+
 	laneFaults: `SELECT destination, fault, fault_since FROM hf_lane WHERE fault IS NOT NULL`,
 
 	countPending: `SELECT l.destination, x.n FROM (SELECT lane, count(*) AS n FROM hf_message WHERE state = 0 GROUP BY lane) AS x
@@ -163,7 +166,7 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 		(SELECT count(*) FROM hf_message WHERE state = 0) + (SELECT count(*) FROM hf_message WHERE state = 1` + ofAside + `),
 		(SELECT count(*) FROM hf_message WHERE state IN (3, 4, 5)` + ofAside + `), (SELECT count(*) FROM hf_inbox WHERE kept = 1),
 		(SELECT group_concat(name || ' ' || created) FROM hf_token), (SELECT group_concat(name || ' ' || cursor) FROM hf_follower),
-		(SELECT value FROM hf_meta WHERE key = 'book')`,
+		(SELECT value FROM hf_meta WHERE key = 'book'), (SELECT group_concat(lane || ' ' || decided) FROM hf_lane WHERE decided IS NOT NULL)`,
 
 	storeIncarnation: `SELECT value FROM hf_meta WHERE key = 'incarnation'`,
 

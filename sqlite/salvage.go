@@ -63,6 +63,10 @@ type oldLane struct {
 	strict int64
 	fault  string
 	since  int64
+
+	paused    int64
+	decided   any // instant; nil: nobody has
+	decidedBy string
 }
 
 type oldRoute struct {

@@ -361,6 +361,11 @@ func (s *salvage) routeOf(tx *writeTx, m *holdfast.Message) (*lane, int64, error
 		if err := tx.setOrder(r.lane, old.strict); err != nil {
 			return nil, 0, err
 		}
+		if old.decided != nil {
+			if _, err := tx.exec(restoreDecision, r.lane.id, old.paused, old.decided, nullText(old.decidedBy)); err != nil {
+				return nil, 0, err
+			}
+		}
 		if old.fault != "" {
 			if _, err := tx.exec(setLaneFault, r.lane.id, old.fault, old.since); err != nil {
 				return nil, 0, err

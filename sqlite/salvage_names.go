@@ -30,7 +30,7 @@ func (s *salvage) entries(index string, columns int, yield func(r sqlitefile.Row
 
 // Columns of tables, and of their unique indexes with the row's id.
 const (
-	laneColumns, laneIndexColumns     = 5, 2
+	laneColumns, laneIndexColumns     = 8, 2
 	routeColumns, routeIndexColumns   = 5, 5
 	sourceColumns, sourceIndexColumns = 2, 2
 	messageColumns, messageIndex      = 19, 2
@@ -85,7 +85,11 @@ func last(r sqlitefile.Row) any {
 func (s *salvage) laneRow(r sqlitefile.Row) {
 	s.lane(r.ID, r.Text(1))
 	if strict := r.Int(2); strict >= orderLoose && strict <= orderFreeing {
-		s.orders[r.Text(1)] = oldLane{strict, r.Text(3), r.Int(4)}
+		old := oldLane{strict: strict, fault: r.Text(3), since: r.Int(4), paused: min(max(r.Int(5), 0), 1), decidedBy: r.Text(7)}
+		if !r.Null(6) {
+			old.decided = r.Int(6)
+		}
+		s.orders[r.Text(1)] = old
 	}
 }
 

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -49,6 +50,67 @@ func Lanes(t *testing.T, m Maker) {
 			faults(holdfast.LaneFaultInfo{Destination: "a", Problem: "certificate"}, holdfast.LaneFaultInfo{Destination: "b", Problem: "refused"})
 			set("a", "")
 			faults(holdfast.LaneFaultInfo{Destination: "b", Problem: "refused"})
+		},
+		"decisions are kept": func(k *kit) { // F1-80
+			decisions := func(want ...holdfast.LaneDecision) {
+				k.t.Helper()
+				got, err := k.LaneDecisions(k.ctx())
+				if err != nil {
+					k.t.Fatal(err)
+				}
+				slices.SortFunc(got, func(a, b holdfast.LaneDecision) int { return strings.Compare(a.Destination, b.Destination) })
+				for _, d := range got {
+					if ago := k.now().Sub(d.At); ago < -time.Second || ago > 5*time.Second {
+						k.t.Errorf("decision about %s was %s ago", d.Destination, ago)
+					}
+				}
+				equal(k, "decisions", got, want, cmpopts.IgnoreFields(holdfast.LaneDecision{}, "At"), cmpopts.EquateEmpty())
+			}
+			do := func(f func(ctx context.Context, destination, actor string) error, lane, actor string) {
+				k.t.Helper()
+				if err := f(k.ctx(), lane, actor); err != nil {
+					k.t.Fatal(err)
+				}
+			}
+			decisions()
+			do(k.PauseLane, "a", "anna")
+			do(k.PauseLane, "a", "bert") // it was paused already
+			do(k.ResumeLane, "b", "bert")
+			want := []holdfast.LaneDecision{{Destination: "a", Paused: true, Actor: "anna"}, {Destination: "b", Actor: "bert"}}
+			decisions(want...)
+			k.put(holdfast.Message{ID: "m"}) // a pause is the dispatcher's: the store gives what it is asked for
+			k.wins(k.one("m"), delivered())
+			k.reopen()
+			decisions(want...)
+			if err := k.SetLaneFault(k.ctx(), "a", "refused"); err != nil {
+				k.t.Fatal(err)
+			}
+			do(k.ResumeLane, "a", "cleo")
+			decisions(holdfast.LaneDecision{Destination: "a", Actor: "cleo"}, holdfast.LaneDecision{Destination: "b", Actor: "bert"})
+			if f, err := k.LaneFaults(k.ctx()); err != nil || len(f) != 0 {
+				k.t.Errorf("after it was resumed there are faults %+v, %v", f, err)
+			}
+		},
+		"how long the oldest message is due": func(k *kit) { // F1-33
+			overdue := func(min, max time.Duration) {
+				k.t.Helper()
+				got, err := k.Overdue(k.ctx())
+				if err != nil {
+					k.t.Fatal(err)
+				}
+				age, due := got["a"]
+				if due != (max > 0) || age < min || age > max {
+					k.t.Errorf("overdue are %v, want %s to %s", got, min, max)
+				}
+			}
+			overdue(0, 0)
+			k.put(holdfast.Message{ID: "later", Delay: time.Hour})
+			overdue(0, 0)
+			k.put(holdfast.Message{ID: "now"})
+			k.pass(time.Second)
+			overdue(900*time.Millisecond, 6*time.Second)
+			k.wins(k.one("now"), delivered())
+			overdue(0, 0)
 		},
 		"settings are kept": func(k *kit) {
 			k.strict(true)

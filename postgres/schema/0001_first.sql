@@ -16,7 +16,10 @@ CREATE TABLE hf_lane (
   destination text COLLATE "C" NOT NULL UNIQUE,
   strict      boolean NOT NULL DEFAULT false,  -- a parked message stops its ordering key
   fault       text,                            -- why the lane is held
-  fault_since bigint
+  fault_since bigint,
+  paused      boolean NOT NULL DEFAULT false,  -- a person wants it left alone
+  decided     bigint,                          -- when a person last paused or resumed it
+  decided_by  text
 );
 
 -- Names that many messages share, stored once. A transaction of its own writes

@@ -12,7 +12,10 @@ CREATE TABLE hf_lane (
   destination TEXT NOT NULL UNIQUE,
   strict      INTEGER NOT NULL DEFAULT 0,  -- 1: a parked message stops its ordering key; 2: no more, keys are being freed
   fault       TEXT,                        -- why the lane is held
-  fault_since INTEGER
+  fault_since INTEGER,
+  paused      INTEGER NOT NULL DEFAULT 0,  -- 1: a person wants it left alone
+  decided     INTEGER,                     -- when a person last paused or resumed it
+  decided_by  TEXT
 ) STRICT;
 
 -- Names that many messages share, stored once.

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-mq/holdfast/admin"
+)
+
+func (a *app) destinationsCommand(g *global) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "destinations", Aliases: []string{"destination"},
+		Short: "List, show, pause and resume destinations",
+		Args:  cobra.ArbitraryArgs, RunE: group,
+	}
+	cmd.AddCommand(a.destinationsList(g), a.destinationShow(g), a.destinationPause(g), a.destinationResume(g))
+	return cmd
+}
+
+func (a *app) destinationsList(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use: "ls", Aliases: []string{"list"},
+		Short: "List destinations, and how they fare",
+		Example: `  holdfast destinations ls
+  holdfast destinations ls --json`,
+		Args: args(0, 0, "none"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
+				list, err := c.Destinations(ctx)
+				switch {
+				case err != nil:
+					return err
+				case g.json:
+					return printJSON(a.stdout, admin.DestinationList{Destinations: list})
+				}
+				return destinationTable(a.stdout, list)
+			})
+		},
+	}
+}
+
+func destinationTable(w io.Writer, list []admin.DestinationStatus) error {
+	rows := make([][]string, len(list))
+	for i := range list {
+		d := &list[i]
+		rows[i] = []string{d.Name, d.Lane, fmt.Sprint(d.Pending), fmt.Sprint(d.Parked), fmt.Sprint(d.InFlight), d.OldestDue, reasonOf(d)}
+	}
+	return table(w, []string{"NAME", "LANE", "PENDING", "PARKED", "IN FLIGHT", "NO PROGRESS FOR", "REASON"}, rows)
+}
+
+// reasonOf is why a destination does not deliver, in words.
+func reasonOf(d *admin.DestinationStatus) string {
+	switch {
+	case d.Lane == "paused":
+		return "paused by " + d.DecidedBy
+	case !d.Configured:
+		return "not in the configuration"
+	}
+	return d.Problem
+}
+
+func (a *app) destinationShow(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:     "show NAME",
+		Short:   "Show a destination: what waits, how it fares, and when a message is tried",
+		Example: `  holdfast destinations show inventory`,
+		Args:    args(1, 1, "the destination's name"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return a.oneDestination(cmd, g, given[0], (*admin.Client).Destination)
+		},
+	}
+}
+
+func (a *app) destinationPause(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:   "pause NAME",
+		Short: "Leave a destination alone until it is resumed",
+		Long: `Leave a destination alone until it is resumed: nothing more is begun there, at
+any node of the store and over restarts. Attempts under way end; messages wait
+uncharged, and their TTL runs on.`,
+		Example: `  holdfast destinations pause inventory`,
+		Args:    args(1, 1, "the destination's name"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return a.oneDestination(cmd, g, given[0], (*admin.Client).PauseDestination)
+		},
+	}
+}
+
+func (a *app) destinationResume(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:     "resume NAME",
+		Short:   "Resume a destination that is paused, and try one that is held or down at once",
+		Example: `  holdfast destinations resume inventory`,
+		Args:    args(1, 1, "the destination's name"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return a.oneDestination(cmd, g, given[0], (*admin.Client).ResumeDestination)
+		},
+	}
+}
+
+func (a *app) oneDestination(cmd *cobra.Command, g *global, name string, ask func(c *admin.Client, ctx context.Context, name string) (admin.DestinationStatus, error)) error {
+	return a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
+		d, err := ask(c, ctx, name)
+		switch {
+		case err != nil:
+			return err
+		case g.json:
+			return printJSON(a.stdout, d)
+		}
+		return printDestination(a.stdout, &d)
+	})
+}
+
+func printDestination(w io.Writer, d *admin.DestinationStatus) error {
+	s := newSheet(w)
+	s.line("name", d.Name)
+	s.line("category", d.Category)
+	s.line("lane", d.Lane)
+	s.line("reason", reasonOf(d))
+	s.line("no progress for", d.OldestDue)
+	s.when("next probe", d.NextProbe)
+	s.line("decided by", d.DecidedBy)
+	s.when("decided", d.DecidedAt)
+	s.line("waiting", fmt.Sprintf("%d pending, %d parked, %d expired", d.Pending, d.Parked, d.Expired))
+	s.line("requests", fmt.Sprintf("%d in flight, %d may be", d.InFlight, d.Concurrency))
+	s.line("ttl", d.TTL)
+	for _, line := range d.Timetable {
+		s.line("timetable", line)
+	}
+	return s.end()
+}
+
+func (a *app) statusCommand(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Tell how a node fares, what waits, and what needs a look",
+		Long: `Tell how a node fares, what waits, and what needs a look. The exit code is 0 if
+the node is ok or degraded, and 1 if it is failing.`,
+		Example: `  holdfast status
+  holdfast status --json`,
+		Args: args(0, 0, "none"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
+				h, err := c.Health(ctx)
+				switch {
+				case err != nil:
+					return err
+				case g.json:
+					err = printJSON(a.stdout, h)
+				default:
+					err = printStatus(a.stdout, &h)
+				}
+				if err == nil && h.Status == admin.Failing {
+					return verdict(exitFailure)
+				}
+				return err
+			})
+		},
+	}
+}
+
+func printStatus(w io.Writer, h *admin.Health) error {
+	s := newSheet(w)
+	s.line("node", h.Node)
+	s.line("role", h.Role)
+	s.line("version", h.Version)
+	s.when("started", &h.Started)
+	s.line("status", h.Status)
+	s.line("waiting", fmt.Sprintf("%d pending, %d parked", h.Pending, h.Parked))
+	for _, c := range h.Checks {
+		if c.Status != admin.OK {
+			s.line(c.Status, c.Name+": "+c.Detail)
+		}
+	}
+	return s.end()
+}

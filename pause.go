@@ -1,0 +1,143 @@
+package holdfast
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// decisionsEvery is how often a dispatcher looks for what people have decided
+// about its destinations, here or at another node of the same store.
+const decisionsEvery = 5 * time.Second
+
+// decisions are what people have decided about destinations, read beside the
+// loop: a store that is busy must not hold up deliveries.
+type decisions struct {
+	lanes Lanes
+	log   *slog.Logger
+	ring  chan<- struct{} // the loop's
+
+	mu   sync.Mutex // of reading: what is read later is newer
+	last atomic.Pointer[map[string]LaneDecision]
+	done *map[string]LaneDecision // the loop's: that the lanes know
+}
+
+// Pause leaves a destination alone until somebody resumes it: nothing more is
+// begun there, attempts in hand end, and messages wait, uncharged, their TTL
+// running on. It is durable, holds for every dispatcher of the store within a
+// few seconds, and changes nothing where the destination is paused already.
+// It needs Lanes.
+func (d *Dispatcher) Pause(ctx context.Context, destination, actor string) error {
+	if d.Lanes == nil {
+		return fmt.Errorf("pause %s: %w: the dispatcher has no Lanes to keep it", destination, ErrState)
+	}
+	if err := d.Lanes.PauseLane(ctx, destination, actor); err != nil {
+		return err
+	}
+	return d.learn(ctx)
+}
+
+// Resume ends a pause, and has a destination that is held or down tried at once.
+func (d *Dispatcher) Resume(ctx context.Context, destination, actor string) error {
+	if d.Lanes == nil {
+		return fmt.Errorf("resume %s: %w: the dispatcher has no Lanes to keep it", destination, ErrState)
+	}
+	if err := d.Lanes.ResumeLane(ctx, destination, actor); err != nil {
+		return err
+	}
+	return d.learn(ctx)
+}
+
+func (d *Dispatcher) learn(ctx context.Context) error {
+	r := d.running.Load()
+	if r == nil {
+		return nil // the next run reads it
+	}
+	return r.decisions.read(ctx)
+}
+
+func (k *decisions) read(ctx context.Context) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	list, err := k.lanes.LaneDecisions(ctx)
+	if err != nil {
+		return err
+	}
+	byName := make(map[string]LaneDecision, len(list))
+	for _, d := range list {
+		byName[d.Destination] = d
+	}
+	k.last.Store(&byName)
+	select {
+	case k.ring <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// follow reads every few seconds until ctx ends. What cannot be read now stays
+// as it was.
+func (k *decisions) follow(ctx context.Context) {
+	tick := time.NewTicker(decisionsEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := k.read(ctx); err != nil && ctx.Err() == nil {
+			k.log.DebugContext(ctx, "decisions about destinations not read", slog.Any("error", err))
+		}
+	}
+}
+
+// obey has the lanes learn what was read.
+func (r *dispatch) obey() {
+	last := r.decisions.last.Load()
+	if last == r.decisions.done {
+		return
+	}
+	r.decisions.done = last
+	for _, l := range r.order {
+		d := (*last)[l.name]
+		switch l.decide(d, time.Now()) {
+		case lanePaused:
+			r.log.WarnContext(r.work, "destination paused by a person", slog.String("destination", l.name), slog.String("actor", d.Actor))
+			r.shut(l)
+		case laneResumed:
+			r.log.InfoContext(r.work, "destination resumed by a person", slog.String("destination", l.name), slog.String("actor", d.Actor))
+		case laneUntouched:
+		}
+	}
+}
+
+// touch is what a person's decision did to a lane.
+type touch int
+
+const (
+	laneUntouched touch = iota
+	lanePaused
+	laneResumed
+)
+
+// decide has the lane follow a decision. One to resume tries it at once, also
+// where it was held or down.
+func (l *laneRun) decide(d LaneDecision, now time.Time) touch {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was := l.decision
+	l.decision = d
+	switch {
+	case d.Paused && !was.Paused:
+		return lanePaused
+	case d.Paused || !d.At.After(was.At):
+		return laneUntouched
+	}
+	l.held, l.more = false, true
+	l.resume, l.asked, l.nextProbe = time.Time{}, time.Time{}, now
+	return laneResumed
+}
