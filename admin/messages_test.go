@@ -229,7 +229,7 @@ func TestWhatAMessageWaitsForIsSaid(t *testing.T) {
 			want: "retry 7 (no limit) in 49h",
 		},
 		"destination's": {edit: func(r *holdfast.Record) { due(r, 1, 300*time.Millisecond); r.Message.Destination = "billing" }, want: "retry 1 of 3 in less than a second"},
-		"delay":         {edit: func(r *holdfast.Record) { due(r, 0, time.Minute) }, want: "first attempt in 1m: it was sent with a delay"},
+		"delay":         {edit: func(r *holdfast.Record) { due(r, 0, time.Minute) }, want: "first attempt in 1m: it was sent with a delay, or rescheduled"},
 		"slot":          {edit: func(*holdfast.Record) {}, want: "due now; waits for a free slot of destination inventory"},
 		"key": {
 			edit: func(r *holdfast.Record) { r.Message.OrderingKey = "k" },
