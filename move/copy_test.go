@@ -19,6 +19,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/move"
 	"github.com/holdfast-mq/holdfast/notify"
@@ -189,10 +190,11 @@ func filled(t testing.TB, at string) {
 	must(t, err)
 	_, err = db.Discard(ctx, "discarded", "mo")
 	must(t, err)
-	for n := 0; n == 0; time.Sleep(time.Millisecond) {
-		n, _, err = db.Expire(ctx)
+	waittest.Until(t, "one has expired", func() bool {
+		n, _, err := db.Expire(ctx)
 		must(t, err)
-	}
+		return n > 0
+	})
 
 	_, err = db.Keep(ctx, time.Hour, arrival("kept"), arrival("done"))
 	must(t, err)

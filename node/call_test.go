@@ -9,7 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 )
 
 // SF-02, SF-03: a node calls a foreign API: what it refuses for good is parked
@@ -92,12 +93,7 @@ destinations:
 		},
 	} {
 		var m message
-		for end := time.Now().Add(20 * time.Second); !want(m) && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-			m = show(id)
-		}
-		if !want(m) {
-			t.Errorf("%s is %+v", id, m)
-		}
+		waittest.Until(t, string(id)+" has ended as it should", func() bool { m = show(id); return want(m) })
 	}
 	resp, err := http.Get(url + "/v1/destinations")
 	if err != nil {

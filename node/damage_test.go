@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/node"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -79,11 +80,7 @@ func TestOI12DamagedFile(t *testing.T) {
 	if h.Status != admin.Degraded || damage == nil || !strings.Contains(damage.Detail, "salvaged: 1 messages") || !strings.Contains(damage.Detail, "move that file away") {
 		t.Fatalf("health is %+v", h)
 	}
-	for deadline := time.Now().Add(20 * time.Second); health(t, url).Pending > 0; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the message is not delivered")
-		}
-	}
+	waittest.Until(t, "the message is delivered", func() bool { return health(t, url).Pending == 0 })
 	list, err := sqlite.SetAside(c.Data)
 	if err != nil || len(list) != 1 {
 		t.Fatalf("set aside: %v, %v", list, err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/node"
 )
 
@@ -127,15 +128,10 @@ func TestRowsOfADestinationThatIsNotConfiguredAnyMore(t *testing.T) {
 	log := &lines{}
 	run(log, func(url string) {
 		health := ""
-		for end := time.Now().Add(20 * time.Second); !strings.Contains(health, "messages wait for old") && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-			resp, err := http.Get(url + "/_rf/health")
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, _ := io.ReadAll(resp.Body)
-			_ = resp.Body.Close()
-			health = string(text)
-		}
+		waittest.Until(t, "health tells of the messages that wait", func() bool {
+			_, health = ask(t, "GET", url+"/_rf/health", "")
+			return strings.Contains(health, "messages wait for old")
+		})
 		if !strings.Contains(health, "messages wait for old") || !strings.Contains(health, `"pending":20,"parked":0`) {
 			t.Errorf("health is %s", health)
 		}

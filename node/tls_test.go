@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/certtest"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/node"
 	"github.com/holdfast-mq/holdfast/transport"
 )
@@ -71,13 +72,5 @@ func TestARenewedCertificateIsShown(t *testing.T) {
 		t.Errorf("while the files do not fit: %v", err)
 	}
 	put(renewed.Key, shown.Key)
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		err := trusts(renewed.PEM)
-		if err == nil {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the renewed certificate is not shown: %v", err)
-		}
-	}
+	waittest.Until(t, "the renewed certificate is shown", func() bool { return trusts(renewed.PEM) == nil })
 }

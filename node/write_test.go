@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/node"
 )
 
@@ -74,17 +74,13 @@ destinations:
 		State    string `json:"state"`
 		Failures int    `json:"failures"`
 	}
-	for end := time.Now().Add(20 * time.Second); m.State != "delivered" && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		resp, err := http.Get(url + "/v1/messages/held")
-		if err != nil {
+	waittest.Until(t, "the message that was held is delivered", func() bool {
+		_, text := ask(t, "GET", url+"/v1/messages/held", "")
+		if err := json.Unmarshal([]byte(text), &m); err != nil {
 			t.Fatal(err)
 		}
-		err = json.NewDecoder(resp.Body).Decode(&m)
-		_ = resp.Body.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+		return m.State == "delivered"
+	})
 	if m.State != "delivered" || m.Failures != 0 {
 		t.Errorf("got %+v", m)
 	}

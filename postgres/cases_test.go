@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/postgres"
 )
 
@@ -138,9 +139,7 @@ func TestCase65CommitsInTheOtherOrder(t *testing.T) {
 			return nil
 		})
 	}()
-	for number(t, dsn, "SELECT count(*) FROM hf_follower") == 0 {
-		time.Sleep(5 * time.Millisecond)
-	}
+	waitFor(t, dsn, "SELECT count(*) FROM hf_follower", 1)
 	c, err := pgx.Connect(t.Context(), dsn)
 	if err != nil {
 		t.Fatal(err)
@@ -165,14 +164,11 @@ func TestCase65CommitsInTheOtherOrder(t *testing.T) {
 	if err := early.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	waittest.Until(t, "both are shown", func() bool {
 		mu.Lock()
-		n := len(seen)
-		mu.Unlock()
-		if n >= 2 {
-			break
-		}
-	}
+		defer mu.Unlock()
+		return len(seen) >= 2
+	})
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
@@ -273,17 +269,9 @@ func TestNodesCountTheSame(t *testing.T) {
 	put(t, b, numbered(3, holdfast.Message{ID: "b"})...)
 	agree := func(want int64, nodes ...*postgres.DB) {
 		t.Helper()
-		var got []int64
-		for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-			got = nil
-			for _, db := range nodes {
-				got = append(got, db.Counts().Pending)
-			}
-			if !slices.ContainsFunc(got, func(n int64) bool { return n != want }) {
-				return
-			}
-		}
-		t.Errorf("the nodes count %v, want %d each", got, want)
+		waittest.Until(t, fmt.Sprintf("each node counts %d", want), func() bool {
+			return !slices.ContainsFunc(nodes, func(db *postgres.DB) bool { return db.Counts().Pending != want })
+		})
 	}
 	agree(10, a, b)
 	a.Die()

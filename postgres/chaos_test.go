@@ -20,6 +20,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/postgres"
 )
 
@@ -309,13 +310,7 @@ func settleDown(t *testing.T, dsn, url string) {
 		_ = last.Process.Kill()
 		_ = last.Wait()
 	}()
-	left := -1
-	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if left = number(t, dsn, "SELECT count(*) FROM hf_queue"); left == 0 {
-			return
-		}
-	}
-	t.Fatalf("%d messages are still not delivered", left)
+	waittest.Until(t, "all messages are delivered", func() bool { return number(t, dsn, "SELECT count(*) FROM hf_queue") == 0 })
 }
 
 func texts(t *testing.T, dsn, query string) map[string]bool {

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/move"
 	"github.com/holdfast-mq/holdfast/postgres"
 )
@@ -69,15 +70,7 @@ func TestCloseDuringAClaim(t *testing.T) {
 // waitFor waits until a query gives a number.
 func waitFor(t *testing.T, dsn, query string, want int) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		n := count(t, dsn, query)
-		if n >= want {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%s is %d, want %d", query, n, want)
-		}
-	}
+	waittest.Until(t, fmt.Sprintf("%s is %d", query, want), func() bool { return count(t, dsn, query) >= want })
 }
 
 // A claim whose answer is lost, and of which nobody can be asked for a while,
@@ -308,15 +301,9 @@ func TestCountersOfCallersAreSummedUp(t *testing.T) {
 	if err := sql(t.Context(), dsn, "INSERT INTO hf_tally (owner, lane, pending) SELECT 0, 1, 1 FROM generate_series(1, 30000)"); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		rows := count(t, dsn, "SELECT count(*) FROM hf_tally WHERE owner = 0")
-		if rows < 500 && db.Counts().Pending == 30001 {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%d rows, %d pending", rows, db.Counts().Pending)
-		}
-	}
+	waittest.Until(t, "there are few rows, and 30001 pending", func() bool {
+		return count(t, dsn, "SELECT count(*) FROM hf_tally WHERE owner = 0") < 500 && db.Counts().Pending == 30001
+	})
 }
 
 // After a failover that lost what was written last, names are asked for again,

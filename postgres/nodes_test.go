@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/postgres"
 )
 
@@ -48,20 +49,18 @@ func take(t testing.TB, db *postgres.DB, n int) []holdfast.Claim {
 	return b.Claims
 }
 
-// until claims until there are n, for some seconds.
+// until claims until there are n.
 func until(t testing.TB, db *postgres.DB, n int) (all []holdfast.Claim) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	waittest.Until(t, fmt.Sprintf("%d messages are claimed", n), func() bool {
 		b, err := db.Claim(t.Context(), map[string]int{"a": n - len(all)})
 		if err != nil && !errors.Is(err, holdfast.ErrUnavailable) {
 			t.Fatal(err)
 		}
-		if all = append(all, b.Claims...); len(all) >= n {
-			return all
-		}
-	}
-	t.Fatalf("claimed %d of %d messages", len(all), n)
-	return nil
+		all = append(all, b.Claims...)
+		return len(all) >= n
+	})
+	return all
 }
 
 func settleAll(t testing.TB, db *postgres.DB, claims []holdfast.Claim, s holdfast.Settlement) (won int) {
@@ -309,24 +308,20 @@ func TestTheSharesAddUp(t *testing.T) {
 				}
 				return sum == limit
 			}
-			for end := time.Now().Add(5 * time.Second); !settled() && time.Now().Before(end); {
+			waittest.Until(t, fmt.Sprintf("the shares of %s add up to %d", lane, limit), func() bool {
+				all := settled()
 				if sum > limit {
 					t.Fatalf("limit %d of %s: the shares add up to %d", limit, lane, sum)
 				}
-				time.Sleep(20 * time.Millisecond)
-			}
-			if sum != limit {
-				t.Errorf("limit %d of %s: the shares add up to %d", limit, lane, sum)
-			}
+				return all
+			})
 		}
 	}
 	shut(t, nodes[2])
 	nodes = nodes[:2]
-	for end := time.Now().Add(5 * time.Second); nodes[0].Share("a", 20)+nodes[1].Share("a", 20) != 20; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("nobody takes the share of a node that has gone")
-		}
-	}
+	waittest.Until(t, "others take the share of a node that has gone", func() bool {
+		return nodes[0].Share("a", 20)+nodes[1].Share("a", 20) == 20
+	})
 }
 
 // Outbox case 60: after the connection that listens is cut, a node hears of

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/postgres"
 )
 
@@ -79,7 +80,7 @@ func TestNoticesOverTwoNodes(t *testing.T) {
 	}
 	both.Wait()
 	told := map[string]int{}
-	for end := time.Now().Add(5 * time.Second); len(told) < 10 && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	waittest.Until(t, "ten are told", func() bool {
 		for _, db := range []*postgres.DB{a, b} {
 			batch, err := db.Claim(t.Context(), map[string]int{holdfast.EndedDestination: 4})
 			if err != nil {
@@ -90,7 +91,8 @@ func TestNoticesOverTwoNodes(t *testing.T) {
 			}
 			settleAll(t, db, batch.Claims, done())
 		}
-	}
+		return len(told) >= 10
+	})
 	for what, n := range told {
 		if n != 1 {
 			t.Errorf("told %d times: %s", n, what)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/postgres"
 )
 
@@ -113,15 +114,10 @@ func (o *outcomes) check(t testing.TB, dsn string, bound time.Duration) {
 // settled waits until calls work again, without anybody's help.
 func settled(t testing.TB, db *postgres.DB) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	waittest.Until(t, "the store has recovered", func() bool {
 		_, err := db.Enqueue(t.Context(), holdfast.Message{Destination: "z", Endpoint: "e", Kind: holdfast.Command, Payload: []byte("after")})
-		if err == nil {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the store does not recover: %v", err)
-		}
-	}
+		return err == nil
+	})
 }
 
 // A database that is restarted, stopped as by a crash, killed or stalled under

@@ -154,16 +154,12 @@ func TestTwoFollowersOfOneName(t *testing.T) {
 			}
 		})
 	}
-	for number(t, dsn, "SELECT count(*) FROM hf_follower") == 0 {
-		time.Sleep(5 * time.Millisecond)
-	}
+	waitFor(t, dsn, "SELECT count(*) FROM hf_follower", 1)
 	for i := range 10 {
 		put(t, a, numbered(20, holdfast.Message{ID: holdfast.ID(fmt.Sprint("m", i, "-"))})...)
 		settleAll(t, b, until(t, b, 20), done())
 	}
-	for end := time.Now().Add(8 * time.Second); number(t, dsn, "SELECT count(DISTINCT seq) FROM told") < 400 && time.Now().Before(end); {
-		time.Sleep(20 * time.Millisecond)
-	}
+	waitFor(t, dsn, "SELECT count(DISTINCT seq) FROM told", 400)
 	stop()
 	both.Wait()
 	if all, distinct := number(t, dsn, "SELECT count(*) FROM told"), number(t, dsn, "SELECT count(DISTINCT seq) FROM told"); all != 400 || distinct != 400 {

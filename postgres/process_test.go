@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/postgres"
 )
 
@@ -318,9 +319,7 @@ func TestHandlerWhoseNodeDies(t *testing.T) {
 		r, err := other.Inbox().Process(t.Context(), received("m"), handler)
 		second <- holdfast.Result{Receipt: r, Err: err}
 	}()
-	for s.number(t, "SELECT count(*) FROM pg_locks WHERE NOT granted") == 0 {
-		time.Sleep(10 * time.Millisecond)
-	}
+	waittest.Until(t, "the second waits for a lock", func() bool { return s.number(t, "SELECT count(*) FROM pg_locks WHERE NOT granted") > 0 })
 	s.terminate(t, tx)
 	r := <-second
 	if r.Err != nil || r.Receipt.Duplicate || string(r.Receipt.Response) != "booked" {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	stdsql "database/sql"
+	"fmt"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/postgres"
 )
 
@@ -76,14 +78,10 @@ func (s *shop) stand(t testing.TB, orders, messages, ids int64) {
 // learned waits until the counters in memory are what they should be.
 func (s *shop) learned(t testing.TB, pending, inbox int64) {
 	t.Helper()
-	for range 500 {
-		if c := s.Counts(); c.Pending == pending && c.Inbox == inbox {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	c := s.Counts()
-	t.Errorf("%d pending and an inbox of %d, want %d and %d", c.Pending, c.Inbox, pending, inbox)
+	waittest.Until(t, fmt.Sprintf("%d are pending and %d in the inbox", pending, inbox), func() bool {
+		c := s.Counts()
+		return c.Pending == pending && c.Inbox == inbox
+	})
 }
 
 func order(id holdfast.ID) holdfast.Message {

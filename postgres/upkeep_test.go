@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/postgres"
 )
 
@@ -154,11 +155,7 @@ func TestCase50PurgeUnderLoad(t *testing.T) {
 	if sum := purged[0] + purged[1]; sum != many+300 {
 		t.Errorf("%d and %d purged, want %d in all", purged[0], purged[1], many+300)
 	}
-	for end := time.Now().Add(5 * time.Second); a.Counts().Parked != 0 || b.Counts().Parked != 0; time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("parked: %d and %d by the nodes' counters, want none", a.Counts().Parked, b.Counts().Parked)
-		}
-	}
+	waittest.Until(t, "no node counts what was parked", func() bool { return a.Counts().Parked == 0 && b.Counts().Parked == 0 })
 	audit(t, a)
 }
 
@@ -182,13 +179,7 @@ func TestAPurgeThatIsCutOff(t *testing.T) {
 		}
 		purged <- n
 	}()
-	cut := 0
-	for end := time.Now().Add(5 * time.Second); cut == 0; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the purge does not meet the lock")
-		}
-		cut = number(t, dsn, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'WITH old AS%'`)
-	}
+	waitFor(t, dsn, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'WITH old AS%'`, 1)
 	if final := number(t, dsn, "SELECT count(*) FROM hf_final"); final != 20 {
 		t.Errorf("%d of 20 are left in the middle of a purge", final)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -43,11 +44,7 @@ func TestNobodyMeetsBusy(t *testing.T) {
 			}
 		})
 		all.Wait()
-		for i := 0; onDisk(t, owner.DB, 0) > 0; i++ { // its counters learn of the other's within lookEvery
-			if time.Sleep(10 * time.Millisecond); i > 1000 {
-				t.Fatalf("%d messages are left", onDisk(t, owner.DB, 0))
-			}
-		}
+		waittest.Until(t, "no message is left", func() bool { return onDisk(t, owner.DB, 0) == 0 }) // its counters learn of the other's within lookEvery
 		cancel()
 		settling.Wait()
 		rows, err := owner.SQL(t.Context(), "SELECT count(*), sum(state = 2) FROM hf_message")

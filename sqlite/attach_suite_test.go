@@ -11,6 +11,7 @@ import (
 	_ "github.com/mattn/go-sqlite3"
 	_ "modernc.org/sqlite"
 
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 	"github.com/holdfast-mq/holdfast/storetest"
 )
@@ -79,6 +80,9 @@ func TestAttachedStore(t *testing.T) {
 	t.Parallel()
 	eachHandle(t, func(t *testing.T, h handle) {
 		t.Helper()
+		if h.driver != "sqlite" || h.pool == 1 {
+			racetest.Without(t, "one handle is enough for the detector")
+		}
 		suite(t, storetest.Maker{
 			Open: func(t testing.TB) storetest.Full {
 				return h.attach(t, filepath.Join(t.TempDir(), "app.db"), virtual().Looking(time.Hour))

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -607,9 +608,7 @@ func TestSalvageOnAFullDisk(t *testing.T) {
 		t.Errorf("while it waits for room: recovering %v, %v", db.Recovering(), err)
 	}
 	d.clear()
-	for until := time.Now().Add(30 * time.Second); db.Recovering() && time.Now().Before(until); {
-		time.Sleep(10 * time.Millisecond)
-	}
+	waittest.Until(t, "the salvage has ended", func() bool { return !db.Recovering() })
 	list := db.Damage()
 	if v := s.examine(t, db); len(list) != 1 || !list[0].Done || v.lost+v.undecodable+v.keptLost > 0 {
 		t.Errorf("%+v cost %+v", list, v)

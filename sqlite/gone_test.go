@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -345,9 +346,7 @@ func TestSalvageInTheBackground(t *testing.T) {
 		t.Error("no message is there yet")
 	}
 	close(hold)
-	for db.Recovering() {
-		time.Sleep(time.Millisecond)
-	}
+	waittest.Until(t, "the salvage has ended", func() bool { return !db.Recovering() })
 	p.set(nil, nil)
 	if v := s.examine(t, db); v.lost+v.undecodable+v.again+v.keptLost > 0 {
 		t.Errorf("after it: %+v", v)

@@ -4,11 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -228,13 +229,10 @@ func TestPanicOfAHandlerInTheCallersTransaction(t *testing.T) {
 // learned waits until the store knows what a transaction of the caller's has committed.
 func learned(t testing.TB, db *sqlite.DB, pending, inbox int64) {
 	t.Helper()
-	for range 100 {
-		if c := db.Counts(); c.Pending == pending && c.Inbox == inbox {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	t.Errorf("counts %+v, want %d pending and an inbox of %d", db.Counts(), pending, inbox)
+	waittest.Until(t, fmt.Sprintf("%d are pending and %d in the inbox", pending, inbox), func() bool {
+		c := db.Counts()
+		return c.Pending == pending && c.Inbox == inbox
+	})
 }
 
 // A call that meets another's transaction fails, and can be tried again.

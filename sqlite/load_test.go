@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 	"github.com/holdfast-mq/holdfast/storetest"
 )
@@ -138,9 +139,7 @@ func TestLaneSentBackDuringAReadIsReadAgain(t *testing.T) {
 	queue := func(call func()) {
 		before := db.Queued()
 		calls.Go(call)
-		for db.Queued() == before {
-			time.Sleep(time.Millisecond)
-		}
+		waittest.Until(t, "the call is queued", func() bool { return db.Queued() != before })
 	}
 	reads := 0
 	p.set(nil, func(sql string) error {

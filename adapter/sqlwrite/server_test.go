@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-mq/holdfast/adapter/sqlwrite"
 	"github.com/holdfast-mq/holdfast/internal/mariatest"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 )
 
 // servers are the places that are reached over a network.
@@ -430,9 +431,5 @@ func TestFilesThatAreNoDatabase(t *testing.T) {
 // until waits for what the test has begun and the server shows.
 func until(t testing.TB, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it has not happened within 30 s")
-		}
-	}
+	waittest.Until(t, "the server shows it", holds)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 )
 
 // aloneEnv makes the test binary start a server, say where, and then wait for its end.
@@ -268,28 +269,16 @@ func TestNothingOutlivesTheTestBinary(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			dir, pids := bequeath(t, how)
-			deadline := time.Now().Add(20 * time.Second)
 			for _, pid := range pids {
-				for runs(t, pid) {
-					if time.Now().After(deadline) {
-						t.Fatalf("process %d still runs", pid)
-					}
-					time.Sleep(20 * time.Millisecond)
-				}
+				waittest.Until(t, fmt.Sprintf("process %d has ended", pid), func() bool { return !runs(t, pid) })
 			}
-			for {
+			waittest.Until(t, dir+" is empty", func() bool {
 				left, err := os.ReadDir(dir)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if len(left) == 0 {
-					return
-				}
-				if time.Now().After(deadline) {
-					t.Fatalf("%s still holds %v", dir, left)
-				}
-				time.Sleep(20 * time.Millisecond)
-			}
+				return len(left) == 0
+			})
 		})
 	}
 }
