@@ -98,6 +98,9 @@ func (s *Server) allow(role Role, next http.Handler) http.Handler {
 func (s *Server) authorize(r *http.Request, need Role) (string, *Problem) {
 	header := r.Header.Get("Authorization")
 	if !s.AuthRequired && (header == "" || s.Tokens == nil) {
+		if by := passedOnBy(r); by != "" && !s.Anybody {
+			return "", unauthorized("", "the request came through a proxy (header "+by+"), and only this machine is let in without a token: send one")
+		}
 		return Local, nil
 	}
 	if header == "" {
@@ -140,6 +143,16 @@ func (s *Server) refuseToken(r *http.Request, problem string) *Problem {
 			with("Retry-After", retryafter.Seconds(serve.RefusedWait)).with("Connection", "close")
 	}
 	return unauthorized("invalid_token", problem)
+}
+
+// passedOnBy is the header by which a proxy says that the request is another's.
+func passedOnBy(r *http.Request) string {
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "Via"} {
+		if len(r.Header.Values(name)) > 0 {
+			return name
+		}
+	}
+	return ""
 }
 
 func unauthorized(code, detail string) *Problem {

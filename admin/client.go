@@ -11,6 +11,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -42,7 +43,8 @@ type Client struct {
 const maxAnswer = 1 << 30
 
 // NewClient returns a client of the node at address: http://host:port,
-// https://host:port, or unix:///path/of/socket. The token may be empty.
+// https://host:port, or unix:///path/of/socket. The token may be empty; it is
+// sent over http:// to this machine only.
 func NewClient(address, token string) (*Client, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -68,7 +70,19 @@ func NewClient(address, token string) (*Client, error) {
 	if token != "" && !wellFormed(token) {
 		return nil, errors.New("the token is mistyped or cut short: it begins with hf_ and has 52 characters")
 	}
+	if token != "" && u.Scheme == "http" && !isSocket && !isLoopback(u.Hostname()) {
+		return nil, fmt.Errorf("node address %q: a token would go there in clear, for everybody on the way; use https:// or a tunnel to the node's loopback", address)
+	}
 	return &Client{base: u, at: address, token: token, conf: conf, http: exchange.NewClient(conf)}, nil
+}
+
+// isLoopback does not resolve names: whoever answers for one could change it.
+func isLoopback(host string) bool {
+	if host = strings.ToLower(host); host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
 }
 
 // WithTLS returns a client that uses conf towards a node of https.

@@ -193,6 +193,18 @@ func TestAddressesAreChecked(t *testing.T) {
 			t.Errorf("%q: got %v, want an error without secrets", address, err)
 		}
 	}
+	// F1-13: a token goes nowhere in clear.
+	token := admin.NewSecret()
+	for _, address := range []string{"http://plant-7:8420", "http://10.0.0.7", "http://localhost.example"} {
+		if _, err := admin.NewClient(address, token); err == nil || !strings.Contains(err.Error(), "https://") || strings.Contains(err.Error(), token) {
+			t.Errorf("%q with a token: got %v, want it refused", address, err)
+		}
+	}
+	for _, address := range []string{"http://127.0.0.1:8420", "http://[::1]:1", "http://LOCALHOST", "https://plant-7:8420", "unix:///run/holdfast.sock"} {
+		if _, err := admin.NewClient(address, token); err != nil {
+			t.Errorf("%q with a token: %v", address, err)
+		}
+	}
 	if _, err := admin.NewClient("http://a", "hf_123"); err == nil || strings.Contains(err.Error(), "hf_123") {
 		t.Errorf("got %v, want an error without the token", err)
 	}

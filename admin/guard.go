@@ -47,9 +47,6 @@ func (s *Server) signed(r *http.Request) bool {
 }
 
 func (s *Server) answersTo(hostport string) bool {
-	if slices.Contains(s.AllowedHosts, "*") {
-		return true
-	}
 	host := hostport
 	if h, _, err := net.SplitHostPort(hostport); err == nil {
 		host = h
@@ -58,7 +55,7 @@ func (s *Server) answersTo(hostport string) bool {
 	if host == "" || host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
 	}
-	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
+	if ip, err := netip.ParseAddr(host); err == nil && (ip.IsLoopback() || len(s.AllowedHosts) > 0) {
 		return true
 	}
 	return slices.ContainsFunc(s.AllowedHosts, func(allowed string) bool { return strings.EqualFold(allowed, host) })

@@ -68,8 +68,12 @@ type Server struct {
 	// socket only. Requests of foreign web pages are refused then.
 	AuthRequired bool
 	// AllowedHosts are names, beside those of the loopback, that a request
-	// without a token may be addressed to; "*" allows every name.
+	// without a token may be addressed to. Where there is one, any IP address is
+	// allowed as well: a name of a foreign page is none.
 	AllowedHosts []string
+	// Anybody, without AuthRequired, takes also what a proxy has passed on.
+	// Otherwise that needs a token: it only looks as if it came from this machine.
+	Anybody bool
 
 	// Mounts are routes of other packages on the same listener, behind the
 	// same guard, with the same answers to a wrong path or method.

@@ -22,7 +22,6 @@ const (
 	maxReserve = 1 << 30
 	maxPayload = 64 * mebibyte
 	maxTime    = 3650 * day
-	trustedFix = "or insecure: true if you trust everybody on that network"
 )
 
 // Check finds the faults of a configuration that was made by hand; Load has
@@ -44,6 +43,9 @@ func (r *report) check(c *Config) {
 	}
 	r.checkRole(c)
 	r.checkListen(c)
+	for _, g := range c.givenUp() {
+		r.warn(g.path, g.value, g.problem)
+	}
 	r.checkStore(c)
 	r.checkPath("data", c.Data)
 	if c.Data == "" && c.Store.IsZero() {
@@ -116,6 +118,13 @@ func (r *report) checkListen(c *Config) {
 	r.checkPath("tls.key", c.TLS.Key)
 	r.checkPath("tls.clients", c.TLS.Clients)
 	secured := c.TLS.Cert != "" && c.TLS.Key != ""
+	oneOf(r, "tokens", c.Tokens, TokensRemote, TokensAlways, TokensNever)
+	if c.Tokens == TokensNever && c.TLS != (TLS{}) {
+		r.fault("tokens", string(c.Tokens), problem{
+			"lets everybody who reaches the listener do everything, beside tls, which is for other machines",
+			"write remote and make tokens with: holdfast tokens create",
+		})
+	}
 	switch {
 	case c.TLS.Cert != "" && c.TLS.Key == "" && !r.bad["tls.key"]:
 		r.fault("tls", "", problem{"has cert without key", "name both files, or neither"})
@@ -142,13 +151,15 @@ func (r *report) checkListen(c *Config) {
 	}
 	// A fault of tls is reported already, and would be the cause of this one.
 	halfway := !secured && c.TLS != (TLS{}) || r.bad["tls"] || r.bad["tls.cert"] || r.bad["tls.key"]
-	switch {
-	case isLoopback(host) || secured || halfway:
-	case !c.Insecure:
-		r.fault("listen", c.Listen, problem{"can be reached from other machines, without TLS", "set tls.cert and tls.key, " + trustedFix})
-	default:
-		r.warn("listen", c.Listen, problem{"can be reached from other machines, without TLS and tokens", "set tls.cert and tls.key unless you trust everybody on that network"})
+	if isLoopback(host) || secured || halfway {
+		return
 	}
+	if c.ListenUnencrypted {
+		return // warned of with all that is given up
+	}
+	r.fault("listen", c.Listen, problem{
+		"can be reached from other machines, without TLS", "set tls.cert and tls.key, or listenUnencrypted: true if you trust everybody on that network",
+	})
 }
 
 // isLoopback does not resolve names: an answer of today says nothing about

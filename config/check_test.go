@@ -33,7 +33,7 @@ func TestAConfigurationMadeByHandIsChecked(t *testing.T) {
 				*c, *d = config.Config{Destinations: c.Destinations}, config.Destination{}
 			},
 			[]string{
-				"node.id", "role", "notifications.poll", "notifications.retention", "notifications.sweep", "notifications.stuck", "notifications.window", "poll", "listen", "data", "log.level", "log.format", "durability", "limits.payload", "limits.strangers", "limits.bodies", "receive.window", "retention.delivered",
+				"node.id", "role", "notifications.poll", "notifications.retention", "notifications.sweep", "notifications.stuck", "notifications.window", "poll", "listen", "data", "log.level", "log.format", "durability", "tokens", "limits.payload", "limits.strangers", "limits.bodies", "receive.window", "retention.delivered",
 				"retention.discarded", "retention.expired", "retention.inbox", "retention.sweep", "retention.parked", "backup", "backup.every",
 				"destinations.inventory.url", "destinations.inventory.secret", "destinations.inventory.hmac",
 				"destinations.inventory.retry.policy", "destinations.inventory.ttl", "destinations.inventory.timeout",
@@ -125,11 +125,11 @@ func TestOnlyLoopbackMayBePlain(t *testing.T) {
 		if _, err := c.Check(); (err == nil) != plain {
 			t.Errorf("%s: got error %v, want plain allowed: %t", listen, err, plain)
 		}
-		c.Insecure = true
+		c.ListenUnencrypted = true
 		if warnings, err := c.Check(); err != nil || (len(warnings) == 0) != plain {
-			t.Errorf("%s, insecure: got warnings %v, error %v", listen, warnings, err)
+			t.Errorf("%s, unencrypted: got warnings %v, error %v", listen, warnings, err)
 		}
-		c.Insecure, c.TLS = false, config.TLS{Cert: "c", Key: "k"}
+		c.ListenUnencrypted, c.TLS = false, config.TLS{Cert: "c", Key: "k"}
 		if warnings, err := c.Check(); err != nil || len(warnings) > 0 {
 			t.Errorf("%s, TLS: got warnings %v, error %v", listen, warnings, err)
 		}

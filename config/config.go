@@ -23,7 +23,7 @@ type Config struct {
 	Data         string        // folder of the database and its lock; Load leaves it empty beside Store
 	Store        Database      // instead of a file in Data; zero: none
 	Lease        time.Duration // with Store: how long a silent node counts as alive
-	Insecure     bool          // a non-loopback address needs no TLS and no tokens
+	Tokens       Tokens        // who needs one
 	TLS          TLS
 	Log          Log
 	Durability   Durability
@@ -35,6 +35,12 @@ type Config struct {
 	Backup       Backup
 	Destinations map[string]Destination
 	Receive      Receive
+
+	// What is given up, each by itself. Everybody on the way can read and change
+	// what goes to a listener that other machines reach, tokens as well, and to a
+	// database on another machine.
+	ListenUnencrypted bool
+	StoreUnencrypted  bool
 
 	Central       Central       // of a site
 	Notifications Notifications // of every other node
@@ -53,6 +59,16 @@ func (c *Config) Source() string {
 	}
 	return c.Node.ID
 }
+
+// Tokens says who needs a token to ask the node.
+type Tokens string
+
+// Who needs one. Signed messages and sites prove themselves otherwise.
+const (
+	TokensRemote Tokens = "remote" // who comes from another machine
+	TokensAlways Tokens = "always" // everybody, on the loopback and a socket as well
+	TokensNever  Tokens = "never"  // nobody: who reaches the listener may do everything
+)
 
 // TLS names the certificate of the listener; both paths or neither. The files
 // are read again when they change.

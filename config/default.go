@@ -12,6 +12,7 @@ func Default() *Config {
 		Listen:     "127.0.0.1:8420",
 		Data:       "./holdfast-data",
 		Lease:      15 * time.Second,
+		Tokens:     TokensRemote,
 		Log:        Log{Level: LogInfo, Format: LogText},
 		Durability: Full,
 		Limits:     Limits{Payload: mebibyte, Reserve: 16 * mebibyte, Strangers: 16 * mebibyte, Bodies: 64 * mebibyte},

@@ -2,6 +2,7 @@ package config
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -25,7 +26,10 @@ func (l *loader) settings(c *Config) []setting {
 		{"listen", "HOLDFAST_LISTEN", "--listen", func(s string) { c.Listen = s }},
 		{"data", "HOLDFAST_DATA", "--data", func(s string) { c.Data = l.absolute("data", "", s) }},
 		{"store", "HOLDFAST_STORE", "--store", func(s string) { c.Store = l.address(s) }},
-		{"insecure", "HOLDFAST_INSECURE", "--insecure", func(s string) { c.Insecure = l.truth(s) }},
+		{"tokens", "HOLDFAST_TOKENS", "--tokens", func(s string) { c.Tokens = Tokens(s) }},
+		{"listenUnencrypted", "HOLDFAST_LISTEN_UNENCRYPTED", "--listen-unencrypted", func(s string) { c.ListenUnencrypted = l.truth("listenUnencrypted", s) }},
+		{"storeUnencrypted", "HOLDFAST_STORE_UNENCRYPTED", "--store-unencrypted", func(s string) { c.StoreUnencrypted = l.truth("storeUnencrypted", s) }},
+		{"insecure", "HOLDFAST_INSECURE", "--insecure", func(s string) { l.unreadable("insecure", s, noInsecure) }},
 		{"log.level", "HOLDFAST_LOG_LEVEL", "--log-level", func(s string) { c.Log.Level = LogLevel(s) }},
 		{"log.format", "HOLDFAST_LOG_FORMAT", "--log-format", func(s string) { c.Log.Format = LogFormat(s) }},
 	}
@@ -47,12 +51,11 @@ func (l *loader) environment(c *Config) {
 func (l *loader) flags(c *Config, o Overrides) {
 	given := map[string]string{
 		"--node-id": o.NodeID, "--listen": o.Listen, "--data": o.Data, "--store": o.Store,
-		"--log-level": o.LogLevel, "--log-format": o.LogFormat,
+		"--log-level": o.LogLevel, "--log-format": o.LogFormat, "--tokens": o.Tokens,
 	}
-	if o.Insecure != nil {
-		given["--insecure"] = "false"
-		if *o.Insecure {
-			given["--insecure"] = "true"
+	for flag, value := range map[string]*bool{"--listen-unencrypted": o.ListenUnencrypted, "--store-unencrypted": o.StoreUnencrypted, "--insecure": o.Insecure} {
+		if value != nil {
+			given[flag] = strconv.FormatBool(*value)
 		}
 	}
 	for _, s := range l.settings(c) {
@@ -68,14 +71,20 @@ func (l *loader) override(s setting, origin, text string) {
 	s.set(text)
 }
 
-func (l *loader) truth(s string) bool {
+// noInsecure is said of the one switch that once gave up several things.
+var noInsecure = problem{ //nolint:gochecknoglobals // a constant
+	"is no setting any more: it gave up several things at once",
+	"name what you give up: listenUnencrypted: true (a listener without TLS), storeUnencrypted: true (a database without TLS), tokens: never (nobody needs a token)",
+}
+
+func (l *loader) truth(path, s string) bool {
 	switch s {
 	case "true", "1":
 		return true
 	case "false", "0":
 		return false
 	}
-	l.unreadable("insecure", s, problem{"is neither true nor false", "write true or false"})
+	l.unreadable(path, s, problem{"is neither true nor false", "write true or false"})
 	return false
 }
 

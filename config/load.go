@@ -37,9 +37,13 @@ type Overrides struct {
 	Listen    string // --listen
 	Data      string // --data
 	Store     string // --store
-	Insecure  *bool  // --insecure
+	Tokens    string // --tokens
 	LogLevel  string // --log-level
 	LogFormat string // --log-format
+
+	ListenUnencrypted *bool // --listen-unencrypted
+	StoreUnencrypted  *bool // --store-unencrypted
+	Insecure          *bool // --insecure, which is refused
 }
 
 // Load reads the file, puts the environment and the flags over it, and checks

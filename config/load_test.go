@@ -50,7 +50,7 @@ func TestDefaults(t *testing.T) {
 	t.Parallel()
 	day := 24 * time.Hour
 	want := &config.Config{
-		Listen: "127.0.0.1:8420", Data: "./holdfast-data", Lease: 15 * time.Second,
+		Listen: "127.0.0.1:8420", Data: "./holdfast-data", Lease: 15 * time.Second, Tokens: "remote",
 		Log:        config.Log{Level: "info", Format: "text"},
 		Durability: "full",
 		Role:       "standalone",
@@ -94,17 +94,17 @@ func TestEnvironmentGoesOverTheFileAndFlagsOverBoth(t *testing.T) {
 node: {id: file}
 listen: 127.0.0.1:1
 data: file
-insecure: true
+listenUnencrypted: true
 log: {level: error, format: text}
 `
 	vars := map[string]string{
-		"HOLDFAST_NODE_ID": "env", "HOLDFAST_LISTEN": "127.0.0.1:2", "HOLDFAST_DATA": "env", "HOLDFAST_INSECURE": "0",
+		"HOLDFAST_NODE_ID": "env", "HOLDFAST_LISTEN": "127.0.0.1:2", "HOLDFAST_DATA": "env", "HOLDFAST_LISTEN_UNENCRYPTED": "0",
 		"HOLDFAST_LOG_LEVEL": "warn", "HOLDFAST_LOG_FORMAT": "json",
 	}
 	no, yes := false, true
 	type values struct {
 		ID, Listen, Data string
-		Insecure         bool
+		Unencrypted      bool
 		Level            config.LogLevel
 		Format           config.LogFormat
 	}
@@ -117,16 +117,16 @@ log: {level: error, format: text}
 		"environment": {vars, config.Overrides{}, values{"env", "127.0.0.1:2", "env", false, "warn", "json"}},
 		"flags": {
 			vars,
-			config.Overrides{NodeID: "flag", Listen: "[::1]:3", Data: "flag", Insecure: &yes, LogLevel: "debug", LogFormat: "text"},
+			config.Overrides{NodeID: "flag", Listen: "[::1]:3", Data: "flag", ListenUnencrypted: &yes, LogLevel: "debug", LogFormat: "text"},
 			values{"flag", "[::1]:3", "flag", true, "debug", "text"},
 		},
 		"a flag that says no": {
-			map[string]string{"HOLDFAST_INSECURE": "true"},
-			config.Overrides{Insecure: &no},
+			map[string]string{"HOLDFAST_LISTEN_UNENCRYPTED": "true"},
+			config.Overrides{ListenUnencrypted: &no},
 			values{"file", "127.0.0.1:1", "conf/file", false, "error", "text"},
 		},
 		"empty variables are none": {
-			map[string]string{"HOLDFAST_LISTEN": "", "HOLDFAST_DATA": "", "HOLDFAST_INSECURE": ""},
+			map[string]string{"HOLDFAST_LISTEN": "", "HOLDFAST_DATA": "", "HOLDFAST_LISTEN_UNENCRYPTED": ""},
 			config.Overrides{},
 			values{"file", "127.0.0.1:1", "conf/file", true, "error", "text"},
 		},
@@ -139,7 +139,7 @@ log: {level: error, format: text}
 				t.Fatal(err)
 			}
 			c.want.Data = within(t, c.want.Data)
-			have := values{got.Node.ID, got.Listen, got.Data, got.Insecure, got.Log.Level, got.Log.Format}
+			have := values{got.Node.ID, got.Listen, got.Data, got.ListenUnencrypted, got.Log.Level, got.Log.Format}
 			if diff := cmp.Diff(c.want, have); diff != "" {
 				t.Errorf("values (-want +got):\n%s", diff)
 			}
@@ -244,14 +244,14 @@ func TestUnknownVariablesAreWarnedOf(t *testing.T) {
 
 func TestBadVariableNamesItself(t *testing.T) {
 	t.Parallel()
-	env := world(map[string]string{"HOLDFAST_INSECURE": "maybe", "HOLDFAST_LOG_LEVEL": "loud", "HOLDFAST_DATA": "~/x", "HOLDFAST_NODE_ID": "a/b"})
+	env := world(map[string]string{"HOLDFAST_STORE_UNENCRYPTED": "maybe", "HOLDFAST_INSECURE": "1", "HOLDFAST_LOG_LEVEL": "loud", "HOLDFAST_DATA": "~/x", "HOLDFAST_NODE_ID": "a/b"})
 	_, _, err := config.Load("", env, config.Overrides{})
 	var got []string
 	for _, f := range faults(t, err) {
 		got = append(got, f.Origin+" "+f.Path)
 	}
 	slices.Sort(got)
-	want := []string{"HOLDFAST_DATA data", "HOLDFAST_INSECURE insecure", "HOLDFAST_LOG_LEVEL log.level", "HOLDFAST_NODE_ID node.id"}
+	want := []string{"HOLDFAST_DATA data", "HOLDFAST_INSECURE insecure", "HOLDFAST_LOG_LEVEL log.level", "HOLDFAST_NODE_ID node.id", "HOLDFAST_STORE_UNENCRYPTED storeUnencrypted"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}

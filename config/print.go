@@ -45,7 +45,9 @@ func (c *Config) YAML() []byte {
 	add(limits, "bodies", str(FormatSize(c.Limits.Bodies)))
 	addAll(
 		root,
-		pair{"insecure", plain("!!bool", strconv.FormatBool(c.Insecure))},
+		pair{"tokens", str(string(c.Tokens))},
+		pair{"listenUnencrypted", plain("!!bool", strconv.FormatBool(c.ListenUnencrypted))},
+		pair{"storeUnencrypted", plain("!!bool", strconv.FormatBool(c.StoreUnencrypted))},
 	)
 	if c.TLS != (TLS{}) {
 		add(root, "tls", mapping(optional("cert", c.TLS.Cert), optional("key", c.TLS.Key), optional("clients", c.TLS.Clients)))

@@ -11,13 +11,18 @@ import (
 // together with the values from elsewhere; here only types matter.
 func (l *loader) config(c *Config) keys {
 	return keys{
-		"node":       l.mapping(keys{"id": text(l, &c.Node.ID, "shop-12"), "source": text(l, &c.Node.Source, "shop")}),
-		"role":       text(l, &c.Role, "site"),
-		"listen":     text(l, &c.Listen, "127.0.0.1:8420"),
-		"data":       l.path(&c.Data, "./holdfast-data"),
-		"store":      l.store(c),
-		"lease":      l.duration(&c.Lease),
-		"insecure":   l.boolean(&c.Insecure),
+		"node":   l.mapping(keys{"id": text(l, &c.Node.ID, "shop-12"), "source": text(l, &c.Node.Source, "shop")}),
+		"role":   text(l, &c.Role, "site"),
+		"listen": text(l, &c.Listen, "127.0.0.1:8420"),
+		"data":   l.path(&c.Data, "./holdfast-data"),
+		"store":  l.store(c),
+		"lease":  l.duration(&c.Lease),
+		"tokens": text(l, &c.Tokens, "always"),
+
+		"listenUnencrypted": l.boolean(&c.ListenUnencrypted),
+		"storeUnencrypted":  l.boolean(&c.StoreUnencrypted),
+		"insecure":          func(path string, n *yaml.Node) { l.unreadable(path, n.Value, noInsecure) },
+
 		"durability": text(l, &c.Durability, "full"),
 		"stop":       l.duration(&c.Stop),
 		"drain":      l.duration(&c.Drain),

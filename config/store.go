@@ -91,19 +91,26 @@ func (r *report) checkStore(c *Config) {
 	r.checkStoreTLS(c)
 }
 
-func (r *report) checkStoreTLS(c *Config) {
-	if !c.Store.Remote() || c.Store.Encrypted() {
-		return
+// plainStore says what is wrong with how the database is reached; empty: nothing.
+func (c *Config) plainStore() string {
+	if c.Store.IsZero() || !c.Store.Remote() || c.Store.Encrypted() {
+		return ""
 	}
-	what := "names another machine without sslmode, so that anybody on the way can read and change what is stored"
+	with := "without sslmode"
 	if mode := c.Store.SSLMode(); mode != "" {
-		what = "names another machine with sslmode=" + mode + ", so that anybody on the way can read and change what is stored"
+		with = "with sslmode=" + mode
 	}
-	if c.Insecure {
-		r.warn("store", c.Store.String(), problem{what, "add sslmode=verify-full unless you trust everybody on that network"})
+	return "names another machine " + with + ", so that anybody on the way can read and change what is stored"
+}
+
+func (r *report) checkStoreTLS(c *Config) {
+	if c.plainStore() == "" {
 		return
 	}
-	r.fault("store", c.Store.String(), problem{what, "add sslmode=verify-full, " + trustedFix})
+	if c.StoreUnencrypted {
+		return // warned of with all that is given up
+	}
+	r.fault("store", c.Store.String(), problem{c.plainStore(), "add sslmode=verify-full, or storeUnencrypted: true if you trust everybody on that network"})
 }
 
 const storeFix = "write {env: NAME} for a variable or {file: PATH} for a file that holds the whole address"

@@ -14,8 +14,8 @@ import (
 
 // AuthRequired asks as if the node listened on that address, without opening
 // it: tests listen on the loopback only.
-func AuthRequired(ctx context.Context, address net.Addr, db *sqlite.DB, insecure bool) (bool, error) {
-	n := &Node{cfg: &config.Config{Listen: address.String(), Insecure: insecure}, listener: at{address}, store: db, special: special{option: "--data DATA"}}
+func AuthRequired(ctx context.Context, address net.Addr, db *sqlite.DB, tokens config.Tokens) (bool, error) {
+	n := &Node{cfg: &config.Config{Listen: address.String(), Tokens: tokens}, listener: at{address}, store: db, special: special{option: "--data DATA"}}
 	return n.authRequired(ctx)
 }
 

@@ -94,6 +94,9 @@ func (n *Node) health() admin.Health {
 		add("store", admin.OK, "durability "+n.store.Durability())
 	}
 	n.logHealth(add)
+	for _, g := range n.cfg.GivenUp() {
+		add(g.Key, admin.OK, "warning: "+g.What)
+	}
 	n.special.checks(add)
 	n.progressHealth(add)
 	for _, s := range n.dispatcher.Status() {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -230,7 +231,7 @@ func (n *Node) build(ctx context.Context) (err error) {
 		Outbox: n.store, Enqueuer: n.store, Inbox: n.store, Tokens: n.store,
 		Destinations: n.destinations, Lanes: n.lanes, Waiters: &n.waiters, Control: n.dispatcher, Health: n.health, Backup: n.special.backUp,
 		Node: n.cfg.Node.ID, Source: n.cfg.Source(), Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload, MaxBodies: n.cfg.Limits.Bodies,
-		AuthRequired: protected, Logger: n.log,
+		AuthRequired: protected, Anybody: n.cfg.Tokens == config.TokensNever, Logger: n.log,
 		Notifier: n.notifier(), StuckAfter: n.cfg.Notifications.Stuck, KPIWindow: n.cfg.Notifications.Window,
 		Mounts: append(n.peerMounts(receiver),
 			admin.Mount{Pattern: "GET /healthz", Handler: http.HandlerFunc(n.healthz)},
@@ -244,17 +245,41 @@ func (n *Node) build(ctx context.Context) (err error) {
 	if n.central != nil {
 		api.Sites = n.central
 	}
-	if n.cfg.Insecure {
-		api.AllowedHosts = []string{"*"}
+	if n.cfg.Tokens == config.TokensNever && !isLoopback(n.listener.Addr()) {
+		api.AllowedHosts = n.ownNames()
 	}
 	n.handler, err = api.Handler()
 	return err
 }
 
-// authRequired says whether requests need a token: on any address that other
-// machines reach, unless the configuration gives that up.
+// ownNames are those by which other machines ask a node that wants no token. A
+// web page elsewhere cannot make its own name one of them (DNS rebinding).
+func (n *Node) ownNames() (names []string) {
+	if host, _, err := net.SplitHostPort(n.cfg.Listen); err == nil && host != "" {
+		names = append(names, host)
+	}
+	if host, err := os.Hostname(); err == nil {
+		names = append(names, host)
+	}
+	return names
+}
+
+// asksForTokens says whether requests need a token.
+func (n *Node) asksForTokens() bool {
+	switch n.cfg.Tokens {
+	case config.TokensAlways:
+		return true
+	case config.TokensNever:
+		return false
+	case config.TokensRemote:
+	}
+	return !isLoopback(n.listener.Addr())
+}
+
+// authRequired says whether requests need a token, and fails where nobody could
+// be let in.
 func (n *Node) authRequired(ctx context.Context) (bool, error) {
-	if isLoopback(n.listener.Addr()) || n.cfg.Insecure {
+	if !n.asksForTokens() {
 		return false, nil
 	}
 	has := false
@@ -262,7 +287,7 @@ func (n *Node) authRequired(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if !has {
-		return false, fmt.Errorf("listen on %s: other machines can reach it and no token exists yet, so nobody could be let in; "+
+		return false, fmt.Errorf("listen on %s: tokens are asked for there and none exists yet, so nobody could be let in; "+
 			"make the first with: holdfast tokens create NAME --role admin %s", n.cfg.Listen, n.special.option)
 	}
 	return true, nil
@@ -360,7 +385,7 @@ func (n *Node) asked() string {
 	case at != "http://"+config.Default().Listen:
 		flags = " --url " + at
 	}
-	if !isLoopback(n.listener.Addr()) && !n.cfg.Insecure {
+	if n.asksForTokens() {
 		flags += " --token-file FILE"
 	}
 	return flags

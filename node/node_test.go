@@ -84,33 +84,40 @@ func TestAStopDuringTheStartIsNoError(t *testing.T) {
 	}
 }
 
-// Design 16: loopback needs no token; elsewhere there must be one.
+// Design 16, F1-02, F1-04: loopback needs no token unless it is told so;
+// elsewhere there must be one unless nobody is asked.
 func TestWhenTokensAreNeeded(t *testing.T) {
 	t.Parallel()
 	db := open(t, t.TempDir())
 	defer db.Close()
 	tcp := func(ip string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(ip), Port: 8420} }
 	for _, ip := range []string{"127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"} {
-		if needed, err := node.AuthRequired(t.Context(), tcp(ip), db, false); needed || err != nil {
+		if needed, err := node.AuthRequired(t.Context(), tcp(ip), db, config.TokensRemote); needed || err != nil {
 			t.Errorf("%s: %t, %v; want none needed", ip, needed, err)
 		}
 	}
-	if needed, err := node.AuthRequired(t.Context(), &net.UnixAddr{Name: "/run/s", Net: "unix"}, db, false); needed || err != nil {
+	if needed, err := node.AuthRequired(t.Context(), &net.UnixAddr{Name: "/run/s", Net: "unix"}, db, config.TokensRemote); needed || err != nil {
 		t.Errorf("a socket: %t, %v; want none needed", needed, err)
 	}
 	for _, ip := range []string{"0.0.0.0", "::", "192.0.2.7", "2001:db8::1"} {
-		if _, err := node.AuthRequired(t.Context(), tcp(ip), db, false); err == nil || !strings.Contains(err.Error(), "holdfast tokens create NAME --role admin --data DATA") {
+		if _, err := node.AuthRequired(t.Context(), tcp(ip), db, config.TokensRemote); err == nil || !strings.Contains(err.Error(), "holdfast tokens create NAME --role admin --data DATA") {
 			t.Errorf("%s without a token: got %v, want the way out", ip, err)
 		}
-		if needed, err := node.AuthRequired(t.Context(), tcp(ip), db, true); needed || err != nil {
-			t.Errorf("%s, insecure: %t, %v", ip, needed, err)
+		if needed, err := node.AuthRequired(t.Context(), tcp(ip), db, config.TokensNever); needed || err != nil {
+			t.Errorf("%s, never: %t, %v", ip, needed, err)
 		}
 	}
 	if err := db.CreateToken(t.Context(), "first", "admin", [32]byte{1}); err != nil {
 		t.Fatal(err)
 	}
-	if needed, err := node.AuthRequired(t.Context(), tcp("192.0.2.7"), db, false); !needed || err != nil {
+	if needed, err := node.AuthRequired(t.Context(), tcp("192.0.2.7"), db, config.TokensRemote); !needed || err != nil {
 		t.Errorf("with a token: %t, %v; want it needed", needed, err)
+	}
+	// F1-04: a machine that several people share.
+	for _, a := range []net.Addr{tcp("127.0.0.1"), &net.UnixAddr{Name: "/run/s", Net: "unix"}} {
+		if needed, err := node.AuthRequired(t.Context(), a, db, config.TokensAlways); !needed || err != nil {
+			t.Errorf("always, on %s: %t, %v; want it needed", a, needed, err)
+		}
 	}
 }
 

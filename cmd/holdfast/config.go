@@ -14,7 +14,9 @@ import (
 type configFlags struct {
 	file     string
 	over     config.Overrides
-	insecure bool
+	insecure bool // refused, with a word on what to say instead
+
+	listenUnencrypted, storeUnencrypted bool
 }
 
 func (f *configFlags) add(cmd *cobra.Command) {
@@ -24,7 +26,10 @@ func (f *configFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.over.Data, "data", "", "folder of the database")
 	flags.StringVar(&f.over.Store, "store", "", "address of a PostgreSQL database instead of --data; with a password in it prefer HOLDFAST_STORE, which other users of the machine cannot see")
 	flags.StringVar(&f.over.Listen, "listen", "", "address to listen on, host:port or unix:///path/of/socket")
-	flags.BoolVar(&f.insecure, "insecure", false, "listen on any address without TLS and tokens")
+	flags.StringVar(&f.over.Tokens, "tokens", "", "who needs a token: remote (other machines), always (everybody), never (nobody)")
+	flags.BoolVar(&f.listenUnencrypted, "listen-unencrypted", false, "let other machines reach the listener without TLS: everybody on the way reads and changes what is sent")
+	flags.BoolVar(&f.storeUnencrypted, "store-unencrypted", false, "use a database on another machine without TLS: everybody on the way reads and changes what is stored")
+	flags.BoolVar(&f.insecure, "insecure", false, "refused: name what you give up with --tokens never, --listen-unencrypted or --store-unencrypted")
 	flags.StringVar(&f.over.LogLevel, "log-level", "", "debug, info, warn or error")
 	flags.StringVar(&f.over.LogFormat, "log-format", "", "text or json")
 }
@@ -52,8 +57,17 @@ func (a *app) read(cmd *cobra.Command, f *configFlags) (string, *config.Config, 
 	if file == "" {
 		file = a.getenv(config.EnvConfig)
 	}
-	if cmd.Flags().Changed("insecure") {
-		over.Insecure = &f.insecure
+	for name, flag := range map[string]struct {
+		value *bool
+		over  **bool
+	}{
+		"insecure":           {&f.insecure, &over.Insecure},
+		"listen-unencrypted": {&f.listenUnencrypted, &over.ListenUnencrypted},
+		"store-unencrypted":  {&f.storeUnencrypted, &over.StoreUnencrypted},
+	} {
+		if cmd.Flags().Changed(name) {
+			*flag.over = flag.value
+		}
 	}
 	env := a.env
 	env.Known = append(env.Known, envURL, envToken, envCA, config.EnvConfig)

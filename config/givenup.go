@@ -1,0 +1,53 @@
+package config
+
+import (
+	"net"
+
+	"github.com/holdfast-mq/holdfast/internal/socket"
+)
+
+// GivenUp is a safeguard that the configuration does without.
+type GivenUp struct {
+	Key  string // of the file: what it is about
+	What string // others can do for it
+}
+
+// GivenUp lists what the switches listenUnencrypted, storeUnencrypted and tokens
+// give away, as far as other machines are concerned. Check warns of the same.
+func (c *Config) GivenUp() (list []GivenUp) {
+	for _, g := range c.givenUp() {
+		list = append(list, GivenUp{g.path, g.problem.what})
+	}
+	return list
+}
+
+type givenUp struct {
+	path, value string
+	problem     problem
+}
+
+func (c *Config) givenUp() (list []givenUp) {
+	if c.remote() && c.TLS == (TLS{}) {
+		if c.Tokens == TokensNever {
+			list = append(list, givenUp{"tokens", string(c.Tokens), problem{
+				"lets everybody who reaches " + c.Listen + " send, read, retry and discard, and make tokens", "write remote unless you trust everybody on that network",
+			}})
+		}
+		if c.ListenUnencrypted {
+			list = append(list, givenUp{"listen", c.Listen, problem{
+				"can be reached from other machines without TLS, so that everybody on the way can read and change what is sent, tokens as well",
+				"set tls.cert and tls.key unless you trust everybody on that network",
+			}})
+		}
+	}
+	if what := c.plainStore(); what != "" && c.StoreUnencrypted {
+		list = append(list, givenUp{"store", c.Store.String(), problem{what, "add sslmode=verify-full unless you trust everybody on that network"}})
+	}
+	return list
+}
+
+// remote says whether other machines reach the listener.
+func (c *Config) remote() bool {
+	host, _, err := net.SplitHostPort(c.Listen)
+	return err == nil && schemeOf(c.Listen) != socket.Scheme && !isLoopback(host)
+}
