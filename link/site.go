@@ -52,6 +52,9 @@ type SiteConfig struct {
 	// Overdue tells for how long the oldest message of each destination has been
 	// due; stores have it. Nil: nobody knows.
 	Overdue func(ctx context.Context) (map[string]time.Duration, error)
+	// Heard is told what central's clock shows. It must not block for long. Nil:
+	// nobody is.
+	Heard func(at time.Time)
 	// Dial opens connections in another way.
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	Logger *slog.Logger // nil: silent
@@ -207,7 +210,7 @@ func (s *Site) newClient() (*transport.Client, error) {
 	}
 	return transport.NewClient(transport.ClientConfig{
 		URL: s.conf.URL, Path: MessagesPath, TLS: conf, Dial: s.conf.Dial, MaxBatch: batchRows, Timeout: s.conf.Timeout, RetryAfter: mostRetryAfter,
-		Concurrency: AtOnce + 2 + questionsAtOnce, Logger: s.log,
+		Concurrency: AtOnce + 2 + questionsAtOnce, Heard: s.conf.Heard, Logger: s.log,
 		Credential: func() (string, error) {
 			id, err := s.identity.read()
 			return id.Credential, err

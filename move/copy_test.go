@@ -317,7 +317,8 @@ func TestTimesAreKeptAsDurations(t *testing.T) {
 	if _, _, err := postgres.Migrate(t.Context(), to); err != nil {
 		t.Fatal(err)
 	}
-	run(t, to, fmt.Sprintf(`CREATE OR REPLACE FUNCTION hf_now() RETURNS bigint LANGUAGE sql VOLATILE AS
+	run(t, to, fmt.Sprintf("UPDATE hf_clock SET at = at + %[1]d, raw = raw + %[1]d", ahead.Microseconds()))
+	run(t, to, fmt.Sprintf(`CREATE OR REPLACE FUNCTION hf_raw() RETURNS bigint LANGUAGE sql VOLATILE AS
 		'SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + %d'`, ahead.Microseconds()))
 	filled(t, from)
 	want := read(t, from)

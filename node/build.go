@@ -184,7 +184,7 @@ func (n *Node) buildReceiver() (http.Handler, error) {
 	return transport.NewServer(transport.ServerConfig{
 		Receiver: n.endpoints, Destination: n.cfg.Node.ID, MaxPayload: int(n.cfg.Limits.Payload), Logger: n.log,
 		// The endpoints have bounds of their own; this one is for memory.
-		Concurrency: 512, Timeout: n.patience(), Refused: n.refused,
+		Concurrency: 512, Timeout: n.patience(), Refused: n.refused, Heard: n.store.HearTime,
 		Peer: func(source string) (transport.Peer, bool) {
 			p, ok := peers[source]
 			return p, ok

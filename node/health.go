@@ -97,6 +97,7 @@ func (n *Node) health() admin.Health {
 	for _, g := range n.cfg.GivenUp() {
 		add(g.Key, admin.OK, "warning: "+g.What)
 	}
+	n.clockHealth(add)
 	n.special.checks(add)
 	n.progressHealth(add)
 	for _, s := range n.dispatcher.Status() {
@@ -174,6 +175,20 @@ func laneHealth(name string, s holdfast.LaneStatus, add addCheck) {
 	if s.Hanging > 0 {
 		add(name, admin.Degraded, fmt.Sprintf("%d requests ignore their time-out", s.Hanging))
 	}
+}
+
+// clockHealth tells of time that only the clock knows of.
+func (n *Node) clockHealth(add addCheck) {
+	d := n.store.Doubt()
+	if d.Claimed == 0 {
+		return
+	}
+	status, held := admin.OK, "nothing is held because of it"
+	if d.Held > 0 {
+		status, held = admin.Degraded, fmt.Sprintf("%d messages are held because of it: past their time if the clock is right; if it is wrong, set it", d.Held)
+	}
+	add("clock", status, fmt.Sprintf("%s have passed that only the clock knows of, believed in %s at the latest; %s",
+		d.Claimed.Round(time.Second), d.Left.Round(time.Second), held))
 }
 
 // healthz is for a supervisor: 503 means that a restart may help.

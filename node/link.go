@@ -22,7 +22,7 @@ func (n *Node) buildLink() (err error) {
 	case config.Site:
 		n.site, err = link.NewSite(link.SiteConfig{
 			URL: c.URL, File: n.cfg.CredentialFile(), Outbox: n.store, Version: n.opts.Version, Timeout: c.Timeout,
-			TLS: link.Files{CA: c.CA, Cert: c.Cert, Key: c.Key}, Overdue: n.store.Overdue, Category: n.categoryOf, Logger: n.log,
+			TLS: link.Files{CA: c.CA, Cert: c.Cert, Key: c.Key}, Overdue: n.store.Overdue, Category: n.categoryOf, Heard: n.store.HearTime, Logger: n.log,
 		})
 	case config.CentralOfSites:
 		n.central, err = link.NewCentral(link.CentralConfig{

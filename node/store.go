@@ -22,6 +22,7 @@ type store interface {
 	holdfast.Outbox
 	holdfast.Sweepable
 	holdfast.InboxLog
+	holdfast.Doubting
 	admin.TokenStore
 	notify.Store
 	link.Store

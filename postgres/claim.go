@@ -45,7 +45,8 @@ type hold struct {
 	failures     int
 	revision     int
 	suspect      bool
-	settling     bool // a settlement is under way
+	settling     bool  // a settlement is under way
+	ends         int64 // its expiry, as time was seen to pass
 }
 
 // laneView bounds where a claim looks. Rows that were deleted a moment ago
@@ -151,6 +152,7 @@ type taking struct {
 
 	rows    []taken
 	expired []int64
+	aside   map[int64]int64 // what is not handed out now, and when it is due: held.go
 	bytes   int
 	now     int64         // the database's, at the claim
 	next    time.Duration // until the next row is due
@@ -165,6 +167,10 @@ type taken struct {
 	lane  int32
 	route int32
 	hold  hold
+
+	expires, lasts int64
+	first          *int64
+	blocked        bool // by its key, and only due because it would expire
 
 	id             []byte
 	headers, retry *string
@@ -197,7 +203,7 @@ func (k *taking) ask(ctx context.Context, slots map[string]int) error {
 }
 
 func (k *taking) run(tx *ownTx) error {
-	k.rows, k.expired, k.whole, k.bytes, k.next, k.began = nil, nil, nil, 0, -1, time.Now()
+	k.rows, k.expired, k.aside, k.whole, k.bytes, k.next, k.began = nil, nil, nil, nil, 0, -1, time.Now()
 	c := &k.db.claim
 	c.mu.Lock()
 	place, suspects := c.unplaced, c.suspects && c.suspect == 0
@@ -219,6 +225,9 @@ func (k *taking) run(tx *ownTx) error {
 		if err := tx.query(claimMessages, []any{k.owner, k.number, claimBytes - k.bytes, lanes, most, floors}, k.read); err != nil {
 			return err
 		}
+	}
+	if err := k.judge(tx); err != nil {
+		return err
 	}
 	if len(k.rows) > 0 {
 		seqs, claims := make([]int64, len(k.rows)), make([]int64, len(k.rows))
@@ -270,29 +279,18 @@ func (k *taking) wants() (lanes []int32, most, floors []int64) {
 // read reads one row of claimMessages or claimSuspects.
 func (k *taking) read(rows pgx.Rows) error {
 	if rows.RawValues()[1] == nil {
-		return rows.Scan(&k.now, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil)
+		return rows.Scan(append([]any{&k.now}, make([]any, len(rows.FieldDescriptions())-1)...)...)
 	}
 	var t taken
-	var expires int64
-	var first *int64
+	var blocked int16
 	var corr, key *string
 	var ttl *int64
 	m := &t.claim.Message
-	if err := rows.Scan(&k.now, &t.claim.Seq, &t.lane, &t.due, &expires, &t.claim.Failures, &t.claim.Tries, &m.Attempt.Cycle, &first, &m.Attempt.Forced, &t.claim.Revision,
-		&t.id, &t.route, &m.Payload, &t.headers, &corr, &t.retry, &ttl, &key); err != nil {
+	if err := rows.Scan(&k.now, &t.claim.Seq, &t.lane, &t.due, &t.expires, &t.claim.Failures, &t.claim.Tries, &m.Attempt.Cycle, &t.first, &m.Attempt.Forced, &t.claim.Revision,
+		&t.id, &t.route, &m.Payload, &t.headers, &corr, &t.retry, &ttl, &key, &blocked, &t.lasts); err != nil {
 		return err
 	}
-	if expires <= k.now {
-		k.expired = append(k.expired, t.claim.Seq)
-		return nil
-	}
-	t.claim.Expires = -1
-	if expires != never {
-		t.claim.Expires = duration(expires - k.now)
-	}
-	if first != nil {
-		m.Attempt.FirstAgo = duration(max(k.now-*first, 0))
-	}
+	t.blocked = blocked != 0
 	if ttl != nil {
 		m.TTL = duration(*ttl)
 	}
@@ -391,7 +389,7 @@ func (k *taking) look(tx *ownTx) {
 		if err := rows.Scan(&now, &due, &unplaced, &suspects); err != nil {
 			return err
 		}
-		if due != nil && *due != never {
+		if due != nil && *due < heldDue {
 			if wait := max(duration(*due-now), 0); k.next < 0 || wait < k.next {
 				k.next = wait
 			}

@@ -23,6 +23,7 @@ type DB struct {
 	outage outage
 	names  *names
 	self   *self
+	clock  *clock
 	tally  *tally
 	wakes  *wakes
 	claim  claims
@@ -51,6 +52,7 @@ var (
 	_ holdfast.Outbox    = (*DB)(nil)
 	_ holdfast.Lanes     = (*DB)(nil)
 	_ holdfast.Sweepable = (*DB)(nil)
+	_ holdfast.Doubting  = (*DB)(nil)
 	_ holdfast.InboxLog  = (*DB)(nil)
 	_ notify.Store       = (*DB)(nil)
 )
@@ -63,7 +65,7 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 	db := &DB{opts: o, outage: outage{patience: o.Timeout / 2}, log: o.Logger, dsn: dsn, names: newNames(), failed: make(chan struct{}), aside: make(chan struct{}, asideMost), wakes: newWakes(), tally: newTally()}
-	db.self = newSelf(db)
+	db.self, db.clock = newSelf(db), newClock(o.ClockHold)
 	if db.pools, err = openPools(ctx, dsn, &o, db.names.met); err != nil {
 		return nil, fmt.Errorf("open database: %w", explain(err))
 	}
@@ -79,6 +81,9 @@ func (db *DB) start(ctx context.Context) error {
 		return err
 	}
 	if err := db.migrate(ctx); err != nil {
+		return err
+	}
+	if err := db.tickClock(ctx); err != nil { // first: leases end by it
 		return err
 	}
 	if err := db.enter(ctx); err != nil {

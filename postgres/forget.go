@@ -27,6 +27,11 @@ func (db *DB) SweepInbox(ctx context.Context, retention time.Duration) (int, boo
 	if err := db.usable(ctx); err != nil {
 		return 0, false, fmt.Errorf("sweep inbox: %w", err)
 	}
+	now, err := db.askClock(ctx)
+	if err != nil {
+		return 0, false, fmt.Errorf("sweep inbox: %w", err)
+	}
+	ats, sizes := db.clock.leaps()
 	f := &db.inbound.forgetting
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -38,7 +43,7 @@ func (db *DB) SweepInbox(ctx context.Context, retention time.Duration) (int, boo
 		if mine, err = tx.upkeep(upkeepInbox); err != nil || !mine {
 			return err
 		}
-		err = tx.query(forgetInbox, []any{max(f.after, f.from), forgetPage, micros(retention)}, func(rows pgx.Rows) error {
+		err = tx.query(forgetInbox, []any{max(f.after, f.from), forgetPage, db.clock.guard.Before(now, micros(retention)), now, ats, sizes}, func(rows pgx.Rows) error {
 			return rows.Scan(&gone, &read, &last, &left)
 		})
 		tx.countInbox(-gone, 0)

@@ -57,10 +57,15 @@ func (db *DB) PurgeNotifications(ctx context.Context, keep time.Duration) (purge
 	if err := db.usable(ctx); err != nil {
 		return 0, false, fmt.Errorf("purge notifications: %w", err)
 	}
+	now, err := db.askClock(ctx)
+	if err != nil {
+		return 0, false, fmt.Errorf("purge notifications: %w", err)
+	}
+	before := db.clock.guard.Before(now, micros(keep))
 	s := &db.sweeps
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	past, err := db.pastNotes(ctx, keep)
+	past, err := db.pastNotes(ctx, before)
 	read := len(past)
 	for err == nil && len(past) > 0 {
 		n := min(len(past), sweepWrite)
@@ -71,7 +76,7 @@ func (db *DB) PurgeNotifications(ctx context.Context, keep time.Duration) (purge
 			if mine, err := tx.upkeep(upkeepPurge); err != nil || !mine {
 				return err
 			}
-			return tx.purgeNotes(part, keep, &gone)
+			return tx.purgeNotes(part, before, &gone)
 		})
 		purged += gone
 	}
@@ -85,9 +90,9 @@ func (db *DB) PurgeNotifications(ctx context.Context, keep time.Duration) (purge
 	return purged, more, nil
 }
 
-func (db *DB) pastNotes(ctx context.Context, keep time.Duration) (list []noteName, err error) {
+func (db *DB) pastNotes(ctx context.Context, before int64) (list []noteName, err error) {
 	s := &db.sweeps
-	err = db.read(ctx, pastNotifications, []any{micros(keep), s.notified, s.notifiedSeq, sweepPage}, func(rows pgx.Rows) error {
+	err = db.read(ctx, pastNotifications, []any{before, s.notified, s.notifiedSeq, sweepPage}, func(rows pgx.Rows) error {
 		var id []byte
 		var site string
 		err := rows.Scan(&s.notified, &s.notifiedSeq, &id, &site)
@@ -105,10 +110,10 @@ func noteNames(list []noteName) (ids [][]byte, sites []string) {
 	return ids, sites
 }
 
-func (tx *ownTx) purgeNotes(list []noteName, keep time.Duration, gone *int) error {
+func (tx *ownTx) purgeNotes(list []noteName, before int64, gone *int) error {
 	needed := map[noteName]bool{}
 	ids, sites := noteNames(list)
-	if err := tx.query(neededNotifications, []any{ids, sites, micros(keep)}, func(rows pgx.Rows) error {
+	if err := tx.query(neededNotifications, []any{ids, sites, before}, func(rows pgx.Rows) error {
 		var id []byte
 		var site string
 		err := rows.Scan(&id, &site)

@@ -116,6 +116,9 @@ func (db *DB) enter(ctx context.Context) error {
 				slog.String("node", db.opts.Node), slog.String("was", who), slog.Duration("lease_left", duration(left)))
 		}
 		seen = beat
+		if err := db.tickClock(ctx); err != nil {
+			return err
+		}
 		if err := pause(ctx, min(duration(left)+10*time.Millisecond, time.Second)); err != nil {
 			return err
 		}
@@ -238,6 +241,9 @@ func (db *DB) leave() error {
 	}
 	ctx, cancel := context.WithTimeout(db.life, min(db.opts.Timeout, 5*time.Second))
 	defer cancel()
+	if err := db.tickClock(ctx); err != nil { // what was seen since the last beat
+		db.log.WarnContext(ctx, "the clock is not noted", slog.Any("error", err))
+	}
 	err := db.own(ctx, func(tx *ownTx) error {
 		if err := tx.exec(lockNode, owner); err != nil {
 			return err

@@ -20,6 +20,11 @@ type Options struct {
 	// Node names this process among those that share the database. Two live
 	// ones of one name are refused. Zero: a name that nobody else has.
 	Node string
+	// ClockHold is how long time that only the database's clock claims to have
+	// passed, as it does when no node was running, is doubted at most: what would
+	// end because of it is held meanwhile, neither delivered nor ended. DB.Doubt
+	// tells. Zero: a day.
+	ClockHold time.Duration
 	// Lease is how long the database takes this node for alive after it was
 	// last heard of; then others take over what it had in hand. Zero: 15 s; at
 	// least 1 s.

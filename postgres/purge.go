@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -19,27 +20,32 @@ func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error
 	if err := db.usable(ctx); err != nil {
 		return 0, false, fmt.Errorf("purge: %w", err)
 	}
+	now, err := db.askClock(ctx)
+	if err != nil {
+		return 0, false, fmt.Errorf("purge: %w", err)
+	}
+	before := db.clock.guard.Before
 	keep := map[holdfast.State]int64{}
-	shortest := int64(never)
+	youngest := int64(math.MinInt64)
 	for state, d := range map[holdfast.State]time.Duration{
 		holdfast.Delivered: r.Delivered, holdfast.Expired: r.Expired, holdfast.Discarded: r.Discarded, holdfast.Parked: r.Parked,
 	} {
 		if d > 0 {
-			keep[state] = micros(d)
-			shortest = min(shortest, micros(d))
+			keep[state] = before(now, micros(d))
+			youngest = max(youngest, keep[state])
 		}
 	}
 	if len(keep) == 0 {
 		return 0, false, nil
 	}
-	held, err := db.heldLanes(ctx, r.Held)
+	held, err := db.heldLanes(ctx, r.Held, now)
 	if err != nil {
 		return 0, false, fmt.Errorf("purge: %w", err)
 	}
 	s := &db.sweeps
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	page, more, err := db.purgePage(ctx, shortest, keep, held)
+	page, more, err := db.purgePage(ctx, youngest, keep, held)
 	if err != nil {
 		return 0, false, fmt.Errorf("purge: %w", err)
 	}
@@ -75,16 +81,16 @@ func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error
 	return done, more, nil
 }
 
-// heldLanes is for how long the delivered messages of some lanes are kept at the
+// heldLanes is from when on the delivered messages of some lanes are kept at the
 // least, by the lane's number.
-func (db *DB) heldLanes(ctx context.Context, held map[string]time.Duration) (map[int32]int64, error) {
+func (db *DB) heldLanes(ctx context.Context, held map[string]time.Duration, now int64) (map[int32]int64, error) {
 	if len(held) == 0 {
 		return nil, nil //nolint:nilnil // none
 	}
 	lanes, err := db.knownLanes(ctx, slices.Collect(maps.Keys(held)))
 	list := make(map[int32]int64, len(lanes))
 	for destination, lane := range lanes {
-		list[lane] = micros(held[destination])
+		list[lane] = db.clock.guard.Before(now, micros(held[destination]))
 	}
 	return list, err
 }
@@ -97,7 +103,7 @@ type purgeRow struct {
 
 // purgePage finds rows to delete. Rows are accepted nearly in the order of
 // their numbers: one that came within the shortest retention ends the purge.
-func (db *DB) purgePage(ctx context.Context, shortest int64, keep map[holdfast.State]int64, held map[int32]int64) (page []purgeRow, more bool, err error) {
+func (db *DB) purgePage(ctx context.Context, youngest int64, keep map[holdfast.State]int64, held map[int32]int64) (page []purgeRow, more bool, err error) {
 	s := &db.sweeps
 	read, young, from := 0, false, s.purged
 	defer func() {
@@ -105,21 +111,21 @@ func (db *DB) purgePage(ctx context.Context, shortest int64, keep map[holdfast.S
 			s.purged = from // the page comes again
 		}
 	}()
-	err = db.read(ctx, purgePage, []any{s.purged, shortest, sweepPage}, func(rows pgx.Rows) error {
+	err = db.read(ctx, purgePage, []any{s.purged, youngest, sweepPage}, func(rows pgx.Rows) error {
 		var r purgeRow
-		var age int64
+		var settled int64
 		var recent bool
-		if err := rows.Scan(&r.seq, &recent, &r.state, &age, &r.key.lane, &r.key.key); err != nil || recent || young {
+		if err := rows.Scan(&r.seq, &recent, &r.state, &settled, &r.key.lane, &r.key.key); err != nil || recent || young {
 			young = young || recent
 			return err
 		}
 		read++
 		s.purged = r.seq
-		least, ends := keep[holdfast.State(r.state)]
-		if holdfast.State(r.state) == holdfast.Delivered {
-			least = max(least, held[r.key.lane])
+		before, ends := keep[holdfast.State(r.state)]
+		if from, ok := held[r.key.lane]; ok && holdfast.State(r.state) == holdfast.Delivered {
+			before = min(before, from)
 		}
-		if ends && age > least {
+		if ends && settled < before {
 			page = append(page, r)
 		} else {
 			s.leaves(r.seq)

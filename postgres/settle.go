@@ -253,7 +253,7 @@ func (tx *ownTx) settleOf(owner int64, rows []settled) error {
 	if err := tx.write(settleAside, &aside, owner, append(aside.words(), aside.state)...); err != nil {
 		return err
 	}
-	if err := tx.write(settlePending, &pending, owner, append(pending.words(), pending.wait, pending.revision)...); err != nil {
+	if err := tx.write(settlePending, &pending, owner, append(pending.words(), pending.wait, pending.revision, pending.ends)...); err != nil {
 		return err
 	}
 	if err := tx.write(giveBack, &back, owner); err != nil {
@@ -301,7 +301,7 @@ type outcomes struct {
 	rows                 []*settled
 	at                   map[int64]*settled
 	seqs, claims         []int64
-	took, wait           []int64
+	took, wait, ends     []int64
 	charged, maybe       []bool
 	tried                []bool
 	outcome, state       []int16
@@ -318,6 +318,7 @@ func (o *outcomes) add(r *settled) {
 	o.seqs, o.claims = append(o.seqs, s.Seq), append(o.claims, s.Token)
 	o.took, o.wait = append(o.took, micros(max(s.Took, 0))), append(o.wait, micros(max(s.RetryIn, 0)))
 	o.state, o.revision = append(o.state, int16(s.State)), append(o.revision, int32(r.hold.revision))
+	o.ends = append(o.ends, r.hold.ends)
 	o.charged, o.maybe, o.outcome = append(o.charged, s.Charged), append(o.maybe, s.Maybe), append(o.outcome, int16(s.Outcome))
 	// Since when a receiver may know the id: an attempt that certainly handed
 	// nothing over does not count (OI-10).

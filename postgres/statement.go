@@ -127,26 +127,27 @@ const (
 	me AS MATERIALIZED (SELECT FROM hf_node WHERE owner = $1 FOR KEY SHARE),
 	got AS MATERIALIZED (
 		SELECT q.* FROM me, now, want AS w, LATERAL (
-			SELECT seq, lane, due, expires, failures, tries, cycle, first_try, force, revision FROM hf_queue AS q
+			SELECT seq, lane, due, expires, failures, tries, cycle, first_try, force, revision, blocked FROM hf_queue AS q
 			WHERE q.lane = w.lane AND q.lane > 0 AND q.due >= w.floor AND q.due <= now.t AND q.owner IS NULL AND NOT q.given_up AND q.deaths = 0 AND (q.blocked = 0 OR q.expires <= now.t)
 			ORDER BY q.due, q.seq LIMIT w.n FOR UPDATE SKIP LOCKED) AS q),` + claimGot
 	claimSuspects = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 	me AS MATERIALIZED (SELECT FROM hf_node WHERE owner = $1 FOR KEY SHARE),
 	got AS MATERIALIZED (
 		SELECT q.* FROM me, now, LATERAL (
-			SELECT seq, lane, due, expires, failures, tries, cycle, first_try, force, revision FROM hf_queue AS q
+			SELECT seq, lane, due, expires, failures, tries, cycle, first_try, force, revision, blocked FROM hf_queue AS q
 			WHERE q.deaths = $5 AND q.deaths > 0 AND q.lane = ANY ($4::integer[]) AND q.due <= now.t AND q.owner IS NULL AND NOT q.given_up AND (q.blocked = 0 OR q.expires <= now.t)
 			ORDER BY q.due, q.seq LIMIT $6 FOR UPDATE SKIP LOCKED) AS q),` + claimGot
 	// claimGot takes as many as fit into the bytes of payload that one call may read.
 	claimGot = `
 	sized AS MATERIALIZED (
 		SELECT g.*, m.id, m.route, m.payload, m.headers, m.corr, m.retry, m.ttl, m.okey,
+			CASE WHEN g.cycle > 1 THEN g.expires - coalesce((SELECT max(e.at) FROM hf_event AS e WHERE e.message = g.seq AND e.kind = 3), m.created) ELSE m.ttl END AS lasts,
 			sum(octet_length(m.payload)) OVER (ORDER BY g.due, g.seq) - octet_length(m.payload) AS before
 		FROM got AS g CROSS JOIN LATERAL (SELECT * FROM hf_message AS h WHERE h.seq = g.seq OFFSET 0) AS m),
 	mine AS (
 		UPDATE hf_queue AS q SET owner = $1, claim = $2 WHERE q.seq = ANY (ARRAY (SELECT seq FROM sized WHERE before < $3)) RETURNING q.seq)
 	SELECT n.t, s.seq, s.lane, s.due, s.expires, s.failures, s.tries, s.cycle, s.first_try, s.force, s.revision,
-		s.id, s.route, s.payload, s.headers, s.corr, s.retry, s.ttl, s.okey
+		s.id, s.route, s.payload, s.headers, s.corr, s.retry, s.ttl, s.okey, s.blocked, coalesce(s.lasts, 0)
 	FROM now AS n LEFT JOIN sized AS s ON (s.seq IN (SELECT seq FROM mine)) IS TRUE`
 	// fewestDeaths finds which of the suspects are tried next.
 	fewestDeaths = `SELECT deaths, count(*) FROM (
@@ -158,6 +159,14 @@ const (
 		FROM unnest($1::integer[]) AS w (lane)`
 	giveBack = `UPDATE hf_queue AS q SET owner = NULL, claim = NULL
 		WHERE q.seq = ANY ($2::bigint[]) AND q.owner = $1 AND q.claim = ($3::bigint[])[width_bucket(q.seq, $2)] RETURNING q.seq, q.lane, q.given_up`
+	// putAside gives claims back, to be due at other instants. hf_queue.due from
+	// 2^62 on is that of messages that are held.
+	putAside = `UPDATE hf_queue AS q SET owner = NULL, claim = NULL, due = ($3::bigint[])[width_bucket(q.seq, $1)]
+		WHERE q.seq = ANY ($1::bigint[]) AND q.owner = $2`
+	someHeld = `SELECT q.seq, q.lane FROM hf_lane AS l, LATERAL (SELECT seq, lane FROM hf_queue AS h
+		WHERE h.lane = l.lane AND h.lane > 0 AND h.due >= 4611686018427387904 AND h.due < 9223372036854775807 AND h.owner IS NULL LIMIT $1) AS q LIMIT $1`
+	letGo = `UPDATE hf_queue AS q SET due = CASE q.blocked WHEN 0 THEN hf_now() ELSE q.expires END
+		WHERE q.seq = ANY ($1::bigint[]) AND q.owner IS NULL AND q.due >= 4611686018427387904 AND q.due < 9223372036854775807 RETURNING q.lane`
 	expireClaimed = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		gone AS (DELETE FROM hf_queue WHERE seq = ANY ($1::bigint[]) AND owner = $2 RETURNING *),
 		final AS (
@@ -207,7 +216,7 @@ const (
 		SELECT seq, given_up FROM gone`
 	settlePending = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		back AS (UPDATE hf_queue AS q SET owner = NULL, claim = NULL, deaths = 0, tries = q.tries + 1, failures = q.failures + (($5::boolean[])[width_bucket(q.seq, $2)])::integer,
-				due = CASE WHEN q.revision = ($13::integer[])[width_bucket(q.seq, $2)] THEN least(t + ($12::bigint[])[width_bucket(q.seq, $2)], q.expires) ELSE q.due END,
+				due = CASE WHEN q.revision = ($13::integer[])[width_bucket(q.seq, $2)] THEN least(t + ($12::bigint[])[width_bucket(q.seq, $2)], greatest(q.expires, ($14::bigint[])[width_bucket(q.seq, $2)])) ELSE q.due END,
 				first_try = coalesce(q.first_try, CASE WHEN ($8::boolean[])[width_bucket(q.seq, $2)] THEN t - ($4::bigint[])[width_bucket(q.seq, $2)] END)
 			FROM now WHERE q.seq = ANY ($2::bigint[]) AND q.owner = $1 AND q.claim = ($3::bigint[])[width_bucket(q.seq, $2)]
 			RETURNING q.seq, q.lane, q.cycle, q.tries, q.given_up,

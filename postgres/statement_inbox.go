@@ -101,11 +101,13 @@ const (
 	// forgetInbox looks at the next rows in the order in which they came, and
 	// deletes those whose time is over. Rows that came after the horizon, and
 	// all behind them, are too young.
-	forgetInbox = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
-		page AS MATERIALIZED (SELECT seq, kept, received, expires FROM hf_inbox WHERE seq > $1 ORDER BY seq LIMIT $2),
-		old AS MATERIALIZED (SELECT p.* FROM page AS p, now WHERE p.received <= t - $3),
+	// $3 is the horizon, $4 what time it is, $5 and $6 the leaps of the clock:
+	// belief.Guard.End.
+	forgetInbox = `WITH page AS MATERIALIZED (SELECT seq, kept, received, processed, expires FROM hf_inbox WHERE seq > $1 ORDER BY seq LIMIT $2),
+		old AS MATERIALIZED (SELECT p.* FROM page AS p WHERE p.received <= $3),
 		free AS MATERIALIZED (
-			SELECT seq FROM hf_inbox WHERE seq = ANY (ARRAY (SELECT o.seq FROM old AS o, now WHERE NOT o.kept AND o.expires < t))
+			SELECT seq FROM hf_inbox WHERE seq = ANY (ARRAY (SELECT o.seq FROM old AS o WHERE NOT o.kept AND o.expires + (
+				SELECT coalesce(sum(l.s - greatest(least(coalesce(o.processed, o.received) - (l.a - l.s), l.s), 0)), 0) FROM unnest($5::bigint[], $6::bigint[]) AS l (a, s)) < $4))
 			ORDER BY seq FOR UPDATE SKIP LOCKED),
 		gone AS (DELETE FROM hf_inbox AS x WHERE x.seq = ANY (ARRAY (SELECT seq FROM free)) RETURNING x.seq)
 		SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM old), coalesce((SELECT max(seq) FROM old), 0),

@@ -2,8 +2,9 @@ package postgres
 
 // Moves between stores: export.go, import.go. No node uses the database then.
 const (
-	lockNodes   = `LOCK TABLE hf_node IN EXCLUSIVE MODE`
-	liveNodes   = `SELECT name, about FROM hf_node WHERE until >= hf_now() ORDER BY name`
+	lockNodes = `LOCK TABLE hf_node IN EXCLUSIVE MODE`
+	// Where no node is left to write it, hf_now stands still.
+	liveNodes   = `SELECT n.name, n.about FROM hf_node AS n, hf_clock AS c WHERE n.until >= c.at + greatest(hf_raw() - c.raw, 0) ORDER BY n.name`
 	exportUse   = `SELECT coalesce(pg_sequence_last_value('hf_owner'::regclass), 0)::text`
 	exportMeta  = `SELECT coalesce((SELECT value FROM hf_meta WHERE key = $1), '')`
 	exportMarks = `SELECT coalesce((SELECT value FROM hf_meta WHERE key = $1), ''), coalesce((SELECT value FROM hf_meta WHERE key = $2), '')`

@@ -92,13 +92,13 @@ const (
 const (
 	pastNotifications = `SELECT e.settled, e.seq, n.id, n.site FROM hf_notification_end AS e
 		CROSS JOIN LATERAL (SELECT id, site FROM hf_notification AS h WHERE h.seq = e.seq OFFSET 0) AS n
-		WHERE e.settled < (SELECT hf_now()) - $1::bigint AND e.settled > 0 AND (e.settled, e.seq) > ($2, $3) ORDER BY e.settled, e.seq LIMIT $4`
+		WHERE e.settled < $1 AND e.settled > 0 AND (e.settled, e.seq) > ($2, $3) ORDER BY e.settled, e.seq LIMIT $4`
 	// neededNotifications are those of which a copy is not as old, or has its message still.
 	neededNotifications = `SELECT DISTINCT n.id, n.site FROM unnest($1::bytea[], $2::text[]) AS i (id, site)
 		CROSS JOIN LATERAL (SELECT * FROM hf_notification AS h WHERE h.id = i.id AND h.site = i.site OFFSET 0) AS n
 		LEFT JOIN LATERAL (SELECT settled FROM hf_notification_end AS h WHERE h.seq = n.seq OFFSET 0) AS e ON true
 		LEFT JOIN LATERAL (SELECT seq FROM hf_message AS h WHERE h.seq = n.seq OFFSET 0) AS m ON true
-		WHERE e.settled IS NULL OR e.settled >= hf_now() - $3::bigint OR m.seq IS NOT NULL`
+		WHERE e.settled IS NULL OR e.settled >= $3::bigint OR m.seq IS NOT NULL`
 	purgeNotifications = `WITH gone AS (DELETE FROM hf_notification AS n WHERE n.seq = ANY (ARRAY (SELECT h.seq FROM unnest($1::bytea[], $2::text[]) AS i (id, site)
 			CROSS JOIN LATERAL (SELECT seq FROM hf_notification AS h WHERE h.id = i.id AND h.site = i.site OFFSET 0) AS h)) RETURNING seq),
 		ends AS (DELETE FROM hf_notification_end AS e WHERE e.seq = ANY (ARRAY (SELECT seq FROM gone))),

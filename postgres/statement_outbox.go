@@ -97,12 +97,20 @@ const (
 
 // Upkeep. Of several nodes one does it at a time.
 const (
-	// The clock is read once, by a subquery: called for each row, it could not
-	// bound the index.
+	// $2 is what time it is, $3 and $4 the leaps of the clock: belief.Leap.
 	expiredQueued = `SELECT q.seq, q.lane, coalesce(q.okey, '') FROM hf_queue AS q
-		WHERE q.expires <= (SELECT hf_now()) AND q.expires < 9223372036854775807 AND q.owner IS NULL ORDER BY q.expires LIMIT $1`
-	expiredParked = `SELECT f.seq, f.lane, coalesce(f.okey, '') FROM hf_final AS f
-		WHERE f.state = 3 AND f.expires <= (SELECT hf_now()) AND f.expires < 9223372036854775807 ORDER BY f.expires LIMIT $1`
+		WHERE q.expires <= $2 AND q.expires < 9223372036854775807 AND q.owner IS NULL AND (cardinality($3::bigint[]) = 0 OR q.expires + (
+			SELECT ` + lateSince + ` FROM ` + lastsOf + ` WHERE m.seq = q.seq) <= $2) ORDER BY q.expires LIMIT $1`
+	expiredParked = `SELECT q.seq, q.lane, coalesce(q.okey, '') FROM hf_final AS q
+		WHERE q.state = 3 AND q.expires <= $2 AND q.expires < 9223372036854775807 AND (cardinality($3::bigint[]) = 0 OR q.expires + (
+			SELECT ` + lateSince + ` FROM ` + lastsOf + ` WHERE m.seq = q.seq) <= $2) ORDER BY q.expires LIMIT $1`
+	// lastsOf is when the expiry of q was set, lateSince how much later than its
+	// number it ends: belief.Guard.End.
+	lastsOf = `hf_message AS m, LATERAL (SELECT CASE WHEN q.cycle > 1
+			THEN coalesce((SELECT max(e.at) FROM hf_event AS e WHERE e.message = q.seq AND e.kind = 3), m.created) ELSE q.expires - coalesce(m.ttl, 0) END AS at) AS since`
+	lateSince = `(SELECT coalesce(sum(l.s - greatest(least(since.at - (l.a - l.s), l.s), 0)), 0)::bigint FROM unnest($3::bigint[], $4::bigint[]) AS l (a, s))`
+	countOver = `SELECT (SELECT count(*) FROM hf_queue WHERE expires <= $1 AND expires < 9223372036854775807 AND owner IS NULL) +
+		(SELECT count(*) FROM hf_final WHERE state = 3 AND expires <= $1 AND expires < 9223372036854775807)`
 	expireQueued = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		dead AS MATERIALIZED (SELECT seq FROM hf_queue WHERE seq = ANY ($1::bigint[]) AND owner IS NULL AND expires <= hf_now() ORDER BY seq FOR UPDATE SKIP LOCKED),
 		gone AS (DELETE FROM hf_queue AS q WHERE q.seq = ANY (ARRAY (SELECT seq FROM dead)) RETURNING q.*),
@@ -116,12 +124,11 @@ const (
 		gone AS (UPDATE hf_final AS f SET state = 4, settled = t FROM now WHERE f.seq = ANY (ARRAY (SELECT seq FROM dead)) RETURNING f.seq, f.lane, f.cycle, f.tries, t),
 		event AS (INSERT INTO hf_event (message, kind, state, at, cycle, attempt) SELECT seq, 5, 4, t, cycle, tries FROM gone)
 		SELECT seq, lane FROM gone`
-	// purgePage looks at rows in the order in which they were accepted; $2 is
-	// the shortest retention, and what came within it ends the page.
-	purgePage = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
-		page AS MATERIALIZED (SELECT seq, created FROM hf_message WHERE seq > $1 ORDER BY seq LIMIT $3)
-		SELECT p.seq, p.created > now.t - $2, coalesce(f.state, 0), coalesce(now.t - f.settled, 0), coalesce(f.lane, 0), coalesce(f.okey, '')
-		FROM page AS p LEFT JOIN LATERAL (SELECT state, settled, lane, okey FROM hf_final AS h WHERE h.seq = p.seq OFFSET 0) AS f ON true, now ORDER BY p.seq`
+	// purgePage looks at rows in the order in which they were accepted; what came
+	// after $2 ends the page.
+	purgePage = `WITH page AS MATERIALIZED (SELECT seq, created FROM hf_message WHERE seq > $1 ORDER BY seq LIMIT $3)
+		SELECT p.seq, p.created > $2, coalesce(f.state, 0), coalesce(f.settled, 9223372036854775807), coalesce(f.lane, 0), coalesce(f.okey, '')
+		FROM page AS p LEFT JOIN LATERAL (SELECT state, settled, lane, okey FROM hf_final AS h WHERE h.seq = p.seq OFFSET 0) AS f ON true ORDER BY p.seq`
 	purgeThese = `WITH old AS MATERIALIZED (
 			SELECT f.seq FROM hf_final AS f WHERE f.seq = ANY ($1::bigint[]) AND f.state = ($2::smallint[])[width_bucket(f.seq, $1)]
 				AND (SELECT true FROM hf_event AS e, hf_follower AS w WHERE e.message = f.seq AND (e.tx, e.seq) > (w.tx, w.seq) LIMIT 1) IS NULL

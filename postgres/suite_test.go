@@ -41,7 +41,7 @@ func prepare(dsn string) error {
 		return err
 	}
 	return sql(ctx, dsn, `CREATE TABLE test_clock (ahead bigint NOT NULL)`, `INSERT INTO test_clock VALUES (0)`,
-		`CREATE OR REPLACE FUNCTION hf_now() RETURNS bigint LANGUAGE sql VOLATILE AS
+		`CREATE OR REPLACE FUNCTION hf_raw() RETURNS bigint LANGUAGE sql VOLATILE AS
 			'SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + (SELECT ahead FROM test_clock)'`)
 }
 
@@ -72,8 +72,16 @@ func number(t testing.TB, dsn, query string) (n int) {
 	return n
 }
 
-// pass lets time go by on the database's clock.
+// pass lets time go by on the database's clock, as some node has seen.
 func pass(t testing.TB, dsn string, d time.Duration) {
+	t.Helper()
+	if err := sql(t.Context(), dsn, fmt.Sprintf("WITH c AS (UPDATE hf_clock SET at = at + %[1]d, raw = raw + %[1]d) UPDATE test_clock SET ahead = ahead + %[1]d", d.Microseconds())); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// step sets the database's clock. No time passes.
+func step(t testing.TB, dsn string, d time.Duration) {
 	t.Helper()
 	if err := sql(t.Context(), dsn, fmt.Sprintf("UPDATE test_clock SET ahead = ahead + %d", d.Microseconds())); err != nil {
 		t.Fatal(err)
@@ -121,6 +129,11 @@ var maker = storetest.Maker{
 		return &store{open(t, f.dsn, postgres.Options{Source: storetest.Source}), f.dsn}
 	},
 	Pass: func(t testing.TB, s storetest.Full, d time.Duration) { t.Helper(); pass(t, s.(*store).dsn, d) },
+	Step: func(t testing.TB, s storetest.Full, d time.Duration) { t.Helper(); step(t, s.(*store).dsn, d) },
+	Clock: func(t testing.TB, s storetest.Full) time.Time {
+		t.Helper()
+		return time.UnixMicro(int64(number(t, s.(*store).dsn, "SELECT hf_raw()")))
+	},
 	Now: func(t testing.TB, s storetest.Full) time.Time {
 		t.Helper()
 		return time.UnixMicro(int64(number(t, s.(*store).dsn, "SELECT hf_now()")))
@@ -147,6 +160,7 @@ func TestStore(t *testing.T) {
 	t.Run("verbs", func(t *testing.T) { storetest.Verbs(t, maker) })
 	t.Run("lanes", func(t *testing.T) { storetest.Lanes(t, maker) })
 	t.Run("purging", func(t *testing.T) { storetest.Purging(t, maker) })
+	t.Run("clock", func(t *testing.T) { storetest.Clock(t, maker) })
 	t.Run("sites", func(t *testing.T) {
 		storetest.Sites(t, maker, func(s storetest.Full) sitelink.Store { return s.(*store).DB })
 	})

@@ -38,6 +38,13 @@ func (db *DB) Expire(ctx context.Context) (expired int, more bool, err error) {
 	s := &db.sweeps
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	now, err := db.askClock(ctx)
+	if err != nil {
+		return 0, false, fmt.Errorf("expire: %w", err)
+	}
+	if more, err := db.actOnClock(ctx); err != nil || more {
+		return 0, more, err
+	}
 	find, end, from := expiredQueued, expireQueued, holdfast.Pending
 	if s.parked {
 		find, end, from = expiredParked, expireParked, holdfast.Parked
@@ -51,7 +58,7 @@ func (db *DB) Expire(ctx context.Context) (expired int, more bool, err error) {
 		if err := tx.endGivenUp(); err != nil { // of a store that was moved here
 			return err
 		}
-		list, err := tx.expired(find)
+		list, err := tx.expired(find, now)
 		if err != nil {
 			return err
 		}
@@ -62,6 +69,11 @@ func (db *DB) Expire(ctx context.Context) (expired int, more bool, err error) {
 	if !mine {
 		return 0, false, nil // another node does it
 	}
+	if expired < sweepWrite && s.parked {
+		if err := db.countHeld(ctx, now); err != nil {
+			return expired, false, fmt.Errorf("expire: %w", err)
+		}
+	}
 	if more = expired == sweepWrite; !more {
 		s.parked = !s.parked
 		more = s.parked
@@ -69,8 +81,9 @@ func (db *DB) Expire(ctx context.Context) (expired int, more bool, err error) {
 	return expired, more, nil
 }
 
-func (tx *ownTx) expired(find string) (list []expirable, err error) {
-	err = tx.query(find, []any{sweepWrite}, func(rows pgx.Rows) error {
+func (tx *ownTx) expired(find string, now int64) (list []expirable, err error) {
+	ats, sizes := tx.db.clock.leaps()
+	err = tx.query(find, []any{sweepWrite, now, ats, sizes}, func(rows pgx.Rows) error {
 		var e expirable
 		err := rows.Scan(&e.seq, &e.key.lane, &e.key.key)
 		list = append(list, e)

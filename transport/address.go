@@ -23,6 +23,7 @@ type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 type endpoint struct {
 	base    string // the paths of the protocol come behind it
 	dial    dialer // nil: as usual
+	away    bool   // another machine, known by its certificate
 	private bool   // nobody between the two can listen: TLS, the loopback, a socket
 }
 
@@ -47,7 +48,7 @@ func parseAddress(text string) (endpoint, error) {
 			return bad("it has no host")
 		}
 		prefix := strings.TrimSuffix(strings.TrimSuffix(u.EscapedPath(), "/"), wire.ReceivePath)
-		return endpoint{base: u.Scheme + "://" + u.Host + prefix, private: u.Scheme == "https" || isLoopback(u.Hostname())}, nil
+		return endpoint{base: u.Scheme + "://" + u.Host + prefix, private: u.Scheme == "https" || isLoopback(u.Hostname()), away: u.Scheme == "https" && !isLoopback(u.Hostname())}, nil
 	case socket.Scheme:
 		path, ok := socket.Path(u)
 		if !ok {

@@ -22,6 +22,9 @@ import (
 
 // ClientConfig says how one peer is reached. Only URL is needed.
 type ClientConfig struct {
+	// Heard is told what the clock of another machine shows that has answered a
+	// question over TLS. It must not block for long. Nil: nobody is.
+	Heard func(at time.Time)
 	// URL is https://host[:port][/prefix], http://…, or unix:///path; the
 	// protocol's path /_rf/receive is added unless it stands there.
 	URL string
@@ -65,6 +68,7 @@ type ClientConfig struct {
 type Client struct {
 	conf    ClientConfig
 	base    string // of the peer
+	away    bool   // it is another machine, known by its certificate
 	url     string // where messages are posted
 	http    *exchange.Client
 	log     *slog.Logger
@@ -113,7 +117,7 @@ func NewClient(conf ClientConfig) (*Client, error) {
 	if err := errors.Join(faults...); err != nil {
 		return nil, fmt.Errorf("new client: %w", err)
 	}
-	c := &Client{conf: conf, base: to.base, url: to.base + cmp.Or(conf.Path, wire.ReceivePath), http: calls, log: conf.Logger}
+	c := &Client{conf: conf, base: to.base, away: to.away, url: to.base + cmp.Or(conf.Path, wire.ReceivePath), http: calls, log: conf.Logger}
 	if conf.Timeout > 0 {
 		c.pace.line = firstLine
 	}

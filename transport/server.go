@@ -45,6 +45,9 @@ type ServerConfig struct {
 
 	Logger  *slog.Logger  // nil: silent
 	Refused func(Refused) // told of each refused message; nil: nobody is
+	// Heard is told what the clock of another machine shows, of whom the signature
+	// is good. It must not block for long. Nil: nobody is.
+	Heard func(at time.Time)
 }
 
 // Refused is a message, or a whole request, that was turned away before it

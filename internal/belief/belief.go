@@ -260,6 +260,13 @@ func (g *Guard) News() uint64 {
 	return g.news
 }
 
+// Leaps are those that it knows, by At.
+func (g *Guard) Leaps() []Leap {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.leaps)
+}
+
 // Text is what Load reads.
 func (g *Guard) Text() string {
 	g.mu.Lock()

@@ -1,9 +1,25 @@
 -- Times are microseconds since 1970 of the database's own clock, durations microseconds.
 -- Numbers of states, outcomes and kinds are the library's. Names are compared byte by byte.
 
--- hf_now is the one clock of all nodes: no instant of a node's machine is stored or compared.
-CREATE FUNCTION hf_now() RETURNS bigint LANGUAGE sql VOLATILE AS
+-- How far time has come, and what the database's clock showed then. The nodes
+-- write it with their lease, as they have seen time pass.
+CREATE TABLE hf_clock (
+  at    bigint NOT NULL,
+  raw   bigint NOT NULL,                   -- what the clock showed then
+  high  bigint NOT NULL,                   -- the latest that it has ever shown
+  most  bigint NOT NULL,                   -- so much it may go on by itself
+  leaps text NOT NULL                      -- time that was counted and nobody saw pass
+) WITH (fillfactor = 20);
+
+CREATE FUNCTION hf_raw() RETURNS bigint LANGUAGE sql VOLATILE AS
   'SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint';
+
+INSERT INTO hf_clock SELECT t, t, t, 6000000, '' FROM (SELECT hf_raw() AS t) AS now;
+
+-- hf_now is the one clock of all nodes: no instant of a node's machine is stored or
+-- compared. A step of the database's clock moves it by a few seconds at most.
+CREATE FUNCTION hf_now() RETURNS bigint LANGUAGE plpgsql VOLATILE AS
+  'BEGIN RETURN (SELECT c.at + least(greatest(hf_raw() - c.raw, 0), c.most) FROM hf_clock AS c); END';
 
 CREATE TABLE hf_meta (
   key   text COLLATE "C" PRIMARY KEY,

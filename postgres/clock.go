@@ -1,0 +1,219 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/belief"
+)
+
+// clock is what this node knows of the time in the database: how far it had come
+// at a moment of this machine's monotonic clock, and what of it is doubted. A
+// step of the database's clock moves nothing of it.
+type clock struct {
+	guard *belief.Guard
+
+	mu      sync.Mutex
+	at      int64     // of the database
+	since   time.Time // when this node knew it, by the monotonic clock
+	lead    int64     // of the database's clock over it
+	held    int64     // messages that are, as the last sweep has counted them
+	acted   uint64    // news of the guard that a sweep has acted on
+	doubted bool      // people were told
+	heard   time.Time // what another machine's clock has shown; zero: nothing to act on
+	heardAt time.Time // when that was
+}
+
+const (
+	clockSecond = int64(time.Second / time.Microsecond)
+	// clockSlack is what two clocks may part between two beats, and a start
+	// believes of the time since the last beat of all.
+	clockSlack = clockSecond
+	startMost  = 5 * clockSecond
+)
+
+func newClock(hold time.Duration) *clock { return &clock{guard: belief.New(micros(hold))} }
+
+// seen is how far time has come as this node has seen it pass; 0: it has not
+// looked yet.
+func (c *clock) seen() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seenLocked()
+}
+
+func (c *clock) seenLocked() int64 {
+	if c.at == 0 {
+		return 0
+	}
+	return c.at + time.Since(c.since).Microseconds()
+}
+
+// clockRow is hf_clock, and what the database's clock shows now.
+type clockRow struct {
+	at, raw, high int64
+	leaps         string
+	shows         int64
+}
+
+const (
+	clockRead  = `SELECT at, raw, high, leaps, hf_raw() FROM hf_clock`
+	clockLock  = clockRead + ` FOR UPDATE`
+	clockWrite = `UPDATE hf_clock SET at = $1, raw = $2, high = $3, most = $4, leaps = $5`
+)
+
+func (r *clockRow) scan(rows pgx.Rows) error {
+	return rows.Scan(&r.at, &r.raw, &r.high, &r.leaps, &r.shows)
+}
+
+// learn takes what the database knows: another node may have seen more.
+func (c *clock) learn(r *clockRow, log *slog.Logger) {
+	if c.guard.Text() != r.leaps {
+		if err := c.guard.Load(r.leaps); err != nil {
+			log.Error("what the database knows of the clock is not readable", slog.Any("error", err))
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if seen := c.seenLocked(); r.at > seen {
+		c.at, c.since = r.at+max(min(r.shows-r.raw, startMost), 0), time.Now()
+	}
+	c.lead = r.shows - c.seenLocked()
+}
+
+// tickClock writes how far time has come. A node that has just started cannot
+// know, and takes the clock's word for more than a few seconds under doubt; a
+// clock that was put back meanwhile takes back what was doubted.
+func (db *DB) tickClock(ctx context.Context) error {
+	c := db.clock
+	var r clockRow
+	err := db.own(ctx, func(tx *ownTx) error {
+		if err := tx.query(clockLock, nil, r.scan); err != nil {
+			return err
+		}
+		fresh, at, was := c.seen() == 0, r.at, r.raw
+		c.learn(&r, db.log)
+		c.actOnHeard(&r)
+		if !fresh {
+			at = max(at, c.seen())
+		} else {
+			if r.high > was && r.high <= r.shows {
+				was = r.high // it stood wrong at the last beat
+			}
+			gap := r.shows - was
+			at += max(gap, 0)
+			if gap > startMost {
+				c.guard.Leap(at, gap, false)
+			}
+		}
+		if back := (at - r.at) - (r.shows - r.raw); back > clockSlack {
+			c.guard.Deny(back)
+		}
+		c.guard.Settle(at)
+		r.at, r.raw, r.high, r.leaps = at, r.shows, max(r.high, r.shows), c.guard.Text()
+		most := max(2*micros(time.Duration(beatShare*float64(db.opts.Lease))), clockSecond)
+		return tx.exec(clockWrite, r.at, r.raw, r.high, most, r.leaps)
+	})
+	if err != nil {
+		return fmt.Errorf("note how far time has come: %w", err)
+	}
+	c.learn(&r, db.log)
+	c.mu.Lock()
+	c.heard = time.Time{}
+	c.mu.Unlock()
+	db.tellDoubt()
+	return nil
+}
+
+// askClock looks how far time has come, before anything ends by it.
+func (db *DB) askClock(ctx context.Context) (now int64, err error) {
+	var r clockRow
+	if err := db.read(ctx, clockRead, nil, r.scan); err != nil {
+		return 0, fmt.Errorf("read how far time has come: %w", err)
+	}
+	db.clock.learn(&r, db.log)
+	if doubt, left := db.clock.guard.Doubt(db.clock.seen()); doubt > 0 && left <= 0 {
+		if err := db.tickClock(ctx); err != nil { // it has stood long enough
+			return 0, err
+		}
+	}
+	return db.clock.seen(), nil
+}
+
+// leaps are the parameters of lateSQL.
+func (c *clock) leaps() (at, size []int64) {
+	at, size = []int64{}, []int64{}
+	for _, l := range c.guard.Leaps() {
+		at, size = append(at, l.At), append(size, l.Doubt+l.False)
+	}
+	return at, size
+}
+
+func (db *DB) tellDoubt() {
+	c := db.clock
+	doubt, left := c.guard.Doubt(c.seen())
+	c.mu.Lock()
+	was := c.doubted
+	c.doubted = doubt > 0
+	c.mu.Unlock()
+	switch {
+	case doubt > 0 && !was:
+		db.log.Warn("time has passed that only the database's clock knows of: what would end because of it is held",
+			slog.Duration("doubted", duration(doubt)), slog.Duration("for_at_most", duration(left)))
+	case doubt == 0 && was:
+		db.log.Info("the database's clock is believed")
+	}
+}
+
+// Doubt implements holdfast.Doubting.
+func (db *DB) Doubt() holdfast.Doubt {
+	c := db.clock
+	doubt, left := c.guard.Doubt(c.seen())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return holdfast.Doubt{Claimed: duration(doubt), Left: duration(left), Held: c.held}
+}
+
+// HearTime implements holdfast.Doubting. It writes to the database, once a
+// minute at most while the times differ.
+func (db *DB) HearTime(at time.Time) {
+	c := db.clock
+	if doubt, _ := c.guard.Doubt(c.seen()); doubt == 0 {
+		return
+	}
+	c.mu.Lock()
+	agrees := time.UnixMicro(c.seenLocked()+c.lead).Sub(at).Abs() <= holdfast.ClockSkew
+	again := !agrees && time.Since(c.heardAt) < time.Minute
+	if !again {
+		c.heard, c.heardAt = at, time.Now()
+	}
+	c.mu.Unlock()
+	if again {
+		return
+	}
+	ctx, cancel := context.WithTimeout(db.life, db.opts.Timeout)
+	defer cancel()
+	if err := db.tickClock(ctx); err != nil {
+		db.log.ErrorContext(ctx, "what another clock shows is not noted", slog.Any("error", err))
+	}
+}
+
+// actOnHeard lets another machine's clock decide.
+func (c *clock) actOnHeard(r *clockRow) {
+	c.mu.Lock()
+	heard, ago := c.heard, time.Since(c.heardAt)
+	c.mu.Unlock()
+	switch {
+	case heard.IsZero():
+	case time.UnixMicro(r.shows).Sub(heard.Add(ago)).Abs() <= holdfast.ClockSkew:
+		c.guard.Confirm()
+	default:
+		c.guard.Contradict(c.seen())
+	}
+}

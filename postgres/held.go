@@ -1,0 +1,152 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/belief"
+)
+
+// A message whose time is over if the clock is right, and is not by the time
+// that was seen to pass, is held: it is neither delivered nor ended until the
+// doubt is. One that a claim meets is put where claims do not look: from heldDue
+// on in the order of what is due.
+const heldDue = int64(1) << 62
+
+// judge sorts what was read: to be handed out, over, or put aside. What the
+// database's clock says beyond what this node has seen pass, another may have seen.
+func (k *taking) judge(tx *ownTx) error {
+	if len(k.rows) == 0 {
+		return nil
+	}
+	c := k.db.clock
+	if k.now > c.seen()+clockSlack {
+		var r clockRow
+		if err := tx.query(clockRead, nil, r.scan); err != nil {
+			return err
+		}
+		c.learn(&r, k.db.log)
+	}
+	now, rows := min(k.now, c.seen()+clockSlack), k.rows[:0]
+	for i := range k.rows {
+		t := &k.rows[i]
+		seq := t.claim.Seq
+		switch verdict := c.judgeRow(t, now); {
+		case verdict == belief.Over:
+			k.expired = append(k.expired, seq)
+		case verdict == belief.Held:
+			k.putAside(seq, heldDue+seq)
+		case t.blocked:
+			k.putAside(seq, t.hold.ends)
+		default:
+			rows = append(rows, *t)
+		}
+	}
+	k.rows = rows
+	if len(k.aside) == 0 {
+		return nil
+	}
+	seqs := slices.Sorted(maps.Keys(k.aside))
+	due := make([]int64, len(seqs))
+	for i, seq := range seqs {
+		due[i] = k.aside[seq]
+	}
+	return tx.exec(putAside, seqs, k.owner, due)
+}
+
+func (k *taking) putAside(seq, due int64) {
+	if k.aside == nil {
+		k.aside = map[int64]int64{}
+	}
+	k.aside[seq] = due
+}
+
+// judgeRow says whether a message may be handed out, and fills in its ages. One
+// that was tried is held also while its receiver may have forgotten it, or not.
+func (c *clock) judgeRow(t *taken, now int64) belief.Verdict {
+	verdict := belief.Lives
+	t.claim.Expires, t.hold.ends = -1, never
+	if t.expires != never {
+		verdict = c.guard.Judge(now, t.expires, t.lasts)
+		t.hold.ends = c.guard.End(t.expires, t.lasts)
+		t.claim.Expires = duration(max(t.hold.ends-now, 0))
+	}
+	if t.first == nil {
+		return verdict
+	}
+	a := &t.claim.Message.Attempt
+	a.FirstAgo = duration(c.guard.Age(now, *t.first))
+	if memory := holdfast.DefaultInboxRetention; verdict == belief.Lives && !a.Forced && a.FirstAgo < memory && duration(c.guard.Claimed(now, *t.first)) >= memory {
+		return belief.Held
+	}
+	return verdict
+}
+
+// letGoHeld makes a page of what is held due, so that claims judge it again.
+func (db *DB) letGoHeld(ctx context.Context) (more bool, err error) {
+	err = db.own(ctx, func(tx *ownTx) error {
+		var seqs []int64
+		if err := tx.query(someHeld, []any{sweepWrite}, func(rows pgx.Rows) error {
+			var seq int64
+			err := rows.Scan(&seq, nil)
+			seqs = append(seqs, seq)
+			return err
+		}); err != nil {
+			return err
+		}
+		if more = len(seqs) == sweepWrite; len(seqs) == 0 {
+			return nil
+		}
+		slices.Sort(seqs)
+		return tx.query(letGo, []any{seqs}, func(rows pgx.Rows) error {
+			var lane int32
+			err := rows.Scan(&lane)
+			tx.wakes(lane)
+			return err
+		})
+	})
+	if err != nil {
+		return false, fmt.Errorf("let go what is held: %w", err)
+	}
+	return more, nil
+}
+
+// actOnClock lets what is held go when the belief in the clock has changed, a
+// page at a time, and once after a start.
+func (db *DB) actOnClock(ctx context.Context) (more bool, err error) {
+	c := db.clock
+	news := c.guard.News() + 1
+	c.mu.Lock()
+	done := c.acted == news
+	c.mu.Unlock()
+	if done {
+		return false, nil
+	}
+	if more, err = db.letGoHeld(ctx); err != nil || more {
+		return more, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.acted = news
+	return false, nil
+}
+
+// countHeld counts what is over by the clock and was not ended by a sweep.
+func (db *DB) countHeld(ctx context.Context, now int64) error {
+	c := db.clock
+	held := int64(0)
+	if doubt, _ := c.guard.Doubt(now); doubt > 0 {
+		if err := db.read(ctx, countOver, []any{now}, func(rows pgx.Rows) error { return rows.Scan(&held) }); err != nil {
+			return fmt.Errorf("count what is held: %w", err)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held = held
+	return nil
+}

@@ -1,0 +1,48 @@
+package transport
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/holdfast-mq/holdfast/internal/serve"
+	"github.com/holdfast-mq/holdfast/wire"
+)
+
+// hear passes on what time a signed message says it is. Who runs on this machine
+// has the same clock, and confirms nothing; neither does v1, which signs no time
+// that is checked.
+func (s *Server) hear(r *http.Request, e *wire.Envelope) {
+	if s.conf.Heard == nil || s.conf.Peer == nil || e.Timestamp == "" || e.KeyID == "" || !elsewhere(r) {
+		return
+	}
+	if at, err := time.Parse(time.RFC3339, e.Timestamp); err == nil {
+		s.conf.Heard(at)
+	}
+}
+
+// elsewhere says whether a request certainly comes from another machine.
+func elsewhere(r *http.Request) bool {
+	from := serve.Address(r)
+	if !from.IsValid() || from.IsLoopback() {
+		return false
+	}
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok {
+		return false
+	}
+	at, err := netip.ParseAddrPort(local.String())
+	return err == nil && at.Addr().Unmap() != from
+}
+
+// hearAnswer passes on what time the other side says it is, over TLS to another
+// machine.
+func (c *Client) hearAnswer(a answer) {
+	if c.conf.Heard == nil || !c.away {
+		return
+	}
+	if at, err := http.ParseTime(a.header.Get("Date")); err == nil {
+		c.conf.Heard(at)
+	}
+}
