@@ -253,7 +253,7 @@ func (r *dispatch) loop(ctx context.Context) error {
 		if now := time.Now(); now.Sub(r.looked) >= time.Second {
 			r.looked = now
 			r.giveUpHung(now)
-			r.notice(now)
+			r.notice()
 		}
 		r.obey()
 		r.allot()
@@ -345,13 +345,13 @@ func (r *dispatch) allot() {
 
 // notice has lanes that are down learn of new messages. The numbers are in
 // memory; none are asked for while every lane is up.
-func (r *dispatch) notice(now time.Time) {
+func (r *dispatch) notice() {
 	if !slices.ContainsFunc(r.order, func(l *laneRun) bool { return l.down }) {
 		return
 	}
 	lanes := r.d.Store.Counts().Lanes
 	for _, l := range r.order {
-		l.notice(lanes[l.name].Pending, now)
+		l.notice(lanes[l.name].Pending)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -225,26 +226,33 @@ func TestAHandlersErrorsAreItsOwn(t *testing.T) {
 type keeper struct {
 	holdfast.InboxLog
 	holdfast.InboxStore[any]
+	mu    sync.Mutex // forwards run side by side
 	asked []time.Duration
 }
 
-func (k *keeper) Known(_ context.Context, retention time.Duration, ms ...holdfast.Message) ([]bool, []holdfast.Result, error) {
+func (k *keeper) ask(retention time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	k.asked = append(k.asked, retention)
+}
+
+func (k *keeper) Known(_ context.Context, retention time.Duration, ms ...holdfast.Message) ([]bool, []holdfast.Result, error) {
+	k.ask(retention)
 	return make([]bool, len(ms)), make([]holdfast.Result, len(ms)), nil
 }
 
 func (k *keeper) Record(_ context.Context, retention time.Duration, done ...holdfast.Processed) ([]holdfast.Result, error) {
-	k.asked = append(k.asked, retention)
+	k.ask(retention)
 	return make([]holdfast.Result, len(done)), nil
 }
 
 func (k *keeper) Keep(_ context.Context, retention time.Duration, ms ...holdfast.Message) ([]holdfast.Result, error) {
-	k.asked = append(k.asked, retention)
+	k.ask(retention)
 	return make([]holdfast.Result, len(ms)), nil
 }
 
 func (k *keeper) Process(_ context.Context, _ holdfast.Message, retention time.Duration, _ holdfast.Handler[any]) (holdfast.Receipt, error) {
-	k.asked = append(k.asked, retention)
+	k.ask(retention)
 	return holdfast.Receipt{}, nil
 }
 

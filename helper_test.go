@@ -22,7 +22,14 @@ func openStore(tb testing.TB) *sqlite.DB {
 
 func openStoreAt(tb testing.TB, path string) *sqlite.DB {
 	tb.Helper()
-	db, err := sqlite.Open(tb.Context(), path, sqlite.Options{Source: "test", SaneAfter: time.Unix(1, 0), Adopt: true})
+	return openStoreWith(tb, path, sqlite.Options{})
+}
+
+// openStoreWith opens with further options.
+func openStoreWith(tb testing.TB, path string, o sqlite.Options) *sqlite.DB {
+	tb.Helper()
+	o.Source, o.SaneAfter, o.Adopt = "test", time.Unix(1, 0), true
+	db, err := sqlite.Open(tb.Context(), path, o)
 	if err != nil {
 		tb.Fatal(err)
 	}

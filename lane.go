@@ -239,6 +239,7 @@ const (
 	laneWentDown
 	laneWentUp
 	laneWasHeld // it was down already
+	laneLate    // a success from before it was held, which says nothing
 )
 
 // succeeded notes that the destination answered as it should. What was sent
@@ -247,7 +248,7 @@ func (l *laneRun) succeeded(a *attempt) laneChange {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held && !a.began.After(l.since) {
-		return laneSame
+		return laneLate
 	}
 	l.streak, l.several, l.pauses = 0, false, 0
 	if l.down {
@@ -352,7 +353,7 @@ func (l *laneRun) planProbe(f *Failure, now time.Time) {
 
 // notice learns how many messages wait for a lane that is down. With a new one
 // the next probe is soon, whatever the lane has seen.
-func (l *laneRun) notice(pending int64, now time.Time) {
+func (l *laneRun) notice(pending int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	came := l.pending >= 0 && pending > l.pending

@@ -111,12 +111,12 @@ func TestNormalizeFillsWhatIsMissing(t *testing.T) {
 func TestLifecycle(t *testing.T) {
 	t.Parallel()
 	want := map[holdfast.State]string{
-		holdfast.Pending:   "claimed expired parked",
-		holdfast.Claimed:   "delivered pending parked expired",
+		holdfast.Pending:   "claimed expired parked discarded",
+		holdfast.Claimed:   "delivered pending parked expired discarded",
 		holdfast.Delivered: "",
 		holdfast.Parked:    "pending expired discarded",
 		holdfast.Expired:   "pending discarded",
-		holdfast.Discarded: "",
+		holdfast.Discarded: "pending",
 	}
 	for from, names := range want {
 		for to := range want {

@@ -128,7 +128,7 @@ func (p *Progress) look(ctx context.Context) *sighting {
 		if age < StandstillAfter {
 			continue
 		}
-		if cause := p.cause(&l, age); cause != "" {
+		if cause := p.cause(&l); cause != "" {
 			s.standstills = append(s.standstills, Standstill{l.Destination, cause, age, l.Problem})
 		}
 	}
@@ -147,7 +147,7 @@ func (p *Progress) look(ctx context.Context) *sighting {
 
 // cause is why a lane does not move, with messages that have waited for long;
 // empty: it moves, or others move it.
-func (p *Progress) cause(l *LaneStatus, age time.Duration) Cause {
+func (p *Progress) cause(l *LaneStatus) Cause {
 	switch {
 	case l.Owner != "":
 		return CauseNotOwner

@@ -52,7 +52,9 @@ func (r *dispatch) learn(request []finished, now time.Time) {
 		if f == nil || f.served() {
 			change := l.succeeded(a)
 			r.changed(l, change, nil)
-			r.hasten(l, now, change == laneWentUp)
+			if change != laneLate {
+				r.hasten(l, now, change == laneWentUp)
+			}
 			return
 		}
 		if f.Code != codeShutdown && (failure == nil || failure.Outcome == NotStarted) {
@@ -85,7 +87,7 @@ func (r *dispatch) changed(l *laneRun, change laneChange, f *Failure) {
 		if !l.route.OwnSchedule {
 			r.shut(l)
 		}
-	case laneSame:
+	case laneSame, laneLate:
 	}
 }
 

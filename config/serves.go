@@ -23,10 +23,10 @@ func (c *Config) Serves(destination string) bool {
 	if _, named := c.Destinations[destination]; named {
 		return true
 	}
-	switch {
-	case destination == selfLane:
+	switch destination {
+	case selfLane:
 		return c.SelfOnly()
-	case destination == centralLane:
+	case centralLane:
 		return c.Role == Site
 	}
 	return c.Role != Site && strings.HasPrefix(destination, channelPrefix)

@@ -38,7 +38,7 @@ func TestFaultsOfDatabases(t *testing.T) {
 		`{driver: sqlite, dsn: {env: EMPTY}, raw: true}`:                             "it is empty",
 		`{driver: sqlite, dsn: {env: PLAIN}}`:                                        "statements: are missing, and payloads may bring none",
 		`{driver: sqlite, dsn: {env: PLAIN}, statements: [a]}`:                       "is a list",
-		`{driver: sqlite, dsn: {env: PLAIN}, statements: {A: "commit"}}`:             "statements.A: begins with COMMIT",
+		`{driver: sqlite, dsn: {env: PLAIN}, statements: {A: "commit"}}`:             `statements.A: begins with "COMMIT"`,
 		`{driver: mysql, dsn: {env: PLAIN}, statements: {A: "select ?"}}`:            "write a name, such as :amount",
 		`{driver: sqlite, dsn: {env: PLAIN}, statements: {A: "select 1; select 2"}}`: "has a second statement",
 		`{driver: sqlite, dsn: {env: PLAIN}, statements: {A: "select :_created"}}`:   ":_created",

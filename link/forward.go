@@ -121,7 +121,7 @@ func verdict(err error) error {
 		return err
 	case holdfast.ReasonUndecodable:
 		f.Code = codeUndecodable
-	case holdfast.ReasonPermanent, holdfast.ReasonExhausted, holdfast.ReasonOperator, holdfast.ReasonNoEndpoint:
+	case holdfast.ReasonPermanent, holdfast.ReasonExhausted, holdfast.ReasonOperator, holdfast.ReasonRejected, holdfast.ReasonNoEndpoint:
 		f.Outcome, f.Reason = holdfast.Transient, ""
 	default:
 		f.Outcome, f.Reason = holdfast.Transient, ""

@@ -8,6 +8,8 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/holdfast-mq/holdfast"
 )
 
 // gauges are read with one callback, so that the numbers of one page belong
@@ -72,25 +74,8 @@ func gauges(meter metric.Meter, o Options) error {
 				see.ObserveInt64(oldest, int64(age.Seconds()), toDestination(name))
 			}
 		}
-		if o.Lanes == nil {
-			return nil
-		}
-		states := map[string]int64{"up": 0, "down": 0, "held": 0, "paused": 0}
-		for _, l := range o.Lanes() {
-			state, up := "down", int64(0)
-			switch {
-			case l.Decision.Paused:
-				state = "paused"
-			case l.Held:
-				state = "held"
-			case l.Up:
-				state, up = "up", 1
-			}
-			states[state]++
-			see.ObserveInt64(laneUp, up, toDestination(l.Destination))
-		}
-		for state, n := range states {
-			see.ObserveInt64(lanes, n, metric.WithAttributes(attribute.String("state", state)))
+		if o.Lanes != nil {
+			observeLanes(see, o.Lanes(), laneUp, lanes)
 		}
 		return nil
 	}, all...)
@@ -147,4 +132,25 @@ func serverGauges(gauge func(name, text string) metric.Int64ObservableGauge, ser
 
 func toDestination(name string) metric.MeasurementOption {
 	return metric.WithAttributes(attribute.String("destination", name))
+}
+
+// observeLanes counts lanes by their state.
+func observeLanes(see metric.Observer, list []holdfast.LaneStatus, laneUp, lanes metric.Int64ObservableGauge) {
+	states := map[string]int64{"up": 0, "down": 0, "held": 0, "paused": 0}
+	for _, l := range list {
+		state, up := "down", int64(0)
+		switch {
+		case l.Decision.Paused:
+			state = "paused"
+		case l.Held:
+			state = "held"
+		case l.Up:
+			state, up = "up", 1
+		}
+		states[state]++
+		see.ObserveInt64(laneUp, up, toDestination(l.Destination))
+	}
+	for state, n := range states {
+		see.ObserveInt64(lanes, n, metric.WithAttributes(attribute.String("state", state)))
+	}
 }

@@ -93,7 +93,7 @@ destinations:
 		},
 	} {
 		var m message
-		waittest.Until(t, string(id)+" has ended as it should", func() bool { m = show(id); return want(m) })
+		waittest.Until(t, id+" has ended as it should", func() bool { m = show(id); return want(m) })
 	}
 	resp, err := http.Get(url + "/v1/destinations")
 	if err != nil {

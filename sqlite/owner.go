@@ -106,6 +106,25 @@ func (o *ownership) release() error {
 	return errors.Join(unlockFile(o.file), o.file.Close())
 }
 
+// noteOwner writes down that this process is the owner now, and that it has not
+// stopped.
+func (db *DB) noteOwner(c *conn) error {
+	count, err := c.schemaCount()
+	if err != nil {
+		return err
+	}
+	exclusive := int64(1)
+	if db.attached != nil {
+		exclusive = 0
+	}
+	for key, value := range map[string]int64{metaEpoch: db.epoch, metaClean: 0, metaExclusive: exclusive, metaSchemaCount: count} {
+		if _, err := c.exec(setMeta, key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // takeOver makes this process the owner in the file too, and gives back what
 // the one before held.
 func (db *DB) takeOver(c *conn) (err error) {
@@ -152,18 +171,8 @@ func (db *DB) takeOver(c *conn) (err error) {
 	if clean == 0 && epoch > 0 {
 		db.log.Warn("the last stop was not clean", slog.Int64("epoch", epoch))
 	}
-	count, err := c.schemaCount()
-	if err != nil {
+	if err := db.noteOwner(c); err != nil {
 		return err
-	}
-	exclusive := int64(1)
-	if db.attached != nil {
-		exclusive = 0
-	}
-	for key, value := range map[string]int64{metaEpoch: db.epoch, metaClean: 0, metaExclusive: exclusive, metaSchemaCount: count} {
-		if _, err := c.exec(setMeta, key, value); err != nil {
-			return err
-		}
 	}
 	if err := db.noteClock(c, db.clock.now()); err != nil {
 		return err

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -280,8 +281,8 @@ func requeuedInAnyOrder(k *kit) {
 		k.wins(k.next(id), parked())
 	}
 	k.put(keyed("thanked"))
-	for i := len(steps) - 1; i >= 0; i-- {
-		k.requeue(steps[i])
+	for _, id := range slices.Backward(steps) {
+		k.requeue(id)
 	}
 	var got []holdfast.ID
 	for range len(steps) + 1 {

@@ -92,15 +92,15 @@ func Lanes(t *testing.T, m Maker) {
 			}
 		},
 		"how long the oldest message is due": func(k *kit) { // F1-33
-			overdue := func(min, max time.Duration) {
+			overdue := func(least, most time.Duration) {
 				k.t.Helper()
 				got, err := k.Overdue(k.ctx())
 				if err != nil {
 					k.t.Fatal(err)
 				}
 				age, due := got["a"]
-				if due != (max > 0) || age < min || age > max {
-					k.t.Errorf("overdue are %v, want %s to %s", got, min, max)
+				if due != (most > 0) || age < least || age > most {
+					k.t.Errorf("overdue are %v, want %s to %s", got, least, most)
 				}
 			}
 			overdue(0, 0)

@@ -60,7 +60,7 @@ func replyStatus(r *wire.Reply) int {
 			return http.StatusGone
 		case holdfast.ReasonTooLarge:
 			return http.StatusRequestEntityTooLarge
-		case holdfast.ReasonPermanent, holdfast.ReasonUndecodable, holdfast.ReasonExhausted, holdfast.ReasonOperator:
+		case holdfast.ReasonPermanent, holdfast.ReasonUndecodable, holdfast.ReasonExhausted, holdfast.ReasonOperator, holdfast.ReasonRejected:
 		}
 		return http.StatusUnprocessableEntity
 	case holdfast.NotStarted.String(), holdfast.Unreachable.String(), holdfast.LaneFault.String():

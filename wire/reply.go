@@ -119,7 +119,7 @@ func publicText(err error, f *holdfast.Failure) string {
 		return "larger than this receiver takes"
 	case holdfast.ReasonUndecodable:
 		return "not understood"
-	case holdfast.ReasonPermanent, holdfast.ReasonExhausted, holdfast.ReasonOperator:
+	case holdfast.ReasonPermanent, holdfast.ReasonExhausted, holdfast.ReasonOperator, holdfast.ReasonRejected:
 	}
 	switch f.Outcome {
 	case holdfast.Permanent:

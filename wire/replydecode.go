@@ -195,9 +195,7 @@ func knownReason(s string) holdfast.Reason {
 	case holdfast.ReasonPermanent, holdfast.ReasonConflict, holdfast.ReasonTooOld, holdfast.ReasonTooLarge,
 		holdfast.ReasonUndecodable, holdfast.ReasonNoEndpoint:
 		return r
-	case holdfast.ReasonExhausted, holdfast.ReasonOperator: // the sender's own, not a peer's to give
+	case holdfast.ReasonExhausted, holdfast.ReasonOperator, holdfast.ReasonRejected: // the sender's own, not a peer's to give
 	}
 	return ""
 }
-
-// shown makes a peer's text fit for an operator's page and a log line.

@@ -1,7 +1,6 @@
 package chat_test
 
 import (
-	"net/http"
 	"testing"
 
 	"github.com/holdfast-mq/holdfast/adapter/chat"
@@ -13,7 +12,7 @@ import (
 func TestAWarmConnectionThatIsClosedCostsOneAttempt(t *testing.T) {
 	t.Parallel()
 	for _, kind := range chat.Kinds() {
-		s := exchangetest.Slamming(t, http.HandlerFunc(answer(200, "ok")))
+		s := exchangetest.Slamming(t, answer(200, "ok"))
 		r := open(t, kind, own(kind, s.URL), keep(s.URL), nil)
 		s.Warm(4, func() { r.Send(t.Context(), example(), to(""), nil) })
 		for n := range 4 {

@@ -129,7 +129,7 @@ func TestAConnectionThatIsClosedWhileIdleCostsNothing(t *testing.T) {
 // connection says nothing about others.
 func TestHTTP2IsNotSpoken(t *testing.T) {
 	t.Parallel()
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) }))
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }))
 	s.EnableHTTP2 = true
 	s.StartTLS()
 	t.Cleanup(s.Close)
@@ -172,7 +172,7 @@ func TestWhatStandsInPlaceOfAnAnswerIsBounded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, f := client(t, exchange.Settings{}).Do(req, func() *secrets.Set {
+			_, f := client(t, exchange.Settings{}).Do(req, func() *secrets.Set { //nolint:bodyclose // there is no answer
 				s := &secrets.Set{}
 				s.Add("hunter2-hunter2")
 				return s
@@ -196,7 +196,7 @@ func TestRedirectsAreNotFollowedAndBodiesComeAsTheyAre(t *testing.T) {
 		w.Header().Set("Location", "/elsewhere")
 		w.Header().Set("Content-Encoding", "gzip")
 		w.WriteHeader(http.StatusFound)
-		io.WriteString(w, "no gzip")
+		_, _ = io.WriteString(w, "no gzip")
 	}))
 	t.Cleanup(s.Close)
 	status, body, f := ask(t, client(t, exchange.Settings{}), http.MethodGet, strings.Replace(s.URL, "://", "://u:p@", 1))
@@ -254,7 +254,7 @@ func TestIdleConnectionsEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			var f *holdfast.Failure
-			if answers[i], f = c.Do(req, nil); f != nil {
+			if answers[i], f = c.Do(req, nil); f != nil { //nolint:bodyclose // it is closed below
 				t.Fatal(f)
 			}
 		}

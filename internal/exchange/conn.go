@@ -87,7 +87,8 @@ func (c *Client) put(k *conn) {
 		return
 	}
 	c.mu.Lock()
-	list := append(c.idle[k.at], k)
+	list := c.idle[k.at]
+	list = append(list, k)
 	var oldest *conn
 	if len(list) > c.idleMost {
 		oldest = list[0]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -164,11 +165,7 @@ func Known(r *http.Request) bool {
 func (g *Guard) Refused() map[string]int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	all := make(map[string]int64, len(g.refused))
-	for reason, n := range g.refused {
-		all[reason] = n
-	}
-	return all
+	return maps.Clone(g.refused)
 }
 
 func (g *Guard) count(reason string) {

@@ -205,7 +205,7 @@ func server(t *testing.T, guard *serve.Guard, h http.Handler) (address string) {
 	go func() { ended <- s.Serve(guard.Listener(l)) }()
 	t.Cleanup(func() {
 		_ = s.Close()
-		<-ended
+		_ = <-ended // that it was closed
 	})
 	return l.Addr().String()
 }

@@ -10,5 +10,5 @@ func descriptors() uint64 {
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
 		return 0
 	}
-	return limit.Cur //nolint:unconvert // it is signed on some systems
+	return limit.Cur
 }
