@@ -90,11 +90,13 @@ func (w *Writer) Close(patience time.Duration) {
 
 func (w *Writer) run() {
 	defer close(w.ended)
-	var spare []byte
+	var spare []byte // never the memory of wait: that takes lines while lines is written
 	for {
 		w.mu.Lock()
 		lines, closed := w.wait, w.closed
-		w.wait = spare[:0]
+		if len(lines) > 0 {
+			w.wait = spare[:0]
+		}
 		w.mu.Unlock()
 		if len(lines) == 0 {
 			if closed {

@@ -42,6 +42,49 @@ func TestLinesComeOutWholeAndInOrder(t *testing.T) {
 	}
 }
 
+// gate is a reader that takes its time: each write says that it has begun, and
+// the lines are read when it may end.
+type gate struct {
+	begun chan struct{}
+	read  chan struct{}
+	out   strings.Builder
+}
+
+func (g *gate) Write(p []byte) (int, error) {
+	g.begun <- struct{}{}
+	<-g.read
+	return g.out.Write(p)
+}
+
+// F1-53: what is being written is not written over by what comes meanwhile,
+// also after the writer had nothing to do.
+func TestLinesThatComeDuringAWriteLeaveItAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := &gate{begun: make(chan struct{}), read: make(chan struct{})}
+		w := logs.New(g)
+		var want strings.Builder
+		for round := range 5 {
+			for _, s := range []string{"during\n", "meanwhile\n"} {
+				line := fmt.Sprintf("%d %s", round, s)
+				want.WriteString(line)
+				_, _ = io.WriteString(w, line)
+				if s == "during\n" {
+					<-g.begun
+				}
+			}
+			g.read <- struct{}{}
+			<-g.begun
+			g.read <- struct{}{}
+			synctest.Wait() // it has nothing to do
+		}
+		w.Close(time.Minute)
+		if got := g.out.String(); got != want.String() {
+			t.Errorf("got\n%swant\n%s", got, want.String())
+		}
+	})
+}
+
 // F1-53: a reader that stands costs lines, which are counted, and nobody waits
 // for it; once it reads again, lines come out again.
 func TestAReaderThatStandsCostsLinesAndNothingElse(t *testing.T) {
