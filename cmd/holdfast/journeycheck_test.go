@@ -10,7 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/notify"
 )
 
 // agree waits until nothing is under way any more, and compares every place
@@ -188,6 +190,12 @@ func (j *journey) listed(site string, want map[string]string) {
 // Message-ID where an answer was lost.
 func (j *journey) mails(want []string) {
 	j.t.Helper()
+	ids := map[string]string{} // Message-ID → id of the notification
+	for _, p := range j.sent {
+		if p.to == people {
+			ids[string(notify.MessageID(p.site, holdfast.ID(p.id), ""))+"@plant.test"] = p.id
+		}
+	}
 	var list struct {
 		Total    int
 		Messages []struct{ MessageID string }
@@ -195,7 +203,11 @@ func (j *journey) mails(want []string) {
 	j.mail.Get(j.t, "messages?limit=1000", &list)
 	n := map[string]int{}
 	for _, m := range list.Messages {
-		n[strings.TrimSuffix(m.MessageID, "@plant.test")]++
+		id, ok := ids[m.MessageID]
+		if !ok {
+			j.t.Errorf("a mail has the Message-ID %s, which is of no notification", m.MessageID)
+		}
+		n[id]++
 	}
 	j.same("mails", want, slices.Collect(maps.Keys(n)))
 	again := 0
