@@ -92,6 +92,7 @@ type dispatch struct {
 	settled  chan settleAnswer
 	trouble  time.Duration // since settlements fail: how long to wait next; 0: they do not
 	looked   time.Time     // when attempts that hang were looked for
+	next     time.Time     // when the loop looks at the latest; zero: it does now
 	faults   faultKeeper
 	hasty    sync.WaitGroup // calls of Hasten
 
@@ -247,6 +248,7 @@ func (r *dispatch) loop(ctx context.Context) error {
 				return errors.Join(err, r.abort())
 			}
 		case <-timer.C:
+			r.next = time.Time{}
 			r.mayHaveMore()
 		}
 		// Not only when the timer fires: events put it off again and again.
@@ -265,8 +267,18 @@ func (r *dispatch) loop(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			r.log.ErrorContext(ctx, "claim failed", slog.Any("error", err))
 		}
-		timer.Reset(wait)
+		timer.Reset(r.sleep(wait, time.Now()))
 	}
+}
+
+// sleep is how long the loop waits for an event. One after which the store was
+// not asked puts off nothing that it had told: a message would stay due for as long
+// as such events come.
+func (r *dispatch) sleep(wait time.Duration, now time.Time) time.Duration {
+	if at := now.Add(wait); r.next.IsZero() || at.Before(r.next) {
+		r.next = at
+	}
+	return max(r.next.Sub(now), 0)
 }
 
 func (r *dispatch) mayHaveMore() {

@@ -65,6 +65,31 @@ func TestAPausedDestinationIsLeftAlone(t *testing.T) {
 	})
 }
 
+// Looking for decisions, again and again, puts off no message that comes due.
+func TestLookingForDecisionsPutsNothingOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db := openStore(t)
+		defer closeStore(t, db)
+		begin := time.Now()
+		to := &script{answer: func(context.Context, holdfast.Message) error {
+			if time.Since(begin) < 10*time.Second {
+				return errors.New("not yet")
+			}
+			return nil
+		}}
+		stop := dispatch(t, &holdfast.Dispatcher{Store: db, Lanes: db, Poll: time.Hour, Routes: map[string]holdfast.Route{"erp": {
+			Deliverer: to, Retry: holdfast.RetryPolicy{First: 20 * time.Second, Max: 20 * time.Second},
+		}}})
+		enqueue(t, db, holdfast.Message{ID: "late", Destination: "erp"})
+		time.Sleep(time.Minute)
+		wantState(t, db, "late", holdfast.Delivered)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // F1-48: who waits for a first attempt is answered when its destination is paused.
 func TestAPauseKeepsNobodyWaiting(t *testing.T) {
 	t.Parallel()
