@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -38,7 +39,10 @@ func (s *Server) Resume() error {
 	}
 	var errs error
 	for _, pid := range s.paused {
-		errs = errors.Join(errs, signal(pid, "CONT"))
+		// A child that was about to end when it was listed is no process that waits.
+		if err := signal(pid, "CONT"); !errors.Is(err, syscall.ESRCH) {
+			errs = errors.Join(errs, err)
+		}
 	}
 	s.paused = nil
 	return errors.Join(errs, os.Remove(filepath.Join(s.keep.dir, "paused")))

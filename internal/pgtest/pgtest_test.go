@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -197,10 +198,14 @@ func aPausedServerIsSilentAndGoesOn(t *testing.T, s *pgtest.Server) {
 		t.Fatal(err)
 	}
 	asked := make(chan error, 1)
-	go func() {
-		_, err := conn.Exec(context.Background(), "select 1")
+	ctx, cancel := context.WithCancel(context.Background())
+	var asking sync.WaitGroup
+	defer asking.Wait() // the connection is closed after it, however the test ends
+	defer cancel()
+	asking.Go(func() {
+		_, err := conn.Exec(ctx, "select 1")
 		asked <- err
-	}()
+	})
 	select {
 	case err := <-asked:
 		t.Fatalf("a paused server answered: %v", err)
