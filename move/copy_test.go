@@ -280,10 +280,15 @@ func TestEverythingIsMoved(t *testing.T) {
 	if len(want.Records) < 17 {
 		t.Fatalf("the source has %d messages", len(want.Records))
 	}
+	if _, _, err := postgres.Migrate(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	unused(t, second)
 	copied(t, first, second)
 	if diff := gocmp.Diff(want, read(t, second), about()); diff != "" {
 		t.Errorf("in PostgreSQL (-want +got):\n%s", diff)
 	}
+	unused(t, second)
 	copied(t, second, third)
 	if diff := gocmp.Diff(want, read(t, third), about()); diff != "" {
 		t.Errorf("back in SQLite (-want +got):\n%s", diff)
@@ -358,6 +363,13 @@ func TestTimesAreKeptAsDurations(t *testing.T) {
 func run(t testing.TB, dsn string, statements ...string) {
 	t.Helper()
 	must(t, pgtest.Shared(t).Exec(databaseOf(dsn), statements...))
+}
+
+// unused makes a database one that no node has used for a minute.
+func unused(t testing.TB, dsn string) {
+	t.Helper()
+	const ago = time.Minute
+	run(t, dsn, fmt.Sprintf("UPDATE hf_clock SET at = at - %[1]d, raw = raw - %[1]d, high = high - %[1]d", ago.Microseconds()))
 }
 
 func databaseOf(dsn string) string {

@@ -12,8 +12,11 @@ const (
 	// one that was only paused must not go on in a store that was moved.
 	leaveNobody = `WITH gone AS (DELETE FROM hf_node)
 		UPDATE hf_queue SET owner = NULL, claim = NULL WHERE owner IS NOT NULL`
-	dropMeta  = `DELETE FROM hf_meta WHERE key = $1`
-	exportNow = `SELECT hf_now()`
+	dropMeta = `DELETE FROM hf_meta WHERE key = $1`
+	// exportNow is what tickClock makes of the row at a node's start: hf_now lags
+	// behind by all the time that no node ran, and instants are copied as distances from it.
+	exportNow = `SELECT c.at + greatest(c.shows - CASE WHEN c.high > c.raw AND c.high <= c.shows THEN c.high ELSE c.raw END, 0)
+		FROM (SELECT at, raw, high, hf_raw() AS shows FROM hf_clock) AS c`
 
 	exportTotals = `SELECT (SELECT count(*) FROM hf_message), (SELECT count(*) FROM hf_event AS e WHERE EXISTS (SELECT FROM hf_message AS m WHERE m.seq = e.message)),
 		(SELECT count(*) FROM hf_inbox), (SELECT count(*) FROM hf_notification),
