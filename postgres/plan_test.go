@@ -14,7 +14,7 @@ import (
 // noPlans are constants that the server makes no plan of.
 var noPlans = map[string]string{
 	"insertHead": "a part", "insertTail": "a part", "claimGot": "a part", "backAgain": "a part", "settleHead": "a part", "recordColumns": "a part", "recordTables": "a part",
-	"noteDelivered": "a part", "discardedBy": "a part", "notificationStands": "a part", "notificationColumns": "a part",
+	"noteDelivered": "a part", "discardedBy": "a part", "notificationStands": "a part", "notificationColumns": "a part", "lastsOf": "a part",
 	"keptColumns": "a part, without the limit of the whole", "analyze": "reads a sample, after a copy",
 }
 
@@ -31,6 +31,9 @@ var allowances = []allowance{
 	{"nextDue", "hf_queue_suspect", "EXISTS ends with the first entry, and all entries are such rows"},
 	{"nextDue", "hf_queue_unplaced", "EXISTS ends with the first entry, and all entries are such rows"},
 	{"expiredQueued", "hf_queue_expires", "it passes over what is in hand, which is little"},
+	{"expiredParked", "hf_final_expires", "it passes over what a doubted clock holds"},
+	{"countOver", "hf_final_expires", "it counts what a doubted clock holds, while it is doubted"},
+	{"countOver", "hf_queue_expires", "it counts what a doubted clock holds, while it is doubted"},
 	{"keptOf", "hf_inbox_kept", "it passes over what is kept for other endpoints"},
 	{"waitingBySite", "hf_queue_due", "it counts what waits, by the lanes of channels"},
 	{"parkedBySite", "hf_final_lane", "it counts what is parked, by the lanes of channels"},

@@ -107,7 +107,7 @@ const (
 		old AS MATERIALIZED (SELECT p.* FROM page AS p WHERE p.received <= $3),
 		free AS MATERIALIZED (
 			SELECT seq FROM hf_inbox WHERE seq = ANY (ARRAY (SELECT o.seq FROM old AS o WHERE NOT o.kept AND o.expires + (
-				SELECT coalesce(sum(l.s - greatest(least(coalesce(o.processed, o.received) - (l.a - l.s), l.s), 0)), 0) FROM unnest($5::bigint[], $6::bigint[]) AS l (a, s)) < $4))
+				SELECT coalesce(sum(l.s - greatest(least(coalesce(o.processed, o.received) - (l.a - l.s), l.s), 0)), 0)::bigint FROM unnest($5::bigint[], $6::bigint[]) AS l (a, s)) < $4))
 			ORDER BY seq FOR UPDATE SKIP LOCKED),
 		gone AS (DELETE FROM hf_inbox AS x WHERE x.seq = ANY (ARRAY (SELECT seq FROM free)) RETURNING x.seq)
 		SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM old), coalesce((SELECT max(seq) FROM old), 0),
