@@ -33,7 +33,7 @@ func (db *DB) ChangedSince(ctx context.Context, copied string) (bool, error) {
 }
 
 // contentMark is what changes whenever the content does.
-func contentMark(ctx context.Context, db *sql.DB) (m [10]sql.NullString, err error) {
+func contentMark(ctx context.Context, db *sql.DB) (m [11]sql.NullString, err error) {
 	to := make([]any, len(m))
 	for i := range m {
 		to[i] = &m[i]

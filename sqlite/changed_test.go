@@ -60,6 +60,8 @@ func TestOI14WhetherABackupIsNeeded(t *testing.T) {
 	changed("processed", true)
 	ok(nil, db.CreateToken(ctx, "t", "admin", [32]byte{1}))
 	changed("a token", true)
+	ok(nil, db.PauseLane(ctx, "somewhere", ""))
+	changed("a pause", true)
 	shut(t, db)
 	db = open(t, path, sqlite.Options{})
 	changed("a restart", false)
