@@ -106,9 +106,19 @@ func TestClaimInDoubt(t *testing.T) {
 				}
 			}
 			open(false)
+			goOn := db.StopBeats() // the commit of a beat would take the fault
 			p.fault.Store(noAnswer)
+			var beats sync.WaitGroup
+			beats.Go(func() {
+				for p.fault.Load() == noAnswer {
+					<-time.After(time.Millisecond)
+				}
+				goOn()
+			})
 			b, err := db.Claim(t.Context(), map[string]int{"a": 1})
 			open(true)
+			p.fault.Store(noFault) // where no commit has met it
+			beats.Wait()
 			if err == nil || !errors.Is(err, postgres.ErrUnknown) {
 				t.Fatalf("Claim = %d, %v; want an outcome that nobody knows", len(b.Claims), err)
 			}
