@@ -3,6 +3,7 @@ package serve_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -205,7 +206,9 @@ func server(t *testing.T, guard *serve.Guard, h http.Handler) (address string) {
 	go func() { ended <- s.Serve(guard.Listener(l)) }()
 	t.Cleanup(func() {
 		_ = s.Close()
-		_ = <-ended // that it was closed
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
 	})
 	return l.Addr().String()
 }
