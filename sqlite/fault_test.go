@@ -219,7 +219,7 @@ func TestOneBadWorkOfAGroupHarmsNoOther(t *testing.T) {
 	})
 	var commits int
 	p.set(func(sql string) error {
-		if strings.HasPrefix(sql, "SELECT 1 FROM hf_message WHERE lane") { // only a keyed message asks
+		if strings.HasPrefix(sql, "SELECT seq, state, due, expires FROM hf_message WHERE lane") { // only a keyed message asks
 			return errors.New("injected")
 		}
 		if sql == sqlite.CommitNow {
