@@ -49,6 +49,12 @@ func (m *memory) put(a Answer) {
 // obey does commands one after the other and sends what became of them. An
 // error means that central has not got all answers; it asks again.
 func (s *Site) obey(ctx context.Context, commands []Command) error {
+	commands = commands[:min(len(commands), maxOrders)]
+	for i := range commands {
+		if err := commands[i].check(); err != nil {
+			return err // it cannot be answered: its id is not kept, nor sent back
+		}
+	}
 	var batch answers
 	size := 0
 	flush := func() error {
@@ -59,7 +65,7 @@ func (s *Site) obey(ctx context.Context, commands []Command) error {
 		batch.Answers, size = nil, 0
 		return err
 	}
-	for _, c := range commands[:min(len(commands), maxOrders)] {
+	for _, c := range commands {
 		a := s.once(ctx, &c)
 		if size > 0 && size+len(a.Body) > maxAnswer {
 			if err := flush(); err != nil {

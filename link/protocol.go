@@ -2,10 +2,12 @@ package link
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/shown"
+	"github.com/holdfast-mq/holdfast/transport"
 )
 
 // Where central listens for sites, below whatever prefix it has.
@@ -35,6 +37,9 @@ const (
 	maxAnswers  = 4 << 20  // bytes of a request with answers
 	maxEnroll   = 4 << 10
 	maxOrders   = 64 // commands that wait for one site
+	// maxReply is what a site reads of an answer, in bytes: maxOrders commands, or
+	// the results of a batch.
+	maxReply = 1 << 20
 )
 
 // enrollment is the request that makes a credential known. The token comes as
@@ -105,6 +110,15 @@ type Command struct {
 	In          time.Duration    `json:"inNs,omitempty"` // of Reschedule; zero: at once
 	Force       bool             `json:"force,omitempty"`
 	Actor       string           `json:"actor,omitempty"` // who asks, for the message's history
+}
+
+// check says whether central could have made it. All that is kept of a command
+// is its id.
+func (c *Command) check() error {
+	if _, err := holdfast.ParseID(c.ID); err != nil {
+		return &holdfast.Failure{Outcome: holdfast.LaneFault, Code: transport.CodeNoAck, Err: fmt.Errorf("central sends a command whose id is none: %w", err)}
+	}
+	return nil
 }
 
 // Answer is what became of a command.

@@ -24,6 +24,9 @@ const (
 	lookEvery  = 10 * time.Second
 	// askedWait bounds one command.
 	askedWait = 10 * time.Second
+	// pollEvery is the least time from one poll to the next, however fast central
+	// answers.
+	pollEvery = 100 * time.Millisecond
 )
 
 // Run keeps the link up until ctx ends: it polls for commands and answers them,
@@ -69,6 +72,9 @@ func (s *Site) polls(ctx context.Context, replays chan<- memo) {
 				wait = leastWait
 			}
 			now = false
+			if !rest(ctx, pollEvery-time.Since(began)) {
+				return
+			}
 			continue
 		}
 		now = true

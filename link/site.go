@@ -209,7 +209,7 @@ func (s *Site) newClient() (*transport.Client, error) {
 		return nil, err
 	}
 	return transport.NewClient(transport.ClientConfig{
-		URL: s.conf.URL, Path: MessagesPath, TLS: conf, Dial: s.conf.Dial, MaxBatch: batchRows, Timeout: s.conf.Timeout, RetryAfter: mostRetryAfter,
+		URL: s.conf.URL, Path: MessagesPath, TLS: conf, Dial: s.conf.Dial, MaxBatch: batchRows, Timeout: s.conf.Timeout, RetryAfter: mostRetryAfter, MaxReply: maxReply,
 		Concurrency: AtOnce + 2 + questionsAtOnce, Heard: s.conf.Heard, Logger: s.log,
 		Credential: func() (string, error) {
 			id, err := s.identity.read()
