@@ -12,6 +12,7 @@ import (
 // logging is the node's log: no line of it is waited for.
 type logging struct {
 	*slog.Logger
+	told  *slog.Logger // whatever the level: for somebody who asked
 	level slog.LevelVar
 	lines *logs.Writer // nil: there is none
 	own   bool         // lines is ours to close
@@ -24,18 +25,18 @@ func newLogging(c config.Log, to io.Writer) *logging {
 	l := &logging{}
 	if to == nil {
 		l.Logger = slog.New(slog.DiscardHandler)
+		l.told = l.Logger
 		return l
 	}
 	if l.lines, _ = to.(*logs.Writer); l.lines == nil {
 		l.lines, l.own = logs.New(to), true
 	}
 	l.setLevel(c.Level)
-	o := &slog.HandlerOptions{Level: &l.level}
+	form := func(o *slog.HandlerOptions) slog.Handler { return slog.NewTextHandler(l.lines, o) }
 	if c.Format == config.LogJSON {
-		l.Logger = slog.New(slog.NewJSONHandler(l.lines, o))
-	} else {
-		l.Logger = slog.New(slog.NewTextHandler(l.lines, o))
+		form = func(o *slog.HandlerOptions) slog.Handler { return slog.NewJSONHandler(l.lines, o) }
 	}
+	l.Logger, l.told = slog.New(form(&slog.HandlerOptions{Level: &l.level})), slog.New(form(nil))
 	return l
 }
 

@@ -23,15 +23,15 @@ func (n *Node) watchReload(ctx context.Context) error {
 // reload says of each setting that differs whether it counts from now on, or
 // from the next start on.
 func (n *Node) reload(ctx context.Context, now, c *config.Config) {
-	n.lines.level.Set(min(n.lines.level.Level(), slog.LevelInfo)) // who asked wants to read this
-	defer func() { n.lines.setLevel(now.Log.Level) }()
-	n.log.InfoContext(ctx, "reloading")
+	log := n.lines.told
+	log.InfoContext(ctx, "reloading")
 	if c.Log.Level != now.Log.Level {
 		now.Log.Level = c.Log.Level
-		n.log.InfoContext(ctx, "reloaded", slog.String("setting", "log.level"), slog.String("value", string(c.Log.Level)))
+		n.lines.setLevel(now.Log.Level)
+		log.InfoContext(ctx, "reloaded", slog.String("setting", "log.level"), slog.String("value", string(c.Log.Level)))
 	}
 	for _, setting := range now.Changes(c) {
-		n.log.WarnContext(ctx, "not reloaded: it needs a restart", slog.String("setting", setting))
+		log.WarnContext(ctx, "not reloaded: it needs a restart", slog.String("setting", setting))
 	}
-	n.log.InfoContext(ctx, "reload ended")
+	log.InfoContext(ctx, "reload ended")
 }

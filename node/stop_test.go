@@ -34,13 +34,10 @@ func TestAStopIsBounded(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
-				over := make(chan struct{})
-				var all []<-chan struct{}
+				over, done := make(chan struct{}), make(chan struct{})
 				began := time.Now()
 				cancel()
 				err := node.Bounded(ctx, &config.Config{Stop: grace, Drain: time.Second}, func(a *notify.Answers) error {
-					done := make(chan struct{})
-					all = append(all, done)
 					defer close(done)
 					if c.answer > 0 {
 						answered := notify.Await(a.With(ctx))
@@ -64,9 +61,7 @@ func TestAStopIsBounded(t *testing.T) {
 					t.Errorf("got %v", err)
 				}
 				close(over)
-				for _, done := range all {
-					<-done
-				}
+				<-done
 			})
 		})
 	}
