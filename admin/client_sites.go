@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 )
 
 // Sites lists the sites of a central node.
@@ -26,10 +27,15 @@ func (c *Client) AddSite(ctx context.Context, name string) (SiteToken, error) {
 	return t, err
 }
 
-// RotateSite makes a token with which a site enrolls again.
-func (c *Client) RotateSite(ctx context.Context, name string) (SiteToken, error) {
+// RotateSite makes a token with which a site enrolls again. With now its
+// credentials end at once.
+func (c *Client) RotateSite(ctx context.Context, name string, now bool) (SiteToken, error) {
 	var t SiteToken
-	err := c.do(ctx, http.MethodPost, "/v1/sites/"+segment(name)+"/rotate", nil, nil, &t)
+	query := url.Values{}
+	if now {
+		query.Set("now", "true")
+	}
+	err := c.do(ctx, http.MethodPost, "/v1/sites/"+segment(name)+"/rotate", query, nil, &t)
 	return t, err
 }
 

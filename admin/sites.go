@@ -17,7 +17,7 @@ import (
 // *link.Central is one.
 type Sites interface {
 	Add(ctx context.Context, name string) (token string, err error)
-	Rotate(ctx context.Context, name string) (token string, err error)
+	Rotate(ctx context.Context, name string, now bool) (token string, err error)
 	Revoke(ctx context.Context, name string) error
 	Sites(ctx context.Context) ([]link.SiteInfo, error)
 	Outbox(site string) holdfast.Outbox
@@ -65,6 +65,11 @@ type newSiteInput struct{ Content body }
 
 type siteInput struct {
 	Site string `path:"site" doc:"The site's name."`
+}
+
+type siteRotateInput struct {
+	Site string `path:"site" doc:"The site's name."`
+	Now  bool   `query:"now" doc:"End its credentials at once, as for one that was stolen: the site is out until it enrolls again."`
 }
 
 type siteListInput struct {
@@ -125,7 +130,7 @@ func (b *builder) sites() {
 	}, b.revokeSite)
 	handle(b, route{
 		method: http.MethodPost, path: "/v1/sites/{site}/rotate", id: "rotate-site", tag: "sites", role: Admin,
-		summary: "Rotate a site's credential", description: "The answer holds a token with which it enrolls again, this once. Its credential is good until then, and for a day after.",
+		summary: "Rotate a site's credential", description: "The answer holds a token with which it enrolls again, this once. Its credential is good until then, and for a day after, unless now is asked for.",
 		problems: changes,
 	}, b.rotateSite)
 	handle(b, route{
@@ -220,8 +225,8 @@ func tokenFor(name, token string) SiteToken {
 	return SiteToken{Name: name, Token: token, Expires: time.Now().Add(link.TokenFor).UTC().Truncate(time.Second)}
 }
 
-func (s *Server) rotateSite(ctx context.Context, in *siteInput) (*siteTokenOutput, error) {
-	token, err := s.Sites.Rotate(ctx, in.Site)
+func (s *Server) rotateSite(ctx context.Context, in *siteRotateInput) (*siteTokenOutput, error) {
+	token, err := s.Sites.Rotate(ctx, in.Site, in.Now)
 	if errors.Is(err, holdfast.ErrNotFound) {
 		return nil, noSite(in.Site)
 	}

@@ -31,7 +31,7 @@ func TestSitesThroughTheClient(t *testing.T) {
 	if _, err := c.AddSite(t.Context(), "plant-7"); err == nil || !strings.Contains(err.Error(), "plant-7") {
 		t.Errorf("got %v, want that the name is taken", err)
 	}
-	if again, err := c.RotateSite(t.Context(), "plant-7"); err != nil || again.Token == made.Token {
+	if again, err := c.RotateSite(t.Context(), "plant-7", false); err != nil || again.Token == made.Token {
 		t.Errorf("got %+v, %v", again, err)
 	}
 	store := f.sites.At("plant-7")

@@ -132,6 +132,8 @@ func (r *report) checkListen(c *Config) {
 		r.fault("tls", "", problem{"has key without cert", "name both files, or neither"})
 	case c.TLS.Clients != "" && c.TLS.Cert == "" && !r.bad["tls.cert"]:
 		r.fault("tls", "", problem{"has clients without a certificate of its own", "name cert and key as well, or remove it"})
+	case c.TLS.AnySite && c.TLS.Clients == "" && !r.bad["tls.clients"]:
+		r.fault("tls.anySite", "true", problem{"has no meaning where sites show no certificate", "name tls.clients, or remove it"})
 	}
 	if schemeOf(c.Listen) == socket.Scheme {
 		r.checkSocket("listen", c.Listen)

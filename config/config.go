@@ -76,6 +76,7 @@ type TLS struct {
 	Cert    string
 	Key     string
 	Clients string // path of the CAs of sites, which then must show a certificate; empty: they need none
+	AnySite bool   // a certificate need not name the site that shows it
 }
 
 // Log says what is logged and how.

@@ -50,7 +50,11 @@ func (c *Config) YAML() []byte {
 		pair{"storeUnencrypted", plain("!!bool", strconv.FormatBool(c.StoreUnencrypted))},
 	)
 	if c.TLS != (TLS{}) {
-		add(root, "tls", mapping(optional("cert", c.TLS.Cert), optional("key", c.TLS.Key), optional("clients", c.TLS.Clients)))
+		tls := mapping(optional("cert", c.TLS.Cert), optional("key", c.TLS.Key), optional("clients", c.TLS.Clients))
+		if c.TLS.AnySite {
+			add(tls, "anySite", plain("!!bool", "true"))
+		}
+		add(root, "tls", tls)
 	}
 	addAll(
 		root,

@@ -36,6 +36,7 @@ func (l *loader) config(c *Config) keys {
 			"cert":    l.path(&c.TLS.Cert, "cert.pem"),
 			"key":     l.path(&c.TLS.Key, "key.pem"),
 			"clients": l.path(&c.TLS.Clients, "clients-ca.pem"),
+			"anySite": l.boolean(&c.TLS.AnySite),
 		}),
 		"log": l.mapping(keys{
 			"level":  text(l, &c.Log.Level, "info"),

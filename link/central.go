@@ -44,8 +44,8 @@ type CentralConfig struct {
 	MaxPayload int           // bytes; zero: 1 MiB
 	Timeout    time.Duration // of one call of the Receiver; zero: 1 min
 	// ClientCerts asks each site for a certificate that the listener has
-	// verified (ServerTLS), beside its credential.
-	ClientCerts bool
+	// verified (ServerTLS), beside its credential. Zero: none is asked for.
+	ClientCerts ClientCerts
 	Logger      *slog.Logger            // nil: silent
 	Refused     func(transport.Refused) // told of each caller and message that is turned away; nil: nobody is
 }
@@ -110,13 +110,9 @@ func (c *Central) Handler() http.Handler {
 	mux.HandleFunc("POST "+AnswersPath, c.known(forCommands, c.serveAnswers))
 	mux.HandleFunc("POST "+StandingPath, c.known(forQuestions, c.serveStanding))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c.conf.ClientCerts && (r.TLS == nil || len(r.TLS.VerifiedChains) == 0) {
-			refuse(w, http.StatusForbidden, wire.Reply{
-				Outcome: holdfast.LaneFault.String(), Code: "certificate_missing", Error: "send a client certificate of this central's authority",
-			})
-			return
+		if c.certified(w, r) {
+			mux.ServeHTTP(w, r)
 		}
-		mux.ServeHTTP(w, r)
 	})
 }
 
@@ -149,7 +145,7 @@ func (c *Central) identify(r *http.Request) (string, error) {
 func (c *Central) known(to purpose, next func(w http.ResponseWriter, r *http.Request, site string)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		site, ok := c.server.Caller(w, r)
-		if !ok {
+		if !ok || !c.certifies(w, r, site) {
 			return
 		}
 		r = r.WithContext(context.WithValue(r.Context(), siteKey{}, site))
@@ -184,6 +180,10 @@ func (c *Central) serveEnroll(w http.ResponseWriter, r *http.Request) {
 	token := bearer.Of(r)
 	if !bearer.WellFormed(tokenPrefix, token) || !bearer.WellFormed(credentialPrefix, in.Credential) {
 		c.server.RefuseCaller(w, r, errors.New("enrolment: token or credential not well-formed"))
+		return
+	}
+	// Asked before the token is spent: another certificate may come with it.
+	if site, err := c.conf.Store.TokenSite(r.Context(), bearer.Hash(token)); err == nil && !c.certifies(w, r, site) {
 		return
 	}
 	name, err := c.conf.Store.EnrollSite(r.Context(), bearer.Hash(token), bearer.Hash(in.Credential), OverlapFor)

@@ -129,7 +129,7 @@ func TestWrongTokensAreRefused(t *testing.T) {
 				t.Fatal("a guess was taken")
 			}
 		}
-		token, err := w.central.Rotate(t.Context(), "plant-7")
+		token, err := w.central.Rotate(t.Context(), "plant-7", false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +239,7 @@ func TestARotationInterruptsNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		token, err := w.central.Rotate(t.Context(), "plant-7")
+		token, err := w.central.Rotate(t.Context(), "plant-7", false)
 		if err != nil {
 			t.Fatal(err)
 		}

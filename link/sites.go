@@ -37,13 +37,17 @@ func (c *Central) Add(ctx context.Context, name string) (token string, err error
 }
 
 // Rotate returns a new enrolment token for a site, this once. The site goes on
-// with its credential until it enrolls again, and for OverlapFor after.
-func (c *Central) Rotate(ctx context.Context, name string) (token string, err error) {
+// with its credential until it enrolls again, and for OverlapFor after; with now
+// it is out until it enrolls again, as is whoever has stolen the credential.
+func (c *Central) Rotate(ctx context.Context, name string, now bool) (token string, err error) {
 	token = bearer.New(tokenPrefix)
-	if err := c.conf.Store.RotateSite(ctx, name, bearer.Hash(token), TokenFor); err != nil {
+	if err := c.conf.Store.RotateSite(ctx, name, bearer.Hash(token), TokenFor, now); err != nil {
 		return "", fmt.Errorf("rotate site %s: %w", clip(name), err)
 	}
-	c.log.LogAttrs(ctx, slog.LevelInfo, "site may enroll again", slog.String("site", name))
+	c.log.LogAttrs(ctx, slog.LevelInfo, "site may enroll again", slog.String("site", name), slog.Bool("credentials_ended", now))
+	if now {
+		c.box(name).end()
+	}
 	return token, nil
 }
 

@@ -34,9 +34,12 @@ type Store interface {
 	// that is taken is holdfast.ErrConflict; one that was revoked is free.
 	AddSite(ctx context.Context, name string, token [32]byte, lasts time.Duration) error
 	// RotateSite gives a site a new token, in place of one that it had. Its
-	// credential stays good until the token is used. holdfast.ErrNotFound: there
-	// is no such site, or it is revoked.
-	RotateSite(ctx context.Context, name string, token [32]byte, lasts time.Duration) error
+	// credential stays good until the token is used; with now its credentials end
+	// at once. holdfast.ErrNotFound: there is no such site, or it is revoked.
+	RotateSite(ctx context.Context, name string, token [32]byte, lasts time.Duration, now bool) error
+	// TokenSite returns the site that a token is or was for, also one that is
+	// spent or too old, or holdfast.ErrNotFound. It spends nothing.
+	TokenSite(ctx context.Context, token [32]byte) (name string, err error)
 	// EnrollSite spends a token: the site's credential is this one from now on,
 	// and the former one is good for overlap. A spent token still answers whoever
 	// brings the credential that it was spent for: so a site whose answer was

@@ -50,7 +50,7 @@ func TestCertificatesAreReplacedWithoutARestart(t *testing.T) {
 	within(t, func(w *world) {
 		t := w.t
 		dir := t.TempDir()
-		first, client := certtest.New(t, 3*time.Hour), certtest.New(t, 3*time.Hour)
+		first, client := certtest.New(t, 3*time.Hour), certtest.New(t, 3*time.Hour, "plant-7")
 		server := link.Files{CA: client.Cert, Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
 		replace(t, first, server)
 		var failures []string
@@ -78,7 +78,7 @@ func TestCertificatesAreReplacedWithoutARestart(t *testing.T) {
 		p.delivered(time.Minute)
 		second := certtest.New(t, 90*24*time.Hour)
 		replace(t, second, server)
-		other := certtest.New(t, 90*24*time.Hour)
+		other := certtest.New(t, 90*24*time.Hour, "plant-7")
 		replace(t, other, link.Files{Cert: client.Cert, Key: client.Key})
 		if err := os.WriteFile(ca, append(first.PEM, second.PEM...), 0o600); err != nil {
 			t.Fatal(err)
@@ -103,7 +103,7 @@ func TestCertificatesAreReplacedWithoutARestart(t *testing.T) {
 				t.Errorf("got %s", f)
 			}
 		}
-	}, func(c *link.CentralConfig) { c.ClientCerts = true })
+	}, func(c *link.CentralConfig) { c.ClientCerts = link.SiteCert })
 }
 
 func TestCertificatesAreChecked(t *testing.T) {
@@ -115,5 +115,67 @@ func TestCertificatesAreChecked(t *testing.T) {
 		if _, err := link.ServerTLS(f, nil); err == nil {
 			t.Errorf("%s: got no error", name)
 		}
+	}
+}
+
+// F1-15: a certificate is that of one site. With another's it neither enrolls,
+// which leaves its token unspent, nor does its credential let it in.
+func TestACertificateIsThatOfItsSite(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []link.ClientCerts{link.SiteCert, link.AnyCert} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			within(t, func(w *world) {
+				t := w.t
+				server, a, b := certtest.New(t, time.Hour), certtest.New(t, time.Hour, "plant-a"), certtest.New(t, time.Hour, "x", "Plant-B")
+				authorities := filepath.Join(t.TempDir(), "clients.pem")
+				if err := os.WriteFile(authorities, append(a.PEM, b.PEM...), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				conf, err := link.ServerTLS(link.Files{CA: authorities, Cert: server.Cert, Key: server.Key}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.secure(conf)
+				w.url = "https://127.0.0.1"
+				ours, others := link.Files{CA: server.Cert, Cert: b.Cert, Key: b.Key}, link.Files{CA: server.Cert, Cert: a.Cert, Key: a.Key}
+				token, err := w.central.Add(t.Context(), "plant-b")
+				if err != nil {
+					t.Fatal(err)
+				}
+				enroll := link.EnrollConfig{URL: w.url, Token: token, File: filepath.Join(t.TempDir(), "credential"), TLS: others, Dial: w.connect}
+				deliver := func(with link.Files) error {
+					s, err := link.NewSite(link.SiteConfig{URL: w.url, TLS: with, File: enroll.File, Outbox: open(t, "plant-b"+filepath.Base(with.Cert)), Dial: w.connect})
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer s.Close()
+					_, err = s.Deliver(t.Context(), message(1))
+					return err
+				}
+				if kind == link.AnyCert {
+					if _, err := link.Enroll(t.Context(), enroll); err != nil {
+						t.Error(err)
+					}
+					if err := deliver(others); err != nil {
+						t.Error(err)
+					}
+					return
+				}
+				if _, err := link.Enroll(t.Context(), enroll); err == nil || !strings.Contains(err.Error(), "must name site plant-b as its common name or a DNS name; it names: ") || !strings.Contains(err.Error(), "plant-a") {
+					t.Errorf("with another's certificate it enrolls: %v", err)
+				}
+				enroll.TLS = ours
+				if _, err := link.Enroll(t.Context(), enroll); err != nil {
+					t.Errorf("the token is spent: %v", err)
+				}
+				if f := holdfast.AsFailure(deliver(others)); f == nil || f.Outcome != holdfast.LaneFault || f.Code != "certificate_of_another" {
+					t.Errorf("with another's certificate it delivers: %v", f)
+				}
+				if err := deliver(ours); err != nil {
+					t.Errorf("with its own certificate: %v", err)
+				}
+			}, func(c *link.CentralConfig) { c.ClientCerts = kind })
+		})
 	}
 }

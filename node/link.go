@@ -27,11 +27,22 @@ func (n *Node) buildLink() (err error) {
 	case config.CentralOfSites:
 		n.central, err = link.NewCentral(link.CentralConfig{
 			Store: n.store, Receiver: n.office.ingester, Destination: n.cfg.Node.ID, Own: n.cfg.Source(), MaxPayload: int(n.cfg.Limits.Payload),
-			Standing: n.office.desk.Standing, ClientCerts: n.cfg.TLS.Clients != "", Logger: n.log, Refused: n.refused,
+			Standing: n.office.desk.Standing, ClientCerts: clientCerts(n.cfg.TLS), Logger: n.log, Refused: n.refused,
 		})
 	case config.Standalone:
 	}
 	return err
+}
+
+// clientCerts is what sites have to show beside their credentials.
+func clientCerts(c config.TLS) link.ClientCerts {
+	switch {
+	case c.Clients == "":
+		return link.NoCert
+	case c.AnySite:
+		return link.AnyCert
+	}
+	return link.SiteCert
 }
 
 // categoryOf is the category of a destination of this site.

@@ -19,8 +19,13 @@ func (db *DB) AddSite(ctx context.Context, name string, token [32]byte, lasts ti
 }
 
 // RotateSite implements link.Store.
-func (db *DB) RotateSite(ctx context.Context, name string, token [32]byte, lasts time.Duration) error {
-	return db.named(ctx, "rotate site", name, holdfast.ErrNotFound, rotateSite, name, token[:], micros(lasts))
+func (db *DB) RotateSite(ctx context.Context, name string, token [32]byte, lasts time.Duration, now bool) error {
+	return db.named(ctx, "rotate site", name, holdfast.ErrNotFound, rotateSite, name, token[:], micros(lasts), now)
+}
+
+// TokenSite implements link.Store.
+func (db *DB) TokenSite(ctx context.Context, token [32]byte) (name string, err error) {
+	return db.siteBy(ctx, "find the site of a token", tokenSite, token)
 }
 
 // RevokeSite implements link.Store.
@@ -55,12 +60,17 @@ func (db *DB) EnrollSite(ctx context.Context, token, credential [32]byte, overla
 
 // FindSite implements link.Store.
 func (db *DB) FindSite(ctx context.Context, credential [32]byte) (name string, err error) {
-	err = db.read(ctx, findSite, []any{credential[:]}, func(rows pgx.Rows) error { return rows.Scan(&name) })
+	return db.siteBy(ctx, "find site", findSite, credential)
+}
+
+// siteBy finds the one site that a hash leads to.
+func (db *DB) siteBy(ctx context.Context, what, statement string, hash [32]byte) (name string, err error) {
+	err = db.read(ctx, statement, []any{hash[:]}, func(rows pgx.Rows) error { return rows.Scan(&name) })
 	if err == nil && name == "" {
 		err = holdfast.ErrNotFound
 	}
 	if err != nil {
-		return "", fmt.Errorf("find site: %w", err)
+		return "", fmt.Errorf("%s: %w", what, err)
 	}
 	return name, nil
 }

@@ -5,7 +5,10 @@ const (
 	addSite = `INSERT INTO hf_site AS s (name, created, token, token_until) SELECT $1, t, $2, t + $3 FROM (SELECT hf_now() AS t) AS n
 		ON CONFLICT (name) DO UPDATE SET created = excluded.created, token = excluded.token, token_until = excluded.token_until,
 			enrolled = NULL, seen = NULL, version = NULL, revoked = NULL WHERE s.revoked IS NOT NULL RETURNING s.name`
-	rotateSite = `UPDATE hf_site SET token = $2, token_until = hf_now() + $3 WHERE name = $1 AND revoked IS NULL RETURNING name`
+	rotateSite = `UPDATE hf_site SET token = $2, token_until = hf_now() + $3, hash = CASE WHEN $4 THEN NULL ELSE hash END,
+			former = CASE WHEN $4 THEN NULL ELSE former END, former_until = CASE WHEN $4 THEN NULL ELSE former_until END
+		WHERE name = $1 AND revoked IS NULL RETURNING name`
+	tokenSite  = `SELECT name FROM hf_site WHERE token = $1 AND revoked IS NULL`
 	revokeSite = `UPDATE hf_site SET token = NULL, token_until = NULL, hash = NULL, former = NULL, former_until = NULL,
 		revoked = coalesce(revoked, hf_now()) WHERE name = $1 RETURNING name`
 	// takenSite finds a credential that another site has: it says which site.

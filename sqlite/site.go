@@ -24,11 +24,24 @@ func (db *DB) AddSite(ctx context.Context, name string, token [32]byte, lasts ti
 }
 
 // RotateSite implements link.Store.
-func (db *DB) RotateSite(ctx context.Context, name string, token [32]byte, lasts time.Duration) error {
-	return db.named(ctx, "rotate site", name, false, func(tx *Tx) (sql.Result, error) {
-		return tx.ExecContext(ctx, `UPDATE hf_site SET token = ?2, token_until = ?3 WHERE name = ?1 AND revoked IS NULL`,
-			name, token[:], after(tx.wtx.tick(), lasts))
+func (db *DB) RotateSite(ctx context.Context, name string, token [32]byte, lasts time.Duration, now bool) error {
+	return db.named(ctx, "rotate site", name, now, func(tx *Tx) (sql.Result, error) {
+		return tx.ExecContext(ctx, `UPDATE hf_site SET token = ?2, token_until = ?3, hash = CASE WHEN ?4 THEN NULL ELSE hash END,
+				former = CASE WHEN ?4 THEN NULL ELSE former END, former_until = CASE WHEN ?4 THEN NULL ELSE former_until END
+			WHERE name = ?1 AND revoked IS NULL`, name, token[:], after(tx.wtx.tick(), lasts), now)
 	}, holdfast.ErrNotFound)
+}
+
+// TokenSite implements link.Store.
+func (db *DB) TokenSite(ctx context.Context, token [32]byte) (name string, err error) {
+	err = db.readers.QueryRowContext(ctx, `SELECT name FROM hf_site WHERE token = ?1 AND revoked IS NULL`, token[:]).Scan(&name)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = holdfast.ErrNotFound
+	}
+	if err != nil {
+		return "", fmt.Errorf("find the site of a token: %w", err)
+	}
+	return name, nil
 }
 
 // RevokeSite implements link.Store.

@@ -48,7 +48,7 @@ func Sites(t *testing.T, m Maker, of func(s Full) link.Store) {
 			if until := k.site("plant-7").TokenUntil; !until.IsZero() {
 				k.t.Errorf("token until %v, want none", until)
 			}
-			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(2), time.Hour))
+			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(2), time.Hour, false))
 			k.is("plant-7")(k.EnrollSite(k.ctx(), hash(2), hash(9), time.Hour))
 		},
 		"a name is taken until it is revoked": func(k *sites) {
@@ -65,7 +65,7 @@ func Sites(t *testing.T, m Maker, of func(s Full) link.Store) {
 		},
 		"a rotation has both credentials good for a while": func(k *sites) {
 			k.enroll("plant-7", 1, 9)
-			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(2), time.Hour))
+			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(2), time.Hour, false))
 			k.is("plant-7")(k.FindSite(k.ctx(), hash(9)))
 			k.none(k.EnrollSite(k.ctx(), hash(1), hash(9), time.Hour))
 			k.is("plant-7")(k.EnrollSite(k.ctx(), hash(2), hash(8), time.Hour))
@@ -76,12 +76,35 @@ func Sites(t *testing.T, m Maker, of func(s Full) link.Store) {
 			k.none(k.FindSite(k.ctx(), hash(9)))
 			k.is("plant-7")(k.FindSite(k.ctx(), hash(8)))
 		},
+		// F1-16: who has stolen a credential does not keep it for a day.
+		"a rotation at once ends both credentials": func(k *sites) {
+			k.enroll("plant-7", 1, 9)
+			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(2), time.Hour, false))
+			k.is("plant-7")(k.EnrollSite(k.ctx(), hash(2), hash(8), time.Hour))
+			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(3), time.Hour, true))
+			k.none(k.FindSite(k.ctx(), hash(9)))
+			k.none(k.FindSite(k.ctx(), hash(8)))
+			k.none(k.EnrollSite(k.ctx(), hash(2), hash(8), time.Hour))
+			k.is("plant-7")(k.EnrollSite(k.ctx(), hash(3), hash(7), time.Hour))
+			k.none(k.FindSite(k.ctx(), hash(8)))
+			k.is("plant-7")(k.FindSite(k.ctx(), hash(7)))
+		},
+		"a token says whose it is, and is not spent by that": func(k *sites) {
+			k.none(k.TokenSite(k.ctx(), hash(1)))
+			k.ok(k.AddSite(k.ctx(), "plant-7", hash(1), time.Hour))
+			k.is("plant-7")(k.TokenSite(k.ctx(), hash(1)))
+			k.is("plant-7")(k.EnrollSite(k.ctx(), hash(1), hash(9), time.Hour))
+			k.is("plant-7")(k.TokenSite(k.ctx(), hash(1)))
+			k.none(k.TokenSite(k.ctx(), hash(9)))
+			k.ok(k.RevokeSite(k.ctx(), "plant-7"))
+			k.none(k.TokenSite(k.ctx(), hash(1)))
+		},
 		"a revoked site is out": func(k *sites) {
 			k.enroll("plant-7", 1, 9)
-			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(2), time.Hour))
+			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(2), time.Hour, false))
 			k.is("plant-7")(k.EnrollSite(k.ctx(), hash(2), hash(8), time.Hour))
 			k.enroll("plant-8", 5, 7)
-			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(3), time.Hour))
+			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(3), time.Hour, false))
 			for range 2 {
 				k.ok(k.RevokeSite(k.ctx(), "plant-7"))
 			}
@@ -89,7 +112,7 @@ func Sites(t *testing.T, m Maker, of func(s Full) link.Store) {
 			k.none(k.FindSite(k.ctx(), hash(8)))
 			k.none(k.EnrollSite(k.ctx(), hash(2), hash(8), time.Hour))
 			k.none(k.EnrollSite(k.ctx(), hash(3), hash(6), time.Hour))
-			k.fails(k.RotateSite(k.ctx(), "plant-7", hash(4), time.Hour), holdfast.ErrNotFound)
+			k.fails(k.RotateSite(k.ctx(), "plant-7", hash(4), time.Hour, false), holdfast.ErrNotFound)
 			k.is("plant-8")(k.FindSite(k.ctx(), hash(7)))
 			if s := k.site("plant-7"); s.Revoked.IsZero() {
 				k.t.Errorf("got %+v, want it revoked", s)
@@ -104,7 +127,7 @@ func Sites(t *testing.T, m Maker, of func(s Full) link.Store) {
 			k.is("plant-7")(k.FindSite(k.ctx(), hash(9)))
 		},
 		"nobody is nobody": func(k *sites) {
-			k.fails(k.RotateSite(k.ctx(), "plant-7", hash(1), time.Hour), holdfast.ErrNotFound)
+			k.fails(k.RotateSite(k.ctx(), "plant-7", hash(1), time.Hour, false), holdfast.ErrNotFound)
 			k.fails(k.RevokeSite(k.ctx(), "plant-7"), holdfast.ErrNotFound)
 			k.none(k.FindSite(k.ctx(), [32]byte{}))
 			if err := k.SiteSeen(k.ctx(), "plant-7", "1"); err != nil {

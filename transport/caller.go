@@ -63,13 +63,19 @@ func (s *Server) crowded(w http.ResponseWriter) {
 // what was wrong with it. Too many from one address are told to wait, and the
 // log is silent; who has a good proof always passes.
 func (s *Server) RefuseCaller(w http.ResponseWriter, r *http.Request, problem error) {
-	in := incoming{reply: wire.Reply{Error: "credential refused", Code: CodeCredential, Outcome: holdfast.LaneFault.String()}}
-	status := http.StatusUnauthorized
+	reply := wire.Reply{Error: "credential refused", Code: CodeCredential, Outcome: holdfast.LaneFault.String()}
+	s.TurnAway(w, r, http.StatusUnauthorized, reply, problem)
+}
+
+// TurnAway answers a request with a refusal, which is logged, counted and
+// limited as that of a caller is.
+func (s *Server) TurnAway(w http.ResponseWriter, r *http.Request, status int, reply wire.Reply, problem error) {
+	in := incoming{reply: reply}
 	if !s.report(r, &in, problem) {
 		status, in.reply.RetryAfter = http.StatusTooManyRequests, serve.RefusedWait
 		w.Header().Set("Retry-After", retryafter.Seconds(serve.RefusedWait))
 		w.Header().Set("Connection", "close") // make the next guess cost a handshake
-	} else {
+	} else if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="holdfast"`)
 	}
 	s.write(w, status, wire.MessageType, in.reply.AppendTo(nil))

@@ -49,7 +49,7 @@ func (s *Sites) find(name string) int {
 }
 
 // Rotate makes another token.
-func (s *Sites) Rotate(_ context.Context, name string) (string, error) {
+func (s *Sites) Rotate(_ context.Context, name string, _ bool) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i := s.find(name); i < 0 || !s.list[i].Revoked.IsZero() {

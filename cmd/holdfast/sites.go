@@ -89,21 +89,25 @@ func (a *app) seenFrom(cmd *cobra.Command, g *global, central string) string {
 
 func (a *app) siteRotate(g *global) *cobra.Command {
 	var central string
+	var now bool
 	cmd := &cobra.Command{
 		Use:   "rotate NAME",
 		Short: "Print a token with which a site enrolls again",
 		Long: `Print a token with which a site enrolls again, also one whose token is spent or
-too old. Its credential is good until then, and for a day after.`,
+too old. Its credential is good until then, and for a day after. A credential
+that was stolen ends at once with --now; the site is out until it enrolls again.`,
 		Example: `  holdfast sites rotate plant-7
+  holdfast sites rotate plant-7 --now
   holdfast enroll https://central.example:8420 --force    # at the site`,
 		Args: args(1, 1, "the site's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return a.siteToken(cmd, g, central, func(ctx context.Context, c *admin.Client) (admin.SiteToken, error) {
-				return c.RotateSite(ctx, given[0])
+				return c.RotateSite(ctx, given[0], now)
 			})
 		},
 	}
 	centralFlag(cmd, &central)
+	cmd.Flags().BoolVar(&now, "now", false, "end the site's credentials at once")
 	return cmd
 }
 

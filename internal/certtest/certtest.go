@@ -22,15 +22,15 @@ type Files struct {
 	PEM       []byte // the certificate, which is its own authority
 }
 
-// New writes a certificate for 127.0.0.1 that ends after a while.
-func New(t testing.TB, good time.Duration) Files {
+// New writes a certificate for 127.0.0.1, and for names, that ends after a while.
+func New(t testing.TB, good time.Duration, names ...string) Files {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "holdfast test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "holdfast test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: names,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(good), IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
