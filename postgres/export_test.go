@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/jackc/pgx/v5"
 
@@ -106,11 +107,15 @@ func (db *DB) Bury(ctx context.Context, owner int64) error {
 	return db.own(ctx, func(tx *ownTx) error { return tx.bury(owner) })
 }
 
-// StopBeats keeps the node from renewing its lease, as a pause would.
+// StopBeats keeps the node from renewing its lease, as a pause would. What goOn
+// does it does once.
 func (db *DB) StopBeats() (goOn func()) {
 	db.self.pulse <- struct{}{}
-	return func() { <-db.self.pulse }
+	return sync.OnceFunc(func() { <-db.self.pulse })
 }
+
+// TickClock has the database's clock go on, which other nodes see to.
+func (db *DB) TickClock(ctx context.Context) error { return db.tickClock(ctx) }
 
 // BeatNow renews the lease while the beats are stopped.
 func (db *DB) BeatNow(ctx context.Context) error { return db.renew(ctx) }
