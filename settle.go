@@ -132,6 +132,7 @@ func (r *dispatch) settle() {
 	a := settleAnswer{list: r.outbox, sent: make([]Settlement, len(r.outbox))}
 	for i := range a.list {
 		a.sent[i] = a.list[i].settlement()
+		r.reject(&a.list[i], &a.sent[i])
 	}
 	r.outbox, r.sent, r.settling = nil, a.list, true
 	wait, last := r.trouble, r.work.Done()
@@ -150,6 +151,14 @@ func (r *dispatch) settle() {
 		a.won, a.err = r.d.Store.Settle(context.WithoutCancel(r.work), a.sent...)
 		r.settled <- a
 	}()
+}
+
+// reject ends what was refused for good at its first try while its caller waits
+// to be told: nobody has to decide about it (SF-03, SF-25, F1-94).
+func (r *dispatch) reject(f *finished, s *Settlement) {
+	if s.State == Parked && s.Outcome == Permanent && f.claim.Tries == 0 && r.d.Waiters.hold(f.claim.Message.ID) {
+		s.State, s.Reason = Discarded, ReasonRejected
+	}
 }
 
 // settlement says what a result means for its message.
@@ -228,6 +237,11 @@ func (r *dispatch) answered(a settleAnswer) error {
 		}
 		r.trouble = min(max(2*r.trouble, 50*time.Millisecond), settleRetry)
 		r.log.Error("outcomes not recorded, trying again", slog.Int("count", len(a.list)), slog.Any("error", a.err))
+		for i := range a.list {
+			if a.sent[i].Reason == ReasonRejected {
+				r.d.Waiters.postponed(a.list[i].claim.Message.ID) // nobody knows when it will be recorded: it parks then
+			}
+		}
 		r.outbox = append(a.list, r.outbox...)
 		return nil
 	}
@@ -270,7 +284,10 @@ func (r *dispatch) tell(f *finished, s *Settlement, won bool) {
 	case Parked:
 		r.log.LogAttrs(ctx, slog.LevelError, "message parked", slog.String("message_id", string(m.ID)), slog.String("destination", m.Destination),
 			slog.String("reason", string(s.Reason)), slog.Int("attempts", f.claim.Tries+1), slog.String("error", s.Error))
-	case Pending, Claimed, Expired, Discarded:
+	case Discarded:
+		r.log.LogAttrs(ctx, slog.LevelWarn, "message refused", slog.String("message_id", string(m.ID)), slog.String("destination", m.Destination),
+			slog.String("reason", string(s.Reason)), slog.String("error", s.Error))
+	case Pending, Claimed, Expired:
 		r.log.LogAttrs(ctx, slog.LevelWarn, "attempt failed", slog.String("message_id", string(m.ID)), slog.String("destination", m.Destination),
 			slog.Int("attempt", f.claim.Tries+1), slog.String("outcome", s.Outcome.String()), slog.Bool("charged", s.Charged),
 			slog.Duration("retry_in", s.RetryIn), slog.String("error", s.Error))

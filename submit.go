@@ -33,15 +33,16 @@ type Submission struct {
 	Attempt *AttemptInfo
 }
 
-// RefusedError says that the other side has refused a message for good. It is
-// kept, parked, until a person decides.
+// RefusedError says that the other side has refused a message for good. It has
+// ended, is kept for its retention, and waits for nobody; a person may retry it.
+// One that was refused while nobody waited is parked instead.
 type RefusedError struct {
 	ID   ID
 	Code string // short and stable: "http_422"
 	Text string // what the other side said, bounded and without secrets
 }
 
-func (e *RefusedError) Error() string { return fmt.Sprintf("message %s is parked: %s", e.ID, e.Text) }
+func (e *RefusedError) Error() string { return fmt.Sprintf("message %s is refused: %s", e.ID, e.Text) }
 
 // HTTPStatus is what the other side answered, where it speaks HTTP; else 0.
 func (e *RefusedError) HTTPStatus() int {
@@ -53,12 +54,27 @@ func (e *RefusedError) HTTPStatus() int {
 	return status
 }
 
+// EndedError says that a message of this id was ended before, and that the same
+// content is not sent again: by a person, or because its TTL has passed.
+// Errors.Is holds it for ErrState.
+type EndedError struct {
+	ID    ID
+	State State // Discarded or Expired
+}
+
+func (e *EndedError) Error() string {
+	return fmt.Sprintf("message %s is %s, and not sent again; retry it, or send it under a new id", e.ID, e.State)
+}
+
+func (e *EndedError) Unwrap() error { return ErrState }
+
 // Submit enqueues a message and waits for its first outcome, at most for the
 // given time; zero: it does not wait. Delivered, and what the other side
 // refuses for good, a RefusedError, are told; what else the attempt comes to is
 // tried again later (SF-03). Nobody waits for an attempt that will not be made
-// now: of a destination that is down or held, or once the message went back.
-// The other errors are those of Enqueue, and nothing was accepted then.
+// now: of a destination that is down or held, or once the message went back. A
+// repeat of what was discarded or has expired is an EndedError. The other errors
+// are those of Enqueue, and nothing was accepted then.
 func (s *Submitter) Submit(ctx context.Context, m Message, wait time.Duration) (Submission, error) {
 	var waiter *Waiter
 	if wait > m.Delay && s.Waiters != nil { // else it is not tried so soon
@@ -84,10 +100,10 @@ func (s *Submitter) Submit(ctx context.Context, m Message, wait time.Duration) (
 	r := receipts[0]
 	sub := Submission{ID: r.ID, State: r.State, Duplicate: r.Duplicate}
 	switch {
+	case r.State == Discarded, r.State == Expired, r.State == Parked && waiter != nil: // the id was known
+		return sub, s.endedBefore(ctx, r)
 	case waiter == nil:
 		return sub, nil
-	case r.State == Parked: // the id was known
-		return sub, s.refusedBefore(ctx, r.ID)
 	case r.State.Final(), shut:
 		return sub, nil
 	}
@@ -96,23 +112,28 @@ func (s *Submitter) Submit(ctx context.Context, m Message, wait time.Duration) (
 		return sub, nil
 	}
 	sub.State, sub.Attempt = a.State, &a
-	if a.State == Parked && a.Outcome == Permanent { // a repeat may have met the last of its retries instead
+	if a.State.Final() && a.Outcome == Permanent { // a repeat may have met the last of its retries instead
 		return sub, &RefusedError{ID: a.ID, Code: a.Failure.Code, Text: a.Failure.Error()}
 	}
 	return sub, nil
 }
 
-// refusedBefore is the error of a repeat of what was refused for good; nil
-// where somebody has decided about it this moment, or its retries are used up.
-func (s *Submitter) refusedBefore(ctx context.Context, id ID) error {
-	r, err := s.Outbox.Get(ctx, id)
-	if errors.Is(err, ErrNotFound) || err == nil && (r.State != Parked || r.Reason == ReasonExhausted) {
+// endedBefore is the error of a repeat of what has ended: by a refusal for good,
+// or without being delivered. It is nil where somebody has decided about it this
+// moment, or its retries are used up.
+func (s *Submitter) endedBefore(ctx context.Context, was Receipt) error {
+	r, err := s.Outbox.Get(ctx, was.ID)
+	switch {
+	case errors.Is(err, ErrNotFound): // purged this moment
 		return nil
+	case err != nil:
+		return fmt.Errorf("read message %s: %w", was.ID, err)
+	case r.State != was.State, r.State == Parked && r.Reason == ReasonExhausted:
+		return nil
+	case r.State != Parked && r.Reason != ReasonRejected:
+		return &EndedError{ID: was.ID, State: r.State}
 	}
-	if err != nil {
-		return fmt.Errorf("read message %s: %w", id, err)
-	}
-	refused := &RefusedError{ID: id, Text: r.LastError}
+	refused := &RefusedError{ID: was.ID, Text: r.LastError}
 	for _, e := range r.History {
 		if e.Kind == Attempted && e.Code != "" {
 			refused.Code = e.Code

@@ -22,6 +22,7 @@ type Waiter struct {
 	id          ID
 	destination string
 	outcome     chan AttemptInfo
+	held        bool // guarded by of: it waits for its outcome however long that takes
 }
 
 // Expect begins to wait for a message to a destination. It must be called
@@ -46,26 +47,62 @@ func (w *Waiters) Expect(id ID, destination string) *Waiter {
 
 // Wait returns the outcome. ok is false when there will be none now: the
 // message went back, its destination is not tried, or all waits were ended. It
-// is false after the given time, too, and at the end of ctx.
+// is false after the given time, too, unless the outcome is being recorded as
+// one that the caller is told, and at the end of ctx.
 func (w *Waiter) Wait(ctx context.Context, atMost time.Duration) (a AttemptInfo, ok bool) {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()
 	select {
 	case a, ok = <-w.outcome:
+		return a, ok
 	case <-timer.C:
 	case <-ctx.Done():
 	}
+	if !w.leave() {
+		select {
+		case a, ok = <-w.outcome:
+		case <-ctx.Done():
+		}
+	}
 	return a, ok
+}
+
+// leave ends the waiting of one, unless it is held.
+func (w *Waiter) leave() bool {
+	w.of.mu.Lock()
+	defer w.of.mu.Unlock()
+	if !w.held {
+		w.forget()
+	}
+	return !w.held
 }
 
 // Stop ends the waiting of one.
 func (w *Waiter) Stop() {
 	w.of.mu.Lock()
 	defer w.of.mu.Unlock()
+	w.forget()
+}
+
+func (w *Waiter) forget() {
 	delete(w.of.list[w.id], w)
 	if len(w.of.list[w.id]) == 0 {
 		delete(w.of.list, w.id)
 	}
+}
+
+// hold keeps those who wait for a message until they are told what it came to,
+// and says whether there are any.
+func (w *Waiters) hold(id ID) bool {
+	if w == nil {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for one := range w.list[id] {
+		one.held = true
+	}
+	return len(w.list[id]) > 0
 }
 
 // ObserveAttempt tells those who wait for this message, once.

@@ -13,7 +13,7 @@ type Message struct {
 	ID            string     `json:"id" doc:"The message id: the idempotency key of every attempt." example:"0190c5a2-7b1e-7c3d-9a4f-1d2e3f405162"`
 	State         string     `json:"state" enum:"pending,claimed,delivered,parked,expired,discarded" doc:"Where it stands. pending waits to be tried; claimed is being tried; the others are final until an operator acts."`
 	Discarding    bool       `json:"discarding,omitempty" doc:"It was discarded while it was being tried, and ends with that attempt, unless the attempt delivers it."`
-	Reason        string     `json:"reason,omitempty" doc:"Why it is parked: exhausted, permanent, conflict, too_old, too_large, undecodable, no_endpoint; or discarded: operator."`
+	Reason        string     `json:"reason,omitempty" doc:"Why it is parked: exhausted, permanent, conflict, too_old, too_large, undecodable, no_endpoint; or discarded: operator, or rejected: it was refused at its first try, and its sender was told."`
 	Source        string     `json:"source" doc:"The node or service that sends it."`
 	Category      string     `json:"category,omitempty" doc:"Of its destination: external-system, cached-db-write, notification or another; absent: a peer, or one that the node does not know any more. Of a message at a site, as the site says."`
 	Destination   string     `json:"destination" doc:"Where it goes."`

@@ -142,7 +142,12 @@ func (f *fixture) until(t *testing.T, want string) (d admin.NotificationDetail) 
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if d = ok[admin.NotificationDetail](t, f, call{method: "GET", path: "/v1/notifications/n1"}); d.Copies[0].Status+" "+d.Copies[1].Status == want {
+		d = ok[admin.NotificationDetail](t, f, call{method: "GET", path: "/v1/notifications/n1"})
+		var is []string
+		for _, c := range d.Copies {
+			is = append(is, c.Status)
+		}
+		if strings.Join(is, " ") == want {
 			return d
 		}
 		select {

@@ -147,6 +147,8 @@ func (s *Server) tell(ctx context.Context, n notify.Notification, faults []Fault
 			Fault{Field: "id", Value: string(n.ID), Problem: "belongs to a notification with other content"})
 	case err != nil:
 		return r, s.refuse(ctx, "store the notification", err)
+	case r.State == holdfast.Discarded, r.State == holdfast.Expired: // the id was known
+		return r, endedBefore(&holdfast.EndedError{ID: r.ID, State: r.State})
 	}
 	return r, nil
 }

@@ -22,7 +22,7 @@ type Problem struct { //nolint:errname // the name of RFC 9457, and of the schem
 	Detail string  `json:"detail" doc:"What went wrong this time." example:"destination \"inventroy\" is not known here; known: inventory, billing"`
 	Errors []Fault `json:"errors,omitempty" nullable:"false" doc:"Each field that is wrong."`
 
-	Message      string `json:"message,omitempty" doc:"Where the destination refused it: the id of the message, which is parked."`
+	Message      string `json:"message,omitempty" doc:"Where the destination refused it: the id of the message."`
 	Code         string `json:"code,omitempty" doc:"Where the destination refused it: what it answered, in a short, stable name." example:"http_422"`
 	Cause        string `json:"cause,omitempty" enum:"refused_by_target,unknown_destination" doc:"Of a message that was sent: whether its destination has refused it, or there is no such destination."`
 	TargetStatus int    `json:"targetStatus,omitempty" doc:"Where the destination refused it: the HTTP status that it answered; detail has the beginning of what it said. Absent: it does not speak HTTP, or was not asked." example:"422"`

@@ -94,7 +94,8 @@ func (b *builder) send() {
 			kindConflict: "The id belongs to a message with other content.",
 			kindTooLarge: fmt.Sprintf("The payload is larger than this node takes: %d bytes.", b.maxPayload()),
 			kindDiskFull: "The disk is full; nothing was accepted.",
-			kindRefused:  "The request waited, and the destination has refused the message for good: it is parked.",
+			kindRefused:  "The request waited, or one of the same id did before, and the destination has refused the message for good.",
+			kindState:    "The id is that of a message that was discarded or has expired: it is not sent again unless a person retries it.",
 		},
 		request: reflect.TypeFor[NewMessage](), bodyRequired: true, bodyLimit: b.maxPayload() + envelopeRoom,
 		requestSample: json.RawMessage(`{"destination":"inventory","endpoint":"OrderApproved","payload":{"order":42}}`),
@@ -141,6 +142,9 @@ func (s *Server) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 	}
 	if errors.Is(err, holdfast.ErrConflict) {
 		return nil, conflict(ms[0].ID)
+	}
+	if ended, ok := errors.AsType[*holdfast.EndedError](err); ok {
+		return nil, endedBefore(ended)
 	}
 	if err != nil {
 		return nil, s.refuse(ctx, "store the message", err)

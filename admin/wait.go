@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -54,9 +53,15 @@ const (
 	causeDestination = "unknown_destination"
 )
 
+// endedBefore is the answer to a repeat of what was ended without being
+// delivered.
+func endedBefore(e *holdfast.EndedError) *Problem {
+	return kindState.problem(e.Error(), Fault{Field: "id", Value: string(e.ID), Problem: "belongs to a message that is " + e.State.String()})
+}
+
 // refusedBy is the answer to what the destination has refused for good.
 func refusedBy(e *holdfast.RefusedError) *Problem {
-	p := kindRefused.problem(fmt.Sprintf("message %s is parked: %s", e.ID, e.Text))
+	p := kindRefused.problem(e.Error())
 	p.Cause, p.Message, p.Code, p.TargetStatus = causeTarget, string(e.ID), e.Code, e.HTTPStatus()
 	return p
 }

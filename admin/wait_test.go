@@ -76,8 +76,8 @@ func TestARequestWaitsForTheFirstOutcome(t *testing.T) {
 			202, time.Second, `"state":"pending","accepted":true,"buffered":true,"durability":"local","duplicate":false,"outcome":"transient","lastError":"busy"`,
 		},
 		"refused": {
-			nil, sent, ended(holdfast.AttemptInfo{State: holdfast.Parked, Outcome: holdfast.Permanent, Failure: refused}),
-			422, time.Second, `"urn:holdfast:problem:refused","title":"the destination refused the message","status":422,"detail":"message m is parked: no such plant","message":"m","code":"http_422"`,
+			nil, sent, ended(holdfast.AttemptInfo{State: holdfast.Discarded, Outcome: holdfast.Permanent, Failure: refused}),
+			422, time.Second, `"urn:holdfast:problem:refused","title":"the destination refused the message","status":422,"detail":"message m is refused: no such plant","message":"m","code":"http_422"`,
 		},
 		"the last retry of a repeat": {
 			nil, sent, ended(holdfast.AttemptInfo{State: holdfast.Parked, Outcome: holdfast.Transient, Failure: &holdfast.Failure{Err: errors.New("busy")}}),

@@ -57,7 +57,8 @@ type Answer struct {
 
 // CachedCall calls a foreign system (category external-system). What the target
 // has done is in the answer; what it cannot take now is buffered, which is no
-// error. A RefusedError says that the target will never take it: it is parked.
+// error. A RefusedError says that the target will never take it, an EndedError
+// that a call of this id was given up or has expired.
 // Other errors, such as ErrInvalid, ErrConflict and ErrDiskFull, mean that
 // nothing was taken. At the end of ctx the call stays buffered.
 func (s *Site) CachedCall(ctx context.Context, c Call) (Answer, error) {

@@ -18,7 +18,7 @@ const (
 	Submitted OperationStatus = "submitted" // on disk; no attempt has failed
 	Retrying  OperationStatus = "retrying"  // an attempt has failed; another will be made
 	Delivered OperationStatus = "delivered"
-	Failed    OperationStatus = "failed" // its first attempt was refused for good; it is parked (SF-25)
+	Failed    OperationStatus = "failed" // its first attempt was refused for good (SF-25)
 	Parked    OperationStatus = "parked" // waits for a person
 	Expired   OperationStatus = "expired"
 	Discarded OperationStatus = "discarded"
@@ -76,6 +76,9 @@ func statusOf(r *holdfast.Record) OperationStatus {
 	case holdfast.Expired:
 		return Expired
 	case holdfast.Discarded:
+		if r.Reason == holdfast.ReasonRejected {
+			return Failed
+		}
 		return Discarded
 	case holdfast.Parked:
 		if r.Cycle == 1 && r.Tries == 1 && r.Reason != holdfast.ReasonExhausted {

@@ -41,7 +41,7 @@ func TestSendCallsAForeignAPI(t *testing.T) {
 	if out := succeeds(t, "send", "api", "yes", "1", "--id", "a", "--url", c.url()); !strings.Contains(out, "a was known already; it is delivered") || called.Load() != 1 {
 		t.Errorf("it said %q after %d calls", out, called.Load())
 	}
-	refused(t, exitConflict, []string{"message b is parked", "409: sold out"}, "send", "api", "no", "--id", "b", "--url", c.url())
+	refused(t, exitConflict, []string{"message b is refused", "409: sold out"}, "send", "api", "no", "--id", "b", "--url", c.url())
 	if out := succeeds(t, "send", "away", "x", "--wait", "20s", "--url", c.url()); !strings.Contains(out, "it is pending (unreachable: ") {
 		t.Errorf("it said %q", out)
 	}

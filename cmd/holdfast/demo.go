@@ -45,9 +45,9 @@ from the sites to a program behind central:
   lost                accepted orders without an effect at the end
 
 notifications, mails, calls and writes have each sent, waiting, delivered,
-parked, duplicates and lost. A notification is delivered with the last of its
-mails. Parked is what was refused for good and a node has set aside, with the
-reason; what is neither delivered nor parked at the end is lost.
+refused, duplicates and lost. A notification is delivered with the last of its
+mails. Refused is what was refused for good and a node has set aside, with the
+reason; what is neither delivered nor refused at the end is lost.
 
 It takes --seconds, and a moment more until nothing waits. --json prints the
 counts as one object on standard output, and what happens on standard error.

@@ -35,11 +35,11 @@ func accounted(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("got %s, want at least a duplicate for each lost ack, and three kills", text)
 	}
 	for name, t := range map[string]demo.Tally{"notifications": c.Notifications, "mails": c.Mails, "calls": c.Calls, "writes": c.Writes} {
-		if t.Sent == 0 || t.Delivered == 0 || t.Sent != t.Delivered+t.Parked || t.Lost != 0 || t.Waiting != 0 || t.Doubled != 0 || t.Foreign != 0 {
-			ts.Fatalf("%s: got %+v, want sent = delivered + parked, and nothing lost, waiting or doubled", name, t)
+		if t.Sent == 0 || t.Delivered == 0 || t.Sent != t.Delivered+t.Refused || t.Lost != 0 || t.Waiting != 0 || t.Doubled != 0 || t.Foreign != 0 {
+			ts.Fatalf("%s: got %+v, want sent = delivered + refused, and nothing lost, waiting or doubled", name, t)
 		}
 	}
-	if c.Notifications.Parked == 0 || c.Calls.Parked == 0 || c.Calls.Duplicates == 0 {
+	if c.Notifications.Refused == 0 || c.Calls.Refused == 0 || c.Calls.Duplicates == 0 {
 		ts.Fatalf("got %s, want some that were refused, and some calls that came again", text)
 	}
 }

@@ -65,7 +65,7 @@ func exitCode(err error) int {
 		return c.code
 	}
 	if p, ok := errors.AsType[*admin.Problem](err); ok {
-		if p.Message != "" { // it is parked
+		if p.Message != "" { // the destination has refused it
 			return exitConflict
 		}
 		return problemCode(p.Status)

@@ -39,7 +39,7 @@ func TestSendWritesToADatabase(t *testing.T) {
 	if out := succeeds(t, "send", "away", "Book", `{"n":7}`, "--wait", "20s", "--url", c.url()); !strings.Contains(out, "it is pending (unreachable: ") {
 		t.Errorf("it said %q", out)
 	}
-	refused(t, exitConflict, []string{"message b is parked", `no statement is named "Sell"`}, "send", "mes", "Sell", "--id", "b", "--url", c.url())
+	refused(t, exitConflict, []string{"message b is refused", `no statement is named "Sell"`}, "send", "mes", "Sell", "--id", "b", "--url", c.url())
 	checks, _, _, out := examined(t, c.args[2:]...)
 	wantChecks(t, checks, map[string]doctor.Status{"mes": doctor.OK, "away": doctor.Warning, "wrong": doctor.Failing})
 	var n int

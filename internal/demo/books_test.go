@@ -35,7 +35,7 @@ func TestTheBooksFindWhatIsWrong(t *testing.T) {
 				Notifications: demo.Tally{Sent: 2, Delivered: 1, Waiting: 1, Lost: 1},
 				Mails:         demo.Tally{Sent: 4, Delivered: 3, Waiting: 1, Lost: 1, Duplicates: 1},
 			},
-			wrong: "1 accepted mails were neither delivered nor parked",
+			wrong: "1 accepted mails were neither delivered nor refused",
 		},
 		"a mail comes twice as another": {
 			happens: func(b *demo.Book) {
@@ -55,7 +55,7 @@ func TestTheBooksFindWhatIsWrong(t *testing.T) {
 				b.Refuse("notification-1")
 				b.Park("notification-1", "no such user")
 			},
-			want: demo.Counts{Notifications: demo.Tally{Sent: 1, Parked: 1}, Mails: demo.Tally{Sent: 1, Parked: 1}},
+			want: demo.Counts{Notifications: demo.Tally{Sent: 1, Refused: 1}, Mails: demo.Tally{Sent: 1, Refused: 1}},
 		},
 		"parked and never refused": {
 			happens: func(b *demo.Book) { taken(b, "call-1"); b.Park("call-1", "no mood") },

@@ -52,9 +52,9 @@ func run(t *testing.T, mode string) (c *demo.Counts, said, dir string, err error
 func TestNodesThatLieAreFoundOut(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[string]string{
-		"drop":   "accepted messages had no effect",                                // sites that accept and deliver nothing
-		"park":   "accepted calls were neither delivered nor parked with a reason", // sites that park what nobody refused
-		"forget": "accepted messages had no effect",                                // a central that acknowledges and does nothing
+		"drop":   "accepted messages had no effect",                                 // sites that accept and deliver nothing
+		"park":   "accepted calls were neither delivered nor refused with a reason", // sites that park what nobody refused
+		"forget": "accepted messages had no effect",                                 // a central that acknowledges and does nothing
 		"double": "messages took effect more than once",
 	} {
 		t.Run(mode, func(t *testing.T) {
@@ -84,7 +84,7 @@ var effects = regexp.MustCompile(`"order":"[^"]+","repeat":false`)
 func TestHonestStandInsPass(t *testing.T) {
 	t.Parallel()
 	c, said, dir, err := run(t, "honest")
-	if err != nil || c.Sent == 0 || c.Sent != c.Effects || c.Lost != 0 || c.Kills != 3 || c.AcksLost == 0 || c.DuplicatesRefused == 0 || c.Calls.Parked == 0 {
+	if err != nil || c.Sent == 0 || c.Sent != c.Effects || c.Lost != 0 || c.Kills != 3 || c.AcksLost == 0 || c.DuplicatesRefused == 0 || c.Calls.Refused == 0 {
 		t.Fatalf("got %+v, %v; it said:\n%s", c, err, said)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "ledger.jsonl")); err != nil || len(effects.FindAllString(string(text), -1)) != c.Effects {

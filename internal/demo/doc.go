@@ -11,12 +11,13 @@
 //	    │            └──────► database
 //	    └─ accepted ─► ledger ◄── effects, of all four
 //
-// A thing is parked if whoever was to do it has refused it for good, and a node
-// says why it has set it aside; one that a node parks of its own accord counts
-// as lost.
+// A thing is refused if whoever was to do it has refused it for good, and a node
+// says why it has set it aside: parked, until a person decides, or ended, where
+// its producer was told. One that a node sets aside of its own accord counts as
+// lost.
 //
 // It promises that Run's counts are those of the ledger, that Run fails if
-// something that was accepted had no effect and is not parked, or took effect
+// something that was accepted had no effect and was not refused, or took effect
 // twice, and that it leaves no process behind, however it ends: a node stops
 // when its standard input does, which a dead demo holds open no more. A demo
 // that is killed, or ended by a second signal, leaves its temporary folder.

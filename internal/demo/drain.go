@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// drain waits until every accepted thing has arrived or is parked, and the
+// drain waits until every accepted thing has arrived or is refused, and the
 // sites hold nothing that waits, as long as there is progress.
 func (d *demo) drain(ctx context.Context) error {
 	seen, since := Counts{}, time.Now()

@@ -11,11 +11,11 @@ import (
 	"net/url"
 )
 
-// lookParked asks the nodes what they have parked, and why: the newest, or all.
+// lookParked asks the nodes what they have set aside, and why: the newest, or all.
 func (d *demo) lookParked(ctx context.Context, all bool) error {
 	var faults []error
 	for _, p := range d.plants {
-		faults = append(faults, d.lookParkedAt(ctx, *p.url.Load()+"/v1/messages?state=parked", all))
+		faults = append(faults, d.lookParkedAt(ctx, *p.url.Load()+"/v1/messages?state=parked&state=discarded", all))
 	}
 	return errors.Join(append(faults, d.lookParkedAt(ctx, *d.network.target.Load()+"/v1/notifications?status=parked", all))...)
 }

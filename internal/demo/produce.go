@@ -132,7 +132,7 @@ func (p *producer) post(ctx context.Context, t thing) error {
 	case resp.StatusCode == http.StatusAccepted, resp.StatusCode == http.StatusOK: // 200: it was known already, or is done
 		return nil
 	case resp.StatusCode == http.StatusUnprocessableEntity && refusedByTarget(answer):
-		return nil // it was taken, tried, and is parked
+		return nil // it was taken, and has ended
 	}
 	return fmt.Errorf("send %s: %s answered %d: %s", t.id, p.site, resp.StatusCode, strings.TrimSpace(string(answer[:min(len(answer), 300)])))
 }

@@ -67,7 +67,7 @@ func (d *demo) placeEvents() []event {
 	return []event{
 		{"the mail server is away: mail waits at central", 0.08, be(failing, fine), nil},
 		{"the target answers 500: calls wait at the sites", 0.06, be(fine, failing), d.target.shown},
-		{"the target refuses some for good, with 422: these are parked", 0.06, be(fine, refusing), d.target.shown},
+		{"the target refuses some for good, with 422: these are not tried again", 0.06, be(fine, refusing), d.target.shown},
 		{"target and mail server do the work, and answers are lost", 0.06, be(forgetful, forgetful), d.target.shown},
 		{"somebody locks the database: writes wait at the sites", 0.04, func(ctx context.Context) error {
 			return errors.Join(be(fine, fine)(ctx), d.database.lock(ctx, true))

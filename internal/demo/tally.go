@@ -8,11 +8,11 @@ import (
 // Tally is what became of one sort of thing.
 type Tally struct {
 	Sent       int `json:"sent"`       // accepted by a site
-	Waiting    int `json:"waiting"`    // of these, without an effect so far, and not parked
+	Waiting    int `json:"waiting"`    // of these, without an effect so far, and not refused
 	Delivered  int `json:"delivered"`  // of these, with an effect
-	Parked     int `json:"parked"`     // of these, refused for good, and set aside by a node that says why
+	Refused    int `json:"refused"`    // of these, refused for good, and set aside by a node that says why
 	Duplicates int `json:"duplicates"` // repeats that were recognised
-	Lost       int `json:"lost"`       // at the end: neither delivered nor parked
+	Lost       int `json:"lost"`       // at the end: neither delivered nor refused
 	Doubled    int `json:"doubled"`    // with more than one effect
 	Foreign    int `json:"foreign"`    // with an effect, and never sent
 }
@@ -24,7 +24,7 @@ func (t *Tally) err(what string) error {
 		n    int
 		text string
 	}{
-		{t.Lost, "accepted %s were neither delivered nor parked with a reason"},
+		{t.Lost, "accepted %s were neither delivered nor refused with a reason"},
 		{t.Doubled, "%s took effect more than once"},
 		{t.Foreign, "%s took effect and were never sent"},
 	} {
@@ -58,9 +58,9 @@ func (c *Counts) waiting() int { return c.sum(c.Waiting, func(t *Tally) int { re
 func (c *Counts) doubled() int { return c.sum(c.Doubled, func(t *Tally) int { return t.Doubled }) }
 func (c *Counts) foreign() int { return c.sum(c.Foreign, func(t *Tally) int { return t.Foreign }) }
 
-// parked is how much a person has to look after: a mail is parked with its
+// refused is how much was refused for good: a mail counts with its
 // notification.
-func (c *Counts) parked() int { return c.Notifications.Parked + c.Calls.Parked + c.Writes.Parked }
+func (c *Counts) refused() int { return c.Notifications.Refused + c.Calls.Refused + c.Writes.Refused }
 
 func (c *Counts) duplicates() int {
 	return c.sum(c.DuplicatesRefused, func(t *Tally) int { return t.Duplicates })
@@ -105,7 +105,7 @@ func (a account) weigh(i *item, by int) {
 		{i.accepted, &a.tally.Sent},
 		{i.accepted && !done && !aside, &a.tally.Waiting},
 		{i.accepted && done, &a.tally.Delivered},
-		{i.accepted && !done && aside, &a.tally.Parked},
+		{i.accepted && !done && aside, &a.tally.Refused},
 		{i.effects > 1, &a.tally.Doubled},
 		{done && !i.tried, &a.tally.Foreign},
 	} {

@@ -133,14 +133,14 @@ func bar(done, all time.Duration, width int) string {
 
 // rows are a row for each sort, and what happened to all.
 func rows(c Counts, paint func(s, color string) string) []string {
-	lines := []string{fmt.Sprintf("  %-13s %9s %10s %8s %8s %8s", "", "sent", "delivered", "waiting", "parked", "repeats")}
+	lines := []string{fmt.Sprintf("  %-13s %9s %10s %8s %8s %8s", "", "sent", "delivered", "waiting", "refused", "repeats")}
 	orders := Tally{
 		Sent: c.Sent, Delivered: c.Delivered, Waiting: c.Waiting, Duplicates: c.DuplicatesRefused,
 		Lost: c.Lost, Doubled: c.Doubled, Foreign: c.Foreign,
 	}
 	for _, r := range append([]named{{"orders", &orders}}, c.tallies()...) {
 		t := r.tally
-		lines = append(lines, fmt.Sprintf("  %-13s %9d %10d %8d %8d %8d", r.name, t.Sent, t.Delivered, t.Waiting, t.Parked, t.Duplicates))
+		lines = append(lines, fmt.Sprintf("  %-13s %9d %10d %8d %8d %8d", r.name, t.Sent, t.Delivered, t.Waiting, t.Refused, t.Duplicates))
 	}
 	lines = append(lines, "", fmt.Sprintf("  nodes killed %d; acks of orders lost %d; repeats recognised %d", c.Kills, c.AcksLost, c.duplicates()))
 	lostColor := green
@@ -169,8 +169,8 @@ func line(c Counts) string {
 	for _, t := range c.tallies() {
 		fmt.Fprintf(&b, ", %s %d/%d", t.name, t.tally.Delivered, t.tally.Sent)
 	}
-	if n := c.parked(); n > 0 {
-		fmt.Fprintf(&b, ", parked %d", n)
+	if n := c.refused(); n > 0 {
+		fmt.Fprintf(&b, ", refused %d", n)
 	}
 	fmt.Fprintf(&b, ", lost %d", c.lost())
 	if n := c.doubled(); n > 0 {
@@ -193,8 +193,8 @@ func story(c Counts) string {
 		text += fmt.Sprintf(", while nodes were killed %d times without warning", c.Kills)
 	}
 	text += ", and each one arrived"
-	if n := c.parked(); n > 0 {
-		text += fmt.Sprintf(" or is parked. Refused for good, and parked with the reason until a person decides: %d", n)
+	if n := c.refused(); n > 0 {
+		text += fmt.Sprintf(" or was refused for good, and is kept with the reason: %d", n)
 	}
 	text += "."
 	if n := c.duplicates(); n > 0 {

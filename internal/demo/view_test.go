@@ -13,10 +13,10 @@ import (
 
 var shown = demo.Counts{
 	Sent: 612, Waiting: 148, Delivered: 464, Effects: 464, DuplicatesRefused: 23, AcksLost: 22, Kills: 3,
-	Notifications: demo.Tally{Sent: 120, Waiting: 30, Delivered: 88, Parked: 2, Duplicates: 5},
-	Mails:         demo.Tally{Sent: 238, Waiting: 58, Delivered: 178, Parked: 2, Duplicates: 1},
-	Calls:         demo.Tally{Sent: 240, Delivered: 233, Parked: 7, Duplicates: 4},
-	Writes:        demo.Tally{Sent: 241, Delivered: 238, Parked: 3},
+	Notifications: demo.Tally{Sent: 120, Waiting: 30, Delivered: 88, Refused: 2, Duplicates: 5},
+	Mails:         demo.Tally{Sent: 238, Waiting: 58, Delivered: 178, Refused: 2, Duplicates: 1},
+	Calls:         demo.Tally{Sent: 240, Delivered: 233, Refused: 7, Duplicates: 4},
+	Writes:        demo.Tally{Sent: 241, Delivered: 238, Refused: 3},
 }
 
 func seen(redraw, color bool, c demo.Counts, err error) string {
@@ -25,7 +25,7 @@ func seen(redraw, color bool, c demo.Counts, err error) string {
 	return b.String()
 }
 
-const figures = `                     sent  delivered  waiting   parked  repeats
+const figures = `                     sent  delivered  waiting  refused  repeats
   orders              612        464      148        0       23
   notifications       120         88       30        2        5
   mails               238        178       58        2        1
@@ -38,16 +38,16 @@ const figures = `                     sent  delivered  waiting   parked  repeats
 
 const account = `
 The sites accepted 612 orders, 120 notifications, 240 calls and 241 writes,
-while nodes were killed 3 times without warning, and each one arrived or is
-parked. Refused for good, and parked with the reason until a person decides:
-12. Answers were lost, so that 33 came again, each with its id, by which it
-was recognised. All of this was counted outside of the nodes.
+while nodes were killed 3 times without warning, and each one arrived or was
+refused for good, and is kept with the reason: 12. Answers were lost, so
+that 33 came again, each with its id, by which it was recognised. All of
+this was counted outside of the nodes.
 The files are gone.
 `
 
 func TestLinesWhereThereIsNoTerminal(t *testing.T) {
 	t.Parallel()
-	want := "  12 s  central is away: orders 464/612, notifications 88/120, mails 178/238, calls 233/240, writes 238/241, parked 12, lost 0\n" + figures + account
+	want := "  12 s  central is away: orders 464/612, notifications 88/120, mails 178/238, calls 233/240, writes 238/241, refused 12, lost 0\n" + figures + account
 	if diff := cmp.Diff(want, seen(false, false, shown, nil)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -165,7 +165,7 @@ func TestWhatStandsInPlaceOfAnAnswerIsBounded(t *testing.T) {
 					return
 				}
 				defer conn.Close()
-				_, _ = conn.Read(make([]byte, 1)) // the request has left
+				_, _ = conn.Read(make([]byte, 1))              // the request has left
 				n, _ := io.Copy(conn, strings.NewReader(text)) // as much as the client takes
 				sent <- n
 			}()
