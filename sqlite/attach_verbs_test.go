@@ -54,7 +54,7 @@ func TestTheOwnerCarriesOutWhatOthersDecide(t *testing.T) {
 		if r, err := other.Discard(t.Context(), "1", "anna"); err != nil || !r.Discarding {
 			t.Fatalf("got %+v, %v, want that it is to be discarded", r, err)
 		}
-		if _, err := other.Reschedule(t.Context(), "late", holdfast.Reschedule{In: time.Hour}); err != nil {
+		if _, err := other.Reschedule(t.Context(), "late", holdfast.Reschedule{In: 10 * time.Second}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(lookTwice)
@@ -86,7 +86,7 @@ func TestTheOwnerCarriesOutWhatOthersDecide(t *testing.T) {
 		settle("1", holdfast.Delivered, 0)
 		only("2")
 		settle("2", holdfast.Delivered, 0)
-		time.Sleep(time.Hour)
+		time.Sleep(10 * time.Second)
 		only("late")
 		settle("late", holdfast.Delivered, 0)
 		audit(t, owner.DB)
