@@ -46,7 +46,7 @@ func openPostgres(ctx context.Context, c *config.Config, o holdfast.Observer, lo
 		place: c.Store.String(), option: "--config FILE",
 		parts:   []run.Part{{Name: "database", Run: s.watch}},
 		present: func() error { return nil }, // an answer to any question says so
-		checks:  s.checks, busy: s.busy, away: isAway, elsewhere: s.elsewhere, measure: s.measure,
+		checks:  s.checks, busy: s.busy, full: db.Full, away: isAway, elsewhere: s.elsewhere, measure: s.measure,
 		backUp: func(context.Context, string) (string, int64, error) {
 			return "", 0, fmt.Errorf("%w: the database is PostgreSQL: back it up with its own tools, such as pg_basebackup or pg_dump", errors.ErrUnsupported)
 		},
@@ -97,6 +97,9 @@ func (s *shared) checks(add addCheck) {
 	}
 	i := &is.server
 	add(databaseCheck, admin.OK, fmt.Sprintf("PostgreSQL %s at %s, database %s", i.Version, i.Address, i.Database))
+	if s.db.Full() {
+		add("disk", admin.Degraded, "the disk of the database server is full: nothing new is accepted; free some space there, and it goes on by itself")
+	}
 	add("nodes", admin.OK, fmt.Sprintf("alive: %s", strings.Join(is.alive(), ", ")))
 	if q := i.Queue(); q.Dead > manyDead && q.Dead > 2*q.Live {
 		detail := fmt.Sprintf("the queue has %d dead rows and %d live ones, so that claims become slow; ", q.Dead, q.Live)
@@ -126,6 +129,9 @@ func (is *serverSeen) alive() (names []string) {
 }
 
 func (s *shared) busy() string {
+	if s.db.Full() {
+		return "disk full"
+	}
 	if is := s.seen.Load(); is != nil && is.err != nil {
 		return "database not to be had"
 	}

@@ -46,7 +46,7 @@ func (db *DB) beatOn(ctx context.Context) {
 		case <-db.self.beats:
 			err = db.beat(ctx)
 		case <-beat.C:
-			err = errors.Join(db.beat(ctx), db.tickClock(ctx), db.reap(ctx), db.findLost(ctx), db.sumUp(ctx), db.sumUpNobodys(ctx))
+			err = errors.Join(db.beat(ctx), db.tickClock(ctx), db.reap(ctx), db.findLost(ctx), db.lookForRoom(ctx), db.sumUp(ctx), db.sumUpNobodys(ctx))
 		case <-count.C:
 			err = db.count(ctx)
 		}

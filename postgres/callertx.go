@@ -70,10 +70,10 @@ func (db *DB) Do(ctx context.Context, fn func(ctx context.Context, tx *Tx) error
 	}
 	err := db.transact(ctx, nil, fn)
 	if own, ok := errors.AsType[*callerError](err); ok {
-		return own.err
+		return db.noteRoom(own.err)
 	}
 	if err != nil {
-		return fmt.Errorf("do: %w", explainTo(ctx, err))
+		return fmt.Errorf("do: %w", db.noteRoom(explainTo(ctx, err)))
 	}
 	return nil
 }

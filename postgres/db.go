@@ -45,6 +45,7 @@ type DB struct {
 	failure atomic.Pointer[error]
 	closing sync.Once
 	gone    atomic.Bool
+	full    atomic.Bool // the server has said that its disk is
 }
 
 var (

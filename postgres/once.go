@@ -34,7 +34,7 @@ func (db *DB) atOnce(caller context.Context, prepare func(tx *ownTx) once) error
 			return nil
 		}
 		if !db.outage.again(ctx, try, err) {
-			return explainTo(caller, err)
+			return db.noteRoom(explainTo(caller, err))
 		}
 	}
 }

@@ -153,6 +153,9 @@ const (
 
 // Notices.
 const (
+	// tryRoom is never committed: room.go.
+	tryRoom = `INSERT INTO hf_meta (key, value) VALUES ('room', $1)`
+
 	notifyMask    = `SELECT value FROM hf_meta WHERE key = 'notify'`
 	setNotifyMask = `INSERT INTO hf_meta (key, value) VALUES ('notify', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE hf_meta.value <> excluded.value`
 	isWaiting     = `SELECT (SELECT true FROM hf_queue AS q WHERE q.lane = (SELECT l.lane FROM hf_lane AS l WHERE l.destination = $1) AND q.lane > 0 LIMIT 1) IS NOT NULL`

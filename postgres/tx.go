@@ -45,7 +45,7 @@ func (db *DB) own(caller context.Context, fn func(tx *ownTx) error) error {
 	for try := 1; ; try++ {
 		err := db.ownOnce(ctx, fn)
 		if !db.outage.again(ctx, try, err) {
-			return explainTo(caller, err)
+			return db.noteRoom(explainTo(caller, err))
 		}
 	}
 }

@@ -398,6 +398,9 @@ func TestAnotherProgramThatWritesForLong(t *testing.T) {
 	if _, err := db.Enqueue(t.Context(), message("m")); err != nil {
 		t.Errorf("with the right to write free again: %v", err)
 	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // F1-56: a file that has a second name, in another folder, would have a lock and
