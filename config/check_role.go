@@ -15,6 +15,7 @@ const (
 func (r *report) checkRole(c *Config) {
 	oneOf(r, "role", c.Role, Standalone, Site, CentralOfSites)
 	r.checkCentral(c)
+	r.checkSites(c)
 	n := c.Notifications
 	if c.Role == Site && (n.Secrets != "" || n.Seed != "") {
 		r.fault("notifications", "", problem{"is central's, and this node is a site, which knows no channels", "remove it, or write another role"})

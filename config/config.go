@@ -42,8 +42,9 @@ type Config struct {
 	ListenUnencrypted bool
 	StoreUnencrypted  bool
 
-	Central       Central       // of a site
-	Notifications Notifications // of every other node
+	Central       Central               // of a site
+	Notifications Notifications         // of every other node
+	Sites         map[string]SiteLimits // of central, by site or OtherSites
 }
 
 // Node says who this node is to its peers.

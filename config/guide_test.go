@@ -48,6 +48,8 @@ func leaves(tb testing.TB, text []byte) map[string][]string {
 			switch path {
 			case "destinations":
 				key = "NAME"
+			case "sites":
+				key = "SITE"
 			case "receive.secrets":
 				key = "SOURCE"
 			case "receive.endpoints":

@@ -75,6 +75,7 @@ func (c *Config) YAML() []byte {
 		pair{"backup", c.backupNode()},
 		pair{"central", c.centralNode()},
 		pair{"notifications", c.notificationsNode()},
+		pair{"sites", c.sitesNode()},
 		pair{"destinations", destinations},
 		pair{"receive", mapping(pair{"window", timeNode(c.Receive.Window, "")}, pair{"secrets", sources}, pair{"endpoints", endpoints})},
 	)

@@ -52,6 +52,12 @@ func (l *loader) config(c *Config) keys {
 		}),
 		"central":       l.central(c),
 		"notifications": l.notifications(c),
+		"sites": l.names(func(name, path string, n *yaml.Node) {
+			if c.Sites == nil {
+				c.Sites = map[string]SiteLimits{}
+			}
+			c.Sites[name] = l.siteLimits(path, n)
+		}),
 		"destinations": l.names(func(name, path string, n *yaml.Node) {
 			c.Destinations[name] = l.destination(path, n)
 		}),

@@ -30,6 +30,9 @@ type CentralConfig struct {
 	Receiver    holdfast.Receiver
 	Destination string // put into messages that come in: this node's name
 
+	// Limits say what one site may send. Nil: anything.
+	Limits func(site string) Limits
+
 	// Own is the source of this node's own notifications, a name that no site may
 	// have. Empty: there is none.
 	Own string
@@ -89,8 +92,12 @@ func NewCentral(conf CentralConfig) (*Central, error) {
 	// Without a length it may be a batch or one message, whichever is larger.
 	c.longest = int64(max(batchBytes, cmp.Or(conf.MaxPayload, batchBytes)+wire.Overhead))
 	var err error
+	receiver := conf.Receiver
+	if conf.Limits != nil && receiver != nil {
+		receiver = &limited{to: receiver, of: conf.Limits, log: conf.Logger, refused: conf.Refused, sites: map[string]*spent{}}
+	}
 	c.server, err = transport.NewServer(transport.ServerConfig{
-		Receiver: conf.Receiver, Authenticate: c.identify, Destination: conf.Destination,
+		Receiver: receiver, Authenticate: c.identify, Destination: conf.Destination,
 		MaxPayload: conf.MaxPayload, MaxBatch: batchRows, MaxBatchBytes: batchBytes,
 		Concurrency: max(conf.AtWork, 1) * perBatch, Timeout: conf.Timeout, Logger: conf.Logger, Refused: conf.Refused,
 	})

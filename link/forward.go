@@ -109,7 +109,7 @@ func verdict(err error) error {
 		return nil
 	}
 	f := *holdfast.AsFailure(err)
-	if f.Outcome != holdfast.Permanent || f.Code == transport.CodeWrongSource {
+	if f.Outcome != holdfast.Permanent || f.Code == transport.CodeWrongSource || f.Code == codeList {
 		return err
 	}
 	if strings.HasPrefix(f.Code, "http_") { // a status without a reply of central's

@@ -27,11 +27,25 @@ func (n *Node) buildLink() (err error) {
 	case config.CentralOfSites:
 		n.central, err = link.NewCentral(link.CentralConfig{
 			Store: n.store, Receiver: n.office.ingester, Destination: n.cfg.Node.ID, Own: n.cfg.Source(), MaxPayload: int(n.cfg.Limits.Payload),
-			Standing: n.office.desk.Standing, ClientCerts: clientCerts(n.cfg.TLS), Logger: n.log, Refused: n.refused,
+			Standing: n.office.desk.Standing, ClientCerts: clientCerts(n.cfg.TLS), Limits: siteLimits(n.cfg.Sites), Logger: n.log, Refused: n.refused,
 		})
 	case config.Standalone:
 	}
 	return err
+}
+
+// siteLimits are what each site may send; nil: anything.
+func siteLimits(of map[string]config.SiteLimits) func(site string) link.Limits {
+	if len(of) == 0 {
+		return nil
+	}
+	return func(site string) link.Limits {
+		l, ok := of[site]
+		if !ok {
+			l = of[config.OtherSites]
+		}
+		return link.Limits(l)
+	}
 }
 
 // clientCerts is what sites have to show beside their credentials.

@@ -1,0 +1,116 @@
+package link_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/notify"
+	"github.com/holdfast-mq/holdfast/transport"
+)
+
+// noted is a notification of so many bytes for a list.
+func noted(t *testing.T, n int, list string, size int) holdfast.Message {
+	t.Helper()
+	payload, err := notify.Encode(notify.Notification{List: list, Subject: "s", Body: strings.Repeat("x", size)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := message(n)
+	m.Payload = payload
+	return m
+}
+
+// F1-16: a credential that was stolen writes to no list but the site's, and not
+// more than the site may; what is above waits at the site, and goes on by itself.
+func TestASiteSendsNoMoreThanItMay(t *testing.T) {
+	t.Parallel()
+	refused := map[string]int{}
+	within(t, func(w *world) {
+		t := w.t
+		time.Sleep(22 * time.Hour) // of the day
+		p := w.site("plant-7")
+		p.run(true)
+		defer p.stop()
+		send := func(ms ...holdfast.Message) {
+			t.Helper()
+			if _, err := p.db.Enqueue(t.Context(), ms...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		send(noted(t, 1, "ops", 10), noted(t, 2, "press", 10))
+		w.eventually(time.Minute, "both have ended", func() bool { return p.db.Counts().Pending == 0 })
+		p.is("m-1", holdfast.Delivered)
+		if r := p.is("m-2", holdfast.Parked); !strings.Contains(r.LastError, "site plant-7 may not write to list press") {
+			t.Errorf("got %q", r.LastError)
+		}
+
+		began := time.Now()
+		var many []holdfast.Message
+		for n := range 150 { // 50 at once, and then five in a second
+			many = append(many, noted(t, 100+n, "ops", 10))
+		}
+		send(many...)
+		p.delivered(time.Minute)
+		if took := time.Since(began); took < 19*time.Second || took > 40*time.Second {
+			t.Errorf("150 took %s, want about 20 s", took)
+		}
+
+		send(noted(t, 900, "ops", 800<<10))
+		w.eventually(time.Minute, "it has ended", func() bool { return p.db.Counts().Pending == 0 })
+		p.is("m-900", holdfast.Parked)
+		var large []holdfast.Message
+		for n := range 3 {
+			large = append(large, noted(t, 1000+n, "ops", 300<<10))
+		}
+		send(large...)
+		time.Sleep(time.Hour)
+		if n := p.db.Counts().Pending; n != 1 {
+			t.Errorf("%d wait for the next day, want 1", n)
+		}
+		status := ""
+		for n := range 3 {
+			if r, err := p.db.Get(t.Context(), message(1000+n).ID); err == nil && r.State != holdfast.Delivered {
+				status = fmt.Sprint(r.Failures)
+			}
+		}
+		if status != "0" {
+			t.Errorf("waiting has cost %s retries", status)
+		}
+		p.delivered(2 * time.Hour)
+
+		other := w.site("plant-8") // which has no limits
+		other.run(true)
+		defer other.stop()
+		if _, err := other.db.Enqueue(t.Context(), noted(t, 1, "press", 10)); err != nil {
+			t.Fatal(err)
+		}
+		other.delivered(time.Minute)
+		for _, code := range []string{"list_not_allowed", "too_many", "too_much_today"} {
+			if refused[code] == 0 {
+				t.Errorf("no metric counts %s: %v", code, refused)
+			}
+		}
+	}, func(c *link.CentralConfig) {
+		c.MaxPayload = 4 << 20
+		c.Receiver = accepting{}
+		c.Refused = func(r transport.Refused) { refused[r.Code]++ }
+		c.Limits = func(site string) link.Limits {
+			if site == "plant-8" {
+				return link.Limits{}
+			}
+			return link.Limits{Lists: []string{"ops"}, Rate: 5, Daily: 700 << 10}
+		}
+	})
+}
+
+// accepting takes everything.
+type accepting struct{}
+
+func (accepting) Receive(_ context.Context, m holdfast.Message) (holdfast.Receipt, error) {
+	return holdfast.Receipt{ID: m.ID, State: holdfast.Delivered}, nil
+}
