@@ -72,6 +72,7 @@ func (r *report) check(c *Config) {
 		r.fault("drain", FormatDuration(c.Drain), problem{"is longer than stop, " + FormatDuration(c.Stop) + ", which it is a part of", "make stop longer, or drain shorter"})
 	}
 	r.between("poll", c.Poll, leastPoll, mostPoll)
+	r.between("clockHold", c.ClockHold, time.Minute, 30*day)
 	if c.Store.IsZero() {
 		r.checkBackup(c.Backup)
 	}

@@ -31,6 +31,7 @@ type Config struct {
 	Retention    Retention
 	Stop         time.Duration // grace for work in hand (SF-10), with Drain in it
 	Drain        time.Duration // of a stop: how long requests are still served while readyz says no
+	ClockHold    time.Duration // for so long is held what ends by time that only the clock knows of
 	Poll         time.Duration // the longest time between two looks for due messages (SF-06)
 	Backup       Backup
 	Destinations map[string]Destination

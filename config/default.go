@@ -24,6 +24,7 @@ func Default() *Config {
 		Stop:         10 * time.Second,
 		Drain:        time.Second,
 		Poll:         time.Second,
+		ClockHold:    day,
 		Backup:       Backup{Every: time.Hour, Hourly: 24, Daily: 7},
 		Destinations: map[string]Destination{},
 		Receive:      Receive{Window: day, Sources: map[string]Source{}, Endpoints: map[string]Endpoint{}},

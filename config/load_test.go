@@ -60,6 +60,7 @@ func TestDefaults(t *testing.T) {
 		},
 		Stop:         10 * time.Second,
 		Drain:        time.Second,
+		ClockHold:    day,
 		Poll:         time.Second,
 		Backup:       config.Backup{Every: time.Hour, Hourly: 24, Daily: 7},
 		Destinations: map[string]config.Destination{},

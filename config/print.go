@@ -72,6 +72,7 @@ func (c *Config) YAML() []byte {
 		pair{"stop", timeNode(c.Stop, "")},
 		pair{"drain", timeNode(c.Drain, "")},
 		pair{"poll", timeNode(c.Poll, "")},
+		pair{"clockHold", timeNode(c.ClockHold, "")},
 		pair{"backup", c.backupNode()},
 		pair{"central", c.centralNode()},
 		pair{"notifications", c.notificationsNode()},

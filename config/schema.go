@@ -27,6 +27,7 @@ func (l *loader) config(c *Config) keys {
 		"stop":       l.duration(&c.Stop),
 		"drain":      l.duration(&c.Drain),
 		"poll":       l.duration(&c.Poll),
+		"clockHold":  l.duration(&c.ClockHold),
 		"backup":     l.backup(c),
 		"limits": l.mapping(keys{
 			"payload": l.size(&c.Limits.Payload), "reserve": l.size(&c.Limits.Reserve),

@@ -40,7 +40,7 @@ func openFile(ctx context.Context, c *config.Config, o holdfast.Observer, log *s
 }
 
 func fileOptions(c *config.Config, o holdfast.Observer, log *slog.Logger) sqlite.Options {
-	opts := sqlite.Options{Source: c.Source(), Normal: c.Durability == config.Normal, Reserve: c.Limits.Reserve, Observer: o, Logger: log}
+	opts := sqlite.Options{Source: c.Source(), Normal: c.Durability == config.Normal, Reserve: c.Limits.Reserve, ClockHold: c.ClockHold, Observer: o, Logger: log}
 	if opts.Reserve == 0 {
 		opts.Reserve = -1 // the configuration says none
 	}

@@ -36,7 +36,7 @@ type serverSeen struct {
 
 func openPostgres(ctx context.Context, c *config.Config, o holdfast.Observer, log *slog.Logger) (store, special, error) {
 	db, err := postgres.Open(ctx, c.Store.DSN(), postgres.Options{
-		Source: c.Source(), Node: c.Node.ID, Lease: c.Lease, Observer: o, Logger: log,
+		Source: c.Source(), Node: c.Node.ID, Lease: c.Lease, ClockHold: c.ClockHold, Observer: o, Logger: log,
 	})
 	if err != nil {
 		return nil, special{}, ofStore(c, err)

@@ -1,8 +1,11 @@
 package pgtest
 
 import (
+	"flag"
 	"fmt"
 	"os"
+	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 )
@@ -23,6 +26,10 @@ func Main(m *testing.M, o Options) int {
 	shared.mu.Lock()
 	shared.inMain, shared.opts = true, o
 	shared.mu.Unlock()
+	if err := beside(); err != nil {
+		fmt.Fprintln(os.Stderr, "let tests run beside each other:", err)
+		return 1
+	}
 	code := m.Run()
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
@@ -34,6 +41,21 @@ func Main(m *testing.M, o Options) int {
 		return 1
 	}
 	return code
+}
+
+// beside has twice as many tests at once as there are processors, unless
+// somebody says how many: these wait for servers and other processes more than
+// they compute.
+func beside() error {
+	if !flag.Parsed() {
+		flag.Parse()
+	}
+	said := false
+	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "test.parallel" })
+	if said {
+		return nil
+	}
+	return flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
 }
 
 // Shared is the server that all tests of the binary share. It starts with the first one that asks.
