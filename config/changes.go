@@ -42,10 +42,10 @@ func (c *Config) Changes(to *Config) []string {
 	return slices.Sorted(maps.Keys(changed))
 }
 
-// leaves are the values of the configuration as it prints, by path.
+// leaves are the values of the configuration, by path. They are not to be shown.
 func (c *Config) leaves() map[string]string {
 	var root yaml.Node
-	if err := yaml.Unmarshal(c.YAML(), &root); err != nil || len(root.Content) == 0 {
+	if err := yaml.Unmarshal(c.print(printer{whole: true}), &root); err != nil || len(root.Content) == 0 {
 		return nil // it was printed by us
 	}
 	all := map[string]string{}

@@ -6,12 +6,17 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
 const (
 	minResponse = kibibyte
 	maxResponse = 16 * mebibyte
 )
+
+// notShown is said of what was printed for people and not written by one.
+var notShown = problem{"has " + hidden + " in the place of what was not shown", "write the value itself"} //nolint:gochecknoglobals // a constant
 
 func (r *report) checkCall(path string, d Destination) {
 	c := *d.Call
@@ -30,7 +35,7 @@ func (r *report) checkCall(path string, d Destination) {
 		r.fault(path, "", problem{"has one of cert and key", "name both files, or neither"})
 	}
 	if (c.CA != "" || c.Cert != "") && schemeOf(c.URL) == "http" {
-		r.fault(path+".url", publicURL(c.URL), problem{"uses http, for which ca, cert and key have no meaning", "write https, or remove them"})
+		r.fault(path+".url", secrets.URL(c.URL), problem{"uses http, for which ca, cert and key have no meaning", "write https, or remove them"})
 	}
 	r.checkStatuses(path+".success", c.Success)
 	r.checkStatuses(path+".permanent", c.Permanent)
@@ -45,12 +50,14 @@ func (r *report) checkCall(path string, d Destination) {
 func (r *report) checkTarget(path, raw string) {
 	plain := strings.NewReplacer("{endpoint}", "x", "{id}", "x").Replace(raw)
 	switch _, rest, found := strings.Cut(raw, "://"); {
+	case strings.Contains(raw, hidden):
+		r.fault(path, "", notShown)
 	case strings.ContainsAny(plain, "{}"):
-		r.fault(path, publicURL(raw), problem{"has a placeholder that is neither {endpoint} nor {id}", "use one of these two, or write %7B and %7D for braces"})
+		r.fault(path, secrets.URL(raw), problem{"has a placeholder that is neither {endpoint} nor {id}", "use one of these two, or write %7B and %7D for braces"})
 	case found && strings.Contains(strings.SplitN(rest, "/", 2)[0], "{"):
-		r.fault(path, publicURL(raw), problem{"has a placeholder in its host", "placeholders may stand behind the host only"})
+		r.fault(path, secrets.URL(raw), problem{"has a placeholder in its host", "placeholders may stand behind the host only"})
 	case strings.Contains(plain, "@") && strings.Contains(strings.SplitN(rest, "/", 2)[0], "@"):
-		r.fault(path, publicURL(raw), problem{"holds credentials, which would be shown wherever the URL is", "remove them, and use auth"})
+		r.fault(path, secrets.URL(raw), problem{"holds credentials, which would be shown wherever the URL is", "remove them, and use auth"})
 	default:
 		r.checkURL(path, plain, true)
 	}
@@ -68,10 +75,15 @@ func (r *report) checkHeaders(path string, headers map[string]string) {
 			r.fault(at, "", problem{"would be a secret in the file", "use auth"})
 		case ours || slices.Contains([]string{"Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Upgrade"}, canonical):
 			r.fault(at, "", problem{"is set for each call", "remove it"})
+		case strings.Contains(value, hidden):
+			r.fault(at, "", notShown)
 		case strings.ContainsFunc(value, func(c rune) bool { return unicode.IsControl(c) && c != '\t' }):
 			r.fault(at, "", problem{"has a control character in its value", "remove it"})
 		case seen[canonical]:
 			r.fault(at, "", problem{"is there in another spelling as well", "keep one of them"})
+		}
+		if headers[name] != "" && secrets.Names(name) {
+			r.warn(at, "", problem{"looks like a secret, which everybody sees who may read this file", "use auth: {key: {header: " + name + ", value: {file: PATH}}}"})
 		}
 		seen[canonical] = true
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-mq/holdfast/internal/secrets"
 	"github.com/holdfast-mq/holdfast/internal/socket"
 )
 
@@ -148,10 +149,14 @@ func formatFactor(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64)
 // checkURL accepts http and https. The value in a fault is without anything
 // that could be a password or a token.
 func (r *report) checkURL(path, raw string, query bool) {
-	shown := publicURL(raw)
+	shown := secrets.URL(raw)
 	bad := func(what, fix string) { r.fault(path, shown, problem{what, fix}) }
 	if raw == "" {
 		bad("is not set", "write a URL, such as http://127.0.0.1:8421")
+		return
+	}
+	if strings.Contains(raw, hidden) {
+		r.fault(path, "", notShown)
 		return
 	}
 	u, err := url.Parse(raw)
@@ -198,7 +203,7 @@ func (r *report) checkSocket(path, raw string) {
 	file, ok := socket.Parse(raw)
 	switch {
 	case !ok:
-		r.fault(path, publicURL(raw), problem{"is not the absolute path of a socket and nothing else", fix})
+		r.fault(path, secrets.URL(raw), problem{"is not the absolute path of a socket and nothing else", fix})
 	case len(file) > socket.MaxPath:
 		r.fault(path, raw, problem{fmt.Sprintf("has a path of %d bytes; a socket's may have %d", len(file), socket.MaxPath), "choose a shorter one"})
 	default:
@@ -209,20 +214,4 @@ func (r *report) checkSocket(path, raw string) {
 func schemeOf(raw string) string {
 	scheme, _, _ := strings.Cut(raw, ":")
 	return strings.ToLower(scheme)
-}
-
-// publicURL cuts what may be secret out of a URL, also out of a broken one.
-func publicURL(raw string) string {
-	if i := strings.IndexAny(raw, "?#"); i >= 0 {
-		raw = raw[:i] + "…"
-	}
-	at := strings.LastIndex(raw, "@")
-	if at < 0 {
-		return raw
-	}
-	start := 0
-	if i := strings.Index(raw, "://"); i >= 0 && i < at {
-		start = i + len("://")
-	}
-	return raw[:start] + "…" + raw[at:]
 }

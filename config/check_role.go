@@ -3,6 +3,8 @@ package config
 import (
 	"net/url"
 	"time"
+
+	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
 // Bounds of a poll: below, it is nothing but load; above, what is due waits for
@@ -64,8 +66,8 @@ func (r *report) checkCentral(c *Config) {
 	switch {
 	case err != nil || u.Scheme != "http":
 	case to.CA != "" || to.Cert != "":
-		r.fault("central.url", publicURL(to.URL), problem{"uses http, for which ca, cert and key have no meaning", "write https, or remove them"})
+		r.fault("central.url", secrets.URL(to.URL), problem{"uses http, for which ca, cert and key have no meaning", "write https, or remove them"})
 	case !isLoopback(u.Hostname()):
-		r.fault("central.url", publicURL(to.URL), problem{"leaves this machine without TLS, and the site's credential would go with it", "write https"})
+		r.fault("central.url", secrets.URL(to.URL), problem{"leaves this machine without TLS, and the site's credential would go with it", "write https"})
 	}
 }

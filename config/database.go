@@ -89,8 +89,8 @@ var (
 	_ slog.LogValuer = Database{}
 )
 
-// hasPassword says whether a part of the address is not shown.
-func (d Database) hasPassword() bool { return strings.Contains(d.shown, hidden) }
+// HasPassword says whether a part of the address is not shown.
+func (d Database) HasPassword() bool { return strings.Contains(d.shown, hidden) }
 
 // parseDatabase reads an address. The problem that it returns never holds a
 // part of it: nobody could say which one is the password.

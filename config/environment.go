@@ -61,6 +61,9 @@ func (l *loader) flags(c *Config, o Overrides) {
 	for _, s := range l.settings(c) {
 		if text := given[s.flag]; text != "" {
 			l.override(s, s.flag, text)
+			if s.path == "store" && c.Store.HasPassword() {
+				l.warn(s.path, "", problem{"holds a password, which other users of the machine can see there", "prefer HOLDFAST_STORE, or store: {file: PATH}"})
+			}
 		}
 	}
 }

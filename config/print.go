@@ -13,12 +13,15 @@ import (
 
 // YAML returns the whole configuration, defaults included, as a file that
 // Parse reads back to an equal Config. Of a secret it shows where it comes
-// from; one that was made by NewSecret shows as "[secret]", which Parse
-// refuses.
-func (c *Config) YAML() []byte {
+// from. What may be one and stands in the configuration itself shows as
+// "[secret]", which Parse refuses: passwords and query values of URLs, values
+// of headers, and what was made by NewSecret.
+func (c *Config) YAML() []byte { return c.print(printer{}) }
+
+func (c *Config) print(p printer) []byte {
 	destinations := mapping()
 	for _, name := range slices.Sorted(maps.Keys(c.Destinations)) {
-		add(destinations, name, destinationNode(c.Destinations[name]))
+		add(destinations, name, p.destination(c.Destinations[name]))
 	}
 	sources := mapping()
 	for _, name := range slices.Sorted(maps.Keys(c.Receive.Sources)) {
@@ -26,7 +29,7 @@ func (c *Config) YAML() []byte {
 	}
 	endpoints := mapping()
 	for _, name := range slices.Sorted(maps.Keys(c.Receive.Endpoints)) {
-		add(endpoints, name, endpointNode(c.Receive.Endpoints[name]))
+		add(endpoints, name, p.endpoint(c.Receive.Endpoints[name]))
 	}
 	root := mapping(
 		pair{"node", flow(pair{"id", str(c.Node.ID)}, optional("source", c.Node.Source))},
@@ -117,11 +120,11 @@ func (c *Config) backupNode() *yaml.Node {
 	)
 }
 
-func destinationNode(d Destination) *yaml.Node {
+func (p printer) destination(d Destination) *yaml.Node {
 	n := mapping()
 	switch {
 	case d.Call != nil:
-		add(n, "call", callNode(*d.Call))
+		add(n, "call", p.call(*d.Call))
 	case d.Write != nil:
 		add(n, "write", writeNode(*d.Write))
 	default:
@@ -192,8 +195,8 @@ func secretNode(s Secret) *yaml.Node {
 	return str(hidden)
 }
 
-func endpointNode(e Endpoint) *yaml.Node {
-	n := flow(optional("forward", e.Forward))
+func (p printer) endpoint(e Endpoint) *yaml.Node {
+	n := flow(optional("forward", p.url(e.Forward)))
 	if e.Keep {
 		add(n, "keep", plain("!!bool", "true"))
 	} else {

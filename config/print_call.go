@@ -5,18 +5,39 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
-func callNode(c Call) *yaml.Node {
-	n := mapping(pair{"url", str(c.URL)}, pair{"method", str(c.Method)})
+// printer decides what is printed of values that may hold a secret.
+type printer struct {
+	whole bool // all of them, which nobody is shown: to compare
+}
+
+func (p printer) url(text string) string {
+	if p.whole {
+		return text
+	}
+	return secrets.URL(text)
+}
+
+func (p printer) header(name, value string) string {
+	if p.whole || value == "" || secrets.Plain(name) {
+		return value
+	}
+	return hidden
+}
+
+func (p printer) call(c Call) *yaml.Node {
+	n := mapping(pair{"url", str(p.url(c.URL))}, pair{"method", str(c.Method)})
 	if len(c.Headers) > 0 {
 		headers := mapping()
 		for _, name := range slices.Sorted(maps.Keys(c.Headers)) {
-			add(headers, name, str(c.Headers[name]))
+			add(headers, name, str(p.header(name, c.Headers[name])))
 		}
 		add(n, "headers", headers)
 	}
-	if auth := authNode(c.Auth); len(auth.Content) > 0 {
+	if auth := p.auth(c.Auth); len(auth.Content) > 0 {
 		add(n, "auth", auth)
 	}
 	addAll(n, optional("ca", c.CA), optional("cert", c.Cert), optional("key", c.Key))
@@ -30,7 +51,7 @@ func callNode(c Call) *yaml.Node {
 	return n
 }
 
-func authNode(a Auth) *yaml.Node {
+func (p printer) auth(a Auth) *yaml.Node {
 	n := mapping()
 	if a.Basic != nil {
 		add(n, "basic", mapping(pair{"user", str(a.Basic.User)}, pair{"password", secretNode(a.Basic.Password)}))
@@ -42,7 +63,7 @@ func authNode(a Auth) *yaml.Node {
 		add(n, "key", mapping(pair{"header", str(a.Key.Header)}, pair{"value", secretNode(a.Key.Value)}))
 	}
 	if o := a.OAuth2; o != nil {
-		grant := mapping(pair{"url", str(o.URL)}, pair{"client", str(o.Client)}, pair{"secret", secretNode(o.Secret)})
+		grant := mapping(pair{"url", str(p.url(o.URL))}, pair{"client", str(o.Client)}, pair{"secret", secretNode(o.Secret)})
 		if len(o.Scopes) > 0 {
 			add(grant, "scopes", listOf(o.Scopes, func(s string) string { return s }))
 		}

@@ -49,7 +49,11 @@ func (l *loader) headers(path string, n *yaml.Node) map[string]string {
 		at := join(path, name)
 		l.places[at] = place{file: l.file, line: key.Line}
 		var s string
-		text(l, &s, "plant 7")(at, value)
+		if v, ok := l.value(at, value); ok && v.Kind == yaml.ScalarNode && !isNull(v) && v.Tag != "!!str" && v.Tag != "!!timestamp" {
+			l.unreadable(at, "", problem{"is " + typeOf(v) + ", not text", "put the value in quotes"}) // which may be a secret
+		} else if ok {
+			text(l, &s, "plant 7")(at, value)
+		}
 		headers[name] = s
 	})
 	return headers

@@ -6,10 +6,12 @@ import (
 	"encoding/base64"
 	"fmt"
 	"log/slog"
+
+	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
 const (
-	hidden     = "[secret]"
+	hidden     = secrets.Mark
 	minSecret  = 16 // bytes: below it a signature can be guessed
 	makeSecret = "make one with: openssl rand -base64 32"
 )

@@ -29,7 +29,7 @@ func (l *loader) store(c *Config) decode {
 		case value.Kind != yaml.ScalarNode || value.Tag != "!!str":
 			l.unreadable(path, "", problem{"is not the address of a database", addressFix + ", or remove the key"})
 		default:
-			if c.Store = l.address(value.Value); c.Store.hasPassword() {
+			if c.Store = l.address(value.Value); c.Store.HasPassword() {
 				l.warn(path, "", problem{"holds a password, which everybody sees who may read this file", storeFix})
 			}
 		}

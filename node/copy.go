@@ -29,6 +29,9 @@ type StorePlace struct {
 	database config.Database
 }
 
+// HasPassword says whether a part of it is not shown.
+func (p StorePlace) HasPassword() bool { return p.database.HasPassword() }
+
 // ParsePlace reads sqlite:FOLDER or the address of a PostgreSQL database.
 func ParsePlace(text string) (p StorePlace, err error) {
 	if folder, ok := strings.CutPrefix(text, "sqlite:"); ok {

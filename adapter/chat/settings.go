@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
 // settings are those of one channel, checked.
@@ -171,6 +172,8 @@ func (r *reader) checkURL(at, text string, insecure bool) {
 		r.fault(at, "", err.Error())
 	case u.User != nil:
 		r.fault(at, "", `holds credentials: put the URL into a secret and name that, as {"secret": "NAME"}`)
+	case secrets.InQuery(u):
+		r.fault(at, "", `holds a secret in its query, as it seems: put the URL into a secret and name that, as {"secret": "NAME"}`)
 	}
 }
 

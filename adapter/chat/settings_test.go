@@ -73,6 +73,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		"a secret as text":    {"gotify", `{"url":"https://g.example","token":"` + s + `"}`, []string{"token"}},
 		"a URL that is one":   {"slack", `{"url":"https://hooks.slack.example/` + s + `"}`, []string{"url"}},
 		"a URL with password": {"ntfy", `{"url":"https://u:` + s + `@n.example"}`, []string{"url"}},
+		"a URL with a key":    {"ntfy", `{"url":"https://n.example?plant=7&api_key=` + s + `"}`, []string{"url"}}, // F1-17
 		"a bad URL":           {"ntfy", `{"url":"https://%zz/` + s + `"}`, []string{"url"}},
 		"another scheme":      {"webhook", `{"url":"ftp://h/` + s + `","signing":[{"secret":"a"}]}`, []string{"url"}},
 		"open on the way":     {"webhook", `{"url":"http://h.example/` + s + `","signing":[{"secret":"a"}]}`, []string{"url"}},

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
 // checkServer finds what is wrong with the way to the server (E28).
@@ -81,7 +83,7 @@ func (g *grant) check(r *reader) {
 	switch {
 	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
 		r.fault("auth.oauth2.url", "", "must begin with https:// and name a host: it is that of the token endpoint")
-	case u.User != nil:
+	case u.User != nil, secrets.InQuery(u):
 		r.fault("auth.oauth2.url", "", "must hold no credentials")
 	case u.Scheme == "http" && !isLoopback(u.Hostname()):
 		r.fault("auth.oauth2.url", "", "must begin with https://, as the secret is sent to it")

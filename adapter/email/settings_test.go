@@ -48,6 +48,7 @@ func TestFaultsOfSettings(t *testing.T) {
 		"right with TLS":          {object{"tls": "starttls", "auth": plain}, ""},
 		"right with OAuth2":       {object{"tls": "implicit", "auth": object{"mechanism": "xoauth2", "user": "u", "oauth2": grant}}, ""},
 		"right with a token":      {object{"tls": "implicit", "auth": object{"mechanism": "oauthbearer", "user": "u", "password": named("token")}}, ""},
+		"key in the URL":          {object{"tls": "implicit", "auth": object{"mechanism": "xoauth2", "user": "u", "oauth2": object{"url": "https://x.test/token?code=hunter2", "client": "c", "secret": named("smtp")}}}, "auth.oauth2.url"}, // F1-17
 		"right in clear":          {object{"auth": plain, "allowInsecureAuth": true}, ""},
 		"no host":                 {object{"host": ""}, "host"},
 		"underscore":              {object{"host": "mail_1.test"}, "host"},

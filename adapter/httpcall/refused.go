@@ -19,13 +19,7 @@ import (
 func (c *Caller) hidden(sent http.Header) *secrets.Set {
 	s := &secrets.Set{}
 	s.AddURL(c.conf.URL)
-	for name, values := range c.conf.Header {
-		if secrets.Names(name) {
-			for _, v := range values {
-				s.AddHeader(v)
-			}
-		}
-	}
+	s.AddHeaders(c.conf.Header)
 	if c.conf.Auth != nil {
 		c.conf.Auth.hide(s, sent)
 	}

@@ -113,6 +113,9 @@ code is 2 then.`,
 	showCommand := &cobra.Command{
 		Use:   "show",
 		Short: "Print the whole configuration, defaults included, without secrets",
+		Long: `Print the whole configuration, defaults included. What may be a secret and
+stands in the file itself shows as [secret]: passwords and query values of URLs,
+and values of headers. A file that holds [secret] is refused.`,
 		Example: `  holdfast config show --config holdfast.yaml
   holdfast config show >holdfast.yaml`,
 		Args: args(0, 0, "none; the file is given by --config"),

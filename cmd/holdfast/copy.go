@@ -74,13 +74,17 @@ func (a *app) storePlace(flag, text string) (p node.StorePlace, err error) {
 	if text == "" {
 		return p, usage(fmt.Errorf("--%s is missing: name a store, sqlite:FOLDER or postgres://user@host:5432/database", flag))
 	}
-	if name, ok := strings.CutPrefix(text, "env:"); ok {
+	name, named := strings.CutPrefix(text, "env:")
+	if named {
 		if text = a.getenv(name); text == "" {
 			return p, usage(fmt.Errorf("--%s: the variable %s is not set", flag, name))
 		}
 	}
 	if p, err = node.ParsePlace(text); err != nil {
 		return p, usage(fmt.Errorf("--%s: %w", flag, err))
+	}
+	if !named && p.HasPassword() {
+		a.note("holdfast: warning: --%s: holds a password, which other users of the machine can see there; prefer env:NAME\n", flag)
 	}
 	return p, nil
 }

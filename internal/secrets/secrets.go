@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"html"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -100,10 +101,22 @@ func (s *Set) AddURL(text string) {
 	}
 }
 
+// AddHeaders hides the values of those headers that may carry credentials, if
+// they are as long as keys are or their names say that they are secret.
+func (s *Set) AddHeaders(all http.Header) {
+	for name, values := range all {
+		for _, value := range values {
+			if !Plain(name) && (len(value) >= piece || Names(name)) {
+				s.AddHeader(value)
+			}
+		}
+	}
+}
+
 // Names says whether the name of a header or of a value in a query is one
 // under which secrets are sent.
 func Names(name string) bool {
-	return regexp.MustCompile(`(?i)auth|cookie|key|token|secret|passw|pwd|sig|^code$|credential`).MatchString(name)
+	return regexp.MustCompile(`(?i)auth|cookie|key|token|secret|pass|pwd|^pin$|sig|^code$|credential`).MatchString(name)
 }
 
 // add notes text as it is, and as it stands in URLs, in JSON, in HTML and

@@ -1,0 +1,69 @@
+package secrets
+
+import (
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Plain says whether a header never carries a credential. The value of each
+// other one may be one, whatever the header is called.
+func Plain(header string) bool {
+	return slices.Contains([]string{
+		"Accept", "Accept-Charset", "Accept-Encoding", "Accept-Language", "Cache-Control",
+		"Content-Encoding", "Content-Language", "Content-Type", "Date", "Prefer", "User-Agent",
+	}, textproto.CanonicalMIMEHeaderKey(header))
+}
+
+// InQuery says whether a value in the query of a URL has a name under which
+// secrets are sent.
+func InQuery(u *url.URL) bool {
+	for name := range u.Query() {
+		if Names(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// URL returns the address of something as it may be shown: without its user and
+// password, and without the values of its query, whatever they are called.
+// Placeholders in braces are kept. Text that is no URL is treated as one.
+func URL(text string) string {
+	text, fragment, _ := strings.Cut(text, "#")
+	text, query, _ := strings.Cut(text, "?")
+	_, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		rest = text
+	}
+	// Where a URL is broken nobody can say where its password ends.
+	if u, err := url.Parse(text); err != nil || u.User != nil || u.Host == "" {
+		if at := strings.LastIndex(rest, "@"); at >= 0 {
+			text = strings.TrimSuffix(text, rest) + Mark + rest[at:]
+		}
+	}
+	if query != "" {
+		parts := strings.Split(query, "&")
+		for i, part := range parts {
+			name, value, named := strings.Cut(part, "=")
+			switch {
+			case !named && part != "":
+				parts[i] = Mark
+			case value != "" && !isPlaceholder(value):
+				parts[i] = name + "=" + Mark
+			}
+		}
+		text += "?" + strings.Join(parts, "&")
+	}
+	if fragment != "" {
+		text += "#" + Mark
+	}
+	return text
+}
+
+func isPlaceholder(value string) bool {
+	inner, opened := strings.CutPrefix(value, "{")
+	inner, closed := strings.CutSuffix(inner, "}")
+	return opened && closed && !strings.ContainsAny(inner, "{}")
+}
