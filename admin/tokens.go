@@ -125,8 +125,8 @@ func (s *Server) deleteToken(ctx context.Context, in *deleteTokenInput) (*struct
 			return nil, s.refuse(ctx, "delete the token", err)
 		}
 		if last {
-			return nil, kindConflict.problem("it is the last token with the role admin: nobody could make another over the API, and a node that asks for tokens "+
-				"does not start without one; make another first, or say force", Fault{Field: "name", Value: clip(in.Name), Problem: "is the last of its role"})
+			return nil, kindConflict.problem("it is the last token with the role admin: nobody could make another over the API, nor "+
+				"operate a node that asks for tokens; make another first, or say force", Fault{Field: "name", Value: clip(in.Name), Problem: "is the last of its role"})
 		}
 	}
 	err := s.Tokens.DeleteToken(ctx, in.Name)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/config"
 )
 
 func judgeNode(f *Findings) []Check {
@@ -23,6 +24,7 @@ func judgeNode(f *Findings) []Check {
 		checks = append(checks, judgeOwner(g, f))
 	}
 	checks = append(checks, judgeListen(g, f))
+	checks = append(checks, judgeTokens(g, f)...)
 	h := f.Running.Health
 	if h == nil {
 		return append(checks, g.skipped("health", noHealth(f)))
@@ -32,6 +34,23 @@ func judgeNode(f *Findings) []Check {
 			"restart the node, or look with the program that it was started with"))
 	}
 	return append(checks, judgeHealth(g, h))
+}
+
+// judgeTokens is about who can operate a node that asks for tokens.
+func judgeTokens(g in, f *Findings) []Check {
+	const name = "tokens"
+	c := f.Config.Config
+	if c == nil || !c.AsksForTokens() {
+		return nil
+	}
+	if err := f.File.Err; err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return []Check{g.skipped(name, "the store could not be asked for them")}
+	}
+	what, _ := c.NoAdmin(config.Access{Admins: f.File.Admins, Sites: f.File.Sites, Waiting: len(f.File.Waiting) > 0})
+	if what != "" {
+		return []Check{g.failing(name, what, c.FirstToken())}
+	}
+	return []Check{g.ok(name, fmt.Sprintf("asked for; %d with the role admin", f.File.Admins))}
 }
 
 func noHealth(f *Findings) string {

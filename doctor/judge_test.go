@@ -141,6 +141,14 @@ func TestEachFindingHasItsJudgement(t *testing.T) {
 			f.Running = doctor.RunningFound{Err: fmt.Errorf("%w: %w", admin.ErrUnreachable, context.DeadlineExceeded)}
 		}, "address", doctor.Failing, "hangs"},
 		"any port": {func(f *doctor.Findings) { f.Listen.AnyPort = true }, "address", doctor.Skipped, "--url"},
+		// F1-21: nobody can operate it, whether it starts or not.
+		"no token that operates": {func(f *doctor.Findings) {
+			f.Config.Config.Tokens, f.Config.Config.Role, f.File.Sites, f.File.Waiting = config.TokensAlways, config.CentralOfSites, 3, nil
+		}, "tokens", doctor.Failing, "sites and peers are served, and nobody can operate the node"},
+		"no token at all": {func(f *doctor.Findings) {
+			f.Config.Config.Tokens, f.File.Waiting = config.TokensAlways, nil
+		}, "tokens", doctor.Failing, "make one with: holdfast tokens create NAME --role admin --data "},
+		"tokens": {func(f *doctor.Findings) { f.Config.Config.Tokens, f.File.Admins = config.TokensAlways, 1 }, "tokens", doctor.OK, "1 with the role admin"},
 		"no token": {func(f *doctor.Findings) {
 			f.Running.Health, f.Running.Err = nil, errors.New("no token was given")
 		}, "health", doctor.Skipped, "--token-file"},

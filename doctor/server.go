@@ -23,5 +23,6 @@ func lookAtServer(ctx context.Context, store config.Database, o Options, f *Find
 		f.File.Err = s.Refused
 	}
 	f.File.Schema, f.File.Newest = s.Schema, s.Newest
+	f.File.Admins, f.File.Sites = s.Admins, s.Sites
 	f.File.Parked, f.File.Waiting, f.File.Held = s.Parked, s.Waiting, s.Held
 }

@@ -15,7 +15,7 @@ import (
 // AuthRequired asks as if the node listened on that address, without opening
 // it: tests listen on the loopback only.
 func AuthRequired(ctx context.Context, address net.Addr, db *sqlite.DB, tokens config.Tokens) (bool, error) {
-	n := &Node{cfg: &config.Config{Listen: address.String(), Tokens: tokens}, listener: at{address}, store: db, special: special{option: "--data DATA"}}
+	n := &Node{cfg: &config.Config{Listen: address.String(), Tokens: tokens, Data: "DATA"}, store: db, log: slog.New(slog.DiscardHandler)}
 	return n.authRequired(ctx)
 }
 
@@ -48,12 +48,6 @@ func Held(site *link.Site, full bool) map[string]time.Duration {
 	n := &Node{cfg: &config.Config{}, site: site, special: special{full: func() bool { return full }}}
 	return n.sweeper().Held()
 }
-
-type at struct{ address net.Addr }
-
-func (a at) Addr() net.Addr          { return a.address }
-func (at) Accept() (net.Conn, error) { return nil, net.ErrClosed }
-func (at) Close() error              { return nil }
 
 // Bounded is the stop of a node that does f.
 func Bounded(ctx context.Context, c *config.Config, f func(a *notify.Answers) error) error {

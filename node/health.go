@@ -18,6 +18,8 @@ import (
 type seen struct {
 	unfit []string // recipients of the seed's new lists who are not reached
 	gone  error    // the file was taken away
+
+	closed string // why nobody can operate the node; empty: somebody can
 }
 
 // buildProgress makes the watch of what makes no progress, for all dispatchers
@@ -45,7 +47,8 @@ func (p patient) Overdue(ctx context.Context) (map[string]time.Duration, error) 
 }
 
 // watchFile looks every few seconds at what nothing else notices: a file that
-// was taken away while nothing moves, and lists of the seed that do not fit.
+// was taken away while nothing moves, lists of the seed that do not fit, and that
+// there is no token any more by which to operate the node.
 func (n *Node) watchFile(ctx context.Context) error {
 	tick := time.NewTicker(10 * time.Second)
 	defer tick.Stop()
@@ -61,6 +64,9 @@ func (n *Node) watchFile(ctx context.Context) error {
 			if err == nil { // else the look at what is overdue tells
 				s.unfit = n.office.unfit(&book)
 			}
+		}
+		if a, err := n.access(ctx); err == nil { // else the store's own checks tell
+			s.closed, _ = n.cfg.NoAdmin(a)
 		}
 		n.seen.Store(s)
 		select {
@@ -147,6 +153,9 @@ func (n *Node) progressHealth(add addCheck) {
 	}
 	if s.gone != nil {
 		add("progress", admin.Failing, s.gone.Error())
+	}
+	if s.closed != "" {
+		add("tokens", admin.Degraded, s.closed+"; "+n.cfg.FirstToken())
 	}
 	if len(s.unfit) > 0 {
 		add("seed", admin.Degraded, "lists of the seed do not fit: "+brief.Join(s.unfit, "; ", 5))

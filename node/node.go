@@ -264,35 +264,6 @@ func (n *Node) ownNames() (names []string) {
 	return names
 }
 
-// asksForTokens says whether requests need a token.
-func (n *Node) asksForTokens() bool {
-	switch n.cfg.Tokens {
-	case config.TokensAlways:
-		return true
-	case config.TokensNever:
-		return false
-	case config.TokensRemote:
-	}
-	return !isLoopback(n.listener.Addr())
-}
-
-// authRequired says whether requests need a token, and fails where nobody could
-// be let in.
-func (n *Node) authRequired(ctx context.Context) (bool, error) {
-	if !n.asksForTokens() {
-		return false, nil
-	}
-	has := false
-	if err := n.store.EachToken(ctx, func(string, string, time.Time, time.Time) { has = true }); err != nil {
-		return false, err
-	}
-	if !has {
-		return false, fmt.Errorf("listen on %s: tokens are asked for there and none exists yet, so nobody could be let in; "+
-			"make the first with: holdfast tokens create NAME --role admin %s", n.cfg.Listen, n.special.option)
-	}
-	return true, nil
-}
-
 // isLoopback says whether only this machine reaches the address: a socket's
 // file has an owner and a mode besides.
 func isLoopback(a net.Addr) bool {
@@ -385,7 +356,7 @@ func (n *Node) asked() string {
 	case at != "http://"+config.Default().Listen:
 		flags = " --url " + at
 	}
-	if n.asksForTokens() {
+	if n.cfg.AsksForTokens() {
 		flags += " --token-file FILE"
 	}
 	return flags

@@ -33,5 +33,10 @@ func (n *Node) reload(ctx context.Context, now, c *config.Config) {
 	for _, setting := range now.Changes(c) {
 		log.WarnContext(ctx, "not reloaded: it needs a restart", slog.String("setting", setting))
 	}
+	if a, err := n.access(ctx); err == nil {
+		if what, _ := c.NoAdmin(a); what != "" {
+			log.WarnContext(ctx, "nobody could operate a node of this configuration", slog.String("fault", what), slog.String("fix", c.FirstToken()))
+		}
+	}
 	log.InfoContext(ctx, "reload ended")
 }

@@ -35,9 +35,8 @@ type store interface {
 
 // special is what is particular to one kind of store.
 type special struct {
-	place  string     // where everything is kept, for people
-	option string     // of commands that work on it while no node runs
-	parts  []run.Part // that run beside the node's own
+	place string     // where everything is kept, for people
+	parts []run.Part // that run beside the node's own
 	// present notices a store that was taken away where nothing moves.
 	present func() error
 	// checks adds to a health report; it must not block.

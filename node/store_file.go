@@ -31,7 +31,7 @@ func openFile(ctx context.Context, c *config.Config, o holdfast.Observer, log *s
 	}
 	f := &file{db: db, data: c.Data, backups: newBackups(db, c.BackupFolder(), c.Backup, log)}
 	return db, special{
-		place: c.Data, option: "--data " + c.Data,
+		place:   c.Data,
 		parts:   []run.Part{{Name: "backup", Run: f.backups.run}, {Name: "integrity", Run: f.checkIntegrity}},
 		present: db.Present, checks: f.checks, busy: f.busy, full: db.Full, measure: f.measure, backUp: backUpTo(db.Backup),
 		away:      func(error) bool { return false }, // what is wrong with a file may be mended by opening it again

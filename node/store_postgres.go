@@ -43,7 +43,7 @@ func openPostgres(ctx context.Context, c *config.Config, o holdfast.Observer, lo
 	}
 	s := &shared{db: db}
 	return db, special{
-		place: c.Store.String(), option: "--config FILE",
+		place:   c.Store.String(),
 		parts:   []run.Part{{Name: "database", Run: s.watch}},
 		present: func() error { return nil }, // an answer to any question says so
 		checks:  s.checks, busy: s.busy, full: db.Full, away: isAway, elsewhere: s.elsewhere, measure: s.measure,

@@ -18,12 +18,17 @@ type Inspection struct {
 	Parked         map[string]int64  // by destination
 	Waiting        []string          // destinations with pending messages
 	Held           map[string]string // destinations whose lane is held, and why
+	Admins         int               // tokens with the role admin
+	Sites          int               // enrolled, and not revoked
 }
 
 const (
 	inspectLanes = `SELECT l.destination, coalesce(l.fault, ''), (SELECT true FROM hf_queue AS q WHERE q.lane = l.lane AND q.lane > 0 LIMIT 1) IS NOT NULL,
 			coalesce((SELECT sum(t.parked) FROM hf_tally AS t WHERE t.lane = l.lane), 0)::bigint
 		FROM hf_lane AS l ORDER BY 1`
+	inspectAdmins    = `SELECT count(*) FROM hf_token WHERE role = 'admin'`
+	inspectSites     = `SELECT count(*) FROM hf_site WHERE enrolled IS NOT NULL AND revoked IS NULL`
+	sitesSince       = 3 // the migration that makes the table
 	readOnlyFromHere = `SET default_transaction_read_only = on; SET enable_seqscan = off; SET enable_bitmapscan = off`
 )
 
@@ -85,6 +90,14 @@ func (in *Inspection) content(ctx context.Context, conn *pgx.Conn) error {
 		return nil
 	}); err != nil {
 		return err
+	}
+	if err := conn.QueryRow(ctx, inspectAdmins).Scan(&in.Admins); err != nil {
+		return err
+	}
+	if in.Schema >= sitesSince {
+		if err := conn.QueryRow(ctx, inspectSites).Scan(&in.Sites); err != nil {
+			return err
+		}
 	}
 	if rows, err = conn.Query(ctx, listNodes); err != nil {
 		return err

@@ -33,6 +33,8 @@ type Inspection struct {
 	Parked    map[string]int64  // by destination; of the newest ParkedMost
 	Waiting   []string          // destinations with pending messages
 	Held      map[string]string // destinations whose lane is held, and why
+	Admins    int               // tokens with the role admin
+	Sites     int               // enrolled, and not revoked
 	Integrity Integrity
 	Refused   error // a move forbids that a node opens it; nil: none does
 }
@@ -196,6 +198,9 @@ func (in *Inspection) schema(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
+// sitesSince is the migration that makes the table of sites.
+const sitesSince = 3
+
 // content reads what an operator asks first.
 func (in *Inspection) content(ctx context.Context, db *sql.DB) error {
 	var noted, written sql.NullInt64
@@ -231,6 +236,14 @@ func (in *Inspection) content(ctx context.Context, db *sql.DB) error {
 		return err
 	}); err != nil {
 		return err
+	}
+	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM hf_token WHERE role = 'admin'`).Scan(&in.Admins); err != nil {
+		return err
+	}
+	if in.Schema >= sitesSince {
+		if err := db.QueryRowContext(ctx, `SELECT count(*) FROM hf_site WHERE enrolled IS NOT NULL AND revoked IS NULL`).Scan(&in.Sites); err != nil {
+			return err
+		}
 	}
 	return eachOf(ctx, db, queries[laneFaults], func(rows *sql.Rows) error {
 		var name, why string

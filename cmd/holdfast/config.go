@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -85,6 +87,9 @@ func (a *app) readWhole(cmd *cobra.Command, f *configFlags) (string, *config.Con
 	return file, c, warnings, err
 }
 
+// storeWithin is how long config check waits for the store.
+const storeWithin = 5 * time.Second
+
 func (a *app) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
@@ -96,15 +101,20 @@ func (a *app) configCommand() *cobra.Command {
 		Use:   "check",
 		Short: "Check the configuration, as serve would read it",
 		Long: `Check the configuration as serve would read it: file, environment, flags and
-the seed that it names. All faults are printed, each with its place; the exit
+the seed that it names. What the store says of tokens is told, too. All faults are printed, each with its place; the exit
 code is 2 then.`,
 		Example: `  holdfast config check --config holdfast.yaml`,
 		Args:    args(0, 0, "none; the file is given by --config"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, _, warnings, err := a.readWhole(cmd, check)
+			_, c, warnings, err := a.readWhole(cmd, check)
 			a.warn(warnings)
 			if err != nil {
 				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), storeWithin)
+			defer cancel()
+			if what := node.CheckAccess(ctx, c); what != "" {
+				a.warn([]config.Warning{{Path: "tokens", Problem: what}})
 			}
 			_, err = fmt.Fprintln(a.stdout, "the configuration is in order")
 			return err

@@ -21,7 +21,8 @@ func (a *app) tokensCommand(g *global) *cobra.Command {
 		Long: `Create, list and remove the tokens that programs and people use towards the
 node. A node that listens on the loopback asks for none.
 
-A node that other machines can reach does not start before it has one. With
+A node that other machines can reach does not start before it has one with the
+role admin, unless it has sites or peers to serve, or something waits. With
 --data the commands work on the data folder of a node that does not run, with
 --config or --store on the store that a configuration names: a folder, or a
 PostgreSQL database, whose nodes may run meanwhile.`,
@@ -151,8 +152,8 @@ func (t *tokens) remove() *cobra.Command {
 		Use: "rm NAME", Aliases: []string{"remove", "delete"},
 		Short: "Remove a token: requests that use it are refused from now on",
 		Long: `Remove a token: requests that use it are refused from now on. The last one with
-the role admin stays unless --force is given: a node that asks for tokens does
-not start without one.`,
+the role admin stays unless --force is given: without one nobody can operate a
+node that asks for tokens.`,
 		Args: args(1, 1, "the token's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return t.ask(cmd, func(ctx context.Context, c *admin.Client) error {
