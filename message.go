@@ -129,6 +129,9 @@ func (m *Message) normalize() error {
 	if !m.Kind.valid() {
 		faults = append(faults, &FieldError{"kind", string(m.Kind), "must be Signal, Command, PushCall or Response"})
 	}
+	if m.Kind == Response && m.CorrelationID == "" {
+		faults = append(faults, &FieldError{"correlationId", "", "is missing: a Response carries the one that it answers"})
+	}
 	for _, f := range []struct{ name, value string }{
 		{"source", m.Source}, {"destination", m.Destination}, {"endpoint", m.Endpoint},
 	} {

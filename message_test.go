@@ -61,6 +61,20 @@ func TestMintedIDsNeverCollide(t *testing.T) {
 	}
 }
 
+// OI-21, F1-97: a Response says what it answers, wherever it is handed in.
+func TestAResponseSaysWhatItAnswers(t *testing.T) {
+	t.Parallel()
+	m := []holdfast.Message{{Kind: holdfast.Response, Source: "s", Destination: "a", Endpoint: "E"}}
+	var fault *holdfast.FieldError
+	if err := holdfast.Normalize("s", m); !errors.Is(err, holdfast.ErrInvalid) || !errors.As(err, &fault) || fault.Field != "correlationId" {
+		t.Errorf("got %v", err)
+	}
+	m[0].CorrelationID = "order-42"
+	if err := holdfast.Normalize("s", m); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestParsedIDsAreStable(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -187,7 +187,7 @@ func conflicts(k *kit) {
 	m := fill([]holdfast.Message{{ID: "m", Payload: []byte(`1`)}})[0]
 	k.put(m)
 	for field, change := range map[string]func(*holdfast.Message){
-		"kind":         func(m *holdfast.Message) { m.Kind = holdfast.Response },
+		"kind":         func(m *holdfast.Message) { m.Kind = holdfast.Command },
 		"destination":  func(m *holdfast.Message) { m.Destination = "b" },
 		"endpoint":     func(m *holdfast.Message) { m.Endpoint = "F" },
 		"payload":      func(m *holdfast.Message) { m.Payload = []byte(`2`) },

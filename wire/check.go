@@ -40,7 +40,11 @@ func plainMessage(m *holdfast.Message) bool {
 		return false
 	}
 	switch m.Kind {
-	case holdfast.Signal, holdfast.Command, holdfast.PushCall, holdfast.Response:
+	case holdfast.Signal, holdfast.Command, holdfast.PushCall:
+	case holdfast.Response:
+		if m.CorrelationID == "" {
+			return false // which is refused
+		}
 	default:
 		return false
 	}

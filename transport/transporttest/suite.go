@@ -197,7 +197,7 @@ func testHeaders(t *testing.T, s Suite) {
 		},
 		func(m *holdfast.Message) { m.Attempt = holdfast.Attempt{Number: 1, Cycle: 1} },
 		func(m *holdfast.Message) { m.Attempt = holdfast.Attempt{Number: 1, Cycle: 1, RetryFor: -1} },
-		func(m *holdfast.Message) { m.CorrelationID, m.OrderingKey, m.Kind = "", "", holdfast.Response },
+		func(m *holdfast.Message) { m.CorrelationID, m.OrderingKey, m.Kind = "", "", holdfast.Command },
 		func(m *holdfast.Message) { m.ID = "order/42" },
 	} {
 		m := Message()
