@@ -81,6 +81,8 @@ type dispatch struct {
 	order   []*laneRun
 	slots   map[string]int  // what wants returns, used again
 	shared  Shared          // the store, if others use it too
+	owned   Owned           // the store, if one process at a time has it
+	idles   bool            // another process has it
 	work    context.Context // of attempts: ends when the grace is over
 	halt    context.CancelCauseFunc
 	reports reports // shared with the workers
@@ -192,6 +194,7 @@ func (d *Dispatcher) newRun(ctx context.Context) (*dispatch, error) {
 	r.work, r.halt = context.WithCancelCause(context.WithoutCancel(ctx))
 	r.faults.lanes, r.faults.log = d.Lanes, r.log
 	r.shared, _ = d.Store.(Shared)
+	r.owned, _ = d.Store.(Owned)
 	routes, err := d.routes(ctx)
 	if err != nil {
 		return nil, err
@@ -257,6 +260,7 @@ func (r *dispatch) loop(ctx context.Context) error {
 			r.giveUpHung(now)
 			r.notice()
 		}
+		r.heed()
 		r.obey()
 		r.allot()
 		r.settle()
@@ -396,9 +400,11 @@ func (d *Dispatcher) Status() []LaneStatus {
 }
 
 func (r *dispatch) statuses() []LaneStatus {
-	list := make([]LaneStatus, 0, len(r.order))
-	for _, l := range r.order {
-		list = append(list, l.status())
+	owner := r.owner()
+	list := make([]LaneStatus, len(r.order))
+	for i, l := range r.order {
+		list[i] = l.status()
+		list[i].Owner = owner
 	}
 	return list
 }

@@ -103,15 +103,15 @@ type LaneStatus struct {
 	// a few seconds ago; nil: they do, or there are none. A destination without a
 	// route has only this.
 	Standstill *Standstill
-	// Owner is the process that has the store where this one has not: then
-	// nothing is delivered from here.
+	// Owner is the process that has the store where this one has not (Owned):
+	// then nothing is delivered from here.
 	Owner string
 }
 
-// tries says whether a message that comes now is tried at once, or as soon as
-// there is a slot.
+// tries says whether a message that comes now is tried here at once, or as soon
+// as there is a slot.
 func (s *LaneStatus) tries() bool {
-	return s.Up && s.Busy == 0 && s.Limit > 0 && !s.Closed && !s.Decision.Paused
+	return s.Up && s.Busy == 0 && s.Limit > 0 && !s.Closed && !s.Decision.Paused && s.Owner == ""
 }
 
 // newLaneRun makes a lane that holds at most about most claims.

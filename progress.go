@@ -18,7 +18,7 @@ type Cause string
 // The causes, in the order in which they are looked for.
 const (
 	CauseNoRoute  Cause = "no_route"  // nobody delivers there; the messages stay pending
-	CauseNotOwner Cause = "not_owner" // another process has the store, and does not deliver them
+	CauseNotOwner Cause = "not_owner" // another process has the store, and they wait for it
 	CausePaused   Cause = "paused"    // a person wants the destination left alone
 	CauseHeld     Cause = "held"      // the destination has a fault of its own
 	CauseDown     Cause = "down"      // it does not answer as it should

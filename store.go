@@ -68,6 +68,14 @@ type Shared interface {
 	Holds(c Claim) bool
 }
 
+// Owned is a Store that hands messages out in one process at a time.
+type Owned interface {
+	// Owner is the process that has the store where this one has not: nothing is
+	// claimed here until it has. Empty: this one has it. It is asked often, and
+	// does not block.
+	Owner() string
+}
+
 // Batch is what one Claim call got.
 type Batch struct {
 	Claims []Claim

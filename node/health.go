@@ -169,6 +169,8 @@ func laneHealth(name string, s holdfast.LaneStatus, add addCheck) {
 		since = fmt.Sprintf("; due messages have waited for %s", s.Standstill.For.Round(time.Second))
 	}
 	switch {
+	case s.Owner != "":
+		add(name, admin.Degraded, "nothing is delivered from here, the store is another's: "+s.Owner+since)
 	case s.Decision.Paused:
 		add(name, admin.Degraded, fmt.Sprintf("paused by %s at %s; when it may go on: holdfast destinations resume %s",
 			s.Decision.Actor, s.Decision.At.UTC().Format(time.RFC3339), s.Destination))

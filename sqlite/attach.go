@@ -8,13 +8,14 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
 )
 
-// How often an attached store looks for what others have committed, for the
-// file's owner being gone, and counts again in a process that is not the owner.
+// How often an attached store looks for what others have committed, and whose
+// the file is to be, and counts again in a process that is not the owner.
 const (
 	lookEvery  = 100 * time.Millisecond
 	adoptEvery = time.Second
@@ -34,7 +35,9 @@ type attached struct {
 	seen     seen // the writer's
 	// Of the inbox rows up to here, none is in the gauges yet: countInbox.
 	uncounted int64
-	names     *names // of committed rows, for transactions of the caller
+	names     *names                 // of committed rows, for transactions of the caller
+	wanted    *ownership             // shows that this process wants the file; nil: it does not
+	holder    atomic.Pointer[string] // who has the file, where another process has
 	stop      context.CancelFunc
 	done      chan struct{}
 }
@@ -47,8 +50,10 @@ type attached struct {
 //
 // Several processes may attach to one file. One of them owns it: the one that
 // holds the lock on the file beside it (its name and .lock). The owner claims,
-// settles, expires and purges; all enqueue and process. When the owner is gone
-// another takes over within a second.
+// settles, expires and purges; all enqueue and process. A process that runs no
+// dispatcher lets a dispatcher elsewhere have the file, within about two seconds;
+// of several dispatchers the first keeps it. When the owner is gone another takes
+// over within a second. DB.Owner tells where the file is another's.
 //
 // The handle stays the caller's: close the DB first, then the handle. ErrOwned
 // says that a node has the file for itself, ErrNotDurable and ErrNewer say
@@ -85,7 +90,7 @@ func (db *DB) attach(ctx context.Context) error {
 	if owned {
 		db.log.InfoContext(ctx, "attached as the owner", slog.String("path", db.path))
 	} else {
-		db.log.InfoContext(ctx, "attached; another process owns the file", slog.String("path", db.path))
+		db.log.InfoContext(ctx, "attached; another process owns the file", slog.String("path", db.path), slog.String("owner", db.Owner()))
 	}
 	go db.writer.run()
 	db.carryOutAtStart(ctx)
@@ -129,6 +134,7 @@ func (db *DB) settleIn(c *conn) (owned bool, err error) {
 	}
 	owned = err == nil
 	if !owned {
+		db.noteHolder()
 		if alone, err := db.hasSoleOwner(c); err != nil || alone {
 			return false, errors.Join(err, fmt.Errorf("%w: a node has %s for itself; attach to a database of your own", ErrOwned, db.path))
 		}
@@ -277,12 +283,13 @@ func (w *writer) giveBack() {
 	s.via = nil
 }
 
-// watchOthers looks for commits of others, and takes over when the owner is gone.
+// watchOthers looks for commits of others, and whose the file is to be.
 func (db *DB) watchOthers(ctx context.Context) {
 	defer close(db.attached.done)
 	look := time.NewTicker(db.attached.look)
 	defer look.Stop()
-	var adopt, count time.Duration
+	var contend, count time.Duration
+	dispatches := false
 	said := "" // ten times a second is too often to say it
 	for {
 		select {
@@ -294,14 +301,15 @@ func (db *DB) watchOthers(ctx context.Context) {
 		if err == nil {
 			err = db.carryOut(ctx)
 		}
-		adopt, count = adopt+db.attached.look, count+db.attached.look
-		if err == nil && !db.owns.Load() {
-			if adopt >= adoptEvery {
-				adopt, err = 0, db.adopt(ctx)
-			}
-			if count >= countEvery {
-				count, err = 0, errors.Join(err, db.writer.inspect(ctx, db.seed))
-			}
+		contend, count = contend+db.attached.look, count+db.attached.look
+		if now := db.lanes.dispatches(); now != dispatches {
+			dispatches, contend = now, adoptEvery // at once
+		}
+		if err == nil && contend >= adoptEvery {
+			contend, err = 0, db.contend(ctx, dispatches)
+		}
+		if err == nil && count >= countEvery && !db.owns.Load() {
+			count, err = 0, db.writer.inspect(ctx, db.seed)
 		}
 		switch {
 		case err == nil:
@@ -313,54 +321,6 @@ func (db *DB) watchOthers(ctx context.Context) {
 	}
 }
 
-// adopt becomes the owner if nobody is.
-func (db *DB) adopt(ctx context.Context) error {
-	if db.owner != nil { // it was the owner, and another took the file all the same
-		if err := db.owner.release(); err != nil {
-			return err
-		}
-		db.owner = nil
-	}
-	owner, err := own(db.path + ".lock")
-	if errors.Is(err, ErrOwned) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	err = db.writer.bare(ctx, func(c *conn) error {
-		ls := db.lanes
-		ls.mu.Lock()
-		ls.forget()
-		ls.mu.Unlock()
-		return db.enterFile(c, true)
-	})
-	if err != nil {
-		return errors.Join(fmt.Errorf("take the file over: %w", err), owner.release())
-	}
-	db.owner = owner
-	db.log.WarnContext(ctx, "took the file over", slog.String("path", db.path), slog.Int64("epoch", db.epoch))
-	ls := db.lanes
-	ls.mu.Lock()
-	ls.wake()
-	ls.mu.Unlock()
-	// Nobody told of the ids that the former owner has forgotten.
-	db.sweeps.mu.Lock()
-	defer db.sweeps.mu.Unlock()
-	return db.countInbox(ctx)
-}
-
-// forget drops what memory knew of the lanes, but not who waits for news.
-func (ls *lanes) forget() {
-	for _, l := range ls.byName {
-		l.counts, l.leased = holdfast.LaneCounts{}, 0
-		ls.rewind(l)
-	}
-	clear(ls.leases)
-	clear(ls.suspects)
-	ls.nextExpiry = 0
-}
-
 // detach ends what Attach began; the handle stays open.
 func (a *attached) detach() error {
 	var faults []error
@@ -369,7 +329,7 @@ func (a *attached) detach() error {
 			faults = append(faults, s.Close())
 		}
 	}
-	return errors.Join(faults...)
+	return errors.Join(append(faults, a.wanted.release())...)
 }
 
 func (a *attached) stopWatching() {

@@ -29,8 +29,9 @@ const (
 // everything is no bound of what may be in hand.
 const everything = math.MaxInt
 
-// reclaim gives claims that were written down back to pending.
-func (db *DB) reclaim(c *conn) error {
+// reclaim gives claims that were written down back to pending: those of a
+// process that died, or what one that did not try them has handed over.
+func (db *DB) reclaim(c *conn, handedOver bool) error {
 	ls := db.lanes
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -47,6 +48,11 @@ func (db *DB) reclaim(c *conn) error {
 	if inHand == 0 {
 		return nil
 	}
+	ls.most = max(inHand/10, 1)
+	if handedOver { // their death has been charged
+		_, err := c.exec(forgetClaims)
+		return err
+	}
 	alone := inHand == 1
 	now := db.clock.now()
 	for _, id := range []statement{reclaimEvents, reclaimClaims} {
@@ -54,7 +60,6 @@ func (db *DB) reclaim(c *conn) error {
 			return fmt.Errorf("reclaim: %w", err)
 		}
 	}
-	ls.most = max(inHand/10, 1)
 	db.log.Warn("the process died during attempts", slog.Int("in_hand", inHand), slog.Bool("charged", alone))
 	return nil
 }

@@ -129,6 +129,9 @@ func child(role string, args []string) {
 	case "attached":
 		attachedChild(args[0], args[1], args[2])
 		return
+	case "wanting":
+		wantingChild(args[0], args[1])
+		return
 	case "race":
 		raceChild(args[0], args[1])
 		return

@@ -152,6 +152,7 @@ var (
 	_ holdfast.Store     = (*DB)(nil)
 	_ holdfast.Outbox    = (*DB)(nil)
 	_ holdfast.Lanes     = (*DB)(nil)
+	_ holdfast.Owned     = (*DB)(nil)
 	_ holdfast.Sweepable = (*DB)(nil)
 	_ holdfast.InboxLog  = (*DB)(nil)
 	_ holdfast.Doubting  = (*DB)(nil)

@@ -33,7 +33,8 @@
 //
 // Fresh messages reach the dispatcher from memory, after their commit
 // (lane.go); the table is asked only for what memory does not hold. Leases are
-// in memory too, because a file has one owner (owner.go): after an
+// in memory too, because a file has one owner (owner.go), in the program's
+// database the process that dispatches (handover.go): after an
 // unclean stop, claims are written to disk for a while, so that a message
 // that kills the process runs out of attempts instead of looping.
 //

@@ -218,3 +218,12 @@ func (db *DB) DropReaders() {
 	db.readers.SetMaxIdleConns(0)
 	db.readers.SetMaxIdleConns(4)
 }
+
+// Want shows that somebody wants the file, until end.
+func Want(path string) (end func() error, err error) {
+	a := &attached{}
+	return a.unwant, a.want(path)
+}
+
+// IsWanted says whether a dispatcher shows that it wants the file.
+func IsWanted(path string) (bool, error) { return isWanted(path) }

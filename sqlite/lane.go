@@ -261,6 +261,13 @@ func (ls *lanes) wake() {
 	}
 }
 
+// dispatches says whether a dispatcher of this process runs on the store.
+func (ls *lanes) dispatches() bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return len(ls.wakers) > 0
+}
+
 // Wake implements holdfast.Store.
 func (db *DB) Wake() (<-chan struct{}, func()) {
 	c := make(chan struct{}, 1)

@@ -117,7 +117,7 @@ func (db *DB) noteOwner(c *conn) error {
 	if db.attached != nil {
 		exclusive = 0
 	}
-	for key, value := range map[string]int64{metaEpoch: db.epoch, metaClean: 0, metaExclusive: exclusive, metaSchemaCount: count} {
+	for key, value := range map[string]int64{metaEpoch: db.epoch, metaClean: stopUnclean, metaExclusive: exclusive, metaSchemaCount: count} {
 		if _, err := c.exec(setMeta, key, value); err != nil {
 			return err
 		}
@@ -164,11 +164,11 @@ func (db *DB) takeOver(c *conn) (err error) {
 	ls := db.lanes
 	ls.mu.Lock()
 	ls.token = db.epoch << 32 // a claim of the owner before has another number
-	if clean == 0 && epoch > 0 {
+	if clean != stopClean && epoch > 0 {
 		ls.careful = carefulSettles
 	}
 	ls.mu.Unlock()
-	if clean == 0 && epoch > 0 {
+	if clean == stopUnclean && epoch > 0 {
 		db.log.Warn("the last stop was not clean", slog.Int64("epoch", epoch))
 	}
 	if err := db.noteOwner(c); err != nil {
@@ -183,11 +183,11 @@ func (db *DB) takeOver(c *conn) (err error) {
 		}
 	}
 	if db.attached == nil { // what the caller does with copies is the caller's
-		if err := db.checkPlace(c, clean == 1 || epoch == 0); err != nil {
+		if err := db.checkPlace(c, clean == stopClean || epoch == 0); err != nil {
 			return err
 		}
 	}
-	if err := db.reclaim(c); err != nil {
+	if err := db.reclaim(c, clean == stopInDoubt); err != nil {
 		return err
 	}
 	open, err := c.one(givenUpRows, exists)
@@ -224,7 +224,11 @@ func (db *DB) leaveClean() error {
 	if err := c.begin(); err != nil {
 		return fmt.Errorf("note a clean stop: %w", err)
 	}
-	if err := db.noteClean(c); err != nil {
+	stop := stopClean
+	if db.Counts().Claimed > 0 {
+		stop = stopUnclean // somebody did not settle: treat it like a crash
+	}
+	if err := db.noteStop(c, stop); err != nil {
 		c.rollback()
 		return fmt.Errorf("note a clean stop: %w", err)
 	}
@@ -235,15 +239,18 @@ func (db *DB) leaveClean() error {
 	return err
 }
 
-func (db *DB) noteClean(c *conn) error {
+// How an owner has left the file: the values of metaClean.
+const (
+	stopUnclean = int64(iota) // or it has not left
+	stopClean                 // nothing was in hand
+	stopInDoubt               // nothing was, but of what was in hand at a death before it is not known what it does: handover.go
+)
+
+func (db *DB) noteStop(c *conn, stop int64) error {
 	if err := db.checkEpoch(c); err != nil {
 		return err
 	}
-	clean := int64(1)
-	if db.Counts().Claimed > 0 {
-		clean = 0 // somebody did not settle: treat it like a crash
-	}
-	for key, value := range map[string]int64{metaClean: clean, metaExclusive: 0} {
+	for key, value := range map[string]int64{metaClean: stop, metaExclusive: 0} {
 		if _, err := c.exec(setMeta, key, value); err != nil {
 			return err
 		}

@@ -185,7 +185,7 @@ func rebirth(c *conn, epoch int64) (err error) {
 	if _, err := c.exec(setMeta, metaIncarnation, string(holdfast.NewID())); err != nil {
 		return err
 	}
-	for key, value := range map[string]int64{metaEpoch: max(have, epoch) + 1, metaClean: 0} {
+	for key, value := range map[string]int64{metaEpoch: max(have, epoch) + 1, metaClean: stopUnclean} {
 		if _, err := c.exec(setMeta, key, value); err != nil {
 			return err
 		}

@@ -154,6 +154,9 @@ func (k *expire) size() (int, int) { return len(k.seqs), 0 }
 
 func (k *expire) apply(tx *writeTx) error {
 	k.done = 0
+	if !k.db.owns.Load() {
+		return nil // not any more: another may have them in hand
+	}
 	for _, seq := range k.seqs {
 		won, err := k.one(tx, seq)
 		if err != nil {

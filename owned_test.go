@@ -1,0 +1,86 @@
+package holdfast_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// lent is a store that another process may have.
+type lent struct {
+	holdfast.Store
+	to atomic.Pointer[string]
+}
+
+func (s *lent) Owner() string { return *s.to.Load() }
+
+func (s *lent) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, error) {
+	if s.Owner() != "" {
+		return holdfast.Batch{Next: -1}, nil
+	}
+	return s.Store.Claim(ctx, slots)
+}
+
+func (s *lent) lend(to string) { s.to.Store(&to) }
+
+// F1-32: a dispatcher whose store is another process's says so, once in the log
+// and in its status, and nobody waits for an attempt that it will not make: who
+// waits already is let go, and who comes later does not begin.
+func TestADispatcherWhoseStoreIsAnothers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db := openStore(t)
+		defer closeStore(t, db)
+		log := &journal{}
+		store := &lent{Store: db}
+		store.lend("")
+		d := &holdfast.Dispatcher{
+			Store: store, Logger: slog.New(log), Waiters: &holdfast.Waiters{},
+			Routes: map[string]holdfast.Route{"a": {Deliverer: &script{}}, "b": {Deliverer: &script{}}},
+		}
+		stop := dispatch(t, d)
+		time.Sleep(time.Minute)
+		if lines := log.of(""); len(lines) > 0 {
+			t.Errorf("a dispatcher that has its store logs %q", lines)
+		}
+		waiter := d.Waiters.Expect("early", "a") // of a message that nobody will try
+		defer waiter.Stop()
+		store.lend("process 7")
+		began := time.Now()
+		if _, told := waiter.Wait(t.Context(), time.Hour); told || time.Since(began) > time.Second {
+			t.Errorf("who waited when the store went was told %t after %s", told, time.Since(began))
+		}
+		for _, s := range d.Status() {
+			if s.Owner != "process 7" {
+				t.Errorf("the status of %s names %q", s.Destination, s.Owner)
+			}
+		}
+		began = time.Now()
+		s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: d.Waiters, Lanes: d.Status}
+		if _, err := s.Submit(t.Context(), holdfast.Message{Destination: "a", Endpoint: "E"}, time.Hour); err != nil || time.Since(began) > 0 {
+			t.Errorf("a caller waited %s (%v)", time.Since(began), err)
+		}
+		time.Sleep(time.Minute)
+		store.lend("")
+		time.Sleep(time.Minute)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		var about []string
+		for _, line := range log.of("") {
+			if strings.Contains(line, "process") {
+				about = append(about, line)
+			}
+		}
+		if len(about) != 2 || !strings.HasPrefix(about[0], "WARN another process has the store") || !strings.HasSuffix(about[0], "owner=process 7") ||
+			!strings.HasPrefix(about[1], "INFO this process has the store now") {
+			t.Errorf("logged %q, want that the store is another's, and that it is back", about)
+		}
+	})
+}
