@@ -58,6 +58,12 @@ func (r *report) checkPeer(path string, d Destination) {
 	}
 	r.checkSecret(path+".secret", d.Secret)
 	oneOf(r, path+".hmac", d.HMAC, HMACv2, HMACv1)
+	if d.To != "" {
+		r.checkName(path+".to", d.To)
+		if d.HMAC == HMACv1 {
+			r.fault(path+".to", d.To, problem{"has no meaning for hmac v1, whose signature covers no receiver", "remove it, or write hmac: v2"})
+		}
+	}
 	r.checkPath(path+".ca", d.CA)
 	if scheme := schemeOf(d.URL); d.CA != "" && (scheme == "http" || scheme == socket.Scheme) {
 		r.fault(path+".ca", d.CA, problem{"has no meaning for a url with " + scheme, "write https, or remove ca"})

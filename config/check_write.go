@@ -40,7 +40,7 @@ func (r *report) notOfPeer(path string, d Destination, key, what, instead string
 	for _, f := range []struct {
 		key  string
 		used bool
-	}{{"url", d.URL != ""}, {"secret", !d.Secret.IsZero()}, {"hmac", d.HMAC == HMACv1}, {"ca", d.CA != ""}} {
+	}{{"url", d.URL != ""}, {"secret", !d.Secret.IsZero()}, {"hmac", d.HMAC == HMACv1}, {"to", d.To != ""}, {"ca", d.CA != ""}} {
 		if at := path + "." + f.key; f.used || r.given(at) {
 			r.fault(at, "", problem{"belongs to a peer, and this destination is " + what, "remove it, or remove " + key + "; " + instead})
 		}

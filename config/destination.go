@@ -10,6 +10,7 @@ type Destination struct {
 	Call        *Call  // instead of URL, Secret, HMAC and CA, as is
 	Write       *Write // this; both nil: a peer
 	HMAC        HMAC
+	To          string // the receiver's node id or source, signed; empty: not said
 	Retry       Retry
 	TTL         time.Duration // Never: messages do not expire
 	Timeout     time.Duration // of one attempt

@@ -128,7 +128,7 @@ func (p printer) destination(d Destination) *yaml.Node {
 	case d.Write != nil:
 		add(n, "write", writeNode(*d.Write))
 	default:
-		addAll(n, pair{"url", str(d.URL)}, pair{"secret", secretNode(d.Secret)}, pair{"hmac", str(string(d.HMAC))})
+		addAll(n, pair{"url", str(d.URL)}, pair{"secret", secretNode(d.Secret)}, pair{"hmac", str(string(d.HMAC))}, optional("to", d.To))
 	}
 	addAll(
 		n,

@@ -113,6 +113,7 @@ func (l *loader) destination(path string, n *yaml.Node) Destination {
 		"url":         text(l, &d.URL, "http://127.0.0.1:8421"),
 		"secret":      func(path string, n *yaml.Node) { d.Secret = l.secret(path, n) },
 		"hmac":        text(l, &d.HMAC, "v2"),
+		"to":          text(l, &d.To, "central-a"),
 		"retry":       func(path string, n *yaml.Node) { d.Retry = l.retry(path, n, policy) },
 		"ttl":         l.durationOr(&d.TTL, "none"),
 		"timeout":     l.duration(&d.Timeout),

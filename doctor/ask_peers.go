@@ -96,7 +96,7 @@ func clientOf(o Options, d config.Destination) (*transport.Client, error) {
 		return nil, err
 	}
 	conf := transport.ClientConfig{
-		URL: d.URL, Source: o.Config.Source(), Secrets: []*wire.Secret{secret}, V1: d.HMAC == config.HMACv1, DialTimeout: o.Timeout,
+		URL: d.URL, Source: o.Config.Source(), Secrets: []*wire.Secret{secret}, V1: d.HMAC == config.HMACv1, To: d.To, DialTimeout: o.Timeout,
 	}
 	if d.CA != "" {
 		if conf.CA, err = namedfile.PEM(d.CA); err != nil {

@@ -131,7 +131,7 @@ func (n *Node) client(name string, d config.Destination) (*transport.Client, err
 		return nil, err
 	}
 	conf := transport.ClientConfig{
-		URL: d.URL, Source: n.cfg.Source(), Secrets: []*wire.Secret{secret}, V1: d.HMAC == config.HMACv1,
+		URL: d.URL, Source: n.cfg.Source(), Secrets: []*wire.Secret{secret}, V1: d.HMAC == config.HMACv1, To: d.To,
 		Concurrency: d.Concurrency, Logger: n.log.With(slog.String("destination", name)),
 	}
 	if d.CA != "" {
@@ -182,7 +182,7 @@ func (n *Node) buildReceiver() (http.Handler, error) {
 		peers[name] = p
 	}
 	return transport.NewServer(transport.ServerConfig{
-		Receiver: n.endpoints, Destination: n.cfg.Node.ID, MaxPayload: int(n.cfg.Limits.Payload), Logger: n.log,
+		Receiver: n.endpoints, Destination: n.cfg.Node.ID, Names: slices.Compact([]string{n.cfg.Node.ID, n.cfg.Source()}), MaxPayload: int(n.cfg.Limits.Payload), Logger: n.log,
 		// The endpoints have bounds of their own; this one is for memory.
 		Concurrency: 512, Timeout: n.patience(), Refused: n.refused, Heard: n.store.HearTime,
 		Peer: func(source string) (transport.Peer, bool) {

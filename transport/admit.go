@@ -95,7 +95,7 @@ func (s *Server) verify(e *wire.Envelope, path string) error {
 		return errors.New("unknown source")
 	}
 	return e.Verify(wire.Check{
-		Secrets: peer.Secrets, V1: peer.V1 && path == wire.ReceivePath, Path: path, Now: time.Now(),
+		Secrets: peer.Secrets, V1: peer.V1 && path == wire.ReceivePath, Path: path, Now: time.Now(), Names: s.conf.Names,
 	})
 }
 

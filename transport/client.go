@@ -35,6 +35,9 @@ type ClientConfig struct {
 	Secrets []*wire.Secret
 	// V1 signs as OI-09 says, for peers that know nothing else.
 	V1 bool
+	// To is the receiver's name, which a signature of v2 covers: another receiver
+	// that has the secret, too, refuses what it did not get from us. Empty: not said.
+	To string
 	// Credential is a second way to prove who sends: it is asked before each
 	// request, which brings the answer as a bearer token. It goes with no
 	// Secrets and, without TLS, with an address of the loopback or a socket
@@ -196,7 +199,7 @@ func (c *Client) eachSecret(try func(wire.Seal) (refused bool)) {
 	first := int(c.current.Load())
 	for n := range all {
 		i := (first + n) % len(all)
-		if !try(wire.Seal{Secret: all[i], V1: c.conf.V1, Now: time.Now()}) {
+		if !try(wire.Seal{Secret: all[i], V1: c.conf.V1, To: c.conf.To, Now: time.Now()}) {
 			if n > 0 {
 				c.current.Store(int32(i))
 				c.log.Info("peer took another secret", slog.String("key_id", all[i].ID()))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -63,6 +64,36 @@ func TestABatchLearnsTheOtherSecret(t *testing.T) {
 	other := pair(t, inbox, secret(t, "x"), secret(t, "y"))
 	if got := failures(other.DeliverBatch(t.Context(), messages(5))); got["lane_fault signature_refused"] != 5 {
 		t.Errorf("got %v, want five refused signatures", got)
+	}
+}
+
+// F1-19: what one receiver got cannot be replayed at another that has the same
+// secret, if the sender says whom it means.
+func TestAMessageIsForOneReceiver(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		to    string
+		names []string
+		taken bool
+	}{
+		"not said":      {"", []string{"central-b"}, true},
+		"meant":         {"central-a", []string{"node-1", "central-a"}, true},
+		"another":       {"central-a", []string{"central-b"}, false},
+		"without names": {"central-a", nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got transporttest.Recorder
+			url := listen(t, newServer(t, transport.ServerConfig{Receiver: &got, Names: c.names}))
+			client := newClient(t, transport.ClientConfig{URL: url, Source: transporttest.Source, Secrets: []*wire.Secret{secret(t, "k")}, To: c.to})
+			_, err := client.Deliver(t.Context(), transporttest.Message())
+			if taken := err == nil && len(got.Got()) == 1; taken != c.taken {
+				t.Errorf("got %v, %d messages", err, len(got.Got()))
+			}
+			if f := holdfast.AsFailure(err); !c.taken && (f.Outcome != holdfast.LaneFault || f.Code != transport.CodeSignature || strings.Contains(f.Error(), "central-b")) {
+				t.Errorf("got %v, want a refused signature that tells nothing", f)
+			}
+		})
 	}
 }
 

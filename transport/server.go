@@ -36,6 +36,9 @@ type ServerConfig struct {
 	Authenticate func(r *http.Request) (source string, err error)
 	// Destination is put into messages that come in: this node's name.
 	Destination string
+	// Names are those by which senders may mean this node: what is signed for
+	// another is refused. None: whoever is meant.
+	Names []string
 
 	MaxPayload    int           // bytes; zero: 1 MiB
 	MaxBatch      int           // messages of a batch; zero: 512; 1: no batches

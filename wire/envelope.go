@@ -33,6 +33,7 @@ type Envelope struct {
 	Version   string // rf-version; empty: the peer did not say
 	Timestamp string // rf-timestamp, when this attempt was signed; not checked by Decode
 	KeyID     string // rf-key
+	To        string // rf-to; empty: the peer did not say
 	Signature string // rf-hmac; empty: unsigned
 
 	kind    string   // messageType as it stands
@@ -45,6 +46,7 @@ type Seal struct {
 	V1     bool      // sign as OI-09 says, for peers that know nothing else
 	Path   string    // zero: ReceivePath
 	Now    time.Time // the sender's clock; covered by v2
+	To     string    // the receiver's name, covered by v2; empty: not said
 }
 
 // Encode appends the envelope of one attempt of m to dst. An error is a

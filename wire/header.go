@@ -25,6 +25,7 @@ const (
 	HeaderRetryFor    = "rf-retry-for-ms" // Attempt.RetryFor; absent: the sender does not say
 	HeaderForce       = "rf-force"        // "true": Attempt.Forced
 	HeaderOrderingKey = "rf-ordering-key" // Message.OrderingKey
+	HeaderTo          = "rf-to"           // whom the sender means: a receiver of another name refuses it; v2 only
 )
 
 const (
@@ -66,6 +67,8 @@ func knownHeader(name []byte) (string, bool) {
 		return HeaderForce, true
 	case HeaderOrderingKey:
 		return HeaderOrderingKey, true
+	case HeaderTo:
+		return HeaderTo, true
 	}
 	return "", false
 }
@@ -101,7 +104,7 @@ func headersOf(m *holdfast.Message, s Seal) []Header {
 		ends[i] = len(text)
 	}
 	all := string(text)
-	dst := append(make([]Header, 0, 9+len(m.Headers)), Header{HeaderVersion, Version}, Header{HeaderTimestamp, all[:stamped]})
+	dst := append(make([]Header, 0, 10+len(m.Headers)), Header{HeaderVersion, Version}, Header{HeaderTimestamp, all[:stamped]})
 	start := stamped
 	for i, h := range ours {
 		if h.send {
@@ -117,6 +120,9 @@ func headersOf(m *holdfast.Message, s Seal) []Header {
 	}
 	if s.Secret != nil && !s.V1 {
 		dst = append(dst, Header{HeaderKey, s.Secret.ID()})
+		if s.To != "" {
+			dst = append(dst, Header{HeaderTo, s.To})
+		}
 	}
 	for name, value := range m.Headers {
 		dst = append(dst, Header{name, value})
@@ -162,6 +168,8 @@ func (e *Envelope) take(h Header) (err error) {
 		m.Attempt.Forced = h.Value == "true"
 	case HeaderOrderingKey:
 		m.OrderingKey = h.Value
+	case HeaderTo:
+		e.To = h.Value
 	default:
 		if strings.HasPrefix(h.Name, reservedPrefix) {
 			return nil // of a later version: signed, not understood

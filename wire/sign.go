@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -40,6 +41,9 @@ type Check struct {
 	V1      bool      // accept OI-09's form, too: it covers neither time nor headers
 	Path    string    // zero: ReceivePath
 	Now     time.Time // the verifier's clock
+	// Names are those of the verifier. A v2 signature that means another receiver
+	// is refused: two may share a secret. None: whoever is meant.
+	Names []string
 }
 
 // Verify checks the signature in constant time. After a v1 signature, which
@@ -86,6 +90,8 @@ func (e *Envelope) verifyV2(got []byte, c Check) error {
 		return refuse("no secret of this source has key id " + clip(e.KeyID))
 	case !ok:
 		return refuse("the secret did not make it")
+	case e.To != "" && len(c.Names) > 0 && !slices.Contains(c.Names, e.To):
+		return refuse("it is meant for " + clip(e.To) + ", and this is " + strings.Join(c.Names, ", "))
 	}
 	at, err := time.Parse(time.RFC3339, e.Timestamp)
 	if err != nil {

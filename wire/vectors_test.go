@@ -38,6 +38,7 @@ type acceptVector struct {
 	KeyID         string `json:"keyId,omitempty"`
 	Method        string `json:"method,omitempty"`
 	Path          string `json:"path,omitempty"`
+	Receiver      string `json:"receiver,omitempty"` // its name; absent: whoever
 	PayloadSHA256 string `json:"payloadSha256"`
 	InputHex      string `json:"inputHex"`  // what the HMAC is computed of
 	Signature     string `json:"signature"` // rf-hmac
@@ -47,7 +48,8 @@ type acceptVector struct {
 type refuseVector struct {
 	Name         string `json:"name"`
 	SecretBase64 string `json:"secretBase64"`
-	Now          string `json:"now"` // the verifier's clock
+	Receiver     string `json:"receiver,omitempty"` // its name; absent: whoever
+	Now          string `json:"now"`                // the verifier's clock
 	Because      string `json:"because"`
 	Envelope     string `json:"envelope"`
 }
@@ -152,9 +154,17 @@ func checkAccept(t *testing.T, a acceptVector) {
 	if e.Signature != a.Signature || !v1 && s.ID() != a.KeyID {
 		t.Errorf("got signature %s, key id %s; want %s, %s", e.Signature, s.ID(), a.Signature, a.KeyID)
 	}
-	if err := e.Verify(wire.Check{Secrets: []*wire.Secret{s}, V1: v1, Path: a.Path, Now: at}); err != nil {
+	if err := e.Verify(wire.Check{Secrets: []*wire.Secret{s}, V1: v1, Path: a.Path, Now: at, Names: names(a.Receiver)}); err != nil {
 		t.Errorf("got %v, want it accepted", err)
 	}
+}
+
+// names are those of a receiver.
+func names(receiver string) []string {
+	if receiver == "" {
+		return nil
+	}
+	return []string{receiver}
 }
 
 func checkRefuse(t *testing.T, r refuseVector) {
@@ -168,7 +178,7 @@ func checkRefuse(t *testing.T, r refuseVector) {
 		t.Fatal(err)
 	}
 	e := decode(t, []byte(r.Envelope))
-	if err := e.Verify(wire.Check{Secrets: []*wire.Secret{s}, Now: now}); !errors.Is(err, wire.ErrSignature) {
+	if err := e.Verify(wire.Check{Secrets: []*wire.Secret{s}, Now: now, Names: names(r.Receiver)}); !errors.Is(err, wire.ErrSignature) {
 		t.Errorf("got %v, want a refused signature", err)
 	}
 }
@@ -228,7 +238,7 @@ func makeVectors(tb testing.TB) vectors {
 	v := vectors{About: []string{
 		"Test vectors of the Holdfast wire protocol; docs/guide/wire-protocol.md explains them.",
 		"accept: verify with the secret, at the time of rf-timestamp. inputHex is what the HMAC-SHA256 is computed of.",
-		"refuse: v2 only, with this secret, at this time.",
+		"refuse: v2 only, with this secret, at this time, by a receiver of this name.",
 		"batch: the body that holds these envelopes. replies: what a reply's payload is for the sender.",
 	}}
 	for _, c := range []struct {
@@ -239,14 +249,16 @@ func makeVectors(tb testing.TB) vectors {
 			v.Accept = append(v.Accept, accept(tb, c.name, c.m, wire.Seal{Secret: s, V1: v1, Now: noon}, key))
 		}
 	}
-	v.Accept = append(v.Accept, accept(tb, "on another path", base, wire.Seal{Secret: s, Now: noon, Path: "/v1/link/forward"}, key))
+	meant := accept(tb, "for one receiver", base, wire.Seal{Secret: s, Now: noon, To: "central-a"}, key)
+	meant.Receiver = "central-a"
+	v.Accept = append(v.Accept, accept(tb, "a probe", bare, wire.Seal{Secret: s, Now: noon, Path: wire.ProbePath}, key), meant)
 
 	signed := v.Accept[1].Envelope
 	refused := func(name, because, old, changed, now string) {
 		if strings.Count(signed, old) != 1 {
 			tb.Fatalf("%s: %s does not stand once in %s", name, old, signed)
 		}
-		v.Refuse = append(v.Refuse, refuseVector{name, key, now, because, strings.Replace(signed, old, changed, 1)})
+		v.Refuse = append(v.Refuse, refuseVector{Name: name, SecretBase64: key, Now: now, Because: because, Envelope: strings.Replace(signed, old, changed, 1)})
 	}
 	const now = "2026-02-14T12:00:00Z"
 	refused("replayed", "rf-timestamp is more than 5 minutes old", `{"messageId"`, `{"messageId"`, "2026-02-14T12:05:01Z")
@@ -255,6 +267,7 @@ func makeVectors(tb testing.TB) vectors {
 	refused("spaces inside the payload", "the payload is hashed as it stands", `"orderId":42`, `"orderId": 42`, now)
 	refused("moved boundary", "each field is signed with its length", `service","messageType":"Signal","endpoint":"Order`, `serviceOrd","messageType":"Signal","endpoint":"er`, now)
 	refused("forced", "every header is signed", `"headers":{`, `"headers":{"rf-force":"true",`, now)
+	v.Refuse = append(v.Refuse, refuseVector{Name: "meant for another", SecretBase64: key, Receiver: "central-b", Now: now, Because: "rf-to names another receiver", Envelope: meant.Envelope})
 	refused("v2 stripped to v1", "v1 is not accepted unless the peer is marked", "v2=", "", now)
 
 	v.Batch.Envelopes = []string{v.Accept[1].Envelope, v.Accept[3].Envelope}
