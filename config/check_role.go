@@ -1,7 +1,11 @@
 package config
 
 import (
+	"maps"
+	"net"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-mq/holdfast/internal/secrets"
@@ -19,11 +23,12 @@ func (r *report) checkRole(c *Config) {
 	r.checkCentral(c)
 	r.checkSites(c)
 	n := c.Notifications
-	if c.Role == Site && (n.Secrets != "" || n.Seed != "") {
+	if c.Role == Site && (n.Secrets != "" || n.Seed != "" || len(n.Bindings) > 0) {
 		r.fault("notifications", "", problem{"is central's, and this node is a site, which knows no channels", "remove it, or write another role"})
 	}
 	r.checkPath("notifications.secrets", n.Secrets)
 	r.checkPath("notifications.seed", n.Seed)
+	r.checkBindings(n)
 	r.between("notifications.poll", n.Poll, leastPoll, mostPoll)
 	r.between("notifications.retention", n.Retention, time.Hour, maxTime)
 	r.between("notifications.sweep", n.Sweep, time.Second, day)
@@ -69,5 +74,26 @@ func (r *report) checkCentral(c *Config) {
 		r.fault("central.url", secrets.URL(to.URL), problem{"uses http, for which ca, cert and key have no meaning", "write https, or remove them"})
 	case !isLoopback(u.Hostname()):
 		r.fault("central.url", secrets.URL(to.URL), problem{"leaves this machine without TLS, and the site's credential would go with it", "write https"})
+	}
+}
+
+func (r *report) checkBindings(n Notifications) {
+	if len(n.Bindings) > 0 && n.Secrets == "" && !r.bad["notifications.secrets"] {
+		r.fault("notifications.bindings", "", problem{"is about secrets of a folder, and none is named", "set notifications.secrets, or remove it"})
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.Bindings)) {
+		path, b := join("notifications.bindings", name), n.Bindings[name]
+		if len(b.Kinds) == 0 {
+			r.fault(join(path, "kinds"), "", problem{"is missing, so that no channel may use the secret", "write a list, such as [email]"})
+		}
+		for i, kind := range b.Kinds {
+			oneOf(r, element(join(path, "kinds"), i), kind, "email", "teams", "slack", "ntfy", "gotify", "webhook")
+		}
+		for i, host := range b.Hosts {
+			rest := strings.TrimPrefix(host, "*.")
+			if rest == "" || strings.ContainsAny(rest, "*/@[] \t") || strings.Contains(rest, ":") && net.ParseIP(rest) == nil {
+				r.fault(element(join(path, "hosts"), i), host, problem{"is no host", "write its name or IP address, without port, or *.example.com for all below"})
+			}
+		}
 	}
 }

@@ -50,6 +50,8 @@ func leaves(tb testing.TB, text []byte) map[string][]string {
 				key = "NAME"
 			case "sites":
 				key = "SITE"
+			case "notifications.bindings":
+				key = "SECRET"
 			case "receive.secrets":
 				key = "SOURCE"
 			case "receive.endpoints":

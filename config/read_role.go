@@ -1,5 +1,7 @@
 package config
 
+import "go.yaml.in/yaml/v3"
+
 func (l *loader) central(c *Config) decode {
 	return l.mapping(keys{
 		"url":        text(l, &c.Central.URL, "https://central.example:8420"),
@@ -14,7 +16,13 @@ func (l *loader) central(c *Config) decode {
 func (l *loader) notifications(c *Config) decode {
 	n := &c.Notifications
 	return l.mapping(keys{
-		"secrets":   l.path(&n.Secrets, "secrets"),
+		"secrets": l.path(&n.Secrets, "secrets"),
+		"bindings": l.names(func(name, path string, node *yaml.Node) {
+			if n.Bindings == nil {
+				n.Bindings = map[string]Binding{}
+			}
+			n.Bindings[name] = l.binding(path, node)
+		}),
 		"seed":      l.path(&n.Seed, "notifications.yaml"),
 		"poll":      l.duration(&n.Poll),
 		"retention": l.duration(&n.Retention),
@@ -22,4 +30,12 @@ func (l *loader) notifications(c *Config) decode {
 		"stuck":     l.duration(&n.Stuck),
 		"window":    l.duration(&n.Window),
 	})
+}
+
+func (l *loader) binding(path string, n *yaml.Node) (b Binding) {
+	texts := func(to *[]string) decode {
+		return func(path string, n *yaml.Node) { *to = l.texts(path, n) }
+	}
+	l.object(path, n, keys{"kinds": texts(&b.Kinds), "hosts": texts(&b.Hosts)})
+	return b
 }

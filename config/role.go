@@ -2,6 +2,7 @@ package config
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -47,11 +48,33 @@ func (c *Config) EnrollCommand() string {
 
 // Notifications is how a node that brings them to people does it.
 type Notifications struct {
-	Secrets   string        // folder whose files hold what channels name as secrets; empty: there are none
-	Seed      string        // file of channels and lists to make where they do not exist; empty: none
-	Poll      time.Duration // the longest time between two looks of a channel for what is due (NO-15)
-	Retention time.Duration // of rows that have ended (NO-15)
-	Sweep     time.Duration // between two looks for rows to purge (NO-15)
-	Stuck     time.Duration // an age at which one that waits is shown as stuck (NO-17)
-	Window    time.Duration // over which deliveries are counted (NO-17)
+	Secrets   string             // folder whose files hold what channels name as secrets; empty: there are none
+	Bindings  map[string]Binding // who may use which of them, by name
+	Seed      string             // file of channels and lists to make where they do not exist; empty: none
+	Poll      time.Duration      // the longest time between two looks of a channel for what is due (NO-15)
+	Retention time.Duration      // of rows that have ended (NO-15)
+	Sweep     time.Duration      // between two looks for rows to purge (NO-15)
+	Stuck     time.Duration      // an age at which one that waits is shown as stuck (NO-17)
+	Window    time.Duration      // over which deliveries are counted (NO-17)
+}
+
+// Binding says for which channels a secret may be used. A URL that is a secret
+// itself says where it leads, and needs no hosts.
+type Binding struct {
+	Kinds []string // of channels
+	Hosts []string // that may get it; *.example.com stands for all below example.com
+}
+
+// Allows says whether a channel of a kind may use the secret towards a host.
+// Without one it is not known yet.
+func (b *Binding) Allows(kind, host string) bool {
+	return slices.Contains(b.Kinds, kind) && (host == "" || slices.ContainsFunc(b.Hosts, func(pattern string) bool { return covers(pattern, host) }))
+}
+
+func covers(pattern, host string) bool {
+	pattern, host = strings.ToLower(strings.TrimSuffix(pattern, ".")), strings.ToLower(strings.TrimSuffix(host, "."))
+	if below, ok := strings.CutPrefix(pattern, "*"); ok {
+		return strings.HasSuffix(host, below) && len(host) > len(below)
+	}
+	return pattern == host
 }

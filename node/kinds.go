@@ -1,6 +1,8 @@
 package node
 
 import (
+	"log/slog"
+
 	"github.com/holdfast-mq/holdfast/adapter/chat"
 	"github.com/holdfast-mq/holdfast/adapter/email"
 	"github.com/holdfast-mq/holdfast/notify"
@@ -9,11 +11,12 @@ import (
 // mail is the kind of channel that is a mail server.
 const mail = "email"
 
-// kinds are the ways to people that a channel may be.
-func (n *Node) kinds() map[string]notify.Kind {
+// kinds are the ways to people that a channel may be, with who may use which
+// secret.
+func (n *Node) kinds(mayUse func(notify.SecretUse) error, log *slog.Logger) map[string]notify.Kind {
 	all := map[string]notify.Kind{mail: {
 		New: func(c notify.Channel) (notify.Adapter, error) {
-			return email.New(c.Settings, email.Options{Secret: n.secret, Logger: n.log})
+			return email.New(c.Settings, email.Options{Secret: n.secret, MayUse: mayUse, Logger: log})
 		},
 		CheckAddress: func(address string) error {
 			_, err := email.ParseAddress(address)
@@ -23,7 +26,7 @@ func (n *Node) kinds() map[string]notify.Kind {
 	for _, kind := range chat.Kinds() {
 		all[kind] = notify.Kind{
 			New: func(c notify.Channel) (notify.Adapter, error) {
-				return chat.New(c.Kind, c.Settings, chat.Options{Secret: n.secret, Logger: n.log})
+				return chat.New(c.Kind, c.Settings, chat.Options{Secret: n.secret, MayUse: mayUse, Logger: log})
 			},
 			CheckAddress: func(address string) error { return chat.CheckAddress(kind, address) },
 		}

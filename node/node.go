@@ -61,9 +61,10 @@ type Node struct {
 	endpoints  *holdfast.Endpoints
 	clients    []closer
 	waiters    holdfast.Waiters
-	office     *office       // nil: a site has none
-	site       *link.Site    // nil: this node is none
-	central    *link.Central // nil: this node is none
+	office     *office            // nil: a site has none
+	seedUses   []notify.SecretUse // of secrets, by the channels of the seed
+	site       *link.Site         // nil: this node is none
+	central    *link.Central      // nil: this node is none
 	handler    http.Handler
 	tls        *tls.Config
 	guard      *serve.Guard

@@ -2,14 +2,13 @@ package node
 
 import (
 	"context"
-	"fmt"
-	"path/filepath"
+	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/config"
-	"github.com/holdfast-mq/holdfast/internal/namedfile"
 	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/notify"
 )
@@ -37,15 +36,33 @@ func (n *Node) buildOffice(ctx context.Context) error {
 		ingester: ingester,
 		desk:     &notify.Desk{Ingester: ingester, Site: n.cfg.Source()},
 		channels: &notify.Channels{
-			Store: n.store, Books: books, Messages: n.store, Lanes: n.store, Kinds: n.kinds(),
+			Store: n.store, Books: books, Messages: n.store, Lanes: n.store, Kinds: n.kinds(n.mayUse, n.log),
 			Grace: n.grace(), Poll: n.cfg.Notifications.Poll, Observer: n.metrics, Progress: n.progress, Answers: &n.answers, Logger: n.log,
 		},
 		sweeper: &notify.Sweeper{Store: n.store, Keep: n.cfg.Notifications.Retention, Every: n.cfg.Notifications.Sweep, Logger: n.log},
 	}
-	if n.cfg.Notifications.Seed == "" {
-		return nil
+	if n.cfg.Notifications.Seed != "" {
+		if err := n.sow(ctx, n.cfg.Notifications.Seed); err != nil {
+			return err
+		}
 	}
-	return n.sow(ctx, n.cfg.Notifications.Seed)
+	return n.lookAtChannels(ctx)
+}
+
+// lookAtChannels tells of channels that will be held at their next delivery,
+// as where a binding has narrowed since they were stored.
+func (n *Node) lookAtChannels(ctx context.Context) error {
+	book, err := n.store.Book(ctx)
+	if err != nil {
+		return err
+	}
+	check := &notify.Channels{Kinds: n.kinds(n.mayUse, slog.New(slog.DiscardHandler))}
+	for _, name := range slices.Sorted(maps.Keys(book.Channels)) {
+		if err := check.Check(book.Channels[name]); err != nil {
+			n.log.WarnContext(ctx, "the settings of a channel do not work", slog.String("channel", name), slog.Any("error", err))
+		}
+	}
+	return nil
 }
 
 func (o *office) parts(stop context.Context) []run.Part {
@@ -73,24 +90,4 @@ func (o *office) health(add addCheck) {
 		name, _ := notify.ChannelOf(s.Destination)
 		laneHealth("channel "+name, s, add)
 	}
-}
-
-// longestSecret is far more than any is.
-const longestSecret = 64 << 10
-
-// secret reads what a channel names as a secret: the file of that name. It is
-// read at each use, so that a new one needs no restart.
-func (n *Node) secret(name string) ([]byte, error) {
-	folder := n.cfg.Notifications.Secrets
-	if folder == "" {
-		return nil, fmt.Errorf("secret %q: this node has no folder of secrets: set notifications.secrets", name)
-	}
-	if err := notify.CheckName("secret", name); err != nil {
-		return nil, err
-	}
-	text, err := namedfile.ReadLine(filepath.Join(folder, name), longestSecret)
-	if err != nil {
-		return nil, fmt.Errorf("secret %q: %w", name, err)
-	}
-	return text, nil
 }

@@ -21,7 +21,7 @@ import (
 // reach is reached, and the rest is told until it is mended. To refuse the start
 // would stop what does fit.
 func (n *Node) sow(ctx context.Context, file string) error {
-	seed, err := readSeed(file, n.office.channels)
+	seed, err := n.readSeed(file, n.office.channels)
 	if err != nil {
 		return err
 	}
@@ -71,18 +71,19 @@ func Preflight(c *config.Config) error {
 		return nil
 	}
 	n := &Node{cfg: c, log: slog.New(slog.DiscardHandler)}
-	_, err := readSeed(c.Notifications.Seed, &notify.Channels{Kinds: n.kinds()})
+	_, err := n.readSeed(c.Notifications.Seed, &notify.Channels{Kinds: n.kinds(n.mayUse, n.log)})
 	return err
 }
 
 // readSeed reads a seed and reports all that is wrong with it by itself.
 // Channels that are not in it may have been made by people.
-func readSeed(file string, kinds *notify.Channels) (*config.Seed, error) {
+func (n *Node) readSeed(file string, kinds *notify.Channels) (*config.Seed, error) {
 	seed, err := config.LoadSeed(file, config.Process())
 	if err != nil {
 		return nil, err
 	}
 	channels, lists := seedBook(seed)
+	n.bindSeed(channels)
 	known := map[string]notify.Channel{}
 	var faults []config.Fault
 	for _, c := range channels {

@@ -31,10 +31,13 @@ func Kinds() []string { return []string{gotify, ntfy, slack, teams, webhook} }
 
 // Options are what a Poster needs of its surroundings.
 type Options struct {
-	// Secret reads a secret by its name, at each use, so that a new one counts
+	// Secret reads a secret for one use, at each use, so that a new one counts
 	// from the next request on. A line's end after it is not part of it (H10).
 	// Nil: there are none, and settings may name none.
-	Secret func(name string) ([]byte, error)
+	Secret func(use notify.SecretUse) ([]byte, error)
+	// MayUse says why a secret must not be used so, without reading it: settings
+	// that do are refused. Nil: each may be, as far as Secret gives it.
+	MayUse func(use notify.SecretUse) error
 	Logger *slog.Logger // nil: none
 	// DialContext is for tests; nil: a net.Dialer's.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
@@ -45,7 +48,8 @@ type Options struct {
 type Poster struct {
 	kind     string
 	settings settings
-	secret   func(name string) ([]byte, error)
+	secret   func(use notify.SecretUse) ([]byte, error)
+	mayUse   func(use notify.SecretUse) error
 	log      *slog.Logger
 	client   *exchange.Client
 }
@@ -63,7 +67,10 @@ func New(kind string, raw json.RawMessage, o Options) (*Poster, error) {
 	if err := errors.Join(err, fault); err != nil {
 		return nil, err
 	}
-	p := &Poster{kind: kind, settings: s, secret: o.Secret, log: o.Logger}
+	if err := s.checkUses(kind, o.MayUse); err != nil {
+		return nil, err
+	}
+	p := &Poster{kind: kind, settings: s, secret: o.Secret, mayUse: o.MayUse, log: o.Logger}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}

@@ -27,10 +27,10 @@ type secrets struct {
 	all map[string]string
 }
 
-func (s *secrets) read(name string) ([]byte, error) {
+func (s *secrets) read(use notify.SecretUse) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text, ok := s.all[name]
+	text, ok := s.all[use.Secret]
 	if !ok {
 		return nil, errors.New("no such file")
 	}

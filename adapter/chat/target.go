@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/secrets"
 	"github.com/holdfast-mq/holdfast/internal/standardwebhooks"
+	"github.com/holdfast-mq/holdfast/notify"
 )
 
 // target is where the request for one recipient goes, with the secrets of now.
@@ -38,17 +39,10 @@ func (p *Poster) target(address string) (target, *holdfast.Failure) {
 			return t, refusal("no_topic", "the recipient has no address, and the channel has no topic of its own")
 		}
 	case address != "":
-		named, ok := s.targets[address]
-		if !ok {
+		if _, ok := s.targets[address]; !ok {
 			return t, refusal("no_target", "the channel has no target %q: name one of its targets, or none", address)
 		}
-		if p.kind == gotify {
-			named.url, named.urlSecret = s.url, s.urlSecret
-		}
-		if named.signing == nil {
-			named.signing = s.signing
-		}
-		from = named
+		from = s.targetOf(p.kind, address)
 	case from.url == "" && from.urlSecret == "" || p.kind == gotify && from.token == "":
 		return t, refusal("no_target", "the recipient has no address, and the channel has no target but those of its targets")
 	}
@@ -67,7 +61,7 @@ func (p *Poster) fill(t *target, from *place) *holdfast.Failure {
 	text := from.url
 	if from.urlSecret != "" {
 		var err error
-		if text, err = p.read(from.urlSecret); err != nil {
+		if text, err = p.read(from.use(p.kind, from.urlSecret, nil)); err != nil {
 			return fault("secret", err)
 		}
 	}
@@ -77,12 +71,17 @@ func (p *Poster) fill(t *target, from *place) *holdfast.Failure {
 	}
 	if from.urlSecret != "" {
 		t.hideURL(text)
+		if p.mayUse != nil { // now the host is known
+			if err := p.mayUse(from.use(p.kind, from.urlSecret, t.url)); err != nil {
+				return fault("secret", err)
+			}
+		}
 	}
 	if p.kind == gotify {
 		t.url = t.url.JoinPath("message")
 	}
 	for _, name := range from.signing {
-		secret, err := p.read(name)
+		secret, err := p.read(from.use(p.kind, name, t.url))
 		if err != nil {
 			return fault("secret", err)
 		}
@@ -102,7 +101,7 @@ func (p *Poster) fill(t *target, from *place) *holdfast.Failure {
 // authorize adds the header that says who posts.
 func (p *Poster) authorize(t *target, from *place) error {
 	if name := from.token; name != "" {
-		token, err := p.read(name)
+		token, err := p.read(from.use(p.kind, name, t.url))
 		if err != nil {
 			return err
 		}
@@ -114,7 +113,7 @@ func (p *Poster) authorize(t *target, from *place) error {
 		}
 	}
 	if user := p.settings.user; user != "" {
-		password, err := p.read(p.settings.password)
+		password, err := p.read(from.use(p.kind, p.settings.password, t.url))
 		if err != nil {
 			return err
 		}
@@ -127,10 +126,11 @@ func (p *Poster) authorize(t *target, from *place) error {
 
 // read returns a secret. Spaces and line ends around it, as editors and pipes
 // leave them, are not part of it (H10).
-func (p *Poster) read(name string) (string, error) {
-	raw, err := p.secret(name)
+func (p *Poster) read(use notify.SecretUse) (string, error) {
+	name := use.Secret
+	raw, err := p.secret(use)
 	if err != nil {
-		return "", fmt.Errorf("read secret %s: %s", name, clip(err.Error(), 200))
+		return "", fmt.Errorf("read secret %s: %s", name, clip(err.Error(), 500))
 	}
 	text := strings.TrimSpace(string(raw))
 	switch {

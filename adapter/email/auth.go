@@ -10,13 +10,15 @@ import (
 	"github.com/emersion/go-sasl"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
 )
 
 // read returns a secret as it is now.
-func (m *Mailer) read(name string) (string, error) {
-	raw, err := m.secret(name)
+func (m *Mailer) read(use notify.SecretUse) (string, error) {
+	name := use.Secret
+	raw, err := m.secret(use)
 	if err != nil {
-		return "", fmt.Errorf("read secret %s: %s", name, clip(err.Error(), 200))
+		return "", fmt.Errorf("read secret %s: %s", name, clip(err.Error(), 500))
 	}
 	text := strings.TrimSpace(string(raw))
 	switch {
@@ -56,7 +58,7 @@ func (m *Mailer) authenticate(ctx context.Context, s *session, refused string) (
 		secret, token = t.Access, t.Access
 	} else {
 		var err error
-		if secret, err = m.read(a.password); err != nil {
+		if secret, err = m.read(m.settings.passwordUse()); err != nil {
 			return "", &holdfast.Failure{Outcome: holdfast.LaneFault, Code: "secret", Err: err}
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/holdfast-mq/holdfast/notify"
 )
 
 func encoded(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
@@ -170,7 +172,7 @@ func TestRefusedCredentialsHoldUntilTheyAreRight(t *testing.T) {
 			}
 			return ""
 		}}
-		m := openWith(t, with(plain()), s, func(string) ([]byte, error) { return []byte(now), nil }, nil)
+		m := openWith(t, with(plain()), s, func(notify.SecretUse) ([]byte, error) { return []byte(now), nil }, nil)
 		for range 20 {
 			if got := told(m.Send(t.Context(), example(), three(), nil)); got != "waiting; waiting; waiting; lane_fault 535 5.7.8" {
 				t.Fatal(got)

@@ -19,10 +19,13 @@ import (
 // Options are what a Mailer needs of its surroundings. The zero value works
 // for servers that want no credentials.
 type Options struct {
-	// Secret reads a secret by its name, at each use, so that a new one counts
+	// Secret reads a secret for one use, at each use, so that a new one counts
 	// from the next connection on. Spaces and line ends around it are not part of
 	// it. Nil: there are none, and settings may name none.
-	Secret func(name string) ([]byte, error)
+	Secret func(use notify.SecretUse) ([]byte, error)
+	// MayUse says why a secret must not be used so, without reading it: settings
+	// that do are refused. Nil: each may be, as far as Secret gives it.
+	MayUse func(use notify.SecretUse) error
 	Logger *slog.Logger // nil: none
 	// Domain is that of Message-IDs where the settings name none; empty: that of
 	// the sender's address. It must be the same on each node, and at each attempt.
@@ -35,7 +38,7 @@ type Options struct {
 // usable; New makes one. It may be used concurrently.
 type Mailer struct {
 	settings settings
-	secret   func(name string) ([]byte, error)
+	secret   func(use notify.SecretUse) ([]byte, error)
 	log      *slog.Logger
 	dialer   func(ctx context.Context, network, address string) (net.Conn, error)
 	domain   string
@@ -68,6 +71,9 @@ func New(raw json.RawMessage, o Options) (*Mailer, error) {
 	if err := errors.Join(err, s.loadTLS()); err != nil {
 		return nil, err
 	}
+	if err := s.checkUses(o.MayUse); err != nil {
+		return nil, err
+	}
 	m := &Mailer{settings: s, secret: o.Secret, log: o.Logger, dialer: o.DialContext}
 	if m.log == nil {
 		m.log = slog.New(slog.DiscardHandler)
@@ -83,7 +89,7 @@ func New(raw json.RawMessage, o Options) (*Mailer, error) {
 	if g := s.auth.grant; g.url != "" {
 		m.tokens = oauth.New(oauth.Grant{
 			URL: g.url, Client: g.client, Scopes: g.scopes,
-			Secret: func() (string, error) { return m.read(g.secret) },
+			Secret: func() (string, error) { return m.read(s.grantUse()) },
 			HTTP:   tokenClient(s.roots),
 		})
 	}

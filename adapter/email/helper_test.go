@@ -282,7 +282,7 @@ func open(t *testing.T, settings object, s *server) *email.Mailer {
 	return openWith(t, settings, s, secrets(object{"smtp": password + "\n"}), nil)
 }
 
-func openWith(t *testing.T, settings object, s *server, secret func(string) ([]byte, error), log *slog.Logger) *email.Mailer {
+func openWith(t *testing.T, settings object, s *server, secret func(notify.SecretUse) ([]byte, error), log *slog.Logger) *email.Mailer {
 	t.Helper()
 	raw, err := json.Marshal(settings)
 	if err != nil {
@@ -299,11 +299,11 @@ func openWith(t *testing.T, settings object, s *server, secret func(string) ([]b
 	return m
 }
 
-func secrets(all object) func(string) ([]byte, error) {
-	return func(name string) ([]byte, error) {
-		text, ok := all[name].(string)
+func secrets(all object) func(notify.SecretUse) ([]byte, error) {
+	return func(use notify.SecretUse) ([]byte, error) {
+		text, ok := all[use.Secret].(string)
 		if !ok {
-			return nil, fmt.Errorf("there is no file %s", name)
+			return nil, fmt.Errorf("there is no file %s", use.Secret)
 		}
 		return []byte(text), nil
 	}

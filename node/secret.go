@@ -1,0 +1,84 @@
+package node
+
+import (
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+
+	"github.com/holdfast-mq/holdfast/internal/namedfile"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// longestSecret is far more than any is.
+const longestSecret = 64 << 10
+
+// secret reads what a channel names as a secret: the file of that name. It is
+// read at each use, so that a new one needs no restart, and given only to whom
+// the configuration has bound it.
+func (n *Node) secret(use notify.SecretUse) ([]byte, error) {
+	folder := n.cfg.Notifications.Secrets
+	if folder == "" {
+		return nil, fmt.Errorf("secret %q: this node has no folder of secrets: set notifications.secrets", use.Secret)
+	}
+	if err := notify.CheckName("secret", use.Secret); err != nil {
+		return nil, err
+	}
+	if err := n.mayUse(use); err != nil {
+		return nil, err
+	}
+	text, err := namedfile.ReadLine(filepath.Join(folder, use.Secret), longestSecret)
+	if err != nil {
+		return nil, fmt.Errorf("secret %q: %w", use.Secret, err)
+	}
+	return text, nil
+}
+
+// mayUse says why a secret must not be used so. Who may write channels names
+// secrets and hosts as he likes; which of them belong together, only the
+// configuration says: a binding, or without one the seed, by what its channels
+// use. A URL that is a secret itself leads where whoever wrote it wanted.
+func (n *Node) mayUse(use notify.SecretUse) error {
+	b, bound := n.cfg.Notifications.Bindings[use.Secret]
+	itself := use.URL == use.Secret
+	switch {
+	case bound && b.Allows(use.Kind, use.Host):
+		return nil
+	case bound && itself && len(b.Hosts) == 0 && b.Allows(use.Kind, ""):
+		return nil
+	case !bound && (itself || slices.Contains(n.seedUses, seedUse(use))):
+		return nil
+	}
+	host := use.Host
+	if host == "" {
+		host = "HOST"
+	}
+	return fmt.Errorf("secret %q is not bound to channels of kind %s and to %s; where the node is configured, set notifications: {bindings: {%s: {kinds: [%s], hosts: [%s]}}}",
+		use.Secret, use.Kind, host, use.Secret, use.Kind, host)
+}
+
+// seedUse is a use as the settings tell it: of a URL that is a secret, the host
+// is not known there.
+func seedUse(use notify.SecretUse) notify.SecretUse {
+	if use.URL != "" {
+		use.Host = ""
+	}
+	return use
+}
+
+// bindSeed notes what the channels of the seed use.
+func (n *Node) bindSeed(channels []notify.Channel) {
+	n.seedUses = nil
+	note := func(use notify.SecretUse) error {
+		n.seedUses = append(n.seedUses, seedUse(use))
+		return nil
+	}
+	kinds := n.kinds(note, slog.New(slog.DiscardHandler))
+	for _, c := range channels {
+		if k, ok := kinds[c.Kind]; ok {
+			if a, err := k.New(c); err == nil { // what is wrong is told by the check
+				a.Close()
+			}
+		}
+	}
+}
