@@ -169,27 +169,36 @@ func (n *Node) buildReceiver() (http.Handler, error) {
 	if len(n.cfg.Receive.Sources) == 0 {
 		return nil, nil //nolint:nilnil // there is none, and that is no error
 	}
-	peers := map[string]transport.Peer{}
-	for name, s := range n.cfg.Receive.Sources {
-		p := transport.Peer{V1: s.HMAC == config.HMACv1}
-		for _, key := range s.Secrets {
-			secret, err := wire.NewSecret(key.Bytes())
-			if err != nil {
-				return nil, fmt.Errorf("secret of source %s: %w", name, err)
-			}
-			p.Secrets = append(p.Secrets, secret)
-		}
-		peers[name] = p
+	if err := n.admit(n.cfg.Receive.Sources); err != nil {
+		return nil, err
 	}
 	return transport.NewServer(transport.ServerConfig{
 		Receiver: n.endpoints, Destination: n.cfg.Node.ID, Names: slices.Compact([]string{n.cfg.Node.ID, n.cfg.Source()}), MaxPayload: int(n.cfg.Limits.Payload), Logger: n.log,
 		// The endpoints have bounds of their own; this one is for memory.
 		Concurrency: 512, Timeout: n.patience(), Refused: n.refused, Heard: n.store.HearTime,
 		Peer: func(source string) (transport.Peer, bool) {
-			p, ok := peers[source]
+			p, ok := (*n.peers.Load())[source]
 			return p, ok
 		},
 	})
+}
+
+// admit makes these the sources that may send, each with its secrets.
+func (n *Node) admit(sources map[string]config.Source) error {
+	peers := map[string]transport.Peer{}
+	for name, s := range sources {
+		p := transport.Peer{V1: s.HMAC == config.HMACv1}
+		for _, key := range s.Secrets {
+			secret, err := wire.NewSecret(key.Bytes())
+			if err != nil {
+				return fmt.Errorf("secret of source %s: %w", name, err)
+			}
+			p.Secrets = append(p.Secrets, secret)
+		}
+		peers[name] = p
+	}
+	n.peers.Store(&peers)
+	return nil
 }
 
 // refused counts what did not get as far as the inbox.

@@ -59,7 +59,7 @@ func (n *Node) watchFile(ctx context.Context) error {
 			lost = now
 		}
 		s := &seen{gone: n.special.present()}
-		if n.office != nil && len(n.office.sown) > 0 {
+		if n.office != nil && len(n.office.grown()) > 0 {
 			book, err := n.office.books.Book(ctx)
 			if err == nil { // else the look at what is overdue tells
 				s.unfit = n.office.unfit(&book)

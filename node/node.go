@@ -24,6 +24,7 @@ import (
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/metrics"
 	"github.com/holdfast-mq/holdfast/notify"
+	"github.com/holdfast-mq/holdfast/transport"
 )
 
 // Options are what a node needs beside its configuration.
@@ -61,16 +62,17 @@ type Node struct {
 	endpoints  *holdfast.Endpoints
 	clients    []closer
 	waiters    holdfast.Waiters
-	office     *office            // nil: a site has none
-	seedUses   []notify.SecretUse // of secrets, by the channels of the seed
-	site       *link.Site         // nil: this node is none
-	central    *link.Central      // nil: this node is none
+	office     *office       // nil: a site has none
+	site       *link.Site    // nil: this node is none
+	central    *link.Central // nil: this node is none
 	handler    http.Handler
 	tls        *tls.Config
 	guard      *serve.Guard
 	state      atomic.Int32
 	progress   *holdfast.Progress
 	seen       atomic.Pointer[seen]
+	seedUses   atomic.Pointer[[]notify.SecretUse]        // of secrets, by the channels of the seed
+	peers      atomic.Pointer[map[string]transport.Peer] // who may send, by source
 }
 
 // States of a node, for /readyz.

@@ -41,10 +41,16 @@ func parse(t *testing.T, text string) *config.Config {
 // serve runs a node until the test ends, and wants it to stop without error.
 func serve(t *testing.T, c *config.Config) (url string) {
 	t.Helper()
+	return serveWith(t, c, node.Options{})
+}
+
+func serveWith(t *testing.T, c *config.Config, o node.Options) (url string) {
+	t.Helper()
 	ready := make(chan string, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- node.Serve(ctx, c, node.Options{Ready: func(a string) { ready <- a }}) }()
+	o.Ready = func(a string) { ready <- a }
+	go func() { ended <- node.Serve(ctx, c, o) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {

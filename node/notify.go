@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/config"
@@ -21,7 +22,9 @@ type office struct {
 	channels *notify.Channels
 	desk     *notify.Desk
 	sweeper  *notify.Sweeper
-	sown     []string // lists that the seed has made at this start
+
+	mu   sync.Mutex
+	sown []string // lists that the seed has made since this start
 }
 
 // buildOffice makes it, with what the seed adds.

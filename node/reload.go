@@ -3,6 +3,8 @@ package node
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"strings"
 
 	"github.com/holdfast-mq/holdfast/config"
 )
@@ -30,6 +32,14 @@ func (n *Node) reload(ctx context.Context, now, c *config.Config) {
 		n.lines.setLevel(now.Log.Level)
 		log.InfoContext(ctx, "reloaded", slog.String("setting", "log.level"), slog.String("value", string(c.Log.Level)))
 	}
+	n.readmit(ctx, now, c)
+	if c.Notifications.Seed != "" && c.Notifications.Seed == now.Notifications.Seed && n.office != nil {
+		if err := n.sow(ctx, c.Notifications.Seed); err != nil {
+			log.ErrorContext(ctx, "not reloaded", slog.String("setting", "notifications.seed"), slog.Any("error", err))
+		} else {
+			log.InfoContext(ctx, "reloaded", slog.String("setting", "notifications.seed"))
+		}
+	}
 	for _, setting := range now.Changes(c) {
 		log.WarnContext(ctx, "not reloaded: it needs a restart", slog.String("setting", setting))
 	}
@@ -39,4 +49,20 @@ func (n *Node) reload(ctx context.Context, now, c *config.Config) {
 		}
 	}
 	log.InfoContext(ctx, "reload ended")
+}
+
+// readmit takes over who may send, and by which secrets. Where nobody could, or
+// nobody may any more, there is another set of doors, which takes a restart.
+func (n *Node) readmit(ctx context.Context, now, c *config.Config) {
+	const setting = "receive.secrets"
+	changed := slices.ContainsFunc(now.Changes(c), func(path string) bool { return strings.HasPrefix(path, setting) })
+	if !changed || len(now.Receive.Sources) == 0 || len(c.Receive.Sources) == 0 {
+		return
+	}
+	if err := n.admit(c.Receive.Sources); err != nil {
+		n.lines.told.ErrorContext(ctx, "not reloaded", slog.String("setting", setting), slog.Any("error", err))
+		return
+	}
+	now.Receive.Sources = c.Receive.Sources
+	n.lines.told.InfoContext(ctx, "reloaded", slog.String("setting", setting))
 }

@@ -46,7 +46,7 @@ func (n *Node) mayUse(use notify.SecretUse) error {
 		return nil
 	case bound && itself && len(b.Hosts) == 0 && b.Allows(use.Kind, ""):
 		return nil
-	case !bound && (itself || slices.Contains(n.seedUses, seedUse(use))):
+	case !bound && (itself || n.seedUsesIt(seedUse(use))):
 		return nil
 	}
 	host := use.Host
@@ -66,11 +66,16 @@ func seedUse(use notify.SecretUse) notify.SecretUse {
 	return use
 }
 
+func (n *Node) seedUsesIt(use notify.SecretUse) bool {
+	uses := n.seedUses.Load()
+	return uses != nil && slices.Contains(*uses, use)
+}
+
 // bindSeed notes what the channels of the seed use.
 func (n *Node) bindSeed(channels []notify.Channel) {
-	n.seedUses = nil
+	var uses []notify.SecretUse
 	note := func(use notify.SecretUse) error {
-		n.seedUses = append(n.seedUses, seedUse(use))
+		uses = append(uses, seedUse(use))
 		return nil
 	}
 	kinds := n.kinds(note, slog.New(slog.DiscardHandler))
@@ -81,4 +86,5 @@ func (n *Node) bindSeed(channels []notify.Channel) {
 			}
 		}
 	}
+	n.seedUses.Store(&uses)
 }

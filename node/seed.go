@@ -52,7 +52,7 @@ func (n *Node) sow(ctx context.Context, file string) error {
 		} else if err != nil {
 			return fmt.Errorf("seed list %s: %w", l.Name, err)
 		}
-		n.office.sown = append(n.office.sown, l.Name)
+		n.office.grew(l.Name)
 	}
 	if book, err = n.office.books.Latest(ctx); err != nil {
 		return err
@@ -125,13 +125,27 @@ func seedFaults(seed *config.Seed, path string, err error) []config.Fault {
 	return []config.Fault{seed.Fault(path, "", err.Error())}
 }
 
+// grew notes a list that the seed has made.
+func (o *office) grew(name string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.sown = append(o.sown, name)
+}
+
+// grown are the lists that the seed has made since the start.
+func (o *office) grown() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.sown)
+}
+
 // unfit names the recipients of lists that the seed has made who are not
 // reached, as it is by now.
 func (o *office) unfit(book *notify.Book) (texts []string) {
 	if o == nil {
 		return nil
 	}
-	for _, name := range o.sown {
+	for _, name := range o.grown() {
 		for i, r := range book.Lists[name].Recipients {
 			if r.Disabled {
 				continue
