@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,6 +30,7 @@ func noted(t *testing.T, n int, list string, size int) holdfast.Message {
 // more than the site may; what is above waits at the site, and goes on by itself.
 func TestASiteSendsNoMoreThanItMay(t *testing.T) {
 	t.Parallel()
+	var mu sync.Mutex
 	refused := map[string]int{}
 	within(t, func(w *world) {
 		t := w.t
@@ -90,6 +92,8 @@ func TestASiteSendsNoMoreThanItMay(t *testing.T) {
 			t.Fatal(err)
 		}
 		other.delivered(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
 		for _, code := range []string{"list_not_allowed", "too_many", "too_much_today"} {
 			if refused[code] == 0 {
 				t.Errorf("no metric counts %s: %v", code, refused)
@@ -98,7 +102,11 @@ func TestASiteSendsNoMoreThanItMay(t *testing.T) {
 	}, func(c *link.CentralConfig) {
 		c.MaxPayload = 4 << 20
 		c.Receiver = accepting{}
-		c.Refused = func(r transport.Refused) { refused[r.Code]++ }
+		c.Refused = func(r transport.Refused) {
+			mu.Lock()
+			defer mu.Unlock()
+			refused[r.Code]++
+		}
 		c.Limits = func(site string) link.Limits {
 			if site == "plant-8" {
 				return link.Limits{}

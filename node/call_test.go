@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/waittest"
 )
 
-// SF-02, SF-03: a node calls a foreign API: what it refuses for good is parked
+// SF-02, SF-03: a node calls a foreign API: what it refuses for good has ended
 // with its words, what passes is tried again, and credentials that are not
 // taken hold the destination and charge no message.
 func TestCallsOfAForeignAPI(t *testing.T) {
@@ -86,7 +86,7 @@ destinations:
 		"done":  func(m message) bool { return m.State == "delivered" },
 		"later": func(m message) bool { return m.State == "delivered" && m.Failures == 2 },
 		"refused": func(m message) bool {
-			return m.State == "parked" && strings.Contains(m.LastError, `422: {"error":"no such plant"}`)
+			return m.State == "discarded" && strings.Contains(m.LastError, `422: {"error":"no such plant"}`)
 		},
 		"held": func(m message) bool {
 			return m.State == "pending" && m.Failures == 0 && strings.Contains(m.LastError, "our credentials are not taken")
