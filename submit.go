@@ -73,9 +73,9 @@ func (e *EndedError) Unwrap() error { return ErrState }
 // refuses for good, a RefusedError, are told; what else the attempt comes to is
 // tried again later (SF-03). Nobody waits for an attempt that will not be made
 // now: of a destination that is down or held, where another process has the
-// store, or once the message went back. A
-// repeat of what was discarded or has expired is an EndedError. The other errors
-// are those of Enqueue, and nothing was accepted then.
+// store, or once the message went back. A repeat of what was discarded or has
+// expired is an EndedError. The other errors are those of Enqueue, and nothing
+// was accepted then.
 func (s *Submitter) Submit(ctx context.Context, m Message, wait time.Duration) (Submission, error) {
 	var waiter *Waiter
 	if wait > m.Delay && s.Waiters != nil { // else it is not tried so soon

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"github.com/holdfast-mq/holdfast"
@@ -33,6 +34,69 @@ type payload struct {
 	Subject string          `json:"subject"`
 	Body    string          `json:"body"`
 	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+// UnmarshalJSONFrom takes a name as it is written, and once: of two, another
+// program that reads the same bytes might take the other. What is inside data is
+// the author's own (F1-20).
+func (p *payload) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	begin, err := d.ReadToken()
+	if err != nil {
+		return err
+	}
+	switch begin.Kind() {
+	case jsontext.KindNull:
+		return nil // it lacks all that it needs
+	case jsontext.KindBeginObject:
+	case jsontext.KindBeginArray:
+		return errors.New("it is an array, not an object")
+	default:
+		return errors.New("it is no object")
+	}
+	var seen [5]bool
+	for d.PeekKind() != jsontext.KindEndObject {
+		token, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		name := token.String()
+		i, text := p.field(name)
+		switch {
+		case i < 0:
+			return fmt.Errorf("unknown field %q", fmt.Sprintf("%.80s", name))
+		case seen[i]:
+			return fmt.Errorf("%s stands twice", name)
+		case text != nil:
+			err = jsonv2.UnmarshalDecode(d, text)
+		default:
+			var raw jsontext.Value
+			raw, err = d.ReadValue()
+			p.Data = bytes.Clone(raw)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		seen[i] = true
+	}
+	_, err = d.ReadToken()
+	return err
+}
+
+// field is the place of a name, and where its text goes, if it is one.
+func (p *payload) field(name string) (int, *string) {
+	switch name {
+	case "type":
+		return 0, &p.Type
+	case "list":
+		return 1, &p.List
+	case "subject":
+		return 2, &p.Subject
+	case "body":
+		return 3, &p.Body
+	case "data":
+		return 4, nil
+	}
+	return -1, nil
 }
 
 // Encode makes the payload of a notification's message. Equal notifications
@@ -62,7 +126,7 @@ func Encode(n Notification) ([]byte, error) {
 // can never be delivered (SF-20). Id and site are the message's.
 func Decode(m holdfast.Message) (Notification, error) {
 	var p payload
-	if err := jsonv2.Unmarshal(m.Payload, &p, jsonv1.DefaultOptionsV1(), jsonv2.RejectUnknownMembers(true)); err != nil {
+	if err := jsonv2.Unmarshal(m.Payload, &p, jsonv1.DefaultOptionsV1()); err != nil {
 		return Notification{}, fmt.Errorf("%w: decode notification: %w", holdfast.ErrInvalid, err)
 	}
 	if err := p.check(); err != nil {

@@ -57,6 +57,16 @@ func TestTextsAreCleaned(t *testing.T) {
 	}
 }
 
+// Inside data, everything that is JSON is the author's.
+func TestDataIsKeptAsItIs(t *testing.T) {
+	t.Parallel()
+	const data = `{"a": 1,"a":2.0, "Subject":"x","subject":"y"}`
+	n, err := notify.Decode(holdfast.Message{Payload: []byte(`{"list":"l","subject":"s","data":` + data + `}`)})
+	if err != nil || string(n.Data) != data {
+		t.Errorf("got %s, %v", n.Data, err)
+	}
+}
+
 // SF-20: what is no notification is refused, and the reason names the field.
 func TestWhatIsNoNotificationIsRefused(t *testing.T) {
 	t.Parallel()
@@ -68,10 +78,13 @@ func TestWhatIsNoNotificationIsRefused(t *testing.T) {
 		`{"list":"l","subject":"s"} {}`:         "after top-level value",
 		`{"list":"l","subject":"s","to":"x"}`:   `unknown field "to"`,
 		`{"list":7}`:                            "list",
-		`{"list":"a b","subject":"s"}`:          "letters",
-		`{"list":"..","subject":"s"}`:           "letters",
-		`{"list":"` + long + `","subject":"s"}`: "1 to 64",
-		`{"list":"l","subject":"` + long + `"}`: "subject",
+		`{"list":"a","subject":"s","list":"b"}`: "list stands twice", // F1-20
+		`{"list":"a","Subject":"s"}`:            `unknown field "Subject"`,
+		`{"list":"a","sub\u006aect":"s","subject":"t"}`:    "subject stands twice",
+		`{"list":"a b","subject":"s"}`:                     "letters",
+		`{"list":"..","subject":"s"}`:                      "letters",
+		`{"list":"` + long + `","subject":"s"}`:            "1 to 64",
+		`{"list":"l","subject":"` + long + `"}`:            "subject",
 		`{"list":"l","subject":" \n","body":" \t"}`:        "say something",
 		`{"list":"l","subject":"s","type":"a\nb"}`:         "type",
 		`{"list":"l","subject":"s","type":"` + long + `"}`: "type",

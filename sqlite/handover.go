@@ -37,9 +37,9 @@ func (a *attached) want(path string) error {
 	if a.wanted != nil {
 		return nil
 	}
-	f, err := os.OpenFile(wantedFile(path), os.O_RDWR|os.O_CREATE, 0o640) //nolint:gosec // as the lock file
+	f, err := openLock(wantedFile(path))
 	if err != nil {
-		return fmt.Errorf("show that the file is wanted: %w", readOnly(err))
+		return fmt.Errorf("show that the file is wanted: %w", err)
 	}
 	switch err := lockPatiently(f); {
 	case errors.Is(err, errLocked):

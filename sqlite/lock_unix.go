@@ -12,6 +12,13 @@ import (
 
 var errLocked = errors.New("locked")
 
+// noLink has a file opened only if its name is no symbolic link: what we write
+// into a lock file would else go into a file that another user has chosen.
+const noLink = unix.O_NOFOLLOW
+
+// isLink says whether an error of opening a file says that.
+func isLink(err error) bool { return errors.Is(err, unix.ELOOP) }
+
 // lockFile takes an exclusive lock or returns errLocked at once.
 func lockFile(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)

@@ -9,6 +9,12 @@ import (
 
 var errLocked = errors.New("locked")
 
+// noLink has no counterpart here: to make a symbolic link takes a right that
+// users do not have.
+const noLink = 0
+
+func isLink(error) bool { return false }
+
 // lockOffset is far behind the note in the file: a lock on Windows keeps
 // others from reading the bytes that it covers.
 const lockOffset = 1 << 30

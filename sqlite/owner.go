@@ -38,9 +38,9 @@ func soleName(path string) error {
 
 // own takes the lock or says who has it.
 func own(path string) (*ownership, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o640) //nolint:gosec // beside the database, for its group to read who owns it
+	f, err := openLock(path)
 	if err != nil {
-		return nil, fmt.Errorf("open lock file: %w", readOnly(err))
+		return nil, fmt.Errorf("open lock file: %w", err)
 	}
 	if err := lockPatiently(f); err != nil {
 		holder, _, _ := readNote(path)
@@ -62,6 +62,16 @@ func own(path string) (*ownership, error) {
 		return nil, errors.Join(fmt.Errorf("write lock file: %w", err), f.Close())
 	}
 	return o, nil
+}
+
+// openLock opens a file beside the database that is there to be locked, or makes
+// it.
+func openLock(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|noLink, 0o640) //nolint:gosec // for the group of the database to read who owns it
+	if isLink(err) {
+		return nil, fmt.Errorf("%s is a symbolic link, which is not followed; remove it: %w", path, err)
+	}
+	return f, readOnly(err)
 }
 
 // openedNote is the second line of a lock file beside which a database was
