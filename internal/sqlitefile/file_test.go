@@ -183,7 +183,7 @@ func readAll(t testing.TB, path string) {
 }
 
 func FuzzAnyBytes(f *testing.F) {
-	path := made(f, 12)
+	path := made(f, 2)
 	for _, side := range []string{"", "-wal"} {
 		b, err := os.ReadFile(path + side)
 		if err != nil {
