@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-mq/holdfast/node"
 )
 
-func TestMain(m *testing.M) { os.Exit(pgtest.Main(m, pgtest.Options{})) }
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m, pgtest.Options{Beside: true})) }
 
 // central is a node with a seed, that starts again and again on what it keeps.
 type central struct {

@@ -210,7 +210,12 @@ func TestAFollowersPlaceIsKept(t *testing.T) {
 		}
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	time.AfterFunc(100*time.Millisecond, stop)
+	var known sync.WaitGroup
+	known.Go(func() {
+		defer stop()
+		waitFor(t, dsn, "SELECT count(*) FROM hf_follower", 1)
+	})
+	defer known.Wait()
 	if err := a.Follow(ctx, "f", func(context.Context, *postgres.Tx, []holdfast.Event) error { return nil }); err != nil {
 		t.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func TestClaimInDoubt(t *testing.T) {
 			p, through := newProxy(t, dsn)
 			o := postgres.Options{Source: "s", Node: "n", Timeout: time.Second}
 			if !ends {
-				o.Lease = time.Second
+				o.Lease = 3 * time.Second // a slow machine keeps it while beats stand
 			}
 			db := opened(t, through, o)
 			given(t, db, simple("m"))
@@ -123,8 +123,10 @@ func TestClaimInDoubt(t *testing.T) {
 				return b, err
 			}
 			b, err := lost()
-			for n := 0; n < 20 && err == nil && len(b.Claims) == 1; n++ { // a commit that follows a beat has taken the fault
-				settleAll(t, db, b.Claims, holdfast.Settlement{State: holdfast.Pending, Outcome: holdfast.NotStarted})
+			for n := 0; n < 20 && !errors.Is(err, postgres.ErrUnknown); n++ { // a commit that follows a beat has taken the fault
+				if len(b.Claims) > 0 {
+					settleAll(t, db, b.Claims, holdfast.Settlement{State: holdfast.Pending, Outcome: holdfast.NotStarted})
+				}
 				b, err = lost()
 			}
 			if err == nil || !errors.Is(err, postgres.ErrUnknown) {

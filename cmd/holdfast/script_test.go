@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 // is a durable one: a node refuses others.
 type withPostgres struct{ m *testing.M }
 
-func (w withPostgres) Run() int { return pgtest.Main(w.m, pgtest.Options{}) }
+func (w withPostgres) Run() int { return pgtest.Main(w.m, pgtest.Options{Beside: true}) }
 
 // TestScripts runs the real main in processes of its own, against the real
 // API over a stand-in store. A script has, besides testscript's commands,

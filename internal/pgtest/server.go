@@ -31,6 +31,10 @@ type Options struct {
 	// Dir is where the server's own folder is made; "" is the system's folder for temporary files.
 	// When root, the user that the server runs as must be able to reach it.
 	Dir string
+	// Beside is for tests that wait for servers and other processes more than they
+	// compute: Main runs twice as many of them at once as there are processors,
+	// unless somebody says how many.
+	Beside bool
 	// Settings are further lines of postgresql.conf, or other values for those of this package.
 	Settings map[string]string
 }

@@ -26,7 +26,7 @@ func Main(m *testing.M, o Options) int {
 	shared.mu.Lock()
 	shared.inMain, shared.opts = true, o
 	shared.mu.Unlock()
-	if err := beside(); err != nil {
+	if err := o.beside(); err != nil {
 		fmt.Fprintln(os.Stderr, "let tests run beside each other:", err)
 		return 1
 	}
@@ -43,10 +43,11 @@ func Main(m *testing.M, o Options) int {
 	return code
 }
 
-// beside has twice as many tests at once as there are processors, unless
-// somebody says how many: these wait for servers and other processes more than
-// they compute.
-func beside() error {
+// beside does what Options.Beside says.
+func (o Options) beside() error {
+	if !o.Beside {
+		return nil
+	}
 	if !flag.Parsed() {
 		flag.Parse()
 	}
