@@ -1,13 +1,13 @@
-package link
+package link_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/shown"
+	"github.com/holdfast-mq/holdfast/link"
 )
 
 // FuzzWhatTheOtherEndSays gives both ends bytes of a machine that was taken over:
@@ -19,50 +19,38 @@ func FuzzWhatTheOtherEndSays(f *testing.F) {
 	f.Add([]byte(`{"incarnation":"`+hostile+`","commands":[{"id":"c","verb":"retry","message":"m","actor":"`+hostile+`"},{"id":""}]}`), 1)
 	f.Fuzz(func(t *testing.T, text []byte, limit int) {
 		shows := func(what string, v any, most int) {
+			t.Helper()
 			if s := fmt.Sprintf("%+v", v); strings.ContainsFunc(s, shown.Acts) || len(s) > most {
 				t.Errorf("%s: %d bytes: %.300q", what, len(s), s)
 			}
 		}
-		var list page
-		if json.Unmarshal(text, &list) == nil {
-			if p, err := list.whole(limit); err == nil {
-				for i := range p.Records {
-					r := &p.Records[i]
-					r.Message.Payload, r.Message.Kind = nil, "" // bytes are shown as what they are; a kind is one that is known
-					if r.Failures < 0 || r.Tries < 0 || r.Size < 0 || r.Cycle < 0 {
-						t.Errorf("below zero: %+v", r)
-					}
-					shows("record", r, len(text)*12+1<<16)
-				}
+		p, _ := link.PageOf(text, limit)
+		for i := range p.Records {
+			r := &p.Records[i]
+			r.Message.Payload, r.Message.Kind = nil, "" // bytes are shown as what they are; a kind is one that is known
+			if r.Failures < 0 || r.Tries < 0 || r.Size < 0 || r.Cycle < 0 {
+				t.Errorf("below zero: %+v", r)
+			}
+			shows("record", r, len(text)*12+1<<16)
+		}
+		problems, h := link.ProblemsOf(text)
+		for _, err := range problems {
+			shows("problem", err, 2000)
+		}
+		if shows("health", h, 1000); h.Depth < 0 || h.Parked < 0 || h.Oldest < 0 || h.Replayed < 0 {
+			t.Errorf("below zero: %+v", h)
+		}
+		ids, faults, actors := link.CommandsOf(text)
+		for _, id := range ids {
+			if len(id) > holdfast.MaxNameLen {
+				t.Errorf("an id of %d bytes is kept", len(id))
 			}
 		}
-		var said struct {
-			answers
-			Health Health `json:"health"`
+		for _, err := range faults {
+			shows("fault", err, 2000)
 		}
-		if json.Unmarshal(text, &said) == nil {
-			for _, a := range said.Answers {
-				if _, err := a.result("plant-7"); err != nil {
-					shows("problem", err, 2000)
-				}
-			}
-			if h := said.Health.clean(); h.Depth < 0 || h.Parked < 0 || h.Oldest < 0 || h.Replayed < 0 {
-				t.Errorf("below zero: %+v", h)
-			} else {
-				shows("health", h, 1000)
-			}
-		}
-		var got polled
-		if json.Unmarshal(text, &got) == nil {
-			for i := range got.Commands {
-				c := &got.Commands[i]
-				if err := c.check(); err != nil {
-					shows("fault", err, 2000)
-				} else if len(c.ID) > holdfast.MaxNameLen {
-					t.Errorf("an id of %d bytes is kept", len(c.ID))
-				}
-				shows("actor", actorOf(c), 1000)
-			}
+		for _, actor := range actors {
+			shows("actor", actor, 1000)
 		}
 	})
 }

@@ -44,13 +44,12 @@ func (p *payload) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if err != nil {
 		return err
 	}
-	switch begin.Kind() {
-	case jsontext.KindNull:
+	switch is := begin.Kind(); {
+	case is == jsontext.KindNull:
 		return nil // it lacks all that it needs
-	case jsontext.KindBeginObject:
-	case jsontext.KindBeginArray:
+	case is == jsontext.KindBeginArray:
 		return errors.New("it is an array, not an object")
-	default:
+	case is != jsontext.KindBeginObject:
 		return errors.New("it is no object")
 	}
 	var seen [5]bool
