@@ -189,8 +189,7 @@ func (c *Central) serveEnroll(w http.ResponseWriter, r *http.Request) {
 		c.server.RefuseCaller(w, r, errors.New("enrolment: token or credential not well-formed"))
 		return
 	}
-	// Asked before the token is spent: another certificate may come with it.
-	if site, err := c.conf.Store.TokenSite(r.Context(), bearer.Hash(token)); err == nil && !c.certifies(w, r, site) {
+	if !c.mayEnroll(w, r, token) {
 		return
 	}
 	name, err := c.conf.Store.EnrollSite(r.Context(), bearer.Hash(token), bearer.Hash(in.Credential), OverlapFor)

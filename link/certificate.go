@@ -1,12 +1,15 @@
 package link
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/bearer"
 	"github.com/holdfast-mq/holdfast/internal/shown"
 	"github.com/holdfast-mq/holdfast/wire"
 )
@@ -47,6 +50,26 @@ func (c *Central) certifies(w http.ResponseWriter, r *http.Request, site string)
 	err := fmt.Errorf("the client certificate must name site %s as its common name or a DNS name; it names: %s",
 		site, shown.Line(strings.Join(names, ", "), 200))
 	c.server.TurnAway(w, r, http.StatusForbidden, wire.Reply{Outcome: holdfast.LaneFault.String(), Code: "certificate_of_another", Error: err.Error()}, err)
+	return false
+}
+
+// mayEnroll says whether the request's certificate is good for the site of a
+// token, or answers that it is not. It is asked before the token is spent:
+// another certificate may come with it. Where nobody can tell whose the token
+// is, nobody enrolls.
+func (c *Central) mayEnroll(w http.ResponseWriter, r *http.Request, token string) bool {
+	if c.conf.ClientCerts != SiteCert {
+		return true
+	}
+	site, err := c.conf.Store.TokenSite(r.Context(), bearer.Hash(token))
+	switch {
+	case err == nil:
+		return c.certifies(w, r, site)
+	case errors.Is(err, holdfast.ErrNotFound):
+		return true // it is refused for that
+	}
+	c.log.LogAttrs(r.Context(), slog.LevelError, "site of a token not read", slog.Any("error", err))
+	unavailable(w)
 	return false
 }
 

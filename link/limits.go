@@ -62,7 +62,21 @@ func (l *limited) Receive(ctx context.Context, m holdfast.Message) (holdfast.Rec
 	if err := l.admit(ctx, &m); err != nil {
 		return holdfast.Receipt{}, err
 	}
-	return l.to.Receive(ctx, m)
+	return l.taken(&m)(l.to.Receive(ctx, m))
+}
+
+// taken gives back what a message was counted for that was not taken, or was
+// known: a store that fails, or an answer that is lost, uses up no site's day.
+func (l *limited) taken(m *holdfast.Message) func(r holdfast.Receipt, err error) (holdfast.Receipt, error) {
+	return func(r holdfast.Receipt, err error) (holdfast.Receipt, error) {
+		if err != nil || r.Duplicate {
+			l.mu.Lock()
+			s := l.site(m.Source)
+			s.bytes, s.free = max(s.bytes-int64(len(m.Payload)), 0), s.free+1
+			l.mu.Unlock()
+		}
+		return r, err
+	}
 }
 
 func (l *limited) ReceiveBatch(ctx context.Context, ms []holdfast.Message) []holdfast.Result {
@@ -82,12 +96,12 @@ func (l *limited) ReceiveBatch(ctx context.Context, ms []holdfast.Message) []hol
 	batch, ok := l.to.(holdfast.BatchReceiver)
 	if !ok {
 		for n, i := range at {
-			out[i].Receipt, out[i].Err = l.to.Receive(ctx, pass[n])
+			out[i].Receipt, out[i].Err = l.taken(&pass[n])(l.to.Receive(ctx, pass[n]))
 		}
 		return out
 	}
 	for n, r := range batch.ReceiveBatch(ctx, pass) {
-		out[at[n]] = r
+		out[at[n]].Receipt, out[at[n]].Err = l.taken(&pass[n])(r.Receipt, r.Err)
 	}
 	return out
 }

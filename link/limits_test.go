@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -101,7 +102,7 @@ func TestASiteSendsNoMoreThanItMay(t *testing.T) {
 		}
 	}, func(c *link.CentralConfig) {
 		c.MaxPayload = 4 << 20
-		c.Receiver = accepting{}
+		c.Receiver = &accepting{}
 		c.Refused = func(r transport.Refused) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -116,9 +117,42 @@ func TestASiteSendsNoMoreThanItMay(t *testing.T) {
 	})
 }
 
-// accepting takes everything.
-type accepting struct{}
+// accepting takes everything, after as many failures.
+type accepting struct {
+	fails int64
+	asked atomic.Int64
+	known bool // it had all of it already
+}
 
-func (accepting) Receive(_ context.Context, m holdfast.Message) (holdfast.Receipt, error) {
-	return holdfast.Receipt{ID: m.ID, State: holdfast.Delivered}, nil
+func (a *accepting) Receive(_ context.Context, m holdfast.Message) (holdfast.Receipt, error) {
+	if a.asked.Add(1) <= a.fails {
+		return holdfast.Receipt{}, &holdfast.Failure{Code: "disk_full", Err: holdfast.ErrDiskFull}
+	}
+	return holdfast.Receipt{ID: m.ID, State: holdfast.Delivered, Duplicate: a.known}, nil
+}
+
+// F1-16: what central could not take, or had already, uses up nothing of a
+// site's day or rate.
+func TestOnlyWhatIsTakenCounts(t *testing.T) {
+	t.Parallel()
+	for name, to := range map[string]*accepting{"not taken": {fails: 30}, "known": {known: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			within(t, func(w *world) {
+				p := w.site("plant-7")
+				for n := range 30 { // three times the day, and more than the burst
+					_, err := p.Deliver(w.t.Context(), noted(w.t, n, "ops", 70<<10))
+					if err != nil && holdfast.AsFailure(err).Code != "disk_full" {
+						w.t.Fatalf("message %d: %v", n, err)
+					}
+				}
+				if _, err := p.Deliver(w.t.Context(), noted(w.t, 99, "ops", 70<<10)); err != nil {
+					w.t.Errorf("then nothing is taken: %v", err)
+				}
+			}, func(c *link.CentralConfig) {
+				c.Receiver = to
+				c.Limits = func(string) link.Limits { return link.Limits{Rate: 1, Daily: 700 << 10} }
+			})
+		})
+	}
 }

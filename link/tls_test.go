@@ -1,6 +1,7 @@
 package link_test
 
 import (
+	"context"
 	"crypto/tls"
 	"net"
 	"net/http"
@@ -178,4 +179,41 @@ func TestACertificateIsThatOfItsSite(t *testing.T) {
 			}, func(c *link.CentralConfig) { c.ClientCerts = kind })
 		})
 	}
+}
+
+// F1-15: where nobody can tell whose a token is, its certificate is not taken on
+// trust: nobody enrolls, and the token stays unspent.
+func TestNobodyEnrollsUncertified(t *testing.T) {
+	t.Parallel()
+	blind := &tokenless{}
+	within(t, func(w *world) {
+		t := w.t
+		server, a := certtest.New(t, time.Hour), certtest.New(t, time.Hour, "plant-a")
+		conf, err := link.ServerTLS(link.Files{CA: a.Cert, Cert: server.Cert, Key: server.Key}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.secure(conf)
+		w.url = "https://127.0.0.1"
+		token, err := w.central.Add(t.Context(), "plant-b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = link.Enroll(t.Context(), link.EnrollConfig{
+			URL: w.url, Token: token, File: filepath.Join(t.TempDir(), "credential"), TLS: link.Files{CA: server.Cert, Cert: a.Cert, Key: a.Key}, Dial: w.connect,
+		})
+		sites, listed := w.central.Sites(t.Context())
+		if err == nil || listed != nil || len(sites) != 1 || !sites[0].Enrolled.IsZero() || sites[0].TokenUntil.IsZero() {
+			t.Errorf("got %v; sites %+v, %v", err, sites, listed)
+		}
+	}, func(c *link.CentralConfig) {
+		blind.Store, c.Store, c.ClientCerts = c.Store, blind, link.SiteCert
+	})
+}
+
+// tokenless is a store that cannot say whose a token is.
+type tokenless struct{ link.Store }
+
+func (*tokenless) TokenSite(context.Context, [32]byte) (string, error) {
+	return "", holdfast.ErrUnavailable
 }

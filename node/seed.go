@@ -83,6 +83,7 @@ func (n *Node) readSeed(file string, kinds *notify.Channels) (*config.Seed, erro
 		return nil, err
 	}
 	channels, lists := seedBook(seed)
+	before := n.seedUses.Load()
 	n.bindSeed(channels)
 	known := map[string]notify.Channel{}
 	var faults []config.Fault
@@ -102,6 +103,7 @@ func (n *Node) readSeed(file string, kinds *notify.Channels) (*config.Seed, erro
 		}
 	}
 	if len(faults) > 0 {
+		n.seedUses.Store(before) // a seed with faults changes nothing
 		return nil, &config.Error{Faults: faults}
 	}
 	return seed, nil

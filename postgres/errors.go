@@ -118,7 +118,7 @@ func explained(err error) bool {
 func explainServer(err error, e *pgconn.PgError) error {
 	unavailable := func(what string) error { return fmt.Errorf("%w: %s: %w", holdfast.ErrUnavailable, what, err) }
 	switch e.Code {
-	case "53100":
+	case diskFull:
 		return fmt.Errorf("%w: of the database server: %w", holdfast.ErrDiskFull, err)
 	case "53300":
 		return unavailable("PostgreSQL has no free connection (max_connections, or the role's or database's limit)")

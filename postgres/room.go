@@ -6,12 +6,17 @@ import (
 	"encoding/base64"
 	"errors"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/holdfast-mq/holdfast"
 )
 
 // roomTried is how much is written, and taken back, to find out whether there is
 // room again: too much for what is free in pages that stand already.
 const roomTried = 64 << 10
+
+// diskFull is the server's code (SQLSTATE) of a disk without room.
+const diskFull = "53100"
 
 // errRoom takes a trial write back.
 var errRoom = errors.New("there is room")
@@ -23,7 +28,8 @@ func (db *DB) Full() bool { return db.full.Load() }
 
 // noteRoom notes what an error, which it returns, says of the server's disk.
 func (db *DB) noteRoom(err error) error {
-	if errors.Is(err, holdfast.ErrDiskFull) && !db.full.Swap(true) {
+	e, ours := errors.AsType[*pgconn.PgError](err) // not an error of a caller's that tells of another disk
+	if ours && e.Code == diskFull && !db.full.Swap(true) {
 		db.log.Error("the disk of the database server is full: nothing new is accepted until it has room")
 	}
 	return err
