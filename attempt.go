@@ -16,6 +16,7 @@ type attempt struct {
 	claims    []Claim
 	began     time.Time
 	abandoned bool // guarded by the lane
+	held      bool // its slot, until the loop has learned from it; guarded by the lane
 }
 
 // finished is a claim whose attempt has ended.
@@ -141,15 +142,14 @@ func (r *dispatch) batchSize(l *laneRun) (n int) {
 	return max(l.batch.BatchSize(), 1)
 }
 
-// worker makes attempts one after the other while the lane has claims and
-// slots.
+// worker makes attempts one after the other while the lane has claims, slots
+// and success. After a failure the loop decides first what the lane bears.
 func (r *dispatch) worker(l *laneRun) {
 	for {
 		a := l.next(r.batchSize(l))
-		if a == nil {
+		if a == nil || l.ended(a, r.deliver(l, a), &r.reports) {
 			return
 		}
-		l.ended(a, r.deliver(l, a), &r.reports)
 	}
 }
 
@@ -180,17 +180,36 @@ func (l *laneRun) next(size int) *attempt {
 
 // ended takes the attempt out of flight and reports it, in one step, so that
 // whoever sees nothing in flight has the report. If the loop has given the
-// attempt up meanwhile, its late outcome is nobody's any more.
-func (l *laneRun) ended(a *attempt, list []finished, to *reports) {
+// attempt up meanwhile, its late outcome is nobody's any more. It says whether
+// the attempt holds its slot until the loop has learned from it: many that fail
+// at once are no more than the limit.
+func (l *laneRun) ended(a *attempt, list []finished, to *reports) (held bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.inFlight, a)
 	l.lastEnd = time.Now()
 	if a.abandoned {
 		l.hanging--
-		return
+		return false
 	}
+	a.held = list[len(list)-1].attempt != nil && !worked(list) // who was not asked comes first
 	to.add(list...)
+	return a.held
+}
+
+// worked says whether the destination did its work for a message of the request.
+func worked(request []finished) bool {
+	return slices.ContainsFunc(request, func(f finished) bool { return f.attempt != nil && f.failure.served() })
+}
+
+// release frees the slot of an attempt that the loop has learned from.
+func (l *laneRun) release(a *attempt) (held bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if held, a.held = a.held, false; held {
+		l.active--
+	}
+	return held
 }
 
 // deliver makes one attempt. Messages whose time is over, or whose budget was

@@ -89,9 +89,10 @@ type Failure struct { //nolint:errname // the word of the field; it is read, not
 	Err    error
 }
 
-// served says whether the destination works, whatever it thinks of the message.
+// served says whether the destination works, whatever it thinks of the message;
+// nil is a delivery.
 func (f *Failure) served() bool {
-	return f.Outcome == Permanent || f.Served && f.Outcome != LaneFault && f.Outcome != NotStarted
+	return f == nil || f.Outcome == Permanent || f.Served && f.Outcome != LaneFault && f.Outcome != NotStarted
 }
 
 func (f *Failure) Error() string {

@@ -398,7 +398,8 @@ func TestAPanickingObserverChangesNothing(t *testing.T) {
 
 // What a destination puts off while it does its work is charged to the message,
 // and slows nobody down, alone and in batches; beside refused credentials that
-// counts for nothing.
+// counts for nothing. Failures that come at once take no more messages than the
+// lane's limit: its down lane still has some that nobody tried.
 func TestAMessageThatIsPutOffIsASuccessOfItsLane(t *testing.T) {
 	t.Parallel()
 	bad := func(o holdfast.Outcome, served bool) *holdfast.Failure {

@@ -46,18 +46,17 @@ func (r *dispatch) learn(request []finished, now time.Time) {
 		return // nobody was asked
 	}
 	l.judge(request, now)
+	if worked(request) {
+		change := l.succeeded(a)
+		r.changed(l, change, nil)
+		if change != laneLate {
+			r.hasten(l, now, change == laneWentUp)
+		}
+		return
+	}
 	var failure *Failure
 	for i := range request {
-		f := request[i].failure
-		if f == nil || f.served() {
-			change := l.succeeded(a)
-			r.changed(l, change, nil)
-			if change != laneLate {
-				r.hasten(l, now, change == laneWentUp)
-			}
-			return
-		}
-		if f.Code != codeShutdown && (failure == nil || failure.Outcome == NotStarted) {
+		if f := request[i].failure; f.Code != codeShutdown && (failure == nil || failure.Outcome == NotStarted) {
 			failure = f
 		}
 	}
@@ -68,6 +67,9 @@ func (r *dispatch) learn(request []finished, now time.Time) {
 		r.shut(l)
 	default:
 		r.changed(l, l.failed(a, failure, now), failure)
+	}
+	if l.release(a) {
+		r.start(l)
 	}
 }
 
