@@ -247,12 +247,10 @@ func read(t testing.TB, at string) (a all) {
 	if name, err := db.FindSite(ctx, [32]byte{8}); err != nil || name != "plant-7" {
 		t.Errorf("site of the credential: %q, %v", name, err)
 	}
-	for range 500 { // an inbox may be counted in the background
-		if a.Counts = db.Counts(); a.Counts.Inbox == 3 {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
+	waittest.Until(t, "the inbox is counted, which may be in the background", func() bool {
+		a.Counts = db.Counts()
+		return a.Counts.Inbox == 3
+	})
 	a.Counts.Received, a.Counts.Duplicates = 0, 0
 	for name, l := range a.Counts.Lanes {
 		if l == (holdfast.LaneCounts{}) {

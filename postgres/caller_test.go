@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/postgres"
 )
 
@@ -54,16 +55,14 @@ func TestEnqueueInTheCallersTransaction(t *testing.T) {
 		}
 		s.stand(t, 1, 3, 0)
 		var got []holdfast.Claim
-		for range 100 {
+		waittest.Until(t, "three are claimed", func() bool {
 			b, err := s.Claim(ctx, map[string]int{"stock": 10})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got = append(got, b.Claims...); len(got) == 3 {
-				break
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
+			got = append(got, b.Claims...)
+			return len(got) >= 3
+		})
 		if len(got) != 3 {
 			t.Errorf("%d claims", len(got))
 		}

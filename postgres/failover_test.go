@@ -30,7 +30,6 @@ func TestFailoverWithASynchronousStandby(t *testing.T) {
 	db := open(t, both, postgres.Options{Timeout: timeout})
 	ctx, stop := context.WithCancel(t.Context())
 	wait := enqueueFrom(ctx, t, db, 16)
-	time.Sleep(500 * time.Millisecond)
 	if err := primary.Kill(); err != nil {
 		t.Error(err)
 	}
@@ -38,7 +37,6 @@ func TestFailoverWithASynchronousStandby(t *testing.T) {
 		t.Error(err)
 	}
 	settled(t, db)
-	time.Sleep(200 * time.Millisecond)
 	stop()
 	wait().check(t, standby.DSN(nameOf(t, dsn)), 4*timeout)
 	audit(t, db)

@@ -297,7 +297,7 @@ func TestOpenTransactionOfACallerHoldsUpNobodyElse(t *testing.T) {
 			}
 		})
 	}
-	time.Sleep(50 * time.Millisecond)
+	waitFor(t, dsn, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'", 1)
 	for i := range 5 {
 		id := holdfast.ID("")
 		if i%2 == 1 {

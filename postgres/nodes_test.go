@@ -253,8 +253,7 @@ func TestAMessageThatKillsIsTriedAlone(t *testing.T) {
 	for life := range 12 {
 		db := open(t, dsn, quick(fmt.Sprint("victim", life)))
 		var hand []holdfast.Claim
-		died := false
-		for end := time.Now().Add(6 * time.Second); !died && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		waittest.Until(t, "the message is handed out", func() bool {
 			b, err := db.Claim(t.Context(), map[string]int{"a": 100})
 			if err != nil {
 				t.Fatal(err)
@@ -268,15 +267,12 @@ func TestAMessageThatKillsIsTriedAlone(t *testing.T) {
 					}
 				}
 				settleAll(t, db, hand, done())
-				continue
+				return false
 			}
 			charged = hand[at].Failures
-			died = true
-		}
+			return true
+		})
 		db.Die()
-		if !died {
-			t.Fatalf("life %d: the message was not handed out", life)
-		}
 		if charged >= 2 {
 			return
 		}
@@ -353,6 +349,5 @@ func TestListeningIsTakenUpAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	woken("third") // by itself, when it listens again
-	time.Sleep(200 * time.Millisecond)
 	woken("fourth")
 }

@@ -25,7 +25,7 @@ type outcomes struct {
 }
 
 // enqueueFrom enqueues from several goroutines until ctx ends. Each call has to
-// end within the bound.
+// end within the bound. It returns when some have ended.
 func enqueueFrom(ctx context.Context, t testing.TB, db *postgres.DB, goroutines int) (wait func() *outcomes) {
 	t.Helper()
 	o := &outcomes{told: map[string]error{}}
@@ -49,10 +49,23 @@ func enqueueFrom(ctx context.Context, t testing.TB, db *postgres.DB, goroutines 
 			}
 		})
 	}
+	o.more(t, goroutines)
 	return func() *outcomes {
 		all.Wait()
 		return o
 	}
+}
+
+// more waits until n more calls have ended, however.
+func (o *outcomes) more(t testing.TB, n int) {
+	t.Helper()
+	ended := func() int {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return len(o.told)
+	}
+	before := ended()
+	waittest.Until(t, "more calls have ended", func() bool { return ended() >= before+n })
 }
 
 // check compares what was told with what there is.
@@ -148,7 +161,6 @@ func TestDatabaseAway(t *testing.T) {
 			db := open(t, dsn, postgres.Options{Timeout: timeout})
 			ctx, stop := context.WithCancel(t.Context())
 			wait := enqueueFrom(ctx, t, db, 16)
-			time.Sleep(300 * time.Millisecond)
 			if err := away(s); err != nil {
 				t.Error(err)
 			}

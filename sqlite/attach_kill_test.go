@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -161,9 +162,7 @@ func checkBooks(t *testing.T, h handle, path string, acked []string) {
 	}}}
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run(ctx) }()
-	for ctx.Err() == nil && a.Counts().Pending > 0 {
-		time.Sleep(10 * time.Millisecond)
-	}
+	waittest.Until(t, "nothing is pending", func() bool { return a.Counts().Pending == 0 })
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -416,7 +417,7 @@ func TestWritersWaitForTheCallersTransaction(t *testing.T) {
 		for range cap(done) {
 			go func() { _, err := a.Enqueue(context.Background(), message("")); done <- err }()
 		}
-		time.Sleep(300 * time.Millisecond)
+		waittest.Until(t, "one of them is at the caller's transaction, and others wait behind it", func() bool { return a.Queued() > 0 })
 		if err := tx.Commit(); err != nil {
 			t.Fatal(err)
 		}

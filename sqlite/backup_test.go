@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -96,9 +97,7 @@ func TestOI14BackupUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	for during.Load() < 100 {
-		time.Sleep(time.Millisecond)
-	}
+	waittest.Until(t, "100 are enqueued", func() bool { return during.Load() >= 100 })
 	to := filepath.Join(t.TempDir(), "copy.db")
 	had := during.Load()
 	began := time.Now()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -176,9 +177,7 @@ func group(t testing.TB, db *sqlite.DB, works ...func() error) []error {
 		for i, w := range works {
 			queued := db.Queued()
 			all.Go(func() { errs[i] = w() })
-			for db.Queued() == queued {
-				time.Sleep(time.Millisecond)
-			}
+			waittest.Until(t, "it is queued", func() bool { return db.Queued() != queued })
 		}
 		return nil
 	})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -25,16 +26,6 @@ func wantingChild(driver, path string) {
 		}),
 	}}}
 	must(d.Run(context.Background()))
-}
-
-// until waits in real time.
-func until(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited for long until %s", what)
-		}
-	}
 }
 
 // F1-32: a process that is killed wants nothing any more, and has nothing: while
@@ -60,9 +51,9 @@ func TestKillWhoWantsTheFile(t *testing.T) {
 			enqueue(t, a.DB, message("1"), message("2"))
 			held := claims(t, a, 1) // it cannot go yet
 			c, _ := start(t, "wanting", name, a.path)
-			until(t, "the child wants the file", wanted)
+			waittest.Until(t, "the child wants the file", wanted)
 			kill(t, c)
-			until(t, "the child wants it no more", func() bool { return !wanted() })
+			waittest.Until(t, "the child wants it no more", func() bool { return !wanted() })
 			if won, err := a.Settle(t.Context(), settlement(held[0], holdfast.Delivered)); err != nil || !won[0] {
 				t.Errorf("settle: %v, %v", won, err)
 			}
@@ -72,12 +63,12 @@ func TestKillWhoWantsTheFile(t *testing.T) {
 			}
 
 			c, _ = start(t, "wanting", name, a.path)
-			until(t, "the child has delivered", func() bool { return stateOf(t, a.DB, "2") == "delivered" })
+			waittest.Until(t, "the child has delivered", func() bool { return stateOf(t, a.DB, "2") == "delivered" })
 			if a.Owner() == "" {
 				t.Error("the process without a dispatcher takes itself for the owner")
 			}
 			kill(t, c)
-			until(t, "the file is back", func() bool { return a.Owner() == "" })
+			waittest.Until(t, "the file is back", func() bool { return a.Owner() == "" })
 			enqueue(t, a.DB, message("3"))
 			if c := claims(t, a, 10); len(c) != 1 || c[0].Message.ID != "3" || a.Careful() == 0 {
 				t.Errorf("claimed %v, careful for %d settlements; want 3, and that the death is noticed", idsOf(c), a.Careful())

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -129,9 +130,7 @@ func TestNoBackupOfHalfADatabase(t *testing.T) {
 			t.Errorf("while it is being salvaged: %v", err)
 		}
 	}
-	for until := time.Now().Add(time.Minute); db.Recovering() && time.Now().Before(until); {
-		time.Sleep(time.Millisecond)
-	}
+	waittest.Until(t, "it is salvaged", func() bool { return !db.Recovering() })
 	if err := db.Backup(t.Context(), to); err != nil {
 		t.Errorf("salvaged: %v", err)
 	}

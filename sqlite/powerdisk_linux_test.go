@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 )
 
 // imageSize is that of a disk of the power-cut tests. Its file has holes.
@@ -142,19 +144,15 @@ func (d *powerDisk) cut(t testing.TB) {
 func (d *powerDisk) copyDisk(t testing.TB) *powerDisk {
 	t.Helper()
 	c := &powerDisk{image: filepath.Join(t.TempDir(), "copy.img"), dir: t.TempDir(), options: d.options}
-	for range 50 {
+	waittest.Until(t, "the kernel has written nothing during a copy", func() bool {
 		before := d.writes(t)
 		if err := copySparse(c.image, d.image); err != nil {
 			t.Fatal(err)
 		}
-		if d.writes(t) == before {
-			c.mount(t)
-			return c
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	t.Fatal("the kernel writes to the disk all the time")
-	return nil
+		return d.writes(t) == before
+	})
+	c.mount(t)
+	return c
 }
 
 // drop unmounts a copy and deletes it.
