@@ -59,7 +59,11 @@ func TestWhatATargetDoesIsNeverTheNodesFailure(t *testing.T) {
 	outcomes := map[string]int{"fine": 200, "gone": 202, "garbage": 202, "cut": 200, "broken": 202, "elsewhere": 202, "late": 202, "long": 200, "no": 422}
 	conf := strings.Builder{}
 	for name := range outcomes { // a destination each: one that is down is not waited for
-		fmt.Fprintf(&conf, "  %s: {call: {url: \"%s/{endpoint}\", response: 1KiB}, timeout: 1s, retry: {interval: 1h}}\n", name, target.URL)
+		timeout := "1m"
+		if name == "late" {
+			timeout = "1s"
+		}
+		fmt.Fprintf(&conf, "  %s: {call: {url: \"%s/{endpoint}\", response: 1KiB}, timeout: %s, retry: {interval: 1h}}\n", name, target.URL, timeout)
 	}
 	url := serve(t, parse(t, "destinations:\n"+conf.String()))
 	for endpoint, want := range outcomes {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -118,7 +117,7 @@ func TestChangedTable(t *testing.T) {
 func TestServerTurnsReadOnly(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
-	db := opened(t, dsn, postgres.Options{Connections: 1, Timeout: 2 * time.Second})
+	db := opened(t, dsn, postgres.Options{Connections: 1})
 	if err := sql(t.Context(), dsn, `CREATE TABLE effect (n bigint)`); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,12 @@ const slow = `INSERT INTO business WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SE
 
 func withBusiness(t testing.TB) *sqlite.DB {
 	t.Helper()
-	db := fresh(t, sqlite.Options{})
+	return business(t, sqlite.Options{})
+}
+
+func business(t testing.TB, o sqlite.Options) *sqlite.DB {
+	t.Helper()
+	db := fresh(t, o)
 	if err := db.Do(t.Context(), func(ctx context.Context, tx *sqlite.Tx) error {
 		_, err := tx.ExecContext(ctx, "CREATE TABLE business (n)")
 		return err
@@ -109,14 +114,21 @@ func TestInterruptedStatementUndoesEverything(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			db := withBusiness(t)
+			p := &tap{}
+			db := business(t, sqlite.Options{}.With(p.wrap))
 			defer shut(t, db)
 			err := db.Do(t.Context(), func(ctx context.Context, tx *sqlite.Tx) error {
 				if _, err := tx.Enqueue(ctx, message("first")); err != nil {
 					return err
 				}
-				short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+				short, cancel := context.WithCancel(ctx)
 				defer cancel()
+				p.set(func(sql string) error {
+					if sql == slow { // one that does not begin undoes nothing
+						time.AfterFunc(100*time.Millisecond, cancel)
+					}
+					return nil
+				}, nil)
 				if _, err := tx.ExecContext(short, slow); err == nil {
 					t.Error("the endless statement ended")
 				}

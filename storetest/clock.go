@@ -56,10 +56,15 @@ func (k *kit) upkeep() (u upkeep) {
 	return u
 }
 
-// look is what a node does in a second, and fails if anything ended.
-func (k *kit) look() {
+// look is what a node does in a second, and fails if anything ended. On a machine
+// that is too slow, what ends after seconds may have expired.
+func (k *kit) look(slow func() bool) {
 	k.t.Helper()
-	if u := k.upkeep(); u != (upkeep{}) {
+	u := k.upkeep()
+	if slow() {
+		u.expired = 0
+	}
+	if u != (upkeep{}) {
 		k.t.Errorf("ended by a wrong clock: %+v", u)
 	}
 	for _, c := range k.claimOf("live", 10) {
@@ -88,17 +93,19 @@ func wrongFor4s(k *kit, by time.Duration, wrong, right func(k *kit, d time.Durat
 	k.ingest(note("note", "plant-1", "mail"))
 	k.wins(k.oneOf("mail"), delivered())
 	began := time.Now()
+	slow := func() bool { return k.m.Run == nil && time.Since(began) > 5*time.Second }
 
 	wrong(k, by)
 	for range 4 {
-		k.look()
+		k.look(slow)
 	}
 	right(k, -by)
-	k.look()
+	k.look(slow)
 	k.reopen() // nothing that was decided is lost
-	k.look()
-	if took := time.Since(began); took > 5*time.Second && k.m.Run == nil {
-		k.t.Logf("too slow to tell what ends by 10 s: %s", took)
+	k.look(slow)
+	late := slow()
+	if late {
+		k.t.Log("too slow to tell what ends by 10 s")
 	} else {
 		k.is("short", holdfast.Pending)
 	}
@@ -114,7 +121,7 @@ func wrongFor4s(k *kit, by time.Duration, wrong, right func(k *kit, d time.Durat
 	// It goes on at once.
 	k.put(holdfast.Message{ID: "new", Destination: "down", TTL: 20 * time.Second})
 	k.pass(21 * time.Second)
-	if n := k.expire(); n != 2 {
+	if n := k.expire(); n != 2 && (n != 1 || !late) {
 		k.t.Errorf("%d expired, want short and new", n)
 	}
 	equal(k, "what can be delivered", sorted(idsOf(k.claimOf("down", 10))), []holdfast.ID{"long"})

@@ -69,6 +69,7 @@ func Shared(t testing.TB) *Server {
 		t.Fatal("pgtest.Shared needs a TestMain that calls pgtest.Main, which ends the server")
 	}
 	if shared.server == nil && shared.err == nil {
+		shared.opts.auth = "md5"
 		shared.server, shared.err = New(shared.opts)
 		if shared.err == nil {
 			shared.server.lasting = true
