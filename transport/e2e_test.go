@@ -191,3 +191,19 @@ func TestLocalTellsItsOwnErrors(t *testing.T) {
 		t.Errorf("got %v, want it to wrap the receiver's error", err)
 	}
 }
+
+// F1-99: what goes through memory arrives as it does over the network: without
+// the name that the sender has for its destination, and without blanks around
+// the payload.
+func TestLocalHandsOverWhatTheNetworkWould(t *testing.T) {
+	t.Parallel()
+	r := &transporttest.Recorder{}
+	m := transporttest.Message()
+	m.Destination, m.Payload = "there", []byte(" {\"a\":1}\n")
+	if _, err := (&transport.Local{Receiver: r, Source: "here"}).Deliver(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Got(); len(got) != 1 || got[0].Destination != "" || string(got[0].Payload) != `{"a":1}` {
+		t.Errorf("got %+v, want no destination and the payload alone", got)
+	}
+}

@@ -104,6 +104,19 @@ func TestAProbeIsNoMessageAndAMessageNoProbe(t *testing.T) {
 	}
 }
 
+// F1-99: a probe that reaches nobody is not made again with another secret.
+func TestAProbeThatReachesNobodyIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	dialed := 0
+	c := newClient(t, transport.ClientConfig{
+		URL: "http://peer.test", Source: "s", Secrets: []*wire.Secret{secret(t, "k"), secret(t, "x")},
+		Dial: func(context.Context, string, string) (net.Conn, error) { dialed++; return nil, net.ErrClosed },
+	})
+	if _, err := c.Probe(t.Context()); err == nil || dialed != 1 {
+		t.Errorf("got %v after %d dials, want an error after one", err, dialed)
+	}
+}
+
 // Guessing with probes meets the same limit as guessing with messages (OI-18).
 func TestRefusedProbesCountAsRefusals(t *testing.T) {
 	t.Parallel()

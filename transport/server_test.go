@@ -308,6 +308,13 @@ func TestRequestsThatAreNoMessage(t *testing.T) {
 			if w.Code != c.status || err != nil || reply.Code != c.code || reply.Acknowledged || w.Header().Get(transport.HeaderBatch) == "" {
 				t.Errorf("got %d %+v %v, want %d with code %s", w.Code, reply, err, c.status, c.code)
 			}
+			// What meets every message alike is the lane's: a wrong method, type or version parks nothing.
+			if lane := c.status == 405 || c.status == 415 || c.status == 426; lane != (reply.Outcome == holdfast.LaneFault.String()) {
+				t.Errorf("got outcome %q with status %d", reply.Outcome, c.status)
+			}
+			if allow := w.Header().Get("Allow"); (allow == http.MethodPost) != (c.status == 405) || w.Header().Get("Cache-Control") != "no-store" {
+				t.Errorf("got Allow %q, Cache-Control %q; want POST with 405 alone, and no-store", allow, w.Header().Get("Cache-Control"))
+			}
 			if got := r.Got(); len(got) > 0 {
 				t.Errorf("got %d messages, want none", len(got))
 			}
