@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -391,6 +392,19 @@ func TestTheSlowestLineHasBatchesOfAFewMessages(t *testing.T) {
 	}
 	if got := client.BatchSize(); got != 11 {
 		t.Errorf("got batches of %d messages, want 11", got)
+	}
+}
+
+// F1-99: what a line of unknown speed takes in a usual batch has the usual time,
+// and only what is larger has more.
+func TestPatienceGrowsWithTheRequest(t *testing.T) {
+	t.Parallel()
+	const usual, first = 30 * time.Second, 16 << 10
+	client := newClient(t, transport.ClientConfig{URL: "http://peer.test", Timeout: usual})
+	for bytes, longer := range map[int]bool{0: false, first: false, first + 1: true, 1 << 20: true} {
+		if got := client.Patience(bytes); got < usual || (got > usual) != longer {
+			t.Errorf("%d bytes: %s, want more than %s: %t", bytes, got, usual, longer)
+		}
 	}
 }
 

@@ -54,6 +54,21 @@ func TestSecretsRotate(t *testing.T) {
 	}
 }
 
+// F1-99: the secret that the peer took last is the first to be tried.
+func TestTheOtherSecretIsRemembered(t *testing.T) {
+	t.Parallel()
+	g := &gate{judge: pass, next: newServer(t, transport.ServerConfig{Receiver: &transporttest.Inbox{}})}
+	client := newClient(t, transport.ClientConfig{URL: listen(t, g), Secrets: []*wire.Secret{secret(t, "x"), secret(t, "k")}})
+	for n, want := range []int{2, 3, 4} { // the first one is refused, once
+		if _, err := client.Deliver(t.Context(), transporttest.Message()); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(g.passed()); got != want {
+			t.Errorf("after message %d: %d requests, want %d", n+1, got, want)
+		}
+	}
+}
+
 func TestABatchLearnsTheOtherSecret(t *testing.T) {
 	t.Parallel()
 	inbox := &transporttest.Inbox{}

@@ -322,6 +322,20 @@ func TestRequestsThatAreNoMessage(t *testing.T) {
 	}
 }
 
+// F1-99: what is exactly as large as the limit is taken.
+func TestALimitIsTheLastThatIsTaken(t *testing.T) {
+	t.Parallel()
+	const payload = 1000
+	s := newServer(t, transport.ServerConfig{Receiver: &transporttest.Recorder{}, Insecure: true, MaxPayload: payload})
+	good := envelope(t, transporttest.Message(), wire.Seal{})
+	for size, want := range map[int]int{payload + wire.Overhead: 200, payload + wire.Overhead + 1: 413} {
+		body := append(bytes.Clone(good), bytes.Repeat([]byte(" "), size-len(good))...)
+		if w := post(t, s, wire.MessageType, body); w.Code != want {
+			t.Errorf("%d bytes: got %d %s, want %d", size, w.Code, w.Body, want)
+		}
+	}
+}
+
 type halfReader struct{ b []byte }
 
 func (h *halfReader) Read(p []byte) (int, error) {
