@@ -54,11 +54,13 @@ func TestSecretsRotate(t *testing.T) {
 	}
 }
 
-// F1-99: the secret that the peer took last is the first to be tried.
+// F1-99: the secret that the peer took last is the first to be tried, and the
+// change is said once.
 func TestTheOtherSecretIsRemembered(t *testing.T) {
 	t.Parallel()
 	g := &gate{judge: pass, next: newServer(t, transport.ServerConfig{Receiver: &transporttest.Inbox{}})}
-	client := newClient(t, transport.ClientConfig{URL: listen(t, g), Secrets: []*wire.Secret{secret(t, "x"), secret(t, "k")}})
+	var l logged
+	client := newClient(t, transport.ClientConfig{URL: listen(t, g), Logger: l.logger(), Secrets: []*wire.Secret{secret(t, "x"), secret(t, "k")}})
 	for n, want := range []int{2, 3, 4} { // the first one is refused, once
 		if _, err := client.Deliver(t.Context(), transporttest.Message()); err != nil {
 			t.Fatal(err)
@@ -66,6 +68,9 @@ func TestTheOtherSecretIsRemembered(t *testing.T) {
 		if got := len(g.passed()); got != want {
 			t.Errorf("after message %d: %d requests, want %d", n+1, got, want)
 		}
+	}
+	if r := l.records(t); len(r) != 1 || r[0]["msg"] != "peer took another secret" {
+		t.Errorf("got log %v, want one line", r)
 	}
 }
 
