@@ -2,6 +2,7 @@ package holdfast_test
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"sync/atomic"
 	"testing"
@@ -71,6 +72,23 @@ func TestWhatComesInIsNormal(t *testing.T) {
 		if err := holdfast.NormalizeIncoming(&m); !errors.Is(err, holdfast.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// F1-99: stores keep the hash of a content: it is the same in each version, and no
+// boundary between its parts can move.
+func TestTheHashOfAContentStays(t *testing.T) {
+	t.Parallel()
+	hash := func(endpoint, payload string) string {
+		m := holdfast.Message{Kind: holdfast.Signal, Endpoint: endpoint, Payload: []byte(payload)}
+		return hex.EncodeToString(m.ContentHash())
+	}
+	const want = "36792c7690c16bb41ef8d8786ef2f34bc2c61c78688fa870a912c23c391a35fb"
+	if got := hash("Book", "{}"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if hash("Boo", "k{}") == want {
+		t.Error("two contents of one hash")
 	}
 }
 

@@ -2,6 +2,7 @@
 //
 //	scripts/mutate                       all that it is for, in under an hour on two cores
 //	scripts/mutate -v -n 30 ./sqlite     thirty faults in one package, each with the test that saw it
+//	scripts/mutate -only lane.go .       those of the usual draw that a test was written for
 //	scripts/mutate -seed 2 ./adapter/... other faults, drawn from these packages together
 //
 // A fault, or mutant, is one change of one place: a condition is negated, < becomes <=, == becomes

@@ -41,11 +41,22 @@ func (o options) draw(units []*unit) error {
 			}
 		}
 		if len(bad) == 0 {
+			o.narrow(units)
 			return nil
 		}
 		all = slices.DeleteFunc(all, func(m *mutant) bool { return bad[m] })
 	}
 	return errors.New("there is nothing to change")
+}
+
+// narrow leaves those that -only names.
+func (o options) narrow(units []*unit) {
+	for _, u := range units {
+		u.drawn = slices.DeleteFunc(u.drawn, func(m *mutant) bool { return !o.only.MatchString(m.String()) })
+		for i, m := range u.drawn {
+			m.number = i + 1
+		}
+	}
 }
 
 func (o options) hash(m *mutant) uint64 {

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 )
 
 // A unit is a package, and the test binary in which its mutants stand.
@@ -30,8 +31,9 @@ type unit struct {
 	drawn     []*mutant // those that are tried, by number
 	binary    string
 	tests     []*test
-	slow      []string // tests that were too long
-	broken    []string // tests that fail without a fault
+	slow      []string     // tests that were too long
+	broken    []string     // tests that fail without a fault
+	cpu       atomic.Int64 // nanoseconds that the binary has computed
 }
 
 // A source is one file of a package.

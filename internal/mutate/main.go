@@ -19,6 +19,7 @@ type options struct {
 	procs    int           // test processes at a time
 	longest  time.Duration // of one test; what takes longer is not used
 	skip     *regexp.Regexp
+	only     *regexp.Regexp // of what is drawn
 	accepted map[string]bool
 	verbose  bool
 	listing  bool
@@ -56,6 +57,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) (int, error) {
 	flags.BoolVar(&o.verbose, "v", false, "name each mutant, and the test that it died of")
 	flags.BoolVar(&o.listing, "list", false, "name the mutants that are drawn, and try none")
 	skip := flags.String("skip", ownSteps, "tests that are not used")
+	only := flags.String("only", "", "of the mutants that are drawn, try only those whose name this expression finds")
 	file := flags.String("accepted", "docs/testing.md", "the file that lists survivors that are equal")
 	if err := flags.Parse(args); err != nil {
 		return 2, nil //nolint:nilerr // the flags have said it
@@ -63,6 +65,9 @@ func run(ctx context.Context, args []string, out, log io.Writer) (int, error) {
 	var err error
 	if o.skip, err = regexp.Compile(*skip); err != nil {
 		return 2, fmt.Errorf("read -skip: %w", err)
+	}
+	if o.only, err = regexp.Compile(*only); err != nil {
+		return 2, fmt.Errorf("read -only: %w", err)
 	}
 	if o.accepted, err = readAccepted(*file); err != nil {
 		return 2, err

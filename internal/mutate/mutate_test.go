@@ -29,7 +29,7 @@ func program(t *testing.T) func(args ...string) (lines []string, code int) {
 		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 			t.Fatal(err)
 		}
-		text := regexp.MustCompile(`; \d+ s\n`).ReplaceAllString(string(out), "\n")
+		text := regexp.MustCompile(`; \d+ s, \d+ s of them computed\n`).ReplaceAllString(string(out), "\n")
 		return strings.Split(strings.TrimSpace(text), "\n"), cmd.ProcessState.ExitCode()
 	}
 }
@@ -76,6 +76,10 @@ func TestTheSeedDecidesWhatIsDrawn(t *testing.T) {
 	}
 	if len(first) != 8 {
 		t.Errorf("got %q, want 8 mutants", first)
+	}
+	one, _ := mutate("-list", "-n", "8", "-only", regexp.QuoteMeta(strings.SplitN(first[3], ": ", 2)[1]), ".")
+	if diff := cmp.Diff(one, first[3:4]); diff != "" {
+		t.Errorf("one of them alone (-got +want):\n%s", diff)
 	}
 	for _, seed := range []string{"2", "3", "4", "5"} {
 		if other, _ := mutate("-list", "-n", "8", "-seed", seed, "."); !cmp.Equal(first, other) {

@@ -69,7 +69,9 @@ func (u *unit) inOrder() []*mutant {
 // report says what became of a target's mutants, and whether enough of them died.
 func (o options) report(pattern string, units []*unit, took time.Duration) bool {
 	var dead, alive, unmet, equal int
+	var cpu time.Duration
 	for _, u := range units {
+		cpu += time.Duration(u.cpu.Load())
 		for _, m := range u.inOrder() {
 			switch {
 			case m.dead != "":
@@ -89,8 +91,8 @@ func (o options) report(pattern string, units []*unit, took time.Duration) bool 
 		o.notUsed(u, "fails without a fault", u.broken)
 	}
 	all := dead + alive + unmet
-	_, _ = fmt.Fprintf(o.out, "%s: %d mutants: %d dead, %d alive, %d unmet, %d equal; %d %% died; %d s\n",
-		pattern, all+equal, dead, alive, unmet, equal, 100*dead/max(all, 1), int(took.Seconds()))
+	_, _ = fmt.Fprintf(o.out, "%s: %d mutants: %d dead, %d alive, %d unmet, %d equal; %d %% died; %d s, %d s of them computed\n",
+		pattern, all+equal, dead, alive, unmet, equal, 100*dead/max(all, 1), int(took.Seconds()), int(cpu.Seconds()))
 	return float64(dead) >= enough*float64(all)
 }
 

@@ -35,6 +35,9 @@ func (u *unit) execute(ctx context.Context, limit time.Duration, env string, arg
 	cmd.WaitDelay = slack
 	endTogether(cmd)
 	text, err := cmd.CombinedOutput()
+	if p := cmd.ProcessState; p != nil {
+		u.cpu.Add(int64(p.UserTime() + p.SystemTime()))
+	}
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
