@@ -121,6 +121,18 @@ func TestNormalizeFillsWhatIsMissing(t *testing.T) {
 	}
 }
 
+// F1-99: names and values of headers have 8 KiB together, and not a byte more.
+func TestHeadersHaveARoom(t *testing.T) {
+	t.Parallel()
+	for size, ok := range map[int]bool{8 << 10: true, 8<<10 + 1: false} {
+		half := size / 2
+		m := holdfast.Message{Destination: "d", Endpoint: "e", Headers: map[string]string{"a": strings.Repeat("x", half-1), "b": strings.Repeat("x", size-half-1)}}
+		if err := holdfast.Normalize("shop", []holdfast.Message{m}); (err == nil) != ok {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+}
+
 // The arrows of the lifecycle, as doc comments and guides draw them.
 func TestLifecycle(t *testing.T) {
 	t.Parallel()

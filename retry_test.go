@@ -126,6 +126,14 @@ func TestPoliciesThatMakeNoSense(t *testing.T) {
 	if err := (holdfast.RetryPolicy{First: 2 * time.Second, Max: time.Second}).Validate(); err == nil || !strings.Contains(err.Error(), "longer than max 1s") {
 		t.Errorf("first over max: %v", err)
 	}
+	const tenYears = 10 * 365 * 24 * time.Hour
+	for p, ok := range map[*holdfast.RetryPolicy]bool{
+		{First: tenYears, Max: tenYears, Jitter: tenYears}: true, {First: tenYears + 1}: false, {Max: tenYears + 1}: false, {Jitter: tenYears + 1}: false,
+	} {
+		if err := p.Validate(); (err == nil) != ok {
+			t.Errorf("%+v: %v", p, err)
+		}
+	}
 	if err := holdfast.DefaultRetry().Validate(); err != nil {
 		t.Errorf("the default: %v", err)
 	}

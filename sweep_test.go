@@ -155,6 +155,43 @@ func TestDefaultsOfTheSweeper(t *testing.T) {
 	})
 }
 
+// expiring is a store with two pages of messages whose time is over, once.
+type expiring struct {
+	upkeep
+	pages []int
+}
+
+func (e *expiring) Expire(context.Context) (n int, more bool, err error) {
+	if len(e.pages) > 0 {
+		n, e.pages = e.pages[0], e.pages[1:]
+	}
+	return n, len(e.pages) > 0, nil
+}
+
+// counted adds up what an observer is told of.
+type counted struct {
+	holdfast.Observer
+	told []int
+}
+
+func (c *counted) ObserveExpired(n int) { c.told = append(c.told, n) }
+
+// F1-99: each page of what expires is counted, and nothing is no page.
+func TestWhatExpiresIsCounted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var c counted
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := (&holdfast.Sweeper{Outbox: &expiring{pages: []int{7, 2}}, Observer: &c}).Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.told, []int{7, 2}); diff != "" {
+			t.Errorf("(-got +want):\n%s", diff)
+		}
+	})
+}
+
 // OI-10: an id is remembered for the retention, and for as long as its
 // sender said that it may retry.
 func TestTheInboxForgetsWhenItMay(t *testing.T) {

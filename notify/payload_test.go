@@ -57,6 +57,32 @@ func TestTextsAreCleaned(t *testing.T) {
 	}
 }
 
+// F1-99: each byte that a terminal or a mail would act on goes, and none that
+// people write; a subject has exactly so much room.
+func TestWhichCharactersAreCleaned(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		"a\vb": "a b", "a\x7fb": "a b", "a\uFFFDb": "a b", "a\nb\tc": "a\nb\tc", "a\u0080é漢\uFF01b": "a\u0080é漢\uFF01b", "a\x1fb": "a b", "a b~": "a b~",
+	} {
+		payload, err := notify.Encode(notify.Notification{List: "l", Body: body})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := notify.Decode(holdfast.Message{Payload: payload}); err != nil || n.Body != want {
+			t.Errorf("%q became %q, %v; want %q", body, n.Body, err, want)
+		}
+	}
+	n, err := notify.Decode(holdfast.Message{Payload: []byte(`{"list":"l","subject":"a\u0085b\u0086c\u2028d\u2029e"}`)})
+	if err != nil || n.Subject != "a b\u0086c d e" {
+		t.Errorf("got subject %q, %v", n.Subject, err)
+	}
+	for length, ok := range map[int]bool{notify.MaxSubject: true, notify.MaxSubject + 1: false} {
+		if _, err := notify.Encode(notify.Notification{List: "l", Subject: strings.Repeat("x", length)}); (err == nil) != ok {
+			t.Errorf("a subject of %d bytes: %v", length, err)
+		}
+	}
+}
+
 // Inside data, everything that is JSON is the author's.
 func TestDataIsKeptAsItIs(t *testing.T) {
 	t.Parallel()
@@ -75,6 +101,7 @@ func TestWhatIsNoNotificationIsRefused(t *testing.T) {
 		``:                                      "unexpected end",
 		`null`:                                  `list "" must not be empty`,
 		`[]`:                                    "array",
+		`7`:                                     "no object",
 		`{"list":"l","subject":"s"} {}`:         "after top-level value",
 		`{"list":"l","subject":"s","to":"x"}`:   `unknown field "to"`,
 		`{"list":7}`:                            "list",
@@ -115,7 +142,12 @@ func TestAnOriginFromElsewhereIsBounded(t *testing.T) {
 	if len(o.Instance) != notify.MaxOriginLen || o.Script != "s" || !o.Enqueued.IsZero() || o.Site != "" {
 		t.Errorf("got %+v", o)
 	}
-	for _, at := range []string{"", "today", "9999-12-31T23:59:59Z", "2026-02-30T00:00:00Z"} {
+	for _, at := range []string{"2000-01-01T00:00:00Z", "2200-12-31T23:59:59Z"} {
+		if o := notify.OriginOf(map[string]string{notify.HeaderEnqueued: at}); o.Enqueued.Format(time.RFC3339) != at {
+			t.Errorf("%q is read as %s", at, o.Enqueued)
+		}
+	}
+	for _, at := range []string{"", "today", "9999-12-31T23:59:59Z", "2026-02-30T00:00:00Z", "1999-12-31T23:59:59Z", "2201-01-01T00:00:00Z"} {
 		if o := notify.OriginOf(map[string]string{notify.HeaderEnqueued: at}); !o.Enqueued.IsZero() {
 			t.Errorf("%q is read as %s", at, o.Enqueued)
 		}

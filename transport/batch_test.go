@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -322,6 +323,87 @@ func TestOffersAreRead(t *testing.T) {
 		}
 		if got := client.BatchSize(); got != want {
 			t.Errorf("%q: got batch size %d, want %d", header, got, want)
+		}
+	}
+}
+
+// F1-99: only the receiver takes its offer of batches back: what stands between
+// may answer without one.
+func TestAnOfferIsTakenBackByTheReceiverAlone(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]int{200: 1, 299: 1, 300: 64, 404: 64, 502: 64} {
+		var asked atomic.Int32
+		client := newClient(t, transport.ClientConfig{URL: listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if asked.Add(1) == 1 {
+				answering(200, http.Header{"Rf-Batch": {"max=64"}}, `{"acknowledged":true}`).ServeHTTP(w, r)
+				return
+			}
+			answering(status, nil, "").ServeHTTP(w, r)
+		}))})
+		for range 2 {
+			client.Deliver(t.Context(), transporttest.Message()) //nolint:errcheck // only the offer counts
+		}
+		if got := client.BatchSize(); got != want {
+			t.Errorf("status %d without an offer: got batch size %d, want %d", status, got, want)
+		}
+	}
+}
+
+// F1-99: a batch is as heavy as the peer has said, and 1 MiB where it has not.
+func TestBatchesAreAsHeavyAsThePeerTakes(t *testing.T) {
+	t.Parallel()
+	for offer, want := range map[string]int{"max=64, bytes=4194304": 4, "max=64, bytes=1400000": 2, "max=64, bytes=700000": 0, "max=64": 0} {
+		g := &gate{judge: pass, next: answering(200, http.Header{"Rf-Batch": {offer}}, `{"acknowledged":true}`)}
+		client := newClient(t, transport.ClientConfig{URL: listen(t, g)})
+		client.Deliver(t.Context(), transporttest.Message()) //nolint:errcheck // it learns the offer
+		ms := messages(4)
+		for i := range ms {
+			ms[i].Payload = []byte(`"` + strings.Repeat("x", 600_000) + `"`)
+		}
+		client.DeliverBatch(t.Context(), ms)   // the answer is not understood; the request counts
+		if got := g.passed()[1]; got != want { // 0: a single message
+			t.Errorf("%s: the first batch had %d messages, want %d", offer, got, want)
+		}
+	}
+}
+
+// F1-99: one message is no batch.
+func TestOneMessageGoesAlone(t *testing.T) {
+	t.Parallel()
+	client, _, g := gated(t, transport.ClientConfig{}, pass)
+	client.DeliverBatch(t.Context(), messages(1))
+	if diff := cmp.Diff(g.passed(), []int{0, 0}); diff != "" {
+		t.Errorf("requests (-got +want):\n%s", diff)
+	}
+}
+
+// F1-99: on a line that cuts everything off a batch still has 8 KiB, in messages
+// of 640 bytes at least: smaller ones would be slower, not safer.
+func TestTheSlowestLineHasBatchesOfAFewMessages(t *testing.T) {
+	t.Parallel()
+	client, _, _ := gated(t, transport.ClientConfig{}, func(kind string, _ []byte) int {
+		if kind == wire.BatchType {
+			return http.StatusRequestTimeout
+		}
+		return 0
+	})
+	for range 12 {
+		client.DeliverBatch(t.Context(), messages(100))
+	}
+	if got := client.BatchSize(); got != 11 {
+		t.Errorf("got batches of %d messages, want 11", got)
+	}
+}
+
+// F1-99: what a line of unknown speed takes in a usual batch has the usual time,
+// and only what is larger has more.
+func TestPatienceGrowsWithTheRequest(t *testing.T) {
+	t.Parallel()
+	const usual, first = 30 * time.Second, 16 << 10
+	client := newClient(t, transport.ClientConfig{URL: "http://peer.test", Timeout: usual})
+	for bytes, longer := range map[int]bool{0: false, first: false, first + 1: true, 1 << 20: true} {
+		if got := client.Patience(bytes); got < usual || (got > usual) != longer {
+			t.Errorf("%d bytes: %s, want more than %s: %t", bytes, got, usual, longer)
 		}
 	}
 }

@@ -54,6 +54,26 @@ func TestSecretsRotate(t *testing.T) {
 	}
 }
 
+// F1-99: the secret that the peer took last is the first to be tried, and the
+// change is said once.
+func TestTheOtherSecretIsRemembered(t *testing.T) {
+	t.Parallel()
+	g := &gate{judge: pass, next: newServer(t, transport.ServerConfig{Receiver: &transporttest.Inbox{}})}
+	var l logged
+	client := newClient(t, transport.ClientConfig{URL: listen(t, g), Logger: l.logger(), Secrets: []*wire.Secret{secret(t, "x"), secret(t, "k")}})
+	for n, want := range []int{2, 3, 4} { // the first one is refused, once
+		if _, err := client.Deliver(t.Context(), transporttest.Message()); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(g.passed()); got != want {
+			t.Errorf("after message %d: %d requests, want %d", n+1, got, want)
+		}
+	}
+	if r := l.records(t); len(r) != 1 || r[0]["msg"] != "peer took another secret" {
+		t.Errorf("got log %v, want one line", r)
+	}
+}
+
 func TestABatchLearnsTheOtherSecret(t *testing.T) {
 	t.Parallel()
 	inbox := &transporttest.Inbox{}
@@ -189,5 +209,21 @@ func TestLocalTellsItsOwnErrors(t *testing.T) {
 	m.Source = ""
 	if _, err := l.Deliver(t.Context(), m); !errors.Is(err, cause) {
 		t.Errorf("got %v, want it to wrap the receiver's error", err)
+	}
+}
+
+// F1-99: what goes through memory arrives as it does over the network: without
+// the name that the sender has for its destination, and without blanks around
+// the payload.
+func TestLocalHandsOverWhatTheNetworkWould(t *testing.T) {
+	t.Parallel()
+	r := &transporttest.Recorder{}
+	m := transporttest.Message()
+	m.Destination, m.Payload = "there", []byte(" {\"a\":1}\n")
+	if _, err := (&transport.Local{Receiver: r, Source: "here"}).Deliver(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Got(); len(got) != 1 || got[0].Destination != "" || string(got[0].Payload) != `{"a":1}` {
+		t.Errorf("got %+v, want no destination and the payload alone", got)
 	}
 }

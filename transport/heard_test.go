@@ -2,8 +2,10 @@ package transport_test
 
 import (
 	"context"
+	"encoding/pem"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -48,5 +50,39 @@ func TestTheTimeOfPeersIsHeard(t *testing.T) {
 				t.Errorf("heard %v, want %t", heard, c.heard)
 			}
 		})
+	}
+}
+
+// F1-99, F1-51: the time in an answer is heard over TLS from another machine
+// alone: nobody vouches for a plain one, and this machine's clock confirms nothing.
+func TestTheTimeOfAnswersIsHeard(t *testing.T) {
+	t.Parallel()
+	h := answering(http.StatusOK, nil, "{}")
+	plain, secure := httptest.NewServer(h), httptest.NewTLSServer(h)
+	t.Cleanup(plain.Close)
+	t.Cleanup(secure.Close)
+	for name, c := range map[string]struct {
+		url   string
+		to    *httptest.Server
+		heard bool
+	}{
+		"another machine, TLS":   {"https://example.com", secure, true}, // the name that httptest has a certificate for
+		"this machine, TLS":      {secure.URL, secure, false},
+		"another machine, plain": {"http://example.com", plain, false},
+	} {
+		var heard []time.Time
+		client := newClient(t, transport.ClientConfig{
+			URL: c.url, Heard: func(at time.Time) { heard = append(heard, at) },
+			CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}),
+			Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+				return new(net.Dialer).DialContext(ctx, network, c.to.Listener.Addr().String())
+			},
+		})
+		if err := client.Ask(t.Context(), "/v1/x", struct{}{}, &struct{}{}); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got := len(heard) == 1 && time.Since(heard[0]).Abs() < time.Hour; got != c.heard {
+			t.Errorf("%s: heard %v, want %t", name, heard, c.heard)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -30,6 +31,7 @@ func TestAProbeTellsWhetherTheSecretIsTakenAndDeliversNothing(t *testing.T) {
 	}{
 		"the right secret":        {secrets: []string{"k"}, status: 200, want: transport.CredentialsAccepted, ours: true},
 		"a wrong one":             {secrets: []string{"x"}, status: 401, want: transport.CredentialsRefused, ours: true},
+		"the first of a pair":     {secrets: []string{"k", "x"}, status: 200, want: transport.CredentialsAccepted, ours: true},
 		"the second of a pair":    {secrets: []string{"x", "k"}, status: 200, want: transport.CredentialsAccepted, ours: true},
 		"none":                    {status: 401, want: transport.CredentialsRefused, ours: true},
 		"v1 only looks":           {secrets: []string{"k"}, v1: true, status: 405, ours: true},
@@ -104,6 +106,19 @@ func TestAProbeIsNoMessageAndAMessageNoProbe(t *testing.T) {
 	}
 }
 
+// F1-99: a probe that reaches nobody is not made again with another secret.
+func TestAProbeThatReachesNobodyIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	dialed := 0
+	c := newClient(t, transport.ClientConfig{
+		URL: "http://peer.test", Source: "s", Secrets: []*wire.Secret{secret(t, "k"), secret(t, "x")},
+		Dial: func(context.Context, string, string) (net.Conn, error) { dialed++; return nil, net.ErrClosed },
+	})
+	if _, err := c.Probe(t.Context()); err == nil || dialed != 1 {
+		t.Errorf("got %v after %d dials, want an error after one", err, dialed)
+	}
+}
+
 // Guessing with probes meets the same limit as guessing with messages (OI-18).
 func TestRefusedProbesCountAsRefusals(t *testing.T) {
 	t.Parallel()
@@ -120,15 +135,19 @@ func TestRefusedProbesCountAsRefusals(t *testing.T) {
 
 func TestAProbeOfSilenceEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close() // takes connections, and never answers
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	c := newClient(t, transport.ClientConfig{URL: "http://" + l.Addr().String(), Source: "s", Secrets: []*wire.Secret{secret(t, "k")}})
-	if _, err := c.Probe(ctx); holdfast.AsFailure(err).Code != transport.CodeTimeout {
-		t.Errorf("got %v, want %s", err, transport.CodeTimeout)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		c := newClient(t, transport.ClientConfig{
+			URL: "http://peer.test", Source: "s", Secrets: []*wire.Secret{secret(t, "k")},
+			Dial: func(context.Context, string, string) (net.Conn, error) {
+				here, there := net.Pipe()
+				go io.Copy(io.Discard, there) //nolint:errcheck // accepts, never replies
+				return here, nil
+			},
+		})
+		if _, err := c.Probe(ctx); holdfast.AsFailure(err).Code != transport.CodeTimeout {
+			t.Errorf("got %v, want %s", err, transport.CodeTimeout)
+		}
+	})
 }

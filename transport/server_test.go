@@ -308,10 +308,31 @@ func TestRequestsThatAreNoMessage(t *testing.T) {
 			if w.Code != c.status || err != nil || reply.Code != c.code || reply.Acknowledged || w.Header().Get(transport.HeaderBatch) == "" {
 				t.Errorf("got %d %+v %v, want %d with code %s", w.Code, reply, err, c.status, c.code)
 			}
+			// What meets every message alike is the lane's: a wrong method, type or version parks nothing.
+			if lane := c.status == 405 || c.status == 415 || c.status == 426; lane != (reply.Outcome == holdfast.LaneFault.String()) {
+				t.Errorf("got outcome %q with status %d", reply.Outcome, c.status)
+			}
+			if allow := w.Header().Get("Allow"); (allow == http.MethodPost) != (c.status == 405) || w.Header().Get("Cache-Control") != "no-store" {
+				t.Errorf("got Allow %q, Cache-Control %q; want POST with 405 alone, and no-store", allow, w.Header().Get("Cache-Control"))
+			}
 			if got := r.Got(); len(got) > 0 {
 				t.Errorf("got %d messages, want none", len(got))
 			}
 		})
+	}
+}
+
+// F1-99: what is exactly as large as the limit is taken.
+func TestALimitIsTheLastThatIsTaken(t *testing.T) {
+	t.Parallel()
+	const payload = 1000
+	s := newServer(t, transport.ServerConfig{Receiver: &transporttest.Recorder{}, Insecure: true, MaxPayload: payload})
+	good := envelope(t, transporttest.Message(), wire.Seal{})
+	for size, want := range map[int]int{payload + wire.Overhead: 200, payload + wire.Overhead + 1: 413} {
+		body := append(bytes.Clone(good), bytes.Repeat([]byte(" "), size-len(good))...)
+		if w := post(t, s, wire.MessageType, body); w.Code != want {
+			t.Errorf("%d bytes: got %d %s, want %d", size, w.Code, w.Body, want)
+		}
 	}
 }
 
