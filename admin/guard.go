@@ -68,8 +68,8 @@ func (s *Server) recover(w *trackedWriter, r *http.Request) {
 		return
 	}
 	if v != http.ErrAbortHandler { //nolint:errorlint // net/http's own signal, passed as it is
-		s.log().LogAttrs(r.Context(), slog.LevelError, "request panicked",
-			slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+		s.few.LogAttrs(r.Context(), slog.LevelError, "request panicked",
+			slog.String("method", clip(r.Method)), slog.String("path", clip(r.URL.Path)), slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
 	}
 	if w.begun || v == http.ErrAbortHandler { //nolint:errorlint // as above
 		panic(http.ErrAbortHandler) // half an answer must not look whole
