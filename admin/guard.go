@@ -39,6 +39,11 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
+// mounts says whether another package serves this on the same listener.
+func (s *Server) mounts(pattern string) bool {
+	return slices.ContainsFunc(s.Mounts, func(m Mount) bool { return m.Pattern == pattern })
+}
+
 // signed says whether the request goes to a mount that proves its sender.
 func (s *Server) signed(r *http.Request) bool {
 	return slices.ContainsFunc(s.Mounts, func(m Mount) bool {
