@@ -84,7 +84,12 @@ func (g *Guard) Server(h http.Handler) *http.Server {
 			MaxConcurrentStreams: streams, MaxReceiveBufferPerStream: streamBytes, MaxReceiveBufferPerConnection: unreadBytes,
 		},
 		ConnContext: withConn,
-		ErrorLog:    slog.NewLogLogger(g.log.Handler(), slog.LevelWarn),
+		ConnState: func(c net.Conn, to http.ConnState) {
+			if to == http.StateActive {
+				connOf(c).begins()
+			}
+		},
+		ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelWarn),
 	}
 }
 
@@ -111,10 +116,13 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 			return
 		}
 		defer v.end()
+		own := r.WithContext(context.WithValue(r.Context(), guestKey{}, v))
 		if r.ContentLength != 0 {
-			r.Body = &countedBody{ReadInTime(w, r), v.guest}
+			// Not in r, where net/http looks whether the body was asked for: it would
+			// wait for it before it sends a refusal.
+			own.Body = &countedBody{ReadInTime(w, r), v.guest}
 		}
-		next.ServeHTTP(answer, r.WithContext(context.WithValue(r.Context(), guestKey{}, v)))
+		next.ServeHTTP(answer, own)
 	})
 }
 
