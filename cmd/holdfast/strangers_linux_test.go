@@ -108,7 +108,7 @@ func (r *strangersRig) friends(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := transport.NewClient(transport.ClientConfig{URL: r.node.url(), Source: "friend", Secrets: []*wire.Secret{key}})
+	client, err := transport.NewClient(transport.ClientConfig{URL: r.node.url(), Source: "friend", Secrets: []*wire.Secret{key}, DialTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,11 +168,11 @@ func (r *strangersRig) hold(t *testing.T) {
 			}
 		})
 	}
-	eventuallyWithin(t, "all strangers are there, and some gave way", 2*time.Minute, func() bool {
+	eventuallyWithin(t, "all strangers are there, and some gave way", 5*time.Minute, func() bool {
 		return there.Load() == int64(*manyStrangers) && again.Load() >= int64(*manyStrangers/4)
 	})
 	before := r.served.Load()
-	eventuallyWithin(t, "friends are served", 2*time.Minute, func() bool { return r.served.Load() >= before+50 })
+	eventuallyWithin(t, "friends are served", 5*time.Minute, func() bool { return r.served.Load() >= before+50 })
 	cancel()
 	all.Wait()
 	t.Logf("%d strangers held batches, and had to give way %d times; memory %s", *manyStrangers, again.Load(), memory(t, r.node))

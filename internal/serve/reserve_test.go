@@ -62,6 +62,9 @@ func TestThisMachineHasConnectionsOfItsOwn(t *testing.T) {
 		t.Errorf("one more of another machine: got %s", r.Status)
 		r.Body.Close()
 	}
+	if got := guard.Refused()["connection"]; got != 1 {
+		t.Errorf("%d connections were refused, want one", got)
+	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for i := range 20 {
 		r, err := client.Get("http://" + here.Addr().String())
@@ -69,9 +72,6 @@ func TestThisMachineHasConnectionsOfItsOwn(t *testing.T) {
 			t.Fatalf("request %d of this machine: %v", i, err)
 		}
 		r.Body.Close()
-	}
-	if got := guard.Refused()["connection"]; got != 1 {
-		t.Errorf("%d connections were refused, want one", got)
 	}
 	close(goOn)
 	for _, one := range all {
