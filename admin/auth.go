@@ -119,7 +119,8 @@ func (s *Server) authorize(r *http.Request, need Role) (string, *Problem) {
 	case errors.Is(err, holdfast.ErrNotFound):
 		return "", s.refuseToken(r, "the token is not known here; it may have been deleted")
 	case err != nil:
-		return "", s.refuse(r.Context(), "look the token up", err)
+		few := s.few.With(slog.String("remote", serve.Address(r).String()))
+		return "", s.refuseTo(r.Context(), few, "look the token up", err) // anybody can make up a token
 	}
 	if Role(role).rank() < need.rank() {
 		return "", kindRole.problem(fmt.Sprintf("this needs a token with the role %s; token %q has the role %s", need, name, role)).

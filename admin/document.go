@@ -59,22 +59,33 @@ func (b *builder) document(mux *http.ServeMux) error {
 
 // others documents routes that other packages serve on the same listener.
 func (b *builder) others() {
-	doc := b.api.OpenAPI()
 	plain := func(text string) *huma.Response {
 		return &huma.Response{Description: text, Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}}}
 	}
-	add := func(method, path, id, summary, description string, responses map[int]*huma.Response) {
-		op := &huma.Operation{
-			Method: method, Path: path, OperationID: id, Summary: summary, Description: description,
-			Tags: []string{"node"}, Responses: map[string]*huma.Response{},
-		}
-		for status, r := range responses {
-			op.Responses[strconv.Itoa(status)] = r
-		}
-		doc.AddOperation(op)
+	if b.mounts(http.MethodPost + " /_rf/receive") {
+		b.receiving()
 	}
-	add(http.MethodPost, "/_rf/receive", "receive", "Receive messages of a peer",
-		"The wire protocol between nodes: one envelope or a batch of them, signed by the peer's secret rather than by a token. The guide on the wire protocol has its form.",
+	b.other(http.MethodGet, "/healthz", "alive", "Is the process alive?", "For whoever would restart it. It asks for no token.",
+		map[int]*huma.Response{http.StatusOK: plain("It is.")})
+	b.other(http.MethodGet, "/readyz", "ready", "Can the node take messages?", "For whoever would send it requests. It asks for no token.",
+		map[int]*huma.Response{
+			http.StatusOK:                 plain("It can."),
+			http.StatusServiceUnavailable: plain("It cannot now: it starts, stops, or cannot store."),
+		})
+	b.other(http.MethodGet, "/metrics", "metrics", "Metrics", "In the text format of Prometheus.",
+		map[int]*huma.Response{http.StatusOK: plain("The metrics.")})
+	b.other(http.MethodGet, "/openapi.json", "openapi", "This document", "OpenAPI 3.1. It asks for no token.",
+		map[int]*huma.Response{http.StatusOK: {
+			Description: "The document.",
+			Content:     map[string]*huma.MediaType{"application/openapi+json": {Schema: &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}}},
+		}})
+}
+
+// receiving documents the way in for peers.
+func (b *builder) receiving() {
+	b.other(http.MethodPost, "/_rf/receive", "receive", "Receive messages of a peer",
+		"The wire protocol between nodes: one envelope or a batch of them, signed by the peer's secret rather than by a token. The guide on the wire protocol has its form. "+
+			"Only a node whose configuration names a source, in receive.secrets, has this route.",
 		map[int]*huma.Response{
 			http.StatusOK:           {Description: "Each message is stored or done; the answer names each."},
 			http.StatusUnauthorized: {Description: "The signature is missing, wrong or too old; nothing was written."},
@@ -82,18 +93,15 @@ func (b *builder) others() {
 	b.operation(http.MethodPost, "/_rf/receive").RequestBody = &huma.RequestBody{
 		Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}}},
 	}
-	add(http.MethodGet, "/healthz", "alive", "Is the process alive?", "For whoever would restart it. It asks for no token.",
-		map[int]*huma.Response{http.StatusOK: plain("It is.")})
-	add(http.MethodGet, "/readyz", "ready", "Can the node take messages?", "For whoever would send it requests. It asks for no token.",
-		map[int]*huma.Response{
-			http.StatusOK:                 plain("It can."),
-			http.StatusServiceUnavailable: plain("It cannot now: it starts, stops, or cannot store."),
-		})
-	add(http.MethodGet, "/metrics", "metrics", "Metrics", "In the text format of Prometheus.",
-		map[int]*huma.Response{http.StatusOK: plain("The metrics.")})
-	add(http.MethodGet, "/openapi.json", "openapi", "This document", "OpenAPI 3.1. It asks for no token.",
-		map[int]*huma.Response{http.StatusOK: {
-			Description: "The document.",
-			Content:     map[string]*huma.MediaType{"application/openapi+json": {Schema: &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}}},
-		}})
+}
+
+func (b *builder) other(method, path, id, summary, description string, responses map[int]*huma.Response) {
+	op := &huma.Operation{
+		Method: method, Path: path, OperationID: id, Summary: summary, Description: description,
+		Tags: []string{"node"}, Responses: map[string]*huma.Response{},
+	}
+	for status, r := range responses {
+		op.Responses[strconv.Itoa(status)] = r
+	}
+	b.api.OpenAPI().AddOperation(op)
 }

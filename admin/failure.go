@@ -13,6 +13,11 @@ import (
 // refuse turns an error of the store into a problem. Its own text goes to the
 // log, not to the client, unless it is about what the client sent.
 func (s *Server) refuse(ctx context.Context, doing string, err error) *Problem {
+	return s.refuseTo(ctx, s.log(), doing, err)
+}
+
+// refuseTo is refuse with the log for the error's own text.
+func (s *Server) refuseTo(ctx context.Context, log *slog.Logger, doing string, err error) *Problem {
 	if away, ok := errors.AsType[*link.ErrNotReachable](err); ok {
 		return kindAway.problem(away.Error()+"; nothing was done").with("Retry-After", "30")
 	}
@@ -39,7 +44,7 @@ func (s *Server) refuse(ctx context.Context, doing string, err error) *Problem {
 		return kindUnavailable.problem("the request ended before the store answered; send the same request again: its id makes that safe").
 			with("Retry-After", "5")
 	}
-	s.log().LogAttrs(ctx, slog.LevelError, "request failed", slog.String("doing", doing), slog.Any("error", err))
+	log.LogAttrs(ctx, slog.LevelError, "request failed", slog.String("doing", doing), slog.Any("error", err))
 	return kindInternal.problem("the node could not " + doing + "; its log says why")
 }
 

@@ -39,6 +39,11 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
+// mounts says whether another package serves this on the same listener.
+func (s *Server) mounts(pattern string) bool {
+	return slices.ContainsFunc(s.Mounts, func(m Mount) bool { return m.Pattern == pattern })
+}
+
 // signed says whether the request goes to a mount that proves its sender.
 func (s *Server) signed(r *http.Request) bool {
 	return slices.ContainsFunc(s.Mounts, func(m Mount) bool {
@@ -68,8 +73,8 @@ func (s *Server) recover(w *trackedWriter, r *http.Request) {
 		return
 	}
 	if v != http.ErrAbortHandler { //nolint:errorlint // net/http's own signal, passed as it is
-		s.log().LogAttrs(r.Context(), slog.LevelError, "request panicked",
-			slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+		s.few.LogAttrs(r.Context(), slog.LevelError, "request panicked",
+			slog.String("method", clip(r.Method)), slog.String("path", clip(r.URL.Path)), slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
 	}
 	if w.begun || v == http.ErrAbortHandler { //nolint:errorlint // as above
 		panic(http.ErrAbortHandler) // half an answer must not look whole

@@ -10,13 +10,20 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-mq/holdfast/admin"
 )
+
+// receives gives the server a way in for peers, which its document then has.
+func receives(s *admin.Server) {
+	s.Mounts = append(s.Mounts, admin.Mount{Pattern: "POST /_rf/receive", Handler: http.NotFoundHandler(), Signed: true})
+}
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestTheOpenAPIDocumentIsCurrent(t *testing.T) {
 	t.Parallel()
-	w := serve(t).do(t, call{method: "GET", path: "/openapi.json"})
+	w := serve(t, receives).do(t, call{method: "GET", path: "/openapi.json"})
 	if got := w.Header().Get("Content-Type"); w.Code != http.StatusOK || got != "application/openapi+json" {
 		t.Fatalf("got %d %s", w.Code, got)
 	}
@@ -35,6 +42,18 @@ func TestTheOpenAPIDocumentIsCurrent(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(want), w.Body.String()); diff != "" {
 		t.Errorf("run go test ./admin -update, and look at what changed (-want +got):\n%s", diff)
+	}
+}
+
+// F1-01: the document has no way in for peers where there is none.
+func TestTheDocumentHasWhatTheNodeServes(t *testing.T) {
+	t.Parallel()
+	var doc document
+	if err := json.Unmarshal(serve(t).do(t, call{method: "GET", path: "/openapi.json"}).Body.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := doc.Paths["/_rf/receive"]; ok || len(doc.Paths) == 0 {
+		t.Errorf("got %d paths, /_rf/receive among them: %t", len(doc.Paths), ok)
 	}
 }
 
@@ -60,7 +79,7 @@ type document struct {
 
 func TestEveryRouteIsDocumented(t *testing.T) {
 	t.Parallel()
-	text := serve(t).do(t, call{method: "GET", path: "/openapi.json"}).Body
+	text := serve(t, receives).do(t, call{method: "GET", path: "/openapi.json"}).Body
 	var doc document
 	if err := json.Unmarshal(text.Bytes(), &doc); err != nil {
 		t.Fatal(err)

@@ -91,6 +91,7 @@ type Server struct {
 
 	Logger *slog.Logger // nil: none
 
+	few    *slog.Logger // for what anybody can cause
 	watch  *serve.Watch // over tokens that are refused
 	bodies *serve.Room
 }
@@ -119,7 +120,7 @@ func (s *Server) Handler() (http.Handler, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	s.watch, s.bodies = new(serve.Watch), serve.NewRoom(cmp.Or(s.MaxBodies, DefaultMaxBodies))
+	s.few, s.watch, s.bodies = serve.FewLines(s.Logger), new(serve.Watch), serve.NewRoom(cmp.Or(s.MaxBodies, DefaultMaxBodies))
 	mux := http.NewServeMux()
 	b := &builder{Server: s, api: humago.New(mux, s.config()), strict: map[string]bool{}}
 	b.api.UseMiddleware(s.authenticate)

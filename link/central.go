@@ -59,6 +59,7 @@ type CentralConfig struct {
 type Central struct {
 	conf    CentralConfig
 	log     *slog.Logger
+	few     *slog.Logger // for what anybody can cause
 	server  *transport.Server
 	gate    *gate
 	answers *serve.Room // of bodies with answers
@@ -88,7 +89,7 @@ func NewCentral(conf CentralConfig) (*Central, error) {
 	if conf.Logger == nil {
 		conf.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Central{conf: conf, log: conf.Logger, gate: newGate(conf.AtWork), answers: serve.NewRoom(4 * maxAnswers), boxes: map[string]*box{}}
+	c := &Central{conf: conf, log: conf.Logger, few: serve.FewLines(conf.Logger), gate: newGate(conf.AtWork), answers: serve.NewRoom(4 * maxAnswers), boxes: map[string]*box{}}
 	// Without a length it may be a batch or one message, whichever is larger.
 	c.longest = int64(max(batchBytes, cmp.Or(conf.MaxPayload, batchBytes)+wire.Overhead))
 	var err error
@@ -198,7 +199,7 @@ func (c *Central) serveEnroll(w http.ResponseWriter, r *http.Request) {
 		c.server.RefuseCaller(w, r, fmt.Errorf("enrolment: %w", err))
 		return
 	case err != nil:
-		c.log.LogAttrs(r.Context(), slog.LevelError, "site not enrolled", slog.Any("error", err))
+		c.few.LogAttrs(r.Context(), slog.LevelError, "site not enrolled", slog.String("remote", serve.Address(r).String()), slog.Any("error", err))
 		unavailable(w)
 		return
 	}

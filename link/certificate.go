@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/bearer"
+	"github.com/holdfast-mq/holdfast/internal/serve"
 	"github.com/holdfast-mq/holdfast/internal/shown"
 	"github.com/holdfast-mq/holdfast/wire"
 )
@@ -68,7 +69,7 @@ func (c *Central) mayEnroll(w http.ResponseWriter, r *http.Request, token string
 	case errors.Is(err, holdfast.ErrNotFound):
 		return true // it is refused for that
 	}
-	c.log.LogAttrs(r.Context(), slog.LevelError, "site of a token not read", slog.Any("error", err))
+	c.few.LogAttrs(r.Context(), slog.LevelError, "site of a token not read", slog.String("remote", serve.Address(r).String()), slog.Any("error", err))
 	unavailable(w)
 	return false
 }

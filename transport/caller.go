@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -34,10 +33,7 @@ func (s *Server) Caller(w http.ResponseWriter, r *http.Request) (source string, 
 		s.RefuseCaller(w, r, err)
 		return "", false
 	case err != nil:
-		// Anybody can ask in the right form: how often is said is bounded, too.
-		if _, tell := s.lookups.Refuse(netip.Addr{}); tell {
-			s.log.LogAttrs(r.Context(), slog.LevelError, "caller not looked up", slog.String("remote", serve.Address(r).String()), slog.Any("error", err))
-		}
+		s.few.LogAttrs(r.Context(), slog.LevelError, "caller not looked up", slog.String("remote", serve.Address(r).String()), slog.Any("error", err))
 		w.Header().Set("Retry-After", retryafter.Seconds(lookupWait))
 		if r.Context().Err() != nil {
 			w.Header().Set("Connection", "close") // nothing that comes by it would be looked up

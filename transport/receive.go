@@ -124,7 +124,7 @@ func (s *Server) panicked(ctx context.Context, m *holdfast.Message, p any) *hold
 	if e, ok := p.(runtime.Error); ok {
 		what = e.Error()
 	}
-	s.log.LogAttrs(ctx, slog.LevelError, "receiver panicked",
+	s.few.LogAttrs(ctx, slog.LevelError, "receiver panicked",
 		slog.String("message_id", string(m.ID)), slog.String("source", m.Source), slog.String("endpoint", m.Endpoint),
 		slog.String("panic", what), slog.String("stack", string(debug.Stack())))
 	return &holdfast.Failure{Code: CodePanic, Err: errors.New("receiver panicked: " + what)}

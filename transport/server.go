@@ -69,12 +69,12 @@ type Refused struct {
 type Server struct {
 	conf    ServerConfig
 	log     *slog.Logger
+	few     *slog.Logger // for what anybody can cause
 	offer   string
 	slots   chan struct{} // bounds the calls of the Receiver
 	proven  *serve.Room   // bounds what is held for them
 	watch   serve.Watch
-	lookups serve.Watch // bounds the log lines about callers who cannot be looked up
-	readers sync.Pool   // of *wire.Decoder
+	readers sync.Pool // of *wire.Decoder
 }
 
 var _ http.Handler = (*Server)(nil)
@@ -102,7 +102,7 @@ func NewServer(conf ServerConfig) (*Server, error) {
 	if err := errors.Join(conf.faults()...); err != nil {
 		return nil, fmt.Errorf("new server: %w", err)
 	}
-	s := &Server{conf: conf, log: conf.Logger, slots: make(chan struct{}, conf.Concurrency), proven: serve.NewRoom(provenBytes)}
+	s := &Server{conf: conf, log: conf.Logger, few: serve.FewLines(conf.Logger), slots: make(chan struct{}, conf.Concurrency), proven: serve.NewRoom(provenBytes)}
 	s.readers.New = func() any { return new(wire.Decoder) }
 	if conf.MaxBatch > 1 {
 		s.offer = formatOffer(conf.MaxBatch, conf.MaxBatchBytes)

@@ -47,7 +47,7 @@ type conn struct {
 	from  netip.Addr
 	used  time.Time // when it came, or its last request ended
 	known int       // requests in hand whose senders are known
-	asked bool      // it has brought a request
+	asked bool      // what it brought last was a request
 	gone  bool
 }
 
@@ -161,6 +161,16 @@ func (c *conn) serves(known int) {
 	defer c.of.mu.Unlock()
 	c.known += known
 	c.used, c.asked = time.Now(), true
+}
+
+// begins notes that something comes that may be a request.
+func (c *conn) begins() {
+	if c == nil {
+		return
+	}
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	c.asked = false
 }
 
 type connKey struct{}

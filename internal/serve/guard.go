@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"maps"
 	"net"
@@ -11,8 +10,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-
-	"golang.org/x/time/rate"
 )
 
 // Limits bound what strangers cost. Zero fields: the default.
@@ -36,7 +33,6 @@ const (
 	streams     = 64
 	streamBytes = 64 << 10
 	unreadBytes = 128 << 10 // of one connection
-	longestLine = 300       // of the server's own log
 )
 
 // The reasons by which refusals are counted, beside "http_" and a status.
@@ -51,8 +47,7 @@ const (
 type Guard struct {
 	crowd *crowd
 	conns *conns
-	log   *slog.Logger
-	lines *rate.Limiter // of the server's own log
+	log   *slog.Logger // of the server itself
 
 	mu      sync.Mutex
 	refused map[string]int64
@@ -66,12 +61,7 @@ func NewGuard(l Limits, log *slog.Logger) *Guard {
 	if l.Requests == 0 {
 		l.Requests = defaultRequests
 	}
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	g := &Guard{
-		crowd: newCrowd(l.Bytes, l.Requests), log: log, lines: rate.NewLimiter(linesPerSecond, lineBurst), refused: map[string]int64{},
-	}
+	g := &Guard{crowd: newCrowd(l.Bytes, l.Requests), log: FewLines(log), refused: map[string]int64{}}
 	most, ours := connections(l.Connections)
 	g.conns = &conns{most: most, ours: ours, all: map[*conn]struct{}{}, by: map[netip.Addr]int{}, refused: g.count}
 	return g
@@ -94,7 +84,12 @@ func (g *Guard) Server(h http.Handler) *http.Server {
 			MaxConcurrentStreams: streams, MaxReceiveBufferPerStream: streamBytes, MaxReceiveBufferPerConnection: unreadBytes,
 		},
 		ConnContext: withConn,
-		ErrorLog:    slog.NewLogLogger(fewLines{g.log.Handler(), g.lines}, slog.LevelWarn),
+		ConnState: func(c net.Conn, to http.ConnState) {
+			if to == http.StateActive {
+				connOf(c).begins()
+			}
+		},
+		ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelWarn),
 	}
 }
 
@@ -121,10 +116,13 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 			return
 		}
 		defer v.end()
+		own := r.WithContext(context.WithValue(r.Context(), guestKey{}, v))
 		if r.ContentLength != 0 {
-			r.Body = &countedBody{ReadInTime(w, r), v.guest}
+			// Not in r, where net/http looks whether the body was asked for: it would
+			// wait for it before it sends a refusal.
+			own.Body = &countedBody{ReadInTime(w, r), v.guest}
 		}
-		next.ServeHTTP(answer, r.WithContext(context.WithValue(r.Context(), guestKey{}, v)))
+		next.ServeHTTP(answer, own)
 	})
 }
 
@@ -196,20 +194,3 @@ func (w *countedAnswer) WriteHeader(status int) {
 
 // Unwrap lets http.ResponseController reach the connection.
 func (w *countedAnswer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// fewLines bounds log lines that anybody can cause who connects.
-type fewLines struct {
-	slog.Handler
-	lines *rate.Limiter
-}
-
-// Handle writes the record if there were not too many, and its beginning only.
-func (h fewLines) Handle(ctx context.Context, r slog.Record) error {
-	if !h.lines.Allow() {
-		return nil
-	}
-	if len(r.Message) > longestLine {
-		r.Message = fmt.Sprintf("%s… (%d bytes)", r.Message[:longestLine], len(r.Message))
-	}
-	return h.Handler.Handle(ctx, r)
-}

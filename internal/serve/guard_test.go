@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast/internal/serve"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 )
 
 // post makes a request with a body as if it came from that address.
@@ -197,20 +198,36 @@ func TestEachRefusalIsCounted(t *testing.T) {
 // server runs a guarded server on the loopback.
 func server(t *testing.T, guard *serve.Guard, h http.Handler) (address string) {
 	t.Helper()
+	l := loopback(t)
+	serveOn(t, guard, h, l)
+	return l.Addr().String()
+}
+
+func loopback(t *testing.T) net.Listener {
+	t.Helper()
 	l, err := serve.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return l
+}
+
+// serveOn runs a guarded server on listeners.
+func serveOn(t *testing.T, guard *serve.Guard, h http.Handler, listeners ...net.Listener) {
+	t.Helper()
 	s := guard.Server(h)
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(guard.Listener(l)) }()
+	ended := make(chan error, len(listeners))
+	for _, l := range listeners {
+		go func() { ended <- s.Serve(guard.Listener(l)) }()
+	}
 	t.Cleanup(func() {
 		_ = s.Close()
-		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
-			t.Error(err)
+		for range listeners {
+			if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+				t.Error(err)
+			}
 		}
 	})
-	return l.Addr().String()
 }
 
 // F1-18: connections that say nothing, or nothing more, starve nobody: whoever
@@ -311,6 +328,14 @@ func TestTheServersOwnLogIsBounded(t *testing.T) {
 	if got := guard.Refused()["no_request"]; got != 20 {
 		t.Errorf("got %d connections without a request, want 20", got)
 	}
+	// Nor is what net/http refuses by itself after a request that was one.
+	for _, path := range []string{"", strings.Repeat("x", 64<<10)} {
+		if r, err := http.Get("http://" + address + "/" + path); err == nil {
+			_, _ = io.Copy(io.Discard, r.Body)
+			r.Body.Close()
+		}
+	}
+	waittest.Until(t, "it is counted", func() bool { return guard.Refused()["no_request"] == 21 })
 }
 
 type lockedBuffer struct {

@@ -16,8 +16,8 @@ const (
 	// answer is to wait and the log is silent; good proofs always pass.
 	refusalsPerSecond = 1
 	refusalBurst      = 20
-	// linesPerSecond and lineBurst bound the log lines over all addresses: who
-	// has many of them must not fill a disk.
+	// linesPerSecond and lineBurst bound the log lines over all addresses, here and
+	// in FewLines: who has many of them must not fill a disk.
 	linesPerSecond = 2
 	lineBurst      = 200
 	// maxWatched bounds the memory of the limiter.
