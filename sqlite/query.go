@@ -229,8 +229,8 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 	pastGone: `SELECT settled, seq, id, site FROM hf_notification WHERE delivered IS NULL AND state IS NOT NULL AND settled < ?1 AND (settled, seq) > (?2, ?3)
 		ORDER BY settled, seq LIMIT ?4`,
 	bookVersion: `SELECT value FROM hf_meta WHERE key = 'book'`,
-	siteOf: `SELECT name FROM hf_site WHERE hash = ?1
-		UNION ALL SELECT name FROM hf_site WHERE former = ?1 AND former_until > ?2 LIMIT 1`,
+	siteOf: `SELECT name, NULL FROM hf_site WHERE hash = ?1
+		UNION ALL SELECT name, former_until FROM hf_site WHERE former = ?1 LIMIT 1`,
 	callerOf:      `SELECT name, role, used FROM hf_token WHERE hash = ?1`,
 	allChannels:   `SELECT name, kind, settings, attempts, interval, waits, workers, disabled, changed FROM hf_channel`,
 	allLists:      `SELECT name, description, partial, changed FROM hf_list`,

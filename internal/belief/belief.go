@@ -202,6 +202,13 @@ func (g *Guard) End(end, lasts int64) int64 {
 	return end + g.late(end-lasts, (*Leap).size)
 }
 
+// EndByClock is the instant at which it comes if the clock is right.
+func (g *Guard) EndByClock(end, lasts int64) int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return end + g.late(end-lasts, func(l *Leap) int64 { return l.False })
+}
+
 // Age is how much of the time since an instant was seen to pass.
 func (g *Guard) Age(now, at int64) int64 {
 	g.mu.Lock()
