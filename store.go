@@ -253,6 +253,7 @@ type Record struct {
 	Created     time.Time
 	Due         time.Time // zero unless pending
 	Expires     time.Time // zero: never
+	HeldUntil   time.Time // by a clock that is doubted its TTL is over: until then at the latest it is neither delivered nor ended; zero: it is not held
 	LastAttempt time.Time // zero: never tried
 	LastError   string
 	Settled     time.Time // when it became final; zero: it is not

@@ -8,7 +8,8 @@ const recordColumns = `m.seq, m.id, CASE WHEN f.seq IS NOT NULL THEN f.state WHE
 	coalesce(q.expires, f.expires), coalesce(f.settled, 0), coalesce(m.okey, ''), coalesce(q.force, f.force), coalesce(q.blocked, 0), coalesce(q.given_up, false),
 	r.source, r.kind, r.endpoint, l.destination, octet_length(m.payload), m.headers, coalesce(m.corr, ''), m.retry, coalesce(m.ttl, 0),
 	coalesce((SELECT e.error FROM hf_event AS e WHERE e.message = m.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1), ''),
-	coalesce((SELECT e.at FROM hf_event AS e WHERE e.message = m.seq AND e.kind = 2 ORDER BY e.seq DESC LIMIT 1), 0)`
+	coalesce((SELECT e.at FROM hf_event AS e WHERE e.message = m.seq AND e.kind = 2 ORDER BY e.seq DESC LIMIT 1), 0),
+	CASE WHEN coalesce(q.cycle, f.cycle) > 1 THEN coalesce(q.expires, f.expires) - coalesce((` + setAnew + ` = m.seq), m.created) ELSE coalesce(m.ttl, 0) END`
 
 // recordTables are read in one snapshot: a message stands in one of two.
 const recordTables = ` FROM hf_message AS m JOIN hf_route AS r USING (route) JOIN hf_lane AS l ON l.lane = m.lane

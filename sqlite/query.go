@@ -70,7 +70,7 @@ const (
 // recordColumns are what a Record needs besides its history and payload.
 const recordColumns = `m.seq, m.id, m.state, m.reason, m.failures, m.tries, m.cycle, m.created, m.due, m.expires, m.settled, m.okey, m.force, m.blocked, m.given_up,
 	r.source, r.kind, r.endpoint, l.destination, length(b.payload), b.headers, b.corr, b.retry, b.ttl,
-	` + lastError + `, ` + lastTry
+	` + lastError + `, ` + lastTry + `, ` + lasts
 
 // Of hf_message AS m: its last error and its last attempt.
 const (

@@ -153,6 +153,14 @@ func aStop(k *kit) {
 	if d.Claimed < 2*day || d.Claimed > 2*day+2*time.Hour || d.Left <= 23*time.Hour || d.Held != 2 {
 		k.t.Errorf("doubt %+v", d)
 	}
+	for _, r := range k.all(holdfast.Query{}) {
+		held := map[holdfast.ID]bool{"ends": true, "parked": true}[r.Message.ID]
+		if held != !r.HeldUntil.IsZero() {
+			k.t.Errorf("%s is held until %s", r.Message.ID, r.HeldUntil)
+		} else if held {
+			k.within(string(r.Message.ID)+" is held for", r.HeldUntil.Sub(k.clock()), day)
+		}
+	}
 	k.requeue("parked") // a person decides
 	if got := k.claimOf("b", 1); len(got) != 1 {
 		k.t.Error("what a person has retried is not delivered")
