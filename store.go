@@ -219,7 +219,9 @@ type Requeue struct {
 	Actor string        // who asked
 }
 
-// Reschedule says when a message is tried next. The zero value: at once.
+// Reschedule says when a message is tried next. The zero value: at once. One whose
+// TTL is over by a clock that is doubted (Doubt) gets it anew, from then on and as
+// long as it was at first: a person has decided that it is to be delivered.
 type Reschedule struct {
 	In    time.Duration // from now; must end before its TTL does
 	Actor string        // who asked
@@ -251,6 +253,7 @@ type Record struct {
 	Created     time.Time
 	Due         time.Time // zero unless pending
 	Expires     time.Time // zero: never
+	HeldUntil   time.Time // by a clock that is doubted its TTL is over: until then at the latest it is neither delivered nor ended; zero: it is not held
 	LastAttempt time.Time // zero: never tried
 	LastError   string
 	Settled     time.Time // when it became final; zero: it is not
@@ -288,6 +291,10 @@ const (
 
 	Rescheduled EventKind = 7
 )
+
+// CodeRenewed is the code of a Rescheduled event that has begun the TTL anew. It is
+// stored and never changes.
+const CodeRenewed = "ttl_renewed"
 
 var eventNames = [...]string{"", "enqueued", "attempted", "requeued", "discarded", "expired", "reclaimed", "rescheduled"}
 

@@ -28,6 +28,7 @@ type Message struct {
 	Created       time.Time  `json:"created" doc:"When it was accepted."`
 	Due           *time.Time `json:"due,omitempty" doc:"When it is tried next; only while pending."`
 	Expires       *time.Time `json:"expires,omitempty" doc:"When its TTL ends; absent: never."`
+	HeldUntil     *time.Time `json:"heldUntil,omitempty" doc:"Its TTL is over by a clock that the node doubts: until then at the latest it is neither delivered nor ended, unless somebody runs, reschedules, retries or discards it. Absent: it is not held."`
 	LastAttempt   *time.Time `json:"lastAttempt,omitempty" doc:"Absent: never tried."`
 	LastError     string     `json:"lastError,omitempty" doc:"What the last attempt said."`
 	Settled       *time.Time `json:"settled,omitempty" doc:"When it became final."`
@@ -75,7 +76,7 @@ func (s *Server) messageOf(r holdfast.Record) Message {
 		Source: m.Source, Category: string(s.categoryOf(m.Destination)), Destination: m.Destination, Endpoint: m.Endpoint, Kind: string(m.Kind),
 		CorrelationID: m.CorrelationID, OrderingKey: m.OrderingKey,
 		Failures: r.Failures, Tries: r.Tries, Cycle: r.Cycle, Size: r.Size,
-		Created: r.Created.UTC(), Due: instant(r.Due), Expires: instant(r.Expires),
+		Created: r.Created.UTC(), Due: instant(r.Due), Expires: instant(r.Expires), HeldUntil: instant(r.HeldUntil),
 		LastAttempt: instant(r.LastAttempt), LastError: r.LastError, Settled: instant(r.Settled),
 		Provenance: provenanceOf(m.Headers),
 	}

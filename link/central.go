@@ -193,10 +193,16 @@ func (c *Central) serveEnroll(w http.ResponseWriter, r *http.Request) {
 	if !c.mayEnroll(w, r, token) {
 		return
 	}
-	name, err := c.conf.Store.EnrollSite(r.Context(), bearer.Hash(token), bearer.Hash(in.Credential), OverlapFor)
+	name, err := c.conf.Store.EnrollSite(r.Context(), bearer.Hash(token), bearer.Hash(in.Credential))
 	switch {
 	case errors.Is(err, holdfast.ErrNotFound):
 		c.server.RefuseCaller(w, r, fmt.Errorf("enrolment: %w", err))
+		return
+	case errors.Is(err, ErrDoubted):
+		c.log.LogAttrs(r.Context(), slog.LevelWarn, "site not enrolled", slog.String("remote", r.RemoteAddr), slog.Any("error", err))
+		refuse(w, http.StatusServiceUnavailable, wire.Reply{
+			Outcome: holdfast.NotStarted.String(), Code: codeDoubted, Error: "central doubts its clock, by which the token has ended",
+		})
 		return
 	case err != nil:
 		c.few.LogAttrs(r.Context(), slog.LevelError, "site not enrolled", slog.String("remote", serve.Address(r).String()), slog.Any("error", err))

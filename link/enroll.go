@@ -106,6 +106,8 @@ func explain(err error) error {
 	switch f := holdfast.AsFailure(err); {
 	case f.Code == transport.CodeCredential:
 		return fmt.Errorf("%w: it is spent, older than a day, or of another central; ask for a new one with holdfast sites rotate", ErrToken)
+	case f.Code == codeDoubted:
+		return fmt.Errorf("%w: central doubts its clock, by which the token has ended: enroll when central believes its clock (holdfast status says when), or with a new token of holdfast sites rotate", ErrDoubted)
 	case f.Outcome == holdfast.Unreachable, f.Outcome == holdfast.LaneFault:
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}

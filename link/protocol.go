@@ -30,6 +30,9 @@ const (
 	credentialPrefix = "hfs_"
 )
 
+// codeDoubted is the answer to a token that has ended by a clock that is doubted.
+const codeDoubted = "clock_doubted"
+
 const (
 	// longestPoll is what ordinary proxies let pass.
 	longestPoll = 30 * time.Second

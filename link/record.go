@@ -31,6 +31,7 @@ type record struct {
 	Created       time.Time         `json:"created"`
 	Due           time.Time         `json:"due,omitzero"`
 	Expires       time.Time         `json:"expires,omitzero"`
+	HeldUntil     time.Time         `json:"heldUntil,omitzero"`
 	LastAttempt   time.Time         `json:"lastAttempt,omitzero"`
 	LastError     string            `json:"lastError,omitempty"`
 	Settled       time.Time         `json:"settled,omitzero"`
@@ -69,7 +70,7 @@ func recordOf(r *holdfast.Record) record {
 		Seq: r.Seq, ID: m.ID, Source: m.Source, Destination: m.Destination, Endpoint: m.Endpoint, Kind: m.Kind,
 		CorrelationID: m.CorrelationID, OrderingKey: m.OrderingKey, Headers: m.Headers, Payload: m.Payload,
 		State: r.State, Reason: r.Reason, Failures: r.Failures, Tries: r.Tries, Cycle: r.Cycle, Created: r.Created, Due: r.Due,
-		Expires: r.Expires, LastAttempt: r.LastAttempt, LastError: r.LastError, Settled: r.Settled, Discarding: r.Discarding, Size: r.Size,
+		Expires: r.Expires, HeldUntil: r.HeldUntil, LastAttempt: r.LastAttempt, LastError: r.LastError, Settled: r.Settled, Discarding: r.Discarding, Size: r.Size,
 	}
 	for _, e := range r.History {
 		out.History = append(out.History, happened{
@@ -121,7 +122,7 @@ func (r *record) whole() holdfast.Record {
 		},
 		Category: name(r.Category),
 		Seq:      r.Seq, State: r.State, Reason: name(r.Reason), Failures: max(r.Failures, 0), Tries: max(r.Tries, 0), Cycle: max(r.Cycle, 0),
-		Created: r.Created, Due: r.Due, Expires: r.Expires, LastAttempt: r.LastAttempt, LastError: shown.Line(r.LastError, errorLen),
+		Created: r.Created, Due: r.Due, Expires: r.Expires, HeldUntil: r.HeldUntil, LastAttempt: r.LastAttempt, LastError: shown.Line(r.LastError, errorLen),
 		Settled: r.Settled, Discarding: r.Discarding, Size: max(r.Size, 0),
 	}
 	for _, e := range r.History {

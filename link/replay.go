@@ -11,15 +11,27 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/namedfile"
 )
 
-// heardEvery is how exact a site remembers when it last heard of an
-// incarnation.
-const heardEvery = time.Hour
+const (
+	// heardEvery is how exact a site remembers when it last heard of an
+	// incarnation.
+	heardEvery = time.Hour
+	// forEver is longer than anything is kept.
+	forEver = 100 * 365 * 24 * time.Hour
+)
 
 // memo is what a site remembers of central, in a file beside its credential. A
 // file that is gone or unreadable costs a replay, which central deduplicates.
 type memo struct {
 	Incarnation string    `json:"incarnation"`
 	Heard       time.Time `json:"heard"` // to an hour
+}
+
+// ago is how long ago central was heard. In the process that heard it this is time
+// that was seen to pass. After a restart it is what the clock says, which cannot be
+// believed when that was in the future.
+func (m memo) ago() (ago time.Duration, believed bool) {
+	ago = time.Since(m.Heard)
+	return max(ago, 0), ago >= -holdfast.ClockSkew
 }
 
 func (s *Site) remember() memo {
@@ -78,11 +90,7 @@ func (s *Site) replays(ctx context.Context, said <-chan memo) {
 // time that central was known to have all, since a site may have been away for
 // long before it heard of the change. It reports false when ctx ends first.
 func (s *Site) replay(ctx context.Context, known memo) bool {
-	until := known.Heard
-	if until.IsZero() || until.After(time.Now()) {
-		until = time.Now()
-	}
-	since := until.Add(-s.conf.Window - heardEvery)
+	since := s.since(known)
 	if known.Incarnation == "" {
 		s.log.InfoContext(ctx, "first met this central: sending again what it may lack", slog.Time("since", since))
 	} else {
@@ -106,6 +114,24 @@ func (s *Site) replay(ctx context.Context, known memo) bool {
 			return true
 		}
 	}
+}
+
+// since is from when on messages are sent again. Ages leave out what the store's
+// clock counts and nobody saw pass: rather too much is sent than too little. So is
+// all that is left where nobody knows when central was last heard.
+func (s *Site) since(known memo) time.Time {
+	ago, believed := known.ago()
+	switch {
+	case known.Heard.IsZero():
+		ago = 0
+	case !believed:
+		return time.Time{}
+	}
+	since := time.Now().Add(-ago - s.conf.Window - heardEvery)
+	if store, ok := s.conf.Outbox.(holdfast.Doubting); ok {
+		since = since.Add(-store.Doubt().Claimed)
+	}
+	return since
 }
 
 // nextPage reads one page of what was delivered, however often it has to try.

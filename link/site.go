@@ -154,15 +154,20 @@ func (s *Site) Status() Status {
 // Held is for a Sweeper: how long what was forwarded is to be kept. What was
 // forwarded within the window before central was last known to have all is not
 // purged until it is known again, however long central is away, so it can be
-// sent again. What that takes grows no further while nothing is forwarded.
+// sent again. What that takes grows no further while nothing is forwarded. While
+// the clock shows a time before that, nothing is purged.
 func (s *Site) Held() map[string]time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	heard := s.known.Heard
-	if heard.IsZero() {
-		heard = s.began // what it knew is lost: what it sends again counts back from the first contact
+	known := s.known
+	if known.Heard.IsZero() {
+		known.Heard = s.began // what it knew is lost: what it sends again counts back from the first contact
 	}
-	return map[string]time.Duration{s.conf.Lane: max(time.Since(heard), 0) + s.conf.Window + heardEvery}
+	ago, believed := known.ago()
+	if !believed {
+		ago = forEver
+	}
+	return map[string]time.Duration{s.conf.Lane: ago + s.conf.Window + heardEvery}
 }
 
 // Close closes idle connections. Deliveries under way go on.

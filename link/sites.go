@@ -29,7 +29,7 @@ func (c *Central) Add(ctx context.Context, name string) (token string, err error
 		})
 	}
 	token = bearer.New(tokenPrefix)
-	if err := c.conf.Store.AddSite(ctx, name, bearer.Hash(token), TokenFor); err != nil {
+	if err := c.conf.Store.AddSite(ctx, name, bearer.Hash(token)); err != nil {
 		return "", fmt.Errorf("add site %s: %w", name, err)
 	}
 	c.log.LogAttrs(ctx, slog.LevelInfo, "site added", slog.String("site", name))
@@ -41,7 +41,7 @@ func (c *Central) Add(ctx context.Context, name string) (token string, err error
 // it is out until it enrolls again, as is whoever has stolen the credential.
 func (c *Central) Rotate(ctx context.Context, name string, now bool) (token string, err error) {
 	token = bearer.New(tokenPrefix)
-	if err := c.conf.Store.RotateSite(ctx, name, bearer.Hash(token), TokenFor, now); err != nil {
+	if err := c.conf.Store.RotateSite(ctx, name, bearer.Hash(token), now); err != nil {
 		return "", fmt.Errorf("rotate site %s: %w", clip(name), err)
 	}
 	c.log.LogAttrs(ctx, slog.LevelInfo, "site may enroll again", slog.String("site", name), slog.Bool("credentials_ended", now))

@@ -2,6 +2,7 @@ package link
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -9,7 +10,12 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
-// How long central takes what a site proves itself by.
+// ErrDoubted says that an enrolment token has ended if the store's clock is right,
+// and the store does not believe it: the token is neither good nor ended.
+var ErrDoubted = errors.New("by the clock the token has ended, and the clock is doubted")
+
+// How long central takes what a site proves itself by: as the store has seen time
+// pass, whatever its clock shows.
 const (
 	TokenFor   = 24 * time.Hour // an enrolment token, until it is used
 	OverlapFor = 24 * time.Hour // the former credential, after a new one is enrolled
@@ -30,25 +36,27 @@ type Info struct {
 // concurrently; tokens and credentials come as hashes only. storetest.Sites is
 // the suite that a store must pass.
 type Store interface {
-	// AddSite makes a site that may enroll with the token for so long. A name
+	// AddSite makes a site that may enroll with the token for TokenFor. A name
 	// that is taken is holdfast.ErrConflict; one that was revoked is free.
-	AddSite(ctx context.Context, name string, token [32]byte, lasts time.Duration) error
+	AddSite(ctx context.Context, name string, token [32]byte) error
 	// RotateSite gives a site a new token, in place of one that it had. Its
 	// credential stays good until the token is used; with now its credentials end
 	// at once. holdfast.ErrNotFound: there is no such site, or it is revoked.
-	RotateSite(ctx context.Context, name string, token [32]byte, lasts time.Duration, now bool) error
+	RotateSite(ctx context.Context, name string, token [32]byte, now bool) error
 	// TokenSite returns the site that a token is or was for, also one that is
 	// spent or too old, or holdfast.ErrNotFound. It spends nothing.
 	TokenSite(ctx context.Context, token [32]byte) (name string, err error)
 	// EnrollSite spends a token: the site's credential is this one from now on,
-	// and the former one is good for overlap. A spent token still answers whoever
+	// and the former one is good for OverlapFor. A spent token still answers whoever
 	// brings the credential that it was spent for: so a site whose answer was
-	// lost asks again. Any other token is holdfast.ErrNotFound.
-	EnrollSite(ctx context.Context, token, credential [32]byte, overlap time.Duration) (name string, err error)
+	// lost asks again. One that ends by a clock that is doubted is ErrDoubted, and
+	// is not spent. Any other token is holdfast.ErrNotFound.
+	EnrollSite(ctx context.Context, token, credential [32]byte) (name string, err error)
 	// RevokeSite ends a site's token and credentials at once. holdfast.ErrNotFound:
 	// there is no such site. Revoking it again changes nothing.
 	RevokeSite(ctx context.Context, name string) error
-	// FindSite returns the site of a credential, or holdfast.ErrNotFound.
+	// FindSite returns the site of a credential, or holdfast.ErrNotFound. A former
+	// one that ends by a clock that is doubted lets nobody in meanwhile.
 	FindSite(ctx context.Context, credential [32]byte) (name string, err error)
 	// SiteSeen notes that a site was here.
 	SiteSeen(ctx context.Context, name, version string) error

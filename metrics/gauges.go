@@ -29,6 +29,7 @@ func gauges(meter metric.Meter, o Options) error {
 	laneParked := gauge("holdfast_outbox_parked", "Messages that wait for a person, per destination.")
 	laneExpired := gauge("holdfast_outbox_expired", "Messages whose TTL ended and that are still kept, per destination.")
 	claimed := gauge("holdfast_outbox_claimed", "Messages that are being tried.")
+	held := gauge("holdfast_outbox_held", "Messages whose TTL is over by a clock that is doubted: neither delivered nor ended until it is believed or put right.")
 	kept := gauge("holdfast_inbox_kept", "Incoming messages that wait to be fetched.")
 	oldest := gauge("holdfast_oldest_due_seconds", "For how long the oldest due message of the destination has waited: since it was due, or first tried if nothing has got anywhere since. 0: nothing is due.")
 	laneUp := gauge("holdfast_lane_up", "1 while attempts at the destination succeed, 0 while it is down, held or paused.")
@@ -52,6 +53,9 @@ func gauges(meter metric.Meter, o Options) error {
 		see.ObserveInt64(claimed, c.Claimed)
 		see.ObserveInt64(size, c.Inbox)
 		see.ObserveInt64(kept, c.Kept)
+		if o.Held != nil {
+			see.ObserveInt64(held, o.Held())
+		}
 		if o.WAL != nil {
 			see.ObserveInt64(wal, o.WAL())
 		}

@@ -32,6 +32,9 @@ type Options struct {
 	// Oldest tells for how long the oldest due message of each destination has
 	// waited; Progress has it. Nil: nobody knows.
 	Oldest func() map[string]time.Duration
+	// Held tells how many messages are held because the store doubts its clock.
+	// Nil: nobody knows.
+	Held func() int64
 	// Backup tells when the last backup was known to hold everything, and its
 	// bytes; a zero time: there is none. Nil: nobody makes backups.
 	Backup func() (current time.Time, size int64)

@@ -34,7 +34,7 @@ func start(tb testing.TB) *metrics.Metrics {
 	tb.Helper()
 	m, err := metrics.New(metrics.Options{Counts: counts, Lanes: lanes, Oldest: func() map[string]time.Duration {
 		return map[string]time.Duration{"billing": 90 * time.Second, "inventory": 0}
-	}, Disk: disk, WAL: func() int64 { return 4096 }, LogLost: func() int64 { return 17 }, Version: "1.2.3", Commit: "abc"})
+	}, Held: func() int64 { return 2 }, Disk: disk, WAL: func() int64 { return 4096 }, LogLost: func() int64 { return 17 }, Version: "1.2.3", Commit: "abc"})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestThePageHasTheNamesOfTheSpecification(t *testing.T) {
 		"rf_outbox_pending_count": "gauge", "rf_outbox_send_duration_ms": "histogram", "rf_outbox_retry_count": "histogram",
 		"rf_outbox_failed_count": "counter", "rf_outbox_expired_count": "counter", "rf_inbox_duplicate_count": "counter",
 		"rf_inbox_process_duration_ms": "histogram", "rf_inbox_size": "gauge",
-		"holdfast_outbox_pending": "gauge", "holdfast_outbox_parked": "gauge", "holdfast_outbox_expired": "gauge", "holdfast_outbox_claimed": "gauge",
+		"holdfast_outbox_pending": "gauge", "holdfast_outbox_parked": "gauge", "holdfast_outbox_expired": "gauge", "holdfast_outbox_claimed": "gauge", "holdfast_outbox_held": "gauge",
 		"holdfast_inbox_kept": "gauge", "holdfast_wal_bytes": "gauge", "holdfast_lane_up": "gauge", "holdfast_oldest_due_seconds": "gauge", "holdfast_lanes": "gauge", "holdfast_build_info": "gauge",
 		"holdfast_disk_free_bytes": "gauge", "holdfast_disk_reserve_bytes": "gauge",
 		"holdfast_log_lines_lost": "counter",
@@ -124,6 +124,7 @@ func TestThePageHasTheNamesOfTheSpecification(t *testing.T) {
 		`holdfast_outbox_parked{destination="inventory"}`:        "3",
 		`holdfast_outbox_expired{destination="billing"}`:         "1",
 		`holdfast_outbox_claimed`:                                "2",
+		`holdfast_outbox_held`:                                   "2",
 		`holdfast_inbox_kept`:                                    "4",
 		`holdfast_oldest_due_seconds{destination="inventory"}`:   "0",
 		`holdfast_oldest_due_seconds{destination="billing"}`:     "90", // F1-33

@@ -159,11 +159,11 @@ func filled(t testing.TB, at string) {
 	_, err := db.NotifyEnded(ctx, true, false)
 	must(t, err)
 	must(t, db.CreateToken(ctx, "ops", "operator", [32]byte{1, 2, 3}))
-	must(t, db.AddSite(ctx, "plant-7", [32]byte{7}, time.Hour))
-	if _, err := db.EnrollSite(ctx, [32]byte{7}, [32]byte{8}, time.Hour); err != nil {
+	must(t, db.AddSite(ctx, "plant-7", [32]byte{7}))
+	if _, err := db.EnrollSite(ctx, [32]byte{7}, [32]byte{8}); err != nil {
 		t.Fatal(err)
 	}
-	must(t, db.AddSite(ctx, "plant-8", [32]byte{9}, time.Hour))
+	must(t, db.AddSite(ctx, "plant-8", [32]byte{9}))
 
 	policy := &holdfast.RetryPolicy{Attempts: 3}
 	put(t, db,

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/belief"
 )
 
 // Errors of Copy, and of opening a store that a copy has touched.
@@ -156,7 +157,8 @@ type Config struct {
 	Lanes   []Lane // by destination
 	Tokens  []Token
 	Sites   []Site
-	Notices int64 // bits: of parked messages, of expired ones
+	Notices int64         // bits: of parked messages, of expired ones
+	Leaps   []belief.Leap // of the source's clock: what ended because of them would end in the copy
 
 	Book     int64 // version of channels and lists
 	Channels []Channel

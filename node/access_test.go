@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/config"
@@ -143,10 +142,10 @@ func openDatabase(t *testing.T, dsn string) store {
 
 func enroll(t *testing.T, db link.Store) {
 	t.Helper()
-	if err := db.AddSite(t.Context(), "plant-7", [32]byte{2}, time.Hour); err != nil {
+	if err := db.AddSite(t.Context(), "plant-7", [32]byte{2}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.EnrollSite(t.Context(), [32]byte{2}, [32]byte{3}, time.Hour); err != nil {
+	if _, err := db.EnrollSite(t.Context(), [32]byte{2}, [32]byte{3}); err != nil {
 		t.Fatal(err)
 	}
 }

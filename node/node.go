@@ -205,7 +205,7 @@ func (n *Node) build(ctx context.Context) (err error) {
 	}
 	n.guard = n.newGuard()
 	n.buildProgress()
-	measured := metrics.Options{Counts: n.store.Counts, Lanes: n.lanes, Oldest: n.progress.Oldest, Refused: n.guard.Refused, Version: n.opts.Version, Commit: n.opts.Commit, LogLost: n.lines.dropped}
+	measured := metrics.Options{Counts: n.store.Counts, Lanes: n.lanes, Oldest: n.progress.Oldest, Held: func() int64 { return n.store.Doubt().Held }, Refused: n.guard.Refused, Version: n.opts.Version, Commit: n.opts.Commit, LogLost: n.lines.dropped}
 	n.special.measure(&measured)
 	if n.metrics, err = metrics.New(measured); err != nil {
 		return fmt.Errorf("metrics: %w", err)

@@ -2,11 +2,13 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/belief"
 	"github.com/holdfast-mq/holdfast/move"
 )
 
@@ -85,6 +87,15 @@ func (x *exporting) settings() (*move.Config, error) {
 		return nil, err
 	}
 	if err := x.each(exportNotices, nil, func(rows pgx.Rows) error { return rows.Scan(&c.Notices) }); err != nil {
+		return nil, err
+	}
+	if err := x.each(exportLeaps, nil, func(rows pgx.Rows) error {
+		var text string
+		guard := belief.New(0)
+		err := errors.Join(rows.Scan(&text), guard.Load(text))
+		c.Leaps = guard.From(x.base)
+		return err
+	}); err != nil {
 		return nil, err
 	}
 	return c, x.book(c)

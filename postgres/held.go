@@ -87,6 +87,16 @@ func (c *clock) judgeRow(t *taken, now int64) belief.Verdict {
 	return verdict
 }
 
+// heldUntil is until when a message is held at the latest; 0: it is not.
+func (c *clock) heldUntil(expires, lasts int64) int64 {
+	now := c.seen()
+	if c.guard.Judge(now, expires, lasts) != belief.Held {
+		return 0
+	}
+	_, left := c.guard.Doubt(now)
+	return min(now+left, c.guard.End(expires, lasts))
+}
+
 // letGoHeld makes a page of what is held due, so that claims judge it again.
 func (db *DB) letGoHeld(ctx context.Context) (more bool, err error) {
 	err = db.own(ctx, func(tx *ownTx) error {

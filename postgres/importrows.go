@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/belief"
 	"github.com/holdfast-mq/holdfast/move"
 )
 
@@ -62,7 +63,24 @@ func (im *importing) settings(c *move.Config) error {
 	if _, err := im.tx.Exec(im.ctx, setNotifyMask, fmt.Sprint(c.Notices)); err != nil {
 		return err
 	}
+	if err := im.leaps(c.Leaps); err != nil {
+		return fmt.Errorf("leaps of the clock: %w", err)
+	}
 	return im.book(c)
+}
+
+func (im *importing) leaps(leaps []belief.Leap) error {
+	var text string
+	if err := im.tx.QueryRow(im.ctx, exportLeaps).Scan(&text); err != nil {
+		return err
+	}
+	guard := belief.New(0)
+	if err := guard.Load(text); err != nil {
+		return err
+	}
+	guard.Add(im.base, leaps...)
+	_, err := im.tx.Exec(im.ctx, importLeaps, guard.Text())
+	return err
 }
 
 func (im *importing) route(m *move.Message) (r route, err error) {

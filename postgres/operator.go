@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/belief"
 )
 
 // decision is what a person does about one message. The row is locked before
@@ -22,6 +23,7 @@ type decision struct {
 	ttl   time.Duration // of a requeue
 	in    time.Duration // of a reschedule
 	actor string
+	now   int64
 	fault error
 	twice bool // it was looked for a second time
 }
@@ -48,6 +50,9 @@ func (db *DB) decide(ctx context.Context, k *decision) (holdfast.Record, error) 
 	}
 	k.id = id
 	if err := db.usable(ctx); err != nil {
+		return holdfast.Record{}, fmt.Errorf("%s %s: %w", k.verb, id, err)
+	}
+	if k.now, err = db.askClock(ctx); err != nil {
 		return holdfast.Record{}, fmt.Errorf("%s %s: %w", k.verb, id, err)
 	}
 	if err := db.own(ctx, func(tx *ownTx) error {
@@ -78,7 +83,8 @@ type operated struct {
 	found   bool
 	state   holdfast.State
 	givenUp bool
-	left    time.Duration // until its TTL ends, while it is not final
+	expires int64 // while it is not final
+	lasts   int64 // up to that
 }
 
 func (tx *ownTx) decide(k *decision) error {
@@ -137,9 +143,10 @@ func (tx *ownTx) lockOperated(row *operated) error {
 	}
 	return tx.query(lockQueued, []any{row.seq}, func(rows pgx.Rows) error {
 		var claimed bool
-		var left int64
-		err := rows.Scan(&claimed, &row.givenUp, &left)
-		row.found, row.left = true, duration(left)
+		err := rows.Scan(&claimed, &row.givenUp, &row.expires, &row.lasts)
+		if row.found = true; row.expires == never {
+			row.lasts = 0
+		}
 		if claimed {
 			row.state = holdfast.Claimed
 		}
@@ -154,11 +161,8 @@ func (tx *ownTx) carryOut(k *decision, row *operated) error {
 	case k.verb == holdfast.VerbRequeue:
 		tx.count(row.lane, moved(row.state, holdfast.Pending))
 		return tx.exec(requeueOne, row.seq, cmp.Or(micros(k.ttl), row.ttl), k.force, actor)
-	case k.verb == holdfast.VerbReschedule && k.in >= row.left:
-		k.fault = k.verb.TooLate(k.in, row.left)
-		return nil
 	case k.verb == holdfast.VerbReschedule:
-		return tx.exec(reschedule, row.seq, micros(k.in), actor)
+		return tx.reschedule(k, row, actor)
 	case row.state == holdfast.Claimed:
 		return tx.exec(markGivenUp, row.seq, reason, actor)
 	case row.state == holdfast.Pending:
@@ -166,6 +170,21 @@ func (tx *ownTx) carryOut(k *decision, row *operated) error {
 	}
 	tx.count(row.lane, moved(row.state, holdfast.Discarded))
 	return tx.exec(discardFinal, []int64{row.seq}, reason, actor)
+}
+
+// reschedule begins the TTL of a message anew that would have expired if the clock
+// were believed, and that nobody has in hand.
+func (tx *ownTx) reschedule(k *decision, row *operated, actor *string) error {
+	guard, ttl := tx.db.clock.guard, int64(0)
+	left := duration(guard.EndByClock(row.expires, row.lasts) - k.now)
+	switch {
+	case row.state == holdfast.Pending && guard.Judge(k.now, row.expires, row.lasts) == belief.Held:
+		ttl = cmp.Or(row.ttl, row.lasts)
+	case k.in >= left:
+		k.fault = k.verb.TooLate(k.in, left)
+		return nil
+	}
+	return tx.exec(reschedule, row.seq, micros(k.in), actor, ttl)
 }
 
 func (tx *ownTx) discardQueued(seqs []int64, actor *string) error {

@@ -85,12 +85,12 @@ func (db *DB) scanRecord(rows pgx.Rows, payload *[]byte) (r holdfast.Record, err
 	m := &r.Message
 	var id []byte
 	var state, blocked int16
-	var created, due, expires, settled, ttl, last int64
+	var created, due, expires, settled, ttl, last, lasts int64
 	var force, givenUp bool
 	var headers, retry *string
 	dest := []any{
 		&r.Seq, &id, &state, &r.Reason, &r.Failures, &r.Tries, &r.Cycle, &created, &due, &expires, &settled, &m.OrderingKey, &force, &blocked, &givenUp,
-		&m.Source, &m.Kind, &m.Endpoint, &m.Destination, &r.Size, &headers, &m.CorrelationID, &retry, &ttl, &r.LastError, &last,
+		&m.Source, &m.Kind, &m.Endpoint, &m.Destination, &r.Size, &headers, &m.CorrelationID, &retry, &ttl, &r.LastError, &last, &lasts,
 	}
 	if payload != nil {
 		dest = append([]any{payload}, dest...)
@@ -100,7 +100,13 @@ func (db *DB) scanRecord(rows pgx.Rows, payload *[]byte) (r holdfast.Record, err
 	}
 	m.ID, m.TTL, m.Attempt = idFrom(id), duration(ttl), holdfast.Attempt{Number: r.Tries, Cycle: r.Cycle, Forced: force}
 	r.State = holdfast.State(state)
-	r.Created, r.Expires, r.Settled, r.LastAttempt = instant(created), instant(expires), instant(settled), instant(last)
+	r.Created, r.Settled, r.LastAttempt = instant(created), instant(settled), instant(last)
+	if expires != never {
+		r.Expires = instant(db.clock.guard.EndByClock(expires, lasts))
+		if r.State == holdfast.Pending || r.State == holdfast.Parked {
+			r.HeldUntil = instant(db.clock.heldUntil(expires, lasts))
+		}
+	}
 	if r.LastAttempt.IsZero() && r.State == holdfast.Delivered {
 		r.LastAttempt = r.Settled
 	}

@@ -3,24 +3,24 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/belief"
 	"github.com/holdfast-mq/holdfast/link"
 )
 
 var _ link.Store = (*DB)(nil)
 
 // AddSite implements link.Store.
-func (db *DB) AddSite(ctx context.Context, name string, token [32]byte, lasts time.Duration) error {
-	return db.named(ctx, "add site", name, holdfast.ErrConflict, addSite, name, token[:], micros(lasts))
+func (db *DB) AddSite(ctx context.Context, name string, token [32]byte) error {
+	return db.named(ctx, "add site", name, holdfast.ErrConflict, addSite, name, token[:], micros(link.TokenFor))
 }
 
 // RotateSite implements link.Store.
-func (db *DB) RotateSite(ctx context.Context, name string, token [32]byte, lasts time.Duration, now bool) error {
-	return db.named(ctx, "rotate site", name, holdfast.ErrNotFound, rotateSite, name, token[:], micros(lasts), now)
+func (db *DB) RotateSite(ctx context.Context, name string, token [32]byte, now bool) error {
+	return db.named(ctx, "rotate site", name, holdfast.ErrNotFound, rotateSite, name, token[:], micros(link.TokenFor), now)
 }
 
 // TokenSite implements link.Store.
@@ -34,8 +34,12 @@ func (db *DB) RevokeSite(ctx context.Context, name string) error {
 }
 
 // EnrollSite implements link.Store.
-func (db *DB) EnrollSite(ctx context.Context, token, credential [32]byte, overlap time.Duration) (name string, err error) {
+func (db *DB) EnrollSite(ctx context.Context, token, credential [32]byte) (name string, err error) {
 	err = db.usable(ctx)
+	var now int64
+	if err == nil {
+		now, err = db.askClock(ctx)
+	}
 	if err == nil {
 		err = db.own(ctx, func(tx *ownTx) error {
 			name = ""
@@ -46,7 +50,10 @@ func (db *DB) EnrollSite(ctx context.Context, token, credential [32]byte, overla
 			}); err != nil || taken {
 				return err
 			}
-			return tx.query(enrollSite, []any{token[:], credential[:], micros(overlap)}, func(rows pgx.Rows) error { return rows.Scan(&name) })
+			if err := tx.mayEnroll(token, now); err != nil {
+				return err
+			}
+			return tx.query(enrollSite, []any{token[:], credential[:], micros(link.OverlapFor)}, func(rows pgx.Rows) error { return rows.Scan(&name) })
 		})
 	}
 	if err == nil && name == "" {
@@ -58,14 +65,41 @@ func (db *DB) EnrollSite(ctx context.Context, token, credential [32]byte, overla
 	return name, nil
 }
 
+// mayEnroll fails for a token that is over, or may be.
+func (tx *ownTx) mayEnroll(token [32]byte, now int64) error {
+	var until int64
+	if err := tx.query(lockToken, []any{token[:]}, func(rows pgx.Rows) error { return rows.Scan(&until) }); err != nil || until == 0 {
+		return err // it is spent, or there is none
+	}
+	switch tx.db.clock.guard.Judge(now, until, micros(link.TokenFor)) {
+	case belief.Over:
+		return holdfast.ErrNotFound
+	case belief.Held:
+		return link.ErrDoubted
+	case belief.Lives:
+	}
+	return nil
+}
+
 // FindSite implements link.Store.
 func (db *DB) FindSite(ctx context.Context, credential [32]byte) (name string, err error) {
-	return db.siteBy(ctx, "find site", findSite, credential)
+	var until int64 // of a former one
+	if name, err = db.siteBy(ctx, "find site", findSite, credential, &until); err != nil || until == 0 {
+		return name, err
+	}
+	now, err := db.askClock(ctx)
+	if err == nil && db.clock.guard.Judge(now, until, micros(link.OverlapFor)) != belief.Lives {
+		err = holdfast.ErrNotFound
+	}
+	if err != nil {
+		return "", fmt.Errorf("find site: %w", err)
+	}
+	return name, nil
 }
 
 // siteBy finds the one site that a hash leads to.
-func (db *DB) siteBy(ctx context.Context, what, statement string, hash [32]byte) (name string, err error) {
-	err = db.read(ctx, statement, []any{hash[:]}, func(rows pgx.Rows) error { return rows.Scan(&name) })
+func (db *DB) siteBy(ctx context.Context, what, statement string, hash [32]byte, more ...any) (name string, err error) {
+	err = db.read(ctx, statement, []any{hash[:]}, func(rows pgx.Rows) error { return rows.Scan(append([]any{&name}, more...)...) })
 	if err == nil && name == "" {
 		err = holdfast.ErrNotFound
 	}
@@ -85,11 +119,19 @@ func (db *DB) SiteSeen(ctx context.Context, name, version string) error {
 
 // Sites implements link.Store.
 func (db *DB) Sites(ctx context.Context) (list []link.Info, err error) {
+	now, err := db.askClock(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list sites: %w", err)
+	}
+	guard, lasts := db.clock.guard, micros(link.TokenFor)
 	if err := db.read(ctx, listSites, nil, func(rows pgx.Rows) error {
 		var s link.Info
 		var created, enrolled, seen, revoked, until int64
 		err := rows.Scan(&s.Name, &created, &enrolled, &seen, &revoked, &until, &s.Version)
-		s.Created, s.Enrolled, s.Seen, s.Revoked, s.TokenUntil = instant(created), instant(enrolled), instant(seen), instant(revoked), instant(until)
+		s.Created, s.Enrolled, s.Seen, s.Revoked = instant(created), instant(enrolled), instant(seen), instant(revoked)
+		if until != 0 && guard.Judge(now, until, lasts) != belief.Over {
+			s.TokenUntil = instant(guard.EndByClock(until, lasts))
+		}
 		list = append(list, s)
 		return err
 	}); err != nil {

@@ -141,7 +141,7 @@ const (
 	claimGot = `
 	sized AS MATERIALIZED (
 		SELECT g.*, m.id, m.route, m.payload, m.headers, m.corr, m.retry, m.ttl, m.okey,
-			CASE WHEN g.cycle > 1 THEN g.expires - coalesce((SELECT max(e.at) FROM hf_event AS e WHERE e.message = g.seq AND e.kind = 3), m.created) ELSE m.ttl END AS lasts,
+			CASE WHEN g.cycle > 1 THEN g.expires - coalesce((` + setAnew + ` = g.seq), m.created) ELSE m.ttl END AS lasts,
 			sum(octet_length(m.payload)) OVER (ORDER BY g.due, g.seq) - octet_length(m.payload) AS before
 		FROM got AS g CROSS JOIN LATERAL (SELECT * FROM hf_message AS h WHERE h.seq = g.seq OFFSET 0) AS m),
 	mine AS (

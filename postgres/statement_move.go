@@ -27,6 +27,7 @@ const (
 	exportLanes   = `SELECT destination, strict, coalesce(fault, ''), fault_since, paused, decided, coalesce(decided_by, '') FROM hf_lane ORDER BY destination`
 	exportNotices = `SELECT coalesce((SELECT value::bigint FROM hf_meta WHERE key = 'notify'), 0)`
 	exportAccess  = `SELECT name, role, hash, created, used FROM hf_token ORDER BY name`
+	exportLeaps   = `SELECT leaps FROM hf_clock`
 	exportSites   = `SELECT name, created, token, token_until, hash, former, former_until, enrolled, seen, coalesce(version, ''), revoked FROM hf_site ORDER BY name`
 
 	exportMessages = `SELECT x.seq, x.id, r.source, l.destination, r.kind, r.endpoint, x.created, x.payload, coalesce(x.headers, ''), coalesce(x.corr, ''), coalesce(x.retry, ''),
@@ -87,6 +88,7 @@ const (
 	importBook    = `INSERT INTO hf_meta (key, value) VALUES ('book', $1::bigint::text) ON CONFLICT (key) DO UPDATE SET value = excluded.value`
 	importLanes   = `SELECT lane FROM hf_lane ORDER BY lane`
 	analyze       = `ANALYZE hf_message, hf_queue, hf_final, hf_event, hf_inbox, hf_inbox_body, hf_notification, hf_notification_body, hf_notification_end, hf_target`
+	importLeaps   = `UPDATE hf_clock SET leaps = $1`
 	importSite    = `INSERT INTO hf_site (name, created, token, token_until, hash, former, former_until, enrolled, seen, version, revoked)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
 )

@@ -8,7 +8,8 @@ const recordColumns = `m.seq, m.id, CASE WHEN f.seq IS NOT NULL THEN f.state WHE
 	coalesce(q.expires, f.expires), coalesce(f.settled, 0), coalesce(m.okey, ''), coalesce(q.force, f.force), coalesce(q.blocked, 0), coalesce(q.given_up, false),
 	r.source, r.kind, r.endpoint, l.destination, octet_length(m.payload), m.headers, coalesce(m.corr, ''), m.retry, coalesce(m.ttl, 0),
 	coalesce((SELECT e.error FROM hf_event AS e WHERE e.message = m.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1), ''),
-	coalesce((SELECT e.at FROM hf_event AS e WHERE e.message = m.seq AND e.kind = 2 ORDER BY e.seq DESC LIMIT 1), 0)`
+	coalesce((SELECT e.at FROM hf_event AS e WHERE e.message = m.seq AND e.kind = 2 ORDER BY e.seq DESC LIMIT 1), 0),
+	CASE WHEN coalesce(q.cycle, f.cycle) > 1 THEN coalesce(q.expires, f.expires) - coalesce((` + setAnew + ` = m.seq), m.created) ELSE coalesce(m.ttl, 0) END`
 
 // recordTables are read in one snapshot: a message stands in one of two.
 const recordTables = ` FROM hf_message AS m JOIN hf_route AS r USING (route) JOIN hf_lane AS l ON l.lane = m.lane
@@ -43,8 +44,9 @@ const (
 	// Decisions of operators.
 	findOperated = `SELECT m.seq, m.lane, coalesce(m.okey, ''), l.destination, coalesce(m.ttl, 0) FROM hf_message AS m JOIN hf_lane AS l USING (lane) WHERE m.id = $1`
 	lockFinal    = `SELECT state FROM hf_final WHERE seq = $1 FOR UPDATE`
-	lockQueued   = `SELECT owner IS NOT NULL, given_up, expires - hf_now() FROM hf_queue WHERE seq = $1 FOR UPDATE`
-	requeueOne   = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+	lockQueued   = `SELECT q.owner IS NOT NULL, q.given_up, q.expires, (SELECT q.expires - since.at FROM ` + lastsOf + ` WHERE m.seq = q.seq) FROM hf_queue AS q
+		WHERE q.seq = $1 FOR UPDATE`
+	requeueOne = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		gone AS (DELETE FROM hf_final WHERE seq = $1 RETURNING *),
 		queue AS (
 			INSERT INTO hf_queue (seq, lane, due, start, expires, cycle, first_try, blocked, force, okey)
@@ -70,13 +72,16 @@ const (
 	markGivenUp = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		marked AS (UPDATE hf_queue SET given_up = true WHERE seq = $1 RETURNING seq, cycle, tries)
 		INSERT INTO hf_event (message, kind, state, at, cycle, attempt, reason, actor) SELECT seq, 4, 1, t, cycle, tries, $2, $3 FROM marked, now`
-	givenUp    = `SELECT seq, lane, coalesce(okey, '') FROM hf_queue WHERE given_up AND owner IS NULL LIMIT $1`
-	reschedule = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+	givenUp = `SELECT seq, lane, coalesce(okey, '') FROM hf_queue WHERE given_up AND owner IS NULL LIMIT $1`
+	// $4 is the TTL that begins anew then; 0: it does not.
+	reschedule = `WITH now AS MATERIALIZED (SELECT hf_now() + $2::bigint AS due),
 		moved AS (
-			UPDATE hf_queue SET revision = revision + 1, start = CASE WHEN blocked > 0 THEN t + $2::bigint ELSE start END, due = CASE WHEN blocked > 0 THEN due ELSE least(t + $2::bigint, expires) END
-			FROM now WHERE seq = $1 RETURNING seq, owner, cycle, tries, t)
-		INSERT INTO hf_event (message, kind, state, at, cycle, attempt, took, actor)
-		SELECT seq, 7, CASE WHEN owner IS NULL THEN 0 ELSE 1 END, t, cycle, tries, $2::bigint, $3 FROM moved`
+			UPDATE hf_queue AS q SET revision = q.revision + 1, start = CASE WHEN q.blocked > 0 THEN n.due ELSE q.start END,
+				expires = CASE WHEN $4::bigint > 0 THEN n.due + $4::bigint ELSE q.expires END,
+				due = CASE WHEN q.blocked = 0 THEN n.due WHEN $4::bigint > 0 THEN n.due + $4::bigint ELSE q.due END
+			FROM now AS n WHERE q.seq = $1 RETURNING q.seq, q.owner, q.cycle, q.tries, n.due - $2::bigint AS t)
+		INSERT INTO hf_event (message, kind, state, at, cycle, attempt, took, code, actor)
+		SELECT seq, 7, CASE WHEN owner IS NULL THEN 0 ELSE 1 END, t, cycle, tries, $2::bigint, CASE WHEN $4::bigint > 0 THEN 'ttl_renewed' END, $3 FROM moved`
 
 	// Lanes.
 	setStrict = `UPDATE hf_lane SET strict = $2 WHERE lane = $1 AND strict <> $2 RETURNING lane`
@@ -107,7 +112,10 @@ const (
 	// lastsOf is when the expiry of q was set, lateSince how much later than its
 	// number it ends: belief.Guard.End.
 	lastsOf = `hf_message AS m, LATERAL (SELECT CASE WHEN q.cycle > 1
-			THEN coalesce((SELECT max(e.at) FROM hf_event AS e WHERE e.message = q.seq AND e.kind = 3), m.created) ELSE q.expires - coalesce(m.ttl, 0) END AS at) AS since`
+			THEN coalesce((` + setAnew + ` = q.seq), m.created) ELSE q.expires - coalesce(m.ttl, 0) END AS at) AS since`
+	// setAnew is when a person has set the expiry of a message.
+	setAnew = `SELECT max(CASE e.kind WHEN 7 THEN e.at + e.took ELSE e.at END) FROM hf_event AS e
+		WHERE (e.kind = 3 OR e.kind = 7 AND e.code = 'ttl_renewed') AND e.message`
 	lateSince = `(SELECT coalesce(sum(l.s - greatest(least(since.at - (l.a - l.s), l.s), 0)), 0)::bigint FROM unnest($3::bigint[], $4::bigint[]) AS l (a, s))`
 	countOver = `SELECT (SELECT count(*) FROM hf_queue WHERE expires <= $1 AND expires < 9223372036854775807 AND owner IS NULL) +
 		(SELECT count(*) FROM hf_final WHERE state = 3 AND expires <= $1 AND expires < 9223372036854775807)`

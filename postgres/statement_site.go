@@ -13,15 +13,16 @@ const (
 		revoked = coalesce(revoked, hf_now()) WHERE name = $1 RETURNING name`
 	// takenSite finds a credential that another site has: it says which site.
 	takenSite  = `SELECT name FROM hf_site WHERE (hash = $2 OR former = $2) AND token IS DISTINCT FROM $1`
+	lockToken  = `SELECT coalesce(token_until, 0) FROM hf_site WHERE token = $1 FOR UPDATE`
 	enrollSite = `UPDATE hf_site SET
 			former = CASE WHEN hash = $2 THEN former ELSE hash END, former_until = CASE WHEN hash = $2 THEN former_until ELSE hf_now() + $3 END,
 			enrolled = CASE WHEN hash = $2 AND token_until IS NULL THEN enrolled ELSE hf_now() END, hash = $2, token_until = NULL
-		WHERE token = $1 AND revoked IS NULL AND (token_until > hf_now() OR token_until IS NULL AND hash = $2) RETURNING name`
-	findSite = `SELECT name FROM hf_site WHERE hash = $1
-		UNION ALL SELECT name FROM hf_site WHERE former = $1 AND former_until > hf_now() LIMIT 1`
+		WHERE token = $1 AND revoked IS NULL AND (token_until IS NOT NULL OR hash = $2) RETURNING name`
+	findSite = `SELECT name, 0::bigint FROM hf_site WHERE hash = $1
+		UNION ALL SELECT name, former_until FROM hf_site WHERE former = $1 LIMIT 1`
 	seeSite   = `UPDATE hf_site SET seen = hf_now(), version = nullif($2, '') WHERE name = $1`
 	listSites = `SELECT name, created, coalesce(enrolled, 0), coalesce(seen, 0), coalesce(revoked, 0),
-		CASE WHEN token_until > hf_now() THEN token_until ELSE 0 END, coalesce(version, '') FROM hf_site ORDER BY name`
+		coalesce(token_until, 0), coalesce(version, '') FROM hf_site ORDER BY name`
 
 	// siteHistory names the store and its history: a restored dump is in another
 	// database, or has made the tables anew, and a server that took over, or went

@@ -167,6 +167,9 @@ func TestStore(t *testing.T) {
 	t.Run("lanes", func(t *testing.T) { storetest.Lanes(t, maker) })
 	t.Run("purging", func(t *testing.T) { storetest.Purging(t, maker) })
 	t.Run("clock", func(t *testing.T) { storetest.Clock(t, maker) })
+	t.Run("clock of sites", func(t *testing.T) {
+		storetest.SitesClock(t, maker, func(s storetest.Full) sitelink.Store { return s.(*store).DB })
+	})
 	t.Run("sites", func(t *testing.T) {
 		storetest.Sites(t, maker, func(s storetest.Full) sitelink.Store { return s.(*store).DB })
 	})

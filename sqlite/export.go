@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/holdfast-mq/holdfast/internal/belief"
 	"github.com/holdfast-mq/holdfast/move"
 )
 
@@ -116,7 +117,8 @@ func (s *Source) open(ctx context.Context) error {
 	if err := s.handle.QueryRowContext(ctx, queries[lastInstant]).Scan(&last); err != nil {
 		return err
 	}
-	s.now = newClock(n.upTo(last), &o).now
+	c := newClock(n.upTo(last), &o)
+	s.now, s.guard = c.now, c.guard
 	return nil
 }
 
@@ -209,6 +211,7 @@ func (db *DB) checkMoved(c *conn) error {
 type contents struct {
 	handle *sql.DB
 	now    func() int64
+	guard  *belief.Guard
 }
 
 // Now implements move.Exporter.
@@ -257,7 +260,9 @@ func (r *contents) Read(ctx context.Context, base int64, part move.Part, after i
 	x := exporting{ctx: ctx, base: base, db: r.handle}
 	switch part {
 	case move.Settings:
-		p.Settings, err = x.settings()
+		if p.Settings, err = x.settings(); err == nil {
+			p.Settings.Leaps = r.guard.From(base)
+		}
 		p.End = true
 	case move.Messages:
 		err = x.page(&p, exportMessages, after, func(rows *sql.Rows) (int64, int, error) {

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"fmt"
 	"log/slog"
@@ -35,6 +36,16 @@ func (c *clock) judgeClaim(claim *holdfast.Claim, lasts, now int64) belief.Verdi
 		return belief.Held
 	}
 	return verdict
+}
+
+// heldUntil is until when a message is held at the latest; 0: it is not.
+func (c *clock) heldUntil(expires sql.NullInt64, lasts int64) int64 {
+	now := c.now()
+	if !expires.Valid || c.judge(now, expires.Int64, lasts) != belief.Held {
+		return 0
+	}
+	_, left := c.guard.Doubt(now)
+	return min(now+left, c.guard.End(expires.Int64, lasts))
 }
 
 // holdRows puts messages where claims do not look.

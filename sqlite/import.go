@@ -34,7 +34,7 @@ func OpenTarget(ctx context.Context, path string, o Options) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Target{contents{db.readers, db.clock.now}, db}, nil
+	return &Target{contents{db.readers, db.clock.now, db.clock.guard}, db}, nil
 }
 
 // Close gives the file up.

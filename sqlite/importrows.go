@@ -56,6 +56,7 @@ func (im *importing) settings(c *move.Config) error {
 			return err
 		}
 	}
+	tx.w.db.clock.guard.Add(im.base, c.Leaps...)
 	tx.after = append(tx.after, func() { tx.w.db.notify.Store(c.Notices) })
 	if _, err := tx.exec(setMeta, metaNotify, c.Notices); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/belief"
 )
 
 // decision is what a person does about one message. The state it starts from
@@ -74,6 +75,7 @@ type operated struct {
 	lane         *lane
 	ttl          time.Duration
 	expires      int64
+	lasts        int64 // up to expires
 	blocked      bool
 	givenUp      bool
 }
@@ -108,7 +110,7 @@ func (k *decision) find(tx *writeTx) (row operated, err error) {
 	found, err := tx.conn.one(findForOperator, func(v []driver.Value) error {
 		row = operated{
 			seq: asInt(v[0]), state: holdfast.State(asInt(v[1])), cycle: int(asInt(v[2])), tries: int(asInt(v[3])), okey: asText(v[4]),
-			ttl: duration(asInt(v[6])), expires: never, blocked: asInt(v[8]) == 1, givenUp: asInt(v[9]) == 1,
+			ttl: duration(asInt(v[6])), expires: never, blocked: asInt(v[8]) == 1, givenUp: asInt(v[9]) == 1, lasts: asInt(v[10]),
 		}
 		if destination = asText(v[5]); v[7] != nil {
 			row.expires = asInt(v[7])
@@ -188,15 +190,19 @@ func (tx *writeTx) giveUp(row *operated, actor string) error {
 
 func (tx *writeTx) reschedule(k *decision, row *operated) error {
 	now := tx.tick()
-	due := after(now, k.in)
-	if due >= row.expires {
-		k.fault = k.verb.TooLate(k.in, span(now, row.expires))
+	due, expires, code := after(now, k.in), driver.Value(nil), ""
+	if tx.isHeld(row, now) {
+		end := after(due, cmp.Or(row.ttl, duration(row.lasts)))
+		expires, code = end, holdfast.CodeRenewed
+		tx.expires(end)
+	} else if end := tx.w.db.clock.guard.EndByClock(row.expires, row.lasts); due >= end {
+		k.fault = k.verb.TooLate(k.in, span(now, end))
 		return nil
 	}
 	if !tx.takesBack(row.lane, row.seq) {
 		tx.w.db.marks.Store(true)
 	}
-	if _, err := tx.exec(rescheduleOne, row.seq, int64(row.state), due); err != nil {
+	if _, err := tx.exec(rescheduleOne, row.seq, int64(row.state), due, expires); err != nil {
 		return err
 	}
 	if row.blocked {
@@ -207,8 +213,14 @@ func (tx *writeTx) reschedule(k *decision, row *operated) error {
 		tx.fresh = append(tx.fresh, freshRow{lane: row.lane, due: due})
 	}
 	return tx.event(&event{
-		message: row.seq, kind: holdfast.Rescheduled, state: row.shown, cycle: row.cycle, attempt: row.tries, took: micros(k.in), actor: k.actor,
+		message: row.seq, kind: holdfast.Rescheduled, state: row.shown, cycle: row.cycle, attempt: row.tries, took: micros(k.in), actor: k.actor, code: code,
 	})
+}
+
+// isHeld says whether a message that nobody has in hand would have expired if the
+// clock were believed.
+func (tx *writeTx) isHeld(row *operated, now int64) bool {
+	return row.shown == holdfast.Pending && tx.w.db.clock.judge(now, row.expires, row.lasts) == belief.Held
 }
 
 // holds says whether a message is in somebody's hands, as far as this process

@@ -70,7 +70,7 @@ const (
 // recordColumns are what a Record needs besides its history and payload.
 const recordColumns = `m.seq, m.id, m.state, m.reason, m.failures, m.tries, m.cycle, m.created, m.due, m.expires, m.settled, m.okey, m.force, m.blocked, m.given_up,
 	r.source, r.kind, r.endpoint, l.destination, length(b.payload), b.headers, b.corr, b.retry, b.ttl,
-	` + lastError + `, ` + lastTry
+	` + lastError + `, ` + lastTry + `, ` + lasts
 
 // Of hf_message AS m: its last error and its last attempt.
 const (
@@ -229,8 +229,8 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 	pastGone: `SELECT settled, seq, id, site FROM hf_notification WHERE delivered IS NULL AND state IS NOT NULL AND settled < ?1 AND (settled, seq) > (?2, ?3)
 		ORDER BY settled, seq LIMIT ?4`,
 	bookVersion: `SELECT value FROM hf_meta WHERE key = 'book'`,
-	siteOf: `SELECT name FROM hf_site WHERE hash = ?1
-		UNION ALL SELECT name FROM hf_site WHERE former = ?1 AND former_until > ?2 LIMIT 1`,
+	siteOf: `SELECT name, NULL FROM hf_site WHERE hash = ?1
+		UNION ALL SELECT name, former_until FROM hf_site WHERE former = ?1 LIMIT 1`,
 	callerOf:      `SELECT name, role, used FROM hf_token WHERE hash = ?1`,
 	allChannels:   `SELECT name, kind, settings, attempts, interval, waits, workers, disabled, changed FROM hf_channel`,
 	allLists:      `SELECT name, description, partial, changed FROM hf_list`,

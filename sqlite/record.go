@@ -103,11 +103,11 @@ func (db *DB) scanRecord(s scanner, payload *[]byte) (holdfast.Record, error) {
 	m := &r.Message
 	var id any
 	var state, created, due, force, blocked, givenUp int64
-	var expires, settled, ttl, last sql.NullInt64
+	var expires, settled, ttl, last, lasts sql.NullInt64
 	var reason, okey, headers, corr, retry, lastError sql.NullString
 	dest := []any{
 		&r.Seq, &id, &state, &reason, &r.Failures, &r.Tries, &r.Cycle, &created, &due, &expires, &settled, &okey, &force, &blocked, &givenUp,
-		&m.Source, &m.Kind, &m.Endpoint, &m.Destination, &r.Size, &headers, &corr, &retry, &ttl, &lastError, &last,
+		&m.Source, &m.Kind, &m.Endpoint, &m.Destination, &r.Size, &headers, &corr, &retry, &ttl, &lastError, &last, &lasts,
 	}
 	if payload != nil {
 		dest = append([]any{payload}, dest...)
@@ -119,7 +119,13 @@ func (db *DB) scanRecord(s scanner, payload *[]byte) (holdfast.Record, error) {
 	m.TTL, m.Attempt = duration(ttl.Int64), holdfast.Attempt{Number: r.Tries, Cycle: r.Cycle, Forced: force == 1}
 	r.Reason, r.LastError = holdfast.Reason(reason.String), lastError.String
 	r.State = db.lanes.shown(r.Seq, holdfast.State(state))
-	r.Created, r.Expires, r.Settled, r.LastAttempt = db.clock.wall(created), db.wall(expires), db.wall(settled), db.wall(last)
+	r.Created, r.Settled, r.LastAttempt = db.clock.wall(created), db.wall(settled), db.wall(last)
+	if expires.Valid {
+		r.Expires = db.clock.wall(db.clock.guard.EndByClock(expires.Int64, lasts.Int64))
+	}
+	if r.State == holdfast.Pending || r.State == holdfast.Parked {
+		r.HeldUntil = db.clock.wall(db.clock.heldUntil(expires, lasts.Int64))
+	}
 	if r.LastAttempt.IsZero() && r.State == holdfast.Delivered {
 		r.LastAttempt = r.Settled
 	}

@@ -5,30 +5,30 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/belief"
 	"github.com/holdfast-mq/holdfast/link"
 )
 
 var _ link.Store = (*DB)(nil)
 
 // AddSite implements link.Store.
-func (db *DB) AddSite(ctx context.Context, name string, token [32]byte, lasts time.Duration) error {
+func (db *DB) AddSite(ctx context.Context, name string, token [32]byte) error {
 	return db.named(ctx, "add site", name, false, func(tx *Tx) (sql.Result, error) {
 		now := tx.wtx.tick()
 		return tx.ExecContext(ctx, `INSERT INTO hf_site (name, created, token, token_until) VALUES (?1, ?2, ?3, ?4)
 			ON CONFLICT (name) DO UPDATE SET created = ?2, token = ?3, token_until = ?4, enrolled = NULL, seen = NULL, version = NULL, revoked = NULL
-				WHERE revoked IS NOT NULL`, name, now, token[:], after(now, lasts))
+				WHERE revoked IS NOT NULL`, name, now, token[:], after(now, link.TokenFor))
 	}, holdfast.ErrConflict)
 }
 
 // RotateSite implements link.Store.
-func (db *DB) RotateSite(ctx context.Context, name string, token [32]byte, lasts time.Duration, now bool) error {
+func (db *DB) RotateSite(ctx context.Context, name string, token [32]byte, now bool) error {
 	return db.named(ctx, "rotate site", name, now, func(tx *Tx) (sql.Result, error) {
 		return tx.ExecContext(ctx, `UPDATE hf_site SET token = ?2, token_until = ?3, hash = CASE WHEN ?4 THEN NULL ELSE hash END,
 				former = CASE WHEN ?4 THEN NULL ELSE former END, former_until = CASE WHEN ?4 THEN NULL ELSE former_until END
-			WHERE name = ?1 AND revoked IS NULL`, name, token[:], after(tx.wtx.tick(), lasts), now)
+			WHERE name = ?1 AND revoked IS NULL`, name, token[:], after(tx.wtx.tick(), link.TokenFor), now)
 	}, holdfast.ErrNotFound)
 }
 
@@ -53,7 +53,7 @@ func (db *DB) RevokeSite(ctx context.Context, name string) error {
 }
 
 // EnrollSite implements link.Store.
-func (db *DB) EnrollSite(ctx context.Context, token, credential [32]byte, overlap time.Duration) (name string, err error) {
+func (db *DB) EnrollSite(ctx context.Context, token, credential [32]byte) (name string, err error) {
 	err = db.Do(ctx, func(ctx context.Context, tx *Tx) error {
 		now := tx.wtx.tick()
 		// A credential belongs to one site: it says which.
@@ -62,11 +62,14 @@ func (db *DB) EnrollSite(ctx context.Context, token, credential [32]byte, overla
 		if err != nil || taken > 0 {
 			return errors.Join(err, holdfast.ErrNotFound)
 		}
+		if err := db.mayEnroll(ctx, tx, token, now); err != nil {
+			return err
+		}
 		err = tx.QueryRowContext(ctx, `UPDATE hf_site SET
 				former = CASE WHEN hash = ?2 THEN former ELSE hash END, former_until = CASE WHEN hash = ?2 THEN former_until ELSE ?4 END,
 				enrolled = CASE WHEN hash = ?2 AND token_until IS NULL THEN enrolled ELSE ?3 END, hash = ?2, token_until = NULL
-			WHERE token = ?1 AND revoked IS NULL AND (token_until > ?3 OR token_until IS NULL AND hash = ?2) RETURNING name`,
-			token[:], credential[:], now, after(now, overlap)).Scan(&name)
+			WHERE token = ?1 AND revoked IS NULL AND (token_until IS NOT NULL OR hash = ?2) RETURNING name`,
+			token[:], credential[:], now, after(now, link.OverlapFor)).Scan(&name)
 		if errors.Is(err, sql.ErrNoRows) {
 			return holdfast.ErrNotFound
 		}
@@ -78,10 +81,32 @@ func (db *DB) EnrollSite(ctx context.Context, token, credential [32]byte, overla
 	return name, nil
 }
 
+// mayEnroll fails for a token that is over, or may be.
+func (db *DB) mayEnroll(ctx context.Context, tx *Tx, token [32]byte, now int64) error {
+	var until sql.NullInt64
+	err := tx.QueryRowContext(ctx, `SELECT token_until FROM hf_site WHERE token = ?1`, token[:]).Scan(&until)
+	if errors.Is(err, sql.ErrNoRows) {
+		return holdfast.ErrNotFound
+	}
+	if err != nil || !until.Valid { // it is spent
+		return err
+	}
+	switch db.clock.judgeAccess(now, until.Int64, link.TokenFor) {
+	case belief.Over:
+		return holdfast.ErrNotFound
+	case belief.Held:
+		return link.ErrDoubted
+	case belief.Lives:
+	}
+	return nil
+}
+
 // FindSite implements link.Store.
 func (db *DB) FindSite(ctx context.Context, credential [32]byte) (name string, err error) {
-	err = db.oftenOne(ctx, siteOf, []any{credential[:], db.clock.now()}, &name)
-	if errors.Is(err, sql.ErrNoRows) {
+	var until sql.NullInt64 // of a former one
+	err = db.oftenOne(ctx, siteOf, []any{credential[:]}, &name, &until)
+	if errors.Is(err, sql.ErrNoRows) ||
+		err == nil && until.Valid && db.clock.judgeAccess(db.clock.now(), until.Int64, link.OverlapFor) != belief.Lives {
 		err = holdfast.ErrNotFound
 	}
 	if err != nil {
@@ -121,8 +146,8 @@ func (db *DB) Sites(ctx context.Context) (list []link.Info, err error) {
 			return nil, fmt.Errorf("list sites: %w", err)
 		}
 		s.Created, s.Enrolled, s.Seen, s.Revoked = db.clock.wall(created), db.wall(enrolled), db.wall(seen), db.wall(revoked)
-		if until.Int64 > now {
-			s.TokenUntil = db.wall(until)
+		if until.Valid && db.clock.judgeAccess(now, until.Int64, link.TokenFor) != belief.Over {
+			s.TokenUntil = db.clock.wall(db.clock.guard.EndByClock(until.Int64, micros(link.TokenFor)))
 		}
 		list = append(list, s)
 	}

@@ -1,5 +1,7 @@
 package sqlite
 
+import "github.com/holdfast-mq/holdfast"
+
 // statement numbers the SQL that is kept prepared.
 type statement int
 
@@ -138,8 +140,10 @@ const (
 const claimColumns = `m.seq, m.id, m.route, m.due, m.expires, m.failures, m.tries, m.cycle, m.first_try, m.okey, m.force, m.blocked,
 	b.payload, b.headers, b.corr, b.retry, b.ttl, b.hash, ` + lasts + `, m.revision`
 
-// lasts is for how long a message was given, up to its expiry.
-const lasts = `CASE WHEN m.cycle > 1 THEN m.expires - coalesce((SELECT max(e.at) FROM hf_event AS e WHERE e.message = m.seq AND e.kind = 3), m.created)
+// lasts is for how long a message was given, up to its expiry: from when a person
+// has begun its TTL anew, if that was so.
+const lasts = `CASE WHEN m.cycle > 1 THEN m.expires - coalesce((SELECT max(CASE e.kind WHEN 7 THEN e.at + e.took ELSE e.at END) FROM hf_event AS e
+		WHERE e.message = m.seq AND (e.kind = 3 OR e.kind = 7 AND e.code = '` + holdfast.CodeRenewed + `')), m.created)
 	ELSE (SELECT ttl FROM hf_body WHERE seq = m.seq) END`
 
 // ofArchive are the words of the index on notifications' ids, seqsOfNotification
@@ -260,7 +264,9 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	givenUpRow: `SELECT m.state, m.cycle, m.tries, m.okey, l.destination,
 		(SELECT e.actor FROM hf_event AS e WHERE e.message = m.seq AND e.kind = 4 ORDER BY e.seq DESC LIMIT 1)
 		FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane WHERE m.seq = ?1 AND m.given_up = 1 AND m.state IN (0, 1, 3)`,
-	rescheduleOne: `UPDATE hf_message SET due = CASE blocked WHEN 1 THEN due ELSE ?3 END, revision = revision + 1 WHERE seq = ?1 AND state = ?2`,
+	// What is blocked by its key is due at its expiry, which ?4 says where it is new.
+	rescheduleOne: `UPDATE hf_message SET due = CASE blocked WHEN 1 THEN coalesce(?4, due) ELSE ?3 END, expires = coalesce(?4, expires), revision = revision + 1
+		WHERE seq = ?1 AND state = ?2`,
 
 	findSource:   `SELECT source FROM hf_source WHERE name = ?1`,
 	insertSource: `INSERT INTO hf_source (name) VALUES (?1) ON CONFLICT DO NOTHING`,
@@ -295,7 +301,7 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	purgeInbox:  `DELETE FROM hf_inbox WHERE seq = ?1 AND kept = 0 AND expires < ?2`,
 
 	readRoute: `SELECT source, kind, endpoint FROM hf_route WHERE route = ?1`,
-	findForOperator: `SELECT m.seq, m.state, m.cycle, m.tries, m.okey, l.destination, b.ttl, m.expires, m.blocked, m.given_up
+	findForOperator: `SELECT m.seq, m.state, m.cycle, m.tries, m.okey, l.destination, b.ttl, m.expires, m.blocked, m.given_up, ` + lasts + `
 		FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane JOIN hf_body AS b ON b.seq = m.seq WHERE m.id = ?1`,
 	findPending: `SELECT m.state, m.expires, m.okey, m.cycle, m.tries, l.destination, ` + lasts + `
 		FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane WHERE m.seq = ?1`,

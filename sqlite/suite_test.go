@@ -100,6 +100,9 @@ func TestStore(t *testing.T) {
 		})
 	})
 	t.Run("clock", func(t *testing.T) { storetest.Clock(t, maker) })
+	t.Run("clock of sites", func(t *testing.T) {
+		storetest.SitesClock(t, maker, func(s storetest.Full) link.Store { return s.(*file).DB })
+	})
 }
 
 // suite is all that a store must pass.

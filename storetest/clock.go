@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -14,6 +15,8 @@ func Clock(t *testing.T, m Maker) {
 	cases := map[string]func(k *kit){
 		"a stop delivers what is due and holds what would end": aStop,
 		"what is held ends when the hold does":                 theHoldEnds,
+		"a person runs what is held":                           runsWhatIsHeld,
+		"a person reschedules what is held":                    reschedulesWhatIsHeld,
 		"another machine's time ends the hold, or prolongs it": evidence,
 	}
 	for name, by := range map[string]time.Duration{
@@ -157,6 +160,14 @@ func aStop(k *kit) {
 	if d.Claimed < 2*day || d.Claimed > 2*day+2*time.Hour || d.Left <= 23*time.Hour || d.Held != 2 {
 		k.t.Errorf("doubt %+v", d)
 	}
+	for _, r := range k.all(holdfast.Query{}) {
+		held := map[holdfast.ID]bool{"ends": true, "parked": true}[r.Message.ID]
+		if held != !r.HeldUntil.IsZero() {
+			k.t.Errorf("%s is held until %s", r.Message.ID, r.HeldUntil)
+		} else if held {
+			k.within(string(r.Message.ID)+" is held for", r.HeldUntil.Sub(k.clock()), day)
+		}
+	}
 	k.requeue("parked") // a person decides
 	if got := k.claimOf("b", 1); len(got) != 1 {
 		k.t.Error("what a person has retried is not delivered")
@@ -164,6 +175,94 @@ func aStop(k *kit) {
 	k.reopen()
 	k.nothing()
 	k.is("ends", holdfast.Pending)
+}
+
+// within fails unless d is as long as want, to some minutes.
+func (k *kit) within(what string, d, want time.Duration) {
+	k.t.Helper()
+	if (d - want).Abs() > 10*time.Minute {
+		k.t.Errorf("%s: %s, want %s", what, d, want)
+	}
+}
+
+// last is what happened to a message last.
+func (k *kit) last(id holdfast.ID) holdfast.Event {
+	k.t.Helper()
+	history := k.get(id).History
+	return history[len(history)-1]
+}
+
+// runsWhatIsHeld decides that messages are to be delivered whose TTL is over by a
+// clock that is doubted: they have it anew (F1-51).
+func runsWhatIsHeld(k *kit) {
+	k.put(holdfast.Message{ID: "first", TTL: day}, holdfast.Message{ID: "aside", TTL: day}, holdfast.Message{ID: "lives", TTL: 4 * day})
+	k.put(holdfast.Message{ID: "again", Destination: "b", TTL: 2 * day})
+	k.wins(k.claimOf("b", 1)[0], parked())
+	if _, err := k.Requeue(k.ctx(), "again", holdfast.Requeue{TTL: day}); err != nil {
+		k.t.Fatal(err)
+	}
+	k.stopped(2*day + 12*time.Hour)
+	k.reschedule("first", 0) // before a claim has met it
+	if got := idsOf(k.claim(10)); len(got) != 2 {
+		k.t.Fatalf("claimed %v, want first and lives", got)
+	}
+	k.reopen()
+	k.is("aside", holdfast.Pending)
+	for id, ttl := range map[holdfast.ID]time.Duration{"aside": day, "again": 2 * day} {
+		k.reschedule(id, 0)
+		r := k.is(id, holdfast.Pending)
+		k.within(string(id)+" ends after", r.Expires.Sub(k.clock()), ttl)
+		if e := k.last(id); e.Kind != holdfast.Rescheduled || e.Code != holdfast.CodeRenewed || e.Actor != "anna" {
+			k.t.Errorf("the history of %s ends with %+v", id, e)
+		}
+	}
+	k.reschedule("lives", 0)
+	if e := k.last("lives"); e.Code != "" {
+		k.t.Errorf("the TTL of a message that lives began anew: %+v", e)
+	}
+	equal(k, "expired", k.expire(), 0)
+	k.step(-2*day - 12*time.Hour) // the clock was wrong: what is new is none of that
+	equal(k, "expired", k.expire(), 0)
+	k.reopen()
+	c := k.claimOf("b", 1)[0]
+	k.within("again ends after", c.Expires, 2*day)
+	k.wins(c, failed(time.Hour))
+	for _, c := range k.claim(10) {
+		if c.Message.ID != "lives" {
+			k.within(string(c.Message.ID)+" ends after", c.Expires, day)
+		}
+		k.wins(c, failed(2*day))
+	}
+	k.pass(day + time.Hour)
+	equal(k, "expired after their time", k.expire(), 2)
+	k.is("lives", holdfast.Pending)
+	k.is("again", holdfast.Pending)
+	k.pass(day)
+	equal(k, "expired after its time", k.expire(), 1)
+	k.is("again", holdfast.Expired)
+}
+
+// reschedulesWhatIsHeld puts it off, for longer than its TTL, which begins then.
+func reschedulesWhatIsHeld(k *kit) {
+	k.put(holdfast.Message{ID: "head", OrderingKey: "key"}, holdfast.Message{ID: "behind", OrderingKey: "key", TTL: day}, holdfast.Message{ID: "m", TTL: day})
+	k.stopped(2 * day)
+	head := k.next("head")
+	k.wins(head, failed(0))
+	k.next("head")
+	r := k.reschedule("m", 3*day)
+	k.within("due in", r.Due.Sub(k.clock()), 3*day)
+	k.within("ends after", r.Expires.Sub(r.Due), day)
+	k.reschedule("behind", 3*day)
+	k.pass(3*day - time.Hour) // the hold is over, and all is believed
+	equal(k, "expired", k.expire(), 0)
+	k.nothing()
+	k.pass(2 * time.Hour)
+	k.wins(k.one("m"), failed(3*day))
+	if _, err := k.Reschedule(k.ctx(), "m", holdfast.Reschedule{In: 2 * day}); !errors.Is(err, holdfast.ErrInvalid) {
+		k.t.Errorf("past its TTL: got %v, want ErrInvalid", err)
+	}
+	k.pass(day)
+	equal(k, "expired after their time", k.expire(), 2)
 }
 
 func theHoldEnds(k *kit) {

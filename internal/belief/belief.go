@@ -86,6 +86,19 @@ func (g *Guard) Leap(at, size int64, denied bool) {
 	g.add(l)
 }
 
+// Add notes leaps of another scale, as their distances from an instant which is base
+// here. One that is known is not noted twice.
+func (g *Guard) Add(base int64, leaps ...Leap) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, l := range leaps {
+		l.At, l.Since = l.At+base, l.Since+base
+		if !slices.ContainsFunc(g.leaps, func(known Leap) bool { return known.At == l.At }) {
+			g.add(l)
+		}
+	}
+}
+
 // add is called with the lock held. To lead two leaps into the later one makes
 // what lies between them younger, never older.
 func (g *Guard) add(l Leap) {
@@ -202,6 +215,13 @@ func (g *Guard) End(end, lasts int64) int64 {
 	return end + g.late(end-lasts, (*Leap).size)
 }
 
+// EndByClock is the instant at which it comes if the clock is right.
+func (g *Guard) EndByClock(end, lasts int64) int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return end + g.late(end-lasts, func(l *Leap) int64 { return l.False })
+}
+
 // Age is how much of the time since an instant was seen to pass.
 func (g *Guard) Age(now, at int64) int64 {
 	g.mu.Lock()
@@ -265,6 +285,15 @@ func (g *Guard) Leaps() []Leap {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.leaps)
+}
+
+// From are the leaps as their distances from an instant: for Add.
+func (g *Guard) From(base int64) []Leap {
+	leaps := g.Leaps()
+	for i := range leaps {
+		leaps[i].At, leaps[i].Since = leaps[i].At-base, leaps[i].Since-base
+	}
+	return leaps
 }
 
 // Text is what Load reads.

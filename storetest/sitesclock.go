@@ -1,0 +1,136 @@
+package storetest
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/holdfast-mq/holdfast/link"
+)
+
+// SitesClock tests that a wrong clock neither ends what lets a site in nor gives it
+// more time (F1-50): tokens of enrolment and former credentials.
+func SitesClock(t *testing.T, m Maker, of func(s Full) link.Store) {
+	t.Helper()
+	cases := map[string]func(k *kit){
+		"a stop holds what would end":          func(k *kit) { aStopOfSites(k, of) },
+		"what is held ends when the hold does": func(k *kit) { sitesAfterTheHold(k, of) },
+		"what is set after a stop has its own time": func(k *kit) {
+			k.stopped(2 * day)
+			s := standing(k, of)
+			k.pass(23 * time.Hour)
+			s.lets(9)
+			k.pass(2 * time.Hour)
+			s.over()
+		},
+	}
+	for name, by := range map[string]time.Duration{"2 d ahead": 2 * day, "2 d behind": -2 * day, "40 d ahead": 40 * day} {
+		for way, step := range map[string][2]func(k *kit, d time.Duration){
+			"while it runs": {(*kit).step, (*kit).step}, "over a restart": {(*kit).stopped, (*kit).step},
+			"over two restarts": {(*kit).stopped, (*kit).stopped}, "until a restart": {(*kit).step, (*kit).stopped},
+		} {
+			cases[name+" "+way] = func(k *kit) { sitesWrongFor4s(k, of, by, step[0], step[1]) }
+		}
+	}
+	m.run(t, cases)
+}
+
+// standing has a site with a former credential, 9, and one with a token, 5, that is
+// not spent.
+func standing(k *kit, of func(s Full) link.Store) *sites {
+	k.t.Helper()
+	s := &sites{kit: k, Store: of(k.Full)}
+	s.enroll("plant-7", 1, 9)
+	s.ok(s.RotateSite(k.ctx(), "plant-7", hash(2), false))
+	s.is("plant-7")(s.EnrollSite(k.ctx(), hash(2), hash(8)))
+	s.ok(s.AddSite(k.ctx(), "plant-8", hash(5)))
+	return s
+}
+
+// lets fails unless a credential of plant-7 lets it in.
+func (k *sites) lets(credential int) {
+	k.t.Helper()
+	k.is("plant-7")(k.FindSite(k.ctx(), hash(credential)))
+}
+
+// left is for how long the token of plant-8 waits to be used.
+func (k *sites) left() time.Duration {
+	k.t.Helper()
+	until := k.site("plant-8").TokenUntil
+	if until.IsZero() {
+		k.t.Fatal("the token is over")
+	}
+	return until.Sub(k.now())
+}
+
+func (k *sites) doubted() {
+	k.t.Helper()
+	if name, err := k.EnrollSite(k.ctx(), hash(5), hash(6)); !errors.Is(err, link.ErrDoubted) {
+		k.t.Errorf("got %q, %v; want that the clock is doubted", name, err)
+	}
+	k.none(k.FindSite(k.ctx(), hash(9)))
+	k.lets(8)
+	if k.site("plant-8").TokenUntil.IsZero() {
+		k.t.Error("the token is shown as over")
+	}
+}
+
+func (k *sites) over() {
+	k.t.Helper()
+	k.none(k.EnrollSite(k.ctx(), hash(5), hash(6)))
+	k.none(k.FindSite(k.ctx(), hash(9)))
+	k.lets(8)
+	if until := k.site("plant-8").TokenUntil; !until.IsZero() {
+		k.t.Errorf("the token is shown as good until %s", until)
+	}
+}
+
+func sitesWrongFor4s(k *kit, of func(s Full) link.Store, by time.Duration, wrong, right func(k *kit, d time.Duration)) {
+	s := standing(k, of)
+	wrong(k, by)
+	s.Store = of(k.Full)
+	for range 4 {
+		s.lets(8)
+		s.left()
+		k.pass(time.Second)
+	}
+	right(k, -by)
+	k.reopen() // nothing that was decided is lost
+	s.Store = of(k.Full)
+	s.lets(9)
+	if k.m.Clock == nil || k.m.Run != nil { // times are shown by the clock that is right again
+		if left := s.left(); left < 23*time.Hour || left > 25*time.Hour {
+			k.t.Errorf("the token is shown as good for %s more", left)
+		}
+	}
+	k.pass(23 * time.Hour)
+	s.lets(9)
+	k.pass(2 * time.Hour)
+	s.over()
+	s.ok(s.RotateSite(k.ctx(), "plant-8", hash(4), false))
+	s.is("plant-8")(s.EnrollSite(k.ctx(), hash(4), hash(6)))
+}
+
+func aStopOfSites(k *kit, of func(s Full) link.Store) {
+	s := standing(k, of)
+	k.stopped(2*day + time.Hour)
+	s.Store = of(k.Full)
+	s.doubted()
+	s.ok(s.AddSite(k.ctx(), "plant-9", hash(3))) // what is made now is good
+	s.is("plant-9")(s.EnrollSite(k.ctx(), hash(3), hash(7)))
+	k.reopen()
+	s.Store = of(k.Full)
+	s.doubted()
+	k.hear(time.Minute) // another machine has the same time
+	s.over()
+}
+
+func sitesAfterTheHold(k *kit, of func(s Full) link.Store) {
+	s := standing(k, of)
+	k.stopped(40 * day)
+	s.Store = of(k.Full)
+	k.pass(23 * time.Hour)
+	s.doubted()
+	k.pass(2 * time.Hour)
+	s.over()
+}
