@@ -46,7 +46,7 @@ var mayImport = map[string][]string{
 	"audit":               {"."},
 	"link":                {".", "wire", "transport", "notify", "track", "audit"}, // its envelopes and batches are those between peers
 	"replicate":           {".", "wire"},
-	"move":                {"internal/belief", "."},
+	"move":                {".", "internal/belief"},
 	"sqlite":              {".", "internal/belief", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
 	"postgres":            {".", "internal/belief", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
 	"metrics":             {"."},

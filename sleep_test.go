@@ -170,18 +170,18 @@ func (s *sleepers) real() (found []string) {
 			s.walk(fn.Body, place{in: fn.Name.Name, of: receiver(fn)})
 		}
 	}
-	real := map[string]bool{}
+	awake := map[string]bool{}
 	isReal := func(p place) bool {
 		if s.uses[p.in] == nil && p.of != "" { // what the product calls lives as its type does
-			return !p.virtual && real[p.of]
+			return !p.virtual && awake[p.of]
 		}
-		return !p.virtual && (s.uses[p.in] == nil || real[p.in])
+		return !p.virtual && (s.uses[p.in] == nil || awake[p.in])
 	}
 	for more := true; more; {
 		more = false
 		for name, uses := range s.uses {
-			if !real[name] && slices.ContainsFunc(uses, isReal) {
-				real[name], more = true, true
+			if !awake[name] && slices.ContainsFunc(uses, isReal) {
+				awake[name], more = true, true
 			}
 		}
 	}

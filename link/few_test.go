@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/holdfast-mq/holdfast/internal/bearer"
 	"github.com/holdfast-mq/holdfast/link"
@@ -27,7 +26,7 @@ var errBroken = errors.New("disk I/O error")
 
 func (broken) FindSite(context.Context, [32]byte) (string, error)  { return "", errBroken }
 func (broken) TokenSite(context.Context, [32]byte) (string, error) { return "", errBroken }
-func (broken) EnrollSite(context.Context, [32]byte, [32]byte, time.Duration) (string, error) {
+func (broken) EnrollSite(context.Context, [32]byte, [32]byte) (string, error) {
 	return "", errBroken
 }
 

@@ -68,7 +68,7 @@ func (db *DB) EnrollSite(ctx context.Context, token, credential [32]byte) (name 
 // mayEnroll fails for a token that is over, or may be.
 func (tx *ownTx) mayEnroll(token [32]byte, now int64) error {
 	var until int64
-	if err := tx.query(lockToken, []any{token[:]}, func(rows pgx.Rows) error { return rows.Scan(&until) }); err != nil || until == 0 {
+	if err := tx.query(lockEnroll, []any{token[:]}, func(rows pgx.Rows) error { return rows.Scan(&until) }); err != nil || until == 0 {
 		return err // it is spent, or there is none
 	}
 	switch tx.db.clock.guard.Judge(now, until, micros(link.TokenFor)) {

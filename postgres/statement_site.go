@@ -13,7 +13,7 @@ const (
 		revoked = coalesce(revoked, hf_now()) WHERE name = $1 RETURNING name`
 	// takenSite finds a credential that another site has: it says which site.
 	takenSite  = `SELECT name FROM hf_site WHERE (hash = $2 OR former = $2) AND token IS DISTINCT FROM $1`
-	lockToken  = `SELECT coalesce(token_until, 0) FROM hf_site WHERE token = $1 FOR UPDATE`
+	lockEnroll = `SELECT coalesce(token_until, 0) FROM hf_site WHERE token = $1 FOR UPDATE`
 	enrollSite = `UPDATE hf_site SET
 			former = CASE WHEN hash = $2 THEN former ELSE hash END, former_until = CASE WHEN hash = $2 THEN former_until ELSE hf_now() + $3 END,
 			enrolled = CASE WHEN hash = $2 AND token_until IS NULL THEN enrolled ELSE hf_now() END, hash = $2, token_until = NULL

@@ -142,6 +142,7 @@ func (r *strangersRig) friends(t *testing.T) {
 }
 
 func (r *strangersRig) time(t *testing.T, what string, do func() error) {
+	t.Helper()
 	began := time.Now()
 	if err := do(); err != nil {
 		t.Errorf("%s: %v after %s", what, err, time.Since(began))

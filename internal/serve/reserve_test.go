@@ -123,9 +123,11 @@ func TestARefusalWaitsForNoBody(t *testing.T) {
 					t.Errorf("got %s after %s, want 404 at once", r.Status, took)
 				}
 				_, _ = io.Copy(io.Discard, r.Body)
-				_ = near.Close()
+				_, _ = r.Body.Close(), near.Close()
 				close(listener)
-				<-ended
+				if err := <-ended; err == nil {
+					t.Error("the server ended without its listener's error")
+				}
 				_ = s.Shutdown(context.Background())
 			})
 		})
