@@ -1,6 +1,6 @@
 // Program mutate makes small faults in packages and says which of them no test notices.
 //
-//	scripts/mutate                       all that it is for, in under an hour on two cores
+//	scripts/mutate                       all that it is for: an hour and more on two cores
 //	scripts/mutate -v -n 30 ./sqlite     thirty faults in one package, each with the test that saw it
 //	scripts/mutate -only lane.go .       those of the usual draw that a test was written for
 //	scripts/mutate -seed 2 ./adapter/... other faults, drawn from these packages together
