@@ -209,5 +209,9 @@ func (n *Node) lanes() []holdfast.LaneStatus {
 	if n.dispatcher == nil {
 		return nil
 	}
-	return slices.Concat(n.dispatcher.Status(), n.office.lanes())
+	lanes := n.dispatcher.Status()
+	if lanes == nil { // channels may run before it: theirs alone would say that nobody delivers to a destination
+		return nil
+	}
+	return slices.Concat(lanes, n.office.lanes())
 }

@@ -69,7 +69,8 @@ func TestWhatATargetDoesIsNeverTheNodesFailure(t *testing.T) {
 	for endpoint, want := range outcomes {
 		status, answer := post(t, url, fmt.Sprintf(`{"category":"external-system","destination":%[1]q,"endpoint":%[1]q}`, endpoint))
 		if status != want || want == 422 && answer.Cause != "refused_by_target" {
-			t.Errorf("%s: got %d %+v, want %d", endpoint, status, answer, want)
+			_, all := ask(t, http.MethodGet, url+"/v1/messages?destination="+endpoint, "")
+			t.Errorf("%s: got %d %+v, want %d; its messages: %s", endpoint, status, answer, want, all)
 		}
 		if endpoint == "no" && (answer.TargetStatus != 409 || !strings.Contains(answer.Detail, "sold out sold out") || len(answer.Detail) > 500) {
 			t.Errorf("refused: got %+v, want its status and the beginning of what it said", answer)
