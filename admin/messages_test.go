@@ -241,7 +241,17 @@ func TestWhatAMessageWaitsForIsSaid(t *testing.T) {
 			lane: holdfast.LaneStatus{Problem: "connection refused", NextProbe: 8 * time.Second},
 			want: "destination inventory is down (connection refused), next probe in 8s",
 		},
-		"held":    {edit: func(*holdfast.Record) {}, lane: holdfast.LaneStatus{Held: true, Problem: "401 Unauthorized"}, want: "destination inventory is held (401 Unauthorized)"},
+		"held": {edit: func(*holdfast.Record) {}, lane: holdfast.LaneStatus{Held: true, Problem: "401 Unauthorized"}, want: "destination inventory is held (401 Unauthorized)"},
+		"doubted": { // F1-51
+			edit: func(r *holdfast.Record) { r.HeldUntil = time.Now().Add(2 * time.Hour) },
+			want: "held: its TTL is over by a clock that is doubted, for 2h at most: run or discard it, or set the clock right",
+		},
+		"doubted and parked": {
+			edit: func(r *holdfast.Record) {
+				r.State, r.HeldUntil = holdfast.Parked, time.Now().Add(90*time.Second)
+			},
+			want: "held: its TTL is over by a clock that is doubted, for 1m30s at most: retry or discard it, or set the clock right",
+		},
 		"claimed": {edit: func(r *holdfast.Record) { r.State, r.Tries = holdfast.Claimed, 1 }, want: "attempt 2 is under way"},
 		"expired": {edit: func(r *holdfast.Record) { r.State = holdfast.Expired }, want: "its TTL ended before it was delivered: retry it with a new one, or discard it"},
 		"delivered": {

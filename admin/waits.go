@@ -12,8 +12,11 @@ import (
 // it go on. It is empty where nothing is waited for.
 func (s *Server) waitsFor(r holdfast.Record) string {
 	if !r.HeldUntil.IsZero() && !r.Discarding {
-		return fmt.Sprintf("held: its TTL is over by a clock that is doubted, for %s at most: %s or discard it, or set the clock right",
-			inWords(time.Until(r.HeldUntil)), map[bool]string{true: "run", false: "retry"}[r.State == holdfast.Pending])
+		verb := "run"
+		if r.State == holdfast.Parked {
+			verb = "retry"
+		}
+		return fmt.Sprintf("held: its TTL is over by a clock that is doubted, for %s at most: %s or discard it, or set the clock right", inWords(time.Until(r.HeldUntil)), verb)
 	}
 	switch r.State {
 	case holdfast.Pending:

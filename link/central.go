@@ -199,7 +199,7 @@ func (c *Central) serveEnroll(w http.ResponseWriter, r *http.Request) {
 		c.server.RefuseCaller(w, r, fmt.Errorf("enrolment: %w", err))
 		return
 	case errors.Is(err, ErrDoubted):
-		c.log.LogAttrs(r.Context(), slog.LevelWarn, "site not enrolled", slog.String("remote", r.RemoteAddr), slog.Any("error", err))
+		c.few.LogAttrs(r.Context(), slog.LevelWarn, "site not enrolled", slog.String("remote", serve.Address(r).String()), slog.Any("error", err))
 		refuse(w, http.StatusServiceUnavailable, wire.Reply{
 			Outcome: holdfast.NotStarted.String(), Code: codeDoubted, Error: "central doubts its clock, by which the token has ended",
 		})
