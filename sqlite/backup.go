@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -309,7 +310,7 @@ func backupFile(ctx context.Context, from, to string) (err error) {
 
 // checkWhole refuses a file that would make a copy with something missing.
 func checkWhole(path string, owner *ownership) error {
-	d, err := unfinished(path)
+	d, err := unfinished(path, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

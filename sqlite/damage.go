@@ -31,7 +31,7 @@ func openOwned(ctx context.Context, path string, o Options, owner *ownership) (*
 	} else if resumed {
 		o.Logger.WarnContext(ctx, "finished a restore that was cut off", slog.String("path", path))
 	}
-	aside, err := unfinished(path)
+	aside, err := unfinished(path, o.Logger)
 	switch {
 	case err != nil:
 		return nil, err

@@ -139,6 +139,9 @@ func (db *DB) noteOwner(c *conn) error {
 // the one before held.
 func (db *DB) takeOver(c *conn) (err error) {
 	last, err := db.lastNoted(c)
+	if err == nil && last.at == 0 && db.salvaging != nil {
+		last, err = db.salvaging.noted(c)
+	}
 	if err != nil {
 		return err
 	}

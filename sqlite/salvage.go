@@ -180,6 +180,9 @@ func (s *salvage) all(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := s.old.Fault(); err != nil {
+		s.db.log.ErrorContext(ctx, "salvage: the disk does not give all of the damaged file", slog.Any("error", err))
+	}
 	pages, rows := s.old.Damage()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,6 +206,7 @@ func (s *salvage) soFar(ctx context.Context) error {
 	if counted, ok := strings.CutPrefix(text, filepath.Base(s.file)+" "); ok {
 		if err := json.Unmarshal([]byte(counted), &s.report.Salvaged); err != nil {
 			s.report.Salvaged = Salvaged{} // it is only counted
+			s.db.log.ErrorContext(ctx, "salvage: what the salvage before this one has counted is not readable", slog.Any("error", err))
 		}
 	}
 	return nil
@@ -211,14 +215,19 @@ func (s *salvage) soFar(ctx context.Context) error {
 // findRoots asks the old file where its tables are. Where it does not say, they
 // are where the new file has them: both were made by the same statements.
 func (s *salvage) findRoots(ctx context.Context) error {
-	s.roots = s.old.Roots()
-	return s.db.writer.inspect(ctx, func(c *conn) error {
-		return c.rows(queries[rootPages], func(v []driver.Value) error {
-			if name := asText(v[0]); s.roots[name] == 0 {
-				s.roots[name] = uint32(asInt(v[1]))
-			}
-			return nil
-		})
+	return s.db.writer.inspect(ctx, func(c *conn) (err error) {
+		s.roots, err = rootsOf(s.old, c)
+		return err
+	})
+}
+
+func rootsOf(old *sqlitefile.File, c *conn) (map[string]uint32, error) {
+	roots := old.Roots()
+	return roots, c.rows(queries[rootPages], func(v []driver.Value) error {
+		if name := asText(v[0]); roots[name] == 0 {
+			roots[name] = uint32(asInt(v[1]))
+		}
+		return nil
 	})
 }
 
@@ -300,9 +309,13 @@ func (s *salvage) add(ctx context.Context, bytes int, w func(tx *writeTx) error)
 
 // flush commits. A full disk is waited for: what is missing is not lost.
 func (s *salvage) flush(ctx context.Context) error {
-	for len(s.batch.works) > 0 {
+	for waits := false; len(s.batch.works) > 0; {
 		err := s.db.writer.do(ctx, &s.batch)
 		if errors.Is(err, holdfast.ErrDiskFull) {
+			if !waits {
+				s.db.log.ErrorContext(ctx, "salvage waits for room on the disk", slog.Any("error", err))
+			}
+			waits = true
 			if err := pause(ctx, time.Second); err != nil {
 				return err
 			}

@@ -76,6 +76,18 @@ func (s *salvage) match(r, body sqlitefile.Row) (holdfast.Message, bool) {
 	return holdfast.Message{}, false
 }
 
+// matchAny is match for a row of which not even the number of its route is left.
+func (s *salvage) matchAny(r, body sqlitefile.Row) (m holdfast.Message, ok bool) {
+	r.Values = slices.Clone(r.Values)
+	for number := range s.routes {
+		r.Values[2] = number
+		if m, ok = s.match(r, body); ok {
+			break
+		}
+	}
+	return m, ok
+}
+
 func messageFrom(r, body sqlitefile.Row, route oldRoute, destination string) holdfast.Message {
 	return holdfast.Message{
 		ID: idFrom(r.Values[1]), Source: route.source, Destination: destination, Kind: holdfast.Kind(route.kind), Endpoint: route.endpoint,
@@ -187,12 +199,7 @@ func (s *salvage) lostRow(ctx context.Context, seq int64, id driver.Value) error
 	}
 	m, sound := s.match(row, body)
 	if !sound && ok {
-		for number := range s.routes {
-			row.Values[2] = number
-			if m, sound = s.match(row, body); sound {
-				break
-			}
-		}
+		m, sound = s.matchAny(row, body)
 	}
 	if had && !sound {
 		return nil // broken has it

@@ -137,18 +137,24 @@ func (s *salvage) settings(ctx context.Context) error {
 		}
 	})
 	var tokens []sqlitefile.Row
+	lost := int64(0)
 	s.eachOf("hf_token", tokenColumns, func(r sqlitefile.Row) {
 		if r.Text(0) != "" && r.Text(1) != "" && len(r.Bytes(2)) == 32 {
 			tokens = append(tokens, r)
+		} else {
+			lost++
 		}
 	})
 	var sites []sqlitefile.Row
 	s.eachOf("hf_site", siteColumns, func(r sqlitefile.Row) {
 		if r.Text(0) != "" && hashOrNull(r, 2) && hashOrNull(r, 4) && hashOrNull(r, 5) {
 			sites = append(sites, r)
+		} else {
+			lost++
 		}
 	})
 	return s.add(ctx, 0, func(tx *writeTx) error {
+		s.count(func(d *Damage) { d.Lost += lost })
 		// New events must come after those that followers have read.
 		if _, err := tx.exec(salvageSequence, events); err != nil {
 			return err

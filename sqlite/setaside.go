@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -147,8 +148,9 @@ func (d *Damage) write() error {
 	return syncFolder(d.File)
 }
 
-// unfinished finds a file whose salvage was begun and has not ended.
-func unfinished(path string) (*Damage, error) {
+// unfinished finds a file whose salvage was begun and has not ended. Of one whose report
+// cannot be read nobody can tell; SetAside lists it as one of which rows are lost.
+func unfinished(path string, log *slog.Logger) (*Damage, error) {
 	names, err := filepath.Glob(escapeGlob(path) + asideInfix + "*.json")
 	if err != nil {
 		return nil, err
@@ -156,7 +158,8 @@ func unfinished(path string) (*Damage, error) {
 	for _, name := range names {
 		d, err := readDamage(strings.TrimSuffix(name, ".json"))
 		if err != nil {
-			continue // written before the first rename, so nothing depends on it
+			log.Error("the report of a damaged file is not readable: whether its salvage has ended is unknown", slog.String("report", name), slog.Any("error", err))
+			continue
 		}
 		if !d.Done {
 			d.File = strings.TrimSuffix(name, ".json")
@@ -169,7 +172,7 @@ func unfinished(path string) (*Damage, error) {
 // supersede ends the salvage of a damaged file, because a restore puts another
 // database in its place. It returns the file, if that stood there until now.
 func supersede(path string) (moved string, err error) {
-	d, err := unfinished(path)
+	d, err := unfinished(path, slog.New(slog.DiscardHandler))
 	if err != nil || d == nil {
 		return "", err
 	}

@@ -11,6 +11,7 @@
 package sqlitefile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +30,7 @@ type File struct {
 	seen    map[uint32]uint32 // the root of the tree that leads to a page
 	broken  map[uint32]struct{}
 	skipped int
+	fault   error // of the first page that the disk did not give
 }
 
 // Open opens the file at path, and the log at path+"-wal" if there is one.
@@ -97,6 +99,9 @@ func (f *File) Pages() uint32 { return f.count }
 // could not be read.
 func (f *File) Damage() (pages, rows int) { return len(f.broken), f.skipped }
 
+// Fault is why the disk did not give a page, if it did not; Damage counts the page.
+func (f *File) Fault() error { return f.fault }
+
 // page reads page n, in its newest copy. A page that is cut short ends with
 // zeros.
 func (f *File) page(n uint32, buf []byte) ([]byte, bool) {
@@ -114,7 +119,12 @@ func (f *File) page(n uint32, buf []byte) ([]byte, bool) {
 		return nil, false
 	}
 	got, err := file.ReadAt(buf, at)
-	if got == 0 || err != nil && !errors.Is(err, io.EOF) {
+	if err != nil && !errors.Is(err, io.EOF) {
+		f.broken[n] = struct{}{}
+		f.fault = cmp.Or(f.fault, fmt.Errorf("read page %d: %w", n, err))
+		return nil, false
+	}
+	if got == 0 {
 		return nil, false
 	}
 	clear(buf[got:])

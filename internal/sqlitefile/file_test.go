@@ -2,6 +2,7 @@ package sqlitefile_test
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -276,4 +277,30 @@ func safe(t testing.TB, log string) int64 {
 		}
 	}
 	return at
+}
+
+// A page that the disk does not give is counted, whoever asks for it, and why is kept.
+func TestAPageThatTheDiskDoesNotGive(t *testing.T) {
+	t.Parallel()
+	for name, ask := range map[string]func(f *sqlitefile.File){
+		"a walk":       func(f *sqlitefile.File) { f.Table(2, func(sqlitefile.Row) {}) },
+		"one row":      func(f *sqlitefile.File) { f.Find(2, 1) },
+		"the last":     func(f *sqlitefile.File) { f.Last(2) },
+		"what is left": func(f *sqlitefile.File) { f.Orphans(func(bool, sqlitefile.Row) {}) },
+	} {
+		f, err := sqlitefile.Open(made(t, 10))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Fault(); err != nil {
+			t.Errorf("%s: %v before anything was read", name, err)
+		}
+		if err := f.Close(); err != nil { // from here on every read fails
+			t.Fatal(err)
+		}
+		ask(f)
+		if pages, _ := f.Damage(); pages == 0 || !errors.Is(f.Fault(), os.ErrClosed) {
+			t.Errorf("%s: %d pages, %v", name, pages, f.Fault())
+		}
+	}
 }
