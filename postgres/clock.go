@@ -24,7 +24,7 @@ type clock struct {
 	since   time.Time // when this node knew it, by the monotonic clock
 	lead    int64     // of the database's clock over it
 	held    int64     // messages that are, as the last sweep has counted them
-	acted   uint64    // news of the guard that a sweep has acted on
+	acted   uint64    // verdicts of the guard, and one for the start, that a sweep has acted on
 	doubted bool      // people were told
 	heard   time.Time // what another machine's clock has shown; zero: nothing to act on
 	heardAt time.Time // when that was
@@ -146,13 +146,20 @@ func (db *DB) askClock(ctx context.Context) (now int64, err error) {
 	return db.clock.seen(), nil
 }
 
-// leaps are the parameters of lateSQL.
+// leaps are the parameters of forgetInbox.
 func (c *clock) leaps() (at, size []int64) {
 	at, size = []int64{}, []int64{}
 	for _, l := range c.guard.Leaps() {
 		at, size = append(at, l.At), append(size, l.Doubt+l.False)
 	}
 	return at, size
+}
+
+// tellHeld notes how many messages are held.
+func (c *clock) tellHeld(n int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held = n
 }
 
 func (db *DB) tellDoubt() {

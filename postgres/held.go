@@ -130,7 +130,7 @@ func (db *DB) letGoHeld(ctx context.Context) (more bool, err error) {
 // page at a time, and once after a start.
 func (db *DB) actOnClock(ctx context.Context) (more bool, err error) {
 	c := db.clock
-	news := c.guard.News() + 1
+	news := c.guard.Verdicts() + 1
 	c.mu.Lock()
 	done := c.acted == news
 	c.mu.Unlock()
@@ -144,19 +144,4 @@ func (db *DB) actOnClock(ctx context.Context) (more bool, err error) {
 	defer c.mu.Unlock()
 	c.acted = news
 	return false, nil
-}
-
-// countHeld counts what is over by the clock and was not ended by a sweep.
-func (db *DB) countHeld(ctx context.Context, now int64) error {
-	c := db.clock
-	held := int64(0)
-	if doubt, _ := c.guard.Doubt(now); doubt > 0 {
-		if err := db.read(ctx, countOver, []any{now}, func(rows pgx.Rows) error { return rows.Scan(&held) }); err != nil {
-			return fmt.Errorf("count what is held: %w", err)
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.held = held
-	return nil
 }

@@ -102,23 +102,17 @@ const (
 
 // Upkeep. Of several nodes one does it at a time.
 const (
-	// $2 is what time it is, $3 and $4 the leaps of the clock: belief.Leap.
-	expiredQueued = `SELECT q.seq, q.lane, coalesce(q.okey, '') FROM hf_queue AS q
-		WHERE q.expires <= $2 AND q.expires < 9223372036854775807 AND q.owner IS NULL AND (cardinality($3::bigint[]) = 0 OR q.expires + (
-			SELECT ` + lateSince + ` FROM ` + lastsOf + ` WHERE m.seq = q.seq) <= $2) ORDER BY q.expires LIMIT $1`
-	expiredParked = `SELECT q.seq, q.lane, coalesce(q.okey, '') FROM hf_final AS q
-		WHERE q.state = 3 AND q.expires <= $2 AND q.expires < 9223372036854775807 AND (cardinality($3::bigint[]) = 0 OR q.expires + (
-			SELECT ` + lateSince + ` FROM ` + lastsOf + ` WHERE m.seq = q.seq) <= $2) ORDER BY q.expires LIMIT $1`
-	// lastsOf is when the expiry of q was set, lateSince how much later than its
-	// number it ends: belief.Guard.End.
+	// What is over by its number, from the one on that was looked at last: $2, $3.
+	expiredQueued = `SELECT q.seq, q.lane, coalesce(q.okey, ''), q.expires, coalesce((SELECT q.expires - since.at FROM ` + lastsOf + ` WHERE m.seq = q.seq), 0) FROM hf_queue AS q
+		WHERE (q.expires, q.seq) > ($2::bigint, $3::bigint) AND q.expires <= $4 AND q.expires < 9223372036854775807 AND q.owner IS NULL ORDER BY q.expires, q.seq LIMIT $1`
+	expiredParked = `SELECT q.seq, q.lane, coalesce(q.okey, ''), q.expires, coalesce((SELECT q.expires - since.at FROM ` + lastsOf + ` WHERE m.seq = q.seq), 0) FROM hf_final AS q
+		WHERE (q.expires, q.seq) > ($2::bigint, $3::bigint) AND q.state = 3 AND q.expires <= $4 AND q.expires < 9223372036854775807 ORDER BY q.expires, q.seq LIMIT $1`
+	// lastsOf is when the expiry of q was set.
 	lastsOf = `hf_message AS m, LATERAL (SELECT CASE WHEN q.cycle > 1
 			THEN coalesce((` + setAnew + ` = q.seq), m.created) ELSE q.expires - coalesce(m.ttl, 0) END AS at) AS since`
 	// setAnew is when a person has set the expiry of a message.
 	setAnew = `SELECT max(CASE e.kind WHEN 7 THEN e.at + e.took ELSE e.at END) FROM hf_event AS e
 		WHERE (e.kind = 3 OR e.kind = 7 AND e.code = 'ttl_renewed') AND e.message`
-	lateSince = `(SELECT coalesce(sum(l.s - greatest(least(since.at - (l.a - l.s), l.s), 0)), 0)::bigint FROM unnest($3::bigint[], $4::bigint[]) AS l (a, s))`
-	countOver = `SELECT (SELECT count(*) FROM hf_queue WHERE expires <= $1 AND expires < 9223372036854775807 AND owner IS NULL) +
-		(SELECT count(*) FROM hf_final WHERE state = 3 AND expires <= $1 AND expires < 9223372036854775807)`
 	expireQueued = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 		dead AS MATERIALIZED (SELECT seq FROM hf_queue WHERE seq = ANY ($1::bigint[]) AND owner IS NULL AND expires <= hf_now() ORDER BY seq FOR UPDATE SKIP LOCKED),
 		gone AS (DELETE FROM hf_queue AS q WHERE q.seq = ANY (ARRAY (SELECT seq FROM dead)) RETURNING q.*),

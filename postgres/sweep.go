@@ -19,11 +19,12 @@ const (
 
 // sweeps holds where the sweeps of this node stand between their calls.
 type sweeps struct {
-	mu     sync.Mutex
-	parked bool  // waiting rows are done, parked ones come
-	purged int64 // every message up to here has been looked at in this purge
-	from   int64 // purges begin here: all before it is deleted
-	left   int64 // the first message that this purge has left standing
+	mu             sync.Mutex
+	queued, parked expiries
+	aside          bool  // waiting rows are done, parked ones come
+	purged         int64 // every message up to here has been looked at in this purge
+	from           int64 // purges begin here: all before it is deleted
+	left           int64 // the first message that this purge has left standing
 
 	notified, notifiedSeq int64 // the last notification that this purge has looked at
 }
@@ -45,20 +46,20 @@ func (db *DB) Expire(ctx context.Context) (expired int, more bool, err error) {
 	if more, err := db.actOnClock(ctx); err != nil || more {
 		return 0, more, err
 	}
-	find, end, from := expiredQueued, expireQueued, holdfast.Pending
-	if s.parked {
-		find, end, from = expiredParked, expireParked, holdfast.Parked
+	x, find, end, from := &s.queued, expiredQueued, expireQueued, holdfast.Pending
+	if s.aside {
+		x, find, end, from = &s.parked, expiredParked, expireParked, holdfast.Parked
 	}
-	mine := false
+	next, mine := *x, false
 	if err := db.own(ctx, func(tx *ownTx) (err error) {
-		expired = 0
+		next, expired = *x, 0
 		if mine, err = tx.upkeep(upkeepExpire); err != nil || !mine {
 			return err
 		}
 		if err := tx.endGivenUp(); err != nil { // of a store that was moved here
 			return err
 		}
-		list, err := tx.expired(find, now)
+		list, err := next.page(tx, find, now)
 		if err != nil {
 			return err
 		}
@@ -69,32 +70,13 @@ func (db *DB) Expire(ctx context.Context) (expired int, more bool, err error) {
 	if !mine {
 		return 0, false, nil // another node does it
 	}
-	if expired < sweepWrite && s.parked {
-		if err := db.countHeld(ctx, now); err != nil {
-			return expired, false, fmt.Errorf("expire: %w", err)
-		}
+	if more = next.turned(db.clock.guard, expired); !more {
+		s.aside = !s.aside
+		more = s.aside
 	}
-	if more = expired == sweepWrite; !more {
-		s.parked = !s.parked
-		more = s.parked
-	}
+	*x = next
+	db.clock.tellHeld(s.queued.held + s.parked.held)
 	return expired, more, nil
-}
-
-func (tx *ownTx) expired(find string, now int64) (list []expirable, err error) {
-	ats, sizes := tx.db.clock.leaps()
-	err = tx.query(find, []any{sweepWrite, now, ats, sizes}, func(rows pgx.Rows) error {
-		var e expirable
-		err := rows.Scan(&e.seq, &e.key.lane, &e.key.key)
-		list = append(list, e)
-		return err
-	})
-	return list, err
-}
-
-type expirable struct {
-	seq int64
-	key orderingKey // without one: only the lane
 }
 
 // expireRows ends rows whose time is over, and tells how many it ended.

@@ -223,3 +223,48 @@ func TestClockNeverRunsBackOverARestart(t *testing.T) {
 		shut(t, db)
 	}
 }
+
+// F1-51: what is held stays put aside while only the hold begins anew, and is let go at
+// a start that finds nothing doubted any more.
+func TestWhatIsHeldIsLetGoWhenAVerdictChanges(t *testing.T) {
+	t.Parallel()
+	path, m := filepath.Join(t.TempDir(), "holdfast.db"), &machine{wall: noon}
+	db := open(t, path, sqlite.Options{}.On(m.read))
+	enqueue(t, db, message("tried"))
+	if _, err := db.Settle(t.Context(), settlement(claim(t, db, 1)[0], holdfast.Pending)); err != nil {
+		t.Fatal(err)
+	}
+	shut(t, db)
+	m = &machine{wall: noon.Add(8 * 24 * time.Hour)} // its receiver may have forgotten it
+	db = open(t, path, sqlite.Options{}.On(m.read))
+	aside := func(want int) {
+		t.Helper()
+		rows, err := db.SQL(t.Context(), "SELECT seq FROM hf_message WHERE due >= 4611686018427387904 AND due < 9223372036854775807")
+		if err != nil || len(rows) != want {
+			t.Errorf("%d are put aside, want %d: %v", len(rows), want, err)
+		}
+	}
+	expireAll(t, db)
+	if got := claim(t, db, 1); len(got) != 0 {
+		t.Fatal("claimed while it is held")
+	}
+	aside(1)
+	for range 3 {
+		m.pass(time.Hour)
+		db.HearTime(noon)
+		expireAll(t, db)
+		aside(1)
+	}
+	m.pass(25 * time.Hour)
+	shut(t, db)
+	db = open(t, path, sqlite.Options{}.On(m.read))
+	defer shut(t, db)
+	if d := db.Doubt(); d.Claimed != 0 {
+		t.Fatalf("doubt: %+v", d)
+	}
+	expireAll(t, db)
+	aside(0)
+	if got := claim(t, db, 1); len(got) != 1 {
+		t.Error("it is not handed out, and the clock is believed")
+	}
+}

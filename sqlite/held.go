@@ -72,7 +72,8 @@ func (db *DB) holdRows(ctx context.Context, seqs []int64) error {
 // asked is how the upkeep stands to the clock.
 type asked struct {
 	some    atomic.Bool // messages may be held where claims do not look
-	news    uint64      // of the guard, that have been acted on
+	news    uint64      // of the guard, that are written down
+	judged  uint64      // its verdicts, and one for the start, that have been acted on
 	letting bool        // what is held is let go, to be judged again
 	saved   int64       // when the clock was written without a need
 	doubted bool        // people were told
@@ -90,11 +91,11 @@ func (db *DB) askClock(ctx context.Context) (may, more bool, err error) {
 		if err := db.writer.do(ctx, workFunc(func(*writeTx) error { return nil })); err != nil { // saveClock
 			return false, false, fmt.Errorf("note the clock: %w", err)
 		}
-		a.saved = now
-		if news != a.news {
-			a.news, a.letting, db.sweeps.scanning = news, true, false
-			db.lanes.expiresFrom(0)
-		}
+		a.saved, a.news = now, news
+	}
+	if verdicts := db.clock.guard.Verdicts() + 1; verdicts != a.judged {
+		a.judged, a.letting, db.sweeps.scanning = verdicts, true, false
+		db.lanes.expiresFrom(0)
 	}
 	if !sane {
 		db.log.WarnContext(ctx, "nothing ends: the clock shows a time that cannot be", slog.Time("before", db.clock.sane))

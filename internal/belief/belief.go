@@ -49,6 +49,8 @@ type Guard struct {
 	hold  int64
 	leaps []Leap // by At
 	news  uint64
+
+	verdicts uint64
 }
 
 // New makes a guard that doubts for hold at most; zero: DefaultHold.
@@ -103,6 +105,7 @@ func (g *Guard) Add(base int64, leaps ...Leap) {
 // what lies between them younger, never older.
 func (g *Guard) add(l Leap) {
 	g.news++
+	g.verdicts++
 	at, _ := slices.BinarySearchFunc(g.leaps, l.At, func(l Leap, at int64) int { return int(max(min(l.At-at, 1), -1)) })
 	g.leaps = slices.Insert(g.leaps, at, l)
 	if len(g.leaps) <= mostLeaps {
@@ -131,6 +134,7 @@ func (g *Guard) Deny(amount int64) (denied int64) {
 	}
 	if denied > 0 {
 		g.news++
+		g.verdicts++
 	}
 	return denied
 }
@@ -174,6 +178,7 @@ func (g *Guard) believe(which func(l *Leap) bool) (believed int64) {
 	}
 	if believed > 0 {
 		g.news++
+		g.verdicts++
 		g.leaps = slices.DeleteFunc(g.leaps, func(l Leap) bool { return l.size() == 0 })
 	}
 	return believed
@@ -280,6 +285,14 @@ func (g *Guard) News() uint64 {
 	return g.news
 }
 
+// Verdicts grows with each change after which an end may stand otherwise than by time
+// alone. That the hold begins anew is none.
+func (g *Guard) Verdicts() uint64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.verdicts
+}
+
 // Leaps are those that it knows, by At.
 func (g *Guard) Leaps() []Leap {
 	g.mu.Lock()
@@ -315,11 +328,17 @@ func (g *Guard) Load(text string) error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	old, verdicts := g.leaps, g.verdicts
 	g.leaps = nil
 	for _, l := range leaps {
 		if l.Doubt >= 0 && l.False >= 0 && l.size() > 0 {
 			g.add(l)
 		}
 	}
+	if g.verdicts = verdicts; !slices.EqualFunc(g.leaps, old, sameVerdict) {
+		g.verdicts++
+	}
 	return err
 }
+
+func sameVerdict(a, b Leap) bool { return a.At == b.At && a.Doubt == b.Doubt && a.False == b.False }

@@ -111,3 +111,30 @@ func TestAgesOfManyLeaps(t *testing.T) {
 		}
 	}
 }
+
+// F1-51: that the hold begins anew changes no verdict, here or in what is read of another
+// node; what is denied, believed or leapt does.
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	g, other := belief.New(0), belief.New(0)
+	verdicts := func(what string, change func(), want bool) {
+		t.Helper()
+		before, news := g.Verdicts(), g.News()
+		change()
+		if g.Verdicts() != before != want || g.News() == news {
+			t.Errorf("%s: verdicts %d, were %d; news %d, were %d", what, g.Verdicts(), before, g.News(), news)
+		}
+	}
+	load := func() {
+		if err := g.Load(other.Text()); err != nil {
+			t.Error(err)
+		}
+	}
+	verdicts("a leap", func() { g.Leap(2e12, 1e12, false) }, true)
+	verdicts("a contradiction", func() { g.Contradict(2e12 + 5) }, false)
+	other.Leap(2e12, 1e12, false)
+	verdicts("another since", load, false)
+	verdicts("a part that never was", func() { g.Deny(4e11) }, true)
+	verdicts("another node's leaps", load, true)
+	verdicts("a confirmation", func() { g.Confirm() }, true)
+}

@@ -97,7 +97,7 @@ CREATE TABLE hf_queue (
 CREATE INDEX hf_queue_due ON hf_queue (lane, due, seq) WHERE lane > 0;
 CREATE INDEX hf_queue_key ON hf_queue (lane, okey, blocked, seq) WHERE okey IS NOT NULL;
 CREATE INDEX hf_queue_unplaced ON hf_queue (lane, okey) WHERE blocked = 2;
-CREATE INDEX hf_queue_expires ON hf_queue (expires) WHERE expires < 9223372036854775807;
+CREATE INDEX hf_queue_expires ON hf_queue (expires, seq) WHERE expires < 9223372036854775807;
 CREATE INDEX hf_queue_given_up ON hf_queue (seq) WHERE given_up;
 CREATE INDEX hf_queue_suspect ON hf_queue (lane, due, seq) WHERE deaths > 0;
 
@@ -121,7 +121,7 @@ CREATE TABLE hf_final (
 -- not take them when the statistics know of no such rows.
 CREATE INDEX hf_final_aside ON hf_final (state, seq) WHERE state IN (3, 4, 5) AND lane > 0;
 CREATE INDEX hf_final_lane ON hf_final (lane, state, seq) WHERE state IN (3, 4, 5) AND lane >= 0;
-CREATE INDEX hf_final_expires ON hf_final (expires) WHERE state = 3 AND expires < 9223372036854775807;
+CREATE INDEX hf_final_expires ON hf_final (expires, seq) WHERE state = 3 AND expires < 9223372036854775807;
 CREATE INDEX hf_final_key ON hf_final (lane, okey, seq) WHERE state = 3 AND okey IS NOT NULL;
 
 -- The journal. Numbers of rows and of transactions are not given in the order
