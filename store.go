@@ -231,6 +231,7 @@ type Reschedule struct {
 type Query struct {
 	States      []State
 	Destination string
+	Held        bool   // only those with a HeldUntil; pages come in an order of the store's own
 	Limit       int    // 1 to 500; zero: 50
 	After       string // Page.Next of the page before
 }

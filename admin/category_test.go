@@ -72,6 +72,7 @@ func TestTheListOfACategory(t *testing.T) {
 			f.put(t, id, park)
 		}
 	}
+	f.put(t, "m2", func(r *holdfast.Record) { r.HeldUntil = time.Now().Add(time.Hour) })
 	for i, lane := range []string{"channel:mail", "channel:room", "channel:mail"} { // as a node has them that tells people
 		id := holdfast.ID(fmt.Sprint("n", i))
 		if _, err := f.store.Enqueue(t.Context(), holdfast.Message{ID: id, Destination: lane, Endpoint: "operators"}); err != nil {
@@ -89,6 +90,10 @@ func TestTheListOfACategory(t *testing.T) {
 		"category=notification":                          "n2 n0 n1",
 		"category=notification&state=parked":             "",
 		"state=parked":                                   "m5 m4 m3 m2 m1 m0",
+		"held=true":                                      "m2", // F1-51
+		"held=true&category=cached-db-write":             "m2",
+		"held=true&category=external-system":             "",
+		"held=false&state=parked":                        "m5 m4 m3 m2 m1 m0",
 	} {
 		var pages []string
 		after := ""

@@ -14,6 +14,7 @@ type MessageQuery struct {
 	States      []string
 	Destination string
 	Category    string // excludes Destination
+	Held        bool   // only those with a HeldUntil
 	After       string // MessagePage.Next of the page before
 	Limit       int    // 1 to 500; zero: 50
 }
@@ -84,6 +85,9 @@ func (c *Client) Messages(ctx context.Context, q MessageQuery) (MessagePage, err
 	}
 	if q.Category != "" {
 		query.Set("category", q.Category)
+	}
+	if q.Held {
+		query.Set("held", "true")
 	}
 	var p MessagePage
 	err := c.do(ctx, http.MethodGet, c.messages(), query, nil, &p)

@@ -59,6 +59,11 @@ func TestTheClientAsksEveryRoute(t *testing.T) {
 	if diff := cmp.Diff(page, failed); diff != "" || len(page.Messages) != 1 {
 		t.Errorf("got %d messages; failed (-messages +failed):\n%s", len(page.Messages), diff)
 	}
+	held, err := c.Messages(ctx, admin.MessageQuery{Held: true})
+	must(err)
+	if len(held.Messages) != 0 {
+		t.Errorf("%d messages are held", len(held.Messages))
+	}
 	m, err := c.Retry(ctx, "a/b", admin.RetryRequest{TTL: "1h"})
 	must(err)
 	if m.State != "pending" || m.Cycle != 2 {

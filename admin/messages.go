@@ -15,6 +15,7 @@ type idInput struct {
 type listInput struct {
 	State       []string `query:"state,explode" doc:"Only these states: repeat the parameter, or separate by commas."`
 	Destination string   `query:"destination" doc:"Only this destination."`
+	Held        bool     `query:"held" doc:"Only messages that are held, because their TTL is over by a clock that the node doubts: heldUntil. Pages are in no order of time."`
 	Category    string   `query:"category" maxLength:"128" doc:"Only destinations of this category, one after the other; excludes destination."`
 	After       string   `query:"after" maxLength:"512" doc:"The next of the page before."`
 	Limit       int      `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"How many at most."`
@@ -45,7 +46,7 @@ func (s *Server) list(ctx context.Context, in *listInput) (*pageOutput, error) {
 	if len(faults) > 0 {
 		return nil, invalid(faults...)
 	}
-	q := holdfast.Query{States: states, Destination: in.Destination, Limit: in.Limit, After: in.After}
+	q := holdfast.Query{States: states, Destination: in.Destination, Held: in.Held, Limit: in.Limit, After: in.After}
 	if in.Category == "" {
 		return s.page(ctx, q)
 	}

@@ -94,10 +94,14 @@ func (x *expiries) turned(guard *belief.Guard, ended int) (more bool) {
 
 func (tx *ownTx) expirable(find string, at, seq, until int64, limit int) (list []expirable, err error) {
 	err = tx.query(find, []any{limit, at, seq, until}, func(rows pgx.Rows) error {
-		var e expirable
-		err := rows.Scan(&e.seq, &e.key.lane, &e.key.key, &e.expires, &e.lasts)
+		e, err := scanExpirable(rows)
 		list = append(list, e)
 		return err
 	})
 	return list, err
+}
+
+func scanExpirable(rows pgx.Rows) (e expirable, err error) {
+	err = rows.Scan(&e.seq, &e.key.lane, &e.key.key, &e.expires, &e.lasts)
+	return e, err
 }

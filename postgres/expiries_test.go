@@ -58,6 +58,25 @@ func TestASweepPassesOverWhatIsHeld(t *testing.T) {
 	if d := db.Doubt(); d.Held != 24_000 {
 		t.Errorf("%d are held", d.Held)
 	}
+	listed := map[int64]bool{}
+	for q := (holdfast.Query{Held: true, Limit: 500}); ; {
+		p, err := db.List(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range p.Records {
+			listed[p.Records[i].Seq] = true
+		}
+		if q.After = p.Next; q.After == "" {
+			break
+		}
+		if len(p.Records) != 500 {
+			t.Fatalf("a page has %d messages", len(p.Records))
+		}
+	}
+	if len(listed) != 24_000 {
+		t.Errorf("%d are listed", len(listed))
+	}
 	put(t, db, holdfast.Message{ID: "new", TTL: time.Minute})
 	pass(t, dsn, 2*time.Minute)
 	sweep("with one that is over", 1, none)

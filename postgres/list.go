@@ -28,8 +28,8 @@ func (db *DB) List(ctx context.Context, q holdfast.Query) (holdfast.Page, error)
 }
 
 func (db *DB) list(ctx context.Context, q *holdfast.Query) (p holdfast.Page, err error) {
-	l := listing{db: db, states: q.States, limit: min(max(cmp.Or(q.Limit, 50), 1), 500), before: never}
-	if q.After != "" {
+	l := listing{db: db, states: q.States, held: q.Held, limit: min(max(cmp.Or(q.Limit, 50), 1), 500), before: never}
+	if q.After != "" && !q.Held {
 		if l.before, err = cursor.Parse(q.After); err != nil {
 			return p, err
 		}
@@ -46,11 +46,16 @@ func (db *DB) list(ctx context.Context, q *holdfast.Query) (p holdfast.Page, err
 			return p, nil
 		}
 	}
-	next, err := l.find(ctx)
+	if q.Held {
+		p.Next, err = l.findHeld(ctx, q.After)
+	} else {
+		var next int64
+		next, err = l.find(ctx)
+		p.Next = cursor.Format(next)
+	}
 	if err != nil {
 		return p, err
 	}
-	p.Next = cursor.Format(next)
 	p.Records, err = l.records(ctx)
 	return p, err
 }
@@ -60,6 +65,7 @@ func (db *DB) list(ctx context.Context, q *holdfast.Query) (p holdfast.Page, err
 type listing struct {
 	db     *DB
 	states []holdfast.State // none: all
+	held   bool             // only what is
 	lane   int32            // 0: all
 	limit  int
 	before int64
@@ -145,7 +151,7 @@ func (l *listing) records(ctx context.Context) (list []holdfast.Record, err erro
 	}
 	err = l.db.read(ctx, listRecords, []any{l.found}, func(rows pgx.Rows) error {
 		r, err := l.db.scanRecord(rows, nil)
-		if err == nil && l.wants(r.State) { // it may be another by now
+		if err == nil && l.wants(r.State) && (!l.held || !r.HeldUntil.IsZero()) { // it may be another by now
 			list = append(list, r)
 		}
 		return err

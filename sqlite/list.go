@@ -29,8 +29,8 @@ func (db *DB) List(ctx context.Context, q holdfast.Query) (holdfast.Page, error)
 }
 
 func (db *DB) list(ctx context.Context, q *holdfast.Query) (p holdfast.Page, err error) {
-	l := listing{db: db, states: q.States, limit: min(max(cmp.Or(q.Limit, 50), 1), 500), before: never}
-	if q.After != "" {
+	l := listing{db: db, states: q.States, held: q.Held, limit: min(max(cmp.Or(q.Limit, 50), 1), 500), before: never}
+	if q.After != "" && !q.Held {
 		if l.before, err = cursor.Parse(q.After); err != nil {
 			return p, err
 		}
@@ -49,11 +49,16 @@ func (db *DB) list(ctx context.Context, q *holdfast.Query) (p holdfast.Page, err
 		}
 		l.lane, l.destination = lane, q.Destination
 	}
-	next, err := l.find(ctx)
+	if q.Held {
+		p.Next, err = l.findHeld(ctx, q.After)
+	} else {
+		var next int64
+		next, err = l.find(ctx)
+		p.Next = cursor.Format(next)
+	}
 	if err != nil {
 		return p, err
 	}
-	p.Next = cursor.Format(next)
 	p.Records, err = l.records(ctx)
 	return p, err
 }
@@ -64,6 +69,7 @@ type listing struct {
 	db          *DB
 	tx          *snapshot
 	states      []holdfast.State // none: all
+	held        bool             // only what is
 	destination string           // none: all
 	lane        any              // its number; nil: all
 	limit       int
@@ -183,7 +189,7 @@ func (l *listing) records(ctx context.Context) (list []holdfast.Record, err erro
 		if err != nil {
 			return nil, err
 		}
-		if l.wants(r.State) { // a lease may have ended meanwhile
+		if l.wants(r.State) && (!l.held || !r.HeldUntil.IsZero()) { // a lease may have ended meanwhile
 			list = append(list, r)
 		}
 	}

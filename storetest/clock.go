@@ -168,6 +168,7 @@ func aStop(k *kit) {
 			k.within(string(r.Message.ID)+" is held for", r.HeldUntil.Sub(k.clock()), day)
 		}
 	}
+	k.listsHeld()
 	k.requeue("parked") // a person decides
 	if got := k.claimOf("b", 1); len(got) != 1 {
 		k.t.Error("what a person has retried is not delivered")
@@ -175,6 +176,42 @@ func aStop(k *kit) {
 	k.reopen()
 	k.nothing()
 	k.is("ends", holdfast.Pending)
+}
+
+// listsHeld asks for what is held, however it is narrowed and paged: ends and parked, and
+// nothing else that is there.
+func (k *kit) listsHeld() {
+	k.t.Helper()
+	for name, c := range map[string]struct {
+		q    holdfast.Query
+		want []holdfast.ID
+	}{
+		"all":                 {holdfast.Query{}, []holdfast.ID{"ends", "parked"}},
+		"page by page":        {holdfast.Query{Limit: 1}, []holdfast.ID{"ends", "parked"}},
+		"what waits":          {holdfast.Query{States: []holdfast.State{holdfast.Pending}}, []holdfast.ID{"ends"}},
+		"what is parked":      {holdfast.Query{States: []holdfast.State{holdfast.Parked, holdfast.Delivered}}, []holdfast.ID{"parked"}},
+		"of a destination":    {holdfast.Query{Destination: "b", Limit: 1}, []holdfast.ID{"parked"}},
+		"of another":          {holdfast.Query{Destination: "a"}, []holdfast.ID{"ends"}},
+		"of none that is":     {holdfast.Query{Destination: "unknown"}, nil},
+		"what cannot be held": {holdfast.Query{States: []holdfast.State{holdfast.Delivered}}, nil},
+	} {
+		c.q.Held = true
+		equal(k, "held, "+name, sorted(recordIDs(k.all(c.q))), c.want)
+	}
+	for _, after := range []string{"x", "1", k.first(holdfast.Query{Limit: 1}).Next} {
+		if _, err := k.List(k.ctx(), holdfast.Query{Held: true, After: after}); !errors.Is(err, holdfast.ErrInvalid) {
+			k.t.Errorf("after %q: got %v, want ErrInvalid", after, err)
+		}
+	}
+}
+
+func (k *kit) first(q holdfast.Query) holdfast.Page {
+	k.t.Helper()
+	p, err := k.List(k.ctx(), q)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return p
 }
 
 // within fails unless d is as long as want, to some minutes.
@@ -284,6 +321,7 @@ func theHoldEnds(k *kit) {
 		k.t.Errorf("%d purged after the hold, want 1", n)
 	}
 	equal(k, "doubt", k.doubt(), holdfast.Doubt{})
+	equal(k, "held, and the clock is believed", len(k.all(holdfast.Query{Held: true})), 0)
 }
 
 func evidence(k *kit) {

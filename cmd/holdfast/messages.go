@@ -32,6 +32,7 @@ func (a *app) listCommand(g *global) *cobra.Command {
 		Example: `  holdfast messages ls --state parked,expired
   holdfast messages ls --destination inventory --limit 500
   holdfast messages ls --category external-system --state parked
+  holdfast messages ls --held
   holdfast messages ls --state parked --all -q | xargs holdfast messages retry`,
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.listMessages(cmd, g, own, q, all, quiet) },
@@ -40,6 +41,7 @@ func (a *app) listCommand(g *global) *cobra.Command {
 	f.StringSliceVar(&q.States, "state", nil, "only these states: pending, claimed, delivered, parked, expired, discarded")
 	f.StringVar(&q.Destination, "destination", "", "only this destination")
 	f.StringVar(&q.Category, "category", "", "only destinations of this category, one after the other: external-system, cached-db-write, notification")
+	f.BoolVar(&q.Held, "held", false, "only messages that are held because the clock is doubted")
 	f.IntVar(&q.Limit, "limit", 50, "messages per page, 1 to 500")
 	f.StringVar(&q.After, "after", "", "begin after this place, which the page before named")
 	f.BoolVar(&all, "all", false, "follow the pages to the end")

@@ -23,23 +23,54 @@ func Format(seq int64) string {
 	if seq <= 0 {
 		return ""
 	}
-	number := strconv.FormatInt(seq, base)
-	return number + check(number)
+	return FormatPlace(seq)
+}
+
+// FormatPlace writes a place that takes several numbers, none of them negative.
+func FormatPlace(place ...int64) string {
+	numbers := make([]string, len(place))
+	for i, n := range place {
+		numbers[i] = strconv.FormatInt(n, base)
+	}
+	text := strings.Join(numbers, ".")
+	return text + check(text)
 }
 
 // Parse reads what Format wrote. The error wraps ErrInvalid and names the
 // field, after.
 func Parse(after string) (seq int64, err error) {
-	if at := len(after) - checkDigits; at > 0 {
-		seq, err = strconv.ParseInt(after[:at], base, 64)
-		if err == nil && seq > 0 && Format(seq) == after {
-			return seq, nil
-		}
+	place, err := ParsePlace(after, 1)
+	if err == nil && place[0] == 0 {
+		err = refuse(after)
 	}
+	if err != nil {
+		return 0, err
+	}
+	return place[0], nil
+}
+
+// ParsePlace reads what FormatPlace wrote of so many numbers.
+func ParsePlace(after string, numbers int) ([]int64, error) {
+	texts := strings.Split(after[:max(len(after)-checkDigits, 0)], ".")
+	place := make([]int64, len(texts))
+	for i, text := range texts {
+		n, err := strconv.ParseInt(text, base, 64)
+		if err != nil || n < 0 {
+			return nil, refuse(after)
+		}
+		place[i] = n
+	}
+	if len(place) != numbers || FormatPlace(place...) != after {
+		return nil, refuse(after)
+	}
+	return place, nil
+}
+
+func refuse(after string) error {
 	if len(after) > 80 {
 		after = strings.ToValidUTF8(after[:80], "") + "…"
 	}
-	return 0, fmt.Errorf("%w: %w", holdfast.ErrInvalid,
+	return fmt.Errorf("%w: %w", holdfast.ErrInvalid,
 		&holdfast.FieldError{Field: "after", Value: after, Problem: "is not a place that a page gave; take next of the page before, as it is"})
 }
 

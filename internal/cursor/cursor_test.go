@@ -3,6 +3,7 @@ package cursor_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,5 +36,29 @@ func TestWhatNoPageGaveIsRefused(t *testing.T) {
 		if !errors.Is(err, holdfast.ErrInvalid) || !ok || fault.Field != "after" || len(fault.Value) > 90 {
 			t.Errorf("%q: got %v, want ErrInvalid that names after", after, err)
 		}
+	}
+}
+
+// A place of several numbers is read as it was written, and nothing else is.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	for _, want := range [][]int64{{0, 0, 0}, {1, 2, 3}, {0, math.MaxInt64, 7}} {
+		text := cursor.FormatPlace(want...)
+		if got, err := cursor.ParsePlace(text, 3); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, %v, want %v", text, got, err, want)
+		}
+		for _, other := range []string{text + "0", text[1:], strings.ToUpper(text) + "A", "." + text} {
+			if got, err := cursor.ParsePlace(other, 3); !errors.Is(err, holdfast.ErrInvalid) {
+				t.Errorf("%s: got %v, %v", other, got, err)
+			}
+		}
+		for _, n := range []int{1, 2, 4} {
+			if got, err := cursor.ParsePlace(text, n); !errors.Is(err, holdfast.ErrInvalid) {
+				t.Errorf("%s as %d numbers: got %v, %v", text, n, got, err)
+			}
+		}
+	}
+	if got, err := cursor.Parse(cursor.FormatPlace(0)); !errors.Is(err, holdfast.ErrInvalid) {
+		t.Errorf("0 as a row: got %d, %v", got, err)
 	}
 }
