@@ -35,12 +35,12 @@ func (db *DB) readBook(ctx context.Context) (b notify.Book, same bool, err error
 		return b, false, err
 	}
 	for sql, row := range map[string]func(rows pgx.Rows) error{
-		allChannels: func(rows pgx.Rows) error { return scanChannel(rows, &b) },
+		allChannels: func(rows pgx.Rows) error { return db.scanChannel(rows, &b) },
 		allLists: func(rows pgx.Rows) error {
 			var l notify.List
 			var changed int64
 			err := rows.Scan(&l.Name, &l.Description, &l.Partial, &changed)
-			l.Changed, l.Version, l.Recipients = instant(changed), changed, b.Lists[l.Name].Recipients
+			l.Changed, l.Version, l.Recipients = db.clock.wall(changed), changed, b.Lists[l.Name].Recipients
 			b.Lists[l.Name] = l
 			return err
 		},
@@ -62,13 +62,13 @@ func (db *DB) readBook(ctx context.Context) (b notify.Book, same bool, err error
 	return b, after == b.Version, err
 }
 
-func scanChannel(rows pgx.Rows, b *notify.Book) error {
+func (db *DB) scanChannel(rows pgx.Rows, b *notify.Book) error {
 	var c notify.Channel
 	var settings []byte
 	var interval, changed int64
 	var waits []int64
 	err := rows.Scan(&c.Name, &c.Kind, &settings, &c.Retry.Attempts, &interval, &waits, &c.Workers, &c.Disabled, &changed)
-	c.Settings, c.Retry.Interval, c.Changed, c.Version = settings, duration(interval), instant(changed), changed
+	c.Settings, c.Retry.Interval, c.Changed, c.Version = settings, duration(interval), db.clock.wall(changed), changed
 	for _, w := range waits {
 		c.Retry.Waits = append(c.Retry.Waits, duration(w))
 	}

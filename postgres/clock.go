@@ -23,6 +23,8 @@ type clock struct {
 	at      int64     // of the database
 	since   time.Time // when this node knew it, by the monotonic clock
 	lead    int64     // of the database's clock over it
+	noted   int64     // the same, as it stands beside the leaps in the database
+	shown   int64     // of that, what people are shown
 	held    int64     // messages that are, as the last sweep has counted them
 	acted   uint64    // verdicts of the guard, and one for the start, that a sweep has acted on
 	doubted bool      // people were told
@@ -84,7 +86,7 @@ func (c *clock) learn(r *clockRow, log *slog.Logger) {
 	if seen := c.seenLocked(); r.at > seen {
 		c.at, c.since = r.at+max(min(r.shows-r.raw, startMost), 0), time.Now()
 	}
-	c.lead = r.shows - c.seenLocked()
+	c.lead, c.noted = r.shows-c.seenLocked(), r.raw-r.at
 }
 
 // tickClock writes how far time has come. A node that has just started cannot
@@ -144,6 +146,23 @@ func (db *DB) askClock(ctx context.Context) (now int64, err error) {
 		}
 	}
 	return db.clock.seen(), nil
+}
+
+// wall turns an instant into one for people, by the clock of the database as the last
+// beat has found it: without what a leap has added that never was. What the clock leads
+// by is taken in whole seconds, so that all nodes show the same, and only when it has
+// parted by one: so an instant is the same at each look until the clock steps.
+func (c *clock) wall(at int64) time.Time {
+	if at == 0 || at == never {
+		return time.Time{}
+	}
+	c.mu.Lock()
+	if parted := c.noted - c.shown; parted >= clockSlack || parted <= -clockSlack {
+		c.shown = duration(c.noted).Round(time.Second).Microseconds()
+	}
+	shown := c.shown
+	c.mu.Unlock()
+	return time.UnixMicro(at + c.guard.Shift(at) + shown).UTC()
 }
 
 // leaps are the parameters of forgetInbox.

@@ -94,7 +94,7 @@ func (db *DB) followPage(ctx context.Context, name string, fn func(ctx context.C
 		if err := tx.do(ctx, statement{eventsAfter, []any{at.tx, at.seq, journalPage}, func(rows pgx.Rows) error {
 			var e holdfast.Event
 			var id []byte
-			err := scanEvent(rows, &e, &at.tx, &id, &e.Destination)
+			err := db.scanEvent(rows, &e, &at.tx, &id, &e.Destination)
 			at.seq, e.ID = e.Seq, idFrom(id)
 			events = append(events, e)
 			return err

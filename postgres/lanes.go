@@ -86,7 +86,7 @@ func (db *DB) LaneFaults(ctx context.Context) (list []holdfast.LaneFaultInfo, er
 		var f holdfast.LaneFaultInfo
 		var since int64
 		err := rows.Scan(&f.Destination, &f.Problem, &since)
-		f.Since = instant(since)
+		f.Since = db.clock.wall(since)
 		list = append(list, f)
 		return err
 	})
@@ -129,7 +129,7 @@ func (db *DB) LaneDecisions(ctx context.Context) (list []holdfast.LaneDecision, 
 		var d holdfast.LaneDecision
 		var at int64
 		err := rows.Scan(&d.Destination, &d.Paused, &d.Actor, &at)
-		d.At = instant(at)
+		d.At = db.clock.wall(at)
 		list = append(list, d)
 		return err
 	})

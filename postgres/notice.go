@@ -52,7 +52,7 @@ func (tx *ownTx) notices(seqs []int64, state holdfast.State) error {
 		var at int64
 		e := holdfast.Ended{State: state}
 		err := rows.Scan(&id, &e.Source, &e.Kind, &e.Endpoint, &e.Destination, &e.CorrelationID, &e.OrderingKey, &e.Reason, &e.Cycle, &e.Tries, &at, &e.Error, &e.Code)
-		e.ID, e.At = idFrom(id), instant(at)
+		e.ID, e.At = idFrom(id), tx.db.clock.wall(at)
 		list = append(list, e)
 		return err
 	}); err != nil || len(list) == 0 {

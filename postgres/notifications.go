@@ -56,7 +56,7 @@ func (db *DB) copies(ctx context.Context, site string, id holdfast.ID) (list []n
 	}
 	var kept []bool // whether the message is
 	if err := db.read(ctx, getNotification, []any{idBytes(id), cleanText(site)}, func(rows pgx.Rows) error {
-		c, err := scanCopy(rows)
+		c, err := db.scanCopy(rows)
 		list, kept = append(list, c.r), append(kept, c.kept)
 		return err
 	}); err != nil || len(list) == 0 {
@@ -109,15 +109,15 @@ func (w *walked) dest() []any {
 	return []any{&w.r.Seq, &w.created, &w.r.Channel, &n.List, &n.Type, &n.Origin.Site, &n.Origin.Script, &n.Subject, &w.state, &w.r.Tries}
 }
 
-func (w *walked) finish(q *notify.Query) *notify.Record {
-	w.r.Created = instant(w.created)
+func (w *walked) finish(c *clock, q *notify.Query) *notify.Record {
+	w.r.Created = c.wall(w.created)
 	w.r.Status = notify.StatusOf(holdfast.State(w.state), w.r.Tries)
-	w.r.Stuck = q.IsStuck(&w.r, instant(w.now))
+	w.r.Stuck = q.IsStuck(&w.r, c.wall(w.now))
 	return &w.r
 }
 
 // scanCopy reads a row of notificationColumns.
-func scanCopy(rows pgx.Rows) (w walked, err error) {
+func (db *DB) scanCopy(rows pgx.Rows) (w walked, err error) {
 	var id, message []byte
 	var enqueued, settled, tried, due int64
 	r := &w.r
@@ -126,9 +126,10 @@ func scanCopy(rows pgx.Rows) (w walked, err error) {
 		&w.kept, &settled, &r.Failures, &r.Cycle, &r.Reason, &r.LastError, &tried, &due, &w.now)...); err != nil {
 		return w, err
 	}
-	w.finish(&notify.Query{})
+	w.finish(db.clock, &notify.Query{})
 	r.Notification.ID, r.Message = idFrom(id), idFrom(message)
-	o.Enqueued, r.Ended, r.LastAttempt, r.NextAttempt = instant(enqueued), instant(settled), instant(tried), instant(due)
+	o.Enqueued = instant(enqueued) // by its site's clock
+	r.Ended, r.LastAttempt, r.NextAttempt = db.clock.wall(settled), db.clock.wall(tried), db.clock.wall(due)
 	if r.LastAttempt.IsZero() && r.Status == notify.Delivered {
 		r.LastAttempt = r.Ended
 	}
@@ -166,8 +167,8 @@ func (db *DB) notifications(ctx context.Context, q *notify.Query) (p notify.Page
 	}
 	p.Next = next
 	return p, db.read(ctx, readNotifications, []any{found}, func(rows pgx.Rows) error {
-		w, err := scanCopy(rows)
-		w.r.Stuck = q.IsStuck(&w.r, instant(w.now))
+		w, err := db.scanCopy(rows)
+		w.r.Stuck = q.IsStuck(&w.r, db.clock.wall(w.now))
 		p.Records = append(p.Records, w.r)
 		return err
 	})
@@ -179,6 +180,7 @@ const unordered = time.Minute
 
 // noteWalk goes back through the tables for a while.
 type noteWalk struct {
+	clock  *clock
 	q      *notify.Query
 	limit  int
 	shows  func(r *notify.Record) bool
@@ -191,7 +193,7 @@ type noteWalk struct {
 // walkNotes returns what it found and where the next page begins. Most pages are
 // full after some rows: it reads few first, then more.
 func (db *DB) walkNotes(ctx context.Context, q *notify.Query, before int64) (found []int64, next string, err error) {
-	w := noteWalk{q: q, limit: min(max(cmp.Or(q.Limit, 50), 1), 500), shows: q.Filter(), last: before}
+	w := noteWalk{clock: db.clock, q: q, limit: min(max(cmp.Or(q.Limit, 50), 1), 500), shows: q.Filter(), last: before}
 	sql := walkNotifications
 	if q.Waits() {
 		sql = walkWaiting
@@ -228,7 +230,7 @@ func (w *noteWalk) row(rows pgx.Rows) error {
 	if row.r.Seq == 0 {
 		return nil // a message without a notification
 	}
-	r := row.finish(w.q)
+	r := row.finish(w.clock, w.q)
 	w.past = !w.q.From.IsZero() && r.Created.Before(w.q.From.Add(-unordered))
 	if !w.past && w.shows(r) {
 		w.found = append(w.found, seq)
@@ -245,7 +247,7 @@ func (db *DB) seqAt(ctx context.Context, at time.Time) (int64, error) {
 		if err := db.read(ctx, notificationFrom, []any{middle}, func(rows pgx.Rows) error { return rows.Scan(&seq, &created) }); err != nil {
 			return 0, err
 		}
-		if seq != 0 && instant(created).Before(at) {
+		if seq != 0 && db.clock.wall(created).Before(at) {
 			low = seq + 1
 		} else {
 			high = middle

@@ -48,7 +48,7 @@ const historyRows = 500
 func (db *DB) history(ctx context.Context, r *holdfast.Record) (history []holdfast.Event, err error) {
 	if err := db.read(ctx, getHistory, []any{r.Seq, historyRows}, func(rows pgx.Rows) error {
 		var e holdfast.Event
-		err := scanEvent(rows, &e)
+		err := db.scanEvent(rows, &e)
 		e.ID, e.Destination = r.Message.ID, r.Message.Destination
 		history = append(history, e)
 		return err
@@ -71,13 +71,13 @@ func (db *DB) history(ctx context.Context, r *holdfast.Record) (history []holdfa
 }
 
 // scanEvent reads eventColumns, after whatever else the row begins with.
-func scanEvent(rows pgx.Rows, e *holdfast.Event, before ...any) error {
+func (db *DB) scanEvent(rows pgx.Rows, e *holdfast.Event, before ...any) error {
 	var at, took int64
 	var kind, state, outcome int16
 	err := rows.Scan(append(before, &e.Seq, &kind, &state, &at, &e.Cycle, &e.Attempt, &outcome, &e.Charged, &e.Maybe, &took,
 		&e.Reason, &e.Code, &e.Error, &e.Actor)...)
 	e.Kind, e.State, e.Outcome = holdfast.EventKind(kind), holdfast.State(state), holdfast.Outcome(outcome)
-	e.At, e.Took = instant(at), duration(took)
+	e.At, e.Took = db.clock.wall(at), duration(took)
 	return err
 }
 
@@ -100,25 +100,25 @@ func (db *DB) scanRecord(rows pgx.Rows, payload *[]byte) (r holdfast.Record, err
 	}
 	m.ID, m.TTL, m.Attempt = idFrom(id), duration(ttl), holdfast.Attempt{Number: r.Tries, Cycle: r.Cycle, Forced: force}
 	r.State = holdfast.State(state)
-	r.Created, r.Settled, r.LastAttempt = instant(created), instant(settled), instant(last)
+	r.Created, r.Settled, r.LastAttempt = db.clock.wall(created), db.clock.wall(settled), db.clock.wall(last)
 	if expires != never {
-		r.Expires = instant(db.clock.guard.EndByClock(expires, lasts))
+		r.Expires = db.clock.wall(db.clock.guard.EndByClock(expires, lasts))
 		if r.State == holdfast.Pending || r.State == holdfast.Parked {
-			r.HeldUntil = instant(db.clock.heldUntil(expires, lasts))
+			r.HeldUntil = db.clock.wall(db.clock.heldUntil(expires, lasts))
 		}
 	}
 	if r.LastAttempt.IsZero() && r.State == holdfast.Delivered {
 		r.LastAttempt = r.Settled
 	}
 	if r.State == holdfast.Pending && blocked == 0 { // a blocked one is due when another has left
-		r.Due = instant(due)
+		r.Due = db.clock.wall(due)
 	}
 	r.Discarding = givenUp
 	db.readExtras(m, headers, retry)
 	return r, nil
 }
 
-// instant is a time for people: the database's clock, as it was read.
+// instant is a time that another machine's clock has shown.
 func instant(us int64) time.Time {
 	if us == 0 || us == never {
 		return time.Time{}

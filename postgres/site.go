@@ -128,9 +128,9 @@ func (db *DB) Sites(ctx context.Context) (list []link.Info, err error) {
 		var s link.Info
 		var created, enrolled, seen, revoked, until int64
 		err := rows.Scan(&s.Name, &created, &enrolled, &seen, &revoked, &until, &s.Version)
-		s.Created, s.Enrolled, s.Seen, s.Revoked = instant(created), instant(enrolled), instant(seen), instant(revoked)
+		s.Created, s.Enrolled, s.Seen, s.Revoked = db.clock.wall(created), db.clock.wall(enrolled), db.clock.wall(seen), db.clock.wall(revoked)
 		if until != 0 && guard.Judge(now, until, lasts) != belief.Over {
-			s.TokenUntil = instant(guard.EndByClock(until, lasts))
+			s.TokenUntil = db.clock.wall(guard.EndByClock(until, lasts))
 		}
 		list = append(list, s)
 		return err

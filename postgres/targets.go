@@ -37,7 +37,7 @@ func (db *DB) targets(ctx context.Context, sql string, of any) (list []notify.Ta
 		var result int16
 		var at int64
 		err := rows.Scan(&t.Channel, &t.Address, &t.Name, &result, &t.Code, &t.Text, &t.Receipt, &t.Maybe, &t.Attempts, &t.Cycle, &t.Server, &t.TLS, &t.Truncated, &at)
-		t.Result, t.At = notify.Result(result), instant(at)
+		t.Result, t.At = notify.Result(result), db.clock.wall(at)
 		list = append(list, t)
 		return err
 	})

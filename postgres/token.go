@@ -77,7 +77,7 @@ func (db *DB) EachToken(ctx context.Context, yield func(name, role string, creat
 		if err := rows.Scan(&name, &role, &created, &used); err != nil {
 			return err
 		}
-		yield(name, role, instant(created), instant(used))
+		yield(name, role, db.clock.wall(created), db.clock.wall(used))
 		return nil
 	}); err != nil {
 		return fmt.Errorf("list tokens: %w", err)

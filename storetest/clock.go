@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ func Clock(t *testing.T, m Maker) {
 		"a person runs what is held":                           runsWhatIsHeld,
 		"a person reschedules what is held":                    reschedulesWhatIsHeld,
 		"another machine's time ends the hold, or prolongs it": evidence,
+		"people are shown the time of a clock that is right":   showsTheRightTime,
 	}
 	for name, by := range map[string]time.Duration{
 		"10 s ahead": 10 * time.Second, "10 s behind": -10 * time.Second, "2 d ahead": 2 * day, "2 d behind": -2 * day,
@@ -339,6 +341,46 @@ func evidence(k *kit) {
 		k.t.Errorf("%d expired after the clock was confirmed, want 1", n)
 	}
 	equal(k, "doubt", k.doubt(), holdfast.Doubt{})
+}
+
+// showsTheRightTime leaves out of what people see the time that never was: instants from
+// before it, from within it and from after it are shown by the clock that was put right (F1-47).
+func showsTheRightTime(k *kit) {
+	k.put(holdfast.Message{ID: "old", TTL: 3 * day}, holdfast.Message{ID: "delayed", Delay: 3 * day, Destination: "b"})
+	k.put(holdfast.Message{ID: "parked", TTL: day, Destination: "c"})
+	k.wins(k.claimOf("c", 1)[0], parked())
+	k.ingest(note("note", "plant-1", "mail"))
+	began := k.clock()
+	k.stopped(2 * day)
+	k.put(holdfast.Message{ID: "within", Destination: "b"})
+	k.pass(time.Hour)
+	k.stopped(-2 * day)
+	k.put(holdfast.Message{ID: "new", TTL: day, Destination: "b"})
+	look := func(when string, passed time.Duration) {
+		k.t.Helper()
+		now := k.clock()
+		k.within(when+": the clock has gone on by", now.Sub(began), time.Hour+passed)
+		for id, ago := range map[holdfast.ID]time.Duration{"old": time.Hour, "parked": time.Hour, "within": time.Hour, "new": 0} {
+			r := k.get(id)
+			k.within(fmt.Sprint(when, ": ", id, " was accepted before"), now.Sub(r.Created), ago+passed)
+			k.within(fmt.Sprint(when, ": ", id, " was accepted, by its history, before"), now.Sub(r.History[0].At), ago+passed)
+		}
+		k.within(when+": what the leap has brought nearer is due in", k.get("delayed").Due.Sub(now), 23*time.Hour-passed)
+		k.within(when+": old ends in", k.get("old").Expires.Sub(now), 3*day-time.Hour-passed)
+		k.within(when+": new ends in", k.get("new").Expires.Sub(now), day-passed)
+		k.within(when+": parked was parked before", now.Sub(k.get("parked").Settled), time.Hour+passed)
+		list, err := k.notes().Notification(k.ctx(), "plant-1", "note")
+		if err != nil || len(list) != 1 {
+			k.t.Fatalf("%d notifications, %v", len(list), err)
+		}
+		k.within(when+": the note was accepted before", now.Sub(list[0].Created), time.Hour+passed)
+	}
+	look("put right", 0)
+	k.reopen()
+	look("after a restart", 0)
+	k.pass(2 * time.Hour)
+	k.reopen()
+	look("later", 2*time.Hour)
 }
 
 func (k *kit) doubt() holdfast.Doubt { k.t.Helper(); return k.Full.(holdfast.Doubting).Doubt() }
