@@ -95,13 +95,14 @@ func (c *clock) learn(r *clockRow, log *slog.Logger) {
 func (db *DB) tickClock(ctx context.Context) error {
 	c := db.clock
 	var r clockRow
+	var acted time.Time
 	err := db.own(ctx, func(tx *ownTx) error {
 		if err := tx.query(clockLock, nil, r.scan); err != nil {
 			return err
 		}
 		fresh, at, was := c.seen() == 0, r.at, r.raw
 		c.learn(&r, db.log)
-		c.actOnHeard(&r)
+		acted = c.actOnHeard(&r)
 		if !fresh {
 			at = max(at, c.seen())
 		} else {
@@ -127,7 +128,9 @@ func (db *DB) tickClock(ctx context.Context) error {
 	}
 	c.learn(&r, db.log)
 	c.mu.Lock()
-	c.heard = time.Time{}
+	if c.heard.Equal(acted) { // else another has been heard meanwhile
+		c.heard = time.Time{}
+	}
 	c.mu.Unlock()
 	db.tellDoubt()
 	return nil
@@ -230,10 +233,11 @@ func (db *DB) HearTime(at time.Time) {
 	}
 }
 
-// actOnHeard lets another machine's clock decide.
-func (c *clock) actOnHeard(r *clockRow) {
+// actOnHeard lets another machine's clock decide, and returns what that has shown.
+func (c *clock) actOnHeard(r *clockRow) (heard time.Time) {
 	c.mu.Lock()
-	heard, ago := c.heard, time.Since(c.heardAt)
+	heard = c.heard
+	ago := time.Since(c.heardAt)
 	c.mu.Unlock()
 	switch {
 	case heard.IsZero():
@@ -242,4 +246,5 @@ func (c *clock) actOnHeard(r *clockRow) {
 	default:
 		c.guard.Contradict(c.seen())
 	}
+	return heard
 }
