@@ -131,7 +131,7 @@ func TestANotificationIsShownWithItsCopies(t *testing.T) {
 	created := d.Created
 	d.Copies, d.Created = nil, nil
 	wantHead := admin.NotificationDetail{
-		NotificationStatus: admin.NotificationStatus{ID: "n1", Status: "retrying", Retries: 3, LastError: "550 5.1.1 no such user", Enqueued: &enqueued},
+		NotificationStatus: admin.NotificationStatus{ID: "n1", Status: "retrying", Retries: 2, LastError: "550 5.1.1 no such user", Enqueued: &enqueued},
 		Type:               "alarm", List: "ops",
 		Subject: "Pump <7>", Body: "It is hot.\n", Site: "north", OriginInstance: "i1", SourceScript: "pumps", ExecutionID: "e1", ParentExecutionID: "e0", Data: []byte(`{"a": 1.0}`),
 	}
