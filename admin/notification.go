@@ -22,6 +22,7 @@ type CopyStatus struct {
 	Created     time.Time  `json:"created" doc:"When it came to central."`
 	LastAttempt *time.Time `json:"lastAttempt,omitempty" doc:"Absent: never tried."`
 	NextAttempt *time.Time `json:"nextAttempt,omitempty" doc:"Absent: none is planned."`
+	Discarding  bool       `json:"discarding,omitempty" doc:"It was discarded while it was being tried, and ends with that attempt, unless the attempt delivers it."`
 	Ended       *time.Time `json:"ended,omitempty" doc:"When it was delivered, parked or discarded."`
 	Stuck       bool       `json:"stuck,omitempty" doc:"It waits for longer than is usual. For people: nothing follows from it."`
 }
@@ -119,7 +120,7 @@ func copyStatusOf(r *notify.Record) CopyStatus {
 	return CopyStatus{
 		Channel: r.Channel, Message: string(r.Message), Status: string(r.Status), Reason: string(r.Reason),
 		Failures: r.Failures, Tries: r.Tries, Cycle: r.Cycle, LastError: r.LastError, Created: r.Created.UTC(),
-		LastAttempt: instant(r.LastAttempt), NextAttempt: instant(r.NextAttempt), Ended: instant(r.Ended), Stuck: r.Stuck,
+		LastAttempt: instant(r.LastAttempt), NextAttempt: instant(r.NextAttempt), Ended: instant(r.Ended), Discarding: r.Discarding, Stuck: r.Stuck,
 	}
 }
 
@@ -219,7 +220,10 @@ type DecidedCopy struct {
 	Channel string `json:"channel"`
 	Message string `json:"message"`
 	Status  string `json:"status" enum:"pending,retrying,delivered,parked,discarded" doc:"Now."`
-	Changed bool   `json:"changed" doc:"By this request. Copies that are not parked are left as they are."`
+	Changed bool   `json:"changed" doc:"By this request. Copies of which it cannot be so are left as they are."`
+
+	Discarding  bool       `json:"discarding,omitempty" doc:"It is being tried, and is discarded when that attempt has ended, unless it is delivered."`
+	NextAttempt *time.Time `json:"nextAttempt,omitempty" doc:"Absent: none is planned, or it is being tried."`
 }
 
 // statusOfRecord is the status of a copy by its message.

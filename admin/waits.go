@@ -127,6 +127,14 @@ func laneState(l holdfast.LaneStatus) string {
 	return "up"
 }
 
+// copyWaitsFor says why a copy of a notification has not been delivered yet.
+func (s *Server) copyWaitsFor(c *notify.Record) string {
+	if c.Discarding {
+		return "its attempt is under way; it is discarded then, unless that delivers it"
+	}
+	return s.channelBecause(c.Channel, c.NextAttempt)
+}
+
 // channelBecause says why a copy of a notification waits for its channel.
 func (s *Server) channelBecause(channel string, due time.Time) string {
 	l, served := s.Channels.Status()[channel]
