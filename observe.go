@@ -19,7 +19,7 @@ type AttemptInfo struct {
 	Destination string
 	Outcome     Outcome
 	State       State     // after it
-	Retries     int       // tries of this cycle before this one
+	Retries     int       // attempts after the first of its cycle, this one included
 	Began       time.Time // zero: the deliverer was not called
 	Took        time.Duration
 	Response    []byte   // of a delivery; must not be changed

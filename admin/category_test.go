@@ -163,7 +163,8 @@ func TestAWrongRequestOfASite(t *testing.T) {
 	}
 }
 
-// SF-04, SF-07, SF-29: retries and interval are converted where they are read.
+// SF-04, SF-07, SF-29, F1-97: retries and interval are converted where they are
+// read, and shown as they were sent.
 func TestAMessageBringsItsRetries(t *testing.T) {
 	t.Parallel()
 	f := serve(t, aSite)
@@ -172,7 +173,7 @@ func TestAMessageBringsItsRetries(t *testing.T) {
 		`,"maxRetries":0`:                      {Attempts: holdfast.Unlimited},
 		`,"maxRetries":50`:                     {Attempts: 51},
 		`,"retryInterval":"30s"`:               {First: 30 * time.Second, Max: 30 * time.Second, Factor: 1},
-		`,"retryInterval":"1m","maxRetries":1`: {First: time.Minute, Max: time.Minute, Factor: 1, Attempts: 2},
+		`,"maxRetries":1,"retryInterval":"1m"`: {First: time.Minute, Max: time.Minute, Factor: 1, Attempts: 2},
 		`,"attemptImmediately":false,"wait":"0s"`: nil,
 		`,"attemptImmediately":true`:              nil,
 	} {
@@ -181,5 +182,39 @@ func TestAMessageBringsItsRetries(t *testing.T) {
 		if diff := cmp.Diff(want, r.Message.Retry); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", fields, err, diff)
 		}
+		if strings.Contains(fields, "etr") {
+			shown := fields[1:]
+			for _, path := range []string{"/v1/messages/" + string(id), "/v1/messages?limit=1"} {
+				if body := f.do(t, call{method: "GET", path: path}).Body.String(); !strings.Contains(strings.ReplaceAll(body, " ", ""), shown) {
+					t.Errorf("%s: want %s in %s", path, shown, body)
+				}
+			}
+		}
+	}
+}
+
+// F1-97: what only a Go program can ask for is not shown as something else.
+func TestRetriesThatOnlyAProgramCanAskFor(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		policy   holdfast.RetryPolicy
+		retries  *int
+		interval string
+	}{
+		"no retry":      {policy: holdfast.RetryPolicy{Attempts: 1}, retries: new(-1)},
+		"growing waits": {policy: holdfast.RetryPolicy{First: time.Second, Factor: 2, Attempts: 3}, retries: new(2)},
+		"listed waits":  {policy: holdfast.RetryPolicy{List: []time.Duration{time.Second, time.Hour}}},
+		"fixed waits":   {policy: holdfast.RetryPolicy{First: 90 * time.Second, Factor: 1}, interval: "1m30s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := serve(t)
+			f.send(t, `{"id":"m","destination":"inventory","endpoint":"x"}`)
+			f.put(t, "m", func(r *holdfast.Record) { r.Message.Retry = &c.policy })
+			m := ok[admin.MessageDetail](t, f, call{method: "GET", path: "/v1/messages/m"})
+			if diff := cmp.Diff(admin.OwnRetry{MaxRetries: c.retries, RetryInterval: c.interval}, m.OwnRetry); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }

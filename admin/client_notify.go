@@ -69,16 +69,28 @@ func (c *Client) NotificationKPIs(ctx context.Context) (NotificationKPIs, error)
 	return k, err
 }
 
-// RetryNotification makes its parked copies pending again. The site may be
+// RetryNotification makes its parked and discarded copies pending again. The site may be
 // empty where only one has sent the id.
 func (c *Client) RetryNotification(ctx context.Context, site, id string, r RetryNotification) (DecidedNotification, error) {
 	return c.decideNotification(ctx, site, id, "/retry", r)
 }
 
-// DiscardNotification gives its parked copies up. The site may be empty where
+// DiscardNotification gives up its copies that are not delivered. The site may be empty where
 // only one has sent the id.
 func (c *Client) DiscardNotification(ctx context.Context, site, id string, r DiscardNotification) (DecidedNotification, error) {
 	return c.decideNotification(ctx, site, id, "/discard", r)
+}
+
+// RunNotification makes its pending copies due at once. The site may be empty
+// where only one has sent the id.
+func (c *Client) RunNotification(ctx context.Context, site, id string, r RunNotification) (DecidedNotification, error) {
+	return c.decideNotification(ctx, site, id, "/run", r)
+}
+
+// RescheduleNotification says when its pending copies are tried next. The site may
+// be empty where only one has sent the id.
+func (c *Client) RescheduleNotification(ctx context.Context, site, id string, r RescheduleNotification) (DecidedNotification, error) {
+	return c.decideNotification(ctx, site, id, "/reschedule", r)
 }
 
 func (c *Client) decideNotification(ctx context.Context, site, id, verb string, req any) (d DecidedNotification, err error) {

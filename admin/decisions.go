@@ -202,10 +202,10 @@ func done(v holdfast.Verb) string {
 }
 
 // anyOf names states: "parked, expired or discarded".
-func anyOf[T fmt.Stringer](states []T) string {
+func anyOf[T any](states []T) string {
 	names := make([]string, len(states))
 	for i, s := range states {
-		names[i] = s.String()
+		names[i] = fmt.Sprint(s)
 	}
 	last := len(names) - 1
 	if last < 1 {

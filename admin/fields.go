@@ -9,10 +9,6 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// longestInterval is the longest wait between two attempts that a message may
-// ask for.
-const longestInterval = 365 * 24 * time.Hour
-
 // message makes the library's message of a request; what it cannot read it
 // reports. The fields themselves are checked by holdfast.Normalize.
 func (s *Server) message(req NewMessage, key string) (holdfast.Message, []Fault) {
@@ -51,42 +47,6 @@ func (s *Server) message(req NewMessage, key string) (holdfast.Message, []Fault)
 // origin is where a request says that it comes from.
 func (req *NewMessage) origin() notify.Origin {
 	return notify.Origin{Instance: req.OriginInstance, Script: req.SourceScript, Execution: req.ExecutionID, ParentExecution: req.ParentExecutionID}
-}
-
-// retryOf is the policy of a message that brings one, or parts of one; nil: all
-// is the destination's.
-func retryOf(req *NewMessage) (*holdfast.RetryPolicy, []Fault) {
-	var p holdfast.RetryPolicy
-	var faults []Fault
-	if n := req.MaxRetries; n != nil {
-		switch {
-		case *n < 0:
-			faults = append(faults, Fault{"maxRetries", fmt.Sprint(*n), "must not be negative; 0 means without limit"})
-		case *n > mostRetries:
-			faults = append(faults, Fault{"maxRetries", fmt.Sprint(*n), fmt.Sprintf("must be at most %d; 0 means without limit", mostRetries)})
-		case *n == 0:
-			p.Attempts = holdfast.Unlimited
-		default:
-			p.Attempts = *n + 1 // the first attempt is not a retry (SF-29)
-		}
-	}
-	if req.RetryInterval != "" {
-		d, problem := parseDuration(req.RetryInterval)
-		if problem == "" && d == 0 {
-			problem = "would not wait at all; write a longer one"
-		}
-		if problem == "" && d > longestInterval {
-			problem = "is longer than " + formatDuration(longestInterval)
-		}
-		if problem != "" {
-			faults = append(faults, Fault{"retryInterval", clip(req.RetryInterval), problem})
-		}
-		p.First, p.Max, p.Factor = d, d, 1
-	}
-	if req.MaxRetries == nil && req.RetryInterval == "" {
-		return nil, nil
-	}
-	return &p, faults
 }
 
 // idOf takes the id of the body or of the Idempotency-Key header.

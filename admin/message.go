@@ -10,28 +10,29 @@ import (
 
 // Message is a message as lists show it.
 type Message struct {
-	ID            string     `json:"id" doc:"The message id: the idempotency key of every attempt." example:"0190c5a2-7b1e-7c3d-9a4f-1d2e3f405162"`
-	State         string     `json:"state" enum:"pending,claimed,delivered,parked,expired,discarded" doc:"Where it stands. pending waits to be tried; claimed is being tried; the others are final until an operator acts."`
-	Discarding    bool       `json:"discarding,omitempty" doc:"It was discarded while it was being tried, and ends with that attempt, unless the attempt delivers it."`
-	Reason        string     `json:"reason,omitempty" doc:"Why it is parked: exhausted, permanent, conflict, too_old, too_large, undecodable, no_endpoint; or discarded: operator, or rejected: it was refused at its first try, and its sender was told."`
-	Source        string     `json:"source" doc:"The node or service that sends it."`
-	Category      string     `json:"category,omitempty" doc:"Of its destination: external-system, cached-db-write, notification or another; absent: a peer, or one that the node does not know any more. Of a message at a site, as the site says."`
-	Destination   string     `json:"destination" doc:"Where it goes."`
-	Endpoint      string     `json:"endpoint" doc:"What is called there."`
-	Kind          string     `json:"kind" enum:"Signal,Command,PushCall,Response" doc:"What it is to its receiver."`
-	CorrelationID string     `json:"correlationId,omitempty" doc:"Ties the messages of one conversation together."`
-	OrderingKey   string     `json:"orderingKey,omitempty" doc:"At most one message of a key is in flight."`
-	Failures      int        `json:"failures" doc:"Failed attempts of this cycle that count against the retry budget."`
-	Tries         int        `json:"tries" doc:"Attempts of this cycle, counted or not."`
-	Cycle         int        `json:"cycle" doc:"From 1; each retry by an operator starts another."`
-	Size          int        `json:"size" doc:"Bytes of the payload."`
-	Created       time.Time  `json:"created" doc:"When it was accepted."`
-	Due           *time.Time `json:"due,omitempty" doc:"When it is tried next; only while pending."`
-	Expires       *time.Time `json:"expires,omitempty" doc:"When its TTL ends; absent: never."`
-	HeldUntil     *time.Time `json:"heldUntil,omitempty" doc:"Its TTL is over by a clock that the node doubts: until then at the latest it is neither delivered nor ended, unless somebody runs, reschedules, retries or discards it. Absent: it is not held."`
-	LastAttempt   *time.Time `json:"lastAttempt,omitempty" doc:"Absent: never tried."`
-	LastError     string     `json:"lastError,omitempty" doc:"What the last attempt said."`
-	Settled       *time.Time `json:"settled,omitempty" doc:"When it became final."`
+	ID            string `json:"id" doc:"The message id: the idempotency key of every attempt." example:"0190c5a2-7b1e-7c3d-9a4f-1d2e3f405162"`
+	State         string `json:"state" enum:"pending,claimed,delivered,parked,expired,discarded" doc:"Where it stands. pending waits to be tried; claimed is being tried; the others are final until an operator acts."`
+	Discarding    bool   `json:"discarding,omitempty" doc:"It was discarded while it was being tried, and ends with that attempt, unless the attempt delivers it."`
+	Reason        string `json:"reason,omitempty" doc:"Why it is parked: exhausted, permanent, conflict, too_old, too_large, undecodable, no_endpoint; or discarded: operator, or rejected: it was refused at its first try, and its sender was told."`
+	Source        string `json:"source" doc:"The node or service that sends it."`
+	Category      string `json:"category,omitempty" doc:"Of its destination: external-system, cached-db-write, notification or another; absent: a peer, or one that the node does not know any more. Of a message at a site, as the site says."`
+	Destination   string `json:"destination" doc:"Where it goes."`
+	Endpoint      string `json:"endpoint" doc:"What is called there."`
+	Kind          string `json:"kind" enum:"Signal,Command,PushCall,Response" doc:"What it is to its receiver."`
+	CorrelationID string `json:"correlationId,omitempty" doc:"Ties the messages of one conversation together."`
+	OrderingKey   string `json:"orderingKey,omitempty" doc:"At most one message of a key is in flight."`
+	Failures      int    `json:"failures" doc:"Failed attempts of this cycle that count against the retry budget."`
+	Tries         int    `json:"tries" doc:"Attempts of this cycle, counted or not; those after the first are its retries."`
+	OwnRetry
+	Cycle       int        `json:"cycle" doc:"From 1; each retry by an operator starts another."`
+	Size        int        `json:"size" doc:"Bytes of the payload."`
+	Created     time.Time  `json:"created" doc:"When it was accepted."`
+	Due         *time.Time `json:"due,omitempty" doc:"When it is tried next; only while pending."`
+	Expires     *time.Time `json:"expires,omitempty" doc:"When its TTL ends; absent: never."`
+	HeldUntil   *time.Time `json:"heldUntil,omitempty" doc:"Its TTL is over by a clock that the node doubts: until then at the latest it is neither delivered nor ended, unless somebody runs, reschedules, retries or discards it. Absent: it is not held."`
+	LastAttempt *time.Time `json:"lastAttempt,omitempty" doc:"Absent: never tried."`
+	LastError   string     `json:"lastError,omitempty" doc:"What the last attempt said."`
+	Settled     *time.Time `json:"settled,omitempty" doc:"When it became final."`
 	Provenance
 }
 
@@ -78,7 +79,7 @@ func (s *Server) messageOf(r holdfast.Record) Message {
 		Failures: r.Failures, Tries: r.Tries, Cycle: r.Cycle, Size: r.Size,
 		Created: r.Created.UTC(), Due: instant(r.Due), Expires: instant(r.Expires), HeldUntil: instant(r.HeldUntil),
 		LastAttempt: instant(r.LastAttempt), LastError: r.LastError, Settled: instant(r.Settled),
-		Provenance: provenanceOf(m.Headers),
+		OwnRetry: ownRetryOf(m.Retry), Provenance: provenanceOf(m.Headers),
 	}
 }
 

@@ -15,13 +15,14 @@ type CopyStatus struct {
 	Message     string     `json:"message" doc:"The id of the copy's message, which is made of the notification's id, its site and, but for the first copy, the channel."`
 	Status      string     `json:"status" enum:"pending,retrying,delivered,parked,discarded" doc:"pending was not tried yet; retrying failed and is tried again; parked waits for a person."`
 	Reason      string     `json:"reason,omitempty" doc:"Why it is parked: exhausted, permanent or another; or discarded: operator."`
-	Retries     int        `json:"retries" doc:"Failed attempts that count against the budget, since the last retry by a person."`
-	Tries       int        `json:"tries" doc:"Attempts since the last retry by a person, counted or not."`
+	Failures    int        `json:"failures" doc:"Failed attempts of this cycle that count against the budget."`
+	Tries       int        `json:"tries" doc:"Attempts of this cycle, counted or not; those after the first are its retries."`
 	Cycle       int        `json:"cycle" doc:"From 1; each retry by a person starts another."`
 	LastError   string     `json:"lastError,omitempty" doc:"What the last attempt said."`
 	Created     time.Time  `json:"created" doc:"When it came to central."`
 	LastAttempt *time.Time `json:"lastAttempt,omitempty" doc:"Absent: never tried."`
 	NextAttempt *time.Time `json:"nextAttempt,omitempty" doc:"Absent: none is planned."`
+	Discarding  bool       `json:"discarding,omitempty" doc:"It was discarded while it was being tried, and ends with that attempt, unless the attempt delivers it."`
 	Ended       *time.Time `json:"ended,omitempty" doc:"When it was delivered, parked or discarded."`
 	Stuck       bool       `json:"stuck,omitempty" doc:"It waits for longer than is usual. For people: nothing follows from it."`
 }
@@ -49,7 +50,7 @@ type NotificationPage struct {
 type NotificationStatus struct {
 	ID        string     `json:"id"`
 	Status    string     `json:"status" enum:"forwarding,pending,retrying,delivered,parked,discarded" doc:"forwarding: it is still at its site. Of several copies: parked if one is, else retrying, pending or discarded if one is, else delivered."`
-	Retries   int        `json:"retries" doc:"Failed attempts: on the way to central while it is forwarding, of the copy that the status is of from then on, since the last retry by a person."`
+	Retries   int        `json:"retries" doc:"Attempts after the first, since the last decision of a person to retry: on the way to central while it is forwarding, of the copy that the status is of from then on."`
 	LastError string     `json:"lastError,omitempty" doc:"What the last attempt that failed said."`
 	Enqueued  *time.Time `json:"enqueued,omitempty" doc:"When it was taken from its author."`
 	Delivered *time.Time `json:"delivered,omitempty" doc:"When the last of its copies was. Absent: the status is another."`
@@ -118,8 +119,8 @@ func (d NotificationDetail) appendJSON() ([]byte, error) {
 func copyStatusOf(r *notify.Record) CopyStatus {
 	return CopyStatus{
 		Channel: r.Channel, Message: string(r.Message), Status: string(r.Status), Reason: string(r.Reason),
-		Retries: r.Failures, Tries: r.Tries, Cycle: r.Cycle, LastError: r.LastError, Created: r.Created.UTC(),
-		LastAttempt: instant(r.LastAttempt), NextAttempt: instant(r.NextAttempt), Ended: instant(r.Ended), Stuck: r.Stuck,
+		Failures: r.Failures, Tries: r.Tries, Cycle: r.Cycle, LastError: r.LastError, Created: r.Created.UTC(),
+		LastAttempt: instant(r.LastAttempt), NextAttempt: instant(r.NextAttempt), Ended: instant(r.Ended), Discarding: r.Discarding, Stuck: r.Stuck,
 	}
 }
 
@@ -219,7 +220,10 @@ type DecidedCopy struct {
 	Channel string `json:"channel"`
 	Message string `json:"message"`
 	Status  string `json:"status" enum:"pending,retrying,delivered,parked,discarded" doc:"Now."`
-	Changed bool   `json:"changed" doc:"By this request. Copies that are not parked are left as they are."`
+	Changed bool   `json:"changed" doc:"By this request. Copies of which it cannot be so are left as they are."`
+
+	Discarding  bool       `json:"discarding,omitempty" doc:"It is being tried, and is discarded when that attempt has ended, unless it is delivered."`
+	NextAttempt *time.Time `json:"nextAttempt,omitempty" doc:"Absent: none is planned, or it is being tried."`
 }
 
 // statusOfRecord is the status of a copy by its message.

@@ -118,8 +118,8 @@ func (s *Server) showNotification(ctx context.Context, in *recordInput) (*record
 	}
 	d := notificationOf(copies)
 	for i := range copies {
-		if !copies[i].NextAttempt.IsZero() {
-			d.Copies[i].WaitsFor = s.channelBecause(copies[i].Channel, copies[i].NextAttempt)
+		if copies[i].Discarding || !copies[i].NextAttempt.IsZero() {
+			d.Copies[i].WaitsFor = s.copyWaitsFor(&copies[i])
 		}
 	}
 	return &recordOutput{d}, nil

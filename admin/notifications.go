@@ -2,10 +2,8 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -61,21 +59,7 @@ func (b *builder) notificationRecords() {
 			kindUnsupported: unsupportedNotify,
 		},
 	}, b.showNotification)
-	problems := map[kind]string{
-		kindNotFound: "No such notification is kept.", kindConflict: severalSites, kindState: "No copy of it is parked; the problem names what they are.",
-		kindDiskFull: "The disk is full; nothing was changed.", kindUnsupported: unsupportedNotify,
-	}
-	handle(b, route{
-		method: http.MethodPost, path: "/v1/notifications/{id}/retry", id: "retry-notification", tag: "notifications", role: Operate,
-		summary:     "Retry a notification",
-		description: "Its parked copies are pending again: due at once, and failures count from zero. Recipients who have accepted are not asked again; those who refused are.",
-		problems:    problems, request: reflect.TypeFor[RetryNotification](), requestSample: json.RawMessage(`{"channel":"mail"}`),
-	}, b.retryNotification)
-	handle(b, route{
-		method: http.MethodPost, path: "/v1/notifications/{id}/discard", id: "discard-notification", tag: "notifications", role: Operate,
-		summary: "Discard a notification", description: "Gives its parked copies up. Their rows are kept for their retention.",
-		problems: problems, request: reflect.TypeFor[DiscardNotification](), requestSample: json.RawMessage(`{"reason":"the alarm is over"}`),
-	}, b.discardNotification)
+	b.copyDecisions()
 }
 
 func (s *Server) listNotifications(ctx context.Context, in *notificationsInput) (*notificationsOutput, error) {

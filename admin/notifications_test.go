@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -131,7 +132,7 @@ func TestANotificationIsShownWithItsCopies(t *testing.T) {
 	created := d.Created
 	d.Copies, d.Created = nil, nil
 	wantHead := admin.NotificationDetail{
-		NotificationStatus: admin.NotificationStatus{ID: "n1", Status: "retrying", Retries: 3, LastError: "550 5.1.1 no such user", Enqueued: &enqueued},
+		NotificationStatus: admin.NotificationStatus{ID: "n1", Status: "retrying", Retries: 2, LastError: "550 5.1.1 no such user", Enqueued: &enqueued},
 		Type:               "alarm", List: "ops",
 		Subject: "Pump <7>", Body: "It is hot.\n", Site: "north", OriginInstance: "i1", SourceScript: "pumps", ExecutionID: "e1", ParentExecutionID: "e0", Data: []byte(`{"a": 1.0}`),
 	}
@@ -161,49 +162,107 @@ func TestTheStatusIsThatOfTheCopyThatIsWorst(t *testing.T) {
 	}
 }
 
-// NO-16: retry and discard are for parked copies only; NO-13: the history names
-// the operator.
-func TestOnlyParkedCopiesAreDecidedAbout(t *testing.T) {
+// NO-16, F1-44, F1-80: each verb is about the copies that may become so, and leaves
+// the others; NO-13: the history names the operator.
+func TestWhatMayBeDecidedAboutCopies(t *testing.T) {
+	t.Parallel()
+	states := map[string]func(r *holdfast.Record){
+		"parked": stands(holdfast.Parked, 10), "expired": stands(holdfast.Expired, 1), "delivered": stands(holdfast.Delivered, 1),
+		"discarded": stands(holdfast.Discarded, 1), "pending": stands(holdfast.Pending, 0), "retrying": stands(holdfast.Pending, 2),
+		"claimed": func(r *holdfast.Record) { r.State = holdfast.Claimed },
+		"ending":  func(r *holdfast.Record) { r.State, r.Discarding = holdfast.Claimed, true },
+	}
+	channels := slices.Sorted(maps.Keys(states))
+	for verb, c := range map[string]struct{ body, event, want string }{
+		"retry":      {"", "requeued", "claimed pending; delivered delivered; discarded pending*; ending pending, discarding; expired pending*; parked pending*; pending pending; retrying retrying; "},
+		"discard":    {`{"reason":"the alarm is over"}`, "discarded", "claimed pending*, discarding; delivered delivered; discarded discarded; ending pending, discarding; expired discarded*; parked discarded*; pending discarded*; retrying discarded*; "},
+		"run":        {"", "rescheduled", "claimed pending*; delivered delivered; discarded discarded; ending pending, discarding; expired parked; parked parked; pending pending*; retrying retrying*; "},
+		"reschedule": {`{"in":"2h"}`, "rescheduled", "claimed pending*; delivered delivered; discarded discarded; ending pending, discarding; expired parked; parked parked; pending pending*; retrying retrying*; "},
+	} {
+		t.Run(verb, func(t *testing.T) {
+			t.Parallel()
+			f := serve(t)
+			f.notified(t, notify.Notification{ID: "n"}, channels...)
+			for i, channel := range channels {
+				id := holdfast.ID("n." + channel)
+				if i == 0 {
+					id = "n"
+				}
+				f.put(t, id, states[channel])
+			}
+			text := ""
+			decided := ok[admin.DecidedNotification](t, f, call{method: "POST", path: "/v1/notifications/n/" + verb, body: c.body})
+			d := ok[admin.NotificationDetail](t, f, call{method: "GET", path: "/v1/notifications/n"})
+			for i, one := range decided.Copies {
+				text += one.Channel + " " + one.Status
+				if one.Changed {
+					text += "*"
+				}
+				if one.Discarding {
+					text += ", discarding"
+				}
+				text += "; "
+				shown := &d.Copies[i]
+				if shown.Status != one.Status || shown.Discarding != one.Discarding {
+					t.Errorf("%s is shown as %s, discarding %t; the answer says %s, %t", one.Channel, shown.Status, shown.Discarding, one.Status, one.Discarding)
+				}
+				if last := shown.History[len(shown.History)-1]; one.Changed && (last.Event != c.event || last.Actor != admin.Local || last.Error != "") {
+					t.Errorf("%s: got %+v, want %s by local", one.Channel, last, c.event)
+				}
+			}
+			if text != c.want {
+				t.Errorf("got  %s\nwant %s", text, c.want)
+			}
+		})
+	}
+}
+
+// A decision about one copy leaves the others; one that no copy allows is refused,
+// and named.
+func TestADecisionAboutOneCopy(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
-	f.notified(t, notify.Notification{ID: "n"}, "mail", "ntfy", "teams", "slack")
+	f.notified(t, notify.Notification{ID: "n"}, "mail", "ntfy", "teams")
 	f.put(t, "n", stands(holdfast.Parked, 10))
 	f.put(t, "n.ntfy", stands(holdfast.Delivered, 1))
 	f.put(t, "n.teams", stands(holdfast.Parked, 10))
-	f.put(t, "n.slack", stands(holdfast.Pending, 2))
-	statuses := func(d admin.DecidedNotification) (text string) {
-		for _, c := range d.Copies {
-			text += fmt.Sprintf("%s %s %t; ", c.Channel, c.Status, c.Changed)
+	post := func(verb, body string) call {
+		return call{method: "POST", path: "/v1/notifications/n/" + verb, body: body}
+	}
+	got := ok[admin.DecidedNotification](t, f, post("retry", `{"channel":"teams"}`)).Copies
+	if got[0].Changed || got[0].Status != "parked" || got[1].Changed || !got[2].Changed || got[2].Status != "pending" {
+		t.Errorf("got %+v", got)
+	}
+	later := ok[admin.DecidedNotification](t, f, post("reschedule", `{"channel":"teams","in":"2h"}`)).Copies[2].NextAttempt
+	if later == nil || time.Until(*later) < time.Hour {
+		t.Errorf("rescheduled: it is tried at %v", later)
+	}
+	if now := ok[admin.DecidedNotification](t, f, post("run", `{"channel":"teams"}`)).Copies[2].NextAttempt; now == nil || time.Until(*now) > time.Minute {
+		t.Errorf("run: it is tried at %v", now)
+	}
+	for verb, want := range map[string]string{
+		"retry": "only what is parked or discarded can be retried", "discard": "only what is pending, retrying or parked can be discarded",
+		"run": "only what is pending or retrying can be rescheduled", "reschedule": "only what is pending or retrying can be rescheduled",
+	} {
+		at := ""
+		if verb == "reschedule" {
+			at = `,"in":"2h"`
 		}
-		return text
-	}
-	got := ok[admin.DecidedNotification](t, f, call{method: "POST", path: "/v1/notifications/n/retry", body: `{"channel":"teams"}`})
-	if got, want := statuses(got), "mail parked false; ntfy delivered false; teams pending true; slack retrying false; "; got != want {
-		t.Errorf("retry of one: got %s, want %s", got, want)
-	}
-	got = ok[admin.DecidedNotification](t, f, call{method: "POST", path: "/v1/notifications/n/discard", body: `{"reason":"the alarm is over"}`})
-	if got, want := statuses(got), "mail discarded true; ntfy delivered false; teams pending false; slack retrying false; "; got != want {
-		t.Errorf("discard: got %s, want %s", got, want)
-	}
-	d := ok[admin.NotificationDetail](t, f, call{method: "GET", path: "/v1/notifications/n"})
-	for i, event := range map[int]string{0: "discarded", 2: "requeued"} {
-		h := d.Copies[i].History
-		if last := h[len(h)-1]; last.Event != event || last.Actor != admin.Local || last.Error != "" {
-			t.Errorf("got %+v, want %s by local", last, event)
+		p := problem(t, f.do(t, post(verb, `{"channel":"ntfy"`+at+`}`)))
+		if p.Status != 409 || p.Type != "urn:holdfast:problem:state" || p.Errors[0].Value != "delivered" || p.Errors[0].Problem != want {
+			t.Errorf("%s of what is delivered: got %+v", verb, p)
 		}
-	}
-	for _, verb := range []string{"retry", "discard"} {
-		p := problem(t, f.do(t, call{method: "POST", path: "/v1/notifications/n/" + verb}))
-		if p.Status != 409 || p.Type != "urn:holdfast:problem:state" || p.Errors[0].Value != "discarded, delivered, pending, retrying" {
-			t.Errorf("%s again: got %+v", verb, p)
+		if p := problem(t, f.do(t, call{method: "POST", path: "/v1/notifications/nobody/" + verb, body: `{"channel":"ntfy"` + at + `}`})); p.Status != 404 {
+			t.Errorf("%s of nothing: got %+v", verb, p)
 		}
-		problem(t, f.do(t, call{method: "POST", path: "/v1/notifications/nobody/" + verb}))
-		if p := problem(t, f.do(t, call{method: "POST", path: "/v1/notifications/n/" + verb, body: `{"channel":"fax"}`})); p.Status != 422 {
+		if p := problem(t, f.do(t, post(verb, `{"channel":"fax"`+at+`}`))); p.Status != 422 {
 			t.Errorf("%s over no channel: got %+v", verb, p)
 		}
 	}
-	if p := problem(t, f.do(t, call{method: "POST", path: "/v1/notifications/n/discard", body: `{"reason":"a\nb"}`})); p.Status != 422 {
-		t.Errorf("got %+v, want a reason in one line", p)
+	for verb, body := range map[string]string{"discard": `{"reason":"a\nb"}`, "reschedule": `{"channel":"teams"}`, "run": `{"in":"2h"}`} {
+		if p := problem(t, f.do(t, post(verb, body))); p.Status != 422 {
+			t.Errorf("%s %s: got %+v", verb, body, p)
+		}
 	}
 }
 
@@ -229,6 +288,33 @@ func (o *overtaken) Requeue(ctx context.Context, id holdfast.ID, r holdfast.Requ
 	return o.Outbox.Requeue(ctx, id, r)
 }
 
+// A copy outlives its message: it is shown, and not decided about any more.
+func TestACopyWhoseMessageIsPurged(t *testing.T) {
+	t.Parallel()
+	f := serve(t, func(s *admin.Server) { s.Outbox = purged{s.Outbox} })
+	f.notified(t, notify.Notification{ID: "n"}, "mail", "teams")
+	f.put(t, "n", stands(holdfast.Discarded, 1))
+	f.put(t, "n.teams", stands(holdfast.Parked, 1))
+	p := problem(t, f.do(t, call{method: "POST", path: "/v1/notifications/n/retry", body: `{"channel":"mail"}`}))
+	if p.Status != 409 || p.Errors[0].Value != "discarded for so long that its message is not kept any more" {
+		t.Errorf("got %+v", p)
+	}
+	got := ok[admin.DecidedNotification](t, f, call{method: "POST", path: "/v1/notifications/n/retry"}).Copies
+	if got[0].Changed || got[0].Status != "discarded" || !got[1].Changed {
+		t.Errorf("got %+v, want the other copy retried", got)
+	}
+}
+
+// purged keeps the message n no more.
+type purged struct{ holdfast.Outbox }
+
+func (o purged) Requeue(ctx context.Context, id holdfast.ID, r holdfast.Requeue) (holdfast.Record, error) {
+	if id == "n" {
+		return holdfast.Record{}, holdfast.ErrNotFound
+	}
+	return o.Outbox.Requeue(ctx, id, r)
+}
+
 // The store fails between two copies: what was done is told, and to repeat is safe.
 func TestHalfADecisionIsTold(t *testing.T) {
 	t.Parallel()
@@ -248,7 +334,7 @@ func TestHalfADecisionIsTold(t *testing.T) {
 	}
 }
 
-// breaking fails from the second decision on.
+// breaking fails after the first decision.
 type breaking struct {
 	holdfast.Outbox
 	broken bool
@@ -258,8 +344,9 @@ func (o *breaking) Requeue(ctx context.Context, id holdfast.ID, r holdfast.Reque
 	if o.broken {
 		return holdfast.Record{}, holdfast.ErrClosed
 	}
-	o.broken = true
-	return o.Outbox.Requeue(ctx, id, r)
+	out, err := o.Outbox.Requeue(ctx, id, r)
+	o.broken = err == nil
+	return out, err
 }
 
 // NO-17.
@@ -297,6 +384,8 @@ func TestANodeThatDeliversNoNotificationsSaysSo(t *testing.T) {
 		{method: "GET", path: "/v1/notifications/n"},
 		{method: "POST", path: "/v1/notifications/n/retry"},
 		{method: "POST", path: "/v1/notifications/n/discard"},
+		{method: "POST", path: "/v1/notifications/n/run"},
+		{method: "POST", path: "/v1/notifications/n/reschedule", body: `{"in":"2h"}`},
 		{method: "GET", path: "/v1/channels"},
 		{method: "GET", path: "/v1/channels/c"},
 		{method: "PUT", path: "/v1/channels/c", body: `{}`},

@@ -103,7 +103,7 @@ func TestChannelsListsAndDecisionsOfARealCentral(t *testing.T) {
 	if _, err := ingester.Receive(t.Context(), holdfast.Message{ID: "n1", Source: "plant-7", Endpoint: notify.Endpoint, Payload: payload}); err != nil {
 		t.Fatal(err)
 	}
-	if d := f.until(t, "delivered parked"); d.Status != "parked" || d.Retries != 1 || !strings.Contains(d.LastError, "nobody of this name") {
+	if d := f.until(t, "delivered parked"); d.Status != "parked" || d.Retries != 0 || !strings.Contains(d.LastError, "nobody of this name") {
 		t.Errorf("got %+v", d)
 	}
 	if p := problem(t, f.do(t, call{method: "POST", path: "/v1/notifications/n1/retry", body: `{"channel":"a"}`})); p.Status != 409 {

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -64,9 +65,21 @@ func (s *Server) pendingBecause(r holdfast.Record) string {
 }
 
 // Unserved says what to do about messages for destinations that no configuration
-// names, at least one.
+// names, at least one: the commands do it as they are printed.
 func Unserved(destinations []string) string {
-	return fmt.Sprintf("add them; or look with: holdfast messages ls --destination %s, and give each up with: holdfast messages discard ID", destinations[0])
+	look := "holdfast messages ls --state pending --destination " + shellWord(destinations[0])
+	return fmt.Sprintf("add them; or look with: %s; and give all of that up with: %s --all -q | xargs holdfast messages discard", look, look)
+}
+
+// shellWord quotes what a shell would act on: names of destinations are any text.
+func shellWord(s string) string {
+	harmless := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.:/", r)
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return !harmless(r) }) {
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	}
+	return s
 }
 
 // nextRetry numbers the retry to come against the budget. Attempts that are
@@ -112,6 +125,14 @@ func laneState(l holdfast.LaneStatus) string {
 		return "down"
 	}
 	return "up"
+}
+
+// copyWaitsFor says why a copy of a notification has not been delivered yet.
+func (s *Server) copyWaitsFor(c *notify.Record) string {
+	if c.Discarding {
+		return "its attempt is under way; it is discarded then, unless that delivers it"
+	}
+	return s.channelBecause(c.Channel, c.NextAttempt)
 }
 
 // channelBecause says why a copy of a notification waits for its channel.

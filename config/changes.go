@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -40,6 +41,23 @@ func (c *Config) Changes(to *Config) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(changed))
+}
+
+// Renewed are the destinations of which nothing but secrets differs, by name, as
+// Changes names that.
+func (c *Config) Renewed(to *Config) map[string]string {
+	changed := c.Changes(to)
+	renewed := map[string]string{}
+	for name := range to.Destinations {
+		path := join("destinations", name)
+		of := slices.DeleteFunc(slices.Clone(changed), func(p string) bool {
+			return p != path && !strings.HasPrefix(p, path+" ") && !strings.HasPrefix(p, path+".") && !strings.HasPrefix(p, path+"[")
+		})
+		if len(of) == 1 && of[0] == path+" secret" {
+			renewed[name] = of[0]
+		}
+	}
+	return renewed
 }
 
 // leaves are the values of the configuration, by path. They are not to be shown.

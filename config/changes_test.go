@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,5 +45,13 @@ receive: {secrets: {till: {env: SECRET}}, endpoints: {E: {keep: true}}}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+	also := strings.Replace(text, "shop: {", "shop: {timeout: 7s, ", 1)
+	want := map[string]string{"api": "destinations.api secret"}
+	if diff := cmp.Diff(want, parse(text, a).Renewed(parse(also, b))); diff != "" {
+		t.Errorf("of which nothing but secrets differs (-want +got):\n%s", diff)
+	}
+	if got := parse(text, a).Renewed(parse(also, a)); len(got) > 0 {
+		t.Errorf("no secret differs, and got %v", got)
 	}
 }

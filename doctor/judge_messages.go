@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -61,7 +62,8 @@ func judgeParked(g in, f *Findings, read bool) Check {
 func judgeUnrouted(g in, f *Findings) Check {
 	var lost []string
 	for _, name := range f.File.Waiting {
-		if !f.Config.Config.Serves(name) {
+		// Notices that nobody asks for any more are nobody's work, as for a node that runs.
+		if name != holdfast.EndedDestination && !f.Config.Config.Serves(name) {
 			lost = append(lost, name)
 		}
 	}

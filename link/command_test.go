@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"github.com/holdfast-mq/holdfast"
@@ -59,8 +60,8 @@ func TestCommandsReachTheSite(t *testing.T) {
 			}
 		})
 		p.park(0, 7)
-		id := uuid.New()
-		p.parkOne(holdfast.Message{ID: holdfast.IDOf(id), Destination: "shop", Endpoint: "E", Payload: []byte(`{ "a" : 1 }`)})
+		id, retry := uuid.New(), holdfast.RetryPolicy{First: time.Minute, Factor: 1, Attempts: 4} // of its own (F1-97)
+		p.parkOne(holdfast.Message{ID: holdfast.IDOf(id), Destination: "shop", Endpoint: "E", Payload: []byte(`{ "a" : 1 }`), Retry: &retry})
 		p.run(false)
 		defer p.stop()
 		w.eventually(time.Minute, "connected", func() bool { return p.Status().Connected })
@@ -92,6 +93,9 @@ func TestCommandsReachTheSite(t *testing.T) {
 		r, err := out.Get(t.Context(), holdfast.ID(n))
 		if err != nil || string(r.Message.Payload) != `{ "a" : 1 }` || len(r.History) == 0 || r.Message.Destination != "shop" || r.Category != holdfast.CategoryExternalSystem || r.Reason != holdfast.ReasonPermanent {
 			t.Errorf("got %+v, %v", r, err)
+		}
+		if diff := cmp.Diff(r.Message.Retry, &retry); diff != "" {
+			t.Errorf("its own retries (-got +want):\n%s", diff)
 		}
 		r, err = out.Requeue(t.Context(), holdfast.ID(n), holdfast.Requeue{TTL: time.Hour, Actor: "anna"})
 		if err != nil || r.State != holdfast.Pending || r.Failures != 0 || r.Category != holdfast.CategoryExternalSystem {

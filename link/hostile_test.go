@@ -443,7 +443,7 @@ func TestAHostileSiteSaysNothingRaw(t *testing.T) {
 		c := w.caller(credentialOf(t, w.enroll("plant-7")))
 		row := func(seq int) string {
 			return fmt.Sprintf(`{"seq":%d,"id":"a%s","source":"%[2]s","destination":"d%[2]s","endpoint":"e","kind":"Signal","orderingKey":%q,
-				"headers":{"h%[2]s":"v%[2]s"},"state":"parked","reason":"r%[2]s","tries":-1,"failures":-2,"size":-3,"lastError":"%[2]s",
+				"headers":{"h%[2]s":"v%[2]s"},"state":"parked","reason":"r%[2]s","tries":-1,"failures":-2,"retry":{"first":-1,"attempts":-7},"size":-3,"lastError":"%[2]s",
 				"history":[{"kind":2,"state":"parked","outcome":2,"code":"c%[2]s","actor":"x%[2]s","error":"%[2]s"}]}`,
 				seq, `\u001b[2J\u202e`, strings.Repeat("k", 10000))
 		}
@@ -469,8 +469,8 @@ func TestAHostileSiteSaysNothingRaw(t *testing.T) {
 			if strings.ContainsFunc(text, shown.Acts) || len(text) > 4000 {
 				t.Errorf("%s: got %q of %d bytes", name, text[:min(len(text), 300)], len(text))
 			}
-			if r := page.Records[0]; r.Tries != 0 || r.Failures != 0 || r.Size != 0 {
-				t.Errorf("%s: got %d tries, %d failures, size %d, want none below zero", name, r.Tries, r.Failures, r.Size)
+			if r := page.Records[0]; r.Tries != 0 || r.Failures != 0 || r.Size != 0 || r.Message.Retry != nil {
+				t.Errorf("%s: got %d tries, %d failures, size %d, retries of its own %v, want none below zero", name, r.Tries, r.Failures, r.Size, r.Message.Retry)
 			}
 		}
 		infos, err := w.central.Sites(w.t.Context())

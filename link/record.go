@@ -12,32 +12,33 @@ import (
 
 // record is a message as a site shows it to its central.
 type record struct {
-	Seq           int64             `json:"seq"`
-	ID            holdfast.ID       `json:"id"`
-	Source        string            `json:"source"`
-	Destination   string            `json:"destination"`
-	Category      holdfast.Category `json:"category,omitempty"` // of the destination; empty: none, or a site that is older than this field
-	Endpoint      string            `json:"endpoint"`
-	Kind          holdfast.Kind     `json:"kind"`
-	CorrelationID string            `json:"correlationId,omitempty"`
-	OrderingKey   string            `json:"orderingKey,omitempty"`
-	Headers       map[string]string `json:"headers,omitempty"`
-	Payload       []byte            `json:"payload,omitempty"`
-	State         holdfast.State    `json:"state"`
-	Reason        holdfast.Reason   `json:"reason,omitempty"`
-	Failures      int               `json:"failures"`
-	Tries         int               `json:"tries"`
-	Cycle         int               `json:"cycle"`
-	Created       time.Time         `json:"created"`
-	Due           time.Time         `json:"due,omitzero"`
-	Expires       time.Time         `json:"expires,omitzero"`
-	HeldUntil     time.Time         `json:"heldUntil,omitzero"`
-	LastAttempt   time.Time         `json:"lastAttempt,omitzero"`
-	LastError     string            `json:"lastError,omitempty"`
-	Settled       time.Time         `json:"settled,omitzero"`
-	Discarding    bool              `json:"discarding,omitempty"`
-	Size          int               `json:"size"`
-	History       []happened        `json:"history,omitempty"`
+	Seq           int64                 `json:"seq"`
+	ID            holdfast.ID           `json:"id"`
+	Source        string                `json:"source"`
+	Destination   string                `json:"destination"`
+	Category      holdfast.Category     `json:"category,omitempty"` // of the destination; empty: none, or a site that is older than this field
+	Endpoint      string                `json:"endpoint"`
+	Kind          holdfast.Kind         `json:"kind"`
+	CorrelationID string                `json:"correlationId,omitempty"`
+	OrderingKey   string                `json:"orderingKey,omitempty"`
+	Headers       map[string]string     `json:"headers,omitempty"`
+	Payload       []byte                `json:"payload,omitempty"`
+	State         holdfast.State        `json:"state"`
+	Reason        holdfast.Reason       `json:"reason,omitempty"`
+	Failures      int                   `json:"failures"`
+	Tries         int                   `json:"tries"`
+	Cycle         int                   `json:"cycle"`
+	Created       time.Time             `json:"created"`
+	Due           time.Time             `json:"due,omitzero"`
+	Expires       time.Time             `json:"expires,omitzero"`
+	HeldUntil     time.Time             `json:"heldUntil,omitzero"`
+	LastAttempt   time.Time             `json:"lastAttempt,omitzero"`
+	LastError     string                `json:"lastError,omitempty"`
+	Settled       time.Time             `json:"settled,omitzero"`
+	Discarding    bool                  `json:"discarding,omitempty"`
+	Size          int                   `json:"size"`
+	Retry         *holdfast.RetryPolicy `json:"retry,omitempty"` // its own
+	History       []happened            `json:"history,omitempty"`
 }
 
 // happened is one event of a record.
@@ -68,7 +69,7 @@ func recordOf(r *holdfast.Record) record {
 	m := &r.Message
 	out := record{
 		Seq: r.Seq, ID: m.ID, Source: m.Source, Destination: m.Destination, Endpoint: m.Endpoint, Kind: m.Kind,
-		CorrelationID: m.CorrelationID, OrderingKey: m.OrderingKey, Headers: m.Headers, Payload: m.Payload,
+		CorrelationID: m.CorrelationID, OrderingKey: m.OrderingKey, Headers: m.Headers, Payload: m.Payload, Retry: m.Retry,
 		State: r.State, Reason: r.Reason, Failures: r.Failures, Tries: r.Tries, Cycle: r.Cycle, Created: r.Created, Due: r.Due,
 		Expires: r.Expires, HeldUntil: r.HeldUntil, LastAttempt: r.LastAttempt, LastError: r.LastError, Settled: r.Settled, Discarding: r.Discarding, Size: r.Size,
 	}
@@ -118,7 +119,7 @@ func (r *record) whole() holdfast.Record {
 	out := holdfast.Record{
 		Message: holdfast.Message{
 			ID: name(r.ID), Source: name(r.Source), Destination: name(r.Destination), Endpoint: name(r.Endpoint), Kind: r.Kind,
-			CorrelationID: name(r.CorrelationID), OrderingKey: name(r.OrderingKey), Headers: headers(r.Headers), Payload: r.Payload,
+			CorrelationID: name(r.CorrelationID), OrderingKey: name(r.OrderingKey), Headers: headers(r.Headers), Payload: r.Payload, Retry: ownRetry(r.Retry),
 		},
 		Category: name(r.Category),
 		Seq:      r.Seq, State: r.State, Reason: name(r.Reason), Failures: max(r.Failures, 0), Tries: max(r.Tries, 0), Cycle: max(r.Cycle, 0),
@@ -133,6 +134,14 @@ func (r *record) whole() holdfast.Record {
 		})
 	}
 	return out
+}
+
+// ownRetry is a policy of another machine: none, if no message could have it.
+func ownRetry(p *holdfast.RetryPolicy) *holdfast.RetryPolicy {
+	if p == nil || p.Validate() != nil {
+		return nil
+	}
+	return p
 }
 
 // name is a short text of another machine.

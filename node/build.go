@@ -117,12 +117,13 @@ type closer interface {
 
 func (n *Node) deliverer(name string, d config.Destination) (closer, error) {
 	if d.Call != nil {
-		return newCaller(d)
+		return renewable(n, name, d, newCaller)
 	}
 	if d.Write != nil {
 		return newWriter(d, database(n.cfg.Data))
 	}
-	return n.client(name, d)
+	peer, err := renewable(n, name, d, func(d config.Destination) (*transport.Client, error) { return n.client(name, d) })
+	return renewedPeer{peer}, err
 }
 
 func (n *Node) client(name string, d config.Destination) (*transport.Client, error) {

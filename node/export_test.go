@@ -2,10 +2,14 @@ package node
 
 import (
 	"context"
+	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"time"
 
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/notify"
@@ -56,3 +60,49 @@ func Bounded(ctx context.Context, c *config.Config, f func(a *notify.Answers) er
 	n.state.Store(ready)
 	return n.bounded(ctx, func(context.Context) error { return f(&n.answers) })
 }
+
+// Built is a node that is built, and of which nothing runs yet: what a node is for
+// a moment at its start.
+type Built struct {
+	*Node
+	Close func() error
+}
+
+// Build makes one.
+func Build(ctx context.Context, c *config.Config, log io.Writer) (b Built, err error) {
+	n := &Node{cfg: c, started: time.Now(), halt: newHalt(ctx), lines: newLogging(c.Log, log)}
+	n.log = n.lines.Logger
+	if n.listener, err = n.listen(ctx); err != nil {
+		return b, err
+	}
+	if n.store, n.special, err = openStore(ctx, c, late{n}, n.log); err != nil {
+		return b, err
+	}
+	b = Built{n, func() error {
+		defer n.lines.close()
+		for _, c := range n.clients {
+			c.Close()
+		}
+		return errors.Join(n.listener.Close(), n.store.Close())
+	}}
+	return b, n.build(ctx)
+}
+
+// Lanes are those that the node tells of.
+func (b Built) Lanes() []holdfast.LaneStatus { return b.lanes() }
+
+// ChannelLanes are those of its channels alone, while RunChannels runs.
+func (b Built) ChannelLanes() []holdfast.LaneStatus { return b.office.lanes() }
+
+// RunChannels is the part that brings notifications to people.
+func (b Built) RunChannels(ctx context.Context) error { return b.office.channels.Run(ctx) }
+
+// RunDispatcher is the part that delivers to destinations.
+func (b Built) RunDispatcher(ctx context.Context) error { return b.dispatcher.Run(ctx) }
+
+// Look is the part that watches what makes no progress; Looked what it has seen.
+func (b Built) Look(ctx context.Context) error   { return b.progress.Run(ctx) }
+func (b Built) Looked() map[string]time.Duration { return b.progress.Oldest() }
+
+// Health is what the node says of itself.
+func (b Built) Health() admin.Health { return b.health() }

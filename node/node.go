@@ -61,6 +61,7 @@ type Node struct {
 	dispatcher *holdfast.Dispatcher
 	endpoints  *holdfast.Endpoints
 	clients    []closer
+	renewals   map[string]func(config.Destination) error // by destination: takes over its secrets
 	waiters    holdfast.Waiters
 	office     *office       // nil: a site has none
 	site       *link.Site    // nil: this node is none

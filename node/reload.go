@@ -33,6 +33,7 @@ func (n *Node) reload(ctx context.Context, now, c *config.Config) {
 		log.InfoContext(ctx, "reloaded", slog.String("setting", "log.level"), slog.String("value", string(c.Log.Level)))
 	}
 	n.readmit(ctx, now, c)
+	n.renew(ctx, now, c)
 	if c.Notifications.Seed != "" && c.Notifications.Seed == now.Notifications.Seed && n.office != nil {
 		if err := n.sow(ctx, c.Notifications.Seed); err != nil {
 			log.ErrorContext(ctx, "not reloaded", slog.String("setting", "notifications.seed"), slog.Any("error", err))

@@ -1,10 +1,14 @@
 package node_test
 
 import (
+	"encoding/base64"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/holdfast-mq/holdfast"
@@ -60,5 +64,67 @@ func TestAReloadTakesOverSeedAndSources(t *testing.T) {
 	})
 	if lists("more") != http.StatusNotFound || lists("new") != http.StatusOK {
 		t.Error("a seed with faults has changed something")
+	}
+}
+
+// F1-38: a reload takes over the secrets of destinations: the next message goes out
+// with the new ones.
+func TestAReloadTakesOverSecretsOfDestinations(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	signing, token := filepath.Join(dir, "signing"), filepath.Join(dir, "token")
+	set := func(key, bearer string) {
+		t.Helper()
+		for path, text := range map[string]string{signing: base64.StdEncoding.EncodeToString([]byte(key)), token: bearer} {
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var wanted atomic.Value
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+wanted.Load().(string) {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	defer target.Close()
+	set(key, "first")
+	wanted.Store("first")
+	peer := func() *config.Config {
+		return parse(t, fmt.Sprintf("receive: {secrets: {here: {file: %q}}, endpoints: {E: {keep: true}}}", signing))
+	}
+	reloadPeer, peerLog := make(chan *config.Config), &lines{}
+	peerURL := serveWith(t, peer(), node.Options{Reload: reloadPeer, Log: peerLog})
+	sender := func() *config.Config {
+		return parse(t, fmt.Sprintf(`destinations:
+  peer: {url: %q, secret: {file: %q}}
+  api: {call: {url: %q, auth: {bearer: {file: %q}}}}
+`, peerURL, signing, target.URL, token))
+	}
+	reload, log := make(chan *config.Config), &lines{}
+	url := serveWith(t, sender(), node.Options{Reload: reload, Log: log})
+	arrive := func(when string) {
+		t.Helper()
+		for _, to := range []string{"peer", "api"} {
+			if status, answer := post(t, url, fmt.Sprintf(`{"destination": %q, "endpoint": "E", "payload": 1, "wait": "1m"}`, to)); status != http.StatusOK {
+				t.Errorf("%s: a message for %s: got %d %+v\n%s", when, to, status, answer, log)
+			}
+		}
+	}
+	arrive("before")
+
+	set(strings.ToUpper(key), "second")
+	wanted.Store("second")
+	reloadPeer <- peer()
+	waittest.Until(t, "the peer takes the new secret alone", func() bool { return strings.Contains(peerLog.String(), "msg=reloaded setting=receive.secrets") })
+	reload <- sender()
+	for _, to := range []string{"peer", "api"} {
+		line := fmt.Sprintf(`msg=reloaded setting="destinations.%s secret"`, to)
+		waittest.Until(t, line, func() bool { return strings.Contains(log.String(), line) })
+	}
+	waittest.Until(t, "the reload has ended", func() bool { return strings.Contains(log.String(), "reload ended") })
+	arrive("after")
+	if strings.Contains(log.String(), `not reloaded: it needs a restart" setting="destinations`) {
+		t.Errorf("it is said to need a restart all the same:\n%s", log)
 	}
 }

@@ -49,7 +49,7 @@ func (d *Desk) Standing(ctx context.Context, site string, id holdfast.ID) (Stand
 func (d *Desk) site() string { return cmp.Or(d.Site, UnknownSite) }
 
 // StandingOf sums up the copies of one notification, of which there is at
-// least one: it stands as the worst of them, has failed as often as that one,
+// least one: it stands as the worst of them, was retried as often as that one,
 // and is delivered when all are.
 func StandingOf(copies []Record) Standing {
 	first := &copies[0]
@@ -61,7 +61,7 @@ func StandingOf(copies []Record) Standing {
 	for i := range copies {
 		c := &copies[i]
 		if n := gravity(c.Status); n > worst {
-			worst, s.Status, s.Retries, s.LastError = n, c.Status, c.Failures, c.LastError
+			worst, s.Status, s.Retries, s.LastError = n, c.Status, max(c.Tries-1, 0), c.LastError
 		}
 		if c.Status == Delivered && c.Ended.After(s.Delivered) {
 			s.Delivered = c.Ended

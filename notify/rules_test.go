@@ -22,7 +22,7 @@ func TestWhichCopyANotificationStandsAs(t *testing.T) {
 	order := []notify.Status{notify.Delivered, notify.Discarded, notify.Pending, notify.Retrying, notify.Parked, "new"}
 	copyOf := func(i int) notify.Record {
 		return notify.Record{
-			Notification: notify.Notification{ID: "n"}, Status: order[i], Failures: i + 1, LastError: fmt.Sprint("error ", i),
+			Notification: notify.Notification{ID: "n"}, Status: order[i], Tries: i + 2, LastError: fmt.Sprint("error ", i),
 			Created: at.Add(time.Duration(i) * time.Second), Ended: at.Add(time.Duration(i) * time.Hour),
 		}
 	}

@@ -11,7 +11,7 @@ import (
 type Standing struct {
 	ID        holdfast.ID
 	Status    Status
-	Retries   int    // failed attempts so far, on the way to central or from there on
+	Retries   int    // attempts after the first of its cycle, on the way to central or from there on
 	LastError string // of the last attempt that failed
 	Enqueued  time.Time
 	Delivered time.Time // zero: not yet

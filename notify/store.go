@@ -105,6 +105,7 @@ type Record struct {
 	LastAttempt  time.Time // zero: never tried
 	NextAttempt  time.Time // zero: none is planned
 	Ended        time.Time // delivered, parked or discarded; zero: not yet
+	Discarding   bool      // it was discarded while it was in hand, and ends when the attempt has
 	Stuck        bool      // waits longer than the query's StuckAfter
 	Targets      []Target
 	History      []holdfast.Event

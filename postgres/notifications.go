@@ -123,7 +123,7 @@ func (db *DB) scanCopy(rows pgx.Rows) (w walked, err error) {
 	r := &w.r
 	o := &r.Notification.Origin
 	if err := rows.Scan(append(w.dest(), &id, &message, &o.Instance, &o.Execution, &o.ParentExecution, &enqueued,
-		&w.kept, &settled, &r.Failures, &r.Cycle, &r.Reason, &r.LastError, &tried, &due, &w.now)...); err != nil {
+		&w.kept, &settled, &r.Failures, &r.Cycle, &r.Reason, &r.LastError, &tried, &due, &r.Discarding, &w.now)...); err != nil {
 		return w, err
 	}
 	w.finish(db.clock, &notify.Query{})

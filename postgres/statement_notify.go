@@ -37,7 +37,7 @@ const (
 		coalesce(q.failures, f.failures, e.failures, 0), coalesce(q.cycle, f.cycle, e.cycle, 0), coalesce(f.reason, e.reason, ''),
 		coalesce((SELECT v.error FROM hf_event AS v WHERE v.message = n.seq AND v.error IS NOT NULL ORDER BY v.seq DESC LIMIT 1), e.last_error, ''),
 		coalesce((SELECT v.at FROM hf_event AS v WHERE v.message = n.seq AND v.kind = 2 ORDER BY v.seq DESC LIMIT 1), e.tried, 0),
-		CASE WHEN q.owner IS NULL AND q.blocked = 0 THEN q.due ELSE 0 END, now.t`
+		CASE WHEN q.owner IS NULL AND q.blocked = 0 THEN q.due ELSE 0 END, coalesce(q.given_up, false), now.t`
 	walkNotifications = `WITH now AS MATERIALIZED (SELECT hf_now() AS t)
 		SELECT ` + walkColumns + `, n.seq, now.t FROM now, (SELECT * FROM hf_notification WHERE seq < $1 ORDER BY seq DESC LIMIT $2) AS n` + notificationStands + `
 		ORDER BY n.seq DESC`

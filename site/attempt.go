@@ -16,7 +16,7 @@ type Attempt struct {
 	Site        string // empty: it has no name (SF-33)
 	Outcome     holdfast.Outcome
 	State       holdfast.State // of the operation after it
-	Retries     int            // attempts of this cycle before this one
+	Retries     int            // attempts after the first of its cycle, this one included
 	Code        string         // of a failure: "http_422"
 	Error       string         // empty: it was delivered
 	Occurred    time.Time      // when the attempt began (SF-33); zero: nobody was asked

@@ -111,13 +111,13 @@ func TestACallIsTriedAtAFixedInterval(t *testing.T) {
 		p.call(t, site.Call{ID: "a"})
 		time.Sleep(10*time.Minute + time.Second)
 		nobody := to.count()
-		if o := p.wantStatus(t, "a", site.Retrying); o.Retries != 0 || nobody != 21 {
-			t.Errorf("after ten minutes without anybody: %d attempts, %d of them counted", nobody, o.Retries)
+		if o := p.wantStatus(t, "a", site.Retrying); o.Failures != 0 || o.Retries != 20 || nobody != 21 {
+			t.Errorf("after ten minutes without anybody: %d attempts, %d of them retries, %d counted", nobody, o.Retries, o.Failures)
 		}
 		to.become(says(errBusy))
 		time.Sleep(time.Hour)
-		if o := p.wantStatus(t, "a", site.Parked); o.Retries != 51 || to.count()-nobody != 51 {
-			t.Errorf("parked after %d attempts, %d of them counted, want 51", to.count()-nobody, o.Retries)
+		if o := p.wantStatus(t, "a", site.Parked); o.Failures != 51 || o.Retries != 20+51 || to.count()-nobody != 51 {
+			t.Errorf("parked after %d attempts, %d of them counted, want 51; %d retries in all", to.count()-nobody, o.Failures, o.Retries)
 		}
 		_, made := to.made()
 		for i, at := range made[1:] {
@@ -183,13 +183,13 @@ func TestACallBringsItsOwnRetries(t *testing.T) {
 		defer p.stop()
 		p.call(t, site.Call{ID: "twice", Retries: 1, Interval: 5 * time.Second})
 		time.Sleep(6 * time.Second)
-		if p.wantStatus(t, "twice", site.Parked); to.count() != 2 {
-			t.Errorf("got %d attempts, want 2", to.count())
+		if o := p.wantStatus(t, "twice", site.Parked); to.count() != 2 || o.Retries != 1 {
+			t.Errorf("got %d attempts and %d retries, want 2 and 1", to.count(), o.Retries)
 		}
 		p.call(t, site.Call{ID: "ever", Retries: holdfast.Unlimited})
 		time.Sleep(2 * time.Hour)
 		if o := p.wantStatus(t, "ever", site.Retrying); o.Retries < 200 {
-			t.Errorf("after two hours it was tried %d times", o.Retries)
+			t.Errorf("after two hours it was retried %d times", o.Retries)
 		}
 	})
 }

@@ -51,7 +51,7 @@ func Example() {
 	answer, err = s.CachedCall(ctx, site.Call{ID: "move-42", Destination: "erp", Endpoint: "Move"})
 	fmt.Println(answer.Buffered, answer.Failure, err)
 	o, err := s.Status(ctx, "move-42")
-	fmt.Println(o.Status, o.Retries, err)
+	fmt.Println(o.Status, o.Failures, err)
 
 	id, err := s.Notify("operators").From(notify.Origin{Instance: "tank-4"}).Send(ctx, "Tank 4 is full", "Level 98 %.")
 	must(err)

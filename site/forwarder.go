@@ -102,7 +102,7 @@ func (f *Forwarder) ask(ctx context.Context, id holdfast.ID, left *holdfast.Reco
 // standingOf reads a row that the site still decides about.
 func standingOf(r *holdfast.Record) notify.Standing {
 	is := notify.Standing{
-		ID: r.Message.ID, Status: notify.StatusOf(r.State, r.Tries), Retries: r.Failures, LastError: r.LastError,
+		ID: r.Message.ID, Status: notify.StatusOf(r.State, r.Tries), Retries: max(r.Tries-1, 0), LastError: r.LastError,
 		Enqueued: notify.OriginOf(r.Message.Headers).Enqueued, // as central says it later
 	}
 	if is.Status == notify.Pending || is.Status == notify.Retrying {

@@ -31,7 +31,8 @@ type Operation struct {
 	Destination string
 	Endpoint    string
 	Status      OperationStatus
-	Retries     int // failed attempts that count
+	Retries     int // attempts after the first of its cycle
+	Failures    int // attempts of its cycle that failed and count against its budget
 	LastError   string
 	Code        string // of the last attempt that failed: "http_422"
 	Origin      notify.Origin
@@ -57,7 +58,7 @@ func (s *Site) Status(ctx context.Context, id holdfast.ID) (Operation, error) {
 	}
 	o := Operation{
 		ID: r.Message.ID, Category: s.category(r.Message.Destination), Destination: r.Message.Destination, Endpoint: r.Message.Endpoint,
-		Status: statusOf(&r), Retries: r.Failures, LastError: r.LastError, Origin: notify.OriginOf(r.Message.Headers),
+		Status: statusOf(&r), Retries: max(r.Tries-1, 0), Failures: r.Failures, LastError: r.LastError, Origin: notify.OriginOf(r.Message.Headers),
 		Created: r.Created, LastAttempt: r.LastAttempt, Ended: r.Settled,
 	}
 	o.Origin.Site = r.Message.Source

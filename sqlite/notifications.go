@@ -163,8 +163,9 @@ func (db *DB) scanCopy(rows *sql.Rows) (r notify.Record, kept bool, err error) {
 	var enqueued, settled, tried, due sql.NullInt64
 	var reason, lastError sql.NullString
 	var failures, cycle int
+	var discarding sql.NullBool
 	if err := rows.Scan(append(w.dest(), &id, &message, &instance, &execution, &parent, &enqueued,
-		&kept, &settled, &failures, &cycle, &reason, &lastError, &tried, &due)...); err != nil {
+		&kept, &settled, &failures, &cycle, &reason, &lastError, &tried, &due, &discarding)...); err != nil {
 		return r, false, err
 	}
 	r = *w.finish(db)
@@ -178,6 +179,7 @@ func (db *DB) scanCopy(rows *sql.Rows) (r notify.Record, kept bool, err error) {
 		n.Origin.Enqueued = time.UnixMicro(enqueued.Int64).UTC()
 	}
 	r.Failures, r.Cycle, r.Reason, r.LastError = failures, cycle, holdfast.Reason(reason.String), lastError.String
+	r.Discarding = discarding.Bool
 	r.Ended, r.LastAttempt, r.NextAttempt = db.wall(settled), db.wall(tried), db.wall(due)
 	if r.LastAttempt.IsZero() && r.Status == notify.Delivered {
 		r.LastAttempt = r.Ended

@@ -85,7 +85,7 @@ const (
 
 	notificationColumns = walkColumns + `, n.id, n.message, n.instance, n.execution, n.parent, n.enqueued,
 	m.id IS NOT NULL, coalesce(m.settled, n.settled), coalesce(m.failures, n.failures), coalesce(m.cycle, n.cycle), coalesce(m.reason, n.reason),
-	coalesce(` + lastError + `, n.last_error), coalesce(` + lastTry + `, n.tried), CASE WHEN m.state = 0 AND m.blocked = 0 THEN m.due END`
+	coalesce(` + lastError + `, n.last_error), coalesce(` + lastTry + `, n.tried), CASE WHEN m.state = 0 AND m.blocked = 0 THEN m.due END, m.state = 0 AND m.given_up = 1`
 
 	notificationTables = ` FROM hf_notification AS n LEFT JOIN hf_message AS m ON m.seq = n.seq`
 )

@@ -45,6 +45,8 @@ func Notify(t *testing.T, m Maker) {
 		},
 		// NO-03, NO-16.
 		"the status is that of the message": statusFollowsTheMessage,
+		// F1-44, F1-80.
+		"what a person decides about copies": decidedAboutCopies,
 		// NO-02, NO-06.
 		"recipients are kept, and one that has accepted stays so": targetsStay,
 		"hostile texts are kept or cleaned, and break nothing":    hostileTexts,

@@ -192,7 +192,7 @@ func (m *Memory) Requeue(ctx context.Context, id holdfast.ID, how holdfast.Reque
 func (m *Memory) Discard(ctx context.Context, id holdfast.ID, actor string) (holdfast.Record, error) {
 	return m.decide(ctx, id, holdfast.VerbDiscard, func(r *holdfast.Record) {
 		if r.Discarding = r.State == holdfast.Claimed; !r.Discarding {
-			r.State, r.Reason, r.Settled = holdfast.Discarded, holdfast.ReasonOperator, time.Now()
+			r.State, r.Reason, r.Settled, r.Due = holdfast.Discarded, holdfast.ReasonOperator, time.Now(), time.Time{}
 		}
 		r.History = append(r.History, holdfast.Event{ID: id, Kind: holdfast.GivenUp, State: r.State, At: time.Now(), Cycle: r.Cycle, Actor: actor})
 	})
@@ -217,7 +217,7 @@ func (m *Memory) decide(ctx context.Context, id holdfast.ID, verb holdfast.Verb,
 	switch {
 	case r == nil:
 		return holdfast.Record{}, fmt.Errorf("decide %s: %w", id, holdfast.ErrNotFound)
-	case !verb.From(r.State):
+	case !verb.From(r.State), r.Discarding && !r.State.Final():
 		return holdfast.Record{}, fmt.Errorf("decide %s: it is %s: %w", id, r.State, holdfast.ErrState)
 	}
 	edit(r)

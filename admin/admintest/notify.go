@@ -62,7 +62,7 @@ func (m *Memory) record(n *notified, q *notify.Query) notify.Record {
 	r := m.find(n.message)
 	out := notify.Record{
 		Notification: n.notification, Message: n.message, Channel: n.channel, Seq: r.Seq, Status: notify.StatusOf(r.State, r.Tries), Reason: r.Reason,
-		Failures: r.Failures, Tries: r.Tries, Cycle: r.Cycle, LastError: r.LastError, Created: r.Created, LastAttempt: r.LastAttempt, Ended: r.Settled,
+		Failures: r.Failures, Tries: r.Tries, Cycle: r.Cycle, LastError: r.LastError, Created: r.Created, LastAttempt: r.LastAttempt, Ended: r.Settled, Discarding: r.Discarding,
 	}
 	if out.Status == notify.Pending || out.Status == notify.Retrying {
 		out.NextAttempt = r.Due

@@ -79,14 +79,27 @@ func (d *deciding) reschedule() *cobra.Command {
 	cmd := d.command("reschedule", "Say when pending messages are tried next",
 		"Of one that is being\ntried it holds for the retry. It has to be before the message's TTL ends.", " --in 2h",
 		func(ctx context.Context, c *admin.Client, id string) (admin.Message, error) {
-			if r.In == "" && r.At == "" {
-				return admin.Message{}, usage(errors.New("say --in, such as 2h, or --at, such as 2026-11-30T06:00:00Z"))
+			if err := timed(&r); err != nil {
+				return admin.Message{}, err
 			}
 			return c.Reschedule(ctx, id, r)
 		})
+	timeFlags(cmd, &r)
+	return cmd
+}
+
+// timeFlags add the flags that say when something is tried next; timed wants one of
+// them.
+func timeFlags(cmd *cobra.Command, r *admin.RescheduleRequest) {
 	cmd.Flags().StringVar(&r.In, "in", "", "how long from now: 90s, 2h, 1d")
 	cmd.Flags().StringVar(&r.At, "at", "", "when, as an instant: 2026-11-30T06:00:00Z")
-	return cmd
+}
+
+func timed(r *admin.RescheduleRequest) error {
+	if r.In == "" && r.At == "" {
+		return usage(errors.New("say --in, such as 2h, or --at, such as 2026-11-30T06:00:00Z"))
+	}
+	return nil
 }
 
 // decide changes each message, and tells how it stands.
@@ -99,18 +112,18 @@ func (a *app) decide(cmd *cobra.Command, g *global, ids []string, change func(co
 		case g.json:
 			return printJSON(a.stdout, m)
 		}
-		_, err = fmt.Fprintf(a.stdout, "%s is %s%s\n", m.ID, m.State, afterwards(&m))
+		_, err = fmt.Fprintf(a.stdout, "%s is %s%s\n", m.ID, m.State, afterwards(m.Discarding, m.Due))
 		return err
 	})
 }
 
-// afterwards is what becomes of a message next.
-func afterwards(m *admin.Message) string {
+// afterwards is what becomes of a message after a decision.
+func afterwards(discarding bool, due *time.Time) string {
 	switch {
-	case m.Discarding:
+	case discarding:
 		return ", and is discarded with the attempt under way, unless that delivers it"
-	case m.Due != nil && time.Until(*m.Due) > time.Second:
-		return ", due at " + at(*m.Due)
+	case due != nil && time.Until(*due) > time.Second:
+		return ", due at " + at(*due)
 	}
 	return ""
 }

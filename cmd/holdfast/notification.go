@@ -110,7 +110,7 @@ func printCopy(w io.Writer, c *admin.NotificationCopy) error {
 	s := newSheet(w)
 	s.line("  message", c.Message)
 	s.line("  waits for", c.WaitsFor)
-	s.line("  attempts", fmt.Sprintf("%d, of which %d failed and count, in cycle %d", c.Tries, c.Retries, c.Cycle))
+	s.line("  attempts", fmt.Sprintf("%d, of which %d failed and count, in cycle %d", c.Tries, c.Failures, c.Cycle))
 	s.when("  next attempt", c.NextAttempt)
 	s.line("  last error", c.LastError)
 	if err := s.end(); err != nil {

@@ -22,10 +22,10 @@ func (a *app) notificationsCommand(g *global) *cobra.Command {
 	n := &notifications{a, g}
 	cmd := &cobra.Command{
 		Use: "notifications", Aliases: []string{"notification"},
-		Short: "List, show, retry and discard notifications, and count them",
+		Short: "List and show notifications, decide about them, and count them",
 		Args:  cobra.ArbitraryArgs, RunE: group,
 	}
-	cmd.AddCommand(n.list(), n.show(), n.retry(), n.discard(), n.kpis())
+	cmd.AddCommand(n.list(), n.show(), n.retry(), n.discard(), n.run(), n.reschedule(), n.kpis())
 	return cmd
 }
 
@@ -141,74 +141,6 @@ func copyState(c admin.CopyStatus) string {
 		return c.Status + " (" + c.Reason + ")"
 	}
 	return c.Status
-}
-
-func (n *notifications) retry() *cobra.Command {
-	var r admin.RetryNotification
-	var site string
-	cmd := &cobra.Command{
-		Use:   "retry ID...",
-		Short: "Retry parked notifications",
-		Long: `Retry parked notifications: failures count from zero, and they are due at once.
-Recipients who have accepted are not asked again; those who refused are. Each id
-is tried; the exit code is that of the first that failed.`,
-		Example: `  holdfast notifications retry 0190c5a2-7b1e-7c3d-9a4f-1d2e3f405162
-  holdfast notifications retry alarm-42 alarm-43 --channel mail`,
-		Args: args(1, -1, "one or more notification ids"),
-		RunE: func(cmd *cobra.Command, ids []string) error {
-			return n.decide(cmd, ids, func(ctx context.Context, c *admin.Client, id string) (admin.DecidedNotification, error) {
-				return c.RetryNotification(ctx, site, id, r)
-			})
-		},
-	}
-	cmd.Flags().StringVar(&r.Channel, "channel", "", "only the copy over this channel; default: all that are parked")
-	siteFlag(cmd, &site)
-	return cmd
-}
-
-func (n *notifications) discard() *cobra.Command {
-	var r admin.DiscardNotification
-	var site string
-	cmd := &cobra.Command{
-		Use:   "discard ID...",
-		Short: "Give parked notifications up",
-		Long: `Give parked notifications up. They are not deleted: their rows are kept for
-their retention. Each id is tried; the exit code is that of the first that
-failed.`,
-		Example: `  holdfast notifications discard alarm-42 --reason 'the alarm is over'`,
-		Args:    args(1, -1, "one or more notification ids"),
-		RunE: func(cmd *cobra.Command, ids []string) error {
-			return n.decide(cmd, ids, func(ctx context.Context, c *admin.Client, id string) (admin.DecidedNotification, error) {
-				return c.DiscardNotification(ctx, site, id, r)
-			})
-		},
-	}
-	cmd.Flags().StringVar(&r.Channel, "channel", "", "only the copy over this channel; default: all that are parked")
-	cmd.Flags().StringVar(&r.Reason, "reason", "", "why, in one line, for the node's log")
-	siteFlag(cmd, &site)
-	return cmd
-}
-
-func (n *notifications) decide(cmd *cobra.Command, ids []string, change func(context.Context, *admin.Client, string) (admin.DecidedNotification, error)) error {
-	return n.each(cmd, n.global, ids, "a notification id is empty", func(ctx context.Context, c *admin.Client, id string) error {
-		d, err := change(ctx, c, id)
-		switch {
-		case err != nil:
-			return err
-		case n.json:
-			return printJSON(n.stdout, d)
-		}
-		for _, one := range d.Copies {
-			left := ""
-			if !one.Changed {
-				left = ", and was left"
-			}
-			if _, err := fmt.Fprintf(n.stdout, "%s over %s is %s%s\n", d.ID, orDash(one.Channel), one.Status, left); err != nil {
-				return fmt.Errorf("print: %w", err)
-			}
-		}
-		return nil
-	})
 }
 
 func orDash(s string) string {

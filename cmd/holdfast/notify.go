@@ -109,7 +109,7 @@ func (a *app) notificationStatus(cmd *cobra.Command, g *global, id string) error
 			text += " since " + at(*is.Delivered)
 		}
 		if is.Retries > 0 {
-			text += fmt.Sprintf("; failed attempts: %d", is.Retries)
+			text += fmt.Sprintf("; retries: %d", is.Retries)
 		}
 		if is.LastError != "" {
 			text += "; the last said: " + oneLine(is.LastError)

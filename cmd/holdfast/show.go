@@ -68,6 +68,7 @@ func printMessage(w io.Writer, m admin.MessageDetail) error {
 	line("correlation id", m.CorrelationID)
 	line("ordering key", m.OrderingKey)
 	line("attempts", fmt.Sprintf("%d, of which %d failed and count, in cycle %d", m.Tries, m.Failures, m.Cycle))
+	line("its own retries", ownRetries(&m.Message))
 	line("created", at(m.Created))
 	when("due", m.Due)
 	when("expires", m.Expires)
@@ -98,6 +99,25 @@ func printMessage(w io.Writer, m admin.MessageDetail) error {
 	}
 	_, err := fmt.Fprintf(w, "\npayload (%d bytes)\n%s\n", m.Size, payload)
 	return err
+}
+
+// ownRetries says what a message asks for in place of its destination's retries.
+func ownRetries(m *admin.Message) string {
+	var parts []string
+	if n := m.MaxRetries; n != nil {
+		switch {
+		case *n < 0:
+			parts = append(parts, "none")
+		case *n == 0:
+			parts = append(parts, "without limit")
+		default:
+			parts = append(parts, fmt.Sprintf("%d at most", *n))
+		}
+	}
+	if m.RetryInterval != "" {
+		parts = append(parts, "every "+m.RetryInterval)
+	}
+	return strings.Join(parts, ", ")
 }
 
 func historyRow(e admin.Event) []string {

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-mq/holdfast/admin"
+)
+
+// notificationDecision is what the commands that decide about notifications have in
+// common.
+type notificationDecision struct {
+	name, short, long, example string
+	copies                     string // which copies it is about
+	change                     func(ctx context.Context, c *admin.Client, site, id, channel string) (admin.DecidedNotification, error)
+}
+
+func (n *notifications) command(d *notificationDecision) *cobra.Command {
+	var site, channel string
+	cmd := &cobra.Command{
+		Use: d.name + " ID...", Short: d.short,
+		Long:    d.short + ". " + d.long + "\nEach id is tried; the exit code is that of the first that failed.",
+		Example: "  holdfast notifications " + d.name + " " + d.example,
+		Args:    args(1, -1, "one or more notification ids"),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			return n.decide(cmd, ids, func(ctx context.Context, c *admin.Client, id string) (admin.DecidedNotification, error) {
+				return d.change(ctx, c, site, id, channel)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&channel, "channel", "", "only the copy over this channel; default: all that are "+d.copies)
+	siteFlag(cmd, &site)
+	return cmd
+}
+
+func (n *notifications) retry() *cobra.Command {
+	return n.command(&notificationDecision{
+		name: "retry", short: "Retry notifications that are parked or discarded", copies: "parked or discarded",
+		long: `Failures count from zero, and they are
+due at once. Recipients who have accepted are not asked again; those who refused
+are.`,
+		example: "alarm-42 alarm-43 --channel mail",
+		change: func(ctx context.Context, c *admin.Client, site, id, channel string) (admin.DecidedNotification, error) {
+			return c.RetryNotification(ctx, site, id, admin.RetryNotification{Channel: channel})
+		},
+	})
+}
+
+func (n *notifications) discard() *cobra.Command {
+	var reason string
+	cmd := n.command(&notificationDecision{
+		name: "discard", short: "Give up notifications that are not delivered", copies: "neither delivered nor discarded",
+		long: `One that is being tried ends
+with that attempt, unless the attempt delivers it. They are not deleted: their
+rows are kept for their retention, and retry takes them up again.`,
+		example: "alarm-42 --reason 'the alarm is over'",
+		change: func(ctx context.Context, c *admin.Client, site, id, channel string) (admin.DecidedNotification, error) {
+			return c.DiscardNotification(ctx, site, id, admin.DiscardNotification{Channel: channel, Reason: reason})
+		},
+	})
+	cmd.Flags().StringVar(&reason, "reason", "", "why, in one line, for the node's log")
+	return cmd
+}
+
+func (n *notifications) run() *cobra.Command {
+	return n.command(&notificationDecision{
+		name: "run", short: "Make pending notifications due at once", copies: "pending or retrying",
+		long: `Failures count on. One that is being
+tried is tried again at once, if it has to be. A channel that is held or in
+back-off is waited for.`,
+		example: "alarm-42",
+		change: func(ctx context.Context, c *admin.Client, site, id, channel string) (admin.DecidedNotification, error) {
+			return c.RunNotification(ctx, site, id, admin.RunNotification{Channel: channel})
+		},
+	})
+}
+
+func (n *notifications) reschedule() *cobra.Command {
+	var r admin.RescheduleRequest
+	cmd := n.command(&notificationDecision{
+		name: "reschedule", short: "Say when pending notifications are tried next", copies: "pending or retrying",
+		long:    "Of one that is being\ntried it holds for the retry.",
+		example: "alarm-42 --in 2h",
+		change: func(ctx context.Context, c *admin.Client, site, id, channel string) (admin.DecidedNotification, error) {
+			if err := timed(&r); err != nil {
+				return admin.DecidedNotification{}, err
+			}
+			return c.RescheduleNotification(ctx, site, id, admin.RescheduleNotification{Channel: channel, In: r.In, At: r.At})
+		},
+	})
+	timeFlags(cmd, &r)
+	return cmd
+}
+
+func (n *notifications) decide(cmd *cobra.Command, ids []string, change func(context.Context, *admin.Client, string) (admin.DecidedNotification, error)) error {
+	return n.each(cmd, n.global, ids, "a notification id is empty", func(ctx context.Context, c *admin.Client, id string) error {
+		d, err := change(ctx, c, id)
+		switch {
+		case err != nil:
+			return err
+		case n.json:
+			return printJSON(n.stdout, d)
+		}
+		for i := range d.Copies {
+			one := &d.Copies[i]
+			if _, err := fmt.Fprintf(n.stdout, "%s over %s is %s%s\n", d.ID, orDash(one.Channel), one.Status, copyAfterwards(one)); err != nil {
+				return fmt.Errorf("print: %w", err)
+			}
+		}
+		return nil
+	})
+}
+
+// copyAfterwards is what becomes of a copy next.
+func copyAfterwards(c *admin.DecidedCopy) string {
+	if !c.Changed {
+		return ", and was left"
+	}
+	return afterwards(c.Discarding, c.NextAttempt)
+}

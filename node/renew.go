@@ -1,0 +1,77 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync/atomic"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/transport"
+)
+
+// renewed is a deliverer that a reload replaces by one with other secrets. What is
+// in hand ends with those that it began with.
+type renewed[D closer] struct{ now atomic.Pointer[D] }
+
+func (r *renewed[D]) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Receipt, error) {
+	return (*r.now.Load()).Deliver(ctx, m)
+}
+
+func (r *renewed[D]) Close() { (*r.now.Load()).Close() }
+
+// renewedPeer takes batches besides.
+type renewedPeer struct {
+	*renewed[*transport.Client]
+}
+
+var _ holdfast.BatchDeliverer = renewedPeer{}
+
+func (r renewedPeer) BatchSize() int { return (*r.now.Load()).BatchSize() }
+
+func (r renewedPeer) DeliverBatch(ctx context.Context, ms []holdfast.Message) []holdfast.Result {
+	return (*r.now.Load()).DeliverBatch(ctx, ms)
+}
+
+// renewable makes the deliverer of a destination, and the way to replace it.
+func renewable[D closer](n *Node, name string, d config.Destination, create func(config.Destination) (D, error)) (*renewed[D], error) {
+	first, err := create(d)
+	if err != nil {
+		return nil, err
+	}
+	r := &renewed[D]{}
+	r.now.Store(&first)
+	if n.renewals == nil {
+		n.renewals = map[string]func(config.Destination) error{}
+	}
+	n.renewals[name] = func(d config.Destination) error {
+		next, err := create(d)
+		if err == nil {
+			(*r.now.Swap(&next)).Close()
+		}
+		return err
+	}
+	return r, nil
+}
+
+// renew takes over the secrets of destinations in which nothing else differs. A
+// destination that is held because of them goes on with its next probe.
+func (n *Node) renew(ctx context.Context, now, c *config.Config) {
+	renewed := now.Renewed(c)
+	for _, name := range slices.Sorted(maps.Keys(renewed)) {
+		setting := renewed[name]
+		renewal, ok := n.renewals[name]
+		if !ok {
+			continue // a database
+		}
+		if err := renewal(c.Destinations[name]); err != nil {
+			n.lines.told.ErrorContext(ctx, "not reloaded", slog.String("setting", setting), slog.Any("error", err))
+			continue
+		}
+		now.Destinations = maps.Clone(now.Destinations) // others read the node's own
+		now.Destinations[name] = c.Destinations[name]
+		n.lines.told.InfoContext(ctx, "reloaded", slog.String("setting", setting))
+	}
+}
