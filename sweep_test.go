@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -245,6 +246,7 @@ func TestTheInboxForgetsWhenItMay(t *testing.T) {
 // nothing of it was ever handed over, so it is taken when the line is back.
 func TestABacklogThatFoundNobodyIsNotTooOld(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "weeks of tries")
 	synctest.Test(t, func(t *testing.T) {
 		out, in := openStore(t), openStore(t)
 		defer closeStore(t, out)

@@ -34,7 +34,6 @@ func openPools(ctx context.Context, dsn string, o *Options, met func(server)) (p
 		"enable_seqscan": "off", "enable_bitmapscan": "off", "jit": "off", "lock_timeout": "3s", "statement_timeout": bound,
 		"idle_in_transaction_session_timeout": bound, // a node that was stopped in the middle must not keep its locks
 	})
-	own.MinConns = 1
 	own.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
 		met(serverOf(c))
 		return nil

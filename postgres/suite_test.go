@@ -32,7 +32,9 @@ func TestMain(m *testing.M) {
 // time go by.
 func database(t testing.TB) string {
 	t.Helper()
-	return pgtest.Shared(t).Template(t, "holdfast", prepare).Database(t)
+	dsn := pgtest.Shared(t).Template(t, "holdfast", prepare).Database(t)
+	keepConsole(t, dsn)
+	return dsn
 }
 
 func prepare(dsn string) error {
@@ -46,27 +48,20 @@ func prepare(dsn string) error {
 }
 
 func sql(ctx context.Context, dsn string, statements ...string) error {
-	c, err := pgx.Connect(ctx, dsn)
-	if err != nil {
-		return err
-	}
-	defer c.Close(ctx)
-	for _, s := range statements {
-		if _, err := c.Exec(ctx, s); err != nil {
-			return fmt.Errorf("%s: %w", s, err)
+	return onConsole(ctx, dsn, func(c *pgx.Conn) error {
+		for _, s := range statements {
+			if _, err := c.Exec(ctx, s); err != nil {
+				return fmt.Errorf("%s: %w", s, err)
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func number(t testing.TB, dsn, query string) (n int) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), dsn)
+	err := onConsole(t.Context(), dsn, func(c *pgx.Conn) error { return c.QueryRow(t.Context(), query).Scan(&n) })
 	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close(t.Context())
-	if err := c.QueryRow(t.Context(), query).Scan(&n); err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
 	return n

@@ -373,6 +373,7 @@ func TestAnyByteMayFlip(t *testing.T) {
 // left, and says what it has lost.
 func TestAnyFileMayBeCut(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "hundreds of stores, one after the other")
 	rnd := rand.New(rand.NewPCG(rand.Uint64(), 0))
 	all := specimens(t)
 	type cut struct {
@@ -517,6 +518,7 @@ func TestForeignFilesAreNotSetAside(t *testing.T) {
 // content is gone people find what is left.
 func TestAnyPageMayBeLost(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "hundreds of stores, one after the other")
 	s := specimens(t)[0]
 	pages := len(s.files[""]) / 4096
 	worst := verdictOf{}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -110,6 +111,7 @@ func judgeFaulty(t *testing.T, path string, lines []string) {
 // SF-08; edge cases 60, 61.
 func TestSystemCallsFail(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "the process under test would be the same, only slower")
 	const syncs = "fsync,fdatasync"
 	for _, c := range []struct {
 		calls, fault string

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
@@ -341,6 +342,7 @@ func (f *full) works(suffix int) {
 // SF-08; edge case 52.
 func TestDiskFullAtEveryWritePoint(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "hundreds of stores, one after the other")
 	for name, reserve := range map[string]int64{"with a reserve": 512 << 10, "without": -1} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

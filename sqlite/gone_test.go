@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -279,6 +280,7 @@ func TestBadMessageIsParked(t *testing.T) {
 // Edge case 18.
 func TestSalvageMayBeCutShort(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "hundreds of stores, one after the other")
 	s := specimens(t)[0]
 	for n := 1; n < 60; n += 4 {
 		path := s.write(t, func(_ string, content []byte) []byte {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -101,6 +102,7 @@ var inbound = holdfast.Message{ID: "in", Source: "s", Endpoint: "E", Payload: []
 // Outbox case 48; edge cases 2, 18.
 func TestKilledBetweenTwoStatements(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "the process under test would be the same, only slower")
 	template := filepath.Join(t.TempDir(), "template.db")
 	db := open(t, template, sqlite.Options{})
 	if err := db.Do(t.Context(), func(ctx context.Context, tx *sqlite.Tx) error {

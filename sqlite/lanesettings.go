@@ -159,7 +159,7 @@ func (db *DB) decideLane(ctx context.Context, how statement, destination, actor 
 
 // LaneDecisions implements holdfast.Lanes.
 func (db *DB) LaneDecisions(ctx context.Context) (list []holdfast.LaneDecision, err error) {
-	rows, err := db.query(ctx, laneDecisions)
+	rows, err := db.often(ctx, laneDecisions)
 	if err != nil {
 		return nil, fmt.Errorf("read decisions about lanes: %w", err)
 	}

@@ -223,7 +223,7 @@ func (ls *lanes) pending() (n int64) {
 // oldest of them has been due. It reads one index entry per lane.
 func (db *DB) Overdue(ctx context.Context) (list map[string]time.Duration, err error) {
 	now := db.clock.now()
-	rows, err := db.query(ctx, overdue, now)
+	rows, err := db.often(ctx, overdue, now)
 	if err != nil {
 		return nil, fmt.Errorf("look for overdue messages: %w", err)
 	}

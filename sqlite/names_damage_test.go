@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -47,6 +48,7 @@ func (s *specimen) pagesOf(t *testing.T) map[string][]int {
 // Edge cases 20 and 21; OI-12, damaged file.
 func TestDamagedNames(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "hundreds of stores, one after the other")
 	s := specimens(t)[0]
 	pages := s.pagesOf(t)
 	flipped := func(t *testing.T, at int, mask byte) {

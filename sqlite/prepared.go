@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// prepared are queries of the readers that are asked for each request or each
-// attempt: to prepare one takes longer than to run it.
+// prepared are queries of the readers that are asked for each request, each
+// attempt or every few seconds: to prepare one takes longer than to run it.
 type prepared struct {
 	mu    sync.Mutex
 	stmts [queryCount]*sql.Stmt // they end with the readers' connections
@@ -30,13 +30,17 @@ func (p *prepared) query(ctx context.Context, readers *sql.DB, q query, args []a
 	return s.QueryContext(ctx, args...)
 }
 
-// often runs a query that is kept prepared, but on the caller's own handle,
-// whose statements are the caller's.
+// often is query for what is asked often: the query is kept prepared, but on the
+// caller's own handle, whose statements are the caller's.
 func (db *DB) often(ctx context.Context, q query, args ...any) (*sql.Rows, error) {
 	if db.attached != nil {
-		return db.readers.QueryContext(ctx, queries[q], args...)
+		return db.query(ctx, q, args...)
 	}
-	return db.prepared.query(ctx, db.readers, q, args)
+	if err := db.readable(ctx); err != nil {
+		return nil, err
+	}
+	rows, err := db.prepared.query(ctx, db.readers, q, args)
+	return rows, db.noted(err)
 }
 
 // oftenOne is often for a query of one row, or none: sql.ErrNoRows.
@@ -47,7 +51,7 @@ func (db *DB) oftenOne(ctx context.Context, q query, args []any, dest ...any) (e
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	if !rows.Next() {
-		return cmp.Or(rows.Err(), sql.ErrNoRows)
+		return cmp.Or(db.noted(rows.Err()), sql.ErrNoRows)
 	}
 	return rows.Scan(dest...)
 }

@@ -2,6 +2,7 @@ package pgtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -65,11 +66,34 @@ func (s *Server) Exec(database string, statements ...string) error {
 	})
 }
 
+// admin works on a connection to no test's database. The shared server, which nobody stops, keeps
+// it: a new one costs more than what is done with it.
 func (s *Server) admin(do func(context.Context, *pgx.Conn) error) error {
-	return s.connected("postgres", do)
+	if s.consoles == nil {
+		return s.connected("postgres", do)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var conn *pgx.Conn
+	select {
+	case conn = <-s.consoles:
+	default:
+		var err error
+		if conn, err = pgx.Connect(ctx, s.DSN("postgres")); err != nil {
+			return err
+		}
+	}
+	err := do(ctx, conn)
+	if !conn.IsClosed() {
+		select {
+		case s.consoles <- conn:
+			return err
+		default:
+		}
+	}
+	return errors.Join(err, conn.Close(ctx))
 }
 
-// connected works on a connection of its own: one that was kept would not survive a restart.
 func (s *Server) connected(database string, do func(context.Context, *pgx.Conn) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -80,7 +80,7 @@ func (s *Server) database(t testing.TB, template string) string {
 	if err := s.copy(name, template); err != nil {
 		t.Fatalf("make a database: %v", err)
 	}
-	if s.lasting {
+	if s.consoles != nil {
 		t.Cleanup(func() {
 			if err := s.Exec("postgres", "drop database "+quoted(name)+" with (force)"); err != nil {
 				t.Errorf("remove the test's database: %v", err)

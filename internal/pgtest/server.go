@@ -78,7 +78,9 @@ type Server struct {
 
 	templates sync.Map // name → *template
 	fileCopy  bool     // copy databases as files, not through the log: faster where nothing is synced
-	lasting   bool     // shared by tests: what one leaves behind, others would carry
+
+	// Of the server that tests share, where what one leaves behind others would carry.
+	consoles chan *pgx.Conn
 }
 
 // New starts a server for a program that is no test; Close ends it.

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // shared is the server of the test binary. It is a variable of the package because TestMain and the
@@ -72,7 +74,7 @@ func Shared(t testing.TB) *Server {
 		shared.opts.auth = "md5"
 		shared.server, shared.err = New(shared.opts)
 		if shared.err == nil {
-			shared.server.lasting = true
+			shared.server.consoles = make(chan *pgx.Conn, runtime.GOMAXPROCS(0))
 		}
 	}
 	if shared.err != nil {
