@@ -134,7 +134,7 @@ func (l *laneRun) decide(d LaneDecision, now time.Time) touch {
 	switch {
 	case d.Paused && !was.Paused:
 		return lanePaused
-	case d.Paused || !d.At.After(was.At):
+	case d.Paused || d.Version <= was.Version:
 		return laneUntouched
 	}
 	l.held, l.more = false, true

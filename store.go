@@ -151,7 +151,8 @@ type LaneDecision struct {
 	Destination string
 	Paused      bool // false: resumed
 	Actor       string
-	At          time.Time
+	At          time.Time // for people: it moves when the store's clock is put right
+	Version     int64     // grows with each decision about the destination, and stays the same until the next
 }
 
 // Sweepable is the upkeep that a Sweeper runs: expire, purge, nothing else.

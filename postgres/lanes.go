@@ -129,7 +129,7 @@ func (db *DB) LaneDecisions(ctx context.Context) (list []holdfast.LaneDecision, 
 		var d holdfast.LaneDecision
 		var at int64
 		err := rows.Scan(&d.Destination, &d.Paused, &d.Actor, &at)
-		d.At = db.clock.wall(at)
+		d.At, d.Version = db.clock.wall(at), at
 		list = append(list, d)
 		return err
 	})

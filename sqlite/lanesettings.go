@@ -170,7 +170,7 @@ func (db *DB) LaneDecisions(ctx context.Context) (list []holdfast.LaneDecision, 
 		if err := rows.Scan(&d.Destination, &d.Paused, &d.Actor, &at); err != nil {
 			return nil, fmt.Errorf("read decisions about lanes: %w", err)
 		}
-		d.At = db.wall(at)
+		d.At, d.Version = db.wall(at), at.Int64
 		list = append(list, d)
 	}
 	return list, rows.Err()
