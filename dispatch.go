@@ -347,13 +347,16 @@ func (r *dispatch) refill(ctx context.Context) (time.Duration, error) {
 }
 
 // allot asks for this dispatcher's part of each destination. What it holds for
-// one that others have now goes back.
+// one that others have now goes back; of one that it has more of, more begins.
 func (r *dispatch) allot() {
 	if r.shared == nil {
 		return
 	}
 	for _, l := range r.order {
-		if l.allot(r.shared.Share(l.name, l.route.Limit)) {
+		switch before, now := l.allot(r.shared.Share(l.name, l.route.Limit)); {
+		case now > before:
+			r.start(l)
+		case now == 0 && before > 0:
 			r.shut(l)
 		}
 	}

@@ -240,6 +240,7 @@ const (
 	laneWentUp
 	laneWasHeld // it was down already
 	laneLate    // a success from before it was held, which says nothing
+	laneGrew    // it bears one request more
 )
 
 // succeeded notes that the destination answered as it should. What was sent
@@ -261,6 +262,7 @@ func (l *laneRun) succeeded(a *attempt) laneChange {
 	}
 	if l.run++; l.run >= l.limit && l.limit < l.route.Limit {
 		l.limit, l.run = l.limit+1, 0
+		return laneGrew
 	}
 	return laneSame
 }
@@ -377,18 +379,15 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// allot sets the lane's share, and says whether there is none left of what it
-// had.
-func (l *laneRun) allot(share int) (gone bool) {
+// allot sets the lane's share, and returns the one of before and the one of now.
+func (l *laneRun) allot(share int) (before, now int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	share = min(max(share, 0), l.route.Limit)
-	if share > l.share {
+	before, l.share = l.share, min(max(share, 0), l.route.Limit)
+	if l.share > before {
 		l.more = true
 	}
-	gone = share == 0 && l.share > 0
-	l.share = share
-	return gone
+	return before, l.share
 }
 
 // takeBack empties the ready queue.

@@ -1,6 +1,7 @@
 package holdfast_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -60,6 +61,164 @@ func TestAPeerThatDoesNotBeginIsNotHammered(t *testing.T) {
 			if r := wantState(t, db, id, holdfast.Delivered); r.Failures != 0 || r.Tries != 1 {
 				t.Errorf("%s: %d failures, %d tries; want 0 and 1", id, r.Failures, r.Tries)
 			}
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Design 6: a lane loses a request at a time for each failure, and gains one for each
+// full round of successes, up to its limit. One that comes up again begins as a new
+// one does; where each message has its own schedule, the limit is all there is (WH-02).
+func TestHowManyRequestsALaneHasAtATime(t *testing.T) {
+	t.Parallel()
+	type step struct {
+		n     int // so many requests end one after the other
+		with  error
+		limit int // then
+	}
+	for name, c := range map[string]struct {
+		route holdfast.Route
+		steps []step
+	}{
+		"grows":                     {holdfast.Route{Limit: 8}, []step{{4, nil, 5}, {1, nil, 6}, {5, nil, 6}, {1, nil, 7}, {6, nil, 7}, {1, nil, 8}, {20, nil, 8}, {1, errTransient, 7}}},
+		"shrinks":                   {holdfast.Route{Limit: 8}, []step{{4, nil, 5}, {1, errTransient, 4}, {3, nil, 4}, {1, nil, 5}}},
+		"has one at least":          {holdfast.Route{Limit: 3}, []step{{2, errTransient, 1}, {2, errTransient, 1}, {1, nil, 2}, {1, nil, 2}, {1, nil, 3}, {4, errTransient, 1}}},
+		"was down":                  {holdfast.Route{Limit: 8}, []step{{5, errTransient, 1}, {1, nil, 5}, {4, nil, 5}, {1, nil, 6}}},
+		"was down, and is small":    {holdfast.Route{Limit: 3}, []step{{5, errTransient, 1}, {1, nil, 3}}},
+		"own schedule":              {holdfast.Route{Limit: 8, OwnSchedule: true}, []step{{1, nil, 8}, {4, errTransient, 8}}},
+		"own schedule, and is down": {holdfast.Route{Limit: 8, OwnSchedule: true}, []step{{5, errTransient, 8}, {1, nil, 8}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				db := openStore(t)
+				defer closeStore(t, db)
+				enqueue(t, db, numbered(100, "a")...)
+				ends := make(chan error)
+				c.route.Deliverer = &script{answer: func(context.Context, holdfast.Message) error { return <-ends }}
+				c.route.Retry = holdfast.RetryPolicy{First: time.Hour, Jitter: -1}
+				d := &holdfast.Dispatcher{Store: db, Routes: map[string]holdfast.Route{"a": c.route}}
+				stop := dispatch(t, d)
+				for i, s := range c.steps {
+					for range s.n {
+						ends <- s.with
+						synctest.Wait()
+					}
+					if got := statusOf(t, d, "a"); got.Limit != s.limit || s.with == nil && (got.InFlight != s.limit || got.Failures != 0) || got.Up == (s.with != nil && s.n >= 5) {
+						t.Errorf("after step %d, want %d at a time: %+v", i, s.limit, got)
+					}
+				}
+				close(ends)
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// A lane tells for how long it has been up or down, and when an attempt last ended.
+func TestSinceWhenALaneIsAsItIs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db := openStore(t)
+		defer closeStore(t, db)
+		to := &script{}
+		d := &holdfast.Dispatcher{Store: db, Routes: map[string]holdfast.Route{"a": {Deliverer: to, Retry: holdfast.RetryPolicy{First: 5 * time.Second, Factor: 1, Jitter: -1}}}}
+		stop := dispatch(t, d)
+		is := func(up bool, since, idle time.Duration) {
+			t.Helper()
+			if s := statusOf(t, d, "a"); s.Up != up || s.Since != since || s.Idle != idle {
+				t.Errorf("up %v for %s, idle for %s; want %v, %s, %s", s.Up, s.Since, s.Idle, up, since, idle)
+			}
+		}
+		time.Sleep(10 * time.Second)
+		is(true, 10*time.Second, 10*time.Second)
+		enqueue(t, db, holdfast.Message{Destination: "a"})
+		time.Sleep(5 * time.Second)
+		is(true, 15*time.Second, 5*time.Second)
+		to.become(always(errLaneFault))
+		enqueue(t, db, holdfast.Message{Destination: "a"})
+		time.Sleep(time.Second)
+		is(false, time.Second, time.Second)
+		to.become(nil)
+		time.Sleep(time.Minute)
+		if s := statusOf(t, d, "a"); !s.Up || s.Since != s.Idle || s.Since < 50*time.Second || s.Since > time.Minute {
+			t.Errorf("it works again: %+v", s)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// meagre is a store that gives one message at a time, every other time that it is
+// asked, and says that it has more.
+type meagre struct {
+	holdfast.Store
+	asked int // by the one loop
+}
+
+func (m *meagre) Claim(ctx context.Context, want map[string]int) (holdfast.Batch, error) {
+	if m.asked++; m.asked%2 == 1 {
+		return holdfast.Batch{}, nil
+	}
+	less := map[string]int{}
+	for name := range want {
+		less[name] = 1
+	}
+	b, err := m.Store.Claim(ctx, less)
+	if len(b.Claims) > 0 {
+		b.Next = 0
+	}
+	return b, err
+}
+
+// OI-04: a store may give less than it was asked for: what it says is due now is
+// asked for now, and not only at the next poll.
+func TestWhatAStoreStillHasIsAskedForAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db := openStore(t)
+		defer closeStore(t, db)
+		to := &script{}
+		enqueue(t, db, numbered(20, "a")...)
+		stop := dispatch(t, &holdfast.Dispatcher{Store: &meagre{Store: db}, Poll: time.Hour, Routes: map[string]holdfast.Route{"a": {Deliverer: to}}})
+		time.Sleep(time.Second)
+		if n := to.count(); n != 20 {
+			t.Errorf("%d of 20 are delivered after a second", n)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// silent is a store whose wake-ups are lost.
+type silent struct{ holdfast.Store }
+
+func (silent) Wake() (<-chan struct{}, func()) { return nil, func() {} }
+
+// OI-04: what becomes due by the outcome of another message, as the next one of an
+// ordering key does, is tried at once, also without a wake-up, and not only at the
+// next poll.
+func TestWhatAnOutcomeMakesDueIsTriedAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db := openStore(t)
+		defer closeStore(t, db)
+		to := &script{}
+		ms := numbered(20, "a")
+		for i := range ms {
+			ms[i].OrderingKey = "press-4"
+		}
+		enqueue(t, db, ms...)
+		stop := dispatch(t, &holdfast.Dispatcher{Store: silent{db}, Poll: time.Hour, Routes: map[string]holdfast.Route{"a": {Deliverer: to}}})
+		time.Sleep(time.Second)
+		if n := to.count(); n != 20 {
+			t.Errorf("%d of 20 are delivered after a second", n)
 		}
 		if err := stop(); err != nil {
 			t.Error(err)

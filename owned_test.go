@@ -84,3 +84,62 @@ func TestADispatcherWhoseStoreIsAnothers(t *testing.T) {
 		}
 	})
 }
+
+// several is a store that dispatchers of other processes use too.
+type several struct {
+	holdfast.Store
+	share atomic.Int64
+}
+
+func (s *several) Share(string, int) int     { return int(s.share.Load()) }
+func (s *several) Holds(holdfast.Claim) bool { return true }
+
+// Design 6: of a destination that others deliver to as well, a dispatcher has as
+// many requests as its share is, and never more than its lane bears. Without a share
+// it claims nothing, what it holds goes back, and nobody waits for it.
+func TestADispatcherKeepsToItsShare(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db := openStore(t)
+		defer closeStore(t, db)
+		store := &several{Store: db}
+		to := &script{answer: func(context.Context, holdfast.Message) error { time.Sleep(10 * time.Second); return nil }}
+		d := &holdfast.Dispatcher{Store: store, Waiters: &holdfast.Waiters{}, Routes: map[string]holdfast.Route{"a": {Deliverer: to, Limit: 8}}}
+		enqueue(t, db, numbered(100, "a")...)
+		stop := dispatch(t, d)
+		has := func(share int64, limit, inFlight int) {
+			t.Helper()
+			store.share.Store(share)
+			time.Sleep(1500 * time.Millisecond) // it looks once a second
+			if s := statusOf(t, d, "a"); s.Limit != limit || s.InFlight != inFlight || share <= 0 && s.Ready > 0 {
+				t.Errorf("with a share of %d: %d at a time, %d in flight, %d ready; want %d, %d", share, s.Limit, s.InFlight, s.Ready, limit, inFlight)
+			}
+		}
+		has(0, 0, 0)
+		has(3, 3, 3)
+		has(100, 5, 5)
+		waiter := d.Waiters.Expect("a-99", "a")
+		defer waiter.Stop()
+		has(0, 0, 5) // which go on
+		began := time.Now()
+		if _, told := waiter.Wait(t.Context(), time.Hour); told || time.Since(began) > 0 {
+			t.Errorf("who waits for a message that went back was told %t after %s", told, time.Since(began))
+		}
+		if n := db.Counts(); n.Claimed != 5 {
+			t.Errorf("%d messages are claimed, want the 5 in flight", n.Claimed)
+		}
+		time.Sleep(time.Minute)
+		has(-1, 0, 0)
+		if n := db.Counts(); n.Claimed != 0 || n.Pending != 95 || to.count() != 5 {
+			t.Errorf("%d claimed, %d pending, %d tried; want 0, 95, 5", n.Claimed, n.Pending, to.count())
+		}
+		store.share.Store(100)
+		time.Sleep(5 * time.Minute)
+		if n := db.Counts().Pending; n != 0 {
+			t.Errorf("%d messages are still pending", n)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -250,7 +250,7 @@ func TestOneWatchForSeveralDispatchers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
-		enqueue(t, db, holdfast.Message{Destination: "a"}, holdfast.Message{Destination: "b"}, holdfast.Message{Destination: "known"}, holdfast.Message{Destination: "lost"})
+		enqueue(t, db, holdfast.Message{Destination: "a"}, holdfast.Message{Destination: "b"}, holdfast.Message{Destination: "known"}, holdfast.Message{Destination: "Lost"})
 		p := &holdfast.Progress{Store: db, Known: func(name string) bool { return name == "known" }}
 		failing := holdfast.Route{Deliverer: &script{answer: always(errUnreachable)}}
 		one := &holdfast.Dispatcher{Store: db, Progress: p, Routes: map[string]holdfast.Route{"a": failing}}
@@ -262,7 +262,7 @@ func TestOneWatchForSeveralDispatchers(t *testing.T) {
 		stop, stop2 := dispatch(t, one), dispatch(t, two)
 		time.Sleep(2 * time.Minute)
 		list, err := p.Standstills()
-		if len(list) != 3 || err != nil || list[0].Destination != "a" || list[1].Cause != holdfast.CauseFailing || list[2].Destination != "lost" {
+		if len(list) != 3 || err != nil || list[0].Destination != "Lost" || list[1].Destination != "a" || list[2].Cause != holdfast.CauseFailing {
 			t.Errorf("got %+v, %v", list, err)
 		}
 		if s := one.Status(); len(s) != 1 || s[0].Standstill == nil {

@@ -3,11 +3,13 @@ package holdfast_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
 // stalling is a store whose settlements take a while, or fail.
@@ -90,7 +92,7 @@ func TestARefusalThatWasToldHasEnded(t *testing.T) {
 				}
 				// A repeat is told the same, and does not ask the other side.
 				tries := to.count()
-				if _, err := s.Submit(t.Context(), m, 10*time.Second); !errors.As(err, &refused) {
+				if _, err := s.Submit(t.Context(), m, 10*time.Second); !errors.As(err, &refused) || *refused != (holdfast.RefusedError{ID: "m", Code: "http_422", Text: "no such plant"}) {
 					t.Errorf("a repeat got %v", err)
 				}
 				if to.count() != tries {
@@ -134,6 +136,106 @@ func TestWhatHasEndedIsNotAcceptedAgain(t *testing.T) {
 			if sub, err := s.Submit(t.Context(), m, 0); err != nil || sub.State != holdfast.Pending || !sub.Duplicate {
 				t.Errorf("%s after a retry: got %+v, %v", m.ID, sub, err)
 			}
+		}
+	})
+}
+
+// meanwhile is an outbox in which something happens just before it is read.
+type meanwhile struct {
+	holdfast.Outbox
+	happens func() error
+}
+
+func (m meanwhile) Get(ctx context.Context, id holdfast.ID) (holdfast.Record, error) {
+	if err := m.happens(); err != nil {
+		return holdfast.Record{}, fmt.Errorf("get: %w", err)
+	}
+	return m.Outbox.Get(ctx, id)
+}
+
+// F1-44, F1-94: what a repeat meets may have changed by the time that it is looked
+// at: then its caller hears how it stands, and is refused nothing.
+func TestARepeatOfWhatChangesThisMoment(t *testing.T) {
+	t.Parallel()
+	m := holdfast.Message{ID: "m", Destination: "erp", Endpoint: "Book", Payload: []byte("{}")}
+	for name, c := range map[string]struct {
+		parkedBy *holdfast.Failure // nil: a person discards it
+		happens  func(db *sqlite.DB) error
+		want     error
+		state    holdfast.State
+	}{
+		"nothing happens":         {nil, nil, holdfast.ErrState, holdfast.Discarded},
+		"a person retries it":     {nil, retried, nil, holdfast.Discarded},
+		"it is purged":            {nil, func(*sqlite.DB) error { return holdfast.ErrNotFound }, nil, holdfast.Discarded},
+		"it cannot be read":       {nil, func(*sqlite.DB) error { return holdfast.ErrUnavailable }, holdfast.ErrUnavailable, holdfast.Discarded},
+		"a parked one is retried": {errPermanent, retried, nil, holdfast.Parked},
+		"its retries are used up": {errTransient, nil, nil, holdfast.Parked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				db := openStore(t)
+				defer closeStore(t, db)
+				enqueue(t, db, m)
+				if c.parkedBy == nil {
+					if _, err := db.Discard(t.Context(), "m", "anna"); err != nil {
+						t.Fatal(err)
+					}
+				} else {
+					to := holdfast.Route{Deliverer: &script{answer: always(c.parkedBy)}, Retry: holdfast.RetryPolicy{Attempts: 1}}
+					stop := dispatch(t, &holdfast.Dispatcher{Store: db, Routes: map[string]holdfast.Route{"erp": to}})
+					synctest.Wait()
+					if err := stop(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s := &holdfast.Submitter{Enqueuer: db, Waiters: &holdfast.Waiters{}, Outbox: meanwhile{db, func() error {
+					if c.happens == nil {
+						return nil
+					}
+					return c.happens(db)
+				}}}
+				began := time.Now()
+				sub, err := s.Submit(t.Context(), m, time.Minute)
+				if !errors.Is(err, c.want) || sub.State != c.state || !sub.Duplicate || time.Since(began) > 0 {
+					t.Errorf("got %+v, %v after %s; want %s, %v at once", sub, err, time.Since(began), c.state, c.want)
+				}
+			})
+		})
+	}
+}
+
+func retried(db *sqlite.DB) error {
+	_, err := db.Requeue(context.Background(), "m", holdfast.Requeue{Actor: "anna"})
+	return err
+}
+
+// A refusal keeps the code that came last: a later one may have none.
+func TestARefusalIsToldWithTheLastCode(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db := openStore(t)
+		defer closeStore(t, db)
+		waiters := &holdfast.Waiters{}
+		to := &script{answer: always(errPermanent)}
+		d := &holdfast.Dispatcher{Store: db, Waiters: waiters, Routes: map[string]holdfast.Route{"erp": {Deliverer: to}}}
+		stop := dispatch(t, d)
+		m := holdfast.Message{ID: "m", Destination: "erp"}
+		enqueue(t, db, m)
+		synctest.Wait()
+		to.become(always(&holdfast.Failure{Outcome: holdfast.Permanent, Err: errors.New("still not")}))
+		if _, err := db.Requeue(t.Context(), "m", holdfast.Requeue{Actor: "anna"}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: waiters, Lanes: d.Status}
+		m.Endpoint, m.Payload = "E", []byte("{}")
+		_, err := s.Submit(t.Context(), m, time.Minute)
+		if refused, ok := errors.AsType[*holdfast.RefusedError](err); !ok || refused.Code != errPermanent.Code || refused.Text != "still not" {
+			t.Errorf("got %+v", err)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
 		}
 	})
 }

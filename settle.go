@@ -89,6 +89,8 @@ func (r *dispatch) changed(l *laneRun, change laneChange, f *Failure) {
 		if !l.route.OwnSchedule {
 			r.shut(l)
 		}
+	case laneGrew:
+		r.start(l) // what is ready need not wait for a claim
 	case laneSame, laneLate:
 	}
 }

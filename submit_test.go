@@ -132,3 +132,48 @@ func TestNobodyWaitsWithoutARoute(t *testing.T) {
 		}
 	})
 }
+
+// F1-48, SF-03: who submits waits for an attempt that will be made now, and for no
+// other, whatever the reason.
+func TestForWhichLaneACallerWaits(t *testing.T) {
+	t.Parallel()
+	lane := func(edit func(s *holdfast.LaneStatus)) func() []holdfast.LaneStatus {
+		s := holdfast.LaneStatus{Destination: "erp", Up: true, Limit: 1}
+		edit(&s)
+		return func() []holdfast.LaneStatus {
+			return []holdfast.LaneStatus{{Destination: "other"}, s}
+		}
+	}
+	for name, c := range map[string]struct {
+		lanes func() []holdfast.LaneStatus
+		waits bool
+	}{
+		"it is tried":             {lane(func(*holdfast.LaneStatus) {}), true},
+		"no lane is known yet":    {func() []holdfast.LaneStatus { return nil }, true},
+		"nobody tells":            {nil, true},
+		"nobody delivers there":   {lane(func(s *holdfast.LaneStatus) { s.Destination = "erp2" }), false},
+		"it is down":              {lane(func(s *holdfast.LaneStatus) { s.Up = false }), false},
+		"it is busy":              {lane(func(s *holdfast.LaneStatus) { s.Busy = 1 }), false},
+		"another dispatcher's":    {lane(func(s *holdfast.LaneStatus) { s.Limit = 0 }), false},
+		"its dispatcher stops":    {lane(func(s *holdfast.LaneStatus) { s.Closed = true }), false},
+		"it is paused":            {lane(func(s *holdfast.LaneStatus) { s.Decision.Paused = true }), false},
+		"another process's store": {lane(func(s *holdfast.LaneStatus) { s.Owner = "process 7" }), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				db := openStore(t)
+				defer closeStore(t, db)
+				s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: &holdfast.Waiters{}, Lanes: c.lanes}
+				began, want := time.Now(), time.Duration(0)
+				if c.waits {
+					want = 10 * time.Second
+				}
+				sub, err := s.Submit(t.Context(), holdfast.Message{Destination: "erp", Endpoint: "Book"}, 10*time.Second)
+				if took := time.Since(began); err != nil || sub.State != holdfast.Pending || sub.Attempt != nil || took != want {
+					t.Errorf("got %+v, %v after %s, want it pending after %s", sub, err, took, want)
+				}
+			})
+		})
+	}
+}

@@ -298,6 +298,49 @@ func TestARevokedSiteIsOut(t *testing.T) {
 	})
 }
 
+// SF-28: who is shut out, or stops, leaves no poll waiting, also when it is done twice;
+// what came to a revoked site's name before is nothing to who has it next.
+func TestAPollIsSentAway(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		by     func(w *world) error
+		status int // of the next poll
+	}{
+		"revoked":     {func(w *world) error { return w.central.Revoke(w.t.Context(), "plant-7") }, http.StatusUnauthorized},
+		"rotated now": {func(w *world) error { _, err := w.central.Rotate(w.t.Context(), "plant-7", true); return err }, http.StatusUnauthorized},
+		"rotated":     {func(w *world) error { _, err := w.central.Rotate(w.t.Context(), "plant-7", false); return err }, http.StatusOK},
+		"closed":      {func(w *world) error { w.central.Close(); w.central.Close(); return nil }, http.StatusServiceUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			within(t, func(w *world) {
+				t := w.t
+				site := w.caller(credentialOf(t, w.enroll("plant-7")))
+				began := time.Now()
+				ended := make(chan string, 1)
+				go func() {
+					status, _, text := site.post(link.PollPath, wire.MessageType, strings.NewReader(`{"waitMs":20000}`))
+					ended <- fmt.Sprintf("%d after %s, replaced %v", status, time.Since(began), strings.Contains(text, `"replaced":true`))
+				}()
+				time.Sleep(5 * time.Second)
+				if err := c.by(w); err != nil {
+					t.Fatal(err)
+				}
+				want := "200 after 5s, replaced true"
+				if c.status == http.StatusOK {
+					want = "200 after 20s, replaced false"
+				}
+				if got := <-ended; got != want {
+					t.Errorf("the poll got %s, want %s", got, want)
+				}
+				if status, _, text := site.post(link.PollPath, wire.MessageType, strings.NewReader(`{}`)); status != c.status {
+					t.Errorf("the next poll: got %d %s, want %d", status, text, c.status)
+				}
+			})
+		})
+	}
+}
+
 // A site that is let in again under its name is known at once, with its version.
 func TestASiteThatIsLetInAgainIsKnown(t *testing.T) {
 	t.Parallel()

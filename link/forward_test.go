@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-mq/holdfast/sqlite"
 	"github.com/holdfast-mq/holdfast/transport"
 	"github.com/holdfast-mq/holdfast/transport/transporttest"
+	"github.com/holdfast-mq/holdfast/wire"
 )
 
 // SF-19: the site's own name, whoever wrote the row; the row is cleared on an
@@ -106,6 +107,47 @@ func TestOnlyCentralParks(t *testing.T) {
 			_, err = p.Deliver(t.Context(), message(6))
 			if f := holdfast.AsFailure(err); f.Outcome != holdfast.Transient && f.Outcome != holdfast.LaneFault || f.Reason != "" {
 				t.Errorf("a proxy's %d: got %s %q (%v), want no word about the message", status, f.Outcome, f.Reason, err)
+			}
+		}
+	})
+}
+
+// SF-19, SF-20: of what central refuses for good, only what is about the message itself
+// parks it at the site; a reason that the site's program does not know is none.
+func TestWhichRefusalsOfCentralPark(t *testing.T) {
+	t.Parallel()
+	within(t, func(w *world) {
+		t := w.t
+		p := w.site("plant-7")
+		p.Close()
+		w.away()
+		var says wire.Reply
+		w.serve((*http.Server).Serve, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+			rw.WriteHeader(http.StatusUnprocessableEntity)
+			_, _ = rw.Write(says.AppendTo(nil))
+		}))
+		for n, c := range []struct {
+			code   string
+			reason holdfast.Reason
+			want   holdfast.Failure
+		}{
+			{"x", holdfast.ReasonConflict, holdfast.Failure{Outcome: holdfast.Permanent, Code: "x", Reason: holdfast.ReasonConflict}},
+			{"x", holdfast.ReasonTooLarge, holdfast.Failure{Outcome: holdfast.Permanent, Code: "x", Reason: holdfast.ReasonTooLarge}},
+			{"x", holdfast.ReasonTooOld, holdfast.Failure{Outcome: holdfast.Permanent, Code: "x", Reason: holdfast.ReasonTooOld}},
+			{"x", holdfast.ReasonUndecodable, holdfast.Failure{Outcome: holdfast.Permanent, Code: "undecodable", Reason: holdfast.ReasonUndecodable}},
+			{transport.CodeWrongSource, holdfast.ReasonPermanent, holdfast.Failure{Outcome: holdfast.Permanent, Code: transport.CodeWrongSource, Reason: holdfast.ReasonPermanent}},
+			{"list_not_allowed", holdfast.ReasonPermanent, holdfast.Failure{Outcome: holdfast.Permanent, Code: "list_not_allowed", Reason: holdfast.ReasonPermanent}},
+			{"x", holdfast.ReasonPermanent, holdfast.Failure{Outcome: holdfast.Transient, Code: "x"}},
+			{"x", holdfast.ReasonNoEndpoint, holdfast.Failure{Outcome: holdfast.Transient, Code: "x"}},
+			{"x", holdfast.ReasonRejected, holdfast.Failure{Outcome: holdfast.Transient, Code: "x"}},
+			{"x", "of a newer program", holdfast.Failure{Outcome: holdfast.Transient, Code: "x"}},
+			{"x", "", holdfast.Failure{Outcome: holdfast.Transient, Code: "x"}},
+			{"http_422", holdfast.ReasonConflict, holdfast.Failure{Outcome: holdfast.Transient, Code: "http_422"}},
+		} {
+			says = wire.Reply{Outcome: holdfast.Permanent.String(), Code: c.code, Reason: c.reason, Error: "no"}
+			_, err := p.Deliver(t.Context(), message(n))
+			if got := holdfast.AsFailure(err); err == nil || got.Outcome != c.want.Outcome || got.Code != c.want.Code || got.Reason != c.want.Reason {
+				t.Errorf("%s, %q: got %s %q %q (%v), want %s %q %q", c.code, c.reason, got.Outcome, got.Code, got.Reason, err, c.want.Outcome, c.want.Code, c.want.Reason)
 			}
 		}
 	})

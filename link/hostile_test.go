@@ -248,6 +248,49 @@ func drip(ctx context.Context, conn net.Conn, credential, part string, every tim
 	}
 }
 
+// A site that holds the most room by bodies that come slowly is asked to come again a
+// little later, with less at once; nothing is charged to a message for that. Another
+// one gets in all the while.
+func TestASlowSiteIsAskedToSendLess(t *testing.T) {
+	t.Parallel()
+	within(t, func(w *world) {
+		t := w.t
+		p := w.site("plant-7")
+		credential := credentialOf(t, p.conf.File)
+		conn, err := w.connect(t.Context(), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var slow sync.WaitGroup
+		slow.Go(func() { drip(ctx, conn, credential, strings.Repeat("1", 4400), 4*time.Second) })
+		time.Sleep(5 * time.Second) // it is known as slow
+		began := time.Now()
+		status, header, text := w.caller(credential).post(link.MessagesPath, wire.MessageType, strings.NewReader(`{}`))
+		wait, err := strconv.Atoi(header.Get("Retry-After"))
+		if status != http.StatusRequestTimeout || err != nil || wait < 1 || wait > 5 || time.Since(began) > 0 {
+			t.Errorf("got %d, to come again after %q, after %s; want 408 at once, and a few seconds", status, header.Get("Retry-After"), time.Since(began))
+		}
+		reply, err := new(wire.Decoder).DecodeReply([]byte(text))
+		if err != nil || reply.Acknowledged || reply.Outcome != "not_started" || reply.Code != "busy" || reply.RetryAfter < time.Second || reply.RetryAfter > 5*time.Second || !strings.Contains(reply.Error, "send less") {
+			t.Errorf("got %+v, %v", reply, err)
+		}
+		_, err = p.Deliver(t.Context(), message(1))
+		if f := holdfast.AsFailure(err); err == nil || f.Outcome != holdfast.NotStarted || f.RetryAfter < time.Second || f.RetryAfter > 5*time.Second {
+			t.Errorf("its link got %v, %s, wait %s", err, f.Outcome, f.RetryAfter)
+		}
+		if _, err := w.site("plant-8").Deliver(t.Context(), message(1)); err != nil {
+			t.Errorf("another site: %v", err)
+		}
+		cancel()
+		slow.Wait()
+		w.eventually(time.Minute, "in again", func() bool {
+			_, err := p.Deliver(t.Context(), message(1))
+			return err == nil
+		})
+	}, func(c *link.CentralConfig) { c.AtWork = 1 })
+}
+
 // Most sites hold all the room that they get, by bodies that come just fast
 // enough not to be cut off, again and again. The others get through, also those
 // whose line is slow indeed.

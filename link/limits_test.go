@@ -1,8 +1,12 @@
 package link_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -155,4 +159,90 @@ func TestOnlyWhatIsTakenCounts(t *testing.T) {
 			})
 		})
 	}
+}
+
+// F1-16: what is over the day's bytes waits for the next day of UTC, and is told how
+// long that is; what is over the rate, for a second. The day may be used to its last
+// byte. Who reads the log hears of it once a minute.
+func TestHowLongALimitPutsOff(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	var mu sync.Mutex
+	var refused []transport.Refused
+	within(t, func(w *world) {
+		t := w.t
+		credential := credentialOf(t, w.enroll("plant-7"))
+		c, err := transport.NewClient(transport.ClientConfig{
+			URL: address, Path: link.MessagesPath, Source: "plant-7", Dial: w.connect, RetryAfter: 25 * time.Hour,
+			Credential: func() (string, error) { return credential, nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		n := 0
+		send := func(bytes int, code string, wait time.Duration) {
+			t.Helper()
+			n++
+			m := message(n)
+			m.Kind, m.Payload = holdfast.Signal, []byte(strconv.Quote(strings.Repeat("x", bytes-2)))
+			_, err := c.Deliver(t.Context(), m)
+			if f := holdfast.AsFailure(err); code == "" && err != nil || code != "" && (err == nil || f.Outcome != holdfast.NotStarted || f.Code != code || f.RetryAfter != wait) {
+				t.Errorf("message %d of %d bytes: got %v, wait %s; want %q, wait %s", n, bytes, err, f.RetryAfter, code, wait)
+			}
+		}
+		time.Sleep(22 * time.Hour) // of the day
+		send(600, "", 0)
+		send(401, "too_much_today", 2*time.Hour)
+		send(400, "", 0)
+		time.Sleep(30 * time.Minute)
+		send(2, "too_much_today", 90*time.Minute)
+		send(2, "too_much_today", 90*time.Minute)
+		time.Sleep(time.Minute)
+		send(2, "too_much_today", 89*time.Minute)
+		time.Sleep(89 * time.Minute)
+		for range 20 { // ten seconds' messages at once
+			send(2, "", 0)
+		}
+		send(2, "too_many", time.Second)
+		time.Sleep(time.Second)
+		send(2, "", 0)
+		send(2, "", 0)
+		send(2, "too_many", time.Second)
+		send(960, "too_much_today", 24*time.Hour-time.Second)
+		time.Sleep(time.Hour)
+		for range 20 { // and no more after an hour
+			send(2, "", 0)
+		}
+		send(2, "too_many", time.Second)
+
+		var told []string
+		for line := range strings.Lines(log.String()) {
+			if _, code, ok := strings.Cut(line, `level=WARN msg="site over its limits" site=plant-7 code=`); ok {
+				told = append(told, strings.TrimSpace(code))
+			}
+		}
+		if want := []string{"too_much_today", "too_much_today", "too_much_today", "too_many", "too_many"}; !slices.Equal(told, want) {
+			t.Errorf("the log tells of %q, want %q", told, want)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		var quiet []bool
+		for _, r := range refused {
+			if r.Source == "plant-7" {
+				quiet = append(quiet, r.Suppressed)
+			}
+		}
+		if want := []bool{false, false, true, false, false, true, true, false}; !slices.Equal(quiet, want) {
+			t.Errorf("suppressed %v, want %v", quiet, want)
+		}
+	}, func(c *link.CentralConfig) {
+		c.Receiver, c.Logger = &accepting{}, slog.New(slog.NewTextHandler(&log, nil))
+		c.Limits = func(string) link.Limits { return link.Limits{Rate: 2, Daily: 1000} }
+		c.Refused = func(r transport.Refused) {
+			mu.Lock()
+			defer mu.Unlock()
+			refused = append(refused, r)
+		}
+	})
 }
