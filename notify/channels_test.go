@@ -240,3 +240,62 @@ func TestAChannelCanBeTried(t *testing.T) {
 		}
 	})
 }
+
+// E14: a channel that a person resumes goes on at once, with all its workers and not
+// with a probe, and the log says so. Resume waits a second for what is in hand.
+func TestAResumedChannelGoesOnAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t)
+		defer o.close(t)
+		resume := func(name string, want error, takes time.Duration) {
+			t.Helper()
+			began := time.Now()
+			if err := o.channels.Resume(t.Context(), name); !errors.Is(err, want) || time.Since(began) != takes {
+				t.Errorf("got %v after %s, want %v after %s", err, time.Since(began), want, takes)
+			}
+		}
+		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
+		o.channel(t, notify.Channel{Name: "off", Kind: "mail", Disabled: true})
+		resume("mail", nil, 0) // nothing runs yet
+		o.list(t, "ops", mailTo("a@x")...)
+		o.mail.become(fault(errPassword))
+		stop := o.run(t)
+		defer stop()
+		for i := range 40 {
+			o.sent(t, "ops", holdfast.ID(fmt.Sprint("n", i)))
+		}
+		time.Sleep(10*time.Minute + 10*time.Second)
+		synctest.Wait()
+		resume("off", holdfast.ErrState, 0)
+		resume("none", holdfast.ErrNotFound, 0)
+		if s := o.channels.Status()["mail"]; !s.Held || o.log.has("channel resumed") {
+			t.Fatalf("the channel is not held: %+v", s)
+		}
+		o.mail.become(func(_ context.Context, to []notify.Recipient) notify.Report {
+			time.Sleep(10 * time.Second)
+			return accept(to)
+		})
+		resume("mail", nil, 0)
+		time.Sleep(500 * time.Millisecond)
+		if s := o.channels.Status()["mail"]; s.Held || s.InFlight != notify.DefaultWorkers || !o.log.has("INFO channel resumed channel=mail") {
+			t.Errorf("it is resumed, and has %d deliveries in hand, want %d: %+v", s.InFlight, notify.DefaultWorkers, s)
+		}
+		resume("mail", nil, time.Second) // it has deliveries in hand
+		soon, leave := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer leave()
+		began := time.Now()
+		if err := o.channels.Resume(soon, "mail"); err != nil || time.Since(began) != 300*time.Millisecond {
+			t.Errorf("who goes after 300 ms waited %s: %v", time.Since(began), err)
+		}
+		if err := o.channels.Resume(soon, "mail"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("who is gone got %v", err)
+		}
+		time.Sleep(10 * time.Minute)
+		for i := range 40 {
+			if r := o.one(t, holdfast.ID(fmt.Sprint("n", i))); r.Status != notify.Delivered {
+				t.Errorf("n%d is %s", i, r.Status)
+			}
+		}
+	})
+}

@@ -238,6 +238,35 @@ func TestAListIsReadWhenItIsDelivered(t *testing.T) {
 	})
 }
 
+// Of a notification that goes over two channels, what came onto its list over a third
+// one meanwhile is reached once: by the first copy.
+func TestAChannelThatCameOntoTheListIsTheFirstCopys(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t)
+		defer o.close(t)
+		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
+		o.channel(t, notify.Channel{Name: "room", Kind: "chat"})
+		o.channel(t, notify.Channel{Name: "another", Kind: "chat"})
+		before := append(mailTo("a@x"), notify.Recipient{Channel: "room", Address: "r"})
+		o.list(t, "ops", before...)
+		o.sent(t, "ops", "n")
+		o.list(t, "ops", append(before, notify.Recipient{Channel: "another", Address: "new"})...)
+		time.Sleep(2 * time.Second)
+		stop := o.run(t)
+		defer stop()
+		time.Sleep(time.Minute)
+		got := map[string]map[string]notify.Result{}
+		for _, c := range o.copies(t, "n") {
+			got[c.Channel] = results(c)
+		}
+		want := map[string]map[string]notify.Result{"mail": {"a@x": notify.Accepted, "new": notify.Accepted}, "room": {"r": notify.Accepted}}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("copies and recipients (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // NO-06: who mends a list and retries at once is not answered from the
 // list as it was.
 func TestARetryOfAPersonReadsTheListAnew(t *testing.T) {

@@ -66,6 +66,131 @@ func TestARecordThatFailsAsksNobodyTwice(t *testing.T) {
 	}
 }
 
+// NO-19: what an attempt could not write down is written before the next one, once:
+// how often each recipient was asked stays right. The store is asked again after 50 ms,
+// then after twice as long each time, up to two seconds.
+func TestWhatCouldNotBeRecordedIsKnownAtTheNextAttempt(t *testing.T) {
+	t.Parallel()
+	for name, to := range map[string][]string{"two": {"grey@x", "a@x"}, "one": {"grey@x"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := open(t)
+				defer o.close(t)
+				s := &forgetful{Store: o.db, err: holdfast.ErrUnavailable}
+				s.fails.Store(2000) // more than an hour, which is an attempt's time
+				o.channels.Store = s
+				o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
+				o.list(t, "ops", mailTo(to...)...)
+				o.mail.become(by(map[string]notify.Delivery{"grey@x": greylisted}))
+				stop := o.run(t)
+				defer stop()
+				o.sent(t, "ops", "n")
+				time.Sleep(time.Minute)
+				if n := s.calls.Load(); n != 35 {
+					t.Errorf("the store was asked %d times in a minute, want 35", n)
+				}
+				time.Sleep(72 * time.Minute)
+				o.mail.become(nil)
+				time.Sleep(2 * time.Minute)
+				rounds := o.mail.asked()
+				want := [][]string{to}
+				for len(want) < max(len(rounds), 3) {
+					want = append(want, []string{"grey@x"})
+				}
+				if diff := cmp.Diff(want, rounds); diff != "" {
+					t.Errorf("asked (-want +got):\n%s", diff)
+				}
+				r := o.one(t, "n")
+				if r.Status != notify.Delivered || len(r.Targets) != len(to) {
+					t.Errorf("it is %s, with %d recipients", r.Status, len(r.Targets))
+				}
+				for _, target := range r.Targets {
+					if want := map[string]int{"a@x": 1, "grey@x": len(rounds)}[target.Address]; target.Attempts != want {
+						t.Errorf("%s is down as asked %d times, want %d", target.Address, target.Attempts, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A store that will never take a record is not asked for it again: the attempt has
+// failed, and is charged, so that people are not asked without end.
+func TestARecordThatIsRefusedEndsTheAttempt(t *testing.T) {
+	t.Parallel()
+	for _, cause := range []error{holdfast.ErrInvalid, holdfast.ErrNotFound} {
+		t.Run(cause.Error(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := open(t)
+				defer o.close(t)
+				s := &forgetful{Store: o.db, err: cause}
+				s.fails.Store(-1)
+				o.channels.Store = s
+				o.channel(t, notify.Channel{Name: "mail", Kind: "mail", Retry: notify.Retry{Attempts: 3, Interval: time.Minute}})
+				o.list(t, "ops", mailTo("a@x")...)
+				stop := o.run(t)
+				defer stop()
+				o.sent(t, "ops", "n")
+				time.Sleep(30 * time.Second)
+				r := o.one(t, "n")
+				last := r.History[len(r.History)-1]
+				if r.Failures != 1 || s.calls.Load() != 1 || last.Code != "not_recorded" || !last.Maybe {
+					t.Errorf("after an attempt: %d failures, %d calls of the store, %+v", r.Failures, s.calls.Load(), last)
+				}
+				time.Sleep(time.Hour)
+				if r := o.one(t, "n"); r.Status != notify.Parked || len(o.mail.asked()) != 3 {
+					t.Errorf("it is %s, and was sent %d times, want parked after 3", r.Status, len(o.mail.asked()))
+				}
+			})
+		})
+	}
+}
+
+// refusing is a store that cannot write for a while, then refuses a record for good,
+// and works from then on.
+type refusing struct {
+	notify.Store
+	until   time.Time
+	refused atomic.Bool
+}
+
+func (s *refusing) RecordTargets(ctx context.Context, id holdfast.ID, list ...notify.Target) error {
+	switch {
+	case time.Now().Before(s.until):
+		return holdfast.ErrUnavailable
+	case !s.refused.Swap(true):
+		return holdfast.ErrInvalid
+	}
+	return s.Store.RecordTargets(ctx, id, list...)
+}
+
+// Nor is anybody asked by the attempt that finds that the record of the one before is
+// refused: it has failed, and may have been delivered.
+func TestARecordThatIsRefusedLaterEndsTheNextAttempt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t)
+		defer o.close(t)
+		o.channels.Store = &refusing{Store: o.db, until: time.Now().Add(time.Hour)} // an attempt's time
+		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
+		o.list(t, "ops", mailTo("a@x")...)
+		stop := o.run(t)
+		defer stop()
+		o.sent(t, "ops", "n")
+		time.Sleep(time.Hour + 30*time.Second)
+		r := o.one(t, "n")
+		if last := r.History[len(r.History)-1]; r.Failures != 1 || last.Code != "not_recorded" || !last.Maybe || len(o.mail.asked()) != 1 {
+			t.Errorf("after two attempts: %d failures, asked %v, %+v", r.Failures, o.mail.asked(), last)
+		}
+		time.Sleep(time.Minute)
+		if r := o.one(t, "n"); r.Status != notify.Delivered || len(o.mail.asked()) != 2 {
+			t.Errorf("it is %s, asked %v; want it delivered by the third attempt", r.Status, o.mail.asked())
+		}
+	})
+}
+
 // Nor does it where the channel's settings are changed meanwhile, which ends its
 // dispatcher.
 func TestARecordOutlivesAChangeOfSettings(t *testing.T) {
