@@ -20,6 +20,7 @@ func Clock(t *testing.T, m Maker) {
 		"a person reschedules what is held":                    reschedulesWhatIsHeld,
 		"another machine's time ends the hold, or prolongs it": evidence,
 		"people are shown the time of a clock that is right":   showsTheRightTime,
+		"a decision keeps its version":                         aDecisionKeepsItsVersion,
 	}
 	for name, by := range map[string]time.Duration{
 		"10 s ahead": 10 * time.Second, "10 s behind": -10 * time.Second, "2 d ahead": 2 * day, "2 d behind": -2 * day,
@@ -381,6 +382,36 @@ func showsTheRightTime(k *kit) {
 	k.pass(2 * time.Hour)
 	k.reopen()
 	look("later", 2*time.Hour)
+}
+
+// A decision about a destination has a time that follows the clock. By its version a
+// dispatcher tells that it is none that is new.
+func aDecisionKeepsItsVersion(k *kit) {
+	versions := func() []int64 {
+		k.t.Helper()
+		got, err := k.LaneDecisions(k.ctx())
+		if err != nil || len(got) != 1 {
+			k.t.Fatalf("decisions are %+v, %v", got, err)
+		}
+		return []int64{got[0].Version}
+	}
+	resume := func() {
+		k.t.Helper()
+		if err := k.ResumeLane(k.ctx(), "a", "anna"); err != nil {
+			k.t.Fatal(err)
+		}
+	}
+	resume()
+	first := versions()
+	for _, d := range []time.Duration{2 * day, -4 * day, 2 * day} {
+		k.step(d)
+		k.pass(time.Minute)
+		equal(k, "version", versions(), first)
+	}
+	resume()
+	if next := versions(); next[0] <= first[0] {
+		k.t.Errorf("the next decision has version %d, after %d", next[0], first[0])
+	}
 }
 
 func (k *kit) doubt() holdfast.Doubt { k.t.Helper(); return k.Full.(holdfast.Doubting).Doubt() }

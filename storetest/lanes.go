@@ -91,33 +91,6 @@ func Lanes(t *testing.T, m Maker) {
 				k.t.Errorf("after it was resumed there are faults %+v, %v", f, err)
 			}
 		},
-		"a decision keeps its version while the clock is set": func(k *kit) { // else a dispatcher takes it for a new one
-			versions := func() []int64 {
-				k.t.Helper()
-				got, err := k.LaneDecisions(k.ctx())
-				if err != nil || len(got) != 1 {
-					k.t.Fatalf("decisions are %+v, %v", got, err)
-				}
-				return []int64{got[0].Version}
-			}
-			resume := func() {
-				k.t.Helper()
-				if err := k.ResumeLane(k.ctx(), "a", "anna"); err != nil {
-					k.t.Fatal(err)
-				}
-			}
-			resume()
-			first := versions()
-			for _, d := range []time.Duration{2 * day, -4 * day, 2 * day} {
-				k.step(d)
-				k.pass(time.Minute)
-				equal(k, "version", versions(), first)
-			}
-			resume()
-			if next := versions(); next[0] <= first[0] {
-				k.t.Errorf("the next decision has version %d, after %d", next[0], first[0])
-			}
-		},
 		"how long the oldest message is due": func(k *kit) { // F1-33
 			overdue := func(least, most time.Duration) {
 				k.t.Helper()
