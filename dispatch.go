@@ -109,12 +109,15 @@ var errShutdown = errors.New("shutting down")
 // returns nil after such a stop, and an error when the store has stopped or
 // an attempt did not return even then: its message stays claimed until it does,
 // and its outcome is recorded then, for as long as the store is open; if the
-// process ends before, the next owner tries the message again. A Dispatcher runs
-// once at a time.
+// process ends before, the next owner tries the message again. A store that is
+// away (ErrUnavailable) is waited for. A Dispatcher runs once at a time.
 func (d *Dispatcher) Run(ctx context.Context) error {
-	r, err := d.newRun(ctx)
+	r, err := d.begin(ctx)
 	if err != nil {
 		return fmt.Errorf("dispatch: %w", err)
+	}
+	if r == nil {
+		return nil // it was told to stop before the store could be asked
 	}
 	defer r.halt(nil)
 	if !d.busy.CompareAndSwap(false, true) {
@@ -178,6 +181,26 @@ func (route *Route) check(name string) error {
 		route.Limit = 20
 	}
 	return route.Retry.Validate()
+}
+
+// begin asks the store for what a run begins with, and again while it is away:
+// an outage at the start ends a dispatcher as little as a later one. It returns
+// nil if ctx ends meanwhile.
+func (d *Dispatcher) begin(ctx context.Context) (*dispatch, error) {
+	for told := false; ; told = true {
+		r, err := d.newRun(ctx)
+		if !errors.Is(err, ErrUnavailable) {
+			return r, err
+		}
+		if !told && d.Logger != nil {
+			d.Logger.ErrorContext(ctx, "the store is away, the dispatcher begins when it is back", slog.Any("error", err))
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 func (d *Dispatcher) newRun(ctx context.Context) (*dispatch, error) {
