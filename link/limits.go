@@ -152,9 +152,7 @@ func (l *limited) spend(m *holdfast.Message, most *Limits, now time.Time) (code 
 		return codeDaily, time.Until(time.Unix((today+1)*int64(day/time.Second), 0))
 	}
 	if rate := float64(most.Rate); rate > 0 {
-		if s.at.IsZero() {
-			s.free = rate * burst
-		}
+		// A site that was never here has waited long enough for a full burst.
 		s.free, s.at = min(rate*burst, s.free+rate*now.Sub(s.at).Seconds()), now
 		if s.free < 1 {
 			return codeRate, time.Second // worth a request by then

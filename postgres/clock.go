@@ -17,10 +17,12 @@ import (
 // at a moment of this machine's monotonic clock, and what of it is doubted. A
 // step of the database's clock moves nothing of it.
 type clock struct {
-	guard *belief.Guard
+	hold  int64
+	guard *belief.Guard // what is committed, and read last; a beat judges with one of its own
 
 	mu      sync.Mutex
 	at      int64     // of the database
+	known   int64     // of the row that was learned last
 	since   time.Time // when this node knew it, by the monotonic clock
 	lead    int64     // of the database's clock over it
 	noted   int64     // the same, as it stands beside the leaps in the database
@@ -40,7 +42,9 @@ const (
 	startMost  = 5 * clockSecond
 )
 
-func newClock(hold time.Duration) *clock { return &clock{guard: belief.New(micros(hold))} }
+func newClock(hold time.Duration) *clock {
+	return &clock{hold: micros(hold), guard: belief.New(micros(hold))}
+}
 
 // seen is how far time has come as this node has seen it pass; 0: it has not
 // looked yet.
@@ -74,15 +78,20 @@ func (r *clockRow) scan(rows pgx.Rows) error {
 	return rows.Scan(&r.at, &r.raw, &r.high, &r.leaps, &r.shows)
 }
 
-// learn takes what the database knows: another node may have seen more.
+// learn takes what the database knows: another node may have seen more. A row that
+// was read before one that is known already says nothing new.
 func (c *clock) learn(r *clockRow, log *slog.Logger) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.at < c.known {
+		return
+	}
+	c.known = r.at
 	if c.guard.Text() != r.leaps {
 		if err := c.guard.Load(r.leaps); err != nil {
 			log.Error("what the database knows of the clock is not readable", slog.Any("error", err))
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if seen := c.seenLocked(); r.at > seen {
 		c.at, c.since = r.at+max(min(r.shows-r.raw, startMost), 0), time.Now()
 	}
@@ -102,7 +111,8 @@ func (db *DB) tickClock(ctx context.Context) error {
 		}
 		fresh, at, was := c.seen() == 0, r.at, r.raw
 		c.learn(&r, db.log)
-		acted = c.actOnHeard(&r)
+		guard := c.judged(&r) // of its own: who reads meanwhile sees what is committed
+		acted = c.actOnHeard(guard, &r)
 		if !fresh {
 			at = max(at, c.seen())
 		} else {
@@ -112,14 +122,14 @@ func (db *DB) tickClock(ctx context.Context) error {
 			gap := r.shows - was
 			at += max(gap, 0)
 			if gap > startMost {
-				c.guard.Leap(at, gap, false)
+				guard.Leap(at, gap, false)
 			}
 		}
 		if back := (at - r.at) - (r.shows - r.raw); back > clockSlack {
-			c.guard.Deny(back)
+			guard.Deny(back)
 		}
-		c.guard.Settle(at)
-		r.at, r.raw, r.high, r.leaps = at, r.shows, max(r.high, r.shows), c.guard.Text()
+		guard.Settle(at)
+		r.at, r.raw, r.high, r.leaps = at, r.shows, max(r.high, r.shows), guard.Text()
 		most := max(2*micros(time.Duration(beatShare*float64(db.opts.Lease))), clockSecond)
 		return tx.exec(clockWrite, r.at, r.raw, r.high, most, r.leaps)
 	})
@@ -134,6 +144,13 @@ func (db *DB) tickClock(ctx context.Context) error {
 	c.mu.Unlock()
 	db.tellDoubt()
 	return nil
+}
+
+// judged is a guard that knows what the row says, for whoever is to change that.
+func (c *clock) judged(r *clockRow) *belief.Guard {
+	guard := belief.New(c.hold)
+	_ = guard.Load(r.leaps) // learn tells of what cannot be read
+	return guard
 }
 
 // askClock looks how far time has come, before anything ends by it.
@@ -234,7 +251,7 @@ func (db *DB) HearTime(at time.Time) {
 }
 
 // actOnHeard lets another machine's clock decide, and returns what that has shown.
-func (c *clock) actOnHeard(r *clockRow) (heard time.Time) {
+func (c *clock) actOnHeard(guard *belief.Guard, r *clockRow) (heard time.Time) {
 	c.mu.Lock()
 	heard = c.heard
 	ago := time.Since(c.heardAt)
@@ -242,9 +259,9 @@ func (c *clock) actOnHeard(r *clockRow) (heard time.Time) {
 	switch {
 	case heard.IsZero():
 	case time.UnixMicro(r.shows).Sub(heard.Add(ago)).Abs() <= holdfast.ClockSkew:
-		c.guard.Confirm()
+		guard.Confirm()
 	default:
-		c.guard.Contradict(c.seen())
+		guard.Contradict(c.seen())
 	}
 	return heard
 }

@@ -144,7 +144,11 @@ const (
 func (db *DB) vetPooler(ctx context.Context, a *pgx.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, vetPoolerFor)
 	defer cancel()
-	other, err := db.pools.lent.Acquire(ctx)
+	from := db.pools.own // which keeps it for its own work
+	if from.Config().MaxConns < 2 {
+		from = db.pools.lent
+	}
+	other, err := from.Acquire(ctx)
 	if err != nil {
 		return fmt.Errorf("connect a second time: %w", err)
 	}

@@ -129,7 +129,7 @@ func (o options) kill(ctx context.Context, u *unit) error {
 				break
 			}
 		}
-		if o.verbose {
+		if o.verbose && ctx.Err() == nil { // else it was not tried to its end
 			_, _ = fmt.Fprintf(o.log, "%s (%.1f s)\n", m.fate(), time.Since(began).Seconds())
 		}
 	})
