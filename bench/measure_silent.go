@@ -87,11 +87,11 @@ type mailWatch struct {
 	arrived map[hf.ID]time.Time
 }
 
-// got reads the id off the Message-Id, which begins with it.
+// got reads the id off its header.
 func (w *mailWatch) got(mail []byte) {
 	at := time.Now()
-	_, rest, _ := bytes.Cut(mail, []byte("Message-Id: <"))
-	id, _, _ := bytes.Cut(rest, []byte("@"))
+	_, rest, _ := bytes.Cut(mail, []byte("X-Notification-Id: "))
+	id, _, _ := bytes.Cut(rest, []byte("\r\n"))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.arrived[hf.ID(id)] = at
@@ -122,12 +122,17 @@ func (w *mailWatch) times(ctx context.Context, p *mailing, z sizes) ([]float64, 
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var times []float64
+	missing := 0
 	for n := count / 10; n < count; n++ {
 		at, ok := w.arrived[ids[n]]
 		if !ok {
 			at = end
+			missing++
 		}
 		times = append(times, max(0, float64(at.Sub(answered[n]))/1e6))
+	}
+	if missing == len(times) {
+		return nil, errors.New("no mail is known by the id of its notification")
 	}
 	return times, nil
 }
