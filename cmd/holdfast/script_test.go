@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/admintest"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/site"
@@ -54,6 +55,7 @@ func (w withPostgres) Run() int { return pgtest.Main(w.m, pgtest.Options{Beside:
 // site.
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "each of its programs runs one command, and starts ten times slower under it")
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", Setup: setup,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){

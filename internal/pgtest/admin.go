@@ -56,21 +56,28 @@ func (s *Server) Version() string {
 
 // Exec runs statements in a database of the server, one after the other.
 func (s *Server) Exec(database string, statements ...string) error {
-	return s.connected(database, func(ctx context.Context, conn *pgx.Conn) error {
+	run := func(ctx context.Context, conn *pgx.Conn) error {
 		for _, sql := range statements {
 			if _, err := conn.Exec(ctx, sql); err != nil {
 				return fmt.Errorf("%s: %w", sql, err)
 			}
 		}
 		return nil
-	})
+	}
+	if database == maintenance {
+		return s.admin(run)
+	}
+	return s.connected(database, run)
 }
 
-// admin works on a connection to no test's database. The shared server, which nobody stops, keeps
+// maintenance is no test's database.
+const maintenance = "postgres"
+
+// admin works on a connection to that database. The shared server, which nobody stops, keeps
 // it: a new one costs more than what is done with it.
 func (s *Server) admin(do func(context.Context, *pgx.Conn) error) error {
 	if s.consoles == nil {
-		return s.connected("postgres", do)
+		return s.connected(maintenance, do)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -79,7 +86,7 @@ func (s *Server) admin(do func(context.Context, *pgx.Conn) error) error {
 	case conn = <-s.consoles:
 	default:
 		var err error
-		if conn, err = pgx.Connect(ctx, s.DSN("postgres")); err != nil {
+		if conn, err = pgx.Connect(ctx, s.DSN(maintenance)); err != nil {
 			return err
 		}
 	}

@@ -61,7 +61,7 @@ func (s *Server) prepare(database string, fill func(dsn string) error) error {
 		return err
 	}
 	// A template cannot be copied while somebody is connected to it: from here on nobody can be.
-	if err := s.Exec("postgres", "alter database "+quoted(database)+" with allow_connections false is_template true"); err != nil {
+	if err := s.Exec(maintenance, "alter database "+quoted(database)+" with allow_connections false is_template true"); err != nil {
 		return err
 	}
 	_, err := s.terminate("datname = $1", database)
@@ -82,7 +82,7 @@ func (s *Server) database(t testing.TB, template string) string {
 	}
 	if s.consoles != nil {
 		t.Cleanup(func() {
-			if err := s.Exec("postgres", "drop database "+quoted(name)+" with (force)"); err != nil {
+			if err := s.Exec(maintenance, "drop database "+quoted(name)+" with (force)"); err != nil {
 				t.Errorf("remove the test's database: %v", err)
 			}
 		})
