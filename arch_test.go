@@ -36,7 +36,8 @@ var mayImport = map[string][]string{
 	"adapter/httpcall":    {"."},
 	"adapter/sqlwrite":    {"."},
 	"adapter/webhook":     {"."},
-	"adapter/email":       {".", "notify"},
+	"adapter/email":       {".", "notify", "adapter/email/smtp"},
+	"adapter/email/smtp":  {}, // speaks with servers, and knows nothing of notifications
 	"adapter/chat":        {".", "notify"},
 	"notify":              {"."},
 	"site":                {".", "notify"}, // for programs that are a site
