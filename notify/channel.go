@@ -60,6 +60,9 @@ func (c *Channels) replace(ctx context.Context, r *channelRun) error {
 	c.mu.Lock()
 	resume := r.resume
 	c.mu.Unlock()
+	if resume {
+		c.adapters.forget(r.channel.Name) // whatever it knew about refused credentials
+	}
 	if resume && c.Lanes != nil {
 		if err := c.Lanes.SetLaneFault(ctx, Lane(r.channel.Name), ""); err != nil {
 			return fmt.Errorf("resume channel %s: %w", r.channel.Name, err) // and once more at the next look

@@ -105,6 +105,12 @@ func (a *adapters) retire(m *made) {
 	}
 }
 
+// forget ends the adapter of a channel, and with it what that has learned: the
+// next one begins anew.
+func (a *adapters) forget(channel string) {
+	a.keep(func(name string) bool { return name != channel })
+}
+
 // keep ends those of channels that are not used any more.
 func (a *adapters) keep(used func(channel string) bool) {
 	a.mu.Lock()

@@ -3,9 +3,12 @@ package email
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/base32"
 	"encoding/base64"
 	"fmt"
 	"net/mail"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -17,8 +20,8 @@ import (
 )
 
 // compose writes a mail. It is the same for all recipients, of whom none is
-// named in it (E53), and but for its Date at each attempt: whoever gets it twice
-// can know it by its Message-ID (E52). All of it is ASCII, in short lines.
+// named in it (E53), and but for its Date at each attempt; identify completes it. All of it is
+// ASCII, in short lines.
 func (m *Mailer) compose(n *notify.Notification, now time.Time) ([]byte, error) {
 	var h gomail.Header
 	h.Set("From", mailbox(&m.settings.from))
@@ -28,7 +31,6 @@ func (m *Mailer) compose(n *notify.Notification, now time.Time) ([]byte, error) 
 	h.Set("To", "undisclosed-recipients:;")
 	h.Set("Subject", header(title(n), len("Subject: ")))
 	h.SetDate(now.In(m.settings.zone))
-	h.Set("Message-Id", "<"+string(n.Key())+"@"+m.domain+">")
 	h.Set("Auto-Submitted", "auto-generated") // RFC 3834: nobody answers it by a program
 	h.Set("X-Auto-Response-Suppress", "All")  // the same, for Exchange
 	h.Set("X-Notification-Id", header(string(n.ID), len("X-Notification-Id: ")))
@@ -40,6 +42,7 @@ func (m *Mailer) compose(n *notify.Notification, now time.Time) ([]byte, error) 
 	h.Set("Content-Transfer-Encoding", encoding(body))
 
 	var b bytes.Buffer
+	_, _ = fmt.Fprintf(&b, "%s%s.%s@%s>\r\n", idField, n.Key(), strings.Repeat("0", setSize), m.domain)
 	w, err := message.CreateWriter(&b, h.Header)
 	if err != nil {
 		return nil, fmt.Errorf("compose mail: %w", err)
@@ -54,6 +57,25 @@ func (m *Mailer) compose(n *notify.Notification, now time.Time) ([]byte, error) 
 		b.WriteString("\r\n")
 	}
 	return b.Bytes(), nil
+}
+
+const (
+	idField = "Message-Id: <"
+	setSize = 12 // letters that stand for the recipients of a mail
+)
+
+// identify gives the mail the Message-ID of these recipients: whoever gets it
+// twice can know it by that (E52), and a server that drops what it knows drops
+// no other's mail, of another batch or a later attempt (F1-64).
+func (r *run) identify(recipients []int) {
+	all := make([]string, 0, len(recipients))
+	for _, i := range recipients {
+		all = append(all, r.addr[i])
+	}
+	slices.Sort(all)
+	sum := sha256.Sum256([]byte(strings.Join(all, "\n")))
+	set := strings.ToLower(base32.HexEncoding.EncodeToString(sum[:])[:setSize])
+	copy(r.mail[len(idField)+len(r.n.Key())+1:], set)
 }
 
 // title is the subject on one line, and never empty.

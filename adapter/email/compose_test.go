@@ -202,13 +202,16 @@ func TestFields(t *testing.T) {
 	h := parse(t, raw).header
 	for field, want := range map[string]string{
 		"To": "undisclosed-recipients:;", "Auto-Submitted": "auto-generated", "X-Auto-Response-Suppress": "All", "Mime-Version": "1.0",
-		"Message-Id": "<" + string(n.Key()) + "@id.test>", "X-Notification-Id": "0193b3a8-6b7e-7c3e-9d61-0d2f4a6f1e11",
-		"Bcc": "", "Cc": "", "User-Agent": "", "X-Mailer": "", "X-Evil": "", "Content-Type": "text/plain; charset=utf-8",
+		"X-Notification-Id": "0193b3a8-6b7e-7c3e-9d61-0d2f4a6f1e11",
+		"Bcc":               "", "Cc": "", "User-Agent": "", "X-Mailer": "", "X-Evil": "", "Content-Type": "text/plain; charset=utf-8",
 		"Date": "Sat, 01 Jan 2000 05:30:00 +0530", // where virtual time begins
 	} {
 		if got := h.Get(field); got != want {
 			t.Errorf("%s: got %q, want %q", field, got, want)
 		}
+	}
+	if got := h.Get("Message-Id"); !strings.HasPrefix(got, "<"+string(n.Key())+".") || !strings.HasSuffix(got, "@id.test>") {
+		t.Errorf("got %s", got)
 	}
 	if site, err := h.Text("X-Source-Site"); err != nil || site != "Werk Süd X-Evil: 1" {
 		t.Errorf("got %q: %v", site, err)
@@ -220,19 +223,29 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// E52, F1-05: another attempt, another Mailer and another sender's host have the
-// same Message-ID; another site's notification of the same id has another.
+// E52, F1-05, F1-64: another attempt, another Mailer and another sender's host
+// have the same Message-ID for the same recipients, in whatever order; other
+// recipients of the same notification, and another site's notification of the same
+// id, have another.
 func TestTheMessageIDStays(t *testing.T) {
 	t.Parallel()
-	first := parse(t, compose(t, nil, example(), "a@x.test")).header.Get("Message-Id")
-	second := parse(t, compose(t, object{"ehlo": "other.test", "recipientsPerMail": 1}, example(), "b@x.test")).header.Get("Message-Id")
+	id := func(settings object, n *notify.Notification, to ...string) string {
+		return parse(t, compose(t, settings, n, to...)).header.Get("Message-Id")
+	}
 	foreign := example()
 	foreign.Origin.Site = "plant-8"
-	if other := parse(t, compose(t, nil, foreign, "a@x.test")).header.Get("Message-Id"); other == first {
-		t.Errorf("two sites have %s", other)
-	}
-	if first != second || !strings.HasSuffix(first, "@plant.test>") {
+	first := id(nil, example(), "a@x.test", "b@x.test")
+	if second := id(object{"ehlo": "other.test"}, example(), "b@x.test", "a@x.test"); first != second || !strings.HasSuffix(first, "@plant.test>") {
 		t.Errorf("got %s and %s", first, second)
+	}
+	seen := map[string]string{first: "two"}
+	for what, other := range map[string]string{
+		"one": id(nil, example(), "a@x.test"), "the other": id(nil, example(), "b@x.test"), "another site": id(nil, foreign, "a@x.test", "b@x.test"),
+	} {
+		if seen[other] != "" {
+			t.Errorf("%s and %s have %s", what, seen[other], other)
+		}
+		seen[other] = what
 	}
 }
 

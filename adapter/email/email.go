@@ -48,6 +48,8 @@ type Mailer struct {
 	strikes atomic.Int32 // connections in a row that were turned away at the door
 	spurned atomic.Int32 // mails in a row whose sender was refused
 	bears   atomic.Pointer[learned]
+	worked  atomic.Bool // the server has taken our credentials, the last time
+	refused refusal
 }
 
 // learned is how many recipients the server takes in one mail, as it said last.

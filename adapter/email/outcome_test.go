@@ -60,12 +60,12 @@ func TestRepliesAreClassified(t *testing.T) {
 		"AUTH 550 5.7.30, E16":   {plain(), &server{extensions: []string{auth}, answer: on(map[string]string{"AUTH": "550 5.7.30 no"})}, all + "lane_fault 550 5.7.30"},
 		"AUTH not offered":       {plain(), &server{}, all + "lane_fault auth_not_offered"},
 		"AUTH other mechanism":   {plain(), &server{extensions: []string{"AUTH GSSAPI"}}, all + "lane_fault auth_not_offered"},
-		"MAIL 451":               {nil, &server{answer: on(map[string]string{"MAIL": "451 4.3.0 later"})}, all + "transient 451 4.3.0"},
-		"MAIL 452, E58":          {nil, &server{answer: on(map[string]string{"MAIL": "452 4.3.1 full"})}, all + "transient 452 4.3.1"},
+		"MAIL 451":               {nil, &server{answer: on(map[string]string{"MAIL": "451 4.3.0 later"})}, all + "unreachable 451 4.3.0"},
+		"MAIL 452, E58":          {nil, &server{answer: on(map[string]string{"MAIL": "452 4.3.1 full"})}, all + "unreachable 452 4.3.1"},
 		"MAIL 552":               {nil, &server{answer: on(map[string]string{"MAIL": "552 5.3.4 too big"})}, all + "permanent 552 5.3.4"},
 		"MAIL 550 5.7.60":        {nil, &server{answer: on(map[string]string{"MAIL": "550 5.7.60 not yours"})}, all + "permanent 550 5.7.60"},
 		"MAIL 530":               {nil, &server{answer: on(map[string]string{"MAIL": "530 5.7.0 authenticate"})}, all + "lane_fault 530 5.7.0"},
-		"MAIL 421":               {nil, &server{answer: on(map[string]string{"MAIL": "421 4.7.0 too many connections"})}, all + "transient 421 4.7.0"},
+		"MAIL 421":               {nil, &server{answer: on(map[string]string{"MAIL": "421 4.7.0 too many connections"})}, all + "unreachable 421 4.7.0"},
 		"MAIL lost":              {nil, &server{answer: on(map[string]string{"MAIL": hangUp})}, all + "transient connection_lost"},
 		"RCPT 251 and 252":       {nil, &server{answer: on(map[string]string{"RCPT TO:<a": "251 2.1.5 will forward", "RCPT TO:<b": "252 cannot verify"})}, "accepted; accepted; accepted"},
 		"RCPT 550, E1":           {nil, &server{answer: on(map[string]string{"RCPT TO:<b": "550 5.1.1 no such user"})}, "accepted; refused 550 5.1.1; accepted"},
@@ -493,8 +493,8 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// E34: after a lost answer nobody else is asked in this attempt; all get the
-// same Message-ID the next time (E52).
+// E34: after a lost answer nobody else is asked in this attempt; the same
+// ones get the same Message-ID the next time (E52).
 func TestALostAnswerEndsTheAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -519,7 +519,7 @@ func TestALostAnswerEndsTheAttempt(t *testing.T) {
 			id, _, _ := strings.Cut(after, "\r\n")
 			ids[id] = true
 		}
-		if len(mails) != 3 || len(ids) != 1 || !ids["<"+string(example().Key())+"@plant.test>"] {
+		if len(mails) != 3 || len(ids) != 2 { // one for the two, one for the third
 			t.Errorf("%d mails have the ids %v", len(mails), ids)
 		}
 		m.Close()

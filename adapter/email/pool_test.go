@@ -114,7 +114,7 @@ func TestARefusedMailLeavesTheConnectionClean(t *testing.T) {
 		if got := told(m.Send(t.Context(), example(), people("b@x.test"), nil)); got != "accepted" {
 			t.Error(got)
 		}
-		if _, _, dials := s.seen(); dials != 1 || len(s.got("RSET")) != 1 || strings.Join(s.got("EHLO"), "") != "EHLO central.testEHLO central.test" {
+		if _, _, dials := s.seen(); dials != 1 || len(s.got("RSET")) != 1 || len(s.got("EHLO")) != 1 {
 			t.Errorf("%d connections, got %q", dials, s.lines)
 		}
 		m.Close()

@@ -5,118 +5,69 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/textproto"
-	"regexp"
 	"strings"
 	"time"
 
-	"github.com/emersion/go-smtp"
-
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/adapter/email/smtp"
 	"github.com/holdfast-mq/holdfast/internal/exchange"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// reply is what the server said.
-type reply struct {
-	code     int
-	enhanced string // as 5.1.1; empty: none
-	text     string // as it came
-}
-
-func parseReply(code int, text string) reply {
-	r := reply{code: code, text: text}
-	if found := regexp.MustCompile(`^([245]\.\d{1,3}\.\d{1,3})(?:[ \n]|$)`).FindStringSubmatch(text); found != nil {
-		r.enhanced = found[1]
-		r.text = strings.TrimSpace(strings.ReplaceAll("\n"+text, "\n"+r.enhanced, "\n"))
-	}
-	return r
-}
-
-// replyOf is the reply that an error of the client stands for.
-func replyOf(err error) (reply, bool) {
-	e, ok := errors.AsType[*smtp.SMTPError](err)
-	if !ok {
-		return reply{}, false
-	}
-	r := reply{code: e.Code, text: e.Message}
-	if c := e.EnhancedCode; c[0] > 0 {
-		r.enhanced = fmt.Sprintf("%d.%d.%d", c[0], c[1], c[2])
-	}
-	return r, true
-}
-
-func (r reply) String() string { return strings.TrimSpace(fmt.Sprintf("%d %s", r.code, r.enhanced)) }
-
-func (r reply) permanent() bool { return r.code/100 == 5 }
+// reply is what the server said, and what that means here.
+type reply struct{ smtp.Reply }
 
 // barred says that it is not this sender or recipient that is wrong, but that
 // we come without credentials or in clear.
-func (r reply) barred() bool { return r.code == 530 || r.code == 538 }
-
-// closing says that the server ends the connection.
-func (r reply) closing() bool { return r.code == 421 }
-
-// tooMany says that the server takes fewer recipients in one mail: 452, and
-// 552 of servers that mean it (RFC 5321, 4.5.3.1.10).
-func (r reply) tooMany() bool {
-	text := strings.ToLower(r.text)
-	switch r.code {
-	case 452:
-		return r.enhanced == "4.5.3" || strings.Contains(text, "too many")
-	case 552:
-		return r.enhanced == "5.5.3" || strings.Contains(text, "recipient") && r.enhanced == ""
-	}
-	return false
-}
+func (r reply) barred() bool { return r.Code == 530 || r.Code == 538 }
 
 // disowns says that a refusal, of a recipient or of a whole mail, is about who
 // sends: servers that check the sender late do it there (5.7.60 of Exchange,
 // "Sender address rejected" of Postfix).
 func (r reply) disowns() bool {
-	switch r.enhanced {
+	switch r.Enhanced {
 	case "5.1.7", "5.1.8", "5.7.27", "5.7.60":
-		return r.permanent()
+		return r.Permanent()
 	}
-	text := strings.ToLower(r.text)
-	return r.permanent() && (strings.Contains(text, "sender address rejected") || strings.Contains(text, "send as this sender"))
+	text := strings.ToLower(r.Text)
+	return r.Permanent() && (strings.Contains(text, "sender address rejected") || strings.Contains(text, "send as this sender"))
 }
 
 // oversize says that a mail is too large, which is its own fault.
-func (r reply) oversize() bool { return r.code == 552 || r.enhanced == "5.3.4" }
+func (r reply) oversize() bool { return r.Code == 552 || r.Enhanced == "5.3.4" }
 
 // subject is the second figure of the enhanced code, which says what a reply is
 // about (RFC 3463); zero: it does not say.
 func (r reply) subject() byte {
-	if r.enhanced == "" {
+	if r.Enhanced == "" {
 		return 0
 	}
-	return r.enhanced[2]
+	return r.Enhanced[2]
 }
 
 // system says that the server itself is unwell, or its network, and not the
 // recipient whom it puts off: 4.3.0 while it has no room, 4.4.x.
-func (r reply) system() bool { return !r.permanent() && (r.subject() == '3' || r.subject() == '4') }
+func (r reply) system() bool { return !r.Permanent() && (r.subject() == '3' || r.subject() == '4') }
 
 // personal says that a whole mail was put off because of whom it is for, or by
 // a rule about it, as greylisting is: 4.1.x, 4.2.2, 4.7.1.
 func (r reply) personal() bool {
-	return r.subject() == '1' || r.subject() == '2' || r.subject() == '7' && !r.closing()
+	return r.subject() == '1' || r.subject() == '2' || r.subject() == '7' && !r.Closing()
 }
 
 // wait is what the server asks for; a refusal for good asks for nothing.
 func (r reply) wait() time.Duration {
-	if r.permanent() {
+	if r.Permanent() {
 		return 0
 	}
-	return asked(r.text)
+	return asked(r.Text)
 }
 
 // said is the reply for people.
 func (r reply) said(phase string, s *scrubber) string {
-	text := phase + ": " + r.text
-	if r.enhanced != "" && int(r.enhanced[0]-'0') != r.code/100 {
-		text += fmt.Sprintf(" (%d counts, not %s)", r.code, r.enhanced) // they contradict each other
+	text := phase + ": " + r.Text
+	if r.Enhanced != "" && int(r.Enhanced[0]-'0') != r.Code/100 {
+		text += fmt.Sprintf(" (%d counts, not %s)", r.Code, r.Enhanced) // they contradict each other
 	}
 	return s.clean(text)
 }
@@ -124,7 +75,7 @@ func (r reply) said(phase string, s *scrubber) string {
 // delivery is what a reply means for one recipient.
 func (r reply) delivery(phase string, s *scrubber) notify.Delivery {
 	d := notify.Delivery{Outcome: notify.Deferred, Code: r.String(), Text: r.said(phase, s), RetryAfter: r.wait()}
-	if r.permanent() {
+	if r.Permanent() {
 		d.Outcome = notify.Refused
 	}
 	return d
@@ -140,7 +91,7 @@ func (r reply) failure(phase string, s *scrubber, o holdfast.Outcome) *holdfast.
 // entry classifies a reply that stands between us and the server's taking
 // mail: what waiting cures is apart from what somebody must change.
 func (r reply) entry(phase string, s *scrubber) *holdfast.Failure {
-	if !r.permanent() {
+	if !r.Permanent() {
 		return r.failure(phase, s, holdfast.Unreachable)
 	}
 	return r.failure(phase, s, holdfast.LaneFault)
@@ -155,10 +106,10 @@ func (r reply) spurned(phase string, s *scrubber) *holdfast.Failure {
 
 // unconnected classifies an error before the server was asked to take a mail.
 func unconnected(ctx context.Context, phase string, err error, s *scrubber) *holdfast.Failure {
-	if _, ok := errors.AsType[textproto.ProtocolError](err); ok { // E38
-		return hold("not_smtp", fmt.Sprintf("%s: this is not an SMTP server: it says %s", phase, clip(s.Clean(err.Error()), 200)))
+	if garbage, ok := errors.AsType[*smtp.GarbageError](err); ok { // E38
+		return hold("not_smtp", fmt.Sprintf("%s: this is not an SMTP server: it says %s", phase, clip(s.Clean(garbage.Line), 200)))
 	}
-	if errors.Is(err, errEarly) || errors.Is(err, errAnswer) {
+	if errors.Is(err, smtp.ErrTurn) || errors.Is(err, smtp.ErrEndless) {
 		return hold("not_smtp", fmt.Sprintf("%s: this is not an SMTP server: %s", phase, s.clean(err.Error())))
 	}
 	f := exchange.Unconnected(ctx, err)

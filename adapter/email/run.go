@@ -15,7 +15,7 @@ import (
 type run struct {
 	m      *Mailer
 	n      *notify.Notification
-	mail   []byte
+	mail   []byte   // whose Message-ID is that of the recipients at hand
 	addr   []string // of each recipient; empty: it has none that is right
 	open   []int    // recipients who are still to be asked, by index
 	report notify.Report
@@ -46,11 +46,18 @@ func (r *run) send(ctx context.Context) {
 		return
 	}
 	r.report.Server = r.m.settings.address()
+	renew := false
 	for len(r.open) > 0 {
-		s, f := r.m.session(ctx)
+		open := len(r.open)
+		s, f := r.m.session(ctx, renew)
 		if f == nil {
 			r.report.Server, r.report.TLS = s.server, s.tls
-			f = r.transact(ctx, s)
+			var t *transaction
+			t, f = r.transact(ctx, s)
+			renew = t.stale
+			if t.broke && len(r.open) < open && ctx.Err() == nil { // somebody's end is known: the others are asked over another connection (F1-63)
+				f = nil
+			}
 		}
 		if f != nil {
 			if f.Outcome == holdfast.Unreachable && slices.ContainsFunc(r.report.To, deferred) {
@@ -89,13 +96,13 @@ func (r *run) settle(i int, d notify.Delivery) {
 
 // transact makes one mail over a session, and gives that back. The failure
 // concerns all recipients that are still open.
-func (r *run) transact(ctx context.Context, s *session) *holdfast.Failure {
-	t := &transaction{run: r, s: s, batch: r.batch(), sound: true}
+func (r *run) transact(ctx context.Context, s *session) (t *transaction, f *holdfast.Failure) {
+	t = &transaction{run: r, s: s, batch: r.batch(), sound: true}
 	t.stop = context.AfterFunc(ctx, s.cut)
-	f := t.make(ctx)
+	f = t.make(ctx)
 	t.stop()
 	r.m.giveBack(s, t.sound && ctx.Err() == nil)
-	return f
+	return t, f
 }
 
 // batch is as many recipients as one mail may have.

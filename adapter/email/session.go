@@ -2,7 +2,6 @@ package email
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -10,9 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/emersion/go-smtp"
-
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/adapter/email/smtp"
 	"github.com/holdfast-mq/holdfast/internal/exchange"
 )
 
@@ -22,7 +20,6 @@ const connecting = "connect"
 // who has taken it from the pool.
 type session struct {
 	client *smtp.Client
-	wire   *wire
 	server string // for people
 	tls    string // for people; empty: in clear
 	scrub  scrubber
@@ -34,26 +31,44 @@ type session struct {
 }
 
 // cut ends the connection at once.
-func (s *session) cut() { _ = s.wire.Close() }
+func (s *session) cut() { _ = s.client.Close() }
 
 // quit ends the connection as is polite. Nothing depends on the answer (E36).
 func (s *session) quit() {
-	s.client.CommandTimeout = 2 * time.Second
-	_ = s.client.Quit()
+	_, _ = s.client.Quit(2 * time.Second)
 	s.cut()
 }
 
-// connect makes a session. A token that is refused may have been withdrawn
-// before its time: another one is tried once (E17).
+// proof is how it went with our credentials.
+type proof struct {
+	token   string // empty: none was used
+	refused bool   // the server does not take them
+}
+
+// connect makes a session. A token that is refused, where tokens have worked, may
+// have been withdrawn before its time: another one is tried once (E17).
 func (m *Mailer) connect(ctx context.Context) (*session, *holdfast.Failure) {
-	s, token, f := m.dial(ctx, "")
-	if f != nil && token != "" && strings.HasPrefix(f.Code, "535") {
-		s, _, f = m.dial(ctx, token)
+	if f := m.refused.stands(m.ours, time.Now()); f != nil {
+		return nil, f
+	}
+	s, p, f := m.dial(ctx, "")
+	if p.refused && p.token != "" && m.worked.Load() && strings.HasPrefix(f.Code, "535") {
+		s, p, f = m.dial(ctx, p.token)
+	}
+	switch {
+	case f == nil:
+		m.worked.Store(true)
+		m.refused.forget()
+	case p.refused:
+		m.worked.Store(false)
+		if own, err := m.ours(); err == nil {
+			m.refused.note(own, f, time.Now())
+		}
 	}
 	return s, f
 }
 
-func (m *Mailer) dial(ctx context.Context, refused string) (s *session, token string, f *holdfast.Failure) {
+func (m *Mailer) dial(ctx context.Context, refused string) (s *session, p proof, f *holdfast.Failure) {
 	set := &m.settings
 	dialing, cancel := context.WithTimeout(ctx, set.timeouts.greeting)
 	conn, err := m.dialer(dialing, "tcp", set.address())
@@ -63,109 +78,106 @@ func (m *Mailer) dial(ctx context.Context, refused string) (s *session, token st
 		if f.Code == exchange.NoHost {
 			f = m.turnedAway(f)
 		}
-		return nil, "", f
+		return nil, p, f
 	}
-	s = &session{server: set.address(), wire: &wire{Conn: conn}}
+	s = &session{server: set.address(), client: smtp.New(conn, smtp.Timeouts{Command: set.timeouts.command, Piece: set.timeouts.data, Answer: set.timeouts.afterDot})}
 	if ip := conn.RemoteAddr(); ip != nil && ip.String() != s.server {
 		s.server = fmt.Sprintf("%s (%s)", s.server, ip)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	if f = m.enter(ctx, s); f == nil {
-		token, f = m.authenticate(ctx, s, refused)
+	if f = m.enter(ctx, s, conn); f == nil {
+		p, f = m.authenticate(ctx, s, refused)
 	}
 	if f == nil && !stop() {
 		f = unconnected(ctx, connecting, net.ErrClosed, &s.scrub)
 	}
 	if f != nil {
 		_ = conn.Close()
-		return nil, token, f
+		return nil, p, f
 	}
-	return s, token, nil
+	return s, p, nil
 }
 
-// enter waits for the greeting and makes the connection as safe as the
+// enter waits for the greeting, and makes the connection as safe as the
 // settings want it.
-func (m *Mailer) enter(ctx context.Context, s *session) *holdfast.Failure {
+func (m *Mailer) enter(ctx context.Context, s *session, conn net.Conn) *holdfast.Failure {
 	set := &m.settings
 	if set.tls == tlsImplicit {
 		if f := m.encrypt(ctx, s, set.timeouts.greeting); f != nil {
 			return f
 		}
 	}
-	r, err := hear(s.wire.Conn, set.timeouts.greeting)
+	said, err := s.client.Greeting(set.timeouts.greeting)
+	r := reply{said}
 	switch {
 	case err != nil:
-		return unconnected(ctx, "greeting", err, &s.scrub)
-	case r.permanent():
+		return m.speechless(unconnected(ctx, "greeting", err, &s.scrub))
+	case r.Permanent():
 		return m.turnedAway(r.failure("greeting", &s.scrub, holdfast.LaneFault))
-	case r.code != 220:
+	case r.Code != 220:
 		return r.entry("greeting", &s.scrub)
 	}
 	m.strikes.Store(0)
-	name := m.ehlo(s.wire.Conn)
-	if set.tls == tlsStart || set.tls == tlsOpportunistic {
-		if f := m.startTLS(ctx, s, name); f != nil {
-			return f
-		}
+	name := m.ehlo(conn)
+	if f := m.hello(ctx, s, name); f != nil || set.tls != tlsStart && set.tls != tlsOpportunistic {
+		return f
 	}
-	// The client expects to be greeted, and has been.
-	s.wire.greeting.WriteString("220 again\r\n")
-	s.client = smtp.NewClient(s.wire)
-	s.client.CommandTimeout, s.client.SubmissionTimeout = set.timeouts.command, set.timeouts.afterDot
-	if err := s.client.Hello(name); err != nil {
-		if r, ok := replyOf(err); ok {
-			return r.entry("EHLO", &s.scrub)
-		}
+	encrypted, f := m.startTLS(ctx, s)
+	if f != nil || !encrypted {
+		return f
+	}
+	return m.hello(ctx, s, name)
+}
+
+// speechless adds what to look at where nobody greets us: a port that waits for
+// us to begin TLS is as silent.
+func (m *Mailer) speechless(f *holdfast.Failure) *holdfast.Failure {
+	if f.Code == exchange.ConnectTime && m.settings.tls != tlsImplicit {
+		f.Err = fmt.Errorf("%w (a port that wants TLS from the first byte on, as 465 does, says nothing: the setting tls may have to be implicit)", f.Err)
+	}
+	return f
+}
+
+// hello says who we are, once for each layer of security (F1-60).
+func (m *Mailer) hello(ctx context.Context, s *session, name string) *holdfast.Failure {
+	said, err := s.client.Hello(name)
+	switch {
+	case err != nil:
 		return unconnected(ctx, "EHLO", err, &s.scrub)
+	case !said.OK():
+		return reply{said}.entry("EHLO", &s.scrub)
 	}
 	return nil
 }
 
 // startTLS asks for encryption. A server that does not offer it gets nothing
 // more, unless the settings say opportunistic; one whose handshake fails, never.
-func (m *Mailer) startTLS(ctx context.Context, s *session, name string) *holdfast.Failure {
-	within := m.settings.timeouts.command
-	r, err := say(s.wire.Conn, within, "EHLO "+name)
-	switch {
-	case err != nil:
-		return unconnected(ctx, "EHLO", err, &s.scrub)
-	case r.code == 500 || r.code == 502: // it knows HELO only
-	case r.code != 250:
-		return r.entry("EHLO", &s.scrub)
-	}
-	offered := false
-	for extension := range strings.SplitSeq(r.text, "\n") {
-		offered = offered || strings.EqualFold(strings.TrimSpace(extension), "STARTTLS")
-	}
-	if !offered {
+func (m *Mailer) startTLS(ctx context.Context, s *session) (encrypted bool, f *holdfast.Failure) {
+	if _, offered := s.client.Offers("STARTTLS"); !offered {
 		if m.settings.tls == tlsOpportunistic {
-			return nil
+			return false, nil
 		}
-		return hold("starttls_missing", "STARTTLS: the server does not offer it, or somebody on the way hides that; nothing was sent")
+		return false, hold("starttls_missing", "STARTTLS: the server does not offer it, or somebody on the way hides that; nothing was sent")
 	}
-	r, err = say(s.wire.Conn, within, "STARTTLS")
+	said, err := s.client.StartTLS()
 	switch {
 	case err != nil:
-		return unconnected(ctx, "STARTTLS", err, &s.scrub)
-	case r.code != 220:
-		return r.entry("STARTTLS", &s.scrub)
+		return false, unconnected(ctx, "STARTTLS", err, &s.scrub)
+	case said.Code != 220:
+		return false, reply{said}.entry("STARTTLS", &s.scrub)
 	}
-	return m.encrypt(ctx, s, within)
+	return true, m.encrypt(ctx, s, m.settings.timeouts.command)
 }
 
 func (m *Mailer) encrypt(ctx context.Context, s *session, within time.Duration) *holdfast.Failure {
-	conn := tls.Client(s.wire.Conn, m.settings.conf)
 	handshake, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	if err := s.wire.SetDeadline(time.Now().Add(within)); err != nil {
+	state, err := s.client.Encrypt(handshake, m.settings.conf)
+	if err != nil {
 		return unconnected(ctx, "TLS", err, &s.scrub)
 	}
-	if err := conn.HandshakeContext(handshake); err != nil {
-		return unconnected(ctx, "TLS", err, &s.scrub)
-	}
-	state := conn.ConnectionState()
-	s.wire.Conn, s.tls = conn, shown(&state)
+	s.tls = shown(&state)
 	return nil
 }
 
@@ -199,8 +211,9 @@ func (m *Mailer) ehlo(conn net.Conn) string {
 	return "[IPv6:" + ip.String() + "]"
 }
 
-// session takes a connection that works, or makes one. Whoever has one gives it back.
-func (m *Mailer) session(ctx context.Context) (*session, *holdfast.Failure) {
+// session takes a connection that works, or makes one: always, where renew says
+// that one of those that are kept was turned away. Whoever has one gives it back.
+func (m *Mailer) session(ctx context.Context, renew bool) (*session, *holdfast.Failure) {
 	if err := m.pool.enter(ctx); err != nil {
 		f := &holdfast.Failure{Outcome: holdfast.NotStarted, Code: exchange.Canceled, Err: errors.New("stopped before a connection was free")}
 		if !errors.Is(ctx.Err(), context.Canceled) {
@@ -209,6 +222,10 @@ func (m *Mailer) session(ctx context.Context) (*session, *holdfast.Failure) {
 		return nil, f
 	}
 	for s := m.pool.take(); s != nil; s = m.pool.take() {
+		if renew {
+			s.quit() // the new one takes its place
+			break
+		}
 		if s.alive(ctx, m.settings.timeouts.command) {
 			return s, nil
 		}
@@ -231,10 +248,8 @@ func (s *session) alive(ctx context.Context, within time.Duration) bool {
 	}
 	stop := context.AfterFunc(ctx, s.cut)
 	defer stop()
-	s.client.CommandTimeout = min(within, 10*time.Second)
-	err := s.client.Noop()
-	s.client.CommandTimeout = within
-	return err == nil
+	r, err := s.client.Noop(min(within, 10*time.Second))
+	return err == nil && r.OK()
 }
 
 // giveBack ends the use of a session; one that is not sound is closed.

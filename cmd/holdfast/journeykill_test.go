@@ -197,8 +197,8 @@ func (d *delivery) Data(r io.Reader) error {
 		return err // cut off in the middle: nobody has that mail
 	}
 	id, site := m.Header.Get("X-Notification-Id"), m.Header.Get("X-Source-Site")
-	want := fmt.Sprintf("<%s@plant.test>", notify.MessageID(site, holdfast.ID(id), ""))
-	if got := m.Header.Get("Message-Id"); got != want || !strings.HasPrefix(id, site+"-") || len(d.to) != 2 {
+	want := fmt.Sprintf("<%s.", notify.MessageID(site, holdfast.ID(id), ""))
+	if got := m.Header.Get("Message-Id"); !strings.HasPrefix(got, want) || !strings.HasPrefix(id, site+"-") || len(d.to) != 2 {
 		d.box.t.Errorf("notification %s of %s came as %s to %v", id, site, got, d.to)
 	}
 	d.box.mu.Lock()
