@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/exchange"
 	"github.com/holdfast-mq/holdfast/internal/retryafter"
 	"github.com/holdfast-mq/holdfast/internal/secrets"
+	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
 // mostWait is how long a server may ask us to wait: the target is well.
@@ -72,16 +73,16 @@ func (t *Tokens) judge(status int, is said, secret string) (token *Token, refuse
 	case status/100 == 2 && is.Access != "":
 		return is.token(), false, nil
 	case status/100 == 2: // and will be so until somebody changes a setting, here or there
-		return nil, false, t.turnedDown("without one: is the URL that of its token endpoint?", is.Error, secret)
+		return nil, false, t.turnedDown("without one: is the URL that of its token endpoint?", is, secret)
 	case status/100 == 3:
-		return nil, false, t.turnedDown(fmt.Sprintf("%d, which leads elsewhere: redirects are not followed", status), "", secret)
+		return nil, false, t.turnedDown(fmt.Sprintf("%d, which leads elsewhere: redirects are not followed", status), said{}, secret)
 	case status/100 == 4 && status != http.StatusRequestTimeout && status != http.StatusTooEarly && status != http.StatusTooManyRequests:
 		refused = status == http.StatusBadRequest || status == http.StatusUnauthorized
-		return nil, refused, t.turnedDown(strconv.Itoa(status), is.Error, secret)
+		return nil, refused, t.turnedDown(strconv.Itoa(status), is, secret)
 	}
-	return nil, false, &holdfast.Failure{
-		Outcome: holdfast.Unreachable, Code: "token_unavailable", Err: fmt.Errorf("fetch a token: the authorization server answered %d", status),
-	}
+	f = t.turnedDown(strconv.Itoa(status), is, secret)
+	f.Outcome, f.Code = holdfast.Unreachable, "token_unavailable"
+	return nil, false, f
 }
 
 // away is a failure of the way to the server: the target has got nothing.
@@ -93,14 +94,20 @@ func away(f *holdfast.Failure) *holdfast.Failure {
 	return f
 }
 
-// turnedDown is what no repetition cures. code is the server's own word for it.
-func (t *Tokens) turnedDown(how, code, secret string) *holdfast.Failure {
+// turnedDown is what no repetition cures, with the server's own words for it
+// (RFC 6749, section 5.2).
+func (t *Tokens) turnedDown(how string, is said, secret string) *holdfast.Failure {
 	err := errors.New("fetch a token: the authorization server answered " + how)
-	if code != "" && len(code) < 64 && !strings.ContainsFunc(code, func(r rune) bool { return r < 0x20 || r > 0x7e }) {
-		err = fmt.Errorf("%w: %s", err, t.hidden(secret).Clean(code))
+	for _, words := range []string{is.Error, is.Description} {
+		if words = shown.Line(t.hidden(secret).Clean(words), mostWords); words != "" {
+			err = fmt.Errorf("%w: %s", err, words)
+		}
 	}
 	return &holdfast.Failure{Outcome: holdfast.LaneFault, Code: "token_refused", Err: err}
 }
+
+// mostWords is how many bytes are shown of each of the server's own words.
+const mostWords = 500
 
 // said is an answer (RFC 6749, section 5). Seconds are a text at some servers.
 type said struct {
@@ -108,6 +115,8 @@ type said struct {
 	Type    string          `json:"token_type"`
 	Expires json.RawMessage `json:"expires_in"`
 	Error   string          `json:"error"`
+
+	Description string `json:"error_description"`
 }
 
 // read reads an answer, also one in the form that some older servers use. What
@@ -117,7 +126,7 @@ func read(h http.Header, body []byte) (s said) {
 	case "application/x-www-form-urlencoded", "text/plain":
 		form, err := url.ParseQuery(string(body))
 		if err == nil && form.Has("access_token") || form.Has("error") {
-			return said{form.Get("access_token"), form.Get("token_type"), json.RawMessage(form.Get("expires_in")), form.Get("error")}
+			return said{form.Get("access_token"), form.Get("token_type"), json.RawMessage(form.Get("expires_in")), form.Get("error"), form.Get("error_description")}
 		}
 	}
 	if json.Unmarshal(body, &s) != nil || strings.ContainsFunc(s.Access, func(r rune) bool { return r <= ' ' || r > '~' }) {

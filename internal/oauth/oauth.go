@@ -41,8 +41,11 @@ type Tokens struct {
 	grant Grant
 
 	turn   chan struct{} // who has it may look at what follows, and fetch a token
-	inBody bool          // the server wants the client's secret in the body
+	inBody bool          // the next call has the client's secret in the body
+	worked bool          // it has worked so
 	token  *Token
+	last   *holdfast.Failure // what the server said when it asked us to wait
+	until  time.Time
 }
 
 // New returns the tokens of a grant; none is fetched yet.
@@ -74,10 +77,16 @@ func (t *Tokens) Token(ctx context.Context, refused string) (*Token, error) {
 // Close closes connections that are idle.
 func (t *Tokens) Close() { t.grant.HTTP.Close() }
 
-// fetch asks for a token. Some servers take the client's secret in the header
-// only, some in the body only (RFC 6749, section 2.3.1), and none says which: who is
-// refused in one way tries the other, and the one that works is remembered.
+// fetch asks for a token, by one call, and by none as long as the server has asked us to wait.
+// Some servers take the client's secret in the header only, some in the body only
+// (RFC 6749, section 2.3.1), and none says which: who is refused in one way, and was never taken
+// so, comes in the other the next time.
 func (t *Tokens) fetch(ctx context.Context) (*Token, *holdfast.Failure) {
+	if wait := time.Until(t.until); wait > 0 {
+		f := *t.last
+		f.RetryAfter = wait
+		return nil, &f
+	}
 	secret, err := t.grant.Secret()
 	if err != nil {
 		return nil, &holdfast.Failure{Outcome: holdfast.LaneFault, Code: "secret", Err: err}
@@ -85,15 +94,15 @@ func (t *Tokens) fetch(ctx context.Context) (*Token, *holdfast.Failure) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	token, refused, f := t.ask(ctx, secret, t.inBody)
-	if !refused {
-		return token, f
+	if f == nil {
+		t.worked = true
+		return token, nil
 	}
-	token, _, other := t.ask(ctx, secret, !t.inBody)
-	if other != nil {
-		return nil, f
+	if refused && !t.worked {
+		t.inBody = !t.inBody
 	}
-	t.inBody = !t.inBody
-	return token, nil
+	t.last, t.until = f, time.Now().Add(f.RetryAfter)
+	return nil, f
 }
 
 // hidden is what a server may quote, and nobody is to see.

@@ -1,12 +1,14 @@
 package oauth_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/exchange"
@@ -94,11 +96,84 @@ func TestServersThatDiffer(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	k := tokens(t, s.URL)
-	if token, err := k.Token(t.Context(), ""); err != nil || token.Access != "json" || token.Type != "MAC" {
+	if token, err := k.Token(t.Context(), ""); err == nil || asked.Load() != 1 {
+		t.Fatalf("got %+v after %d requests, want one, refused", token, asked.Load())
+	}
+	if token, err := k.Token(t.Context(), ""); err != nil || token.Access != "json" {
 		t.Fatalf("got %+v, %v", token, err)
 	}
 	if token, err := k.Token(t.Context(), "json"); err != nil || token.Access != "form" || token.Type != "Bearer" || asked.Load() != 3 {
 		t.Errorf("got %+v, %v after %d requests; want the way that worked to be remembered", token, err, asked.Load())
+	}
+}
+
+// F1-67: a way that has worked is not left because the server refuses a client:
+// that says nothing about the way.
+func TestAWayThatWorkedStays(t *testing.T) {
+	t.Parallel()
+	var refuse atomic.Bool
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, _, basic := r.BasicAuth(); !basic || refuse.Load() {
+			answer(401, `{"error":"invalid_client"}`)(w, r)
+			return
+		}
+		answer(200, `{"access_token":"t"}`)(w, r)
+	}))
+	t.Cleanup(s.Close)
+	k := tokens(t, s.URL)
+	if _, err := k.Token(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		refuse.Store(true)
+		if _, err := k.Token(t.Context(), "t"); err == nil {
+			t.Fatal("got a token")
+		}
+		refuse.Store(false)
+		if _, err := k.Token(t.Context(), "t"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// F1-67: one attempt is one call, and none is made as long as the server has
+// asked us to wait.
+func TestTheServersWaitIsKept(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{400, 401, 429, 503} {
+		var asked atomic.Int64
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked.Add(1)
+			w.Header().Set("Retry-After", "60")
+			answer(status, `{"error":"slow_down"}`)(w, r)
+		}))
+		k := tokens(t, s.URL)
+		for range 3 {
+			_, err := k.Token(t.Context(), "")
+			f := holdfast.AsFailure(err)
+			if err == nil || f.RetryAfter <= 0 || f.RetryAfter > time.Minute || !strings.Contains(f.Error(), "slow_down") {
+				t.Errorf("%d: got %+v", status, f)
+			}
+		}
+		if asked.Load() != 1 {
+			t.Errorf("%d: asked %d times", status, asked.Load())
+		}
+		s.Close()
+	}
+}
+
+// F1-67: people see what the server says, whatever its status, but for secrets,
+// and not more than they can read.
+func TestTheServersWordsAreShown(t *testing.T) {
+	t.Parallel()
+	const words = `{"error":"invalid_scope","error_description":"AADSTS70011: hunter2-hunter2 is\r\nnot valid %s"}`
+	for _, status := range []int{200, 400, 401, 503} {
+		s := httptest.NewServer(answer(status, fmt.Sprintf(words, strings.Repeat("x", 10_000))))
+		_, err := tokens(t, s.URL).Token(t.Context(), "")
+		s.Close()
+		if err == nil || !strings.Contains(err.Error(), "invalid_scope: AADSTS70011: [secret] is  not valid xxx") || len(err.Error()) > 800 {
+			t.Errorf("%d: got %.300v", status, err)
+		}
 	}
 }
 
