@@ -161,8 +161,8 @@ func (r *round) send(ctx context.Context, book *Book, channel string) {
 			Outcome: holdfast.Permanent, Code: "no_channel",
 			Err: fmt.Errorf("list %q has recipients on channel %q, which does not exist", r.n.List, channel),
 		}
-	case settings.Disabled:
-		report.Fault = &holdfast.Failure{Code: "channel_disabled", Err: fmt.Errorf("channel %s is disabled", channel)}
+	case settings.Disabled: // its dispatcher is about to be stopped
+		report.Fault = &holdfast.Failure{Outcome: holdfast.NotStarted, Code: "channel_disabled", Err: fmt.Errorf("channel %s is disabled", channel)}
 	default:
 		report = r.c.adapters.send(ctx, settings, &r.n, s.to, s.known)
 	}

@@ -200,7 +200,7 @@ func plain(s string) string {
 			return ' '
 		}
 		return r
-	}, strings.ReplaceAll(s, "\r\n", "\n"))
+	}, strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s))
 }
 
 // isPlain is the quick answer for most texts. It may say no to one that is

@@ -51,6 +51,11 @@ func TestTextsAreCleaned(t *testing.T) {
 	if want := `{"list":"l","subject":"a Bcc: x b","body":"one\ntwo  [31m\tthree"}`; string(payload) != want {
 		t.Errorf("got %s, want %s", payload, want)
 	}
+	// F1-68: each kind of line end is one, for every channel.
+	payload, err = notify.Encode(notify.Notification{List: "l", Subject: "a\rb", Body: "one\rtwo\r\nthree\n\rfour\r"})
+	if want := `{"list":"l","subject":"a b","body":"one\ntwo\nthree\n\nfour\n"}`; err != nil || string(payload) != want {
+		t.Errorf("got %s, %v; want %s", payload, err, want)
+	}
 	n, err := notify.Decode(holdfast.Message{Payload: []byte(`{"list":"l","subject":"a\nb","body":"\u0000"}`)})
 	if err != nil || n.Subject != "a b" || n.Body != " " || n.Origin.Site != notify.UnknownSite { // SF-26
 		t.Errorf("got %+v, %v", n, err)
