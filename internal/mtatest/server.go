@@ -1,0 +1,191 @@
+//go:build unix
+
+package mtatest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/holdfast-mq/holdfast/internal/waittest"
+)
+
+// leash runs a command in a session of its own until its own standard input
+// ends, and then kills all of it.
+const leash = `setsid "$@" </dev/null &
+pid=$!
+cat >/dev/null
+kill -s KILL -- "-$pid"
+wait $pid`
+
+// A Server is a private mail server. Its port stays the same over restarts. Its
+// methods are called by one goroutine at a time.
+type Server struct {
+	Name string
+	Port int
+
+	t     testing.TB
+	dir   string
+	env   []string
+	args  []string
+	mails func() (map[string][]string, error)
+	run   *exec.Cmd // nil: it does not run
+	leash io.Closer
+	out   bytes.Buffer
+}
+
+// start makes a server's folder, which other users may pass through, and has
+// prepare write into it.
+func start(t testing.TB, name string, prepare func(s *Server) error) *Server {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip(name + " starts as root only")
+	}
+	dir, err := os.MkdirTemp("", "holdfast-mta-") //nolint:usetesting // other users cannot go through a test's own
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{Name: name, Port: free(t), t: t, dir: dir}
+	t.Cleanup(func() {
+		if s.Kill(); t.Failed() {
+			t.Log(s.log())
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := prepare(s); err != nil {
+		t.Fatalf("prepare %s: %v", name, err)
+	}
+	s.Start()
+	return s
+}
+
+// Start starts the server again after Kill, and waits until it greets.
+func (s *Server) Start() {
+	s.t.Helper()
+	s.run = exec.Command("sh", append([]string{"-c", leash, "sh"}, s.args...)...)
+	s.run.Env = append(os.Environ(), s.env...)
+	s.run.Stdout, s.run.Stderr = &s.out, &s.out
+	s.run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var err error
+	if s.leash, err = s.run.StdinPipe(); err == nil {
+		err = s.run.Start()
+	}
+	if err != nil {
+		s.run = nil
+		s.t.Fatalf("start %s: %v", s.Name, err)
+	}
+	waittest.Until(s.t, s.Name+" greets", func() bool {
+		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.Port))
+		if err != nil {
+			return false
+		}
+		defer conn.Close()
+		greeting := make([]byte, 4)
+		_, err = io.ReadFull(conn, greeting)
+		_, _ = io.WriteString(conn, "QUIT\r\n")
+		return err == nil && string(greeting) == "220 "
+	})
+}
+
+// Kill ends the server without warning, with all that it does.
+func (s *Server) Kill() {
+	if s.run == nil {
+		return
+	}
+	_ = s.leash.Close()
+	_ = s.run.Wait() // how a shell ended that kills says nothing
+	s.run = nil
+}
+
+// Grey says whether recipients whose name begins with "grey" are put off.
+func (s *Server) Grey(on bool) {
+	s.t.Helper()
+	var err error
+	if on {
+		err = os.WriteFile(s.path("grey"), nil, 0o644)
+	} else if err = os.Remove(s.path("grey")); errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Mails are the Message-IDs that each recipient has, one for each mail.
+func (s *Server) Mails() map[string][]string {
+	s.t.Helper()
+	all, err := s.mails()
+	if err != nil {
+		s.t.Fatalf("read the mails of %s: %v", s.Name, err)
+	}
+	return all
+}
+
+func (s *Server) path(parts ...string) string {
+	return filepath.Join(append([]string{s.dir}, parts...)...)
+}
+
+// log is what the server wrote, for people.
+func (s *Server) log() string {
+	text := []byte(s.Name + ": " + s.out.String())
+	files, _ := filepath.Glob(s.path("log", "*"))
+	for _, f := range files {
+		if raw, err := os.ReadFile(f); err == nil {
+			text = fmt.Appendf(text, "\n%s:\n%s", f, raw[max(0, len(raw)-20_000):])
+		}
+	}
+	return string(text)
+}
+
+// field is one of a mail as it stands in a file, where a server may have put
+// something of its own before each field.
+func field(mail, name string) string {
+	for line := range strings.Lines(mail) {
+		if before, value, ok := strings.Cut(line, ":"); ok && strings.HasSuffix(before, name) {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// tell asks a program, and returns what it says.
+func (s *Server) tell(name string, args ...string) (string, error) {
+	cmd := exec.Command(name, args...)
+	cmd.Env = append(os.Environ(), s.env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return string(out), nil
+}
+
+// free finds a port below those that the system gives to connections that go
+// out: else one of these could take it while the server is down.
+func free(t testing.TB) int {
+	t.Helper()
+	var err error
+	for range 50 {
+		port := 12000 + rand.IntN(18000)
+		var l net.Listener
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			_ = l.Close()
+			return port
+		}
+	}
+	t.Fatalf("find a free port: %v", err)
+	return 0
+}
