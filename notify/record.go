@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -60,7 +61,7 @@ func (s *sending) take(report *Report) {
 			if f.Outcome == holdfast.NotStarted {
 				continue // as if never asked
 			}
-			d = Delivery{Outcome: Deferred, Code: f.Code, Text: clip(f.Error()), Maybe: f.MaybeDelivered, RetryAfter: f.RetryAfter}
+			d = Delivery{Outcome: Deferred, Code: f.Code, Text: clip(strings.TrimPrefix(f.Error(), f.Code+": ")), Maybe: f.MaybeDelivered, RetryAfter: f.RetryAfter}
 			if f.Outcome == holdfast.Permanent {
 				d.Outcome = Refused
 			}

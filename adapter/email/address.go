@@ -3,7 +3,9 @@ package email
 import (
 	"errors"
 	"net/mail"
+	"slices"
 	"strings"
+	"unicode"
 
 	"golang.org/x/net/idna"
 
@@ -56,6 +58,9 @@ func parseMailbox(text string) (*mail.Address, error) {
 		}
 		return nil, errors.New(problem)
 	}
+	if strings.ContainsFunc(a.Address, isUnseen) {
+		return nil, errors.New("it has a character that nobody sees")
+	}
 	at := strings.LastIndexByte(a.Address, '@')
 	local, domain := a.Address[:at], a.Address[at+1:]
 	if strings.HasPrefix(domain, "[") {
@@ -77,9 +82,16 @@ func parseMailbox(text string) (*mail.Address, error) {
 	return a, nil
 }
 
-// isAtom says whether a local part needs no quotes.
+// isUnseen says whether a character cannot be seen: two addresses that look alike
+// would be two.
+func isUnseen(r rune) bool { return r > unicode.MaxASCII && !unicode.IsPrint(r) }
+
+// isAtom says whether a local part needs no quotes (RFC 5321, 4.1.2: Dot-string).
 func isAtom(local string) bool {
+	if slices.Contains(strings.Split(local, "."), "") {
+		return false
+	}
 	return !strings.ContainsFunc(local, func(r rune) bool {
-		return r <= ' ' || r == 0xa0 || r < 0x7f && strings.ContainsRune("()<>[]:;@\\,\"", r) || r == 0x7f
+		return r <= ' ' || r < 0x7f && strings.ContainsRune("()<>[]:;@\\,\"", r) || r == 0x7f
 	})
 }

@@ -33,7 +33,7 @@ func (m *Mailer) compose(n *notify.Notification, now time.Time) ([]byte, error) 
 	h.SetDate(now.In(m.settings.zone))
 	h.Set("Auto-Submitted", "auto-generated") // RFC 3834: nobody answers it by a program
 	h.Set("X-Auto-Response-Suppress", "All")  // the same, for Exchange
-	h.Set("X-Notification-Id", header(string(n.ID), len("X-Notification-Id: ")))
+	h.Set("X-Notification-Id", token(string(n.ID)))
 	if n.Origin.Site != "" {
 		h.Set("X-Source-Site", header(n.Origin.Site, len("X-Source-Site: ")))
 	}
@@ -126,6 +126,15 @@ func header(s string, name int) string {
 		return s
 	}
 	return encodedWords(s)
+}
+
+// token is a word for programs: as it is, however long (RFC 2047, 5: they do not
+// decode it), unless it has what no field can carry.
+func token(s string) string {
+	if isASCII(s) && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return s
+	}
+	return header(s, len("X-Notification-Id: "))
 }
 
 // encodedWords splits text into words of RFC 2047, each of whole characters

@@ -10,6 +10,7 @@ import (
 
 	gomail "github.com/emersion/go-message/mail"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/adapter/email"
 	"github.com/holdfast-mq/holdfast/notify"
 )
@@ -249,6 +250,19 @@ func TestTheMessageIDStays(t *testing.T) {
 	}
 }
 
+// F1-70: an id is for programs, which do not decode words: it stands as it is.
+func TestLongIDsStandAsTheyAre(t *testing.T) {
+	t.Parallel()
+	for _, id := range []string{strings.Repeat("x", 58), strings.Repeat("order-", 33)} {
+		n := example()
+		n.ID = holdfast.ID(id)
+		raw := compose(t, nil, n, "a@x.test")
+		if !strings.Contains(raw, "\r\nX-Notification-Id: "+id+"\r\n") {
+			t.Errorf("%d bytes: got\n%s", len(id), raw)
+		}
+	}
+}
+
 // E46, E50, E62: one address, without a name; its domain in ASCII, its local part as it is.
 func TestParseAddress(t *testing.T) {
 	t.Parallel()
@@ -259,6 +273,9 @@ func TestParseAddress(t *testing.T) {
 		"<j@x.test>": "", "j@x.test (Jane)": "", "a@x.test\r\nRCPT TO:<b@x.test>": "", "a b@x.test": "", `"a b"@x.test`: "", `"a>b"@x.test`: "",
 		"a@x_y.test": "", "a@-x.test": "", "a@x..test": "", strings.Repeat("a", 65) + "@x.test": "", "a@" + strings.Repeat("x.", 200) + "test": "",
 		"a\x00@x.test": "", "a@x.test;b@x.test": "", "a@[300.1.1.1]": "",
+		// F1-70: quotes that change nothing, and those without which it would be another address or none.
+		`"jane"@x.test`: "jane@x.test", `"a..b"@x.test`: "", `".a"@x.test`: "", `"a."@x.test`: "", `""@x.test`: "",
+		"a\u200b@x.test": "", "a\u00adb@x.test": "", "a\u00a0b@x.test": "", "a@x\u200b.test": "", "a@x.test\u2060": "",
 	} {
 		got, err := email.ParseAddress(text)
 		if got != want || (err == nil) != (want != "") {

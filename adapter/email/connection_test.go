@@ -266,3 +266,51 @@ func TestAServerThatDropsKnownIDsHasThemAll(t *testing.T) {
 		}
 	})
 }
+
+// F1-70: one mailbox is named once, however it is written, and each of its forms
+// has the same end; as a part, too.
+func TestOneMailboxGetsOneMail(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{answer: on(map[string]string{"RCPT TO:<gone": "550 5.1.1 no"})}
+		m := open(t, with(object{"recipientsPerMail": 1}), s)
+		to := people("jane@bücher.example", "gone@x.test", "Jane@xn--bcher-kva.example", `"jane"@BÜCHER.example`, "GONE@X.test", "b@x.test")
+		told := map[int]notify.Result{}
+		r := m.Send(t.Context(), example(), to, func(p notify.Part) bool {
+			for i, d := range p.Ends {
+				told[i] = d.Outcome
+			}
+			return true
+		})
+		m.Close()
+		s.ending.Wait()
+		for i, want := range []notify.Result{notify.Accepted, notify.Refused, notify.Accepted, notify.Accepted, notify.Refused, notify.Accepted} {
+			if r.To[i].Outcome != want || i < 5 && told[i] != want {
+				t.Errorf("%s: %v, told %v, want %v", to[i].Address, r.To[i].Outcome, told[i], want)
+			}
+		}
+		if got := s.got("RCPT"); len(got) != 3 {
+			t.Errorf("named were %q", got)
+		}
+	})
+}
+
+// F1-70: where the way to the server and its port do not fit, people read which
+// setting decides.
+func TestTheSettingOfThePortIsNamed(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"none", "starttls", "opportunistic"} {
+		synctest.Test(t, func(t *testing.T) {
+			r := send(t, with(object{"tls": mode}), &server{greeting: silent}, people("a@x.test"))
+			if r.Fault == nil || r.Fault.Code != "connect_timeout" || !strings.Contains(r.Fault.Error(), "setting tls may have to be implicit") {
+				t.Errorf("%s: got %v", mode, r.Fault)
+			}
+		})
+	}
+	s := &server{}
+	m := openDial(t, with(object{"tls": "implicit", "port": s.listen(t)}), nil)
+	defer m.Close()
+	if r := m.Send(t.Context(), example(), people("a@x.test"), nil); r.Fault == nil || r.Fault.Code != "tls_failed" || !strings.Contains(r.Fault.Error(), "setting tls may have to be starttls") {
+		t.Errorf("got %v", r.Fault)
+	}
+}

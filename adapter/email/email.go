@@ -110,7 +110,7 @@ func (m *Mailer) Close() {
 // nothing more can be done now, or when ctx ends; after the last dot of a mail the
 // answer is waited for, for half a minute more if ctx has ended.
 func (m *Mailer) Send(ctx context.Context, n *notify.Notification, to []notify.Recipient, known func(notify.Part) bool) notify.Report {
-	r := &run{m: m, n: n, known: known, report: notify.Report{To: make([]notify.Delivery, len(to)), Server: m.settings.address()}}
+	r := &run{m: m, n: n, known: known, twins: map[int][]int{}, report: notify.Report{To: make([]notify.Delivery, len(to)), Server: m.settings.address()}}
 	r.address(to)
 	if len(r.open) > 0 {
 		r.send(ctx)

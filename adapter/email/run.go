@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -18,15 +19,18 @@ type run struct {
 	mail   []byte   // whose Message-ID is that of the recipients at hand
 	addr   []string // of each recipient; empty: it has none that is right
 	open   []int    // recipients who are still to be asked, by index
+	twins  map[int][]int // others who have the mailbox of a recipient
 	report notify.Report
 	known  func(notify.Part) bool
 	untold map[int]notify.Delivery // what known has not been told yet
 	served bool                    // the server did its work for one mail at least
 }
 
-// address refuses who has no address, before anybody is asked (E62).
+// address refuses who has no address, before anybody is asked (E62). A mailbox
+// that is there in several forms gets one mail; no server tells its names by case.
 func (r *run) address(to []notify.Recipient) {
 	r.addr = make([]string, len(to))
+	seen := map[string]int{}
 	for i := range to {
 		address, err := parseAddress(to[i].Address)
 		if err != nil { // without the address, which stands beside it, and would be logged
@@ -34,6 +38,11 @@ func (r *run) address(to []notify.Recipient) {
 			continue
 		}
 		r.addr[i] = address
+		if first, ok := seen[strings.ToLower(address)]; ok {
+			r.twins[first] = append(r.twins[first], i)
+			continue
+		}
+		seen[strings.ToLower(address)] = i
 		r.open = append(r.open, i)
 	}
 }
@@ -86,11 +95,12 @@ func deferred(d notify.Delivery) bool { return d.Outcome == notify.Deferred }
 
 // settle takes recipients off the list of those to be asked.
 func (r *run) settle(i int, d notify.Delivery) {
-	r.report.To[i] = d
 	if r.untold == nil {
 		r.untold = map[int]notify.Delivery{}
 	}
-	r.untold[i] = d
+	for _, twin := range append(r.twins[i], i) {
+		r.report.To[twin], r.untold[twin] = d, d
+	}
 	r.open = slices.DeleteFunc(r.open, func(o int) bool { return o == i })
 }
 

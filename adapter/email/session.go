@@ -175,7 +175,11 @@ func (m *Mailer) encrypt(ctx context.Context, s *session, within time.Duration) 
 	defer cancel()
 	state, err := s.client.Encrypt(handshake, m.settings.conf)
 	if err != nil {
-		return unconnected(ctx, "TLS", err, &s.scrub)
+		f := unconnected(ctx, "TLS", err, &s.scrub)
+		if f.Code == exchange.TLS && m.settings.tls == tlsImplicit {
+			f.Err = fmt.Errorf("%w (a port that begins in clear, as 587 and 25 do, knows no TLS at first: the setting tls may have to be starttls)", f.Err)
+		}
+		return f
 	}
 	s.tls = shown(&state)
 	return nil

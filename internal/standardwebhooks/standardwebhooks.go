@@ -30,15 +30,17 @@ const MinKey = 24
 // prefix marks a secret that is written in base64.
 const prefix = "whsec_"
 
-// Key returns the key that a secret stands for: base64 after "whsec_", else the
-// secret's own bytes. No error holds anything of the secret.
+// Key returns the key that a secret stands for: base64, with "whsec_" before it
+// or not, as each library of the standard reads it; what is no base64, or too little,
+// stands for its own bytes. No error holds anything of the secret.
 func Key(secret string) ([]byte, error) {
-	key := []byte(secret)
-	if text, ok := strings.CutPrefix(secret, prefix); ok {
-		var err error
-		if key, err = base64.StdEncoding.DecodeString(text); err != nil {
-			return nil, errors.New("what follows whsec_ is not base64")
-		}
+	text, marked := strings.CutPrefix(secret, prefix)
+	key, err := base64.StdEncoding.DecodeString(text)
+	switch {
+	case err != nil && marked:
+		return nil, errors.New("what follows whsec_ is not base64")
+	case !marked && (err != nil || len(key) < MinKey):
+		key = []byte(secret)
 	}
 	if len(key) < MinKey {
 		return nil, fmt.Errorf("the key has %d bytes, it must have at least %d", len(key), MinKey)

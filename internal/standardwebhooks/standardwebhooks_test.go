@@ -67,3 +67,16 @@ func TestASecretThatCannotSignIsRefusedAndNotShown(t *testing.T) {
 		}
 	}
 }
+
+// F1-70: a secret is what each library of the standard makes of it.
+func TestTheMarkIsNotNeeded(t *testing.T) {
+	t.Parallel()
+	if got, want := key(t, strings.TrimPrefix(secret, "whsec_")), key(t, secret); string(got) != string(want) {
+		t.Errorf("got another key")
+	}
+	for _, text := range []string{"no base64, but long enough a text", "abcdefghijklmnopqrstuvwxyz12"} { // the latter is base64 of 21 bytes
+		if got := key(t, text); string(got) != text {
+			t.Errorf("%s: got %q", text, got)
+		}
+	}
+}
