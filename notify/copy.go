@@ -84,22 +84,6 @@ func channelsOf(list string, book *Book) []string {
 	return slices.Compact(names)
 }
 
-// covers says whether a copy is the one that reaches the recipients of a
-// channel. What no copy was made for, because the list has changed since, is
-// the first copy's.
-func covers(m *holdfast.Message, channel string) bool {
-	own, _ := ChannelOf(m.Destination)
-	if channel == own {
-		return true
-	}
-	copies := m.Headers[headerCopies]
-	if copies == "" {
-		return true // there is no other copy
-	}
-	all := strings.Split(copies, ",")
-	return own == all[0] && !slices.Contains(all, channel)
-}
-
 // notificationID is whose copy a message is.
 func notificationID(m *holdfast.Message) holdfast.ID {
 	if id := m.Headers[headerNotification]; id != "" {

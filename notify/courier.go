@@ -42,6 +42,7 @@ type round struct {
 	fault *holdfast.Failure
 	// The message's own channel works. Another's fault is nothing to its lane.
 	served bool
+	heir   bool // reaches also people on channels that no copy was made for
 
 	mu      sync.Mutex    // guards what follows, until the adapter has returned
 	targets []Target      // of this attempt
@@ -72,6 +73,9 @@ func (c *courier) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Rec
 	}
 	for _, t := range before {
 		r.done[key{t.Channel, t.Address}] = t
+	}
+	if err := r.inherit(ctx); err != nil {
+		return holdfast.Receipt{}, notAsked("copies", err)
 	}
 	channels := r.channels()
 	if len(channels) == 0 {
@@ -121,7 +125,7 @@ func notAsked(what string, err error) error {
 // channels are those that this copy reaches people by.
 func (r *round) channels() (names []string) {
 	for i := range r.list.Recipients {
-		if p := &r.list.Recipients[i]; !p.Disabled && covers(r.m, p.Channel) {
+		if p := &r.list.Recipients[i]; !p.Disabled && r.covers(p.Channel) {
 			names = append(names, p.Channel)
 		}
 	}

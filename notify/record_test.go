@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -359,6 +360,27 @@ func TestARetryThatANodesDeathCutsOffAsksThoseWhoRefused(t *testing.T) {
 		r := o.one(t, "n")
 		if diff := cmp.Diff(map[string]notify.Result{"a@x": notify.Refused, "b@x": notify.Accepted}, results(r)); diff != "" {
 			t.Errorf("recipients (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// F1-70: the code of a fault stands once beside each recipient whom it concerns, and
+// once in the message's error.
+func TestACodeStandsOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t)
+		defer o.close(t)
+		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
+		o.list(t, "ops", mailTo("a@x")...)
+		o.mail.become(fault(&holdfast.Failure{Outcome: holdfast.Permanent, Code: "554 5.7.1", Err: errors.New("554 5.7.1: DATA: no")}))
+		stop := o.run(t)
+		defer stop()
+		o.sent(t, "ops", "n")
+		time.Sleep(5 * time.Second)
+		r := o.one(t, "n")
+		if len(r.Targets) != 1 || r.Targets[0].Code != "554 5.7.1" || r.Targets[0].Text != "DATA: no" || strings.Count(r.LastError, "554") != 1 {
+			t.Errorf("got %+v, %q", r.Targets, r.LastError)
 		}
 	})
 }

@@ -28,7 +28,7 @@ func (r *round) stand() (t tally) {
 		if !ok {
 			target, ok = r.done[k]
 		}
-		if p.Disabled && (!ok || target.Result != Accepted) || !covers(r.m, p.Channel) {
+		if p.Disabled && (!ok || target.Result != Accepted) || !r.covers(p.Channel) {
 			continue
 		}
 		switch {

@@ -16,9 +16,9 @@ import (
 type run struct {
 	m      *Mailer
 	n      *notify.Notification
-	mail   []byte   // whose Message-ID is that of the recipients at hand
-	addr   []string // of each recipient; empty: it has none that is right
-	open   []int    // recipients who are still to be asked, by index
+	mail   []byte        // whose Message-ID is that of the recipients at hand
+	addr   []string      // of each recipient; empty: it has none that is right
+	open   []int         // recipients who are still to be asked, by index
 	twins  map[int][]int // others who have the mailbox of a recipient
 	report notify.Report
 	known  func(notify.Part) bool

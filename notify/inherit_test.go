@@ -1,0 +1,109 @@
+package notify_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/notify"
+)
+
+// gaining is an office whose list gains jane, by pager, while a notification by
+// chat and mail waits.
+type gaining struct {
+	*office
+	pager *script
+}
+
+func (g *gaining) begin(t *testing.T, chat, mail *holdfast.Failure) (stop func()) {
+	t.Helper()
+	g.pager = &script{}
+	g.channels.Kinds["pager"] = notify.Kind{New: g.pager.open}
+	for _, kind := range []string{"chat", "mail", "pager"} {
+		g.channel(t, notify.Channel{Name: kind, Kind: kind})
+	}
+	if chat != nil {
+		g.chat.become(fault(chat))
+	}
+	if mail != nil {
+		g.mail.become(fault(mail))
+	}
+	people := []notify.Recipient{{Channel: "chat", Address: "room"}, {Channel: "mail", Address: "a@x"}}
+	g.list(t, "ops", people...)
+	stop = g.run(t)
+	g.sent(t, "ops", "n")
+	time.Sleep(5 * time.Second)
+	g.list(t, "ops", append(people, notify.Recipient{Channel: "pager", Address: "jane"})...)
+	return stop
+}
+
+// ended says how the copies of the notification stand.
+func (g *gaining) ended(t *testing.T) map[string]notify.Status {
+	t.Helper()
+	records, err := g.db.Notification(t.Context(), "plant-7", "n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]notify.Status{}
+	for _, r := range records {
+		all[r.Channel] = r.Status
+	}
+	return all
+}
+
+// F1-72, NO-06: whom a list gains on another channel while a copy waits is asked
+// by a copy that waits, whichever it is, and once.
+func TestWhoIsAddedOnAnotherChannelIsAsked(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ chat, mail *holdfast.Failure }{
+		"the first waits": {errAway, nil}, "the other waits": {nil, errAway}, "both wait": {errAway, errAway},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := &gaining{office: open(t)}
+			defer g.close(t)
+			stop := g.begin(t, c.chat, c.mail)
+			defer stop()
+			time.Sleep(5 * time.Minute)
+			g.chat.become(nil)
+			g.mail.become(nil)
+			time.Sleep(10 * time.Minute)
+			if diff := cmp.Diff(map[string]notify.Status{"chat": notify.Delivered, "mail": notify.Delivered}, g.ended(t)); diff != "" {
+				t.Errorf("%s: copies (-want +got):\n%s", name, diff)
+			}
+			if diff := cmp.Diff([][]string{{"jane"}}, g.pager.asked()); diff != "" {
+				t.Errorf("%s: asked (-want +got):\n%s", name, diff)
+			}
+		})
+	}
+}
+
+// F1-72: a copy that waits for a person keeps nobody from being asked by another,
+// and asks nobody again when it is retried.
+func TestARetriedCopyAsksNobodyAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := &gaining{office: open(t)}
+		defer g.close(t)
+		stop := g.begin(t, &holdfast.Failure{Outcome: holdfast.Permanent, Code: "http_404"}, errAway)
+		defer stop()
+		g.mail.become(nil)
+		time.Sleep(10 * time.Minute)
+		if diff := cmp.Diff(map[string]notify.Status{"chat": notify.Parked, "mail": notify.Delivered}, g.ended(t)); diff != "" {
+			t.Errorf("copies (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([][]string{{"jane"}}, g.pager.asked()); diff != "" {
+			t.Errorf("asked (-want +got):\n%s", diff)
+		}
+		g.chat.become(nil)
+		if _, err := g.db.Requeue(t.Context(), first("n"), holdfast.Requeue{Actor: "kim"}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if got := g.ended(t)["chat"]; got != notify.Delivered || len(g.pager.asked()) != 1 {
+			t.Errorf("the retried copy is %s, asked %v", got, g.pager.asked())
+		}
+	})
+}
