@@ -314,3 +314,32 @@ func TestTheSettingOfThePortIsNamed(t *testing.T) {
 		t.Errorf("got %v", r.Fault)
 	}
 }
+
+// F1-64: where the answer to some was lost, and another was put off, all of them
+// get a mail that the server does not know yet: rather twice than not at all.
+func TestWhoWasPutOffGetsAnotherID(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{answer: func(n int, line string) string {
+			switch {
+			case n == 1 && strings.HasPrefix(line, "RCPT TO:<b"):
+				return "450 4.7.1 later"
+			case n == 1 && line == ".":
+				return hangUp
+			}
+			return ""
+		}}
+		m := open(t, with(nil), s)
+		for _, want := range []string{"deferred answer_lost maybe; deferred 450 4.7.1", "accepted; accepted"} {
+			if got := told(m.Send(t.Context(), example(), people("a@x.test", "b@x.test"), nil)); got != want {
+				t.Error(got)
+			}
+		}
+		m.Close()
+		s.ending.Wait()
+		mails, _, _ := s.seen()
+		if len(mails) != 2 || parse(t, mails[0]).header.Get("Message-Id") == parse(t, mails[1]).header.Get("Message-Id") {
+			t.Errorf("%d mails with one id", len(mails))
+		}
+	})
+}
