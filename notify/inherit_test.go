@@ -1,6 +1,7 @@
 package notify_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +22,10 @@ type gaining struct {
 func (g *gaining) begin(t *testing.T, chat, mail *holdfast.Failure) (stop func()) {
 	t.Helper()
 	g.pager = &script{}
+	g.pager.become(func(_ context.Context, to []notify.Recipient) notify.Report {
+		time.Sleep(5 * time.Second) // all who would ask do so by then
+		return accept(to)
+	})
 	g.channels.Kinds["pager"] = notify.Kind{New: g.pager.open}
 	for _, kind := range []string{"chat", "mail", "pager"} {
 		g.channel(t, notify.Channel{Name: kind, Kind: kind})
