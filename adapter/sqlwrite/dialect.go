@@ -2,22 +2,28 @@ package sqlwrite
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"net"
 	"sync"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/secrets"
+	"github.com/holdfast-mq/holdfast/internal/sqltext"
 )
 
 // dialect is what differs from one database to the next.
 type dialect struct {
-	begin string
+	begin string // it fails where nothing may be written, or readOnly tells
+	// readOnly is a query of a transaction that was just begun, and its answer
+	// where nothing may be written; empty: begin itself says so.
+	readOnly, yes string
 	// atomic: what was not committed has not happened, whatever the statement
 	// was. Others have tables without transactions, and procedures that commit.
 	atomic bool
 	local  bool // a file: who waits, waits for a lock, and for nobody on a network
 	open   func(dsn string, address *target) (driver.Connector, error)
+	run    func(ctx context.Context, conn *sql.Conn, s sqltext.Statement, args []any) (rows int64, at stage, err error)
 	judge  func(err error) (verdict, bool) // false: the server has not answered
 	value  func(v any) any                 // what the driver takes for a value of the payload
 }
@@ -36,6 +42,7 @@ type verdict struct {
 	text    string // the database's, as it came
 	gone    bool   // the server ends, or ends this connection, or only begins
 	unsure  bool   // at a commit: it may have happened
+	own     bool   // the statement's own names are meant, whenever it is said
 }
 
 func dialects() map[string]dialect {
@@ -63,6 +70,7 @@ const (
 	codeConnections = "too_many_connections"
 	codeGone        = "shutting_down"
 	codeServer      = "server_error"
+	codeUnknown     = "unknown_error" // in none of our tables; raised, where a statement was answered so
 	codeCredentials = "credentials_refused"
 	codeDatabase    = "no_database"
 	codeReadOnly    = "read_only"

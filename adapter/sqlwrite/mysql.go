@@ -1,18 +1,26 @@
 package sqlwrite
 
 import (
+	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/exchange"
+	"github.com/holdfast-mq/holdfast/internal/sqltext"
 )
 
 func mysqlDialect() dialect {
-	return dialect{begin: "start transaction", open: openMySQL, judge: judgeMySQL, value: valueAsText}
+	return dialect{
+		begin:    "start transaction read write", // a server that takes no writes refuses that
+		readOnly: "select @@innodb_read_only", yes: "1",
+		open: openMySQL, run: runMySQL, judge: judgeMySQL, value: valueAsText,
+	}
 }
 
 func openMySQL(dsn string, t *target) (driver.Connector, error) {
@@ -25,6 +33,8 @@ func openMySQL(dsn string, t *target) (driver.Connector, error) {
 	case conf.MultiStatements || conf.InterpolateParams || conf.AllowAllFiles:
 		return nil, errors.New("has multiStatements, interpolateParams or allowAllFiles, with which a value could become SQL, or a file be read: remove them")
 	}
+	conf.RejectReadOnly = false      // it would hide what a server says behind a broken connection
+	conf.MaxAllowedPacket = 0        // the server is asked
 	conf.Logger = &mysql.NopLogger{} // it would write to our standard error what is in our errors
 	if conf.Net == "tcp" || conf.Net == "unix" {
 		conf.DialFunc = dial
@@ -36,6 +46,47 @@ func openMySQL(dsn string, t *target) (driver.Connector, error) {
 	t.address = conf.Addr + "/" + conf.DBName
 	t.hidden.Add(conf.Passwd)
 	return connector{from}, nil
+}
+
+// runMySQL runs a statement again whose table was there when it was prepared
+// and was not when it ran: it has done nothing, and where somebody is about to
+// swap the table, preparing says so sooner or later. A procedure may have done
+// something.
+func runMySQL(ctx context.Context, conn *sql.Conn, s sqltext.Statement, args []any) (rows int64, at stage, err error) {
+	const noTable = 1146
+	if err := fitsPacket(ctx, conn, args); err != nil {
+		return 0, preparing, err
+	}
+	for range 10 {
+		rows, at, err = run(ctx, conn, s, args)
+		if e, ok := errors.AsType[*mysql.MySQLError](err); !ok || e.Number != noTable || at == preparing || s.Verb == "call" {
+			break
+		}
+	}
+	return rows, at, err
+}
+
+// fitsPacket asks the server before a large value is sent: behind one it would
+// break the connection, or answer what it calls an unknown error.
+func fitsPacket(ctx context.Context, conn *sql.Conn, args []any) error {
+	const large = 64 << 10
+	size := 0
+	for _, v := range args {
+		if s, ok := v.(string); ok {
+			size = max(size, len(s))
+		}
+	}
+	if size < large {
+		return nil
+	}
+	var most int
+	if err := conn.QueryRowContext(ctx, "select @@max_allowed_packet").Scan(&most); err != nil {
+		return err
+	}
+	if size > most {
+		return refused(codeData, fmt.Errorf("a value has %d bytes, and the database takes at most %d (max_allowed_packet)", size, most))
+	}
+	return nil
 }
 
 // valueAsText hands over as text what no number of Go holds; the server reads
@@ -102,16 +153,23 @@ func classOfMySQL(number uint16, state string) (holdfast.Outcome, string) {
 		return holdfast.Transient, codeConnections
 	case 1053, 1079, 1080, 1927, 3169, 4031: // shutdown; a killed or idle connection
 		return holdfast.Transient, codeGone
-	case 1047: // a Galera node that is not ready
+	case 1642, 1643, 1644: // SIGNAL, whatever its SQLSTATE
+		return holdfast.Permanent, codeRaised
+	case 1016, 1017, 1018, 1023, 1024, 1026, 1030, 1034, 1035, 1135, 1180, 1181, 1194, 1195, 1197, 1296, 1297, 1429, 1430, 3100: // files, engines, threads, servers behind a table
 		return holdfast.Transient, codeServer
 	case 1129, 1130, 1251, 1275, 1524, 1698, 1820, 1862, 3118, 3159, 3955, 4151: // host, plugin, expired or locked account, TLS demanded
 		return holdfast.LaneFault, codeCredentials
 	case 1044, 1046, 1049:
 		return holdfast.LaneFault, codeDatabase
-	case 1290, 1792, 1836, 3100:
+	case 1290, 1792, 1836:
 		return holdfast.LaneFault, codeReadOnly
 	}
-	switch state[:min(len(state), 2)] {
+	return classOfState(state[:min(len(state), 2)])
+}
+
+// classOfState goes by the class of an SQLSTATE.
+func classOfState(class string) (holdfast.Outcome, string) {
+	switch class {
 	case "21", "22":
 		return holdfast.Permanent, codeData
 	case "23", "44":
@@ -124,6 +182,8 @@ func classOfMySQL(number uint16, state string) (holdfast.Outcome, string) {
 		return holdfast.LaneFault, codeCredentials
 	case "40":
 		return holdfast.Transient, codeSerial
+	case "08": // a Galera node that is not ready, too
+		return holdfast.Transient, codeServer
 	}
-	return holdfast.Transient, codeServer
+	return holdfast.Transient, codeUnknown
 }

@@ -19,7 +19,7 @@ func sqliteDialect() dialect {
 	return dialect{
 		begin:  "begin immediate", // a later lock could not be waited for
 		atomic: true, local: true,
-		open: openSQLite, judge: judgeSQLite, value: valueForSQLite,
+		open: openSQLite, run: run, judge: judgeSQLite, value: valueForSQLite,
 	}
 }
 

@@ -220,7 +220,7 @@ func TestSQLServerOverItsProtocol(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 	fails(t, second(w.Deliver(t.Context(), message("Victim", `{}`))), holdfast.Transient, "deadlock", false, "1205", "deadlocked")
-	fails(t, second(w.Deliver(t.Context(), message("Nowhere", `{}`))), holdfast.Permanent, "bad_sql", false, "208")
+	fails(t, second(w.Deliver(t.Context(), message("Nowhere", `{}`))), holdfast.LaneFault, "bad_sql", false, "208")
 	fails(t, second(w.Deliver(t.Context(), message("Cut", `{}`))), holdfast.Transient, "connection_lost", true)
 
 	p = newTDS(t, sqlError(18456, 14, "Login failed for user 'holdfast', whose password is hunter2, or aHVudGVyMg== in base64."), nil)

@@ -20,6 +20,7 @@ type Writer struct {
 	target     target
 	statements map[string]sqltext.Statement
 	db         *sql.DB
+	idle       int // the most connections that are kept
 }
 
 var _ holdfast.Deliverer = (*Writer)(nil)
@@ -40,13 +41,14 @@ func New(c Config) (*Writer, error) {
 	w.target.hidden.AddURL(c.DSN)
 	w.db = sql.OpenDB(from)
 	w.db.SetMaxOpenConns(c.Connections)
-	w.db.SetMaxIdleConns(c.Connections)
+	w.idle = c.Connections
 	if w.dialect.local {
 		// One writes at a time anyway; and a connection that is kept would go on
 		// writing into a file that has been replaced or removed.
 		w.db.SetMaxOpenConns(1)
-		w.db.SetMaxIdleConns(0)
+		w.idle = 0
 	}
+	w.db.SetMaxIdleConns(w.idle)
 	w.db.SetConnMaxIdleTime(90 * time.Second)
 	w.db.SetConnMaxLifetime(30 * time.Minute) // a name may lead elsewhere by then
 	return w, nil
@@ -64,7 +66,11 @@ func (w *Writer) Ping(ctx context.Context) error {
 	if f != nil {
 		return f
 	}
-	w.undo(ctx, conn)
+	if f, _ = w.writable(ctx, conn); f != nil {
+		discard(conn)
+		return f
+	}
+	w.end(ctx, conn, true)
 	return nil
 }
 
@@ -84,7 +90,7 @@ func (w *Writer) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Rece
 		args[i] = w.dialect.value(v)
 	}
 	r := holdfast.Receipt{ID: m.ID, State: holdfast.Delivered}
-	rows, f := w.write(ctx, s.Text, args, named)
+	rows, f := w.write(ctx, s, args, named)
 	switch {
 	case f == nil:
 		r.Response = fmt.Appendf(nil, `{"rowsAffected":%d}`, rows)
@@ -135,67 +141,72 @@ func (w *Writer) raw(endpoint string, payload object) (s sqltext.Statement, from
 	return s, from, nil
 }
 
+// attempt is a write that has ended badly: how far it had come, and why.
+type attempt struct {
+	named bool // the statement is one of the configuration
+	at    stage
+	err   error
+}
+
 // write runs a statement in a transaction of its own. It is made by text, not
-// by sql.Tx: of the drivers, not all obey a context at a commit. A connection
-// that has run a statement of a payload is not used again: nobody knows what it
-// has left in its session, such as a lock or a setting.
-func (w *Writer) write(ctx context.Context, text string, args []any, named bool) (rows int64, f *holdfast.Failure) {
+// by sql.Tx: of the drivers, not all obey a context at a commit.
+func (w *Writer) write(ctx context.Context, s sqltext.Statement, args []any, named bool) (rows int64, f *holdfast.Failure) {
 	conn, f := w.begin(ctx)
 	if f != nil {
 		return 0, f
 	}
-	keep, undo := func() { _ = conn.Close() }, func() { w.undo(ctx, conn) }
-	if !named {
-		keep, undo = func() { discard(conn) }, func() { discard(conn) }
-	}
-	result, err := conn.ExecContext(ctx, text, args...)
-	if err == nil {
-		rows, err = result.RowsAffected()
-	}
+	rows, at, err := w.dialect.run(ctx, conn, s, args)
 	if err == nil {
 		err = ctx.Err() // past it no commit is begun, so that nobody has to wonder
 	}
+	if err == nil {
+		at = committing
+		_, err = conn.ExecContext(ctx, "commit")
+	}
 	if err != nil {
-		f = w.failure(ctx, writing, err)
-		undo()
-		return 0, f
+		return 0, w.failed(ctx, conn, attempt{named, at, err})
 	}
-	if _, err := conn.ExecContext(ctx, "commit"); err != nil {
-		f = w.failure(ctx, committing, err)
-		undo()
-		return 0, f
+	if named {
+		_ = conn.Close()
+	} else {
+		discard(conn)
 	}
-	keep()
 	return rows, nil
 }
 
-// begin returns a connection with a transaction. Connections that have died
-// while they were idle are thrown away: nothing has been asked of them yet.
+// run has the database read a statement first, without values: what it says
+// then is about no message.
+func run(ctx context.Context, conn *sql.Conn, s sqltext.Statement, args []any) (rows int64, at stage, err error) {
+	prepared, err := conn.PrepareContext(ctx, s.Text)
+	if err != nil {
+		return 0, preparing, err
+	}
+	defer func() { _ = prepared.Close() }()
+	result, err := prepared.ExecContext(ctx, args...)
+	if err == nil {
+		rows, err = result.RowsAffected()
+	}
+	return rows, writing, err
+}
+
+// begin returns a connection with a transaction. One that does not take it is
+// closed, with all that are idle: they may have died meanwhile, or lead to a
+// server that takes no writes any more. Then a new one has the word.
 func (w *Writer) begin(ctx context.Context) (*sql.Conn, *holdfast.Failure) {
-	for stale := 0; ; stale++ {
+	for again := false; ; again = true {
 		conn, err := w.db.Conn(ctx)
 		if err != nil {
-			return nil, w.failure(ctx, connecting, err)
+			return nil, w.unbegun(ctx, err)
 		}
 		if _, err = conn.ExecContext(ctx, w.dialect.begin); err == nil {
 			return conn, nil
 		}
 		discard(conn)
-		f := w.failure(ctx, connecting, err)
-		if f.Outcome != holdfast.Unreachable || ctx.Err() != nil || stale >= w.conf.Connections {
+		w.leave()
+		if f := w.unbegun(ctx, err); again || w.dialect.local || ctx.Err() != nil {
 			return nil, f
 		}
 	}
-}
-
-// undo rolls back, and gives a connection that is in order to the others. One
-// that is not is closed, which rolls back, too.
-func (w *Writer) undo(ctx context.Context, conn *sql.Conn) {
-	if _, err := conn.ExecContext(ctx, "rollback"); err != nil {
-		discard(conn)
-		return
-	}
-	_ = conn.Close()
 }
 
 func discard(conn *sql.Conn) {

@@ -39,6 +39,7 @@ func Own() []string {
 
 // A Statement is what a driver takes.
 type Statement struct {
+	Verb  string // its first word, in lower case
 	Text  string
 	Names []string // of the parameters, one for each placeholder, in their order: "order.id"
 }
@@ -71,7 +72,7 @@ func Parse(d Dialect, text string) (Statement, error) {
 		return Statement{}, fmt.Errorf("begins with %q; a write begins with one of %s: each has a transaction of its own, and leaves nothing on its connection",
 			shown.Line(strings.ToUpper(s.first), 40), strings.ToUpper(strings.Join(d.writes(), ", ")))
 	}
-	return Statement{Text: s.out.String(), Names: s.names}, nil
+	return Statement{Verb: s.first, Text: s.out.String(), Names: s.names}, nil
 }
 
 // writes are the words that a write may begin with, in lower case: whatever is
