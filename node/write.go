@@ -21,7 +21,7 @@ func newWriter(d config.Destination, own string) (*sqlwrite.Writer, error) {
 		}
 	}
 	return sqlwrite.New(sqlwrite.Config{
-		Driver: string(w.Driver), DSN: dsn, Statements: w.Statements, Raw: w.Raw,
+		Driver: string(w.Driver), DSN: dsn, Statements: w.Statements, Types: w.Types, Raw: w.Raw,
 		Duplicate: w.Duplicate == config.DuplicateDelivered, Connections: d.Concurrency, Excerpt: shownOfRefusal,
 	})
 }

@@ -40,7 +40,7 @@ func TestWritesToADatabase(t *testing.T) {
 	url := serve(t, parse(t, fmt.Sprintf(`
 destinations:
   mes:
-    write: {driver: sqlite, dsn: {file: %q}, statements: {Book: "insert into orders (id, n) values (:_id, :n)"}, duplicate: delivered}
+    write: {driver: sqlite, dsn: {file: %q}, statements: {Book: "insert into orders (id, n) values (:_id, :n)"}, types: {n: integer}, duplicate: delivered}
   away: {write: {driver: sqlite, dsn: {file: %q}, raw: true}, retry: {interval: 20ms, retries: 1}}
 `, dsn, missing)))
 	for id, c := range map[string]struct {

@@ -4,8 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"net"
 	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/secrets"
@@ -25,7 +28,10 @@ type dialect struct {
 	open   func(dsn string, address *target) (driver.Connector, error)
 	run    func(ctx context.Context, conn *sql.Conn, s sqltext.Statement, args []any) (rows int64, at stage, err error)
 	judge  func(err error) (verdict, bool) // false: the server has not answered
-	value  func(v any) any                 // what the driver takes for a value of the payload
+	// declared: whoever configures a statement says what its parameters are;
+	// else the database does.
+	declared bool
+	bind     func(s sqltext.Statement, values []jsontext.Value) ([]any, *holdfast.Failure) // what run takes
 }
 
 // target is what may be shown of a DSN, and what may not.
@@ -75,6 +81,29 @@ const (
 	codeDatabase    = "no_database"
 	codeReadOnly    = "read_only"
 )
+
+// bind makes values what drivers take, by the types that are declared.
+func bind(s sqltext.Statement, values []jsontext.Value) ([]any, *holdfast.Failure) {
+	args := make([]any, len(values))
+	for i, v := range values {
+		var err error
+		if args[i], err = valueOf(s.Types[i], v); err != nil {
+			return nil, unfitting(s.Names[i], err)
+		}
+	}
+	return args, nil
+}
+
+// bindSigned is bind for what has no integers beyond 63 bits.
+func bindSigned(s sqltext.Statement, values []jsontext.Value) ([]any, *holdfast.Failure) {
+	args, f := bind(s, values)
+	for i, v := range args {
+		if _, large := v.(uint64); large {
+			return nil, unfitting(s.Names[i], errors.New("is larger than the integers of this database"))
+		}
+	}
+	return args, f
+}
 
 // connector is a driver's way to a server whose handshake ends when its
 // context does, whatever the driver does with that.

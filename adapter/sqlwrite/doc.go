@@ -12,11 +12,11 @@
 //
 // # Parameters
 //
-// :name is a member of the payload, :order.id a member of a member. Numbers
-// keep what they are: integers up to 64 bits and decimal fractions arrive
-// exactly, wherever the column can hold them. null is NULL; an object or list
-// is its JSON text. A member that is missing is a permanent failure; names
-// that begin with an underscore are the message's own:
+// :name is a member of the payload, :order.id a member of a member. Each has a
+// type: PostgreSQL says itself what its places are, for others Config.Types
+// does. A value arrives as it was given, or is refused before anything is
+// written; null is NULL. A member that is missing is a permanent failure; names
+// that begin with an underscore are the message's own, and text:
 //
 //	:_id  :_source  :_destination  :_endpoint  :_kind  :_correlation_id  :_ordering_key  :_payload
 //

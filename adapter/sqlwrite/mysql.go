@@ -6,7 +6,9 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -19,7 +21,7 @@ func mysqlDialect() dialect {
 	return dialect{
 		begin:    "start transaction read write", // a server that takes no writes refuses that
 		readOnly: "select @@innodb_read_only", yes: "1",
-		open: openMySQL, run: runMySQL, judge: judgeMySQL, value: valueAsText,
+		open: openMySQL, run: runMySQL, judge: judgeMySQL, declared: true, bind: bind,
 	}
 }
 
@@ -33,7 +35,10 @@ func openMySQL(dsn string, t *target) (driver.Connector, error) {
 	case conf.MultiStatements || conf.InterpolateParams || conf.AllowAllFiles:
 		return nil, errors.New("has multiStatements, interpolateParams or allowAllFiles, with which a value could become SQL, or a file be read: remove them")
 	}
-	conf.RejectReadOnly = false      // it would hide what a server says behind a broken connection
+	conf.RejectReadOnly = false // it would hide what a server says behind a broken connection
+	if err := strictMySQL(conf, dsn); err != nil {
+		return nil, err
+	}
 	conf.MaxAllowedPacket = 0        // the server is asked
 	conf.Logger = &mysql.NopLogger{} // it would write to our standard error what is in our errors
 	if conf.Net == "tcp" || conf.Net == "unix" {
@@ -46,6 +51,32 @@ func openMySQL(dsn string, t *target) (driver.Connector, error) {
 	t.address = conf.Addr + "/" + conf.DBName
 	t.hidden.Add(conf.Passwd)
 	return connector{from}, nil
+}
+
+// strictMySQL has sessions refuse what they would change: values that do not
+// fit, letters that their character set does not have, times of another zone.
+func strictMySQL(conf *mysql.Config, dsn string) error {
+	const instead = ": sessions are strict, in utf8mb4 and UTC; remove it"
+	for name := range conf.Params {
+		for _, weak := range []string{"sql_mode", "time_zone", "character_set", "collation", "names"} {
+			if strings.Contains(strings.ToLower(name), weak) {
+				return errors.New("has " + weak + instead)
+			}
+		}
+	}
+	_, query, _ := strings.Cut(dsn[strings.LastIndexByte(dsn, '/')+1:], "?")
+	if settings, err := url.ParseQuery(query); err != nil || settings.Has("charset") && settings.Get("charset") != "utf8mb4" {
+		return errors.New("has another charset than utf8mb4" + instead)
+	}
+	if conf.Collation != "" && !strings.HasPrefix(conf.Collation, "utf8mb4_") {
+		return errors.New("has a collation that is not of utf8mb4" + instead)
+	}
+	if conf.Params == nil {
+		conf.Params = map[string]string{}
+	}
+	conf.Params["time_zone"] = "'+00:00'"
+	conf.Params["sql_mode"] = "'STRICT_ALL_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'"
+	return conf.Apply(mysql.Charset("utf8mb4", conf.Collation))
 }
 
 // runMySQL runs a statement again whose table was there when it was prepared
@@ -72,8 +103,11 @@ func fitsPacket(ctx context.Context, conn *sql.Conn, args []any) error {
 	const large = 64 << 10
 	size := 0
 	for _, v := range args {
-		if s, ok := v.(string); ok {
-			size = max(size, len(s))
+		switch v := v.(type) {
+		case string:
+			size = max(size, len(v))
+		case []byte:
+			size = max(size, len(v))
 		}
 	}
 	if size < large {
@@ -87,15 +121,6 @@ func fitsPacket(ctx context.Context, conn *sql.Conn, args []any) error {
 		return refused(codeData, fmt.Errorf("a value has %d bytes, and the database takes at most %d (max_allowed_packet)", size, most))
 	}
 	return nil
-}
-
-// valueAsText hands over as text what no number of Go holds; the server reads
-// it by the type of its column.
-func valueAsText(v any) any {
-	if d, ok := v.(decimal); ok {
-		return string(d)
-	}
-	return v
 }
 
 func judgeMySQL(err error) (verdict, bool) {

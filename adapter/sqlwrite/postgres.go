@@ -6,11 +6,13 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -23,8 +25,10 @@ import (
 
 func postgresDialect() dialect {
 	return dialect{
-		begin: "begin", readOnly: "show transaction_read_only", yes: "on", atomic: true,
-		open: openPostgres, run: runPostgres, judge: judgePostgres, value: valueForPostgres,
+		// Set for one transaction, so that a pooler may hand connections round.
+		begin:    "begin; set local client_encoding = 'UTF8'; set local standard_conforming_strings = on; set local timezone = 'UTC'; set local datestyle = 'ISO, YMD'; set local intervalstyle = 'postgres'",
+		readOnly: "show transaction_read_only", yes: "on", atomic: true,
+		open: openPostgres, run: runPostgres, judge: judgePostgres, bind: bindPostgres,
 	}
 }
 
@@ -39,6 +43,11 @@ func openPostgres(dsn string, t *target) (driver.Connector, error) {
 	}
 	if conf.Database == "" {
 		return nil, errors.New("names no database")
+	}
+	for name := range conf.RuntimeParams {
+		if slices.Contains([]string{"client_encoding", "timezone", "datestyle", "standard_conforming_strings", "intervalstyle"}, strings.ToLower(name)) {
+			return nil, errors.New("has " + strings.ToLower(name) + ": sessions are in UTF-8 and UTC; remove it")
+		}
 	}
 	// No prepared statement stays on a connection: poolers between us and the
 	// server hand connections round.
@@ -84,17 +93,13 @@ func (c *tlsAsked) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// valueForPostgres hands everything over as text: the server knows the type
-// that is wanted in a place, and reads it exactly.
-func valueForPostgres(v any) any {
-	switch v := v.(type) {
-	case nil, string:
-		return v
-	case decimal:
-		return string(v)
-	default:
-		return fmt.Sprint(v) // true, 42
+// bindPostgres leaves the values as they are: the database knows their types.
+func bindPostgres(_ sqltext.Statement, values []jsontext.Value) ([]any, *holdfast.Failure) {
+	args := make([]any, len(values))
+	for i, v := range values {
+		args[i] = v
 	}
+	return args, nil
 }
 
 // runPostgres asks for what the placeholders are, and fills them. The statement
@@ -102,17 +107,13 @@ func valueForPostgres(v any) any {
 func runPostgres(ctx context.Context, conn *sql.Conn, s sqltext.Statement, args []any) (rows int64, at stage, err error) {
 	at = preparing
 	lost := conn.Raw(func(c any) error {
-		pg := c.(*stdlib.Conn).Conn().PgConn()
-		if _, err = pg.Prepare(ctx, "", s.Text, nil); err != nil {
-			return nil //nolint:nilerr // it is the database's, and not about the connection
+		known := c.(*stdlib.Conn).Conn()
+		pg := known.PgConn()
+		var values [][]byte
+		if values, err = filled(ctx, pg, known.TypeMap(), s, args); err != nil {
+			return nil //nolint:nilerr // it is the database's, or ours, and not about the connection
 		}
 		at = writing
-		values := make([][]byte, len(args))
-		for i, v := range args {
-			if v != nil {
-				values[i] = []byte(v.(string))
-			}
-		}
 		var tag pgconn.CommandTag
 		tag, err = pg.ExecPrepared(ctx, "", values, nil, nil).Close()
 		rows = tag.RowsAffected()

@@ -16,7 +16,7 @@ import (
 func sqlserverDialect() dialect {
 	return dialect{
 		begin: "begin transaction", readOnly: "select cast(databasepropertyex(db_name(), 'Updateability') as varchar(20))", yes: "READ_ONLY",
-		open: openSQLServer, run: run, judge: judgeSQLServer, value: valueAsText,
+		open: openSQLServer, run: run, judge: judgeSQLServer, declared: true, bind: bindSigned,
 	}
 }
 

@@ -82,12 +82,13 @@ func (w *Writer) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Rece
 	if f != nil {
 		return holdfast.Receipt{}, f
 	}
-	args, f := arguments(&m, from, s.Names)
+	values, f := members(&m, from, s.Names)
 	if f != nil {
 		return holdfast.Receipt{}, f
 	}
-	for i, v := range args {
-		args[i] = w.dialect.value(v)
+	args, f := w.dialect.bind(s, values)
+	if f != nil {
+		return holdfast.Receipt{}, f
 	}
 	r := holdfast.Receipt{ID: m.ID, State: holdfast.Delivered}
 	rows, f := w.write(ctx, s, args, named)
@@ -121,17 +122,23 @@ func (w *Writer) statement(m *holdfast.Message) (s sqltext.Statement, from objec
 // raw is the statement that a payload brings.
 func (w *Writer) raw(endpoint string, payload object) (s sqltext.Statement, from object, f *holdfast.Failure) {
 	for name := range payload {
-		if name != "sql" && name != "params" {
-			return s, nil, refused(codePayload, fmt.Errorf("no statement is named %q, and the payload is none: beside sql and params it has something else", endpoint))
+		if name != "sql" && name != "params" && name != "types" {
+			return s, nil, refused(codePayload, fmt.Errorf("no statement is named %q, and the payload is none: beside sql, params and types it has something else", endpoint))
 		}
 	}
-	value, err := valueOf(payload["sql"])
-	text, ok := value.(string)
-	if err != nil || !ok || payload["sql"].Kind() != '"' {
+	text, err := stringOf(sqltext.Type{}, payload["sql"])
+	if err != nil {
 		return s, nil, refused(codePayload, fmt.Errorf("no statement is named %q, and the payload has none as sql", endpoint))
 	}
-	if s, err = sqltext.Parse(sqltext.Dialect(w.conf.Driver), text); err != nil {
+	types, err := w.typesOf(payload)
+	if err != nil {
+		return s, nil, refused(codePayload, err)
+	}
+	if s, err = sqltext.Parse(sqltext.Dialect(w.conf.Driver), text, types); err != nil {
 		return s, nil, refused(codeRaw, fmt.Errorf("the payload's sql %w", err))
+	}
+	if missing := s.Untyped(); w.dialect.declared && len(missing) > 0 {
+		return s, nil, refused(codePayload, fmt.Errorf(`the payload has no type for :%[1]s: write "types": {"%[1]s": "integer"} beside its params, or what else it is`, missing[0]))
 	}
 	if params, given := payload["params"]; given {
 		if from, err = objectOf(params); err != nil {
@@ -139,6 +146,29 @@ func (w *Writer) raw(endpoint string, payload object) (s sqltext.Statement, from
 		}
 	}
 	return s, from, nil
+}
+
+// typesOf are the types that a payload gives the parameters of its SQL.
+func (w *Writer) typesOf(payload object) (map[string]sqltext.Type, error) {
+	types := map[string]sqltext.Type{}
+	given, ok := payload["types"]
+	if !ok {
+		return types, nil
+	}
+	list, err := objectOf(given)
+	if err != nil {
+		return nil, fmt.Errorf("types in the payload %w", err)
+	}
+	for name, value := range list {
+		text, err := stringOf(sqltext.Type{}, value)
+		if err != nil {
+			return nil, fmt.Errorf("the type of %q in the payload is no text", name)
+		}
+		if types[name], err = sqltext.ParseType(sqltext.Dialect(w.conf.Driver), text); err != nil {
+			return nil, fmt.Errorf("the type of %q in the payload %w", name, err)
+		}
+	}
+	return types, nil
 }
 
 // attempt is a write that has ended badly: how far it had come, and why.

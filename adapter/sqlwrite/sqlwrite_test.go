@@ -201,7 +201,7 @@ func TestRawSQLOnlyWhereItIsAllowed(t *testing.T) {
 	everywhere(t, func(t testing.TB, p *place) {
 		p.exec(t, "create table notes (id varchar(80) primary key, note text)")
 		named := map[string]string{"Note": "insert into notes (id, note) values (:_id, :note)"}
-		raw := `{"sql":"insert into notes (id, note) values (:_id, :note)","params":{"note":"it's"}}`
+		raw := `{"sql":"insert into notes (id, note) values (:_id, :note)","params":{"note":"it's"},"types":{"note":"text"}}`
 		shut := p.writer(t, named)
 		fails(t, second(shut.Deliver(t.Context(), message("Any", raw))), holdfast.Permanent, "no_statement", false)
 		open := p.writer(t, named, func(c *sqlwrite.Config) { c.Raw = true })
@@ -210,23 +210,30 @@ func TestRawSQLOnlyWhereItIsAllowed(t *testing.T) {
 		deliver(t, open, message("Any", `{"sql":"update notes set note = note"}`))
 		for payload, code := range map[string]string{
 			`{"sql":"insert into notes (id) values (1); drop table notes"}`: "bad_statement",
-			`{"sql":"commit"}`:                    "bad_statement",
-			`{"sql":"set autocommit = 1"}`:        "bad_statement",
-			`{"sql":""}`:                          "bad_statement",
-			`{"sql":"select :_nothing"}`:          "bad_statement",
-			`{"sql":7}`:                           "bad_payload",
-			`{"sql":["select 1"]}`:                "bad_payload",
-			`{"params":{}}`:                       "bad_payload",
-			`{"sql":"select 1","params":[]}`:      "bad_payload",
-			`{"sql":"select 1","note":"by name"}`: "bad_payload",
-			`{"sql":"select :a"}`:                 "missing_parameter",
-			`{"sql":"vacuum cleaner"}`:            "bad_statement",
-			`{"sql":"select from where"}`:         "bad_sql",
-			`{"sql":"selec 1"}`:                   "bad_statement",
-			`{"sql":"\ufeffcommit"}`:              "bad_statement", // F1-11
-			`{"sql":"lock tables notes write"}`:   "bad_statement",
+			`{"sql":"commit"}`:                               "bad_statement",
+			`{"sql":"set autocommit = 1"}`:                   "bad_statement",
+			`{"sql":""}`:                                     "bad_statement",
+			`{"sql":"select :_nothing"}`:                     "bad_statement",
+			`{"sql":7}`:                                      "bad_payload",
+			`{"sql":["select 1"]}`:                           "bad_payload",
+			`{"params":{}}`:                                  "bad_payload",
+			`{"sql":"select 1","params":[]}`:                 "bad_payload",
+			`{"sql":"select 1","note":"by name"}`:            "bad_payload",
+			`{"sql":"select :a","types":{"a":"text"}}`:       "missing_parameter",
+			`{"sql":"select :a","types":{"a":"varchar(5)"}}`: "bad_payload",
+			`{"sql":"select :a","types":{"a":7}}`:            "bad_payload",
+			`{"sql":"select :a","types":[]}`:                 "bad_payload",
+			`{"sql":"vacuum cleaner"}`:                       "bad_statement",
+			`{"sql":"select from where"}`:                    "bad_sql",
+			`{"sql":"selec 1"}`:                              "bad_statement",
+			`{"sql":"\ufeffcommit"}`:                         "bad_statement", // F1-11
+			`{"sql":"lock tables notes write"}`:              "bad_statement",
 		} {
 			fails(t, second(open.Deliver(t.Context(), message("Any", payload))), holdfast.Permanent, code, false)
+		}
+		fails(t, second(open.Deliver(t.Context(), message("Any", `{"sql":"select :a","params":{"a":"5"},"types":{"a":"boolean"}}`))), holdfast.Permanent, "bad_value", false)
+		if p.driver != "postgres" { // which says what its places are
+			fails(t, second(open.Deliver(t.Context(), message("Any", `{"sql":"select :a","params":{"a":"5"}}`))), holdfast.Permanent, "bad_payload", false, `"types": {"a": "integer"}`)
 		}
 		if got := p.one(t, "select count(*) from notes"); got != "2" {
 			t.Errorf("got %s rows, want 2", got)
