@@ -23,6 +23,6 @@ func writeNode(w Write) *yaml.Node {
 		}
 		add(n, of.key, list)
 	}
-	addAll(n, pair{"raw", plain("!!bool", strconv.FormatBool(w.Raw))}, pair{"duplicate", str(string(w.Duplicate))})
+	addAll(n, pair{"raw", plain("!!bool", strconv.FormatBool(w.Raw))}, pair{"duplicate", str(string(w.Duplicate))}, pair{"unencrypted", plain("!!bool", strconv.FormatBool(w.Unencrypted))})
 	return n
 }

@@ -13,6 +13,8 @@ func (l *loader) write(path string, n *yaml.Node) *Write {
 		"types":     func(path string, n *yaml.Node) { w.Types = l.named(path, n, "integer") },
 		"raw":       l.boolean(&w.Raw),
 		"duplicate": text(l, &w.Duplicate, "permanent"),
+
+		"unencrypted": l.boolean(&w.Unencrypted),
 	})
 	return &w
 }

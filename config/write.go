@@ -9,6 +9,8 @@ type Write struct {
 	Types      map[string]string // of their parameters, by name; PostgreSQL knows its own
 	Raw        bool              // payloads may bring SQL of their own
 	Duplicate  Duplicate
+
+	Unencrypted bool // also to another machine without TLS
 }
 
 // Driver is a kind of database.

@@ -185,10 +185,10 @@ func TestADemotedWriterIsLeft(t *testing.T) {
 		},
 		"MariaDB": func(t testing.TB) (before, behind *place, demote string) {
 			t.Helper()
-			places := make([]*place, 2)
+			places, database := make([]*place, 2), maria.Database(t)
 			for i, s := range []*mariatest.Server{mariatest.Start(t), maria} {
-				dsn := limited(t, s, "demoted", "demoted")
-				places[i] = newPlace(t, "mysql", dsn, "mysql", s.DSN("demoted"))
+				dsn := limited(t, s, "demoted", database)
+				places[i] = newPlace(t, "mysql", dsn, "mysql", s.DSN(database))
 			}
 			return places[0], places[1], "set global read_only = 1"
 		},

@@ -36,6 +36,10 @@ type Config struct {
 	// permanent failure, as nobody but the user knows what the key means.
 	Duplicate bool
 
+	// Unencrypted also writes to another machine without TLS: everybody on the way
+	// reads and changes what is written.
+	Unencrypted bool
+
 	Connections int // the most at one time; zero: 20
 	Excerpt     int // bytes of what the database says that are shown to people; zero: none. It may quote values
 }

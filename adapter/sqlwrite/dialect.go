@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"net"
+	"strings"
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -37,7 +38,14 @@ type dialect struct {
 // target is what may be shown of a DSN, and what may not.
 type target struct {
 	address string // host and database, or the file
+	plain   bool   // another machine, that is not always reached by TLS
 	hidden  secrets.Set
+}
+
+// isHere says whether a host is this machine; a folder is that of a socket.
+func isHere(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback() || strings.HasPrefix(host, "/")
 }
 
 // verdict is what a database's answer means.

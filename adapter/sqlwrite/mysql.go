@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strconv"
 	"strings"
@@ -34,6 +35,11 @@ func openMySQL(dsn string, t *target) (driver.Connector, error) {
 		return nil, errors.New("names no database")
 	case conf.MultiStatements || conf.InterpolateParams || conf.AllowAllFiles:
 		return nil, errors.New("has multiStatements, interpolateParams or allowAllFiles, with which a value could become SQL, or a file be read: remove them")
+	}
+	host, _, err := net.SplitHostPort(conf.Addr)
+	t.plain = (conf.TLS == nil || conf.AllowFallbackToPlaintext) && conf.Net != "unix" && (err != nil || !isHere(host))
+	if conf.AllowOldPasswords || conf.AllowCleartextPasswords && t.plain {
+		return nil, errors.New("has allowOldPasswords, or allowCleartextPasswords without tls=true, with which whoever listens has the password: remove it")
 	}
 	conf.RejectReadOnly = false // it would hide what a server says behind a broken connection
 	if err := strictMySQL(conf, dsn); err != nil {

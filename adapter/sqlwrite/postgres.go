@@ -60,6 +60,10 @@ func openPostgres(dsn string, t *target) (driver.Connector, error) {
 		f.SetMaxBodyLen(longestMessage)
 		return f
 	}
+	t.plain = conf.TLSConfig == nil && !isHere(conf.Host)
+	for _, other := range conf.Fallbacks { // also the second try of allow and prefer
+		t.plain = t.plain || other.TLSConfig == nil && !isHere(other.Host)
+	}
 	t.address = net.JoinHostPort(conf.Host, strconv.Itoa(int(conf.Port))) + "/" + conf.Database
 	t.hidden.Add(conf.Password)
 	return connector{stdlib.GetConnector(*conf)}, nil

@@ -29,6 +29,7 @@ func openSQLServer(dsn string, t *target) (driver.Connector, error) {
 		if conf.Port != 0 {
 			t.address = net.JoinHostPort(conf.Host, strconv.FormatUint(conf.Port, 10)) + "/" + conf.Database
 		}
+		t.plain = conf.Encryption != msdsn.EncryptionRequired && conf.Encryption != msdsn.EncryptionStrict && !isHere(conf.Host)
 		t.hidden.Add(conf.Password)
 		return connector{from}, nil
 	} else if err == nil {

@@ -38,6 +38,9 @@ func New(c Config) (*Writer, error) {
 	if err != nil {
 		return nil, &holdfast.FieldError{Field: "DSN", Value: "[secret]", Problem: err.Error()}
 	}
+	if w.target.plain && !c.Unencrypted {
+		return nil, &holdfast.FieldError{Field: "DSN", Value: "[secret]", Problem: "names another machine without TLS, so that anybody on the way can read and change what is written: write TLS into it, or unencrypted: true if you trust everybody on that network"}
+	}
 	w.target.hidden.AddURL(c.DSN)
 	w.db = sql.OpenDB(from)
 	w.db.SetMaxOpenConns(c.Connections)

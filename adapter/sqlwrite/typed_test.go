@@ -1,6 +1,7 @@
 package sqlwrite_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -78,8 +79,8 @@ func TestSessionsAreStrict(t *testing.T) {
 			p.exec(t, "alter role weak set standard_conforming_strings = off")
 			db := p.db
 			t.Cleanup(func() {
-				if _, err := db.ExecContext(t.Context(), "drop role weak"); err != nil {
-					t.Log(err)
+				if _, err := db.ExecContext(context.Background(), "drop role weak"); err != nil {
+					t.Error(err)
 				}
 			})
 		}
