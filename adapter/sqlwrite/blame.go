@@ -28,6 +28,9 @@ func (w *Writer) failed(ctx context.Context, conn *sql.Conn, a attempt) *holdfas
 	if v.outcome == holdfast.LaneFault || v.gone || v.code == codeConnections {
 		return w.confronted(ctx, conn, a, f)
 	}
+	if a.at == writing && v.code != codeDeadlock && w.dialect.left != nil && w.dialect.left(ctx, conn, a.statement) { // a deadlock has ended the transaction by itself
+		f.MaybeDelivered = true
+	}
 	if a.named && v.code == codeSQL && (a.at == preparing || v.own) { // the statement fails without any message
 		f.Outcome = holdfast.LaneFault
 	}

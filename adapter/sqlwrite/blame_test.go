@@ -304,3 +304,32 @@ func TestALargeValueIsRefusedBeforeItIsSent(t *testing.T) {
 		t.Errorf("%d bytes were sent", sent)
 	}
 }
+
+// F1-113: what a statement that has failed leaves behind where the database is
+// not atomic is marked: a table without transactions, a procedure that commits.
+func TestWhatAFailureLeavesBehindIsMarked(t *testing.T) {
+	t.Parallel()
+	p := mariaPlace(t, maria)
+	for _, text := range []string{
+		"create table whole (id varchar(80) primary key)", "create table parts (id varchar(80) primary key) engine = MyISAM",
+		"create procedure refusing() begin insert into whole values ('refusing'); signal sqlstate '45000'; end",
+		"create procedure committing() begin insert into whole values ('committing'); commit; signal sqlstate '45000'; end",
+	} {
+		p.exec(t, text)
+	}
+	w := p.writer(t, map[string]string{
+		"Whole": "insert into whole values ('a'), ('a')", "Parts": "insert into parts values ('a'), ('a')", "Refusing": "call refusing()", "Committing": "call committing()",
+	})
+	for endpoint, c := range map[string]struct {
+		code, rows string
+		maybe      bool
+	}{
+		"Whole": {"duplicate", "0", false}, "Parts": {"duplicate", "1", true}, "Refusing": {"raised", "0", false}, "Committing": {"raised", "1", true},
+	} {
+		p.exec(t, "delete from whole")
+		fails(t, second(w.Deliver(t.Context(), message(endpoint, `{}`))), holdfast.Permanent, c.code, c.maybe)
+		if got := p.one(t, "select (select count(*) from whole) + (select count(*) from parts where '"+endpoint+"' = 'Parts')"); got != c.rows {
+			t.Errorf("%s: got %s rows, want %s", endpoint, got, c.rows)
+		}
+	}
+}

@@ -25,10 +25,13 @@ type dialect struct {
 	// atomic: what was not committed has not happened, whatever the statement
 	// was. Others have tables without transactions, and procedures that commit.
 	atomic bool
-	local  bool // a file: who waits, waits for a lock, and for nobody on a network
-	open   func(dsn string, address *target) (driver.Connector, error)
-	run    func(ctx context.Context, conn *sql.Conn, s sqltext.Statement, args []any) (rows int64, at stage, err error)
-	judge  func(err error) (verdict, bool) // false: the server has not answered
+	// left says, where a database is not atomic, whether a statement that has
+	// failed has left something behind, and rolls back; nil: nobody can say.
+	left  func(ctx context.Context, conn *sql.Conn, s sqltext.Statement) bool
+	local bool // a file: who waits, waits for a lock, and for nobody on a network
+	open  func(dsn string, address *target) (driver.Connector, error)
+	run   func(ctx context.Context, conn *sql.Conn, s sqltext.Statement, args []any) (rows int64, at stage, err error)
+	judge func(err error) (verdict, bool) // false: the server has not answered
 	// declared: whoever configures a statement says what its parameters are;
 	// else the database does.
 	declared bool

@@ -21,7 +21,7 @@ import (
 func mysqlDialect() dialect {
 	return dialect{
 		begin:    "start transaction read write", // a server that takes no writes refuses that
-		readOnly: "select @@innodb_read_only", yes: "1",
+		readOnly: "select @@innodb_read_only", yes: "1", left: leftByMySQL,
 		open: openMySQL, run: runMySQL, judge: judgeMySQL, declared: true, bind: bind,
 	}
 }
@@ -101,6 +101,35 @@ func runMySQL(ctx context.Context, conn *sql.Conn, s sqltext.Statement, args []a
 		}
 	}
 	return rows, at, err
+}
+
+// leftByMySQL knows two ways: a procedure that has committed has ended our
+// transaction, and a rollback warns of tables that know none. MySQL does not
+// say the first, so that each procedure that fails may have done something.
+func leftByMySQL(ctx context.Context, conn *sql.Conn, s sqltext.Statement) bool {
+	left := false
+	if s.Verb == "call" {
+		var open bool
+		err := conn.QueryRowContext(ctx, "select @@in_transaction").Scan(&open)
+		left = err != nil || !open
+	}
+	if _, err := conn.ExecContext(ctx, "rollback"); err != nil {
+		return left
+	}
+	const notRolledBack = 1196
+	warnings, err := conn.QueryContext(ctx, "show warnings")
+	if err != nil {
+		return left
+	}
+	defer func() { _ = warnings.Close() }()
+	for warnings.Next() {
+		var level, text string
+		var code int
+		if warnings.Scan(&level, &code, &text) == nil && code == notRolledBack {
+			left = true
+		}
+	}
+	return left || warnings.Err() != nil
 }
 
 // fitsPacket asks the server before a large value is sent: behind one it would

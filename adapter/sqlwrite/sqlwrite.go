@@ -176,9 +176,10 @@ func (w *Writer) typesOf(payload object) (map[string]sqltext.Type, error) {
 
 // attempt is a write that has ended badly: how far it had come, and why.
 type attempt struct {
-	named bool // the statement is one of the configuration
-	at    stage
-	err   error
+	statement sqltext.Statement
+	named     bool // it is one of the configuration
+	at        stage
+	err       error
 }
 
 // write runs a statement in a transaction of its own. It is made by text, not
@@ -197,7 +198,7 @@ func (w *Writer) write(ctx context.Context, s sqltext.Statement, args []any, nam
 		_, err = conn.ExecContext(ctx, "commit")
 	}
 	if err != nil {
-		return 0, w.failed(ctx, conn, attempt{named, at, err})
+		return 0, w.failed(ctx, conn, attempt{s, named, at, err})
 	}
 	if named {
 		_ = conn.Close()
