@@ -1,7 +1,9 @@
 package config
 
 import (
+	"maps"
 	"net"
+	"slices"
 
 	"github.com/holdfast-mq/holdfast/internal/socket"
 )
@@ -12,8 +14,8 @@ type GivenUp struct {
 	What string // others can do for it
 }
 
-// GivenUp lists what the switches listenUnencrypted, storeUnencrypted and tokens
-// give away, as far as other machines are concerned. Check warns of the same.
+// GivenUp lists what the switches listenUnencrypted, storeUnencrypted, tokens and
+// write.unencrypted give away, as far as other machines are concerned. Check warns of the same.
 func (c *Config) GivenUp() (list []GivenUp) {
 	for _, g := range c.givenUp() {
 		list = append(list, GivenUp{g.path, g.problem.what})
@@ -42,6 +44,14 @@ func (c *Config) givenUp() (list []givenUp) {
 	}
 	if what := c.plainStore(); what != "" && c.StoreUnencrypted {
 		list = append(list, givenUp{"store", c.Store.String(), problem{what, "add sslmode=verify-full unless you trust everybody on that network"}})
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Destinations)) {
+		if w := c.Destinations[name].Write; w != nil && w.Unencrypted {
+			list = append(list, givenUp{join("destinations", name) + ".write.unencrypted", "true", problem{
+				"lets a dsn name another machine without TLS, so that everybody on the way can read and change what is written",
+				"remove it, and write TLS into dsn, unless you trust everybody on that network",
+			}})
+		}
 	}
 	return list
 }

@@ -60,6 +60,8 @@ func leaves(tb testing.TB, text []byte) map[string][]string {
 				key = "HEADER"
 			case "destinations.NAME.write.statements":
 				key = "ENDPOINT"
+			case "destinations.NAME.write.types":
+				key = "PARAMETER"
 			}
 			walk(strings.TrimPrefix(path+"."+key, "."), v)
 		}

@@ -10,13 +10,19 @@ import (
 
 func writeNode(w Write) *yaml.Node {
 	n := mapping(pair{"driver", str(string(w.Driver))}, pair{"dsn", secretNode(w.DSN)})
-	if len(w.Statements) > 0 {
-		statements := mapping()
-		for _, name := range slices.Sorted(maps.Keys(w.Statements)) {
-			add(statements, name, str(w.Statements[name]))
+	for _, of := range []struct {
+		key   string
+		texts map[string]string
+	}{{"statements", w.Statements}, {"types", w.Types}} {
+		if len(of.texts) == 0 {
+			continue
 		}
-		add(n, "statements", statements)
+		list := mapping()
+		for _, name := range slices.Sorted(maps.Keys(of.texts)) {
+			add(list, name, str(of.texts[name]))
+		}
+		add(n, of.key, list)
 	}
-	addAll(n, pair{"raw", plain("!!bool", strconv.FormatBool(w.Raw))}, pair{"duplicate", str(string(w.Duplicate))})
+	addAll(n, pair{"raw", plain("!!bool", strconv.FormatBool(w.Raw))}, pair{"duplicate", str(string(w.Duplicate))}, pair{"unencrypted", plain("!!bool", strconv.FormatBool(w.Unencrypted))})
 	return n
 }

@@ -6,8 +6,11 @@ type Write struct {
 	Driver     Driver
 	DSN        Secret            // where the database is and who writes, in the driver's form
 	Statements map[string]string // by endpoint
+	Types      map[string]string // of their parameters, by name; PostgreSQL knows its own
 	Raw        bool              // payloads may bring SQL of their own
 	Duplicate  Duplicate
+
+	Unencrypted bool // also to another machine without TLS
 }
 
 // Driver is a kind of database.

@@ -76,7 +76,7 @@ func askPeer(ctx context.Context, o Options, name string, d config.Destination) 
 func askDatabase(ctx context.Context, o Options, name string, d config.Destination) PeerFound {
 	p := PeerFound{Name: name, URL: string(d.Write.Driver), Write: true}
 	w, err := sqlwrite.New(sqlwrite.Config{
-		Driver: string(d.Write.Driver), DSN: string(d.Write.DSN.Bytes()), Statements: d.Write.Statements, Raw: d.Write.Raw, Connections: 1,
+		Driver: string(d.Write.Driver), DSN: string(d.Write.DSN.Bytes()), Statements: d.Write.Statements, Types: d.Write.Types, Unencrypted: d.Write.Unencrypted, Raw: d.Write.Raw, Connections: 1,
 	})
 	if err != nil {
 		p.Err = &holdfast.Failure{Outcome: holdfast.LaneFault, Code: "settings", Err: err}

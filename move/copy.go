@@ -32,7 +32,8 @@ type Report struct {
 }
 
 // Copy moves everything from one store into an empty one, or goes on with a
-// copy that did not end. At the end both are compared row by row; then the
+// copy that did not end; of one that did it tells again what it has done. At
+// the end both are compared row by row; then the
 // source is marked as moved, and the target can be used.
 func Copy(ctx context.Context, from Source, to Importer, o Options) (r Report, err error) {
 	if o.Watch == nil {
@@ -41,6 +42,11 @@ func Copy(ctx context.Context, from Source, to Importer, o Options) (r Report, e
 	c := &copying{from: from, to: to, o: o}
 	if err := c.begin(ctx); err != nil {
 		return r, err
+	}
+	if c.progress.Done {
+		r = *c.progress.Compared
+		r.Resumed = true
+		return r, nil
 	}
 	for _, part := range c.left() {
 		if err := c.part(ctx, part); err != nil {
@@ -135,6 +141,8 @@ func (c *copying) resume(p *Progress) error {
 	switch {
 	case p.Store != c.origin.Store:
 		return fmt.Errorf("%w: it was copied from %s", ErrNotEmpty, p.From)
+	case p.Done && p.Compared != nil && c.origin.Moved != nil && c.origin.Moved.Store == c.target.Store:
+		return nil // to come to the end twice is to come to the end
 	case p.Done:
 		return fmt.Errorf("%w: this copy has ended; nothing is left to do", ErrNotEmpty)
 	case p.Use != c.origin.Use:

@@ -166,7 +166,14 @@ func TestDeathBeforeTheLastStep(t *testing.T) {
 	_, err = tryOpen(ctx, dsn)
 	refused(t, err, move.ErrUnfinished, file)
 	refused(t, copyStore(ctx, file, newFile(t), nil), move.ErrMoved, dsn) // not elsewhere
+
+	// F1-113: nobody has used the target, so the move can be taken back here, and
+	// made again.
+	must(t, undo(t, file, dsn, false))
+	_, err = tryOpen(ctx, dsn)
+	refused(t, err, move.ErrUnfinished, file)
 	copied(t, file, dsn)
+	must(t, copyStore(ctx, file, dsn, nil)) // an end that is reached twice is one
 	shut(t, open(t, dsn))
 	_, err = tryOpen(ctx, file)
 	refused(t, err, move.ErrMoved, dsn)

@@ -42,6 +42,8 @@ func giveUp(ctx context.Context, target Source, source *Origin, from string) err
 		return nil // by a call that was cut off
 	case there.Moved != nil:
 		return fmt.Errorf("the target: %w", there.Moved.refusal())
+	case !there.Copy.Done:
+		return nil // nodes refuse it: the copy has not let it go
 	case there.Use != there.Copy.Ended:
 		return fmt.Errorf("%w: go on with it; the way back is a copy from there into a new folder or an empty database", ErrUsed)
 	}

@@ -64,9 +64,13 @@ func (n *Node) sow(ctx context.Context, file string) error {
 }
 
 // Preflight checks what a configuration names beside itself and a start would
-// refuse, without a store: the seed, with its channels' settings and addresses.
-// serve, config check and the doctor ask it. The error is a *config.Error.
+// refuse, without a store: how databases are written to, and the seed, with its
+// channels' settings and addresses. serve, config check and the doctor ask it.
+// The error is a *config.Error.
 func Preflight(c *config.Config) error {
+	if faults := checkWrites(c); len(faults) > 0 {
+		return &config.Error{Faults: faults}
+	}
 	if c.Role == config.Site || c.Notifications.Seed == "" {
 		return nil
 	}

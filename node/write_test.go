@@ -3,6 +3,7 @@ package node_test
 import (
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -40,7 +41,7 @@ func TestWritesToADatabase(t *testing.T) {
 	url := serve(t, parse(t, fmt.Sprintf(`
 destinations:
   mes:
-    write: {driver: sqlite, dsn: {file: %q}, statements: {Book: "insert into orders (id, n) values (:_id, :n)"}, duplicate: delivered}
+    write: {driver: sqlite, dsn: {file: %q}, statements: {Book: "insert into orders (id, n) values (:_id, :n)"}, types: {n: integer}, duplicate: delivered}
   away: {write: {driver: sqlite, dsn: {file: %q}, raw: true}, retry: {interval: 20ms, retries: 1}}
 `, dsn, missing)))
 	for id, c := range map[string]struct {
@@ -83,6 +84,34 @@ destinations:
 	})
 	if m.State != "delivered" || m.Failures != 0 {
 		t.Errorf("got %+v", m)
+	}
+}
+
+// F1-109: what is wrong with the way to a database is said before a start, of
+// all that there are, and no secret with it.
+func TestPreflightLooksAtDatabases(t *testing.T) {
+	t.Parallel()
+	c := parse(t, `
+destinations:
+  away: {write: {driver: mysql, dsn: {env: SECRET}, raw: true}}
+  plain: {write: {driver: postgres, dsn: {env: SECRET}, raw: true}}
+  wanted: {write: {driver: postgres, dsn: {env: SECRET}, raw: true, unencrypted: true}}
+`)
+	for name, dsn := range map[string]string{"away": "u:hunter2@h", "plain": "postgres://u:hunter2@db.example/mes", "wanted": "postgres://u:hunter2@db.example/mes"} {
+		c.Destinations[name].Write.DSN = config.NewSecret([]byte(dsn))
+	}
+	err := node.Preflight(c)
+	all, ok := errors.AsType[*config.Error](err)
+	if !ok || len(all.Faults) != 2 || strings.Contains(err.Error(), "hunter2") {
+		t.Fatalf("got %v", err)
+	}
+	for i, want := range []string{"destinations.away.write.dsn: cannot be read", "destinations.plain.write.dsn: names another machine without TLS"} {
+		if got := all.Faults[i].String(); !strings.HasPrefix(got, want) || i == 1 && !strings.Contains(got, "unencrypted: true") {
+			t.Errorf("got %q, want %s", got, want)
+		}
+	}
+	if given := c.GivenUp(); len(given) != 1 || given[0].Key != "destinations.wanted.write.unencrypted" {
+		t.Errorf("got %+v as given up", given)
 	}
 }
 

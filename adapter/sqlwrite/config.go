@@ -24,6 +24,10 @@ type Config struct {
 	DSN string
 
 	Statements map[string]string // by endpoint; each is one statement, with :names
+	// Types are those of the parameters, by name: text, integer, decimal(20,6)
+	// and so on. PostgreSQL says itself what its places are, and one that is given
+	// may be narrower; for others each parameter of a payload needs one.
+	Types map[string]string
 	// Raw also takes {"sql": "…", "params": {…}} from a message whose endpoint
 	// names no statement. Whoever may submit it may do what the DSN's user may.
 	Raw bool
@@ -31,6 +35,10 @@ type Config struct {
 	// message's own row, of an attempt whose answer was lost. False: it is a
 	// permanent failure, as nobody but the user knows what the key means.
 	Duplicate bool
+
+	// Unencrypted also writes to another machine without TLS: everybody on the way
+	// reads and changes what is written.
+	Unencrypted bool
 
 	Connections int // the most at one time; zero: 20
 	Excerpt     int // bytes of what the database says that are shown to people; zero: none. It may quote values
@@ -54,12 +62,23 @@ func (c *Config) check() (map[string]sqltext.Statement, error) {
 	if c.Connections < 0 {
 		fault("Connections", fmt.Sprint(c.Connections), "must not be negative")
 	}
+	types := map[string]sqltext.Type{}
+	for _, name := range slices.Sorted(maps.Keys(c.Types)) {
+		t, err := sqltext.ParseType(sqltext.Dialect(c.Driver), c.Types[name])
+		if err != nil {
+			fault("Types", name, err.Error())
+		}
+		types[name] = t
+	}
 	read := map[string]sqltext.Statement{}
 	for _, name := range slices.Sorted(maps.Keys(c.Statements)) {
-		s, err := sqltext.Parse(sqltext.Dialect(c.Driver), c.Statements[name])
+		s, err := sqltext.Parse(sqltext.Dialect(c.Driver), c.Statements[name], types)
 		if err != nil {
 			fault("Statements", name, err.Error())
 			continue
+		}
+		if missing := s.Untyped(); dialects()[c.Driver].declared && len(missing) > 0 {
+			fault("Types", missing[0], "is missing, and statement "+name+" takes it: name its type")
 		}
 		read[name] = s
 	}

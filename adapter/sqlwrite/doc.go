@@ -12,11 +12,11 @@
 //
 // # Parameters
 //
-// :name is a member of the payload, :order.id a member of a member. Numbers
-// keep what they are: integers up to 64 bits and decimal fractions arrive
-// exactly, wherever the column can hold them. null is NULL; an object or list
-// is its JSON text. A member that is missing is a permanent failure; names
-// that begin with an underscore are the message's own:
+// :name is a member of the payload, :order.id a member of a member. Each has a
+// type: PostgreSQL says itself what its places are, for others Config.Types
+// does. A value arrives as it was given, or is refused before anything is
+// written; null is NULL. A member that is missing is a permanent failure; names
+// that begin with an underscore are the message's own, and text:
 //
 //	:_id  :_source  :_destination  :_endpoint  :_kind  :_correlation_id  :_ordering_key  :_payload
 //
@@ -24,14 +24,24 @@
 //
 // # Outcomes
 //
-//	violated constraint, bad value, wrong SQL,       permanent
-//	missing table or column, no right to it
+//	violated constraint, bad value, no right,        permanent
+//	what a trigger or procedure raises, known or not,
+//	SQL of a payload that is wrong
 //	lock, deadlock, serialization, time-out,         transient
-//	disk full, too many connections
-//	no connection, server starts or ends             unreachable
+//	disk full
+//	no connection, server starts or ends,            unreachable
+//	too many connections, any trouble that passes
+//	before the first statement
 //	refused credentials, no such database, TLS,      lane fault
-//	read-only server, right to connect
+//	read-only server, right to connect, a statement of
+//	the configuration that fails without any value:
+//	no such table or column, wrong SQL
 //	COMMIT whose answer was lost                     transient, maybe delivered
+//
+// A statement is prepared before its values are sent; so it is known whose
+// fault a failure is. What is said inside a statement about login or server is
+// theirs only if the same connection says it without the message, too; such a
+// connection is closed, with all that are idle.
 //
 // # How it was tried
 //

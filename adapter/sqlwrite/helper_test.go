@@ -109,10 +109,22 @@ func (p *place) one(t testing.TB, query string) string {
 	return s.String
 }
 
+// usual are the types of what the statements of most tests take.
+func usual(driver string) map[string]string {
+	types := map[string]string{"n": "integer", "least": "integer", "rate": "double", "ok": "boolean", "amount": "decimal(38,12)"}
+	for _, name := range []string{"id", "order.plant", "plant", "more", "note", "raises", "a", "a.b.c"} {
+		types[name] = "text"
+	}
+	if driver == "sqlite" {
+		types["amount"] = "decimal(15,3)"
+	}
+	return types
+}
+
 // writer has the statements of a place.
 func (p *place) writer(t testing.TB, statements map[string]string, more ...func(*sqlwrite.Config)) *sqlwrite.Writer {
 	t.Helper()
-	c := sqlwrite.Config{Driver: p.driver, DSN: p.dsn, Statements: statements, Excerpt: 300}
+	c := sqlwrite.Config{Driver: p.driver, DSN: p.dsn, Statements: statements, Types: usual(p.driver), Excerpt: 300}
 	for _, f := range more {
 		f(&c)
 	}

@@ -1,18 +1,29 @@
 package sqlwrite
 
 import (
+	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
+	"net"
+	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/exchange"
+	"github.com/holdfast-mq/holdfast/internal/sqltext"
 )
 
 func mysqlDialect() dialect {
-	return dialect{begin: "start transaction", open: openMySQL, judge: judgeMySQL, value: valueAsText}
+	return dialect{
+		begin:    "start transaction read write", // a server that takes no writes refuses that
+		readOnly: "select @@innodb_read_only", yes: "1", left: leftByMySQL,
+		open: openMySQL, run: runMySQL, judge: judgeMySQL, declared: true, bind: bind,
+	}
 }
 
 func openMySQL(dsn string, t *target) (driver.Connector, error) {
@@ -25,6 +36,16 @@ func openMySQL(dsn string, t *target) (driver.Connector, error) {
 	case conf.MultiStatements || conf.InterpolateParams || conf.AllowAllFiles:
 		return nil, errors.New("has multiStatements, interpolateParams or allowAllFiles, with which a value could become SQL, or a file be read: remove them")
 	}
+	host, _, err := net.SplitHostPort(conf.Addr)
+	t.plain = (conf.TLS == nil || conf.AllowFallbackToPlaintext) && conf.Net != "unix" && (err != nil || !isHere(host))
+	if conf.AllowOldPasswords || conf.AllowCleartextPasswords && t.plain {
+		return nil, errors.New("has allowOldPasswords, or allowCleartextPasswords without tls=true, with which whoever listens has the password: remove it")
+	}
+	conf.RejectReadOnly = false // it would hide what a server says behind a broken connection
+	if err := strictMySQL(conf, dsn); err != nil {
+		return nil, err
+	}
+	conf.MaxAllowedPacket = 0        // the server is asked
 	conf.Logger = &mysql.NopLogger{} // it would write to our standard error what is in our errors
 	if conf.Net == "tcp" || conf.Net == "unix" {
 		conf.DialFunc = dial
@@ -38,13 +59,103 @@ func openMySQL(dsn string, t *target) (driver.Connector, error) {
 	return connector{from}, nil
 }
 
-// valueAsText hands over as text what no number of Go holds; the server reads
-// it by the type of its column.
-func valueAsText(v any) any {
-	if d, ok := v.(decimal); ok {
-		return string(d)
+// strictMySQL has sessions refuse what they would change: values that do not
+// fit, letters that their character set does not have, times of another zone.
+func strictMySQL(conf *mysql.Config, dsn string) error {
+	const instead = ": sessions are strict, in utf8mb4 and UTC; remove it"
+	for name := range conf.Params {
+		for _, weak := range []string{"sql_mode", "time_zone", "character_set", "collation", "names"} {
+			if strings.Contains(strings.ToLower(name), weak) {
+				return errors.New("has " + weak + instead)
+			}
+		}
 	}
-	return v
+	_, query, _ := strings.Cut(dsn[strings.LastIndexByte(dsn, '/')+1:], "?")
+	if settings, err := url.ParseQuery(query); err != nil || settings.Has("charset") && settings.Get("charset") != "utf8mb4" {
+		return errors.New("has another charset than utf8mb4" + instead)
+	}
+	if conf.Collation != "" && !strings.HasPrefix(conf.Collation, "utf8mb4_") {
+		return errors.New("has a collation that is not of utf8mb4" + instead)
+	}
+	if conf.Params == nil {
+		conf.Params = map[string]string{}
+	}
+	conf.Params["time_zone"] = "'+00:00'"
+	conf.Params["sql_mode"] = "'STRICT_ALL_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'"
+	return conf.Apply(mysql.Charset("utf8mb4", conf.Collation))
+}
+
+// runMySQL runs a statement again whose table was there when it was prepared
+// and was not when it ran: it has done nothing, and where somebody is about to
+// swap the table, preparing says so sooner or later. A procedure may have done
+// something.
+func runMySQL(ctx context.Context, conn *sql.Conn, s sqltext.Statement, args []any) (rows int64, at stage, err error) {
+	const noTable = 1146
+	if err := fitsPacket(ctx, conn, args); err != nil {
+		return 0, preparing, err
+	}
+	for range 10 {
+		rows, at, err = run(ctx, conn, s, args)
+		if e, ok := errors.AsType[*mysql.MySQLError](err); !ok || e.Number != noTable || at == preparing || s.Verb == "call" {
+			break
+		}
+	}
+	return rows, at, err
+}
+
+// leftByMySQL knows two ways: a procedure that has committed has ended our
+// transaction, and a rollback warns of tables that know none. MySQL does not
+// say the first, so that each procedure that fails may have done something.
+func leftByMySQL(ctx context.Context, conn *sql.Conn, s sqltext.Statement) bool {
+	left := false
+	if s.Verb == "call" {
+		var open bool
+		err := conn.QueryRowContext(ctx, "select @@in_transaction").Scan(&open)
+		left = err != nil || !open
+	}
+	if _, err := conn.ExecContext(ctx, "rollback"); err != nil {
+		return left
+	}
+	const notRolledBack = 1196
+	warnings, err := conn.QueryContext(ctx, "show warnings")
+	if err != nil {
+		return left
+	}
+	defer func() { _ = warnings.Close() }()
+	for warnings.Next() {
+		var level, text string
+		var code int
+		if warnings.Scan(&level, &code, &text) == nil && code == notRolledBack {
+			left = true
+		}
+	}
+	return left || warnings.Err() != nil
+}
+
+// fitsPacket asks the server before a large value is sent: behind one it would
+// break the connection, or answer what it calls an unknown error.
+func fitsPacket(ctx context.Context, conn *sql.Conn, args []any) error {
+	const large = 64 << 10
+	size := 0
+	for _, v := range args {
+		switch v := v.(type) {
+		case string:
+			size = max(size, len(v))
+		case []byte:
+			size = max(size, len(v))
+		}
+	}
+	if size < large {
+		return nil
+	}
+	var most int
+	if err := conn.QueryRowContext(ctx, "select @@max_allowed_packet").Scan(&most); err != nil {
+		return err
+	}
+	if size > most {
+		return refused(codeData, fmt.Errorf("a value has %d bytes, and the database takes at most %d (max_allowed_packet)", size, most))
+	}
+	return nil
 }
 
 func judgeMySQL(err error) (verdict, bool) {
@@ -102,16 +213,23 @@ func classOfMySQL(number uint16, state string) (holdfast.Outcome, string) {
 		return holdfast.Transient, codeConnections
 	case 1053, 1079, 1080, 1927, 3169, 4031: // shutdown; a killed or idle connection
 		return holdfast.Transient, codeGone
-	case 1047: // a Galera node that is not ready
+	case 1642, 1643, 1644: // SIGNAL, whatever its SQLSTATE
+		return holdfast.Permanent, codeRaised
+	case 1016, 1017, 1018, 1023, 1024, 1026, 1030, 1034, 1035, 1135, 1180, 1181, 1194, 1195, 1197, 1296, 1297, 1429, 1430, 3100: // files, engines, threads, servers behind a table
 		return holdfast.Transient, codeServer
 	case 1129, 1130, 1251, 1275, 1524, 1698, 1820, 1862, 3118, 3159, 3955, 4151: // host, plugin, expired or locked account, TLS demanded
 		return holdfast.LaneFault, codeCredentials
 	case 1044, 1046, 1049:
 		return holdfast.LaneFault, codeDatabase
-	case 1290, 1792, 1836, 3100:
+	case 1290, 1792, 1836:
 		return holdfast.LaneFault, codeReadOnly
 	}
-	switch state[:min(len(state), 2)] {
+	return classOfState(state[:min(len(state), 2)])
+}
+
+// classOfState goes by the class of an SQLSTATE.
+func classOfState(class string) (holdfast.Outcome, string) {
+	switch class {
 	case "21", "22":
 		return holdfast.Permanent, codeData
 	case "23", "44":
@@ -124,6 +242,8 @@ func classOfMySQL(number uint16, state string) (holdfast.Outcome, string) {
 		return holdfast.LaneFault, codeCredentials
 	case "40":
 		return holdfast.Transient, codeSerial
+	case "08": // a Galera node that is not ready, too
+		return holdfast.Transient, codeServer
 	}
-	return holdfast.Transient, codeServer
+	return holdfast.Transient, codeUnknown
 }

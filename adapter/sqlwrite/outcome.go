@@ -18,29 +18,30 @@ import (
 type stage int
 
 const (
-	connecting stage = iota // nothing of the message has left
-	writing                 // the statement has, perhaps
+	connecting stage = iota // no statement of a message has been seen
+	preparing               // the statement has, and no value
+	writing                 // values have, perhaps
 	committing
 )
 
-// failure classifies an error (design: section 7).
-func (w *Writer) failure(ctx context.Context, at stage, err error) *holdfast.Failure {
+// unbegun classifies an error before the first statement: no message has been
+// seen, so that none is to blame.
+func (w *Writer) unbegun(ctx context.Context, err error) *holdfast.Failure {
 	v, answered := w.dialect.judge(err)
 	if !answered || v.outcome == holdfast.Transient && ctx.Err() != nil {
-		return w.unanswered(ctx, at, err)
+		return w.unanswered(ctx, connecting, err)
 	}
-	f := &holdfast.Failure{Outcome: v.outcome, Code: v.code, Err: w.said(v)}
-	switch {
-	case at == connecting && v.gone:
+	f := w.failure(v)
+	if v.outcome == holdfast.Transient {
 		f.Outcome = holdfast.Unreachable
-	case at == connecting && v.outcome == holdfast.Permanent: // no message has been seen yet
+	} else {
 		f.Outcome = holdfast.LaneFault
-	case at == committing:
-		f.MaybeDelivered = v.gone || v.unsure
-	case at == writing:
-		f.MaybeDelivered = v.gone && !w.dialect.atomic
 	}
 	return f
+}
+
+func (w *Writer) failure(v verdict) *holdfast.Failure {
+	return &holdfast.Failure{Outcome: v.outcome, Code: v.code, Err: w.said(v)}
 }
 
 // unanswered classifies what the database has not said.
@@ -49,13 +50,13 @@ func (w *Writer) unanswered(ctx context.Context, at stage, err error) *holdfast.
 	switch ended := ctx.Err(); {
 	case at != connecting:
 	case w.dialect.local && errors.Is(ended, context.DeadlineExceeded):
-		return &holdfast.Failure{Code: codeLock, Err: fmt.Errorf("wait for a lock on the file: %w", text)}
+		return &holdfast.Failure{Outcome: holdfast.Unreachable, Code: codeLock, Err: fmt.Errorf("wait for a lock on the file: %w", text)}
 	default:
 		f := exchange.Unconnected(ctx, err)
 		f.Err = fmt.Errorf("connect to the database: %w", text)
 		return f
 	}
-	f := &holdfast.Failure{Code: exchange.Lost, MaybeDelivered: at == committing || !w.dialect.atomic}
+	f := &holdfast.Failure{Code: exchange.Lost, MaybeDelivered: at == committing || at == writing && !w.dialect.atomic}
 	switch ended := ctx.Err(); {
 	case errors.Is(ended, context.Canceled):
 		f.Code = exchange.Canceled

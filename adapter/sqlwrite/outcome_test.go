@@ -25,7 +25,8 @@ func TestCodesOfRareTroubles(t *testing.T) {
 		"57P03": {holdfast.Transient, "shutting_down"}, "57014": {holdfast.Transient, "interrupted"}, "58030": {holdfast.Transient, "server_error"},
 		"XX000": {holdfast.Transient, "server_error"}, "08006": {holdfast.Transient, "server_error"}, "40002": {holdfast.Permanent, "constraint"},
 		"23P01": {holdfast.Permanent, "constraint"}, "57P04": {holdfast.LaneFault, "no_database"}, "28000": {holdfast.LaneFault, "credentials_refused"},
-		"": {holdfast.Transient, "server_error"}, "4": {holdfast.Transient, "server_error"}, "ZZZZZ": {holdfast.Transient, "server_error"},
+		"": {holdfast.Transient, "unknown_error"}, "4": {holdfast.Transient, "unknown_error"}, "ZZZZZ": {holdfast.Transient, "unknown_error"},
+		"25P03": {holdfast.Transient, "shutting_down"},
 	} {
 		o, code, answered := sqlwrite.Judge("postgres", fmt.Errorf("around it: %w", &pgconn.PgError{Code: state}))
 		if o != want.outcome || code != want.code || !answered {
@@ -42,7 +43,7 @@ func TestCodesOfRareTroubles(t *testing.T) {
 		1020: {"HY000", holdfast.Transient, "serialization"}, 1969: {"70100", holdfast.Transient, "interrupted"}, 1030: {"HY000", holdfast.Transient, "server_error"},
 		1153: {"08S01", holdfast.Permanent, "bad_value"}, 1364: {"HY000", holdfast.Permanent, "bad_value"}, 1370: {"42000", holdfast.Permanent, "denied"},
 		1290: {"HY000", holdfast.LaneFault, "read_only"}, 4151: {"HY000", holdfast.LaneFault, "credentials_refused"}, 1130: {"HY000", holdfast.LaneFault, "credentials_refused"},
-		65535: {"\x00\x00\x00\x00\x00", holdfast.Transient, "server_error"},
+		65535: {"\x00\x00\x00\x00\x00", holdfast.Transient, "unknown_error"},
 	} {
 		e := &mysql.MySQLError{Number: number}
 		copy(e.SQLState[:], want.state)

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -16,9 +14,6 @@ import (
 
 // object is a JSON object, its members as they stand in the text.
 type object map[string]jsontext.Value
-
-// decimal is a number that is no integer of 64 bits, as it was written.
-type decimal string
 
 // objectOf reads a JSON object and nothing behind it. Names that are there
 // twice, and what is not UTF-8, are errors: what is written must not depend on
@@ -64,70 +59,33 @@ func (o object) find(path string) (jsontext.Value, bool) {
 	return inner.find(rest)
 }
 
-// valueOf is nil, a bool, an int64, a decimal or a string.
-func valueOf(v jsontext.Value) (any, error) {
-	switch kind := byte(v.Kind()); kind {
-	case 'n':
-		return nil, nil
-	case 't', 'f':
-		return kind == 't', nil
-	case '"':
-		text, err := jsontext.AppendUnquote(nil, v)
-		return string(text), err
-	case '0':
-		return numberOf(string(v)), nil
-	}
-	return string(v), nil
-}
-
-// exact is how many digits a float64 tells apart.
-const exact = 15
-
-// numberOf makes an int64 of a number that is one, however it is written: 1.0
-// and 1e3 are integers in JSON.
-func numberOf(text string) any {
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return n
-	}
-	mantissa, _, _ := strings.Cut(strings.ToLower(text), "e")
-	if len(mantissa) <= exact {
-		if f, err := strconv.ParseFloat(text, 64); err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 && (f != 0 || strings.Trim(mantissa, "-0.") == "") {
-			return int64(f)
-		}
-	}
-	return decimal(text)
-}
-
-// own are the parameters of the message itself.
-func own(m *holdfast.Message) map[string]any {
-	known := map[string]any{
+// own are the parameters of the message itself; what it does not have is null.
+func own(m *holdfast.Message) map[string]jsontext.Value {
+	known := map[string]jsontext.Value{"_payload": m.Payload}
+	for name, text := range map[string]string{
 		"_id": string(m.ID), "_source": m.Source, "_destination": m.Destination, "_endpoint": m.Endpoint, "_kind": string(m.Kind),
-		"_correlation_id": m.CorrelationID, "_ordering_key": m.OrderingKey, "_payload": string(m.Payload),
-	}
-	for name, value := range known {
-		if value == "" {
-			known[name] = nil
+		"_correlation_id": m.CorrelationID, "_ordering_key": m.OrderingKey,
+	} {
+		quoted, err := jsontext.AppendQuote(nil, text)
+		if err != nil || text == "" {
+			quoted = []byte("null")
 		}
+		known[name] = quoted
 	}
 	return known
 }
 
-// arguments are the values of the parameters, in their order.
-func arguments(m *holdfast.Message, from object, names []string) ([]any, *holdfast.Failure) {
+// members are the values of the parameters, in their order.
+func members(m *holdfast.Message, from object, names []string) ([]jsontext.Value, *holdfast.Failure) {
 	known := own(m)
-	list := make([]any, len(names))
+	list := make([]jsontext.Value, len(names))
 	for i, name := range names {
-		if value, ok := known[name]; ok {
-			list[i] = value
-			continue
+		value, ok := known[name]
+		if !ok {
+			value, ok = from.find(name)
 		}
-		found, ok := from.find(name)
 		if !ok {
 			return nil, refused(codeMissing, fmt.Errorf("the payload has no %q, which the statement takes", name))
-		}
-		value, err := valueOf(found)
-		if err != nil {
-			return nil, refused(codePayload, fmt.Errorf("the payload's %q cannot be read", name))
 		}
 		list[i] = value
 	}
@@ -136,4 +94,8 @@ func arguments(m *holdfast.Message, from object, names []string) ([]any, *holdfa
 
 func refused(code string, err error) *holdfast.Failure {
 	return &holdfast.Failure{Outcome: holdfast.Permanent, Code: code, Err: err}
+}
+
+func unfitting(name string, err error) *holdfast.Failure {
+	return refused(codeData, fmt.Errorf("the payload's %q %w", name, err))
 }

@@ -1,23 +1,35 @@
 package sqlwrite
 
 import (
+	"cmp"
+	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/exchange"
+	"github.com/holdfast-mq/holdfast/internal/sqltext"
 )
 
 func postgresDialect() dialect {
-	return dialect{begin: "begin", atomic: true, open: openPostgres, judge: judgePostgres, value: valueForPostgres}
+	return dialect{
+		// Set for one transaction, so that a pooler may hand connections round.
+		begin:    "begin; set local client_encoding = 'UTF8'; set local standard_conforming_strings = on; set local timezone = 'UTC'; set local datestyle = 'ISO, YMD'; set local intervalstyle = 'postgres'",
+		readOnly: "show transaction_read_only", yes: "on", atomic: true,
+		open: openPostgres, run: runPostgres, judge: judgePostgres, bind: bindPostgres,
+	}
 }
 
 // longestMessage of a server that is taken: what is asked of it has no long
@@ -32,40 +44,105 @@ func openPostgres(dsn string, t *target) (driver.Connector, error) {
 	if conf.Database == "" {
 		return nil, errors.New("names no database")
 	}
+	for name := range conf.RuntimeParams {
+		if slices.Contains([]string{"client_encoding", "timezone", "datestyle", "standard_conforming_strings", "intervalstyle"}, strings.ToLower(name)) {
+			return nil, errors.New("has " + strings.ToLower(name) + ": sessions are in UTF-8 and UTC; remove it")
+		}
+	}
 	// No prepared statement stays on a connection: poolers between us and the
 	// server hand connections round.
 	conf.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec
-	conf.DialFunc = dial
+	if conf.DialFunc = dial; conf.TLSConfig != nil {
+		conf.DialFunc = dialForTLS
+	}
 	conf.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
 		f := pgproto3.NewFrontend(r, w)
 		f.SetMaxBodyLen(longestMessage)
 		return f
+	}
+	t.plain = conf.TLSConfig == nil && !isHere(conf.Host)
+	for _, other := range conf.Fallbacks { // also the second try of allow and prefer
+		t.plain = t.plain || other.TLSConfig == nil && !isHere(other.Host)
 	}
 	t.address = net.JoinHostPort(conf.Host, strconv.Itoa(int(conf.Port))) + "/" + conf.Database
 	t.hidden.Add(conf.Password)
 	return connector{stdlib.GetConnector(*conf)}, nil
 }
 
-// valueForPostgres hands everything over as text: the server knows the type
-// that is wanted in a place, and reads it exactly.
-func valueForPostgres(v any) any {
-	switch v := v.(type) {
-	case nil, string:
-		return v
-	case decimal:
-		return string(v)
-	default:
-		return fmt.Sprint(v) // true, 42
+// errNoTLS is what the driver says in words only.
+var errNoTLS = errors.New("the server has no TLS")
+
+// dialForTLS connects, for a driver that asks for TLS before anything else.
+func dialForTLS(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := dial(ctx, network, address)
+	if err != nil {
+		return nil, err
 	}
+	return &tlsAsked{Conn: conn}, nil
+}
+
+// tlsAsked notices the answer to the question for TLS, its first byte.
+type tlsAsked struct {
+	net.Conn
+	answered bool // by the one who reads; the handshake is one goroutine's
+}
+
+func (c *tlsAsked) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if !c.answered && n > 0 {
+		if c.answered = true; n == 1 && b[0] == 'N' {
+			return 0, errNoTLS
+		}
+	}
+	return n, err
+}
+
+// bindPostgres leaves the values as they are: the database knows their types.
+func bindPostgres(_ sqltext.Statement, values []jsontext.Value) ([]any, *holdfast.Failure) {
+	args := make([]any, len(values))
+	for i, v := range values {
+		args[i] = v
+	}
+	return args, nil
+}
+
+// runPostgres asks for what the placeholders are, and fills them. The statement
+// has no name; the transaction keeps the connection, also in a pooler.
+func runPostgres(ctx context.Context, conn *sql.Conn, s sqltext.Statement, args []any) (rows int64, at stage, err error) {
+	at = preparing
+	lost := conn.Raw(func(c any) error {
+		known := c.(*stdlib.Conn).Conn()
+		pg := known.PgConn()
+		var values [][]byte
+		if values, err = filled(ctx, pg, known.TypeMap(), s, args); err != nil {
+			return nil //nolint:nilerr // it is the database's, or ours, and not about the connection
+		}
+		at = writing
+		var tag pgconn.CommandTag
+		tag, err = pg.ExecPrepared(ctx, "", values, nil, nil).Close()
+		rows = tag.RowsAffected()
+		return nil
+	})
+	if lost != nil {
+		err = lost
+	}
+	return rows, at, err
 }
 
 func judgePostgres(err error) (verdict, bool) {
 	e, ok := errors.AsType[*pgconn.PgError](err)
-	if !ok {
+	switch {
+	case ok:
+	case errors.Is(err, errNoTLS):
+		return verdict{outcome: holdfast.LaneFault, code: exchange.TLS, number: "that it has no TLS"}, true
+	default:
 		return verdict{}, false
 	}
 	v := verdict{number: e.Code, text: e.Message}
 	v.outcome, v.code = classOfPostgres(e.Code)
+	if severity := cmp.Or(e.SeverityUnlocalized, e.Severity); v.code == codeUnknown && (severity == "FATAL" || severity == "PANIC") {
+		v.code = codeServer // it ends the connection, which nothing that is raised does
+	}
 	v.gone = v.code == codeGone
 	v.unsure = e.Code == "40003" || e.Code[:min(len(e.Code), 2)] == "08"
 	return v, true
@@ -88,7 +165,7 @@ func classOfPostgres(state string) (holdfast.Outcome, string) {
 		return holdfast.Transient, codeDiskFull
 	case "53300":
 		return holdfast.Transient, codeConnections
-	case "57P01", "57P02", "57P03", "57P05": // it ends, has crashed, begins, or has found us idle
+	case "57P01", "57P02", "57P03", "57P05", "25P03", "25P04": // it ends, has crashed, begins, has found us idle, or too long in a transaction
 		return holdfast.Transient, codeGone
 	case "57014":
 		return holdfast.Transient, codeInterrupt
@@ -112,6 +189,8 @@ func classOfPostgres(state string) (holdfast.Outcome, string) {
 		return holdfast.Transient, codeLock
 	case "53":
 		return holdfast.Transient, codeResources
+	case "08", "58", "F0", "HV", "XX": // another server behind a table, the system, a setting, an error within
+		return holdfast.Transient, codeServer
 	}
-	return holdfast.Transient, codeServer
+	return holdfast.Transient, codeUnknown
 }

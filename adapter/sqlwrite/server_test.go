@@ -124,7 +124,8 @@ func TestADeadlockIsTransient(t *testing.T) {
 // waits counts the transactions that wait for a lock.
 const waits = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 
-// SF-03: so is one that waits too long, by the server's clock or by ours.
+// SF-03: so is one that waits too long, by the server's clock or by ours. One
+// that waits for a file of SQLite has not begun.
 func TestALockIsTransient(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t testing.TB, p *place) {
@@ -148,7 +149,7 @@ func TestALockIsTransient(t *testing.T) {
 		err = second(w.Deliver(soon(t, 100*time.Millisecond), message("Add", `{}`)))
 		switch p.driver {
 		case "sqlite":
-			fails(t, err, holdfast.Transient, "locked", false)
+			fails(t, err, holdfast.Unreachable, "locked", false)
 		case "postgres":
 			fails(t, err, holdfast.Transient, "timeout", false)
 		case "mysql": // whose table may be one without transactions
@@ -337,7 +338,7 @@ func TestRightsAndReadOnlyServers(t *testing.T) {
 	w.Close()
 	p.exec(t, "alter role limited_writer connection limit 0")
 	w = p.writer(t, statements, func(c *sqlwrite.Config) { c.DSN = u.String() })
-	fails(t, second(w.Deliver(t.Context(), message("Book", `{}`))), holdfast.Transient, "too_many_connections", false)
+	fails(t, second(w.Deliver(t.Context(), message("Book", `{}`))), holdfast.Unreachable, "too_many_connections", false)
 	w = p.writer(t, statements, func(c *sqlwrite.Config) { c.DSN += "&options=-c%20default_transaction_read_only%3Don" })
 	fails(t, second(w.Deliver(t.Context(), message("Book", `{}`))), holdfast.LaneFault, "read_only", false)
 

@@ -9,17 +9,19 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/sqltext"
 )
 
 func sqliteDialect() dialect {
 	return dialect{
 		begin:  "begin immediate", // a later lock could not be waited for
 		atomic: true, local: true,
-		open: openSQLite, judge: judgeSQLite, value: valueForSQLite,
+		open: openSQLite, run: run, judge: judgeSQLite, declared: true, bind: bindSQLite,
 	}
 }
 
@@ -46,18 +48,22 @@ func openSQLite(dsn string, t *target) (driver.Connector, error) {
 	return opener{u.String(), &sqlite.Driver{}}, nil
 }
 
-// valueForSQLite keeps a decimal that a float64 has exactly as one; others
-// stay text, which a column of type TEXT keeps.
-func valueForSQLite(v any) any {
-	d, ok := v.(decimal)
-	if !ok {
-		return v
+// bindSQLite hands over decimals as the numbers that SQLite has: their digits
+// are few enough to be kept.
+func bindSQLite(s sqltext.Statement, values []jsontext.Value) ([]any, *holdfast.Failure) {
+	args, f := bindSigned(s, values)
+	for i, v := range args {
+		text, ok := v.(string)
+		if !ok || s.Types[i].Name != sqltext.Decimal {
+			continue
+		}
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			args[i] = n
+		} else if args[i], err = strconv.ParseFloat(text, 64); err != nil {
+			return nil, unfitting(s.Names[i], err)
+		}
 	}
-	mantissa, _, _ := strings.Cut(strings.ToLower(string(d)), "e")
-	if f, err := strconv.ParseFloat(string(d), 64); err == nil && len(mantissa) <= exact && f != 0 {
-		return f
-	}
-	return string(d)
+	return args, f
 }
 
 func judgeSQLite(err error) (verdict, bool) {

@@ -14,7 +14,10 @@ import (
 )
 
 func sqlserverDialect() dialect {
-	return dialect{begin: "begin transaction", open: openSQLServer, judge: judgeSQLServer, value: valueAsText}
+	return dialect{
+		begin: "begin transaction", readOnly: "select cast(databasepropertyex(db_name(), 'Updateability') as varchar(20))", yes: "READ_ONLY",
+		open: openSQLServer, run: run, judge: judgeSQLServer, declared: true, bind: bindSigned,
+	}
 }
 
 func openSQLServer(dsn string, t *target) (driver.Connector, error) {
@@ -26,6 +29,7 @@ func openSQLServer(dsn string, t *target) (driver.Connector, error) {
 		if conf.Port != 0 {
 			t.address = net.JoinHostPort(conf.Host, strconv.FormatUint(conf.Port, 10)) + "/" + conf.Database
 		}
+		t.plain = conf.Encryption != msdsn.EncryptionRequired && conf.Encryption != msdsn.EncryptionStrict && !isHere(conf.Host)
 		t.hidden.Add(conf.Password)
 		return connector{from}, nil
 	} else if err == nil {
@@ -61,6 +65,8 @@ func judgeSQLServer(err error) (verdict, bool) {
 	v := verdict{number: strconv.Itoa(int(e.Number)), text: e.Message}
 	v.outcome, v.code = classOfSQLServer(e.Number, e.Class)
 	v.gone = v.code == codeGone
+	// It reads a statement only as it runs it; a name that is missing in a trigger or procedure comes with that one's.
+	v.own = (e.Number == 207 || e.Number == 208 || e.Number == 2812) && e.ProcName == ""
 	v.unsure = e.Class >= 20 // it ends the connection
 	return v, true
 }

@@ -211,7 +211,7 @@ func TestSQLServerOverItsProtocol(t *testing.T) {
 	p.mu.Lock()
 	all := strings.Join(p.seen, "\n")
 	p.mu.Unlock()
-	for _, want := range []string{"begin transaction", "values (@p1, @p2, @p3, @p4, @p5) -- :x", "12345678901234567890.5", "commit"} {
+	for _, want := range []string{"begin transaction", "values (@p1, @p2, cast(@p3 as decimal(38,12)), @p4, @p5) -- :x", "12345678901234567890.5", "commit"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("the server has not seen %q:\n%s", want, all)
 		}
@@ -220,7 +220,7 @@ func TestSQLServerOverItsProtocol(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 	fails(t, second(w.Deliver(t.Context(), message("Victim", `{}`))), holdfast.Transient, "deadlock", false, "1205", "deadlocked")
-	fails(t, second(w.Deliver(t.Context(), message("Nowhere", `{}`))), holdfast.Permanent, "bad_sql", false, "208")
+	fails(t, second(w.Deliver(t.Context(), message("Nowhere", `{}`))), holdfast.LaneFault, "bad_sql", false, "208")
 	fails(t, second(w.Deliver(t.Context(), message("Cut", `{}`))), holdfast.Transient, "connection_lost", true)
 
 	p = newTDS(t, sqlError(18456, 14, "Login failed for user 'holdfast', whose password is hunter2, or aHVudGVyMg== in base64."), nil)

@@ -20,6 +20,7 @@ type Writer struct {
 	target     target
 	statements map[string]sqltext.Statement
 	db         *sql.DB
+	idle       int // the most connections that are kept
 }
 
 var _ holdfast.Deliverer = (*Writer)(nil)
@@ -37,16 +38,20 @@ func New(c Config) (*Writer, error) {
 	if err != nil {
 		return nil, &holdfast.FieldError{Field: "DSN", Value: "[secret]", Problem: err.Error()}
 	}
+	if w.target.plain && !c.Unencrypted {
+		return nil, &holdfast.FieldError{Field: "DSN", Value: "[secret]", Problem: "names another machine without TLS, so that anybody on the way can read and change what is written: write TLS into it, or unencrypted: true if you trust everybody on that network"}
+	}
 	w.target.hidden.AddURL(c.DSN)
 	w.db = sql.OpenDB(from)
 	w.db.SetMaxOpenConns(c.Connections)
-	w.db.SetMaxIdleConns(c.Connections)
+	w.idle = c.Connections
 	if w.dialect.local {
 		// One writes at a time anyway; and a connection that is kept would go on
 		// writing into a file that has been replaced or removed.
 		w.db.SetMaxOpenConns(1)
-		w.db.SetMaxIdleConns(0)
+		w.idle = 0
 	}
+	w.db.SetMaxIdleConns(w.idle)
 	w.db.SetConnMaxIdleTime(90 * time.Second)
 	w.db.SetConnMaxLifetime(30 * time.Minute) // a name may lead elsewhere by then
 	return w, nil
@@ -64,7 +69,11 @@ func (w *Writer) Ping(ctx context.Context) error {
 	if f != nil {
 		return f
 	}
-	w.undo(ctx, conn)
+	if f, _ = w.writable(ctx, conn); f != nil {
+		discard(conn)
+		return f
+	}
+	w.end(ctx, conn, true)
 	return nil
 }
 
@@ -76,15 +85,16 @@ func (w *Writer) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Rece
 	if f != nil {
 		return holdfast.Receipt{}, f
 	}
-	args, f := arguments(&m, from, s.Names)
+	values, f := members(&m, from, s.Names)
 	if f != nil {
 		return holdfast.Receipt{}, f
 	}
-	for i, v := range args {
-		args[i] = w.dialect.value(v)
+	args, f := w.dialect.bind(s, values)
+	if f != nil {
+		return holdfast.Receipt{}, f
 	}
 	r := holdfast.Receipt{ID: m.ID, State: holdfast.Delivered}
-	rows, f := w.write(ctx, s.Text, args, named)
+	rows, f := w.write(ctx, s, args, named)
 	switch {
 	case f == nil:
 		r.Response = fmt.Appendf(nil, `{"rowsAffected":%d}`, rows)
@@ -115,17 +125,23 @@ func (w *Writer) statement(m *holdfast.Message) (s sqltext.Statement, from objec
 // raw is the statement that a payload brings.
 func (w *Writer) raw(endpoint string, payload object) (s sqltext.Statement, from object, f *holdfast.Failure) {
 	for name := range payload {
-		if name != "sql" && name != "params" {
-			return s, nil, refused(codePayload, fmt.Errorf("no statement is named %q, and the payload is none: beside sql and params it has something else", endpoint))
+		if name != "sql" && name != "params" && name != "types" {
+			return s, nil, refused(codePayload, fmt.Errorf("no statement is named %q, and the payload is none: beside sql, params and types it has something else", endpoint))
 		}
 	}
-	value, err := valueOf(payload["sql"])
-	text, ok := value.(string)
-	if err != nil || !ok || payload["sql"].Kind() != '"' {
+	text, err := stringOf(sqltext.Type{}, payload["sql"])
+	if err != nil {
 		return s, nil, refused(codePayload, fmt.Errorf("no statement is named %q, and the payload has none as sql", endpoint))
 	}
-	if s, err = sqltext.Parse(sqltext.Dialect(w.conf.Driver), text); err != nil {
+	types, err := w.typesOf(payload)
+	if err != nil {
+		return s, nil, refused(codePayload, err)
+	}
+	if s, err = sqltext.Parse(sqltext.Dialect(w.conf.Driver), text, types); err != nil {
 		return s, nil, refused(codeRaw, fmt.Errorf("the payload's sql %w", err))
+	}
+	if missing := s.Untyped(); w.dialect.declared && len(missing) > 0 {
+		return s, nil, refused(codePayload, fmt.Errorf(`the payload has no type for :%[1]s: write "types": {"%[1]s": "integer"} beside its params, or what else it is`, missing[0]))
 	}
 	if params, given := payload["params"]; given {
 		if from, err = objectOf(params); err != nil {
@@ -135,67 +151,96 @@ func (w *Writer) raw(endpoint string, payload object) (s sqltext.Statement, from
 	return s, from, nil
 }
 
+// typesOf are the types that a payload gives the parameters of its SQL.
+func (w *Writer) typesOf(payload object) (map[string]sqltext.Type, error) {
+	types := map[string]sqltext.Type{}
+	given, ok := payload["types"]
+	if !ok {
+		return types, nil
+	}
+	list, err := objectOf(given)
+	if err != nil {
+		return nil, fmt.Errorf("types in the payload %w", err)
+	}
+	for name, value := range list {
+		text, err := stringOf(sqltext.Type{}, value)
+		if err != nil {
+			return nil, fmt.Errorf("the type of %q in the payload is no text", name)
+		}
+		if types[name], err = sqltext.ParseType(sqltext.Dialect(w.conf.Driver), text); err != nil {
+			return nil, fmt.Errorf("the type of %q in the payload %w", name, err)
+		}
+	}
+	return types, nil
+}
+
+// attempt is a write that has ended badly: how far it had come, and why.
+type attempt struct {
+	statement sqltext.Statement
+	named     bool // it is one of the configuration
+	at        stage
+	err       error
+}
+
 // write runs a statement in a transaction of its own. It is made by text, not
-// by sql.Tx: of the drivers, not all obey a context at a commit. A connection
-// that has run a statement of a payload is not used again: nobody knows what it
-// has left in its session, such as a lock or a setting.
-func (w *Writer) write(ctx context.Context, text string, args []any, named bool) (rows int64, f *holdfast.Failure) {
+// by sql.Tx: of the drivers, not all obey a context at a commit.
+func (w *Writer) write(ctx context.Context, s sqltext.Statement, args []any, named bool) (rows int64, f *holdfast.Failure) {
 	conn, f := w.begin(ctx)
 	if f != nil {
 		return 0, f
 	}
-	keep, undo := func() { _ = conn.Close() }, func() { w.undo(ctx, conn) }
-	if !named {
-		keep, undo = func() { discard(conn) }, func() { discard(conn) }
-	}
-	result, err := conn.ExecContext(ctx, text, args...)
-	if err == nil {
-		rows, err = result.RowsAffected()
-	}
+	rows, at, err := w.dialect.run(ctx, conn, s, args)
 	if err == nil {
 		err = ctx.Err() // past it no commit is begun, so that nobody has to wonder
 	}
+	if err == nil {
+		at = committing
+		_, err = conn.ExecContext(ctx, "commit")
+	}
 	if err != nil {
-		f = w.failure(ctx, writing, err)
-		undo()
-		return 0, f
+		return 0, w.failed(ctx, conn, attempt{s, named, at, err})
 	}
-	if _, err := conn.ExecContext(ctx, "commit"); err != nil {
-		f = w.failure(ctx, committing, err)
-		undo()
-		return 0, f
+	if named {
+		_ = conn.Close()
+	} else {
+		discard(conn)
 	}
-	keep()
 	return rows, nil
 }
 
-// begin returns a connection with a transaction. Connections that have died
-// while they were idle are thrown away: nothing has been asked of them yet.
+// run has the database read a statement first, without values: what it says
+// then is about no message.
+func run(ctx context.Context, conn *sql.Conn, s sqltext.Statement, args []any) (rows int64, at stage, err error) {
+	prepared, err := conn.PrepareContext(ctx, s.Text)
+	if err != nil {
+		return 0, preparing, err
+	}
+	defer func() { _ = prepared.Close() }()
+	result, err := prepared.ExecContext(ctx, args...)
+	if err == nil {
+		rows, err = result.RowsAffected()
+	}
+	return rows, writing, err
+}
+
+// begin returns a connection with a transaction. One that does not take it is
+// closed, with all that are idle: they may have died meanwhile, or lead to a
+// server that takes no writes any more. Then a new one has the word.
 func (w *Writer) begin(ctx context.Context) (*sql.Conn, *holdfast.Failure) {
-	for stale := 0; ; stale++ {
+	for again := false; ; again = true {
 		conn, err := w.db.Conn(ctx)
 		if err != nil {
-			return nil, w.failure(ctx, connecting, err)
+			return nil, w.unbegun(ctx, err)
 		}
 		if _, err = conn.ExecContext(ctx, w.dialect.begin); err == nil {
 			return conn, nil
 		}
 		discard(conn)
-		f := w.failure(ctx, connecting, err)
-		if f.Outcome != holdfast.Unreachable || ctx.Err() != nil || stale >= w.conf.Connections {
+		w.leave()
+		if f := w.unbegun(ctx, err); again || w.dialect.local || ctx.Err() != nil {
 			return nil, f
 		}
 	}
-}
-
-// undo rolls back, and gives a connection that is in order to the others. One
-// that is not is closed, which rolls back, too.
-func (w *Writer) undo(ctx context.Context, conn *sql.Conn) {
-	if _, err := conn.ExecContext(ctx, "rollback"); err != nil {
-		discard(conn)
-		return
-	}
-	_ = conn.Close()
 }
 
 func discard(conn *sql.Conn) {

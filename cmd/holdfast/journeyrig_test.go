@@ -152,6 +152,7 @@ destinations:
       driver: mysql
       dsn: {file: maria}
       statements: {Book: "insert into orders (id, site, n) values (:_id, :site, :n)"}
+      types: {site: text, n: integer}
       duplicate: delivered
     %[3]s
 `, server.URL, again, "timeout: 10s\n    retry: {policy: fixed, interval: 200ms, retries: 0}"))

@@ -29,7 +29,7 @@ func TestSendWritesToADatabase(t *testing.T) {
 	write(t, away, "postgres://holdfast:hunter2@"+freeAddress(t)+"/mes?sslmode=disable")
 	wrong := filepath.Join(dir, "wrong")
 	write(t, wrong, path+".nowhere")
-	statements := `statements: {Book: "insert into orders (id, n) values (:_id, :n)"}`
+	statements := `statements: {Book: "insert into orders (id, n) values (:_id, :n)"}, types: {n: integer}`
 	c := serving(t, fmt.Sprintf(`{node: {id: n}, destinations: {
   mes: {write: {driver: sqlite, dsn: {file: %s}, %[4]s}}, away: {write: {driver: postgres, dsn: {file: %[2]s}, %[4]s}},
   wrong: {write: {driver: sqlite, dsn: {file: %[3]s}, %[4]s}}}}`, there, away, wrong, statements))

@@ -39,21 +39,36 @@ func Own() []string {
 
 // A Statement is what a driver takes.
 type Statement struct {
+	Verb  string // its first word, in lower case
 	Text  string
 	Names []string // of the parameters, one for each placeholder, in their order: "order.id"
+	Types []Type   // theirs
+}
+
+// Untyped are the parameters that a payload fills and that have no type, each
+// once.
+func (s Statement) Untyped() []string {
+	var list []string
+	for i, name := range s.Names {
+		if s.Types[i].Name == "" && name[0] != '_' && !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return list
 }
 
 // Parse reads one statement. A parameter is a colon and a name, or several
 // that dots join: a letter or underscore, then letters, digits, underscores.
-// An error says what to write instead, without the text around it.
-func Parse(d Dialect, text string) (Statement, error) {
+// Each has the type that is given for its name, and those of the message itself
+// are text. An error says what to write instead, without the text around it.
+func Parse(d Dialect, text string, types map[string]Type) (Statement, error) {
 	if !slices.Contains(Dialects(), d) {
 		return Statement{}, fmt.Errorf("read SQL: no dialect %q", string(d))
 	}
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 		return Statement{}, errors.New("is not UTF-8, or holds a byte 0")
 	}
-	s := scanner{d: d, in: text}
+	s := scanner{d: d, in: text, given: types}
 	for s.pos < len(s.in) {
 		if err := s.step(); err != nil {
 			return Statement{}, err
@@ -71,7 +86,7 @@ func Parse(d Dialect, text string) (Statement, error) {
 		return Statement{}, fmt.Errorf("begins with %q; a write begins with one of %s: each has a transaction of its own, and leaves nothing on its connection",
 			shown.Line(strings.ToUpper(s.first), 40), strings.ToUpper(strings.Join(d.writes(), ", ")))
 	}
-	return Statement{Text: s.out.String(), Names: s.names}, nil
+	return Statement{Verb: s.first, Text: s.out.String(), Names: s.names, Types: s.types}, nil
 }
 
 // writes are the words that a write may begin with, in lower case: whatever is
@@ -97,7 +112,9 @@ type scanner struct {
 	in    string
 	pos   int
 	out   strings.Builder
+	given map[string]Type
 	names []string
+	types []Type
 	first string // the first word, in lower case
 	ended bool   // a semicolon has been there
 }
@@ -198,16 +215,21 @@ func (s *scanner) colon(rest string) error {
 		s.take(1)
 		return nil
 	}
-	s.names = append(s.names, name)
+	t := s.given[name]
+	if name[0] == '_' && s.d != PostgreSQL { // which knows its places
+		t = Type{Name: Text}
+	}
+	s.names, s.types = append(s.names, name), append(s.types, t)
 	s.pos += 1 + len(name)
+	placeholder := "?"
 	switch s.d {
 	case PostgreSQL:
-		s.out.WriteString("$" + strconv.Itoa(len(s.names)))
+		placeholder = "$" + strconv.Itoa(len(s.names))
 	case SQLServer:
-		s.out.WriteString("@p" + strconv.Itoa(len(s.names)))
+		placeholder = "@p" + strconv.Itoa(len(s.names))
 	case SQLite, MySQL:
-		s.out.WriteByte('?')
 	}
+	s.out.WriteString(s.d.cast(placeholder, t))
 	return nil
 }
 
