@@ -159,12 +159,15 @@ type issuer struct {
 	issued  atomic.Int64
 	expires atomic.Int64
 	status  atomic.Int64 // instead of a token
+	wait    atomic.Bool  // it asks for seven seconds
 }
 
 func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if s := i.status.Load(); s != 0 {
-		w.Header().Set("Retry-After", "7")
+		if i.wait.Load() {
+			w.Header().Set("Retry-After", "7")
+		}
 		w.WriteHeader(int(s))
 		_, _ = io.WriteString(w, `{"error":"invalid_client","error_description":"hunter2"}`)
 		return
@@ -192,11 +195,14 @@ func TestClientCredentials(t *testing.T) {
 			w.WriteHeader(http.StatusUnauthorized)
 		}
 	})
-	auth, err := httpcall.ClientCredentials(httpcall.OAuth2{URL: srv.URL, ClientID: "id", ClientSecret: "hunter2", Scopes: []string{"a", "b"}})
-	if err != nil {
-		t.Fatal(err)
+	client := func() *httpcall.Caller {
+		auth, err := httpcall.ClientCredentials(httpcall.OAuth2{URL: srv.URL, ClientID: "id", ClientSecret: "hunter2", Scopes: []string{"a", "b"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made(t, httpcall.Config{URL: at, Auth: auth})
 	}
-	c := made(t, httpcall.Config{URL: at, Auth: auth})
+	c := client()
 	expect := func(what string, issued, called int64, outcome holdfast.Outcome, code string) {
 		t.Helper()
 		calls.Store(0)
@@ -223,8 +229,9 @@ func TestClientCredentials(t *testing.T) {
 	expect("the client is refused", 3, 1, holdfast.LaneFault, "token_refused")
 	tokens.status.Store(503)
 	expect("the issuer is in trouble", 3, 0, holdfast.Unreachable, "token_unavailable")
-	if f := failureOf(t, c); f.RetryAfter != 7*time.Second {
-		t.Errorf("it asks for %s", f.RetryAfter)
+	tokens.wait.Store(true) // F1-67: it is kept to
+	if f := failureOf(t, client()); f == nil || f.RetryAfter != 7*time.Second {
+		t.Errorf("it asks for seven seconds: got %+v", f)
 	}
 	tokens.status.Store(0)
 	tokens.expires.Store(30) // less than the margin: each call fetches one
