@@ -99,6 +99,7 @@ destinations:
       driver: sqlite
       dsn: {file: readings.dsn}
       statements: {Keep: "%[4]s"}
+      types: {reading: text, value: integer}
     timeout: 2s
     concurrency: 2
     retry: {policy: exponential, base: 50ms, cap: 500ms, jitter: 50ms, retries: 0}
