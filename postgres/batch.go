@@ -88,6 +88,9 @@ func (b *batch) arrive() []statement {
 
 func (b *batch) run(ctx context.Context, tx *Tx) error {
 	for i := range b.list {
+		if now, _ := tx.db.past.is(); now != b.list[i].turn {
+			return errStale
+		}
 		if v := b.found.verdicts[i]; v.seq != 0 {
 			b.rows[b.list[i].key()] = &batchRow{verdict: v}
 		}

@@ -142,5 +142,12 @@ func (db *DB) ClaimWith(ctx context.Context, slots map[string]int, between func(
 	return k.finish(ctx)
 }
 
-// MeetAnother is as if the next connection led to another server.
-func (db *DB) MeetAnother() { db.names.met(server{system: "another"}) }
+// Turn is as if the next connection led to another server.
+func (db *DB) Turn() {
+	db.past.mu.Lock()
+	defer db.past.mu.Unlock()
+	db.past.next()
+}
+
+// LookAround looks at all hosts of the address now.
+func (db *DB) LookAround(ctx context.Context) { db.lookAround(ctx, hosts(db.OwnConfig())) }

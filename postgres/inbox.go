@@ -39,6 +39,7 @@ type incoming struct {
 	id      []byte
 	hash    []byte
 	headers *string
+	turn    uint64 // the history that the source's number is of
 }
 
 func newIncoming(m holdfast.Message) (in incoming, err error) {
@@ -60,7 +61,9 @@ func newIncoming(m holdfast.Message) (in incoming, err error) {
 // incoming is newIncoming with the number of the source, which a transaction
 // of its own finds or makes.
 func (db *DB) incoming(ctx context.Context, m holdfast.Message) (in incoming, err error) {
+	turn, _ := db.past.is()
 	if in, err = newIncoming(m); err == nil {
+		in.turn = turn
 		in.source, err = db.source(ctx, in.m.Source)
 	}
 	return in, err
@@ -161,6 +164,9 @@ func (db *DB) processOnce(ctx context.Context, in *incoming, retention time.Dura
 		return in.arrive(&v, retention)
 	}
 	err = db.transact(ctx, first, func(ctx context.Context, tx *Tx) error {
+		if now, _ := db.past.is(); now != in.turn {
+			return errStale
+		}
 		if v.seq == 0 {
 			receipt, refusal = in.answer(&v, retention)
 			return settled

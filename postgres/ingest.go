@@ -17,6 +17,7 @@ type ingest struct {
 	list    []ingested
 	results []holdfast.Result
 	bytes   int
+	turn    uint64 // the history that the names are of
 }
 
 // ingested is a notification on its way into the tables.
@@ -39,6 +40,7 @@ func (db *DB) Ingest(ctx context.Context, list ...notify.Incoming) ([]holdfast.R
 		return nil, fmt.Errorf("ingest notifications: %w", err)
 	}
 	k := &ingest{list: make([]ingested, len(list))}
+	k.turn, _ = db.past.is()
 	for i := range list {
 		in := &k.list[i]
 		in.Incoming = list[i]
@@ -116,6 +118,11 @@ const ingestTries = 10
 func (db *DB) ingestGroup(ctx context.Context, list []*call[*ingest], impatient bool) (err error) {
 	for range ingestTries {
 		if err = db.own(ctx, func(tx *ownTx) error {
+			for _, c := range list {
+				if err := tx.still(c.work.turn); err != nil {
+					return err
+				}
+			}
 			tx.impatient = impatient
 			return tx.ingest(list)
 		}); !errors.Is(err, errFaster) {

@@ -21,6 +21,7 @@ type arrival struct {
 	retention time.Duration
 	results   []holdfast.Result
 	bytes     int
+	turn      uint64 // the history that the sources' numbers are of
 
 	fresh, duplicates int64
 }
@@ -43,6 +44,7 @@ func (db *DB) store(ctx context.Context, k *arrival, n int, get func(i int) (hol
 	if err := db.usable(ctx); err != nil {
 		return nil, fmt.Errorf("store %d incoming messages: %w", n, err)
 	}
+	k.turn, _ = db.past.is()
 	results := make([]holdfast.Result, n)
 	at := make([]int, 0, n)
 	for i := range n {
@@ -98,6 +100,9 @@ func (db *DB) arriveAlone(ctx context.Context, list []*call[*arrival]) {
 func (tx *ownTx) arrive(calls []*call[*arrival]) error {
 	w := &arrivals{}
 	for _, c := range calls {
+		if err := tx.still(c.work.turn); err != nil {
+			return err
+		}
 		w.add(c.work)
 	}
 	if err := tx.run(w.insert()); err != nil {

@@ -85,6 +85,7 @@ func (tx *ownTx) notices(seqs []int64, state holdfast.State) error {
 func (tx *ownTx) route(k routeKey) (r route, err error) {
 	n := tx.db.names
 	n.mu.Lock()
+	turn := n.turn
 	r, ok := n.routes[k]
 	n.mu.Unlock()
 	if ok {
@@ -106,7 +107,7 @@ func (tx *ownTx) route(k routeKey) (r route, err error) {
 			return r, err
 		}
 		if r.route != 0 {
-			tx.after = append(tx.after, func() { n.learn(k, r) })
+			tx.after = append(tx.after, func() { n.learn(turn, k, r) })
 			return r, nil
 		}
 	}

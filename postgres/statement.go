@@ -31,12 +31,13 @@ const (
 	SELECT id FROM new`
 	// insertMinted is insertMessages for ids that nobody else can have, and counts
 	// what it writes: a transaction of one statement.
-	insertMinted = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+	// It writes nothing where the tables are others than those that the names are of.
+	insertMinted = `WITH now AS MATERIALIZED (SELECT hf_now() AS t WHERE ` + readTable + ` = $12),
 	message AS (
 		INSERT INTO hf_message (seq, id, route, lane, created, payload, headers, corr, retry, delay, ttl, okey)
 		SELECT nextval('hf_seq'), id, route, lane, t, payload, headers, corr, retry, delay, ttl, okey FROM now,` + insertRows + insertTail + `,
 	tally AS (INSERT INTO hf_tally (owner, lane, pending) SELECT $11, lane, count(*) FROM new GROUP BY lane)
-	SELECT pg_current_xact_id()::text`
+	SELECT pg_current_xact_id()::text, ` + readTable
 	insertHead = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 	input AS MATERIALIZED (
 		SELECT nextval('hf_seq') AS seq, i.* FROM` + insertRows + `),

@@ -2,7 +2,7 @@ package postgres
 
 // Transactions of callers: part.go, join.go.
 const (
-	currentXID = `SELECT pg_current_xact_id()::text`
+	currentXID = `SELECT pg_current_xact_id()::text, ` + readTable
 
 	// identity tells these tables from those of another schema, database or
 	// server, and from copies of them.
