@@ -209,7 +209,7 @@ func (n *Node) healthz(w http.ResponseWriter, _ *http.Request) {
 		away := slices.ContainsFunc(h.Checks, func(c admin.Check) bool { return c.Name == databaseCheck && c.Status == admin.Failing })
 		var problems []string
 		for _, c := range h.Checks { // nothing moves while the database is away
-			if c.Status == admin.Failing && c.Name != databaseCheck && !(away && c.Name == "progress") {
+			if c.Status == admin.Failing && c.Name != databaseCheck && (!away || c.Name != "progress") {
 				problems = append(problems, c.Name+": "+c.Detail)
 			}
 		}

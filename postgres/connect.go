@@ -132,7 +132,7 @@ func ready(ctx context.Context, conn *pgconn.PgConn, settings map[string]string)
 		return s, fmt.Errorf("read the number of the server's process: %w", err)
 	}
 	s.pid, s.pooled = uint32(number), uint32(number) != conn.PID()
-	return s, s.identify(ctx, conn)
+	return s, identify(ctx, conn, &s)
 }
 
 // conforming comes before all other settings: what they are is written into a
@@ -150,7 +150,7 @@ func conforming(ctx context.Context, conn *pgconn.PgConn) error {
 
 // identify asks which server it is. One that does not tell is none to compare
 // with others.
-func (s *server) identify(ctx context.Context, conn *pgconn.PgConn) error {
+func identify(ctx context.Context, conn *pgconn.PgConn, s *server) error {
 	results, err := conn.Exec(ctx, readHistory).ReadAll()
 	if _, refused := errors.AsType[*pgconn.PgError](err); err != nil && (!refused || conn.IsClosed()) {
 		return fmt.Errorf("read the server's identity: %w", err)

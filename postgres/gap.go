@@ -87,15 +87,39 @@ func (db *DB) noteHistory(ctx context.Context, l *look) error {
 			return fmt.Errorf("note another history: %w", err)
 		}
 	}
-	g := &Gap{Was: ofPeople(l.noted), Now: ofPeople(now), From: time.UnixMicro(n.From), Standbys: n.Standbys}
-	if n.To != 0 {
-		g.To = time.UnixMicro(n.To)
-	}
+	g := n.gap(l.noted)
 	if p.tell(g) {
 		db.log.WarnContext(ctx, "the database has another history: acknowledged messages may be gone", slog.String("was", g.Was), slog.String("is", g.Now),
 			slog.Time("from", g.From), slog.Time("to", g.To), slog.String("synchronous_standbys", g.Standbys))
 	}
 	return nil
+}
+
+func (n *noted) gap(was string) *Gap {
+	g := &Gap{Was: ofPeople(was), Now: ofPeople(n.History), From: time.UnixMicro(n.From), Standbys: n.Standbys}
+	if n.To != 0 {
+		g.To = time.UnixMicro(n.To)
+	}
+	return g
+}
+
+// inspectGap tells of a history that nobody has acknowledged, also one that no
+// node has met yet.
+func inspectGap(ctx context.Context, conn *pgx.Conn) (*Gap, error) {
+	var l look
+	if err := conn.QueryRow(ctx, readPast).Scan(&l.tables, &l.table, &l.noted, &l.gap, &l.with, &l.wal, &l.raw); err != nil {
+		return nil, err
+	}
+	s := serverOf(conn).line()
+	now := s.system + " " + s.timeline + " " + l.tables
+	if s.system == "" || l.noted == "" || l.noted == now {
+		return nil, nil //nolint:nilnil // there is none, and that is no error
+	}
+	var n noted
+	if json.Unmarshal([]byte(l.gap), &n) != nil || n.History != now {
+		n = noted{History: now, From: l.raw}
+	}
+	return n.gap(l.noted), nil
 }
 
 // tell notes what people are to know, and says whether it is news.

@@ -145,6 +145,9 @@ func TestAnAsynchronousStandbyIsPromoted(t *testing.T) {
 	if db.Gap() == nil {
 		t.Error("after a restart of the node it tells of nothing")
 	}
+	if in, err := postgres.Inspect(t.Context(), both); err != nil || in.Gap == nil || *in.Gap != *db.Gap() {
+		t.Errorf("who only looks sees %v, %v; want %v", in.Gap, err, db.Gap())
+	}
 	if err := db.Acknowledge(t.Context()); err != nil || db.Gap() != nil {
 		t.Errorf("Acknowledge: %v, and it tells of %v", err, db.Gap())
 	}

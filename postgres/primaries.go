@@ -130,7 +130,7 @@ func lookAt(ctx context.Context, c *pgx.ConnConfig) *primary {
 		if standby {
 			return nil
 		}
-		return p.server.identify(ctx, conn)
+		return identify(ctx, conn, &p.server)
 	}
 	conn, err := pgx.ConnectConfig(ctx, c)
 	if err != nil {
