@@ -131,7 +131,7 @@ func (s *shared) database(is *serverSeen) (status, detail string) {
 		return admin.Failing, is.err.Error()
 	}
 	if rivals := s.db.Primaries(); len(rivals) > 0 {
-		return admin.Failing, fmt.Sprintf("several servers of the address take writes: %s; this node writes to the one of the latest timeline: end the others, before anybody writes there", strings.Join(rivals, ", "))
+		return admin.Failing, fmt.Sprintf("several servers of the address take writes: %s; end all but one, and what was written to those is gone: this node goes with the latest timeline of its system, and of two with the same timeline it may write to either", strings.Join(rivals, ", "))
 	}
 	i := &is.server
 	return admin.OK, fmt.Sprintf("PostgreSQL %s at %s, database %s", i.Version, i.Address, i.Database)

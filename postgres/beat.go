@@ -120,12 +120,19 @@ func (db *DB) beat(ctx context.Context) error {
 func (db *DB) renew(ctx context.Context) error {
 	ctx = entering(ctx)
 	s := db.self
+	if db.past.pauses() {
+		return errAnother
+	}
 	turn, err := db.lookBack(ctx)
 	if err != nil {
 		return err
 	}
 	if now, entered := db.past.is(); now != turn || !entered {
-		return db.enterHistory(ctx, s.owner())
+		if err := db.enterHistory(ctx, s.owner()); err != nil {
+			db.past.refused(turn, min(db.opts.Lease/20, time.Second))
+			return err
+		}
+		return nil
 	}
 	s.mu.Lock()
 	owner, lanes := s.number, slices.Clone(s.lanes)

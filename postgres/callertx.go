@@ -130,15 +130,15 @@ func (db *DB) begin(ctx context.Context, first func() []statement) (*pgxpool.Con
 }
 
 func (db *DB) beginOnce(ctx context.Context, first func() []statement) (*pgxpool.Conn, *Tx, error) {
+	turn, known := db.past.now()
 	conn, err := db.connect(ctx, db.pools.lent)
 	if err != nil {
 		return nil, nil, err
 	}
 	b := &pgx.Batch{}
 	b.BeginTx(pgx.TxOptions{})
-	tx := &Tx{part: part{db: db}}
+	tx := &Tx{part: part{db: db, turn: turn, table: known}}
 	var table int64
-	known := db.past.known()
 	b.Queue(currentXID).QueryRow(func(r pgx.Row) error { return r.Scan(&tx.xid, &table) })
 	if first != nil {
 		queue(b, first()) // anew for each try: what one has seen says nothing of the next
@@ -147,7 +147,7 @@ func (db *DB) beginOnce(ctx context.Context, first func() []statement) (*pgxpool
 	err = sent.Close()
 	tx.base = sent.Tx()
 	tx.session = pgxSession{tx.base}
-	if err == nil && known != 0 {
+	if err == nil {
 		err = db.sees(table, known)
 	}
 	if err != nil {
@@ -203,7 +203,7 @@ func (t *Tx) commit(ctx context.Context, conn *pgxpool.Conn) error {
 // whether it is committed.
 func (t *Tx) prove(ctx context.Context, err error) error {
 	if p := t.proof(); errors.Is(err, ErrUnknown) && !errors.Is(err, errOpen) && p.rows != nil {
-		err = t.db.prove(ctx, &p, err)
+		err = t.db.prove(ctx, t.turn, &p, err)
 	}
 	return err
 }

@@ -113,12 +113,12 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 	}
 	db.claim.flying.Add(1) // before the lease is asked for: leave ends that first
 	defer db.claim.flying.Add(-1)
+	turn, _ := db.past.is() // before the owner number, which is of it
 	owner, err := db.self.trusted()
 	if err != nil {
 		return batch, fmt.Errorf("claim: %w", err)
 	}
-	k := &taking{db: db, owner: owner, number: db.claim.next(), want: map[int32]int{}, soon: -1}
-	k.turn, _ = db.past.is()
+	k := &taking{db: db, turn: turn, owner: owner, number: db.claim.next(), want: map[int32]int{}, soon: -1}
 	if err := k.ask(ctx, slots); err != nil {
 		return batch, fmt.Errorf("claim: %w", err)
 	}

@@ -65,7 +65,7 @@ func atStart(setting string) bool {
 // promise hangs on, and refuse a server that cannot be written to: of several
 // hosts in the address the next one is tried then, whatever the address's
 // target_session_attrs says.
-func prepare(c *pgxpool.Config, met func(server) error) {
+func prepare(c *pgxpool.Config, met func(ctx context.Context, s server) error) {
 	cc := c.ConnConfig
 	settings := map[string]string{}
 	maps.DeleteFunc(cc.RuntimeParams, func(name, value string) bool {
@@ -87,7 +87,7 @@ func prepare(c *pgxpool.Config, met func(server) error) {
 	cc.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 		s, err := ready(ctx, conn, settings)
 		if err == nil && met != nil {
-			err = met(s)
+			err = met(ctx, s)
 		}
 		conn.CustomData()[serverKey] = s
 		return err

@@ -133,15 +133,17 @@ func (db *DB) Enqueue(ctx context.Context, ms ...holdfast.Message) ([]holdfast.R
 	if err := db.usable(ctx); err != nil {
 		return nil, fmt.Errorf("enqueue: %w", err)
 	}
-	k, err := db.newEnqueue(ctx, ms)
-	if err != nil {
-		return nil, err
-	}
-	if err := db.enqueues.do(ctx, k, k.bytes); err != nil {
-		if errors.Is(err, holdfast.ErrConflict) {
-			return nil, err
+	var k *enqueue
+	if err := anew(func() (err error) {
+		if k, err = db.newEnqueue(ctx, ms); err != nil {
+			return err
 		}
-		return nil, fmt.Errorf("enqueue: %w", err)
+		if err = db.enqueues.do(ctx, k, k.bytes); err == nil || errors.Is(err, holdfast.ErrConflict) {
+			return err
+		}
+		return fmt.Errorf("enqueue: %w", err)
+	}); err != nil {
+		return nil, err
 	}
 	k.tell(ctx, db.log)
 	return k.receipts, nil
@@ -318,7 +320,7 @@ func (db *DB) enqueueMinted(ctx context.Context, list []*call[*enqueue]) error {
 			tx.count(lane, holdfast.LaneCounts{Pending: 1})
 			tx.wakes(lane)
 		}
-		known := db.past.known()
+		_, known := db.past.now()
 		return once{
 			insertMinted, append(w.args(), tx.owner, known),
 			func(rows pgx.Rows) error {

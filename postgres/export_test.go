@@ -151,3 +151,30 @@ func (db *DB) Turn() {
 
 // LookAround looks at all hosts of the address now.
 func (db *DB) LookAround(ctx context.Context) { db.lookAround(ctx, hosts(db.OwnConfig())) }
+
+// OwnAcross runs a transaction that the server undoes, while another history
+// begins, and tells how often it ran.
+func (db *DB) OwnAcross(ctx context.Context, unbound bool) (ran int, err error) {
+	run := db.own
+	if unbound {
+		run = db.unbound
+	}
+	err = run(ctx, func(tx *ownTx) error {
+		if ran++; ran > 1 {
+			return tx.exec("SELECT 1")
+		}
+		db.Turn()
+		return errUndone
+	})
+	return ran, err
+}
+
+// ProveByAbsence looks for a proof that rows are gone, which they are, of a
+// transaction after which another history may have begun.
+func (db *DB) ProveByAbsence(ctx context.Context, turned bool) error {
+	turn, _ := db.past.is()
+	if turned {
+		db.Turn()
+	}
+	return db.prove(ctx, turn, &proof{rows: &proofRows{"SELECT 1 WHERE false", nil}, unless: true}, ErrUnknown)
+}

@@ -17,7 +17,7 @@ import (
 type Gap struct {
 	Was, Now string    // the histories, for people
 	From     time.Time // the new history has at least what was committed until then, by the database's clock
-	To       time.Time // when the old one last took a commit of this node; zero: no node has seen its end
+	To       time.Time // when the old one last took a commit of a node that saw its end; zero: none has
 	// Standbys are the synchronous standbys for which the server of before
 	// waited at each commit: one of them lacks nothing. "": it waited for none,
 	// or no node has seen its end.
@@ -29,8 +29,11 @@ func (g *Gap) String() string {
 	if !g.To.IsZero() {
 		to = g.To.UTC().Format(time.RFC3339)
 	}
-	text := fmt.Sprintf("the database has another history: it was %s and is %s, as after a failover or a restore; what was acknowledged between %s and %s may be gone",
-		g.Was, g.Now, g.From.UTC().Format(time.RFC3339), to)
+	what := fmt.Sprintf("the database has another history: it was %s and is %s, as after a failover or a restore", g.Was, g.Now)
+	if g.Was == g.Now {
+		what = fmt.Sprintf("the database was put back within its history (%s), as by a snapshot of its disk", g.Now)
+	}
+	text := fmt.Sprintf("%s; what was acknowledged between %s and %s may be gone", what, g.From.UTC().Format(time.RFC3339), to)
 	if g.Standbys != "" {
 		text += fmt.Sprintf(", unless the new server is one of the synchronous standbys that commits waited for (%s)", g.Standbys)
 	}
@@ -38,7 +41,8 @@ func (g *Gap) String() string {
 }
 
 // noted is the row gap of hf_meta: the first node that sees one writes it, since
-// later the clock of the new history tells no more how far that reached.
+// later the clock of the new history tells no more how far that reached. Others
+// add when they have seen the end of the old one.
 type noted struct {
 	History  string `json:"history"`
 	From     int64  `json:"from"`
@@ -58,27 +62,20 @@ const (
 func (db *DB) noteHistory(ctx context.Context, l *look) error {
 	p := db.past
 	p.mu.Lock()
-	system, now, to, with := p.line.system, p.text(), p.last, p.wasWith
+	system, now, ended, with, rolled := p.line.system, p.text(), p.ended, p.wasWith, p.rolled
 	p.mu.Unlock()
+	had := parseNoted(l.gap)
 	switch {
 	case system == "": // the server does not tell
 		return nil
-	case l.noted == now:
-		p.tell(nil)
-		return nil
 	case l.noted == "":
 		return db.read(ctx, noteFirst, []any{now}, func(pgx.Rows) error { return nil })
+	case l.noted == now && had.History != now && !rolled:
+		p.tell(nil)
+		return nil
 	}
-	var n noted
-	if json.Unmarshal([]byte(l.gap), &n) != nil || n.History != now {
-		from := l.raw
-		if n.From > 0 { // nobody has acknowledged the one before
-			from = min(from, n.From)
-		}
-		n = noted{History: now, From: from, Standbys: with}
-		if !to.IsZero() {
-			n.To = to.UnixMicro()
-		}
+	n := had.merge(now, l.raw, ended, with)
+	if n != had {
 		text, err := json.Marshal(n)
 		if err != nil {
 			return err
@@ -87,6 +84,7 @@ func (db *DB) noteHistory(ctx context.Context, l *look) error {
 			return fmt.Errorf("note another history: %w", err)
 		}
 	}
+	p.noted()
 	g := n.gap(l.noted)
 	if p.tell(g) {
 		db.log.WarnContext(ctx, "the database has another history: acknowledged messages may be gone", slog.String("was", g.Was), slog.String("is", g.Now),
@@ -95,7 +93,43 @@ func (db *DB) noteHistory(ctx context.Context, l *look) error {
 	return nil
 }
 
-func (n *noted) gap(was string) *Gap {
+// parseNoted reads the row; what cannot be read is none.
+func parseNoted(text string) (n noted) {
+	if json.Unmarshal([]byte(text), &n) != nil {
+		return noted{}
+	}
+	return n
+}
+
+// merge adds to what is noted what one node knows: the history that it sees, the
+// clock in it, and the end and the standbys of the one before.
+func (n noted) merge(now string, raw int64, ended time.Time, with string) noted {
+	to := int64(0)
+	if !ended.IsZero() {
+		to = ended.UnixMicro()
+	}
+	switch {
+	case n.History == now:
+		n.To = max(n.To, to)
+		return n
+	case n.History == "":
+		return noted{History: now, From: raw, To: to, Standbys: with}
+	}
+	m := noted{History: now, From: min(raw, n.From), To: to} // nobody has acknowledged the one before
+	if n.Standbys != "" {
+		m.Standbys = with
+	}
+	return m
+}
+
+// noted says that it is in the database that the log has become shorter.
+func (p *past) noted() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rolled = false
+}
+
+func (n noted) gap(was string) *Gap {
 	g := &Gap{Was: ofPeople(was), Now: ofPeople(n.History), From: time.UnixMicro(n.From), Standbys: n.Standbys}
 	if n.To != 0 {
 		g.To = time.UnixMicro(n.To)
@@ -112,11 +146,11 @@ func inspectGap(ctx context.Context, conn *pgx.Conn) (*Gap, error) {
 	}
 	s := serverOf(conn).line()
 	now := s.system + " " + s.timeline + " " + l.tables
-	if s.system == "" || l.noted == "" || l.noted == now {
+	n := parseNoted(l.gap)
+	if s.system == "" || l.noted == "" || l.noted == now && n.History != now {
 		return nil, nil //nolint:nilnil // there is none, and that is no error
 	}
-	var n noted
-	if json.Unmarshal([]byte(l.gap), &n) != nil || n.History != now {
+	if n.History != now {
 		n = noted{History: now, From: l.raw}
 	}
 	return n.gap(l.noted), nil
@@ -148,18 +182,19 @@ func (db *DB) Gap() *Gap {
 	return p.gap
 }
 
-// Acknowledge notes that somebody knows of the present history: no node tells of
-// it any more.
+// Acknowledge notes that somebody knows of what Gap tells: no node tells of it
+// any more. What has come after that is not acknowledged with it.
 func (db *DB) Acknowledge(ctx context.Context) error {
 	if err := db.usable(ctx); err != nil {
 		return fmt.Errorf("acknowledge the history: %w", err)
 	}
-	p := db.past
-	p.mu.Lock()
-	now, turn := p.text(), p.turn
-	p.mu.Unlock()
+	g := db.Gap()
+	if g == nil {
+		return nil
+	}
 	if err := db.own(ctx, func(tx *ownTx) error {
-		if err := tx.still(turn); err != nil {
+		now, err := db.past.shown(tx.turn, g)
+		if err != nil {
 			return err
 		}
 		if err := tx.exec(noteAgain, now); err != nil {
@@ -169,6 +204,16 @@ func (db *DB) Acknowledge(ctx context.Context) error {
 	}); err != nil {
 		return fmt.Errorf("acknowledge the history: %w", err)
 	}
-	p.tell(nil)
+	db.past.tell(nil)
 	return nil
+}
+
+// shown is the history of a turn, if it is the one that a gap tells of.
+func (p *past) shown(turn uint64, g *Gap) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.turn != turn || p.tables == "" || ofPeople(p.text()) != g.Now {
+		return "", errStale
+	}
+	return p.text(), nil
 }

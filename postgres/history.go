@@ -37,7 +37,8 @@ func (s server) line() line { return line{s.system, s.timeline} }
 
 // past is the history that the store belongs to.
 type past struct {
-	forget func() // what memory holds of a history that is over
+	forget func()     // what memory holds of a history that is over
+	looks  sync.Mutex // one look at all hosts at a time: an earlier one takes nothing back
 
 	mu      sync.Mutex
 	line    line          // of each connection; zero: no server has told yet
@@ -46,7 +47,11 @@ type past struct {
 	wal     int64         // how much was written, at the last look
 	turn    uint64        // counts the histories
 	entered uint64        // the turn in which this node has its number
+	pause   time.Time     // until when no other entry is tried
+	reset   uint64        // the turn in which old connections were dropped
+	rolled  bool          // the log is shorter than it was, and nobody has noted it
 	last    time.Time     // when a commit last came back
+	ended   time.Time     // the same, in the history before; zero: there was none
 	before  string        // the history before this turn; "": this is the first
 	wasWith string        // synchronous_standby_names in it
 	with    string        // the same, now
@@ -62,7 +67,7 @@ var (
 	errElsewhere = fmt.Errorf("%w: another server answers now, which cannot tell", ErrUnknown)
 )
 
-// met is told of the server of each new connection, and refuses one from which
+// met is told of each server that takes writes, and refuses one from which
 // another has gone on.
 func (p *past) met(s server) error {
 	if s.system == "" { // it does not tell
@@ -80,18 +85,24 @@ func (p *past) met(s server) error {
 		p.next()
 		p.line = now
 	}
-	select {
-	case p.dialed <- struct{}{}:
-	default:
-	}
 	return nil
+}
+
+// other is the system of this history, if the server is of another one.
+func (p *past) other(s server) (system string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s.system == "" || s.system == p.line.system {
+		return ""
+	}
+	return p.line.system
 }
 
 // next begins another history.
 func (p *past) next() {
-	p.before, p.wasWith = p.text(), p.with
+	p.before, p.wasWith, p.ended = p.text(), p.with, p.last
 	p.turn++
-	p.tables, p.table, p.wal = "", 0, 0
+	p.tables, p.table, p.wal, p.pause = "", 0, 0, time.Time{}
 	p.forget()
 }
 
@@ -130,6 +141,32 @@ func (p *past) enter(turn uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.entered = turn
+}
+
+// refused has the next entry wait: each call asks for one while there is none.
+func (p *past) refused(turn uint64, wait time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.turn == turn {
+		p.pause = time.Now().Add(wait)
+	}
+}
+
+func (p *past) pauses() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.turn != p.entered && time.Now().Before(p.pause)
+}
+
+// drops says once per turn that old connections are to be dropped.
+func (p *past) drops(turn uint64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reset == turn {
+		return false
+	}
+	p.reset = turn
+	return true
 }
 
 // committed notes that a commit has come back.
@@ -179,23 +216,34 @@ func (db *DB) sees(table, known int64) error {
 	return errAnother
 }
 
-// known is the number of the table that names belong to; 0: nobody has looked yet.
-func (p *past) known() int64 {
+// now is the number of this history, and of the table that names belong to in
+// it; 0: nobody has looked yet.
+func (p *past) now() (turn uint64, table int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.table
+	return p.turn, p.table
 }
 
-// errStale is not waited for: the numbers of its names do not come back.
+// errStale says that nothing was done: the numbers that the call has looked up
+// do not come back.
 var errStale = fmt.Errorf("%w: the database has another history since the call began", holdfast.ErrUnavailable)
 
-// forgetHistory ends what memory knows of a history. What is in hand goes when
-// the node enters the next one.
+// anew runs what looks numbers up and uses them, and once more where they were
+// of a history that is over.
+func anew(f func() error) error {
+	err := f()
+	if errors.Is(err, errStale) {
+		err = f()
+	}
+	return err
+}
+
+// forgetHistory ends what memory knows of a history, what is in hand too.
 func (db *DB) forgetHistory() {
 	db.names.forget()
 	db.inbound.identity.Store(nil)
 	db.self.distrust()
-	db.claim.forgetLanes()
+	db.claim.forget()
 	db.wakes.hangUp()
 }
 
@@ -247,6 +295,7 @@ func (p *past) learn(turn uint64, l *look) (uint64, error) {
 		return 0, errAnother
 	}
 	if p.tables != "" && (p.tables != l.tables || l.wal < p.wal) {
+		p.rolled = p.tables == l.tables // its text is the same
 		p.next()
 	}
 	p.tables, p.table, p.wal, p.with = l.tables, l.table, l.wal, l.with
@@ -259,8 +308,10 @@ func (db *DB) enterHistory(ctx context.Context, owner int64) error {
 	if db.self.hasLeft() {
 		return nil
 	}
-	db.pools.own.Reset()
-	db.pools.lent.Reset()
+	if turn, _ := db.past.is(); db.past.drops(turn) {
+		db.pools.own.Reset()
+		db.pools.lent.Reset()
+	}
 	if err := db.tickClock(ctx); err != nil { // first: leases end by it
 		return err
 	}

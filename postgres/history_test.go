@@ -224,11 +224,13 @@ func TestTwoServersDoNotProveACommit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := open(t, both, postgres.Options{Timeout: 3 * time.Second})
+	db := open(t, both, postgres.Options{Timeout: 30 * time.Second})
 	if err := primary.Exec("postgres", `ALTER SYSTEM SET synchronous_standby_names = 'other'`, `SELECT pg_reload_conf()`); err != nil {
 		t.Fatal(err)
 	}
 	acknowledged(t, db, 1) // its names are known
+	goOn := db.StopBeats() // nobody meets the new primary before the answers are judged
+	t.Cleanup(goOn)
 	cutOff(t, primary, standby)
 	type answer struct {
 		id  holdfast.ID
@@ -243,13 +245,23 @@ func TestTwoServersDoNotProveACommit(t *testing.T) {
 		answers <- answer{id, err}
 	}
 	go send("") // by one statement
-	waittest.Until(t, "its commit waits", func() bool {
-		return len(answers) > 0 || count(t, dsn, `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%hf_message%' AND datname = current_database()`) > 0
+	go func() { // by several
+		id := holdfast.ID("asked-of-two")
+		answers <- answer{id, db.Do(context.WithoutCancel(t.Context()), func(ctx context.Context, tx *postgres.Tx) error {
+			_, err := tx.Enqueue(ctx, simple(id))
+			return err
+		})}
+	}()
+	waittest.Until(t, "both commits wait", func() bool {
+		return count(t, dsn, `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = current_database()`) == 2
 	})
-	go send("asked-of-two") // by several
 	if err := standby.Promote(); err != nil {
 		t.Fatal(err)
 	}
+	if err := sql(t.Context(), dsn, `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = current_database()`); err != nil {
+		t.Fatal(err)
+	}
+	goOn()
 	for range 2 {
 		a := <-answers
 		switch {

@@ -149,16 +149,13 @@ type lease struct {
 	turn          uint64 // the history that it is of
 }
 
-// takeName takes the node's name under a new number. A node that lost its lease
-// says which number it had.
+// takeName takes the node's name under a new number, greater than all that this
+// process had, also where a history gives numbers again. A node that lost its
+// lease says which number it had.
 func (db *DB) takeName(ctx context.Context, mine int64) (l lease, err error) {
 	l.asked = time.Now()
-	l.turn, _ = db.past.is()
 	err = db.own(ctx, func(tx *ownTx) error {
-		if err := tx.still(l.turn); err != nil {
-			return err
-		}
-		l.owner, l.former = 0, 0
+		l.turn, l.owner, l.former = tx.turn, 0, 0
 		if err := tx.query(takeName, []any{db.opts.Node, micros(db.opts.Lease), about(), mine},
 			func(rows pgx.Rows) error { return rows.Scan(&l.owner, &l.former) }); err != nil {
 			return err
@@ -242,17 +239,15 @@ func (tx *ownTx) bury(owner int64) error {
 func (c *claims) drop(owner int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for seq, h := range c.held {
-		if h.owner != owner {
-			delete(c.held, seq)
-		}
-	}
+	clear(c.held)
 	c.suspect, c.suspects, c.unplaced, c.lost = 0, true, true, nil
 	c.number = owner << 32
 }
 
-// forgetLanes forgets where lanes are read from: their numbers are of a history that is over.
-func (c *claims) forgetLanes() {
+// forget forgets also where lanes are read from: their numbers are of a history
+// that is over. A claim that is under way holds nothing any more.
+func (c *claims) forget() {
+	c.drop(0)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lanes = nil

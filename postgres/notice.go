@@ -26,7 +26,7 @@ func (db *DB) NotifyEnded(ctx context.Context, parked, expired bool) (waiting bo
 	if expired {
 		mask |= notifyExpired
 	}
-	err = db.own(ctx, func(tx *ownTx) error { return tx.exec(setNotifyMask, strconv.Itoa(mask)) })
+	err = db.unbound(ctx, func(tx *ownTx) error { return tx.exec(setNotifyMask, strconv.Itoa(mask)) })
 	if err == nil {
 		err = db.read(ctx, isWaiting, []any{holdfast.EndedDestination}, func(rows pgx.Rows) error { return rows.Scan(&waiting) })
 	}

@@ -59,7 +59,7 @@ func (tx *ownTx) once(turn uint64, o once) error {
 	conn.Release() // before others are asked for: there may be only one
 	switch {
 	case errors.Is(err, errElsewhere):
-		return tx.db.prove(tx.ctx, &o.proof, err)
+		return tx.db.prove(tx.ctx, turn, &o.proof, err)
 	case err == nil || done || !broken || pgconn.SafeToRetry(err):
 		return err // done, or refused, or never sent
 	}
@@ -67,7 +67,7 @@ func (tx *ownTx) once(turn uint64, o once) error {
 	if err := tx.db.awaitEnd(tx.ctx, serverOf(c)); err != nil {
 		return fmt.Errorf("%w; not found out: %s", unknown, err.Error()) // another meaning of err would mislead
 	}
-	return tx.db.prove(tx.ctx, &o.proof, unknown)
+	return tx.db.prove(tx.ctx, turn, &o.proof, unknown)
 }
 
 func each(ctx context.Context, c *pgx.Conn, sql string, args []any, row func(rows pgx.Rows) error) error {
@@ -103,7 +103,7 @@ func (db *DB) awaitEnd(ctx context.Context, was server) error {
 			case was.system == "" || was.system != now.system:
 				return errElsewhere // its processes are others
 			case was.line() != now:
-				return nil // what the old server still does is not of this history
+				return nil // what the old server still does is not of this history, in which the proof is looked for
 			}
 			return each(ctx, conn, isAlive, []any{int32(was.pid), time.Since(began) > time.Second}, func(rows pgx.Rows) error {
 				alive = true

@@ -36,7 +36,7 @@ func openPools(ctx context.Context, dsn string, o *Options, past *past) (p pools
 	})
 	for _, c := range []*pgxpool.Config{own, lent} {
 		c.PrepareConn = func(_ context.Context, c *pgx.Conn) (bool, error) { return past.holds(c), nil }
-		prepare(c, past.met)
+		prepare(c, func(ctx context.Context, s server) error { return past.welcome(ctx, c.ConnConfig, s) })
 	}
 	if p.own, err = pgxpool.NewWithConfig(ctx, own); err != nil {
 		return p, err

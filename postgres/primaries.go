@@ -65,26 +65,57 @@ func (db *DB) watchPrimaries(ctx context.Context) {
 	}
 }
 
-// lookAround finds the servers that take writes. The one of the latest timeline
-// counts; where there are two, people are told.
-func (db *DB) lookAround(ctx context.Context, list []*pgx.ConnConfig) {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
+// welcome is told of the server of each new connection. One of another system
+// is refused while a server of the present one takes writes at the address.
+func (p *past) welcome(ctx context.Context, c *pgx.ConnConfig, s server) error {
+	if system := p.other(s); system != "" {
+		ctx, cancel := context.WithTimeout(ctx, c.ConnectTimeout/2)
+		defer cancel()
+		if len(lookAtAll(ctx, hosts(c), system)) > 0 {
+			return fmt.Errorf("%w: the server is of system %s, and the store is on system %s, which takes writes, too; name one of them", ErrReadOnly, s.system, system)
+		}
+	}
+	if err := p.met(s); err != nil {
+		return err
+	}
+	select {
+	case p.dialed <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// lookAtAll finds the servers that take writes, each once.
+func lookAtAll(ctx context.Context, list []*pgx.ConnConfig, system string) (seen []*primary) {
 	found := make([]*primary, len(list))
 	var all sync.WaitGroup
 	for i, h := range list {
-		all.Go(func() { found[i] = lookAt(ctx, h) })
+		all.Go(func() { found[i] = lookAt(ctx, h, system) })
 	}
 	all.Wait()
-	var names []string
-	var seen []primary
 	for _, f := range found {
-		if f == nil || slices.ContainsFunc(seen, func(p primary) bool { return p.started == f.started && p.server.line() == f.server.line() }) {
-			continue
+		if f != nil && !slices.ContainsFunc(seen, func(p *primary) bool { return p.started == f.started && p.server.line() == f.server.line() }) {
+			seen = append(seen, f)
 		}
-		_ = db.past.met(f.server) // an old one is told of below
-		seen = append(seen, *f)
-		names = append(names, fmt.Sprintf("%s at timeline %s", f.host, number(f.server.timeline)))
+	}
+	return seen
+}
+
+// lookAround finds the servers that take writes. The one of the latest timeline
+// of the store's system counts; where there are two, people are told. Between two
+// of one timeline, standbys of one primary that were both promoted, nobody can
+// tell here: a connection of either is taken.
+func (db *DB) lookAround(ctx context.Context, list []*pgx.ConnConfig) {
+	db.past.looks.Lock()
+	defer db.past.looks.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	var names []string
+	for _, f := range lookAtAll(ctx, list, "") {
+		if db.past.other(f.server) == "" {
+			_ = db.past.met(f.server) // an old one is told of below
+		}
+		names = append(names, fmt.Sprintf("%s at timeline %s of system %s", f.host, number(f.server.timeline), f.server.system))
 	}
 	if len(names) < 2 {
 		names = nil
@@ -115,8 +146,9 @@ func (db *DB) Primaries() []string {
 
 const readPrimary = `SELECT pg_is_in_recovery(), extract(epoch FROM pg_postmaster_start_time())::text`
 
-// lookAt asks one host; nil: it takes no writes, or does not answer.
-func lookAt(ctx context.Context, c *pgx.ConnConfig) *primary {
+// lookAt asks one host for a server of a system, or of any; nil: it takes no
+// writes, or does not answer.
+func lookAt(ctx context.Context, c *pgx.ConnConfig, system string) *primary {
 	p := &primary{host: net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))}
 	standby := true
 	c = c.Copy()
@@ -130,7 +162,11 @@ func lookAt(ctx context.Context, c *pgx.ConnConfig) *primary {
 		if standby {
 			return nil
 		}
-		return identify(ctx, conn, &p.server)
+		err = identify(ctx, conn, &p.server)
+		if err == nil && system != "" && p.server.system != system {
+			err = ErrReadOnly // another address of the host may be of it
+		}
+		return err
 	}
 	conn, err := pgx.ConnectConfig(ctx, c)
 	if err != nil {

@@ -71,7 +71,7 @@ func (db *DB) onStandbys(ctx context.Context, conn *pgx.Conn) error {
 	defer cancel()
 	for try := 0; ; try++ {
 		err := db.apart(ctx, func(ctx context.Context, now *pgx.Conn) error {
-			if was := serverOf(conn); was.system == "" || was.line() != serverOf(now).line() {
+			if was := serverOf(conn); was.system == "" || was.system != serverOf(now).system || was.history != serverOf(now).history {
 				return errElsewhere
 			}
 			return awaitStandbys(ctx, now)

@@ -235,7 +235,9 @@ const (
 	takeName = `WITH before AS (SELECT owner FROM hf_node WHERE name = $1),
 		new AS (
 			INSERT INTO hf_node (name, owner, started, beat, until, lanes, about)
-			SELECT $1, nextval('hf_owner'), t, t, t + $2, '{}', $3 FROM (SELECT hf_now() AS t) AS now
+			SELECT $1, o.owner, t, t, t + $2, '{}', $3 FROM (SELECT hf_now() AS t) AS now, (
+				SELECT max(nextval('hf_owner')) AS owner
+				FROM generate_series(least(coalesce(pg_sequence_last_value('hf_owner'::regclass), 0), $4), $4)) AS o
 			ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, started = excluded.started, beat = excluded.beat, until = excluded.until, lanes = '{}', about = excluded.about
 			WHERE hf_node.until < hf_now() OR hf_node.owner = $4
 			RETURNING owner)

@@ -30,7 +30,8 @@ const (
 			UNION ALL
 			SELECT $1::bigint, 0, 0, count(*) FROM hf_inbox WHERE seq = ANY ($3::bigint[]) HAVING count(*) > 0
 			RETURNING lane, pending, inbox)
-		SELECT x.id::text, coalesce(n.lane, 0), coalesce(n.pending, 0), coalesce(n.inbox, 0) FROM pg_current_xact_id() AS x (id) LEFT JOIN new AS n ON true`
+		SELECT x.id::text, coalesce(n.lane, 0), coalesce(n.pending, 0), coalesce(n.inbox, 0), ` + readTable + `
+		FROM pg_current_xact_id() AS x (id) LEFT JOIN new AS n ON true`
 )
 
 // The inbox: inbox.go.

@@ -24,7 +24,8 @@ type ownTx struct {
 	// calls that share one must not wait for what one of them waits for.
 	impatient bool
 	xid       string
-	table     int64       // past.known, before it began
+	turn      uint64      // the history that it is of
+	table     int64       // the table that names belong to in it
 	owner     int64       // of this node, when it began
 	after     []func()    // run once it is committed
 	last      []statement // sent together with COMMIT
@@ -39,24 +40,37 @@ type ownTx struct {
 // own runs fn in a transaction, bounded by Options.Timeout. The server's own
 // demand to do it again (deadlock, serialization) is obeyed, and a connection
 // that is lost is replaced: fn must start from nothing. When the answer to
-// COMMIT is lost, what became of it is found out.
+// COMMIT is lost, what became of it is found out. It is of the history in which
+// it began: fn may use numbers of before, and another history has given them
+// again.
 func (db *DB) own(caller context.Context, fn func(tx *ownTx) error) error {
 	ctx, cancel := context.WithTimeout(caller, db.opts.Timeout)
 	defer cancel()
+	turn, _ := db.past.is()
 	for try := 1; ; try++ {
-		err := db.ownOnce(ctx, fn)
+		err := db.ownOnce(ctx, turn, fn)
 		if !db.outage.again(ctx, try, err) {
 			return db.noteRoom(explainTo(caller, err))
 		}
 	}
 }
 
-func (db *DB) ownOnce(ctx context.Context, fn func(tx *ownTx) error) error {
+// unbound is own for what uses no numbers of before: it is done in another
+// history as well.
+func (db *DB) unbound(ctx context.Context, fn func(tx *ownTx) error) error {
+	return anew(func() error { return db.own(ctx, fn) })
+}
+
+func (db *DB) ownOnce(ctx context.Context, turn uint64, fn func(tx *ownTx) error) error {
 	conn, err := db.connect(ctx, db.pools.own)
 	if err != nil {
 		return err
 	}
-	tx := &ownTx{db: db, conn: conn, ctx: ctx, owner: db.self.owner(), table: db.past.known()}
+	tx := &ownTx{db: db, conn: conn, ctx: ctx, owner: db.self.owner()}
+	if tx.turn, tx.table = db.past.now(); tx.turn != turn {
+		conn.Release()
+		return errStale
+	}
 	err = fn(tx)
 	if err == nil && tx.begun {
 		err = tx.commit()
@@ -65,7 +79,7 @@ func (db *DB) ownOnce(ctx context.Context, fn func(tx *ownTx) error) error {
 	}
 	conn.Release()
 	if errors.Is(err, ErrUnknown) && !errors.Is(err, errOpen) && tx.proof.rows != nil {
-		err = db.prove(ctx, &tx.proof, err)
+		err = db.prove(ctx, turn, &tx.proof, err)
 	}
 	if err != nil {
 		return err
@@ -87,12 +101,17 @@ type proofRows struct {
 	args []any
 }
 
-// prove looks for the proof. Its transaction did all or nothing: one row is enough.
-func (db *DB) prove(ctx context.Context, p *proof, unknown error) error {
+// prove looks for the proof. Its transaction did all or nothing: one row is
+// enough. That rows are not there proves nothing in another history than that
+// of the transaction, which need not have had them.
+func (db *DB) prove(ctx context.Context, turn uint64, p *proof, unknown error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.opts.Timeout)
 	defer cancel()
 	for try := 0; ; try++ {
 		err := db.apart(ctx, p.look)
+		if now, _ := db.past.is(); p.unless && now != turn {
+			return unknown
+		}
 		switch {
 		case err == nil:
 			if p.then != nil {
