@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -177,4 +178,15 @@ func (db *DB) ProveByAbsence(ctx context.Context, turned bool) error {
 		db.Turn()
 	}
 	return db.prove(ctx, turn, &proof{rows: &proofRows{"SELECT 1 WHERE false", nil}, unless: true}, ErrUnknown)
+}
+
+// Welcome is as if a new connection led to a server of another system, while
+// the address is the one of dsn.
+func (db *DB) Welcome(ctx context.Context, dsn string) error {
+	c, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return err
+	}
+	c.ConnectTimeout = time.Minute
+	return db.past.welcome(ctx, c, server{system: "another", timeline: "00000001"})
 }

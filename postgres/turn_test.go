@@ -57,3 +57,21 @@ func TestANodeTakesNoNumberTwice(t *testing.T) {
 		}
 	}
 }
+
+// F1-121: a server of another system is not followed while one of the present
+// system takes writes at the address, so that two of them do not take turns.
+func TestAnotherSystemIsFollowedWhenThePresentOneIsAway(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	db := opened(t, dsn, quick("n"))
+	if err := db.Welcome(t.Context(), dsn); !errors.Is(err, postgres.ErrReadOnly) {
+		t.Errorf("beside the present one: %v", err)
+	}
+	if err := db.Welcome(t.Context(), "postgres://127.0.0.1:1/nowhere"); err != nil {
+		t.Errorf("alone: %v", err)
+	}
+	waittest.Until(t, "the node goes back when that one is away", func() bool {
+		_, err := db.Enqueue(t.Context(), simple(""))
+		return err == nil
+	})
+}
