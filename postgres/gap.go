@@ -108,11 +108,11 @@ func (n noted) merge(now string, raw int64, ended time.Time, with string) noted 
 	if !ended.IsZero() {
 		to = ended.UnixMicro()
 	}
-	switch {
-	case n.History == now:
+	switch n.History {
+	case now:
 		n.To = max(n.To, to)
 		return n
-	case n.History == "":
+	case "":
 		return noted{History: now, From: raw, To: to, Standbys: with}
 	}
 	m := noted{History: now, From: min(raw, n.From), To: to} // nobody has acknowledged the one before
