@@ -226,7 +226,7 @@ func TestTwoServersDoNotProveACommit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := open(t, both, postgres.Options{Timeout: 2 * time.Minute})
+	db := open(t, both, postgres.Options{Timeout: 30 * time.Second})
 	if err := primary.Exec("postgres", `ALTER SYSTEM SET synchronous_standby_names = 'other'`, `SELECT pg_reload_conf()`); err != nil {
 		t.Fatal(err)
 	}
@@ -255,22 +255,23 @@ func TestTwoServersDoNotProveACommit(t *testing.T) {
 		})}
 	}()
 	waittest.Until(t, "both commits wait", func() bool {
-		return count(t, dsn, `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = current_database()`) == 2
+		return count(t, dsn, `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = current_database()`) >= 2
 	})
 	if err := standby.Promote(); err != nil {
 		t.Fatal(err)
 	}
-	if err := sql(t.Context(), dsn, `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = current_database()`); err != nil {
-		t.Fatal(err)
-	}
 	goOn()
+	waittest.Until(t, "both are answered", func() bool { // a beat that had begun may wait as well
+		if err := sql(t.Context(), dsn, `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = current_database()`); err != nil {
+			t.Fatal(err)
+		}
+		return len(answers) == 2
+	})
 	for range 2 {
 		a := <-answers
 		switch {
 		case a.err == nil && !has(t, db, a.id):
 			t.Errorf("%s was acknowledged, and is not in the new history", a.id)
-		case a.err != nil && a.id != "asked-of-two": // F1-124: its names are looked up once more
-			t.Error(a.err)
 		case a.err != nil && !errors.Is(a.err, holdfast.ErrUnavailable) && !errors.Is(a.err, postgres.ErrUnknown):
 			t.Error(a.err)
 		}
