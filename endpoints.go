@@ -315,6 +315,8 @@ func ReceiveFailure(err error) error {
 		f.Outcome, f.Code = Permanent, "invalid_message"
 	case errors.Is(err, ErrDiskFull):
 		f.Code = "disk_full"
+	case errors.Is(err, ErrUnknown): // the same id finds out
+		f.Code, f.RetryAfter, f.MaybeDelivered = "unknown", comeAgain, true
 	case errors.Is(err, ErrUnavailable):
 		f.Code, f.RetryAfter = "unavailable", comeAgain
 	case errors.Is(err, ErrClosed):

@@ -24,6 +24,9 @@ var (
 	// ErrUnavailable says that the store cannot do this now, for a reason that
 	// passes. Nothing was accepted; the same call may succeed later.
 	ErrUnavailable = errors.New("not available now")
+	// ErrUnknown says that nobody can tell now whether the call has taken effect:
+	// the answer to its commit is lost. The same call with the same ids finds out.
+	ErrUnknown = errors.New("outcome of the commit unknown")
 	// ErrClosed says that the store has been closed or stopped itself.
 	ErrClosed = errors.New("store closed")
 	// ErrTooOld says that the id may have been known and forgotten here, so

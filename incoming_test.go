@@ -105,6 +105,7 @@ func TestFailuresOfAReceiver(t *testing.T) {
 		{holdfast.ErrInvalid, holdfast.Failure{Outcome: holdfast.Permanent, Code: "invalid_message"}},
 		{holdfast.ErrDiskFull, holdfast.Failure{Code: "disk_full"}},
 		{holdfast.ErrUnavailable, holdfast.Failure{Code: "unavailable", RetryAfter: 5 * time.Second}},
+		{holdfast.ErrUnknown, holdfast.Failure{Code: "unknown", RetryAfter: 5 * time.Second, MaybeDelivered: true}}, // F1-128
 		{holdfast.ErrClosed, holdfast.Failure{Code: "stopping"}},
 		{context.DeadlineExceeded, holdfast.Failure{Code: "timeout"}},
 		{context.Canceled, holdfast.Failure{Code: "timeout"}},

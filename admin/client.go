@@ -239,6 +239,11 @@ func (c *Client) Backup(ctx context.Context, folder string) (Backup, error) {
 	return made, err
 }
 
+// AcknowledgeHistory says that people know that the database has another history.
+func (c *Client) AcknowledgeHistory(ctx context.Context) error {
+	return c.do(ctx, http.MethodPost, "/v1/history/acknowledge", nil, nil, nil)
+}
+
 // Tokens lists the tokens.
 func (c *Client) Tokens(ctx context.Context) ([]Token, error) {
 	var list TokenList

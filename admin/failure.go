@@ -34,6 +34,10 @@ func (s *Server) refuseTo(ctx context.Context, log *slog.Logger, doing string, e
 		return kindInvalid.problem(err.Error())
 	case errors.Is(err, holdfast.ErrDiskFull):
 		return kindDiskFull.problem("nothing was accepted; free some space, then send the same request again")
+	case errors.Is(err, holdfast.ErrUnknown):
+		log.LogAttrs(ctx, slog.LevelError, "outcome of a request unknown", slog.String("doing", doing), slog.Any("error", err))
+		return kindUnknown.problem("the store was asked, and nobody can tell now whether it has done it; send the same request again, with the same id: what was done is not done twice").
+			with("Retry-After", "5")
 	case errors.Is(err, holdfast.ErrUnavailable):
 		return kindUnavailable.problem("the store takes nothing just now, and the node's health says why; send the same request again later").
 			with("Retry-After", "5")

@@ -146,7 +146,7 @@ func (s *Server) tell(ctx context.Context, n notify.Notification, faults []Fault
 			fmt.Sprintf("notification %s is known with other content; take a new id for a new notification", n.ID),
 			Fault{Field: "id", Value: string(n.ID), Problem: "belongs to a notification with other content"})
 	case err != nil:
-		return r, s.refuse(ctx, "store the notification", err)
+		return r, s.refuse(ctx, "store the notification", err).inDoubt(err, n.ID)
 	case r.State == holdfast.Discarded, r.State == holdfast.Expired: // the id was known
 		return r, endedBefore(&holdfast.EndedError{ID: r.ID, State: r.State})
 	}

@@ -22,7 +22,7 @@ type Problem struct { //nolint:errname // the name of RFC 9457, and of the schem
 	Detail string  `json:"detail" doc:"What went wrong this time." example:"destination \"inventroy\" is not known here; known: inventory, billing"`
 	Errors []Fault `json:"errors,omitempty" nullable:"false" doc:"Each field that is wrong."`
 
-	Message      string `json:"message,omitempty" doc:"Where the destination refused it: the id of the message."`
+	Message      string `json:"message,omitempty" doc:"Where the destination refused it, or the outcome is unknown: the id of the message."`
 	Code         string `json:"code,omitempty" doc:"Where the destination refused it: what it answered, in a short, stable name." example:"http_422"`
 	Cause        string `json:"cause,omitempty" enum:"refused_by_target,unknown_destination" doc:"Of a message that was sent: whether its destination has refused it, or there is no such destination."`
 	TargetStatus int    `json:"targetStatus,omitempty" doc:"Where the destination refused it: the HTTP status that it answered; detail has the beginning of what it said. Absent: it does not speak HTTP, or was not asked." example:"422"`
@@ -60,6 +60,16 @@ func (p *Problem) with(name, value string) *Problem {
 	return p
 }
 
+// inDoubt tells the id with which the same request finds out what became of it,
+// also where the node has made it.
+func (p *Problem) inDoubt(err error, id holdfast.ID) *Problem {
+	if errors.Is(err, holdfast.ErrUnknown) {
+		p.Message = string(id)
+		p.Detail = fmt.Sprintf("outcome unknown, send the same id again: the store was asked to keep %s, and nobody can tell now whether it has; with that id it is kept once", id)
+	}
+	return p
+}
+
 // write answers a request with p.
 func (p *Problem) write(w http.ResponseWriter) {
 	maps.Copy(w.Header(), p.header)
@@ -94,6 +104,7 @@ const (
 	kindUnsupported
 	kindTooMany
 	kindUnavailable
+	kindUnknown
 	kindBusy
 	kindAway
 	kindSilent
@@ -127,6 +138,7 @@ var kinds = [...]struct {
 	kindUnsupported:     {http.StatusNotImplemented, "unsupported", "this node does not have this part"},
 	kindTooMany:         {http.StatusTooManyRequests, "too-many", "too many tokens were refused"},
 	kindUnavailable:     {http.StatusServiceUnavailable, "unavailable", "the node cannot do this now"},
+	kindUnknown:         {http.StatusServiceUnavailable, "outcome-unknown", "the outcome is unknown"},
 	kindBusy:            {http.StatusServiceUnavailable, "busy", "the node has too much to do"},
 	kindAway:            {http.StatusServiceUnavailable, "site-not-reachable", "the site is not reachable"},
 	kindSilent:          {http.StatusGatewayTimeout, "site-silent", "the site did not answer in time"},

@@ -70,6 +70,7 @@ func TestEveryRefusalIsAProblem(t *testing.T) {
 			call:   post(`{"payload":"` + strings.Repeat("a", 2<<20) + `"}`),
 			status: 413, sort: "too-large", fields: []string{"body"}, says: "the request has 2097166 bytes",
 		},
+		"in doubt":        {call: post(message), fail: fmt.Errorf("enqueue: %w", holdfast.ErrUnknown), status: 503, sort: "outcome-unknown", says: "outcome unknown, send the same id again"}, // F1-128
 		"disk full":       {call: post(message), fail: fmt.Errorf("commit: %w", holdfast.ErrDiskFull), status: 507, sort: "disk-full", says: "free some space"},
 		"closed":          {call: post(message), fail: holdfast.ErrClosed, status: 503, sort: "unavailable"},
 		"broken":          {call: post(message), fail: errors.New("secret detail"), status: 500, sort: "internal", says: "its log says why"},

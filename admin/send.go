@@ -147,7 +147,7 @@ func (s *Server) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 		return nil, endedBefore(ended)
 	}
 	if err != nil {
-		return nil, s.refuse(ctx, "store the message", err)
+		return nil, s.refuse(ctx, "store the message", err).inDoubt(err, ms[0].ID)
 	}
 	return s.accepted(ctx, ms[0], &sub), nil
 }

@@ -56,6 +56,10 @@ type Server struct {
 	// cannot. What is wrong with the folder is a FieldError of the field folder.
 	Backup func(ctx context.Context, folder string) (path string, size int64, err error)
 
+	// Acknowledge notes that people know of the present history of the database.
+	// Nil: there is only one.
+	Acknowledge func(ctx context.Context) error
+
 	Node       string // its id
 	Source     string // of messages that name none; empty: Node
 	Version    string // of the program
@@ -136,6 +140,7 @@ func (s *Server) Handler() (http.Handler, error) {
 		b.sites()
 	}
 	b.backups()
+	b.history()
 	b.diagnostics()
 	b.others()
 	if err := b.document(mux); err != nil {

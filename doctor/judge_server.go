@@ -42,7 +42,7 @@ func judgeServer(f *Findings) []Check {
 	} else {
 		checks = append(checks, g.ok("pooler", "none"))
 	}
-	return append(checks, judgeConnections(g, i), judgeServerClock(g, i), judgeHolders(g, i), judgeDead(g, i), judgeNodes(g, s))
+	return append(checks, judgeConnections(g, i), judgeServerClock(g, i), judgeHolders(g, i), judgeDead(g, i), judgeHistory(g, s), judgeNodes(g, s))
 }
 
 // judgeRelease: a major release gets its last fixes in the November five years
@@ -142,6 +142,13 @@ func judgeDead(g in, i *postgres.ServerInfo) Check {
 		c = g.warning(c.Name, c.Detail, "end the oldest transaction if there is one; else see whether autovacuum is on and keeps up")
 	}
 	return c.with("dead", float64(q.Dead)).with("live", float64(q.Live))
+}
+
+func judgeHistory(g in, s *ServerFound) Check {
+	if s.Gap == nil {
+		return g.ok("history", "the one that people know of")
+	}
+	return g.warning("history", s.Gap.String(), "have senders send again what they have sent since, with the same ids; then holdfast acknowledge")
 }
 
 func judgeNodes(g in, s *ServerFound) Check {

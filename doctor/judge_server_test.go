@@ -59,6 +59,9 @@ func TestServerIsJudged(t *testing.T) {
 		"an old transaction": {func(s *doctor.ServerFound) {
 			s.Server.Holders = []postgres.Holder{{Kind: "session", Who: "x", Age: time.Hour}}
 		}, "oldest transaction", doctor.Warning, "1h0m0s"},
+		"another history": {func(s *doctor.ServerFound) { // F1-125
+			s.Gap = &postgres.Gap{Was: "timeline 1", Now: "timeline 2", From: time.Unix(1e9, 0)}
+		}, "history", doctor.Warning, "between 2001-09-09T01:46:40Z and the end of the old history may be gone"},
 		"dead rows": {func(s *doctor.ServerFound) { s.Server.Tables[0].Dead = 200_000 }, "dead rows", doctor.Warning, "200000"},
 	} {
 		f := onServer()

@@ -183,7 +183,7 @@ func problemOf(err error) string {
 		return problemUnknown
 	case errors.Is(err, holdfast.ErrDiskFull):
 		return problemDiskFull
-	case errors.Is(err, holdfast.ErrUnavailable), errors.Is(err, holdfast.ErrClosed),
+	case errors.Is(err, holdfast.ErrUnavailable), errors.Is(err, holdfast.ErrUnknown), errors.Is(err, holdfast.ErrClosed),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return problemUnavailable
 	}

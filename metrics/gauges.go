@@ -121,13 +121,21 @@ func observeDisk(see metric.Observer, disk func() (free, reserved int64), free, 
 func serverGauges(gauge func(name, text string) metric.Int64ObservableGauge, server func() (Server, bool)) func(metric.Observer) {
 	oldest := gauge("holdfast_postgres_oldest_transaction_seconds", "Age of the oldest open transaction on the PostgreSQL server that keeps dead rows from being removed.")
 	dead := gauge("holdfast_postgres_dead_rows", "Rows of the queue's table in PostgreSQL that are dead and not removed yet. Claims slow down where there are many.")
+	history := gauge("holdfast_postgres_history_unacknowledged", "1 while the PostgreSQL database has another history than the one that people know of, as after a failover or a restore: acknowledged messages may be gone.")
 	nodes := gauge("holdfast_postgres_nodes", "Nodes that share the PostgreSQL database and are alive.")
 	return func(see metric.Observer) {
 		if server == nil {
 			return
 		}
 		if s, answers := server(); answers {
-			see.ObserveInt64(oldest, int64(s.OldestTransaction.Seconds()))
+			if s.OldestTransaction >= 0 {
+				see.ObserveInt64(oldest, int64(s.OldestTransaction.Seconds()))
+			}
+			unacknowledged := int64(0)
+			if s.Unacknowledged {
+				unacknowledged = 1
+			}
+			see.ObserveInt64(history, unacknowledged)
 			see.ObserveInt64(dead, s.DeadRows)
 			see.ObserveInt64(nodes, int64(s.Nodes))
 		}

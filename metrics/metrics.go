@@ -60,9 +60,10 @@ type Options struct {
 
 // Server is what a database server that nodes share tells of itself.
 type Server struct {
-	OldestTransaction time.Duration
-	DeadRows          int64 // of the table of what waits
-	Nodes             int   // alive
+	OldestTransaction time.Duration // negative: the node may not see it
+	DeadRows          int64         // of the table of what waits
+	Nodes             int           // alive
+	Unacknowledged    bool          // the database has another history than people know of
 }
 
 // Metrics is an Observer, and a page of metrics. Its methods may be called

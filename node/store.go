@@ -53,6 +53,8 @@ type special struct {
 	elsewhere func(destination string, limit int) bool
 	// measure adds what is shown of it in the metrics.
 	measure func(o *metrics.Options)
+	// acknowledge notes that people know of the store's history. Nil: it has one.
+	acknowledge func(ctx context.Context) error
 	// backUp copies the store into a folder.
 	backUp func(ctx context.Context, folder string) (path string, size int64, err error)
 }

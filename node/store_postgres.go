@@ -46,7 +46,7 @@ func openPostgres(ctx context.Context, c *config.Config, o holdfast.Observer, lo
 		place:   c.Store.String(),
 		parts:   []run.Part{{Name: "database", Run: s.watch}},
 		present: func() error { return nil }, // an answer to any question says so
-		checks:  s.checks, busy: s.busy, full: db.Full, away: isAway, elsewhere: s.elsewhere, measure: s.measure,
+		checks:  s.checks, busy: s.busy, full: db.Full, away: isAway, elsewhere: s.elsewhere, measure: s.measure, acknowledge: db.Acknowledge,
 		backUp: func(context.Context, string) (string, int64, error) {
 			return "", 0, fmt.Errorf("%w: the database is PostgreSQL: back it up with its own tools, such as pg_basebackup or pg_dump", errors.ErrUnsupported)
 		},
@@ -88,24 +88,30 @@ const (
 
 func (s *shared) checks(add addCheck) {
 	is := s.seen.Load()
-	switch {
-	case is == nil:
+	if is == nil {
 		return
-	case is.err != nil:
-		add(databaseCheck, admin.Failing, is.err.Error())
+	}
+	status, detail := s.database(is)
+	add(databaseCheck, status, detail)
+	if g := s.db.Gap(); g != nil {
+		add("history", admin.Degraded, g.String()+"; have senders send again what they have sent since, with the same ids, then tell the nodes: holdfast acknowledge")
+	}
+	if is.err != nil {
 		return
 	}
 	i := &is.server
-	add(databaseCheck, admin.OK, fmt.Sprintf("PostgreSQL %s at %s, database %s", i.Version, i.Address, i.Database))
 	if s.db.Full() {
 		add("disk", admin.Degraded, "the disk of the database server is full: nothing new is accepted; free some space there, and it goes on by itself")
 	}
 	add("nodes", admin.OK, fmt.Sprintf("alive: %s", strings.Join(is.alive(), ", ")))
 	if q := i.Queue(); q.Dead > manyDead && q.Dead > 2*q.Live {
 		detail := fmt.Sprintf("the queue has %d dead rows and %d live ones, so that claims become slow; ", q.Dead, q.Live)
-		if i.Oldest() > heldFor {
+		switch {
+		case i.Oldest() > heldFor:
 			detail += fmt.Sprintf("they cannot be removed because of a transaction that is open for %s: %s; end it", i.Oldest().Round(time.Second), i.Holders[0].Who)
-		} else {
+		case i.Blind && i.Hidden > 0:
+			detail += fmt.Sprintf("other roles have transactions open (%d), of which this one may not see how old they are; let it: GRANT pg_read_all_stats TO %s", i.Hidden, i.Role)
+		default:
 			detail += "autovacuum does not keep up: see whether it is switched off, or give it more"
 		}
 		add("dead rows", admin.Degraded, detail)
@@ -113,6 +119,33 @@ func (s *shared) checks(add addCheck) {
 	if left := i.Most - i.Connections; left < fewLeft {
 		add("connections", admin.Degraded, fmt.Sprintf("the server has %d of %d connections left: raise max_connections, or find who takes them", left, i.Most))
 	}
+}
+
+// database judges the server: it answers, its commits come back, and it is the
+// only one.
+func (s *shared) database(is *serverSeen) (status, detail string) {
+	if since := s.db.Stalled(); since > 0 {
+		return admin.Failing, fmt.Sprintf("no commit has come back for %s%s", since.Round(time.Second), is.why())
+	}
+	if is.err != nil {
+		return admin.Failing, is.err.Error()
+	}
+	if rivals := s.db.Primaries(); len(rivals) > 0 {
+		return admin.Failing, fmt.Sprintf("several servers of the address take writes: %s; end all but one, and what was written to those is gone: this node goes with the latest timeline of its system, and of two with the same timeline it may write to either", strings.Join(rivals, ", "))
+	}
+	i := &is.server
+	return admin.OK, fmt.Sprintf("PostgreSQL %s at %s, database %s", i.Version, i.Address, i.Database)
+}
+
+// why says what commits wait for.
+func (is *serverSeen) why() string {
+	switch i := &is.server; {
+	case is.err != nil:
+		return ": " + is.err.Error()
+	case i.Waiting > 0:
+		return fmt.Sprintf(": %d wait (SyncRep) for the synchronous standbys of %s, which do not confirm them (synchronous_standby_names = '%s'): see whether those run and follow", i.Waiting, i.Address, i.SynchronousWith)
+	}
+	return ", though the server answers: see what its sessions wait for (pg_stat_activity)"
 }
 
 // databaseCheck is the one check that is failing while the database is away,
@@ -135,6 +168,9 @@ func (s *shared) busy() string {
 	if is := s.seen.Load(); is != nil && is.err != nil {
 		return "database not to be had"
 	}
+	if s.db.Stalled() > 0 {
+		return "database takes no commits"
+	}
 	return ""
 }
 
@@ -153,8 +189,12 @@ func (s *shared) measure(o *metrics.Options) {
 		if is == nil || is.err != nil {
 			return metrics.Server{}, false
 		}
-		return metrics.Server{
-			OldestTransaction: is.server.Oldest(), DeadRows: is.server.Queue().Dead, Nodes: len(is.alive()),
-		}, true
+		m := metrics.Server{
+			OldestTransaction: is.server.Oldest(), DeadRows: is.server.Queue().Dead, Nodes: len(is.alive()), Unacknowledged: s.db.Gap() != nil,
+		}
+		if is.server.Blind {
+			m.OldestTransaction = -1
+		}
+		return m, true
 	}
 }

@@ -40,10 +40,7 @@ func (db *DB) ProcessBatch(ctx context.Context, ms []holdfast.Message, retention
 	began := time.Now()
 	err := db.usable(ctx)
 	if err == nil {
-		err = b.prepare(ctx, db)
-	}
-	if err == nil && len(b.list) > 0 {
-		err = db.transact(ctx, b.arrive, b.run)
+		err = anew(func() error { return b.try(ctx, db) })
 	}
 	if own, ok := errors.AsType[*callerError](err); ok {
 		err = own.err
@@ -58,6 +55,14 @@ func (db *DB) ProcessBatch(ctx context.Context, ms []holdfast.Message, retention
 		db.observeReceived(&ms[i], r.Receipt.Duplicate, time.Since(began)/time.Duration(len(ms)), r.Err)
 	}
 	return b.results
+}
+
+func (b *batch) try(ctx context.Context, db *DB) error {
+	b.list, b.at = nil, nil
+	if err := b.prepare(ctx, db); err != nil || len(b.list) == 0 {
+		return err
+	}
+	return db.transact(ctx, b.arrive, b.run)
 }
 
 func (b *batch) prepare(ctx context.Context, db *DB) error {
@@ -88,6 +93,9 @@ func (b *batch) arrive() []statement {
 
 func (b *batch) run(ctx context.Context, tx *Tx) error {
 	for i := range b.list {
+		if err := tx.still(b.list[i].turn); err != nil {
+			return err
+		}
 		if v := b.found.verdicts[i]; v.seq != 0 {
 			b.rows[b.list[i].key()] = &batchRow{verdict: v}
 		}

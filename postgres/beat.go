@@ -46,7 +46,10 @@ func (db *DB) beatOn(ctx context.Context) {
 		case <-db.self.beats:
 			err = db.beat(ctx)
 		case <-beat.C:
-			err = errors.Join(db.beat(ctx), db.tickClock(ctx), db.reap(ctx), db.findLost(ctx), db.lookForRoom(ctx), db.sumUp(ctx), db.sumUpNobodys(ctx))
+			if err = db.beat(ctx); !db.past.isEntered() {
+				break // nothing else can be done
+			}
+			err = errors.Join(err, db.tickClock(ctx), db.reap(ctx), db.findLost(ctx), db.lookForRoom(ctx), db.sumUp(ctx), db.sumUpNobodys(ctx))
 		case <-count.C:
 			err = db.count(ctx)
 		}
@@ -115,7 +118,22 @@ func (db *DB) beat(ctx context.Context) error {
 // have taken over is lost: what is in hand is theirs, and this node begins
 // anew under another number.
 func (db *DB) renew(ctx context.Context) error {
+	ctx = entering(ctx)
 	s := db.self
+	if db.past.pauses() {
+		return errAnother
+	}
+	turn, err := db.lookBack(ctx)
+	if err != nil {
+		return err
+	}
+	if now, entered := db.past.is(); now != turn || !entered {
+		if err := db.enterHistory(ctx, s.owner()); err != nil {
+			db.past.refused(turn, min(db.opts.Lease/20, time.Second))
+			return err
+		}
+		return nil
+	}
 	s.mu.Lock()
 	owner, lanes := s.number, slices.Clone(s.lanes)
 	s.mu.Unlock()
@@ -156,6 +174,10 @@ func (db *DB) renew(ctx context.Context) error {
 	}); err != nil {
 		return fmt.Errorf("look for other nodes: %w", err)
 	}
+	if now, _ := db.past.is(); now != turn {
+		return errAnother
+	}
+	db.past.committed()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.number != owner {
@@ -215,16 +237,15 @@ func (db *DB) reenter(ctx context.Context, lost int64) error {
 	if left {
 		return nil
 	}
-	asked := time.Now()
-	owner, former, err := db.takeName(ctx, lost)
+	l, err := db.takeName(ctx, lost)
 	if err != nil {
 		return fmt.Errorf("enter again: %w", err)
 	}
-	if owner == 0 {
+	if l.owner == 0 {
 		return fmt.Errorf("%w: %q; this one delivers nothing until the other has ended", ErrNodeTaken, db.opts.Node)
 	}
 	db.log.WarnContext(ctx, "the lease was lost: others have taken over what was in hand", slog.Int64("owner", lost))
-	return db.entered(ctx, asked, owner, former)
+	return db.entered(ctx, l)
 }
 
 // reap ends the leases of nodes that are gone. Each is buried by one node.

@@ -102,7 +102,7 @@ func (db *DB) changeBook(ctx context.Context, k bookChange, change func(tx *ownT
 	if err := db.usable(ctx); err != nil {
 		return err
 	}
-	return db.own(ctx, func(tx *ownTx) error {
+	return db.unbound(ctx, func(tx *ownTx) error {
 		if err := tx.exec(bumpBook); err != nil {
 			return err
 		}

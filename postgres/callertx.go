@@ -130,14 +130,16 @@ func (db *DB) begin(ctx context.Context, first func() []statement) (*pgxpool.Con
 }
 
 func (db *DB) beginOnce(ctx context.Context, first func() []statement) (*pgxpool.Conn, *Tx, error) {
-	conn, err := db.pools.lent.Acquire(ctx)
+	turn, known := db.past.now()
+	conn, err := db.connect(ctx, db.pools.lent)
 	if err != nil {
 		return nil, nil, err
 	}
 	b := &pgx.Batch{}
 	b.BeginTx(pgx.TxOptions{})
-	tx := &Tx{part: part{db: db}}
-	b.Queue(currentXID).QueryRow(func(r pgx.Row) error { return r.Scan(&tx.xid) })
+	tx := &Tx{part: part{db: db, turn: turn, table: known}}
+	var table int64
+	b.Queue(currentXID).QueryRow(func(r pgx.Row) error { return r.Scan(&tx.xid, &table) })
 	if first != nil {
 		queue(b, first()) // anew for each try: what one has seen says nothing of the next
 	}
@@ -145,6 +147,9 @@ func (db *DB) beginOnce(ctx context.Context, first func() []statement) (*pgxpool
 	err = sent.Close()
 	tx.base = sent.Tx()
 	tx.session = pgxSession{tx.base}
+	if err == nil {
+		err = db.sees(table, known)
+	}
 	if err != nil {
 		undo(ctx, conn, tx.base)
 		conn.Release()
@@ -184,16 +189,21 @@ func (t *Tx) commit(ctx context.Context, conn *pgxpool.Conn) error {
 	err := t.base.Commit(ctx)
 	switch {
 	case err == nil:
-		return t.db.onStandbys(ctx, conn.Conn())
+		return t.prove(ctx, t.db.onStandbys(ctx, conn.Conn()))
 	case errors.Is(err, pgx.ErrTxCommitRollback):
 		return fmt.Errorf("a statement in it failed: %w", errRolledBack)
 	}
 	if _, said := errors.AsType[*pgconn.PgError](err); said && !conn.Conn().IsClosed() {
 		return fmt.Errorf("commit: %w", err) // the server refused
 	}
-	err = t.db.resolve(context.WithoutCancel(ctx), conn.Conn(), t.xid, fmt.Errorf("commit: %w", err))
+	return t.prove(ctx, t.db.resolve(context.WithoutCancel(ctx), conn.Conn(), t.xid, fmt.Errorf("commit: %w", err)))
+}
+
+// prove looks for what the transaction has written, where nobody can say
+// whether it is committed.
+func (t *Tx) prove(ctx context.Context, err error) error {
 	if p := t.proof(); errors.Is(err, ErrUnknown) && !errors.Is(err, errOpen) && p.rows != nil {
-		err = t.db.prove(ctx, &p, err)
+		err = t.db.prove(ctx, t.turn, &p, err)
 	}
 	return err
 }

@@ -113,11 +113,12 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 	}
 	db.claim.flying.Add(1) // before the lease is asked for: leave ends that first
 	defer db.claim.flying.Add(-1)
+	turn, _ := db.past.is() // before the owner number, which is of it
 	owner, err := db.self.trusted()
 	if err != nil {
 		return batch, fmt.Errorf("claim: %w", err)
 	}
-	k := &taking{db: db, owner: owner, number: db.claim.next(), want: map[int32]int{}, soon: -1}
+	k := &taking{db: db, turn: turn, owner: owner, number: db.claim.next(), want: map[int32]int{}, soon: -1}
 	if err := k.ask(ctx, slots); err != nil {
 		return batch, fmt.Errorf("claim: %w", err)
 	}
@@ -149,6 +150,7 @@ type taking struct {
 	want          map[int32]int
 	whole         []int32 // lanes of which all is looked at
 	late          bool    // the lease was lost meanwhile
+	turn          uint64  // the history that the lanes' numbers are of
 
 	rows    []taken
 	expired []int64
@@ -203,6 +205,9 @@ func (k *taking) ask(ctx context.Context, slots map[string]int) error {
 }
 
 func (k *taking) run(tx *ownTx) error {
+	if err := tx.still(k.turn); err != nil {
+		return err
+	}
 	k.rows, k.expired, k.aside, k.whole, k.bytes, k.next, k.began = nil, nil, nil, nil, 0, -1, time.Now()
 	c := &k.db.claim
 	c.mu.Lock()

@@ -22,6 +22,7 @@ type DB struct {
 	pools  pools
 	outage outage
 	names  *names
+	past   *past
 	self   *self
 	clock  *clock
 	tally  *tally
@@ -67,21 +68,28 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	}
 	db := &DB{opts: o, outage: outage{patience: o.Timeout / 2}, log: o.Logger, dsn: dsn, names: newNames(), failed: make(chan struct{}), aside: make(chan struct{}, asideMost), wakes: newWakes(), tally: newTally()}
 	db.self, db.clock = newSelf(db), newClock(o.ClockHold)
-	if db.pools, err = openPools(ctx, dsn, &o, db.names.met); err != nil {
+	db.past = &past{forget: db.forgetHistory, dialed: make(chan struct{}, 1)}
+	if db.pools, err = openPools(ctx, dsn, &o, db.past); err != nil {
 		return nil, fmt.Errorf("open database: %w", explain(err))
 	}
 	db.life, db.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	if err := db.start(ctx); err != nil {
+	if err := db.start(entering(ctx)); err != nil {
 		return nil, errors.Join(fmt.Errorf("open database: %w", explain(err)), db.Close())
 	}
 	return db, nil
 }
 
 func (db *DB) start(ctx context.Context) error {
+	if list := hosts(db.pools.own.Config().ConnConfig); len(list) > 1 {
+		db.lookAround(ctx, list)
+	}
 	if err := db.vet(ctx); err != nil {
 		return err
 	}
 	if err := db.migrate(ctx); err != nil {
+		return err
+	}
+	if _, err := db.lookBack(ctx); err != nil {
 		return err
 	}
 	if err := db.tickClock(ctx); err != nil { // first: leases end by it
@@ -98,7 +106,7 @@ func (db *DB) start(ctx context.Context) error {
 	db.ingests = newGroup(db, enqueueMost, db.ingestAll)
 	db.reached = newGroup(db, reachedMost, db.reachedAll)
 	db.inbound.arrivals = newGroup(db, arriveMost, db.arriveAll)
-	for _, part := range []func(ctx context.Context){db.beatOn, db.listenOn, db.notifyOn} {
+	for _, part := range []func(ctx context.Context){db.beatOn, db.listenOn, db.notifyOn, db.watchPrimaries} {
 		db.parts.Go(func() { part(db.life) })
 	}
 	select {

@@ -33,12 +33,14 @@ type enqueue struct {
 	entries  []entry
 	receipts []holdfast.Receipt
 	bytes    int
+	turn     uint64 // the history that the names are of
 }
 
 // newEnqueue checks the messages and looks their names up, which is done by
 // transactions of their own.
 func (db *DB) newEnqueue(ctx context.Context, ms []holdfast.Message) (*enqueue, error) {
 	k := &enqueue{entries: make([]entry, len(ms))}
+	k.turn, _ = db.past.is()
 	own := slices.Clone(ms)
 	for i := range ms {
 		k.entries[i].minted, k.entries[i].sourced = ms[i].ID == "", ms[i].Source != ""
@@ -131,15 +133,17 @@ func (db *DB) Enqueue(ctx context.Context, ms ...holdfast.Message) ([]holdfast.R
 	if err := db.usable(ctx); err != nil {
 		return nil, fmt.Errorf("enqueue: %w", err)
 	}
-	k, err := db.newEnqueue(ctx, ms)
-	if err != nil {
-		return nil, err
-	}
-	if err := db.enqueues.do(ctx, k, k.bytes); err != nil {
-		if errors.Is(err, holdfast.ErrConflict) {
-			return nil, err
+	var k *enqueue
+	if err := anew(func() (err error) {
+		if k, err = db.newEnqueue(ctx, ms); err != nil {
+			return err
 		}
-		return nil, fmt.Errorf("enqueue: %w", err)
+		if err = db.enqueues.do(ctx, k, k.bytes); err == nil || errors.Is(err, holdfast.ErrConflict) {
+			return err
+		}
+		return fmt.Errorf("enqueue: %w", err)
+	}); err != nil {
+		return nil, err
 	}
 	k.tell(ctx, db.log)
 	return k.receipts, nil
@@ -246,10 +250,23 @@ func apart(list []*call[*enqueue]) (group, later []*call[*enqueue]) {
 var errRefused = errors.New("some are refused")
 
 func (db *DB) enqueueGroup(ctx context.Context, list []*call[*enqueue], patient bool) (refused map[*call[*enqueue]]error, err error) {
+	turn, _ := db.past.is()
+	refused = map[*call[*enqueue]]error{}
+	for _, c := range list {
+		if c.work.turn != turn {
+			refused[c] = errStale
+		}
+	}
+	if len(refused) > 0 {
+		return refused, nil
+	}
 	if minted(list) {
 		return nil, db.enqueueMinted(ctx, list)
 	}
 	err = db.own(ctx, func(tx *ownTx) error {
+		if err := tx.still(turn); err != nil {
+			return err
+		}
 		tx.impatient = !patient
 		refused = map[*call[*enqueue]]error{}
 		works := make([]*enqueue, len(list))
@@ -298,14 +315,21 @@ func (db *DB) enqueueMinted(ctx context.Context, list []*call[*enqueue]) error {
 			k.receipts[i] = holdfast.Receipt{ID: k.entries[i].m.ID, State: holdfast.Pending}
 		}
 	}
-	return db.atOnce(ctx, func(tx *ownTx) once {
+	return db.atOnce(ctx, works[0].turn, func(tx *ownTx) once {
 		for _, lane := range w.lanes {
 			tx.count(lane, holdfast.LaneCounts{Pending: 1})
 			tx.wakes(lane)
 		}
+		_, known := db.past.now()
 		return once{
-			insertMinted, append(w.args(), tx.owner),
-			func(rows pgx.Rows) error { return rows.Scan(&tx.xid) },
+			insertMinted, append(w.args(), tx.owner, known),
+			func(rows pgx.Rows) error {
+				var table int64
+				if err := rows.Scan(&tx.xid, &table); err != nil {
+					return err
+				}
+				return db.sees(table, known)
+			},
 			proof{rows: &proofRows{isEnqueued, []any{w.ids}}},
 		}
 	})

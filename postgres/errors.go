@@ -37,7 +37,7 @@ var (
 	// ErrUnknown says that the connection was lost during a commit and that
 	// nobody could be asked what became of it: it may be committed or not.
 	// The same call with the same ids finds out.
-	ErrUnknown = errors.New("outcome of the commit unknown")
+	ErrUnknown = holdfast.ErrUnknown
 )
 
 // explain gives an error of the server, or of the way to it, the library's

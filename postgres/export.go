@@ -112,7 +112,7 @@ func moveConn(ctx context.Context, dsn string) (*pgx.Conn, error) {
 		"enable_seqscan": "off", "enable_bitmapscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off",
 		"jit": "off", "lock_timeout": "3s", "statement_timeout": "0",
 	})
-	prepare(c)
+	prepare(c, nil)
 	return pgx.ConnectConfig(ctx, c.ConnConfig)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -142,5 +143,50 @@ func (db *DB) ClaimWith(ctx context.Context, slots map[string]int, between func(
 	return k.finish(ctx)
 }
 
-// MeetAnother is as if the next connection led to another server.
-func (db *DB) MeetAnother() { db.names.met(server{system: "another"}) }
+// Turn is as if the next connection led to another server.
+func (db *DB) Turn() {
+	db.past.mu.Lock()
+	defer db.past.mu.Unlock()
+	db.past.next()
+}
+
+// LookAround looks at all hosts of the address now.
+func (db *DB) LookAround(ctx context.Context) { db.lookAround(ctx, hosts(db.OwnConfig())) }
+
+// OwnAcross runs a transaction that the server undoes, while another history
+// begins, and tells how often it ran.
+func (db *DB) OwnAcross(ctx context.Context, unbound bool) (ran int, err error) {
+	run := db.own
+	if unbound {
+		run = db.unbound
+	}
+	err = run(ctx, func(tx *ownTx) error {
+		if ran++; ran > 1 {
+			return tx.exec("SELECT 1")
+		}
+		db.Turn()
+		return errUndone
+	})
+	return ran, err
+}
+
+// ProveByAbsence looks for a proof that rows are gone, which they are, of a
+// transaction after which another history may have begun.
+func (db *DB) ProveByAbsence(ctx context.Context, turned bool) error {
+	turn, _ := db.past.is()
+	if turned {
+		db.Turn()
+	}
+	return db.prove(ctx, turn, &proof{rows: &proofRows{"SELECT 1 WHERE false", nil}, unless: true}, ErrUnknown)
+}
+
+// Welcome is as if a new connection led to a server of another system, while
+// the address is the one of dsn.
+func (db *DB) Welcome(ctx context.Context, dsn string) error {
+	c, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return err
+	}
+	c.ConnectTimeout = time.Minute
+	return db.past.welcome(ctx, c, server{system: "another", timeline: "00000001"})
+}

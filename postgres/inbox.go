@@ -39,6 +39,7 @@ type incoming struct {
 	id      []byte
 	hash    []byte
 	headers *string
+	turn    uint64 // the history that the source's number is of
 }
 
 func newIncoming(m holdfast.Message) (in incoming, err error) {
@@ -60,7 +61,9 @@ func newIncoming(m holdfast.Message) (in incoming, err error) {
 // incoming is newIncoming with the number of the source, which a transaction
 // of its own finds or makes.
 func (db *DB) incoming(ctx context.Context, m holdfast.Message) (in incoming, err error) {
+	turn, _ := db.past.is()
 	if in, err = newIncoming(m); err == nil {
+		in.turn = turn
 		in.source, err = db.source(ctx, in.m.Source)
 	}
 	return in, err
@@ -117,12 +120,19 @@ func (db *DB) Process(ctx context.Context, m holdfast.Message, retention time.Du
 	if err := db.usable(ctx); err != nil {
 		return holdfast.Receipt{}, fmt.Errorf("process: %w", err)
 	}
-	in, err := db.incoming(ctx, m)
-	if err != nil {
-		return holdfast.Receipt{}, said(ctx, "process", err)
+	var in incoming
+	var receipt holdfast.Receipt
+	began, taken := time.Now(), false
+	err := anew(func() (err error) {
+		if in, err = db.incoming(ctx, m); err == nil {
+			taken = true
+			receipt, err = db.processAgain(ctx, &in, retention, h)
+		}
+		return err
+	})
+	if !taken {
+		return receipt, said(ctx, "process", err)
 	}
-	began := time.Now()
-	receipt, err := db.processAgain(ctx, &in, retention, h)
 	if own, ok := errors.AsType[*callerError](err); ok {
 		err = own.err
 	} else if err != nil {
@@ -161,6 +171,9 @@ func (db *DB) processOnce(ctx context.Context, in *incoming, retention time.Dura
 		return in.arrive(&v, retention)
 	}
 	err = db.transact(ctx, first, func(ctx context.Context, tx *Tx) error {
+		if err := tx.still(in.turn); err != nil {
+			return err
+		}
 		if v.seq == 0 {
 			receipt, refusal = in.answer(&v, retention)
 			return settled

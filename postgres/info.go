@@ -61,8 +61,13 @@ type ServerInfo struct {
 	// Holders keep dead rows from being removed, the oldest first, at most 10.
 	// Claims slow down where there are many.
 	Holders []Holder
+	// Waiting counts commits that wait for synchronous standbys.
+	Waiting int
+	// Blind says that this role may not see the age of other roles' transactions:
+	// GRANT pg_read_all_stats TO it.
+	Blind bool
 	// Hidden counts sessions of other roles that are in a transaction, but whose
-	// age this role may not see: GRANT pg_read_all_stats TO it.
+	// age this role may not see.
 	Hidden int
 
 	Tables []TableInfo
@@ -139,7 +144,7 @@ func askServer(ctx context.Context, conn *pgx.Conn, s *ServerInfo) error {
 	b := &pgx.Batch{}
 	b.Queue(serverFacts).QueryRow(func(r pgx.Row) error {
 		return r.Scan(&s.Version, &s.Address, &s.Database, &s.Role, &s.Connections, &s.Most,
-			&s.SynchronousCommit, &s.SynchronousWith, &s.Fsync, &s.FullPageWrites)
+			&s.SynchronousCommit, &s.SynchronousWith, &s.Fsync, &s.FullPageWrites, &s.Waiting, &s.Blind)
 	})
 	b.Queue(serverHolders).Query(func(rows pgx.Rows) (err error) {
 		s.Holders, err = pgx.CollectRows(rows, scanHolder)

@@ -17,6 +17,7 @@ type ingest struct {
 	list    []ingested
 	results []holdfast.Result
 	bytes   int
+	turn    uint64 // the history that the names are of
 }
 
 // ingested is a notification on its way into the tables.
@@ -38,7 +39,23 @@ func (db *DB) Ingest(ctx context.Context, list ...notify.Incoming) ([]holdfast.R
 	if err := db.usable(ctx); err != nil {
 		return nil, fmt.Errorf("ingest notifications: %w", err)
 	}
+	var k *ingest
+	if err := anew(func() (err error) {
+		if k, err = db.newIngest(ctx, list); err != nil {
+			return err
+		}
+		return db.ingests.do(ctx, k, k.bytes)
+	}); err != nil {
+		return nil, fmt.Errorf("ingest notifications: %w", err)
+	}
+	k.tell(ctx, db.log)
+	return k.results, nil
+}
+
+// newIngest checks the notifications and looks the names of their copies up.
+func (db *DB) newIngest(ctx context.Context, list []notify.Incoming) (*ingest, error) {
 	k := &ingest{list: make([]ingested, len(list))}
+	k.turn, _ = db.past.is()
 	for i := range list {
 		in := &k.list[i]
 		in.Incoming = list[i]
@@ -50,16 +67,12 @@ func (db *DB) Ingest(ctx context.Context, list ...notify.Incoming) ([]holdfast.R
 			e := &in.copies.entries[j]
 			var err error
 			if e.route, err = db.route(ctx, e.names()); err != nil {
-				return nil, fmt.Errorf("ingest notifications: %w", err)
+				return nil, err
 			}
 		}
 		k.bytes += in.copies.bytes + len(in.Notification.Body) + len(in.Notification.Data) + 512
 	}
-	if err := db.ingests.do(ctx, k, k.bytes); err != nil {
-		return nil, fmt.Errorf("ingest notifications: %w", err)
-	}
-	k.tell(ctx, db.log)
-	return k.results, nil
+	return k, nil
 }
 
 // prepare checks and encodes.
@@ -116,6 +129,11 @@ const ingestTries = 10
 func (db *DB) ingestGroup(ctx context.Context, list []*call[*ingest], impatient bool) (err error) {
 	for range ingestTries {
 		if err = db.own(ctx, func(tx *ownTx) error {
+			for _, c := range list {
+				if err := tx.still(c.work.turn); err != nil {
+					return err
+				}
+			}
 			tx.impatient = impatient
 			return tx.ingest(list)
 		}); !errors.Is(err, errFaster) {

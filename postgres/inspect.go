@@ -20,6 +20,7 @@ type Inspection struct {
 	Held           map[string]string // destinations whose lane is held, and why
 	Admins         int               // tokens with the role admin
 	Sites          int               // enrolled, and not revoked
+	Gap            *Gap              // of a history that nobody has acknowledged; nil: there is none
 }
 
 const (
@@ -98,6 +99,9 @@ func (in *Inspection) content(ctx context.Context, conn *pgx.Conn) error {
 		if err := conn.QueryRow(ctx, inspectSites).Scan(&in.Sites); err != nil {
 			return err
 		}
+	}
+	if in.Gap, err = inspectGap(ctx, conn); err != nil {
+		return err
 	}
 	if rows, err = conn.Query(ctx, listNodes); err != nil {
 		return err

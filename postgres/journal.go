@@ -32,7 +32,7 @@ func (db *DB) Follow(ctx context.Context, name string, fn func(ctx context.Conte
 	if err := db.usable(ctx); err != nil {
 		return fmt.Errorf("follow journal as %s: %w", name, err)
 	}
-	if err := db.own(ctx, func(tx *ownTx) error { return tx.exec(addFollower, name) }); err != nil {
+	if err := db.unbound(ctx, func(tx *ownTx) error { return tx.exec(addFollower, name) }); err != nil {
 		return fmt.Errorf("follow journal as %s: %w", name, err)
 	}
 	wake, stop := db.Wake()
@@ -67,7 +67,7 @@ func (db *DB) Follow(ctx context.Context, name string, fn func(ctx context.Conte
 func (db *DB) Unfollow(ctx context.Context, name string) error {
 	err := db.usable(ctx)
 	if err == nil {
-		err = db.own(ctx, func(tx *ownTx) error { return tx.exec(dropFollower, name) })
+		err = db.unbound(ctx, func(tx *ownTx) error { return tx.exec(dropFollower, name) })
 	}
 	if err != nil {
 		return fmt.Errorf("unfollow journal as %s: %w", name, err)

@@ -21,28 +21,40 @@ type arrival struct {
 	retention time.Duration
 	results   []holdfast.Result
 	bytes     int
+	turn      uint64 // the history that the sources' numbers are of
 
 	fresh, duplicates int64
 }
 
 // Keep implements holdfast.InboxLog. Calls share transactions.
 func (db *DB) Keep(ctx context.Context, retention time.Duration, ms ...holdfast.Message) ([]holdfast.Result, error) {
-	k := &arrival{retention: retention}
-	return db.store(ctx, k, len(ms), func(i int) (holdfast.Message, []byte) { return ms[i], nil })
+	return db.store(ctx, len(ms), func() *arrival { return &arrival{retention: retention} },
+		func(i int) (holdfast.Message, []byte) { return ms[i], nil })
 }
 
 // Record implements holdfast.InboxLog. Calls share transactions.
 func (db *DB) Record(ctx context.Context, retention time.Duration, done ...holdfast.Processed) ([]holdfast.Result, error) {
-	k := &arrival{retention: retention, responses: make([][]byte, 0, len(done))}
-	return db.store(ctx, k, len(done), func(i int) (holdfast.Message, []byte) { return done[i].Message, done[i].Response })
+	return db.store(ctx, len(done), func() *arrival { return &arrival{retention: retention, responses: make([][]byte, 0, len(done))} },
+		func(i int) (holdfast.Message, []byte) { return done[i].Message, done[i].Response })
 }
 
 // store checks the messages and stores those that can be: one that cannot has
 // its result and does not stop the others.
-func (db *DB) store(ctx context.Context, k *arrival, n int, get func(i int) (holdfast.Message, []byte)) ([]holdfast.Result, error) {
-	if err := db.usable(ctx); err != nil {
+func (db *DB) store(ctx context.Context, n int, empty func() *arrival, get func(i int) (holdfast.Message, []byte)) (results []holdfast.Result, err error) {
+	if err = db.usable(ctx); err == nil {
+		err = anew(func() (err error) {
+			results, err = db.storeOnce(ctx, empty(), n, get)
+			return err
+		})
+	}
+	if err != nil {
 		return nil, fmt.Errorf("store %d incoming messages: %w", n, err)
 	}
+	return results, nil
+}
+
+func (db *DB) storeOnce(ctx context.Context, k *arrival, n int, get func(i int) (holdfast.Message, []byte)) ([]holdfast.Result, error) {
+	k.turn, _ = db.past.is()
 	results := make([]holdfast.Result, n)
 	at := make([]int, 0, n)
 	for i := range n {
@@ -53,7 +65,7 @@ func (db *DB) store(ctx context.Context, k *arrival, n int, get func(i int) (hol
 			continue
 		}
 		if in.source, err = db.source(ctx, in.m.Source); err != nil {
-			return nil, fmt.Errorf("store %d incoming messages: %w", n, err)
+			return nil, err
 		}
 		k.list, at = append(k.list, in), append(at, i)
 		if k.responses != nil {
@@ -65,7 +77,7 @@ func (db *DB) store(ctx context.Context, k *arrival, n int, get func(i int) (hol
 		return results, nil
 	}
 	if err := db.inbound.arrivals.do(ctx, k, k.bytes); err != nil {
-		return nil, fmt.Errorf("store %d incoming messages: %w", len(k.list), err)
+		return nil, err
 	}
 	for i, r := range k.results {
 		results[at[i]] = r
@@ -98,6 +110,9 @@ func (db *DB) arriveAlone(ctx context.Context, list []*call[*arrival]) {
 func (tx *ownTx) arrive(calls []*call[*arrival]) error {
 	w := &arrivals{}
 	for _, c := range calls {
+		if err := tx.still(c.work.turn); err != nil {
+			return err
+		}
 		w.add(c.work)
 	}
 	if err := tx.run(w.insert()); err != nil {

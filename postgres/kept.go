@@ -94,7 +94,7 @@ func (db *DB) Done(ctx context.Context, source string, id holdfast.ID, response 
 		return fmt.Errorf("done %s: %w", id, err)
 	}
 	var fault error
-	if err := db.own(ctx, func(tx *ownTx) error {
+	if err := db.unbound(ctx, func(tx *ownTx) error {
 		fault = holdfast.ErrNotFound
 		tx.proof = proof{rows: &proofRows{isKept, []any{source, idBytes(id)}}, unless: true}
 		return tx.query(finishKept, []any{source, idBytes(id), response}, func(rows pgx.Rows) error {

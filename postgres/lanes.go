@@ -23,18 +23,11 @@ func (db *DB) ConfigureLane(ctx context.Context, destination string, s holdfast.
 }
 
 func (db *DB) configureLane(ctx context.Context, destination string, s holdfast.LaneSettings) error {
-	if err := db.usable(ctx); err != nil {
-		return err
-	}
-	lane, err := db.lane(ctx, destination)
-	if err != nil {
-		return err
-	}
-	if err := db.own(ctx, func(tx *ownTx) error { return tx.exec(setStrict, lane, s.Strict) }); err != nil || s.Strict {
+	if err := db.onLane(ctx, destination, func(tx *ownTx, lane int32) error { return tx.exec(setStrict, lane, s.Strict) }); err != nil || s.Strict {
 		return err
 	}
 	for from, more := "", true; more; {
-		if err := db.own(ctx, func(tx *ownTx) error {
+		if err := db.onLane(ctx, destination, func(tx *ownTx, lane int32) error {
 			keys, err := tx.stoppedKeys(lane, from)
 			if err != nil {
 				return err
@@ -54,6 +47,26 @@ func (db *DB) configureLane(ctx context.Context, destination string, s holdfast.
 	return nil
 }
 
+// onLane runs fn in a transaction, with the number of a destination's lane.
+func (db *DB) onLane(ctx context.Context, destination string, fn func(tx *ownTx, lane int32) error) error {
+	if err := db.usable(ctx); err != nil {
+		return err
+	}
+	return anew(func() error {
+		turn, _ := db.past.is()
+		lane, err := db.lane(ctx, destination)
+		if err != nil {
+			return err
+		}
+		return db.own(ctx, func(tx *ownTx) error {
+			if err := tx.still(turn); err != nil {
+				return err
+			}
+			return fn(tx, lane)
+		})
+	})
+}
+
 func (tx *ownTx) stoppedKeys(lane int32, from string) (keys []orderingKey, err error) {
 	err = tx.query(stoppedKeys, []any{lane, from, freePage}, func(rows pgx.Rows) error {
 		k := orderingKey{lane: lane}
@@ -66,15 +79,9 @@ func (tx *ownTx) stoppedKeys(lane int32, from string) (keys []orderingKey, err e
 
 // SetLaneFault implements holdfast.Lanes.
 func (db *DB) SetLaneFault(ctx context.Context, destination, problem string) error {
-	err := db.usable(ctx)
-	var lane int32
-	if err == nil {
-		lane, err = db.lane(ctx, destination)
-	}
-	if err == nil {
-		err = db.own(ctx, func(tx *ownTx) error { return tx.exec(setLaneFault, lane, nullText(cleanText(problem))) })
-	}
-	if err != nil {
+	if err := db.onLane(ctx, destination, func(tx *ownTx, lane int32) error {
+		return tx.exec(setLaneFault, lane, nullText(cleanText(problem)))
+	}); err != nil {
 		return fmt.Errorf("note fault of lane %s: %w", destination, err)
 	}
 	return nil
@@ -113,14 +120,7 @@ func (db *DB) ResumeLane(ctx context.Context, destination, actor string) error {
 }
 
 func (db *DB) decideLane(ctx context.Context, how, destination, actor string) error {
-	if err := db.usable(ctx); err != nil {
-		return err
-	}
-	lane, err := db.lane(ctx, destination)
-	if err != nil {
-		return err
-	}
-	return db.own(ctx, func(tx *ownTx) error { return tx.exec(how, lane, nullText(cleanText(actor))) })
+	return db.onLane(ctx, destination, func(tx *ownTx, lane int32) error { return tx.exec(how, lane, nullText(cleanText(actor))) })
 }
 
 // LaneDecisions implements holdfast.Lanes.

@@ -61,6 +61,7 @@ func (c *claims) unsure() bool {
 // ended it.
 func (db *DB) findLost(ctx context.Context) error {
 	c := &db.claim
+	turn, _ := db.past.is()
 	c.mu.Lock()
 	lost := slices.Clone(c.lost)
 	c.mu.Unlock()
@@ -73,6 +74,9 @@ func (db *DB) findLost(ctx context.Context) error {
 	}
 	lanes := []int32{}
 	err := db.own(ctx, func(tx *ownTx) error {
+		if err := tx.still(turn); err != nil {
+			return err
+		}
 		lanes = lanes[:0]
 		if err := tx.exec(readTables); err != nil {
 			return err

@@ -361,7 +361,7 @@ func TestNamesOfALostHistory(t *testing.T) {
 	if got := until(t, b, 1); len(got) != 1 || got[0].Message.ID != "one" {
 		t.Errorf("claimed %v, want the good one", got)
 	}
-	a.MeetAnother()
+	a.Turn()
 	other.ID = "four"
 	send(other)
 	if n := count(t, dsn, "SELECT count(*) FROM hf_route WHERE endpoint = 'new'"); n != 1 {

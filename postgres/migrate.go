@@ -61,7 +61,7 @@ func alone(ctx context.Context, dsn string, fn func(conn *pgx.Conn) error) error
 	if err != nil {
 		return err
 	}
-	prepare(c)
+	prepare(c, nil)
 	conn, err := pgx.ConnectConfig(ctx, c.ConnConfig)
 	if err != nil {
 		return explain(err)

@@ -31,7 +31,7 @@ type names struct {
 	lanes   map[string]int32
 	called  map[int32]string // lanes by number
 	sources map[string]int32
-	history string // of the server that gave the numbers
+	turn    int // counts the histories, in each of which numbers are given anew
 }
 
 func newNames() *names {
@@ -43,6 +43,7 @@ func newNames() *names {
 func (db *DB) route(ctx context.Context, k routeKey) (route, error) {
 	n := db.names
 	n.mu.Lock()
+	turn := n.turn
 	r, ok := n.routes[k]
 	n.mu.Unlock()
 	if ok {
@@ -55,30 +56,36 @@ func (db *DB) route(ctx context.Context, k routeKey) (route, error) {
 	if r.route, err = db.intern(ctx, internRoute, r.lane, k.source, string(k.kind), k.endpoint); err != nil {
 		return r, fmt.Errorf("route %s: %w", k.endpoint, err)
 	}
-	n.learn(k, r)
+	n.learn(turn, k, r)
 	return r, nil
 }
 
-// met is told of the server of each new connection. Another one, after a
-// failover, may not have the names that were added last, and give their
-// numbers to others: then all are asked for again.
-func (n *names) met(s server) {
+// forget has all names asked for again: another history need not have those
+// that were added last, and gives their numbers to others.
+func (n *names) forget() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	before := n.history
-	n.history = s.system + " " + s.history
-	if before == "" || before == n.history {
-		return
-	}
+	n.turn++
 	clear(n.routes)
 	clear(n.keys)
 	clear(n.lanes)
+	clear(n.called)
 	clear(n.sources)
 }
 
-func (n *names) learn(k routeKey, r route) {
+// now is what learn wants to know of before names were asked for.
+func (n *names) now() (turn int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	return n.turn
+}
+
+func (n *names) learn(turn int, k routeKey, r route) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if turn != n.turn {
+		return
+	}
 	if len(n.routes) >= namesMost {
 		clear(n.routes)
 		clear(n.keys)
@@ -91,6 +98,7 @@ func (n *names) learn(k routeKey, r route) {
 func (db *DB) lane(ctx context.Context, destination string) (int32, error) {
 	n := db.names
 	n.mu.Lock()
+	turn := n.turn
 	id, ok := n.lanes[destination]
 	n.mu.Unlock()
 	if ok {
@@ -100,13 +108,16 @@ func (db *DB) lane(ctx context.Context, destination string) (int32, error) {
 	if err != nil {
 		return 0, fmt.Errorf("lane %s: %w", destination, err)
 	}
-	n.learnLane(destination, id)
+	n.learnLane(turn, destination, id)
 	return id, nil
 }
 
-func (n *names) learnLane(destination string, id int32) {
+func (n *names) learnLane(turn int, destination string, id int32) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if turn != n.turn {
+		return
+	}
 	n.lanes[destination], n.called[id] = id, destination
 }
 
@@ -136,6 +147,7 @@ func (db *DB) knownLanes(ctx context.Context, destinations []string) (map[string
 	known := make(map[string]int32, len(destinations))
 	var unknown []string
 	n.mu.Lock()
+	turn := n.turn
 	for _, d := range destinations {
 		if id, ok := n.lanes[d]; ok {
 			known[d] = id
@@ -152,7 +164,7 @@ func (db *DB) knownLanes(ctx context.Context, destinations []string) (map[string
 		var id int32
 		err := r.Scan(&d, &id)
 		known[d] = id
-		n.learnLane(d, id)
+		n.learnLane(turn, d, id)
 		return err
 	})
 	return known, err
@@ -162,6 +174,7 @@ func (db *DB) knownLanes(ctx context.Context, destinations []string) (map[string
 func (db *DB) source(ctx context.Context, name string) (int32, error) {
 	n := db.names
 	n.mu.Lock()
+	turn := n.turn
 	id, ok := n.sources[name]
 	n.mu.Unlock()
 	if ok {
@@ -176,7 +189,9 @@ func (db *DB) source(ctx context.Context, name string) (int32, error) {
 	if len(n.sources) >= namesMost {
 		clear(n.sources)
 	}
-	n.sources[name] = id
+	if turn == n.turn {
+		n.sources[name] = id
+	}
 	return id, nil
 }
 
@@ -194,6 +209,7 @@ func (db *DB) intern(ctx context.Context, sql string, args ...any) (id int32, er
 
 // routeNames reads the names of a route, which may be another node's.
 func (db *DB) routeNames(ctx context.Context, id int32) (routeKey, error) {
+	turn := db.names.now()
 	k, ok := db.names.key(id)
 	if ok {
 		return k, nil
@@ -207,7 +223,7 @@ func (db *DB) routeNames(ctx context.Context, id int32) (routeKey, error) {
 	if r.lane == 0 {
 		return k, fmt.Errorf("route %d: %w", id, holdfast.ErrNotFound)
 	}
-	db.names.learn(k, r)
+	db.names.learn(turn, k, r)
 	return k, nil
 }
 

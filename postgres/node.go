@@ -81,6 +81,24 @@ func (s *self) isTrusted() bool {
 	return err == nil
 }
 
+// distrust ends the lease, which is of a history that is over, as are the
+// numbers of lanes.
+func (s *self) distrust() {
+	s.mu.Lock()
+	s.trust, s.lanes = time.Time{}, nil
+	clear(s.serving)
+	clear(s.since)
+	clear(s.others)
+	s.mu.Unlock()
+	s.askBeat()
+}
+
+func (s *self) hasLeft() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.left
+}
+
 // about tells people which process it is.
 func about() string {
 	host, err := os.Hostname()
@@ -95,13 +113,12 @@ func about() string {
 func (db *DB) enter(ctx context.Context) error {
 	var seen int64
 	for {
-		began := time.Now()
-		owner, former, err := db.takeName(ctx, 0)
+		l, err := db.takeName(ctx, 0)
 		if err != nil {
 			return err
 		}
-		if owner != 0 {
-			return db.entered(ctx, began, owner, former)
+		if l.owner != 0 {
+			return db.entered(ctx, l)
 		}
 		var beat, left int64
 		var who string
@@ -125,32 +142,43 @@ func (db *DB) enter(ctx context.Context) error {
 	}
 }
 
-// takeName returns this start's owner number, and that of the start before; 0:
-// the name is taken. A node that lost its lease says which number it had.
-func (db *DB) takeName(ctx context.Context, mine int64) (owner, former int64, err error) {
-	err = db.own(ctx, func(tx *ownTx) error {
-		owner, former = 0, 0
-		if err := tx.query(takeName, []any{db.opts.Node, micros(db.opts.Lease), about(), mine},
-			func(rows pgx.Rows) error { return rows.Scan(&owner, &former) }); err != nil {
-			return err
-		}
-		if err := tx.checkMoved(); err != nil || former == 0 {
-			return err
-		}
-		return tx.bury(former)
-	})
-	return owner, former, err
+// lease is what a node gets when it takes its name.
+type lease struct {
+	asked         time.Time
+	owner, former int64  // of this start, and of the one before; 0: the name is taken, and there was none
+	turn          uint64 // the history that it is of
 }
 
-func (db *DB) entered(ctx context.Context, asked time.Time, owner, former int64) error {
+// takeName takes the node's name under a new number, greater than all that this
+// process had, also where a history gives numbers again. A node that lost its
+// lease says which number it had.
+func (db *DB) takeName(ctx context.Context, mine int64) (l lease, err error) {
+	l.asked = time.Now()
+	err = db.own(ctx, func(tx *ownTx) error {
+		l.turn, l.owner, l.former = tx.turn, 0, 0
+		if err := tx.query(takeName, []any{db.opts.Node, micros(db.opts.Lease), about(), mine},
+			func(rows pgx.Rows) error { return rows.Scan(&l.owner, &l.former) }); err != nil {
+			return err
+		}
+		if err := tx.checkMoved(); err != nil || l.former == 0 {
+			return err
+		}
+		return tx.bury(l.former)
+	})
+	return l, err
+}
+
+func (db *DB) entered(ctx context.Context, l lease) error {
 	s := db.self
 	s.mu.Lock()
-	s.number, s.trust, s.reported = owner, asked.Add(s.trustFor()), false
+	s.number, s.trust, s.reported = l.owner, l.asked.Add(s.trustFor()), false
 	clear(s.since)
+	clear(s.heard)
 	s.mu.Unlock()
-	db.tally.restart(owner)
-	db.claim.drop(owner)
-	db.log.InfoContext(ctx, "node entered", slog.String("node", db.opts.Node), slog.Int64("owner", owner), slog.Bool("after_another_start", former != 0))
+	db.tally.restart(l.owner)
+	db.claim.drop(l.owner)
+	db.past.enter(l.turn)
+	db.log.InfoContext(ctx, "node entered", slog.String("node", db.opts.Node), slog.Int64("owner", l.owner), slog.Bool("after_another_start", l.former != 0))
 	db.wakes.wakeAll()
 	if err := db.renew(ctx); err != nil {
 		return err
@@ -211,13 +239,18 @@ func (tx *ownTx) bury(owner int64) error {
 func (c *claims) drop(owner int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for seq, h := range c.held {
-		if h.owner != owner {
-			delete(c.held, seq)
-		}
-	}
+	clear(c.held)
 	c.suspect, c.suspects, c.unplaced, c.lost = 0, true, true, nil
 	c.number = owner << 32
+}
+
+// forget forgets also where lanes are read from: their numbers are of a history
+// that is over. A claim that is under way holds nothing any more.
+func (c *claims) forget() {
+	c.drop(0)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lanes = nil
 }
 
 func (c *claims) rewindAll() {

@@ -26,7 +26,7 @@ func (db *DB) NotifyEnded(ctx context.Context, parked, expired bool) (waiting bo
 	if expired {
 		mask |= notifyExpired
 	}
-	err = db.own(ctx, func(tx *ownTx) error { return tx.exec(setNotifyMask, strconv.Itoa(mask)) })
+	err = db.unbound(ctx, func(tx *ownTx) error { return tx.exec(setNotifyMask, strconv.Itoa(mask)) })
 	if err == nil {
 		err = db.read(ctx, isWaiting, []any{holdfast.EndedDestination}, func(rows pgx.Rows) error { return rows.Scan(&waiting) })
 	}
@@ -85,6 +85,7 @@ func (tx *ownTx) notices(seqs []int64, state holdfast.State) error {
 func (tx *ownTx) route(k routeKey) (r route, err error) {
 	n := tx.db.names
 	n.mu.Lock()
+	turn := n.turn
 	r, ok := n.routes[k]
 	n.mu.Unlock()
 	if ok {
@@ -106,7 +107,7 @@ func (tx *ownTx) route(k routeKey) (r route, err error) {
 			return r, err
 		}
 		if r.route != 0 {
-			tx.after = append(tx.after, func() { n.learn(k, r) })
+			tx.after = append(tx.after, func() { n.learn(turn, k, r) })
 			return r, nil
 		}
 	}

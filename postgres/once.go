@@ -21,13 +21,14 @@ type once struct {
 	proof proof
 }
 
-// atOnce runs the statement of make, again from nothing where own would.
-func (db *DB) atOnce(caller context.Context, prepare func(tx *ownTx) once) error {
+// atOnce runs the statement that prepare makes for a history, again from nothing
+// where own would.
+func (db *DB) atOnce(caller context.Context, turn uint64, prepare func(tx *ownTx) once) error {
 	ctx, cancel := context.WithTimeout(caller, db.opts.Timeout)
 	defer cancel()
 	for try := 1; ; try++ {
 		tx := &ownTx{db: db, ctx: ctx, owner: db.self.owner()}
-		err := tx.once(prepare(tx))
+		err := tx.once(turn, prepare(tx))
 		if err == nil {
 			db.outage.over()
 			tx.publish()
@@ -39,26 +40,34 @@ func (db *DB) atOnce(caller context.Context, prepare func(tx *ownTx) once) error
 	}
 }
 
-func (tx *ownTx) once(o once) error {
-	conn, err := tx.db.pools.own.Acquire(tx.ctx)
+func (tx *ownTx) once(turn uint64, o once) error {
+	conn, err := tx.db.connect(tx.ctx, tx.db.pools.own)
 	if err != nil {
-		return fmt.Errorf("connect: %w", err)
+		return err
+	}
+	if err := tx.still(turn); err != nil {
+		conn.Release()
+		return err
 	}
 	c := conn.Conn()
 	err = each(tx.ctx, c, o.sql, o.args, o.row)
-	if err == nil {
+	done := err == nil
+	if done {
 		err = tx.db.onStandbys(tx.ctx, c)
 	}
 	broken := c.IsClosed()
 	conn.Release() // before others are asked for: there may be only one
-	if err == nil || !broken || pgconn.SafeToRetry(err) {
+	switch {
+	case errors.Is(err, errElsewhere):
+		return tx.db.prove(tx.ctx, turn, &o.proof, err)
+	case err == nil || done || !broken || pgconn.SafeToRetry(err):
 		return err // done, or refused, or never sent
 	}
 	unknown := fmt.Errorf("%w: the connection was lost: %w", ErrUnknown, err)
-	if err := tx.db.awaitEnd(tx.ctx, serverOf(c).pid); err != nil {
+	if err := tx.db.awaitEnd(tx.ctx, serverOf(c)); err != nil {
 		return fmt.Errorf("%w; not found out: %s", unknown, err.Error()) // another meaning of err would mislead
 	}
-	return tx.db.prove(tx.ctx, &o.proof, unknown)
+	return tx.db.prove(tx.ctx, turn, &o.proof, unknown)
 }
 
 func each(ctx context.Context, c *pgx.Conn, sql string, args []any, row func(rows pgx.Rows) error) error {
@@ -79,7 +88,7 @@ func each(ctx context.Context, c *pgx.Conn, sql string, args []any, row func(row
 // and so has its transaction. It takes at most twice of what is left of
 // Options.Timeout: whoever has waited that long for a server that stalls is not
 // made to wait as long again.
-func (db *DB) awaitEnd(ctx context.Context, pid uint32) error {
+func (db *DB) awaitEnd(ctx context.Context, was server) error {
 	bound := db.opts.Timeout / 4
 	if end, ok := ctx.Deadline(); ok {
 		bound = max(bound, 2*time.Until(end))
@@ -89,12 +98,23 @@ func (db *DB) awaitEnd(ctx context.Context, pid uint32) error {
 	began := time.Now()
 	for try := 0; ; try++ {
 		alive := false
-		err := db.read(ctx, isAlive, []any{int32(pid), time.Since(began) > time.Second}, func(rows pgx.Rows) error {
-			alive = true
-			return rows.Scan(nil)
+		err := db.apart(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+			switch now := serverOf(conn).line(); {
+			case was.system == "" || was.system != now.system:
+				return errElsewhere // its processes are others
+			case was.line() != now:
+				return nil // what the old server still does is not of this history, in which the proof is looked for
+			}
+			return each(ctx, conn, isAlive, []any{int32(was.pid), time.Since(began) > time.Second}, func(rows pgx.Rows) error {
+				alive = true
+				return rows.Scan(nil)
+			})
 		})
 		if err == nil && !alive {
 			return nil
+		}
+		if errors.Is(err, errElsewhere) {
+			return err
 		}
 		if backOff(ctx, try) != nil {
 			return errors.Join(err, ctx.Err())

@@ -55,7 +55,7 @@ func (db *DB) decide(ctx context.Context, k *decision) (holdfast.Record, error) 
 	if k.now, err = db.askClock(ctx); err != nil {
 		return holdfast.Record{}, fmt.Errorf("%s %s: %w", k.verb, id, err)
 	}
-	if err := db.own(ctx, func(tx *ownTx) error {
+	if err := db.unbound(ctx, func(tx *ownTx) error {
 		k.twice = false // of this transaction
 		return tx.decide(k)
 	}); err != nil {

@@ -76,7 +76,7 @@ func isAway(err error) bool {
 		return false
 	}
 	_, connecting := errors.AsType[*pgconn.ConnectError](err)
-	return connecting || errors.Is(err, errUndone) || errors.Is(err, ErrReadOnly) || !errors.Is(err, holdfast.ErrUnavailable) && lost(err)
+	return connecting || errors.Is(err, errUndone) || errors.Is(err, errAnother) || errors.Is(err, ErrReadOnly) || !errors.Is(err, holdfast.ErrUnavailable) && lost(err)
 }
 
 // backOff waits before another try, longer each time, and not as long as

@@ -23,6 +23,8 @@ type part struct {
 	joined bool        // the caller commits it, and nobody tells us
 
 	xid     string      // of one that is ours to commit
+	turn    uint64      // the history that it is of
+	table   int64       // the table that names belong to in it
 	ids     [][]byte    // the messages that it wrote
 	arrived []int64     // the inbox rows that it wrote
 	last    []statement // to be run before the commit
@@ -55,6 +57,9 @@ func (p *part) enqueue(ctx context.Context, ms []holdfast.Message) ([]holdfast.R
 	}
 	k, err := p.db.newEnqueue(ctx, ms)
 	if err == nil {
+		err = p.still(k.turn)
+	}
+	if err == nil {
 		err = p.enter(ctx)
 	}
 	if err != nil {
@@ -85,6 +90,15 @@ func (p *part) insert(ctx context.Context, k *enqueue, w *inserts) error {
 		return err
 	}
 	return p.do(ctx, statement{tallyMessages, []any{w.fresh()}, nil})
+}
+
+// still refuses numbers of another history than that of the transaction. Of one
+// that is the caller's nobody can say.
+func (p *part) still(turn uint64) error {
+	if !p.joined && turn != p.turn {
+		return errStale
+	}
+	return nil
 }
 
 // fresh are the ids that were inserted.
@@ -123,17 +137,18 @@ func said(ctx context.Context, what string, err error) error {
 }
 
 // conclude writes what only the end can know, and sees that the transaction
-// is still the one that was begun.
+// is still the one that was begun, on the tables of then.
 func (t *Tx) conclude(ctx context.Context) error {
 	if len(t.ids) == 0 && len(t.arrived) == 0 && len(t.last) == 0 {
 		return nil
 	}
 	o := &ownTx{db: t.db, ctx: context.WithoutCancel(ctx), owner: t.db.self.owner()}
 	var xid string
+	var table int64
 	count := statement{conclude, []any{o.owner, t.ids, t.arrived}, func(rows pgx.Rows) error {
 		var lane int32
 		var pending, inbox int64
-		if err := rows.Scan(&xid, &lane, &pending, &inbox); err != nil {
+		if err := rows.Scan(&xid, &lane, &pending, &inbox, &table); err != nil {
 			return err
 		}
 		if lane != 0 {
@@ -148,6 +163,9 @@ func (t *Tx) conclude(ctx context.Context) error {
 	}
 	if xid != t.xid {
 		return errEnded
+	}
+	if err := t.db.sees(table, t.table); err != nil {
+		return err
 	}
 	t.changed = o
 	return nil

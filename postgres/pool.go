@@ -23,7 +23,7 @@ type pools struct {
 	lent *pgxpool.Pool
 }
 
-func openPools(ctx context.Context, dsn string, o *Options, met func(server)) (p pools, err error) {
+func openPools(ctx context.Context, dsn string, o *Options, past *past) (p pools, err error) {
 	own, err := poolConfig(dsn, o)
 	if err != nil {
 		return p, err
@@ -34,12 +34,10 @@ func openPools(ctx context.Context, dsn string, o *Options, met func(server)) (p
 		"enable_seqscan": "off", "enable_bitmapscan": "off", "jit": "off", "lock_timeout": "3s", "statement_timeout": bound,
 		"idle_in_transaction_session_timeout": bound, // a node that was stopped in the middle must not keep its locks
 	})
-	own.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
-		met(serverOf(c))
-		return nil
+	for _, c := range []*pgxpool.Config{own, lent} {
+		c.PrepareConn = func(_ context.Context, c *pgx.Conn) (bool, error) { return past.holds(c), nil }
+		prepare(c, func(ctx context.Context, s server) error { return past.welcome(ctx, c.ConnConfig, s) })
 	}
-	prepare(own)
-	prepare(lent)
 	if p.own, err = pgxpool.NewWithConfig(ctx, own); err != nil {
 		return p, err
 	}

@@ -25,6 +25,9 @@ func (p *part) process(ctx context.Context, m holdfast.Message, retention time.D
 	}
 	in, err := p.db.incoming(ctx, m)
 	if err == nil {
+		err = p.still(in.turn)
+	}
+	if err == nil {
 		err = p.enter(ctx)
 	}
 	if err != nil {

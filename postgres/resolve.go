@@ -53,21 +53,31 @@ func (db *DB) resolve(ctx context.Context, lost *pgx.Conn, xid string, cause err
 	}
 }
 
-// onStandbys waits for the synchronous standbys when the server has said COMMIT
+// onStandbys is asked after each commit that has succeeded on a connection. It
+// waits for the synchronous standbys when the server has said COMMIT
 // without them, because an operator ended its wait: the transaction is
 // committed, but would not outlive the server. It takes at most twice
 // Options.Timeout.
 func (db *DB) onStandbys(ctx context.Context, conn *pgx.Conn) error {
+	if !db.past.holds(conn) {
+		return errElsewhere // what the old one has committed need not be in this history
+	}
 	if !warnedAlone(conn) {
+		db.past.committed()
 		return nil
 	}
 	bound := 2 * db.opts.Timeout
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bound)
 	defer cancel()
 	for try := 0; ; try++ {
-		err := db.awaitStandbys(ctx)
-		if err == nil {
-			return nil
+		err := db.apart(ctx, func(ctx context.Context, now *pgx.Conn) error {
+			if was := serverOf(conn); was.system == "" || was.system != serverOf(now).system || was.history != serverOf(now).history {
+				return errElsewhere
+			}
+			return awaitStandbys(ctx, now)
+		})
+		if err == nil || errors.Is(err, errElsewhere) {
+			return err
 		}
 		if backOff(ctx, try) != nil {
 			return fmt.Errorf("%w: the commit did not wait for the synchronous standbys, and they did not get it within %v: %s", errOpen, bound, explain(err).Error())
@@ -75,18 +85,16 @@ func (db *DB) onStandbys(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-var errNotAwaited = errors.New("somebody ended the wait for the synchronous standbys")
+var errNotAwaited = fmt.Errorf("%w: somebody, or a time-out, ended the wait for the synchronous standbys", holdfast.ErrUnavailable)
 
-// awaitStandbys returns when the synchronous standbys, if there are any, have
-// all that was committed before.
-func (db *DB) awaitStandbys(ctx context.Context) error {
-	return db.apart(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		needed := false
-		if err := conn.QueryRow(ctx, hasStandbys).Scan(&needed); err != nil || !needed {
-			return err
-		}
-		return awaitOn(ctx, conn)
-	})
+// awaitStandbys returns when the synchronous standbys of the server, if there
+// are any, have all that it has committed before.
+func awaitStandbys(ctx context.Context, conn *pgx.Conn) error {
+	needed := false
+	if err := conn.QueryRow(ctx, hasStandbys).Scan(&needed); err != nil || !needed {
+		return err
+	}
+	return awaitOn(ctx, conn)
 }
 
 func awaitOn(ctx context.Context, conn *pgx.Conn) error {

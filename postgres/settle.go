@@ -69,6 +69,7 @@ func (db *DB) settleAll(ctx context.Context, list []*call[*settle]) {
 
 func (db *DB) settleGroup(ctx context.Context, list []*call[*settle]) error {
 	var rows []settled
+	turn, _ := db.past.is() // what is in hand is of it
 	for _, c := range list {
 		clear(c.work.won)
 		rows = db.claim.settling(rows, c.work)
@@ -78,9 +79,14 @@ func (db *DB) settleGroup(ctx context.Context, list []*call[*settle]) error {
 	}
 	var err error
 	if plain(rows) {
-		err = db.settlePlain(ctx, rows)
+		err = db.settlePlain(ctx, turn, rows)
 	} else {
-		err = db.own(ctx, func(tx *ownTx) error { return tx.settle(rows) })
+		err = db.own(ctx, func(tx *ownTx) error {
+			if err := tx.still(turn); err != nil {
+				return err
+			}
+			return tx.settle(rows)
+		})
 	}
 	db.claim.settled(rows, err == nil)
 	return err
@@ -97,7 +103,7 @@ func plain(rows []settled) bool {
 	return true
 }
 
-func (db *DB) settlePlain(ctx context.Context, rows []settled) error {
+func (db *DB) settlePlain(ctx context.Context, turn uint64, rows []settled) error {
 	slices.SortFunc(rows, bySeq)
 	var o outcomes
 	for i := range rows {
@@ -107,7 +113,7 @@ func (db *DB) settlePlain(ctx context.Context, rows []settled) error {
 	if db.names.notifies(o.rows) {
 		text = settlePlainNotified
 	}
-	err := db.atOnce(ctx, func(tx *ownTx) once {
+	err := db.atOnce(ctx, turn, func(tx *ownTx) once {
 		for i := range rows {
 			*rows[i].won = false
 		}

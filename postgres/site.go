@@ -41,7 +41,7 @@ func (db *DB) EnrollSite(ctx context.Context, token, credential [32]byte) (name 
 		now, err = db.askClock(ctx)
 	}
 	if err == nil {
-		err = db.own(ctx, func(tx *ownTx) error {
+		err = db.unbound(ctx, func(tx *ownTx) error {
 			name = ""
 			taken := false
 			if err := tx.query(takenSite, []any{token[:], credential[:]}, func(rows pgx.Rows) error {
@@ -111,7 +111,7 @@ func (db *DB) siteBy(ctx context.Context, what, statement string, hash [32]byte,
 
 // SiteSeen implements link.Store.
 func (db *DB) SiteSeen(ctx context.Context, name, version string) error {
-	if err := db.own(ctx, func(tx *ownTx) error { return tx.exec(seeSite, name, version) }); err != nil {
+	if err := db.unbound(ctx, func(tx *ownTx) error { return tx.exec(seeSite, name, version) }); err != nil {
 		return fmt.Errorf("note site %q: %w", name, err)
 	}
 	return nil

@@ -31,12 +31,13 @@ const (
 	SELECT id FROM new`
 	// insertMinted is insertMessages for ids that nobody else can have, and counts
 	// what it writes: a transaction of one statement.
-	insertMinted = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+	// It writes nothing where the tables are others than those that the names are of.
+	insertMinted = `WITH now AS MATERIALIZED (SELECT hf_now() AS t WHERE ` + readTable + ` = $12),
 	message AS (
 		INSERT INTO hf_message (seq, id, route, lane, created, payload, headers, corr, retry, delay, ttl, okey)
 		SELECT nextval('hf_seq'), id, route, lane, t, payload, headers, corr, retry, delay, ttl, okey FROM now,` + insertRows + insertTail + `,
 	tally AS (INSERT INTO hf_tally (owner, lane, pending) SELECT $11, lane, count(*) FROM new GROUP BY lane)
-	SELECT pg_current_xact_id()::text`
+	SELECT pg_current_xact_id()::text, ` + readTable
 	insertHead = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 	input AS MATERIALIZED (
 		SELECT nextval('hf_seq') AS seq, i.* FROM` + insertRows + `),
@@ -234,7 +235,9 @@ const (
 	takeName = `WITH before AS (SELECT owner FROM hf_node WHERE name = $1),
 		new AS (
 			INSERT INTO hf_node (name, owner, started, beat, until, lanes, about)
-			SELECT $1, nextval('hf_owner'), t, t, t + $2, '{}', $3 FROM (SELECT hf_now() AS t) AS now
+			SELECT $1, o.owner, t, t, t + $2, '{}', $3 FROM (SELECT hf_now() AS t) AS now, (
+				SELECT max(nextval('hf_owner')) AS owner
+				FROM generate_series(least(coalesce(pg_sequence_last_value('hf_owner'::regclass), 0), $4), $4)) AS o
 			ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, started = excluded.started, beat = excluded.beat, until = excluded.until, lanes = '{}', about = excluded.about
 			WHERE hf_node.until < hf_now() OR hf_node.owner = $4
 			RETURNING owner)

@@ -2,7 +2,7 @@ package postgres
 
 // Transactions of callers: part.go, join.go.
 const (
-	currentXID = `SELECT pg_current_xact_id()::text`
+	currentXID = `SELECT pg_current_xact_id()::text, ` + readTable
 
 	// identity tells these tables from those of another schema, database or
 	// server, and from copies of them.
@@ -30,7 +30,8 @@ const (
 			UNION ALL
 			SELECT $1::bigint, 0, 0, count(*) FROM hf_inbox WHERE seq = ANY ($3::bigint[]) HAVING count(*) > 0
 			RETURNING lane, pending, inbox)
-		SELECT x.id::text, coalesce(n.lane, 0), coalesce(n.pending, 0), coalesce(n.inbox, 0) FROM pg_current_xact_id() AS x (id) LEFT JOIN new AS n ON true`
+		SELECT x.id::text, coalesce(n.lane, 0), coalesce(n.pending, 0), coalesce(n.inbox, 0), ` + readTable + `
+		FROM pg_current_xact_id() AS x (id) LEFT JOIN new AS n ON true`
 )
 
 // The inbox: inbox.go.

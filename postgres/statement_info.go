@@ -10,7 +10,8 @@ const (
 	serverClock = `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 	serverFacts = `SELECT current_setting('server_version'), coalesce(host(inet_server_addr()) || ':' || inet_server_port(), 'local'),
 		current_database()::text, current_user::text, (SELECT coalesce(sum(numbackends), 0)::integer FROM pg_stat_database), current_setting('max_connections')::integer,
-		current_setting('synchronous_commit'), current_setting('synchronous_standby_names'), current_setting('fsync')::boolean, current_setting('full_page_writes')::boolean`
+		current_setting('synchronous_commit'), current_setting('synchronous_standby_names'), current_setting('fsync')::boolean, current_setting('full_page_writes')::boolean,
+		(SELECT count(*)::integer FROM pg_stat_activity WHERE wait_event = 'SyncRep'), NOT pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')`
 	// serverHolders: of other roles' sessions only the number of transactions is
 	// to be seen. A session of another database holds nothing here.
 	serverHolders = `WITH holder AS (

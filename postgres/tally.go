@@ -85,6 +85,7 @@ func (tx *ownTx) queueTally(b *pgx.Batch) {
 
 // meet learns the names of lanes that only others have met so far.
 func (db *DB) meet(ctx context.Context, counts map[int32]holdfast.LaneCounts) {
+	turn := db.names.now()
 	for lane := range counts {
 		if db.names.lane(lane) != "" {
 			continue
@@ -92,7 +93,7 @@ func (db *DB) meet(ctx context.Context, counts map[int32]holdfast.LaneCounts) {
 		if err := db.read(ctx, readLane, []any{lane}, func(rows pgx.Rows) error {
 			var name string
 			err := rows.Scan(&name)
-			db.names.learnLane(name, lane)
+			db.names.learnLane(turn, name, lane)
 			return err
 		}); err != nil {
 			db.log.WarnContext(ctx, "name of a lane not read", slog.Any("error", err))
@@ -129,7 +130,7 @@ func (t *tally) restart(owner int64) {
 
 // count reads what others have changed.
 func (db *DB) count(ctx context.Context) error {
-	t := db.tally
+	t, turn := db.tally, db.names.now()
 	t.mu.Lock()
 	owner := t.owner
 	t.mu.Unlock()
@@ -143,7 +144,7 @@ func (db *DB) count(ctx context.Context) error {
 			return err
 		}
 		if lane != 0 {
-			db.names.learnLane(name, lane)
+			db.names.learnLane(turn, name, lane)
 			s.add(lane, c)
 		}
 		s.inbox += inbox

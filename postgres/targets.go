@@ -76,7 +76,7 @@ func (db *DB) RecordTargets(ctx context.Context, message holdfast.ID, list ...no
 // reachedAll writes the calls of one group. A fault that may be one call's is
 // found by writing each by itself.
 func (db *DB) reachedAll(ctx context.Context, list []*call[*reached]) {
-	err := db.own(ctx, func(tx *ownTx) error {
+	err := db.unbound(ctx, func(tx *ownTx) error {
 		tx.impatient = true
 		return tx.reached(list)
 	})
@@ -89,7 +89,7 @@ func (db *DB) reachedAll(ctx context.Context, list []*call[*reached]) {
 
 // reachedAlone writes one call, and waits for whom it has to wait.
 func (db *DB) reachedAlone(ctx context.Context, list []*call[*reached]) {
-	answer(list, db.own(ctx, func(tx *ownTx) error { return tx.reached(list) }))
+	answer(list, db.unbound(ctx, func(tx *ownTx) error { return tx.reached(list) }))
 }
 
 // targetKey is a row of hf_target.

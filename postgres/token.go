@@ -32,7 +32,7 @@ func (db *DB) named(ctx context.Context, doing, name string, unchanged error, sq
 	err := db.usable(ctx)
 	changed := false
 	if err == nil {
-		err = db.own(ctx, func(tx *ownTx) error {
+		err = db.unbound(ctx, func(tx *ownTx) error {
 			changed = false
 			return tx.query(sql, args, func(rows pgx.Rows) error {
 				changed = true
@@ -62,7 +62,7 @@ func (db *DB) FindToken(ctx context.Context, hash [32]byte) (name, role string, 
 		return "", "", fmt.Errorf("find token: %w", holdfast.ErrNotFound)
 	}
 	if unused > micros(tokenNoted) {
-		if err := db.own(ctx, func(tx *ownTx) error { return tx.exec(useAccess, name) }); err != nil { // no reason to refuse the request
+		if err := db.unbound(ctx, func(tx *ownTx) error { return tx.exec(useAccess, name) }); err != nil { // no reason to refuse the request
 			db.log.WarnContext(ctx, "use of a token not noted", slog.String("token", name), slog.Any("error", err))
 		}
 	}

@@ -24,6 +24,8 @@ type ownTx struct {
 	// calls that share one must not wait for what one of them waits for.
 	impatient bool
 	xid       string
+	turn      uint64      // the history that it is of
+	table     int64       // the table that names belong to in it
 	owner     int64       // of this node, when it began
 	after     []func()    // run once it is committed
 	last      []statement // sent together with COMMIT
@@ -38,24 +40,37 @@ type ownTx struct {
 // own runs fn in a transaction, bounded by Options.Timeout. The server's own
 // demand to do it again (deadlock, serialization) is obeyed, and a connection
 // that is lost is replaced: fn must start from nothing. When the answer to
-// COMMIT is lost, what became of it is found out.
+// COMMIT is lost, what became of it is found out. It is of the history in which
+// it began: fn may use numbers of before, and another history has given them
+// again.
 func (db *DB) own(caller context.Context, fn func(tx *ownTx) error) error {
 	ctx, cancel := context.WithTimeout(caller, db.opts.Timeout)
 	defer cancel()
+	turn, _ := db.past.is()
 	for try := 1; ; try++ {
-		err := db.ownOnce(ctx, fn)
+		err := db.ownOnce(ctx, turn, fn)
 		if !db.outage.again(ctx, try, err) {
 			return db.noteRoom(explainTo(caller, err))
 		}
 	}
 }
 
-func (db *DB) ownOnce(ctx context.Context, fn func(tx *ownTx) error) error {
-	conn, err := db.pools.own.Acquire(ctx)
+// unbound is own for what uses no numbers of before: it is done in another
+// history as well.
+func (db *DB) unbound(ctx context.Context, fn func(tx *ownTx) error) error {
+	return anew(func() error { return db.own(ctx, fn) })
+}
+
+func (db *DB) ownOnce(ctx context.Context, turn uint64, fn func(tx *ownTx) error) error {
+	conn, err := db.connect(ctx, db.pools.own)
 	if err != nil {
-		return fmt.Errorf("connect: %w", err)
+		return err
 	}
 	tx := &ownTx{db: db, conn: conn, ctx: ctx, owner: db.self.owner()}
+	if tx.turn, tx.table = db.past.now(); tx.turn != turn {
+		conn.Release()
+		return errStale
+	}
 	err = fn(tx)
 	if err == nil && tx.begun {
 		err = tx.commit()
@@ -64,7 +79,7 @@ func (db *DB) ownOnce(ctx context.Context, fn func(tx *ownTx) error) error {
 	}
 	conn.Release()
 	if errors.Is(err, ErrUnknown) && !errors.Is(err, errOpen) && tx.proof.rows != nil {
-		err = db.prove(ctx, &tx.proof, err)
+		err = db.prove(ctx, turn, &tx.proof, err)
 	}
 	if err != nil {
 		return err
@@ -86,47 +101,67 @@ type proofRows struct {
 	args []any
 }
 
-// prove looks for the proof. Its transaction did all or nothing: one row is enough.
-func (db *DB) prove(ctx context.Context, p *proof, unknown error) error {
+// prove looks for the proof. Its transaction did all or nothing: one row is
+// enough. That rows are not there proves nothing in another history than that
+// of the transaction, which need not have had them.
+func (db *DB) prove(ctx context.Context, turn uint64, p *proof, unknown error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.opts.Timeout)
 	defer cancel()
 	for try := 0; ; try++ {
-		found := false
-		err := db.read(ctx, p.rows.sql, p.rows.args, func(pgx.Rows) error {
-			found = true
-			return nil
-		})
+		err := db.apart(ctx, p.look)
+		if now, _ := db.past.is(); p.unless && now != turn {
+			return unknown
+		}
 		switch {
-		case err == nil && found != p.unless:
-			if err := db.awaitStandbys(ctx); err != nil {
-				return fmt.Errorf("%w; not found out: %s", unknown, err.Error()) // another meaning of err would mislead
-			}
+		case err == nil:
 			if p.then != nil {
 				p.then()
 			}
 			return nil
-		case err == nil:
-			return errUndone
+		case errors.Is(err, errUndone):
+			return err
 		case backOff(ctx, try) != nil:
 			return fmt.Errorf("%w; not found out: %s", unknown, err.Error()) // another meaning of err would mislead
 		}
 	}
 }
 
+// look asks one server for both: whether the rows are there, and whether its
+// synchronous standbys have them.
+func (p *proof) look(ctx context.Context, conn *pgx.Conn) error {
+	found := false
+	if err := each(ctx, conn, p.rows.sql, p.rows.args, func(pgx.Rows) error {
+		found = true
+		return nil
+	}); err != nil {
+		return err
+	}
+	if found == p.unless {
+		return errUndone
+	}
+	return awaitStandbys(ctx, conn)
+}
+
 // query runs one statement and calls row for each of its rows. The first
 // statement of a transaction begins it, in the same round trip.
 func (tx *ownTx) query(sql string, args []any, row func(rows pgx.Rows) error) error {
 	b := &pgx.Batch{}
-	if !tx.begun {
+	first := !tx.begun
+	var table int64
+	if first {
 		b.Queue("BEGIN")
 		if tx.impatient {
 			b.Queue(notPatient)
 		}
-		b.Queue("SELECT pg_current_xact_id()::text").QueryRow(func(r pgx.Row) error { return r.Scan(&tx.xid) })
+		b.Queue(currentXID).QueryRow(func(r pgx.Row) error { return r.Scan(&tx.xid, &table) })
 		tx.begun = true
 	}
 	b.Queue(sql, args...).Query(eachRow(row))
-	return tx.conn.SendBatch(tx.ctx, b).Close()
+	err := tx.conn.SendBatch(tx.ctx, b).Close()
+	if err == nil && first && tx.table != 0 { // else the node has not looked yet, and enters
+		err = tx.db.sees(table, tx.table)
+	}
+	return err
 }
 
 // eachRow calls row, if there is one, for each row of a statement.
@@ -198,6 +233,7 @@ func (tx *ownTx) wakes(lanes ...int32) {
 // namesOf reads the names of a route inside the transaction, which must not
 // wait for another connection.
 func (tx *ownTx) namesOf(id int32) (k routeKey, err error) {
+	turn := tx.db.names.now()
 	if k, ok := tx.db.names.key(id); ok {
 		return k, nil
 	}
@@ -209,7 +245,7 @@ func (tx *ownTx) namesOf(id int32) (k routeKey, err error) {
 		return k, fmt.Errorf("route %d: %w", id, holdfast.ErrNotFound)
 	}
 	if err == nil {
-		tx.after = append(tx.after, func() { tx.db.names.learn(k, r) })
+		tx.after = append(tx.after, func() { tx.db.names.learn(turn, k, r) })
 	}
 	return k, err
 }
@@ -228,8 +264,8 @@ func (tx *ownTx) rollback() {
 	}
 }
 
-// read runs a statement outside of a transaction of ours. It may be run again
-// when the connection was lost before its first row.
+// read runs a statement outside of a transaction of ours. One that writes is
+// such that it may be done twice. It may be run again when the connection was lost before its first row.
 func (db *DB) read(caller context.Context, sql string, args []any, row func(rows pgx.Rows) error) error {
 	ctx, cancel := context.WithTimeout(caller, db.opts.Timeout)
 	defer cancel()
@@ -242,16 +278,17 @@ func (db *DB) read(caller context.Context, sql string, args []any, row func(rows
 }
 
 func (db *DB) readOnce(ctx context.Context, sql string, args []any, row func(rows pgx.Rows) error) (seen bool, err error) {
-	rows, err := db.pools.own.Query(ctx, sql, args...)
+	conn, err := db.pools.own.Acquire(ctx)
 	if err != nil {
 		return false, err
 	}
-	defer rows.Close()
-	for rows.Next() {
+	defer conn.Release()
+	err = each(ctx, conn.Conn(), sql, args, func(rows pgx.Rows) error {
 		seen = true
-		if err := row(rows); err != nil {
-			return true, err
-		}
+		return row(rows)
+	})
+	if warnedAlone(conn.Conn()) && err == nil {
+		err = errNotAwaited
 	}
-	return seen, rows.Err()
+	return seen, err
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -27,6 +28,8 @@ type wakes struct {
 	rings  map[chan struct{}]struct{}
 	lanes  map[int32]struct{} // to be told to others
 	notify chan struct{}
+
+	hangsUp atomic.Pointer[context.CancelFunc] // ends the listening
 
 	hearing sync.Once
 	heard   chan struct{} // closed when others are heard for the first time
@@ -160,6 +163,9 @@ func (db *DB) listenOn(ctx context.Context) {
 }
 
 func (db *DB) listen(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	db.wakes.hangsUp.Store(&cancel)
 	conn, err := pgx.ConnectConfig(ctx, db.pools.own.Config().ConnConfig)
 	if err != nil {
 		return err
@@ -187,6 +193,13 @@ func (db *DB) listen(ctx context.Context) error {
 		default:
 			return err
 		}
+	}
+}
+
+// hangUp has the node listen to another server.
+func (w *wakes) hangUp() {
+	if cancel := w.hangsUp.Load(); cancel != nil {
+		(*cancel)()
 	}
 }
 

@@ -313,3 +313,29 @@ func TestAPanicDoesNotEndAsWrongUseDoes(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 }
+
+// F1-122, F1-123, F1-128: commits hang, as without a synchronous standby, while
+// the server answers every question. The node says so to people, load balancers
+// and callers, a restart is not asked for, and a stop keeps its bound.
+func TestCommitsThatHang(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t, pgtest.Options{})
+	c := sharing(t, server.Database(t), "a", "stop: 2s\ndrain: 0s\n").running()
+	if err := server.Exec("postgres", `ALTER SYSTEM SET synchronous_standby_names = 'nobody'`, `SELECT pg_reload_conf()`); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "readiness fails", func() bool { return strings.Contains(get(t, c.url()+"/readyz"), "database takes no commits") })
+	eventually(t, "health says what is waited for", func() bool {
+		h := get(t, c.url()+"/_rf/health")
+		return strings.Contains(h, `"name":"database","status":"failing"`) && strings.Contains(h, "SyncRep") && strings.Contains(h, "'nobody'")
+	})
+	if got := get(t, c.url()+"/healthz"); got != "ok\n" {
+		t.Errorf("/healthz said %q", got)
+	}
+	if err := c.ends(2*time.Second + 2*time.Second); err == nil || !strings.Contains(c.tail(), "the stop was cut off") {
+		t.Errorf("got %v, want it to say that the stop was cut off\n%s", err, c.tail())
+	}
+	if err := server.Exec("postgres", `ALTER SYSTEM SET synchronous_standby_names = ''`, `SELECT pg_reload_conf()`); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,24 @@
+package postgres
+
+import "time"
+
+// Stalled tells for how long no commit has come back, though they are tried all
+// the time: the heartbeat is one. Zero: they come back. A server may answer
+// every question and still hang every commit, as without its synchronous standbys.
+func (db *DB) Stalled() time.Duration {
+	p := db.past
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.last.IsZero() {
+		return 0
+	}
+	if since := time.Since(p.last); since > db.stallsAfter() {
+		return since
+	}
+	return 0
+}
+
+// stallsAfter is more than a busy server takes for two heartbeats.
+func (db *DB) stallsAfter() time.Duration {
+	return time.Duration(2*beatShare*float64(db.opts.Lease)) + 4*time.Second
+}

@@ -1,0 +1,136 @@
+package postgres
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+)
+
+func newPast() *past {
+	p := &past{forget: func() {}, dialed: make(chan struct{}, 1)}
+	_ = p.met(server{system: "1", timeline: "00000001"})
+	_, _ = p.learn(0, &look{tables: "t", table: 7, wal: 100, with: "other"})
+	return p
+}
+
+// F1-121: what a look at the hosts finds is no new connection, which asks for another look.
+func TestALookAtTheHostsAsksForNoOther(t *testing.T) {
+	t.Parallel()
+	p, s := newPast(), server{system: "1", timeline: "00000002"}
+	if err := p.met(s); err != nil || len(p.dialed) != 0 {
+		t.Errorf("a look: %v, and %d are asked for", err, len(p.dialed))
+	}
+	if err := p.welcome(t.Context(), nil, s); err != nil || len(p.dialed) != 1 {
+		t.Errorf("a connection: %v, and %d looks are asked for", err, len(p.dialed))
+	}
+	if err := p.welcome(t.Context(), nil, server{system: "1", timeline: "00000001"}); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("a server from which another has gone on: %v", err)
+	}
+	if got := p.other(server{system: "2", timeline: "00000009"}); got != "1" {
+		t.Errorf("a server of another system: the present one is %q", got)
+	}
+}
+
+// F1-130: a node that cannot enter does not try at each call, and drops its connections once.
+func TestARefusedEntryIsNotTriedAtOnce(t *testing.T) {
+	t.Parallel()
+	p := newPast()
+	_ = p.met(server{system: "1", timeline: "00000002"})
+	turn, _ := p.is()
+	if !p.drops(turn) || p.drops(turn) {
+		t.Error("want the old connections dropped once")
+	}
+	if p.refused(turn, time.Hour); !p.pauses() {
+		t.Error("the entry was refused, and is tried at once")
+	}
+	_ = p.met(server{system: "1", timeline: "00000003"})
+	if p.refused(turn, time.Hour); p.pauses() {
+		t.Error("the entry into another history waits for the one before")
+	}
+}
+
+// F1-125: a log that has become shorter is another history of the same name.
+func TestALogThatBecameShorterIsNoted(t *testing.T) {
+	t.Parallel()
+	p := newPast()
+	if turn, err := p.learn(0, &look{tables: "t", wal: 99}); err != nil || turn != 1 || !p.rolled {
+		t.Errorf("got turn %d, %v, noted %v", turn, err, p.rolled)
+	}
+	if p.noted(); p.rolled {
+		t.Error("it is told once more")
+	}
+}
+
+// F1-125: what several nodes know of the end of a history, and several histories that
+// nobody has acknowledged.
+func TestWhatNodesKnowOfAGap(t *testing.T) {
+	t.Parallel()
+	at := time.UnixMicro
+	first := noted{}.merge("b", 100, at(150), "standby")
+	for what, c := range map[string]struct{ got, want noted }{
+		"the first":                         {first, noted{"b", 100, 150, "standby"}},
+		"one that saw a later end":          {first.merge("b", 300, at(170), ""), noted{"b", 100, 170, "standby"}},
+		"one that saw an earlier end":       {first.merge("b", 300, at(140), ""), first},
+		"one that saw none":                 {first.merge("b", 300, time.Time{}, ""), first},
+		"another history":                   {first.merge("c", 200, at(250), "more"), noted{"c", 100, 250, "more"}},
+		"another, whose clock is behind":    {first.merge("c", 50, at(250), "more"), noted{"c", 50, 250, "more"}},
+		"another after one without standby": {noted{}.merge("b", 100, at(150), "").merge("c", 200, at(250), "more"), noted{"c", 100, 250, ""}},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: got %+v, want %+v", what, c.got, c.want)
+		}
+	}
+}
+
+// F1-125: only what was shown is acknowledged.
+func TestWhatWasShownIsAcknowledged(t *testing.T) {
+	t.Parallel()
+	p := newPast()
+	g := &Gap{Now: ofPeople(p.text())}
+	if text, err := p.shown(0, g); err != nil || text != p.text() {
+		t.Errorf("got %q, %v", text, err)
+	}
+	_ = p.met(server{system: "1", timeline: "00000002"})
+	for turn := range uint64(2) {
+		if text, err := p.shown(turn, g); !errors.Is(err, errStale) {
+			t.Errorf("turn %d: got %q, %v", turn, text, err)
+		}
+	}
+}
+
+// F1-124: numbers of a history that is over are looked up once more, and no more than that.
+func TestNumbersAreLookedUpOnceMore(t *testing.T) {
+	t.Parallel()
+	other := errors.New("other")
+	for _, c := range []struct {
+		errs []error
+		want error
+		ran  int
+	}{{[]error{nil}, nil, 1}, {[]error{other}, other, 1}, {[]error{errStale, nil}, nil, 2}, {[]error{errStale, errStale, nil}, errStale, 2}} {
+		ran := 0
+		err := anew(func() error {
+			ran++
+			return c.errs[ran-1]
+		})
+		if ran != c.ran || !errors.Is(err, c.want) {
+			t.Errorf("%v: ran %d times, %v", c.errs, ran, err)
+		}
+	}
+}
+
+// F1-130: a claim that is under way when a history ends holds nothing in the next one.
+func TestAClaimOfAnotherHistoryHoldsNothing(t *testing.T) {
+	t.Parallel()
+	db := &DB{}
+	db.claim.drop(5)
+	k := &taking{db: db, owner: 5, number: db.claim.next(), rows: []taken{{hold: hold{owner: 5, suspect: true}}}}
+	k.hold()
+	db.claim.forget()
+	late := &taking{db: db, owner: 5, number: k.number, rows: slices.Clone(k.rows)}
+	late.hold()
+	db.claim.lose(5, k.number)
+	if c := &db.claim; !late.late || len(c.held) != 0 || c.suspect != 0 || len(c.lost) != 0 {
+		t.Errorf("in hand are %v, suspects %d, lost %v", c.held, c.suspect, c.lost)
+	}
+}

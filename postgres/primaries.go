@@ -1,0 +1,180 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// lookEvery is how often the hosts of an address are looked at without a cause.
+const lookEvery = time.Minute
+
+// primary is a server that takes writes.
+type primary struct {
+	host    string
+	server  server
+	started string // tells two names of one server from two servers
+}
+
+// hosts are the addresses of the servers, each with all ways to reach it.
+func hosts(c *pgx.ConnConfig) (list []*pgx.ConnConfig) {
+	ways := append([]*pgconn.FallbackConfig{{Host: c.Host, Port: c.Port, TLSConfig: c.TLSConfig}}, c.Fallbacks...)
+	for _, w := range ways {
+		i := slices.IndexFunc(list, func(h *pgx.ConnConfig) bool { return h.Host == w.Host && h.Port == w.Port })
+		if i >= 0 {
+			list[i].Fallbacks = append(list[i].Fallbacks, w)
+			continue
+		}
+		h := c.Copy()
+		h.Host, h.Port, h.TLSConfig, h.Fallbacks = w.Host, w.Port, w.TLSConfig, nil
+		list = append(list, h)
+	}
+	return list
+}
+
+// watchPrimaries looks at all hosts of the address, when there is a new
+// connection and each minute: the one that a call happens to get need not be
+// the one from which the others go on.
+func (db *DB) watchPrimaries(ctx context.Context) {
+	list := hosts(db.pools.own.Config().ConnConfig)
+	if len(list) < 2 {
+		return
+	}
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-db.past.dialed:
+		case <-tick.C:
+		}
+		db.lookAround(ctx, list)
+		if pause(ctx, time.Second) != nil { // new connections come in crowds
+			return
+		}
+	}
+}
+
+// welcome is told of the server of each new connection. One of another system
+// is refused while a server of the present one takes writes at the address.
+func (p *past) welcome(ctx context.Context, c *pgx.ConnConfig, s server) error {
+	if system := p.other(s); system != "" {
+		ctx, cancel := context.WithTimeout(ctx, c.ConnectTimeout/2)
+		defer cancel()
+		if len(lookAtAll(ctx, hosts(c), system)) > 0 {
+			return fmt.Errorf("%w: the server is of system %s, and the store is on system %s, which takes writes, too; name one of them", ErrReadOnly, s.system, system)
+		}
+	}
+	if err := p.met(s); err != nil {
+		return err
+	}
+	select {
+	case p.dialed <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// lookAtAll finds the servers that take writes, each once.
+func lookAtAll(ctx context.Context, list []*pgx.ConnConfig, system string) (seen []*primary) {
+	found := make([]*primary, len(list))
+	var all sync.WaitGroup
+	for i, h := range list {
+		all.Go(func() { found[i] = lookAt(ctx, h, system) })
+	}
+	all.Wait()
+	for _, f := range found {
+		if f != nil && !slices.ContainsFunc(seen, func(p *primary) bool { return p.started == f.started && p.server.line() == f.server.line() }) {
+			seen = append(seen, f)
+		}
+	}
+	return seen
+}
+
+// lookAround finds the servers that take writes. The one of the latest timeline
+// of the store's system counts; where there are two, people are told. Between two
+// of one timeline, standbys of one primary that were both promoted, nobody can
+// tell here: a connection of either is taken.
+func (db *DB) lookAround(ctx context.Context, list []*pgx.ConnConfig) {
+	db.past.looks.Lock()
+	defer db.past.looks.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	var names []string
+	for _, f := range lookAtAll(ctx, list, "") {
+		if db.past.other(f.server) == "" {
+			_ = db.past.met(f.server) // an old one is told of below
+		}
+		names = append(names, fmt.Sprintf("%s at timeline %s of system %s", f.host, number(f.server.timeline), f.server.system))
+	}
+	if len(names) < 2 {
+		names = nil
+	}
+	if db.past.rival(names) {
+		db.log.ErrorContext(ctx, "several servers of the address take writes: end the old one", slog.String("servers", strings.Join(names, ", ")))
+	}
+}
+
+// rival notes the servers that take writes beside each other, and says whether
+// that is news.
+func (p *past) rival(names []string) (news bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	news = len(names) > 0 && !slices.Equal(names, p.rivals)
+	p.rivals = names
+	return news
+}
+
+// Primaries are the servers of the address that take writes beside each other,
+// which must not be; none: there is one, or the address names one only.
+func (db *DB) Primaries() []string {
+	p := db.past
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.rivals
+}
+
+const readPrimary = `SELECT pg_is_in_recovery(), extract(epoch FROM pg_postmaster_start_time())::text`
+
+// lookAt asks one host for a server of a system, or of any; nil: it takes no
+// writes, or does not answer.
+func lookAt(ctx context.Context, c *pgx.ConnConfig, system string) *primary {
+	p := &primary{host: net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))}
+	standby := true
+	c = c.Copy()
+	c.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		results, err := conn.Exec(ctx, readPrimary).ReadAll()
+		if err != nil || len(results[0].Rows) != 1 {
+			return err
+		}
+		row := results[0].Rows[0]
+		standby, p.started = string(row[0]) == "t", string(row[1])
+		if standby {
+			return nil
+		}
+		err = identify(ctx, conn, &p.server)
+		if err == nil && system != "" && p.server.system != system {
+			err = ErrReadOnly // another address of the host may be of it
+		}
+		return err
+	}
+	conn, err := pgx.ConnectConfig(ctx, c)
+	if err != nil {
+		return nil
+	}
+	_ = conn.Close(ctx)
+	if standby || p.server.system == "" {
+		return nil
+	}
+	return p
+}

@@ -1,0 +1,77 @@
+package postgres_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
+	"github.com/holdfast-mq/holdfast/postgres"
+)
+
+// F1-124: a transaction is not tried again in another history, with numbers of the
+// one before, unless it has none.
+func TestATransactionBelongsToOneHistory(t *testing.T) {
+	t.Parallel()
+	db := opened(t, database(t), quick("n"))
+	if ran, err := db.OwnAcross(t.Context(), false); ran != 1 || !errors.Is(err, holdfast.ErrUnavailable) {
+		t.Errorf("with numbers: it ran %d times, %v", ran, err)
+	}
+	if ran, err := db.OwnAcross(t.Context(), true); ran != 2 || err != nil {
+		t.Errorf("without: it ran %d times, %v", ran, err)
+	}
+}
+
+// F1-120: that a claim is not to be found in another history proves no settlement.
+func TestAbsenceProvesNothingInAnotherHistory(t *testing.T) {
+	t.Parallel()
+	db := opened(t, database(t), quick("n"))
+	if err := db.ProveByAbsence(t.Context(), false); err != nil {
+		t.Errorf("in the same history: %v", err)
+	}
+	if err := db.ProveByAbsence(t.Context(), true); !errors.Is(err, postgres.ErrUnknown) {
+		t.Errorf("in another one: %v", err)
+	}
+}
+
+// F1-130: another history gives owner numbers again. The node takes none that it
+// had, what it had in hand is no longer its own, and suspects come again.
+func TestANodeTakesNoNumberTwice(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	db := opened(t, dsn, quick("n"))
+	acknowledged(t, db, 1)
+	for range 3 {
+		held := until(t, db, 1)
+		was := db.Owner()
+		if err := sql(t.Context(), dsn, `SELECT setval('hf_owner', 1)`); err != nil {
+			t.Fatal(err)
+		}
+		db.Turn()
+		waittest.Until(t, "the node enters", func() bool { return db.Owner() != was })
+		if db.Owner() < was {
+			t.Errorf("it was %d, and is %d", was, db.Owner())
+		}
+		if won := settleAll(t, db, held, holdfast.Settlement{State: holdfast.Delivered, Outcome: holdfast.Succeeded}); won != 0 {
+			t.Errorf("%d of before were settled", won)
+		}
+	}
+}
+
+// F1-121: a server of another system is not followed while one of the present
+// system takes writes at the address, so that two of them do not take turns.
+func TestAnotherSystemIsFollowedWhenThePresentOneIsAway(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	db := opened(t, dsn, quick("n"))
+	if err := db.Welcome(t.Context(), dsn); !errors.Is(err, postgres.ErrReadOnly) {
+		t.Errorf("beside the present one: %v", err)
+	}
+	if err := db.Welcome(t.Context(), "postgres://127.0.0.1:1/nowhere"); err != nil {
+		t.Errorf("alone: %v", err)
+	}
+	waittest.Until(t, "the node goes back when that one is away", func() bool {
+		_, err := db.Enqueue(t.Context(), simple(""))
+		return err == nil
+	})
+}
