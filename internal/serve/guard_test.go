@@ -168,8 +168,8 @@ func TestAKnownSenderIsNoStranger(t *testing.T) {
 					served.Add(1)
 				}
 			})
+			synctest.Wait() // it is known by now: until then it is one of four strangers
 		}
-		synctest.Wait()
 		close(go1)
 		all.Wait()
 		if served.Load() != 40 {
