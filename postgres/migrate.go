@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -110,9 +112,8 @@ const (
 
 // findTables looks before anything is changed.
 func findTables(ctx context.Context, conn *pgx.Conn) (t tables, err error) {
-	var at, current string
-	var others []string
-	if err := conn.QueryRow(ctx, whereTables, tableNames()).Scan(&at, &current, &t.role, &others); err != nil {
+	at, current, others, err := lookForTables(ctx, conn, &t.role)
+	if err != nil {
 		return t, fmt.Errorf("look for tables: %w", err)
 	}
 	if at == "" {
@@ -142,6 +143,28 @@ func findTables(ctx context.Context, conn *pgx.Conn) (t tables, err error) {
 		return t, fmt.Errorf("%w: its schema is number %d, this release knows %d; use the release that wrote it, or a newer one", ErrNewer, t.version, newest)
 	}
 	return t, nil
+}
+
+// A session's snapshot has the tables that another node makes a moment before its
+// cache of names does. Then it looks again, this often and this long apart.
+const (
+	nameLooks = 500
+	nameDelay = 10 * time.Millisecond
+)
+
+// lookForTables tells the schema where hf_meta is found by its name, the current
+// schema, and which tables this one has that are named as ours.
+func lookForTables(ctx context.Context, conn *pgx.Conn, role *string) (at, current string, others []string, err error) {
+	for range nameLooks {
+		err := conn.QueryRow(ctx, whereTables, tableNames()).Scan(&at, &current, role, &others)
+		if err != nil || at != "" || !slices.Contains(others, "hf_meta") {
+			return at, current, others, err
+		}
+		if err := pause(ctx, nameDelay); err != nil {
+			return "", "", nil, err
+		}
+	}
+	return "", "", nil, fmt.Errorf("schema %s has hf_meta, but the server does not find it by its name", current)
 }
 
 var errNoSchema = fmt.Errorf("%w: no schema of the search path exists, or this role may use none; CREATE SCHEMA, GRANT USAGE, CREATE, or name another in the address (search_path)", ErrRights)
