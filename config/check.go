@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -16,12 +15,8 @@ import (
 )
 
 const (
-	maxName    = 128
-	minPayload = kibibyte
-	minReserve = mebibyte
-	maxReserve = 1 << 30
-	maxPayload = 64 * mebibyte
-	maxTime    = 3650 * day
+	maxName = 128
+	maxTime = 3650 * day
 )
 
 // Check finds the faults of a configuration that was made by hand; Load has
@@ -33,93 +28,25 @@ func (c *Config) Check() ([]Warning, error) {
 }
 
 func (r *report) check(c *Config) {
-	if p := nameProblem(c.Node.ID); p != nil {
-		r.fault("node.id", c.Node.ID, *p)
-	}
-	if c.Node.Source != "" {
-		if p := nameProblem(c.Node.Source); p != nil {
-			r.fault("node.source", c.Node.Source, *p)
-		}
-	}
+	r.all = c
+	configKeys().check(r, "", c)
 	r.checkRole(c)
 	r.checkListen(c)
 	for _, g := range c.givenUp() {
 		r.warn(g.path, g.value, g.problem)
 	}
 	r.checkStore(c)
-	r.checkPath("data", c.Data)
 	if c.Data == "" && c.Store.IsZero() {
 		r.fault("data", "", problem{"is not set", "name a folder, such as ./holdfast-data"})
 	}
-	oneOf(r, "log.level", c.Log.Level, LogDebug, LogInfo, LogWarn, LogError)
-	oneOf(r, "log.format", c.Log.Format, LogText, LogJSON)
-	oneOf(r, "durability", c.Durability, Full, Normal)
-	if c.Limits.Payload < minPayload || c.Limits.Payload > maxPayload {
-		r.fault("limits.payload", FormatSize(c.Limits.Payload), problem{
-			"is out of bounds", fmt.Sprintf("write a size from %s to %s", FormatSize(minPayload), FormatSize(maxPayload)),
-		})
-	}
-	if n := c.Limits.Reserve; n != 0 && (n < minReserve || n > maxReserve) {
-		r.fault("limits.reserve", FormatSize(n), problem{
-			"is out of bounds", fmt.Sprintf("write a size from %s to %s, or 0B for none", FormatSize(minReserve), FormatSize(maxReserve)),
-		})
-	}
-	r.checkStrangers(c.Limits)
-	r.checkRetention(c.Retention)
-	r.between("stop", c.Stop, 0, time.Hour)
-	r.between("drain", c.Drain, 0, time.Hour)
 	if c.Drain > c.Stop && c.Drain <= time.Hour && c.Stop >= 0 {
 		r.fault("drain", FormatDuration(c.Drain), problem{"is longer than stop, " + FormatDuration(c.Stop) + ", which it is a part of", "make stop longer, or drain shorter"})
-	}
-	r.between("poll", c.Poll, leastPoll, mostPoll)
-	r.between("clockHold", c.ClockHold, time.Minute, 30*day)
-	if c.Store.IsZero() {
-		r.checkBackup(c.Backup)
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.Destinations)) {
-		r.checkName("destinations", name)
-		if strings.HasPrefix(name, "channel:") {
-			r.fault(join("destinations", name), "", problem{"begins as the lanes of channels do", "use another name"})
-		}
-		r.checkDestination(join("destinations", name), c.Destinations[name])
 	}
 	r.checkReceive(c)
 }
 
-func (r *report) checkRetention(t Retention) {
-	r.between("retention.delivered", t.Delivered, time.Second, maxTime)
-	r.between("retention.discarded", t.Discarded, time.Second, maxTime)
-	r.between("retention.expired", t.Expired, time.Second, maxTime)
-	r.between("retention.inbox", t.Inbox, time.Second, maxTime)
-	r.between("retention.sweep", t.Sweep, time.Second, day)
-	if t.Parked != Never {
-		r.between("retention.parked", t.Parked, time.Second, maxTime)
-	}
-}
-
-func (r *report) checkBackup(b Backup) {
-	if b.Every == Never {
-		return
-	}
-	r.checkPath("backup.folder", b.Folder)
-	r.between("backup.every", b.Every, time.Minute, 30*day)
-	const most = 10_000
-	for path, n := range map[string]int{"backup.hourly": b.Hourly, "backup.daily": b.Daily} {
-		if n < 0 || n > most {
-			r.fault(path, strconv.Itoa(n), problem{"is out of bounds", fmt.Sprintf("write a number from 0 to %d", most)})
-		}
-	}
-	if b.Hourly == 0 && b.Daily == 0 {
-		r.fault("backup", "", problem{"keeps no copy: hourly and daily are both 0", "keep some, or write backup: off"})
-	}
-}
-
 func (r *report) checkListen(c *Config) {
-	r.checkPath("tls.cert", c.TLS.Cert)
-	r.checkPath("tls.key", c.TLS.Key)
-	r.checkPath("tls.clients", c.TLS.Clients)
 	secured := c.TLS.Cert != "" && c.TLS.Key != ""
-	oneOf(r, "tokens", c.Tokens, TokensRemote, TokensAlways, TokensNever)
 	if c.Tokens == TokensNever && c.TLS != (TLS{}) {
 		r.fault("tokens", string(c.Tokens), problem{
 			"lets everybody who reaches the listener do everything, beside tls, which is for other machines",
@@ -177,7 +104,6 @@ func isLoopback(host string) bool {
 
 func (r *report) checkReceive(all *Config) {
 	c := all.Receive
-	r.between("receive.window", c.Window, time.Second, maxTime)
 	// OI-10: an id that is forgotten while its sender still retries is new
 	// again, and its effect happens twice.
 	if len(c.Endpoints) > 0 && all.Retention.Inbox < 2*c.Window {
@@ -185,14 +111,6 @@ func (r *report) checkReceive(all *Config) {
 			"is shorter than twice receive.window, " + FormatDuration(c.Window),
 			"keep ids for at least " + FormatDuration(2*c.Window) + ", or make receive.window the longest that your senders retry",
 		})
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.Sources)) {
-		r.checkName("receive.secrets", name)
-		r.checkSource(join("receive.secrets", name), c.Sources[name])
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
-		r.checkName("receive.endpoints", name)
-		r.checkEndpoint(join("receive.endpoints", name), c.Endpoints[name])
 	}
 	if len(c.Endpoints) > 0 && len(c.Sources) == 0 && !r.given("receive.secrets") {
 		r.warn("receive.endpoints", "", problem{"has endpoints, but no source has a secret, so that every message will be refused", "add receive.secrets"})

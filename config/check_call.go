@@ -10,11 +10,6 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
-const (
-	minResponse = kibibyte
-	maxResponse = 16 * mebibyte
-)
-
 // notShown is said of what was printed for people and not written by one.
 var notShown = problem{"has " + hidden + " in the place of what was not shown", "write the value itself"} //nolint:gochecknoglobals // a constant
 
@@ -23,26 +18,12 @@ func (r *report) checkCall(path string, d Destination) {
 	r.notOfPeer(path, d, "call", "a call", "a call has its own url and ca")
 	path += ".call"
 	r.checkTarget(path+".url", c.URL)
-	if methods := []string{"POST", "PUT", "PATCH", "DELETE", "GET", "HEAD"}; !slices.Contains(methods, c.Method) {
-		oneOf(r, path+".method", c.Method, methods...)
-	}
-	r.checkHeaders(path+".headers", c.Headers)
 	r.checkAuth(path+".auth", c.Auth)
-	r.checkPath(path+".ca", c.CA)
-	r.checkPath(path+".cert", c.Cert)
-	r.checkPath(path+".key", c.Key)
 	if (c.Cert == "") != (c.Key == "") && !r.bad[path+".cert"] && !r.bad[path+".key"] {
 		r.fault(path, "", problem{"has one of cert and key", "name both files, or neither"})
 	}
 	if (c.CA != "" || c.Cert != "") && schemeOf(c.URL) == "http" {
 		r.fault(path+".url", secrets.URL(c.URL), problem{"uses http, for which ca, cert and key have no meaning", "write https, or remove them"})
-	}
-	r.checkStatuses(path+".success", c.Success)
-	r.checkStatuses(path+".permanent", c.Permanent)
-	if c.Response < minResponse || c.Response > maxResponse {
-		r.fault(path+".response", FormatSize(c.Response), problem{
-			"is out of bounds", "write a size from " + FormatSize(minResponse) + " to " + FormatSize(maxResponse),
-		})
 	}
 }
 
@@ -118,11 +99,12 @@ func (r *report) checkAuth(path string, a Auth) {
 		r.checkURL(path+".oauth2.url", a.OAuth2.URL, true)
 		r.wants(path+".oauth2.client", a.OAuth2.Client)
 		r.wantsSecret(path+".oauth2.secret", a.OAuth2.Secret)
-		for i, s := range a.OAuth2.Scopes {
-			if s == "" || strings.ContainsAny(s, " \"\\") {
-				r.fault(element(path+".oauth2.scopes", i), s, problem{"is no scope", "write one scope per element, without spaces"})
-			}
-		}
+	}
+}
+
+func (r *report) checkScope(path, s string) {
+	if s == "" || strings.ContainsAny(s, " \"\\") {
+		r.fault(path, s, problem{"is no scope", "write one scope per element, without spaces"})
 	}
 }
 

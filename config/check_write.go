@@ -15,9 +15,7 @@ func (r *report) checkWrite(path string, d Destination) {
 	r.notOfPeer(path, d, "write", "a database", "a database has dsn, and TLS in it")
 	path += ".write"
 	drivers := []Driver{SQLite, Postgres, MySQL, SQLServer}
-	oneOf(r, path+".driver", w.Driver, drivers...)
 	r.wantsSecret(path+".dsn", w.DSN)
-	oneOf(r, path+".duplicate", w.Duplicate, DuplicatePermanent, DuplicateDelivered)
 	if len(w.Statements) == 0 && !w.Raw {
 		r.fault(path+".statements", "", problem{"are missing, and payloads may bring none", "name a statement for each endpoint, or write raw: true"})
 	}

@@ -121,6 +121,10 @@ func (l *loader) object(path string, n *yaml.Node, known keys) {
 	})
 }
 
+func (l *loader) mapping(known keys) decode {
+	return func(path string, n *yaml.Node) { l.object(path, n, known) }
+}
+
 // names reads a mapping whose keys are names given by people.
 func (l *loader) names(read func(name, path string, n *yaml.Node)) decode {
 	return func(path string, n *yaml.Node) {

@@ -7,47 +7,15 @@ const day = 24 * time.Hour
 // Default returns the configuration of a standalone node without a file. It
 // lacks only the node's id, for which Load takes the host name.
 func Default() *Config {
-	return &Config{
-		Role:       Standalone,
-		Listen:     "127.0.0.1:8420",
-		Data:       "./holdfast-data",
-		Lease:      15 * time.Second,
-		Tokens:     TokensRemote,
-		Log:        Log{Level: LogInfo, Format: LogText},
-		Durability: Full,
-		Limits:     Limits{Payload: mebibyte, Reserve: 16 * mebibyte, Strangers: 16 * mebibyte, Bodies: 64 * mebibyte},
-		Retention: Retention{
-			Delivered: 7 * day, Discarded: 7 * day, Expired: 7 * day, Inbox: 7 * day,
-			Parked: Never,
-			Sweep:  5 * time.Minute,
-		},
-		Stop:         10 * time.Second,
-		Drain:        time.Second,
-		Poll:         time.Second,
-		ClockHold:    day,
-		Backup:       Backup{Every: time.Hour, Hourly: 24, Daily: 7},
-		Destinations: map[string]Destination{},
-		Receive:      Receive{Window: day, Sources: map[string]Source{}, Endpoints: map[string]Endpoint{}},
-
-		Central: Central{Timeout: 30 * time.Second},
-		Notifications: Notifications{
-			Poll: time.Second, Retention: 365 * day, Sweep: time.Hour, Stuck: 10 * time.Minute, Window: time.Minute,
-		},
-	}
+	c := &Config{}
+	configKeys().reset(c)
+	return c
 }
 
 // DefaultDestination returns a destination that lacks its URL and its secret.
-func DefaultDestination() Destination {
-	return Destination{
-		HMAC:        HMACv2,
-		Retry:       DefaultRetry(Exponential),
-		TTL:         day,
-		Timeout:     30 * time.Second,
-		Concurrency: 20,
-		Charge:      ChargeConnected,
-		Order:       OrderNone,
-		Schedule:    ScheduleLane,
-	}
+func DefaultDestination() (d Destination) {
+	destinationKeys().reset(&d)
+	return d
 }
 
 // DefaultCallDestination returns a destination that is a call and lacks its
@@ -83,5 +51,3 @@ func DefaultRetry(p Policy) Retry {
 	}
 	return Retry{Policy: p}
 }
-
-const defaultEndpointTimeout = 30 * time.Second

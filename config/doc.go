@@ -17,5 +17,7 @@
 //
 //	flag ──► environment (HOLDFAST_…) ──► file ──► default
 //
-// docs/guide/configuration.md lists every key.
+// Every key stands in one table, configKeys, with all that is known of it; the
+// types of a section and its keys share a file. docs/guide/configuration.md tells
+// them to people, and a test compares the two (ADR 0029).
 package config

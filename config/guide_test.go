@@ -2,13 +2,14 @@ package config_test
 
 import (
 	"fmt"
-	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/holdfast-mq/holdfast/config"
@@ -70,27 +71,81 @@ func leaves(tb testing.TB, text []byte) map[string][]string {
 	return found
 }
 
-func TestGuideHasEveryKeyAndNoOther(t *testing.T) {
+// everyKey are files that have each key, with a value that is not its default.
+func everyKey() []string {
+	return []string{"testdata/every-key.yaml", "testdata/every-key-of-a-store.yaml", "testdata/every-key-of-a-site.yaml"}
+}
+
+// What the code knows of keys is what the guide has in its tables. A new key is
+// put there as a line "| `key` |" where it belongs; -update writes the rest.
+func TestTheGuideTellsTheKeys(t *testing.T) {
 	t.Parallel()
-	described := rows(t)
-	keys := map[string][]string{}
-	for _, file := range []string{"testdata/every-key.yaml", "testdata/every-key-of-a-store.yaml", "testdata/every-key-of-a-site.yaml"} {
-		maps.Copy(keys, leaves(t, parse(t, read(t, file)).YAML()))
-		maps.Copy(keys, leaves(t, []byte(read(t, file)))) // some are printed in another form
+	text, want := read(t, guide), map[string]string{}
+	for _, k := range config.Keys() {
+		want[k.Path] = strings.ReplaceAll(fmt.Sprintf("| `%s` | %s | %s | %s |\n", k.Path, k.Meaning, k.Values, k.Default), "|  |", "| |")
 	}
-	for key := range keys {
-		if _, ok := described[key]; !ok {
-			t.Errorf("the guide has no row for %s", key)
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		key, _, ok := strings.Cut(strings.TrimPrefix(line, "| `"), "` |")
+		if row, known := want[key]; ok && known && !strings.Contains(line, "| `HOLDFAST_") {
+			line = row
+			delete(want, key)
+		}
+		out.WriteString(line)
+	}
+	for key := range want {
+		t.Errorf("the guide has no row for %s", key)
+	}
+	if *update {
+		if err := os.WriteFile(guide, []byte(out.String()), 0o600); err != nil {
+			t.Fatal(err)
 		}
 	}
-	for key := range described {
-		if _, ok := keys[key]; !ok && key != "receive.secrets.SOURCE.file" && key != "store.env" && key != "store" {
-			t.Errorf("the guide has a row for %s, which no every-key file has", key)
+	if diff := cmp.Diff(read(t, guide), out.String()); diff != "" {
+		t.Errorf("the guide tells other things than the code (-guide +code):\n%s", diff)
+	}
+}
+
+// Other tests read every key out of these files.
+func TestTheFilesHaveEveryKeyAndNoOther(t *testing.T) {
+	t.Parallel()
+	known, given := map[string]bool{}, map[string]bool{}
+	for _, k := range config.Keys() {
+		known[k.Path] = true
+	}
+	for _, file := range everyKey() {
+		for _, text := range [][]byte{parse(t, read(t, file)).YAML(), []byte(read(t, file))} { // some are printed in another form
+			for key := range leaves(t, text) {
+				given[key] = true
+			}
+		}
+	}
+	for key := range given {
+		if !known[key] {
+			t.Errorf("Keys has no %s", key)
+		}
+	}
+	for key := range known {
+		if !given[key] && key != "receive.secrets.SOURCE.file" && key != "store.env" && key != "store" {
+			t.Errorf("no file has %s", key)
 		}
 	}
 }
 
-func TestGuideNamesTheDefaults(t *testing.T) {
+func TestTheGuideHasNoOtherKeys(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{}
+	for _, k := range config.Keys() {
+		known[k.Path] = true
+	}
+	for key := range rows(t) {
+		if !known[key] {
+			t.Errorf("the guide has a row for %s, which is no key", key)
+		}
+	}
+}
+
+func TestKeysTellTheDefaults(t *testing.T) {
 	t.Parallel()
 	given := `
 destinations:
@@ -100,7 +155,10 @@ receive:
   endpoints:
     C: {forward: "http://h"}
 `
-	described := rows(t)
+	usual := map[string]string{}
+	for _, k := range config.Keys() {
+		usual[k.Path] = k.Default
+	}
 	for key, values := range leaves(t, parse(t, given).YAML()) {
 		if slices.Contains([]string{
 			"node.id", "data", "backup.folder", "destinations.NAME.url", "destinations.NAME.secret.env", "receive.secrets", "receive.endpoints.ENDPOINT.forward",
@@ -108,9 +166,8 @@ receive:
 			continue // no defaults, or not the same everywhere
 		}
 		for _, v := range values {
-			cells := strings.Split(described[key], "|")
-			if last := cells[max(len(cells)-2, 0)]; !strings.Contains(last, "`"+v+"`") && key != "destinations.NAME.retry.policy" {
-				t.Errorf("%s: got default %q in the guide, want `%s`", key, last, v)
+			if !strings.Contains(usual[key], "`"+v+"`") && key != "destinations.NAME.retry.policy" {
+				t.Errorf("%s: Keys tells the default %q, want `%s`", key, usual[key], v)
 			}
 		}
 	}

@@ -73,7 +73,7 @@ func Parse(name string, data []byte, env Env, o Overrides) (*Config, []Warning, 
 	l := newLoader(name, env)
 	c := Default()
 	if len(data) > 0 {
-		l.document(data, l.config(c))
+		l.document(data, configKeys().decoders(l, c))
 	}
 	l.environment(c)
 	l.flags(c, o)
@@ -89,7 +89,6 @@ func Parse(name string, data []byte, env Env, o Overrides) (*Config, []Warning, 
 	if !l.given("drain") {
 		c.Drain = min(c.Drain, c.Stop/10)
 	}
-	l.files(c)
 	l.check(c)
 	l.unknownVariables()
 	if err := l.err(); err != nil {
@@ -169,21 +168,8 @@ func (l *loader) host(c *Config) {
 	}
 }
 
-// files tries to read what the node will need later, so that a mistyped path
+// readable tries to read what the node will need later, so that a mistyped path
 // is told together with all other faults.
-func (l *loader) files(c *Config) {
-	l.readable("tls.cert", c.TLS.Cert)
-	l.readable("tls.key", c.TLS.Key)
-	l.readable("tls.clients", c.TLS.Clients)
-	l.readable("central.ca", c.Central.CA)
-	l.readable("central.cert", c.Central.Cert)
-	l.readable("central.key", c.Central.Key)
-	l.readable("notifications.seed", c.Notifications.Seed)
-	for name, d := range c.Destinations {
-		l.readable(join("destinations", name)+".ca", d.CA)
-	}
-}
-
 func (l *loader) readable(path, file string) {
 	if file == "" {
 		return

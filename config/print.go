@@ -2,13 +2,12 @@ package config
 
 import (
 	"bytes"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
 // YAML returns the whole configuration, defaults included, as a file that
@@ -19,74 +18,11 @@ import (
 func (c *Config) YAML() []byte { return c.print(printer{}) }
 
 func (c *Config) print(p printer) []byte {
-	destinations := mapping()
-	for _, name := range slices.Sorted(maps.Keys(c.Destinations)) {
-		add(destinations, name, p.destination(c.Destinations[name]))
-	}
-	sources := mapping()
-	for _, name := range slices.Sorted(maps.Keys(c.Receive.Sources)) {
-		add(sources, name, sourceNode(c.Receive.Sources[name]))
-	}
-	endpoints := mapping()
-	for _, name := range slices.Sorted(maps.Keys(c.Receive.Endpoints)) {
-		add(endpoints, name, p.endpoint(c.Receive.Endpoints[name]))
-	}
-	root := mapping(
-		pair{"node", flow(pair{"id", str(c.Node.ID)}, optional("source", c.Node.Source))},
-		pair{"role", str(string(c.Role))},
-		pair{"listen", str(c.Listen)},
-	)
-	limits := flow(pair{"payload", str(FormatSize(c.Limits.Payload))})
-	if c.Store.IsZero() {
-		add(root, "data", str(c.Data))
-		add(limits, "reserve", str(FormatSize(c.Limits.Reserve)))
-	} else {
-		addAll(root, pair{"store", storeNode(c.Store)}, pair{"lease", timeNode(c.Lease, "")})
-	}
-	add(limits, "connections", plain("!!int", strconv.Itoa(c.Limits.Connections)))
-	add(limits, "strangers", str(FormatSize(c.Limits.Strangers)))
-	add(limits, "bodies", str(FormatSize(c.Limits.Bodies)))
-	addAll(
-		root,
-		pair{"tokens", str(string(c.Tokens))},
-		pair{"listenUnencrypted", plain("!!bool", strconv.FormatBool(c.ListenUnencrypted))},
-		pair{"storeUnencrypted", plain("!!bool", strconv.FormatBool(c.StoreUnencrypted))},
-	)
-	if c.TLS != (TLS{}) {
-		tls := mapping(optional("cert", c.TLS.Cert), optional("key", c.TLS.Key), optional("clients", c.TLS.Clients))
-		if c.TLS.AnySite {
-			add(tls, "anySite", plain("!!bool", "true"))
-		}
-		add(root, "tls", tls)
-	}
-	addAll(
-		root,
-		pair{"log", flow(pair{"level", str(string(c.Log.Level))}, pair{"format", str(string(c.Log.Format))})},
-		pair{"durability", str(string(c.Durability))},
-		pair{"limits", limits},
-		pair{"retention", mapping(
-			pair{"delivered", timeNode(c.Retention.Delivered, "")},
-			pair{"discarded", timeNode(c.Retention.Discarded, "")},
-			pair{"expired", timeNode(c.Retention.Expired, "")},
-			pair{"inbox", timeNode(c.Retention.Inbox, "")},
-			pair{"parked", timeNode(c.Retention.Parked, "forever")},
-			pair{"sweep", timeNode(c.Retention.Sweep, "")},
-		)},
-		pair{"stop", timeNode(c.Stop, "")},
-		pair{"drain", timeNode(c.Drain, "")},
-		pair{"poll", timeNode(c.Poll, "")},
-		pair{"clockHold", timeNode(c.ClockHold, "")},
-		pair{"backup", c.backupNode()},
-		pair{"central", c.centralNode()},
-		pair{"notifications", c.notificationsNode()},
-		pair{"sites", c.sitesNode()},
-		pair{"destinations", destinations},
-		pair{"receive", mapping(pair{"window", timeNode(c.Receive.Window, "")}, pair{"secrets", sources}, pair{"endpoints", endpoints})},
-	)
+	p.all = c
 	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
-	if err := enc.Encode(root); err != nil {
+	if err := enc.Encode(configKeys().node(p, c)); err != nil {
 		return nil // a buffer takes everything, and all nodes are made here
 	}
 	return out.Bytes()
@@ -102,73 +38,6 @@ func storeNode(d Database) *yaml.Node {
 		return flow(pair{"file", str(d.at)})
 	}
 	return str(d.String())
-}
-
-// backupNode is nil for a database that nodes do not copy.
-func (c *Config) backupNode() *yaml.Node {
-	if !c.Store.IsZero() {
-		return nil
-	}
-	if c.Backup.Every == Never {
-		return str("off")
-	}
-	return mapping(
-		pair{"folder", str(c.BackupFolder())},
-		pair{"every", timeNode(c.Backup.Every, "")},
-		pair{"hourly", plain("!!int", strconv.Itoa(c.Backup.Hourly))},
-		pair{"daily", plain("!!int", strconv.Itoa(c.Backup.Daily))},
-	)
-}
-
-func (p printer) destination(d Destination) *yaml.Node {
-	n := mapping()
-	switch {
-	case d.Call != nil:
-		add(n, "call", p.call(*d.Call))
-	case d.Write != nil:
-		add(n, "write", writeNode(*d.Write))
-	default:
-		addAll(n, pair{"url", str(d.URL)}, pair{"secret", secretNode(d.Secret)}, pair{"hmac", str(string(d.HMAC))}, optional("to", d.To))
-	}
-	addAll(
-		n,
-		pair{"retry", retryNode(d.Retry)},
-		pair{"ttl", timeNode(d.TTL, "none")},
-		pair{"timeout", timeNode(d.Timeout, "")},
-		pair{"concurrency", plain("!!int", strconv.Itoa(d.Concurrency))},
-		pair{"charge", str(string(d.Charge))},
-		pair{"order", str(string(d.Order))},
-		pair{"schedule", str(string(d.Schedule))},
-	)
-	addAll(n, optional("ca", d.CA))
-	return n
-}
-
-func retryNode(r Retry) *yaml.Node {
-	n := flow(pair{"policy", str(string(r.Policy))})
-	switch r.Policy {
-	case Exponential:
-		addAll(
-			n,
-			pair{"base", timeNode(r.Base, "")},
-			pair{"cap", timeNode(r.Cap, "")},
-			pair{"factor", plain("", formatFactor(r.Factor))},
-		)
-	case Fixed:
-		add(n, "interval", timeNode(r.Interval, ""))
-	case List:
-		waits := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Style: yaml.FlowStyle}
-		for _, w := range r.Waits {
-			waits.Content = append(waits.Content, timeNode(w, ""))
-		}
-		add(n, "waits", waits)
-	}
-	addAll(
-		n,
-		pair{"jitter", timeNode(r.Jitter, "")},
-		pair{"retries", plain("!!int", strconv.Itoa(max(r.Retries, 0)))},
-	)
-	return n
 }
 
 func sourceNode(s Source) *yaml.Node {
@@ -193,16 +62,6 @@ func secretNode(s Secret) *yaml.Node {
 		return flow(pair{"file", str(s.at)})
 	}
 	return str(hidden)
-}
-
-func (p printer) endpoint(e Endpoint) *yaml.Node {
-	n := flow(optional("forward", p.url(e.Forward)))
-	if e.Keep {
-		add(n, "keep", plain("!!bool", "true"))
-	} else {
-		add(n, "timeout", timeNode(e.Timeout, ""))
-	}
-	return n
 }
 
 type pair struct {
@@ -232,13 +91,6 @@ func addAll(n *yaml.Node, pairs ...pair) {
 	}
 }
 
-func optional(key, value string) pair {
-	if value == "" {
-		return pair{}
-	}
-	return pair{key, str(value)}
-}
-
 func str(s string) *yaml.Node {
 	return plain("!!str", strings.ToValidUTF8(s, "\uFFFD"))
 }
@@ -253,4 +105,32 @@ func timeNode(d time.Duration, never string) *yaml.Node {
 		return str(never)
 	}
 	return str(FormatDuration(d))
+}
+
+// printer decides what is printed of values that may hold a secret.
+type printer struct {
+	all   *Config
+	whole bool // all of them, which nobody is shown: to compare
+}
+
+func (p printer) url(text string) string {
+	if p.whole {
+		return text
+	}
+	return secrets.URL(text)
+}
+
+func (p printer) header(name, value string) string {
+	if p.whole || value == "" || secrets.Plain(name) {
+		return value
+	}
+	return hidden
+}
+
+func listOf[T any](list []T, show func(T) string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Style: yaml.FlowStyle}
+	for _, v := range list {
+		n.Content = append(n.Content, str(show(v)))
+	}
+	return n
 }

@@ -16,6 +16,7 @@ type place struct {
 
 // report collects faults and warnings, and knows where each value was given.
 type report struct {
+	all      *Config          // that is checked
 	places   map[string]place // by path
 	bad      map[string]bool  // paths whose value could not be read
 	faults   []Fault

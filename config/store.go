@@ -2,7 +2,6 @@ package config
 
 import (
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -16,6 +15,22 @@ func shownAddress(text string) string {
 		return ""
 	}
 	return text
+}
+
+// storeKey is the address of a database, or where it is.
+func storeKey() entry[Config] {
+	return entry[Config]{
+		name:  "store",
+		read:  (*loader).store,
+		show:  func(_ printer, c *Config) *yaml.Node { return storeNode(c.Store) },
+		meets: func(c, _ *Config) bool { return !c.Store.IsZero() },
+		told: []row{
+			{"", "Address of a PostgreSQL database in which everything is kept instead, by any number of nodes: [postgres.md](postgres.md).", "`postgres://user@host:5432/database?sslmode=verify-full`", "none: a SQLite database in the folder of `data`"},
+			{"env", "Variable that holds the address with its password.", variableCell, "none"},
+			{"file", "File that holds it.", "path", "none"},
+		},
+		schema: schema{"anyOf": []schema{{"type": "string"}, placeSchema()}},
+	}
 }
 
 // store reads the address of a database, or where it is.
@@ -75,7 +90,6 @@ func (r *report) checkStore(c *Config) {
 		}
 		return
 	}
-	r.between("lease", c.Lease, time.Second, 10*time.Minute)
 	if r.given("backup") && c.Backup.Every != Never {
 		r.fault("backup", "", problem{"has no meaning with store: " + own, "remove it, and back the database up with its own tools, such as pg_basebackup or pg_dump"})
 	}

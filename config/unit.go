@@ -53,12 +53,12 @@ type unit struct {
 // sizeUnits lists the units of a size, the largest first.
 func sizeUnits() []unit {
 	return []unit{
-		{"GiB", 1 << 30}, {"GB", 1e9}, {"MiB", mebibyte}, {"MB", 1e6}, {"KiB", kibibyte}, {"KB", 1e3}, {"B", 1},
+		{"PiB", 1 << 50}, {"PB", 1e15}, {"TiB", 1 << 40}, {"TB", 1e12}, {"GiB", 1 << 30}, {"GB", 1e9}, {"MiB", mebibyte}, {"MB", 1e6}, {"KiB", kibibyte}, {"KB", 1e3}, {"B", 1},
 	}
 }
 
-// ParseSize reads a number of bytes with its unit: B, KB, KiB, MB, MiB, GB,
-// GiB.
+// ParseSize reads a number of bytes with its unit: B, KB, KiB, MB, MiB and so on
+// up to PB and PiB.
 func ParseSize(s string) (int64, error) {
 	n, p := parseSize(s)
 	if p != nil {
@@ -86,7 +86,7 @@ func parseSize(s string) (int64, *problem) {
 		}
 		return n * u.bytes, nil
 	}
-	return 0, &problem{fmt.Sprintf("has the unknown unit %q", clip(name)), "the units are B, KB (1000 bytes), KiB (1024 bytes), MB, MiB, GB and GiB"}
+	return 0, &problem{fmt.Sprintf("has the unknown unit %q", clip(name)), "the units are B, KB (1000 bytes), KiB (1024 bytes), MB, MiB, GB, GiB, TB, TiB, PB and PiB"}
 }
 
 // FormatSize writes n with the largest unit that divides it, in a form that

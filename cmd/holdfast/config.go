@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -140,6 +142,57 @@ and values of headers. A file that holds [secret] is refused.`,
 	}
 	check.add(checkCommand)
 	show.add(showCommand)
-	cmd.AddCommand(checkCommand, showCommand)
+	cmd.AddCommand(checkCommand, showCommand, a.keysCommand(), a.schemaCommand())
 	return cmd
+}
+
+func (a *app) keysCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "keys [PART]",
+		Short: "Tell the keys of the file, what they take and their defaults",
+		Long: `Tell the keys of the file: what each means, which values it takes, and its
+default. With a part of a key, those that have it. Words in capitals stand for
+names that you choose.`,
+		Example: `  holdfast config keys retry
+  holdfast config keys limits.payload`,
+		Args: args(0, 1, "a part of a key, or nothing"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			part, found := strings.Join(args, ""), false
+			for _, k := range config.Keys() {
+				if !strings.Contains(strings.ToLower(k.Path), strings.ToLower(part)) {
+					continue
+				}
+				found = true
+				text := fmt.Sprintf("%s\n    %s\n    values:  %s\n", k.Path, config.Plain(k.Meaning), config.Plain(k.Values))
+				if k.Default != "" {
+					text += "    default: " + config.Plain(k.Default) + "\n"
+				}
+				if _, err := io.WriteString(a.stdout, text); err != nil {
+					return err
+				}
+			}
+			if !found {
+				return usage(fmt.Errorf("no key has %q in it; see all of them with: holdfast config keys", part))
+			}
+			return nil
+		},
+	}
+}
+
+func (a *app) schemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print a JSON Schema of the configuration file",
+		Long: `Print a JSON Schema of the configuration file, by which an editor completes keys
+and tells mistakes while you write. What only this machine knows, such as whether
+a file is there, config check tells.`,
+		Example: `  holdfast config schema >holdfast.schema.json
+  # in the first line of holdfast.yaml, for editors with the YAML language server:
+  # yaml-language-server: $schema=holdfast.schema.json`,
+		Args: args(0, 0, "none"),
+		RunE: func(*cobra.Command, []string) error {
+			_, err := a.stdout.Write(config.Schema())
+			return err
+		},
+	}
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -11,37 +12,6 @@ const (
 	passwordFix = "write {env: NAME} for a variable or {file: PATH} for a file that holds it" //nolint:gosec // no password
 	statusFix   = "write codes and ranges of them, such as [200-299, 404]"
 )
-
-// hasKey says whether a destination has a key, wherever in it that stands: it
-// decides the defaults of the others.
-func hasKey(n *yaml.Node, key string) bool {
-	if n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
-	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return true
-		}
-	}
-	return false
-}
-
-func (l *loader) call(path string, n *yaml.Node) *Call {
-	c := DefaultCall()
-	l.object(path, n, keys{
-		"url":       text(l, &c.URL, "https://erp.example/api/{endpoint}"),
-		"method":    text(l, &c.Method, "POST"),
-		"headers":   func(path string, n *yaml.Node) { c.Headers = l.headers(path, n) },
-		"auth":      func(path string, n *yaml.Node) { c.Auth = l.auth(path, n) },
-		"ca":        l.path(&c.CA, "ca.pem"),
-		"cert":      l.path(&c.Cert, "client.pem"),
-		"key":       l.path(&c.Key, "client-key.pem"),
-		"success":   func(path string, n *yaml.Node) { c.Success = l.statuses(path, n) },
-		"permanent": func(path string, n *yaml.Node) { c.Permanent = l.statuses(path, n) },
-		"response":  l.size(&c.Response),
-	})
-	return &c
-}
 
 func (l *loader) headers(path string, n *yaml.Node) map[string]string {
 	headers := map[string]string{}
@@ -57,36 +27,6 @@ func (l *loader) headers(path string, n *yaml.Node) map[string]string {
 		headers[name] = s
 	})
 	return headers
-}
-
-func (l *loader) auth(path string, n *yaml.Node) (a Auth) {
-	l.object(path, n, keys{
-		"basic": func(path string, n *yaml.Node) {
-			a.Basic = &BasicAuth{}
-			l.object(path, n, keys{
-				"user":     text(l, &a.Basic.User, "holdfast"),
-				"password": func(path string, n *yaml.Node) { a.Basic.Password = l.password(path, n) },
-			})
-		},
-		"bearer": func(path string, n *yaml.Node) { a.Bearer = l.password(path, n) },
-		"key": func(path string, n *yaml.Node) {
-			a.Key = &KeyAuth{Header: "X-Api-Key"}
-			l.object(path, n, keys{
-				"header": text(l, &a.Key.Header, "X-Api-Key"),
-				"value":  func(path string, n *yaml.Node) { a.Key.Value = l.password(path, n) },
-			})
-		},
-		"oauth2": func(path string, n *yaml.Node) {
-			a.OAuth2 = &OAuth2{}
-			l.object(path, n, keys{
-				"url":    text(l, &a.OAuth2.URL, "https://login.example/token"),
-				"client": text(l, &a.OAuth2.Client, "holdfast"),
-				"secret": func(path string, n *yaml.Node) { a.OAuth2.Secret = l.password(path, n) },
-				"scopes": func(path string, n *yaml.Node) { a.OAuth2.Scopes = l.texts(path, n) },
-			})
-		},
-	})
-	return a
 }
 
 // password reads where a secret is that others have made: it is taken as it
@@ -116,11 +56,11 @@ func (l *loader) password(path string, n *yaml.Node) Secret {
 	return s
 }
 
-func (l *loader) texts(path string, n *yaml.Node) []string {
-	items := l.list(path, n, "write a list, such as [orders.write]")
+func (l *loader) texts(path string, n *yaml.Node, example string) []string {
+	items := l.list(path, n, "write a list, such as ["+example+"]")
 	list := make([]string, len(items))
 	for i, item := range items {
-		text(l, &list[i], "orders.write")(element(path, i), item)
+		text(l, &list[i], example)(element(path, i), item)
 	}
 	return list
 }
@@ -163,4 +103,13 @@ func (l *loader) statuses(path string, n *yaml.Node) []Statuses {
 		list = append(list, Statuses{a, b})
 	}
 	return list
+}
+
+func (l *loader) waits(path string, n *yaml.Node) []time.Duration {
+	items := l.list(path, n, "write a list, such as [1s, 5s, 30s]")
+	waits := make([]time.Duration, len(items))
+	for i, item := range items {
+		l.duration(&waits[i])(element(path, i), item)
+	}
+	return waits
 }

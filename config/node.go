@@ -1,0 +1,132 @@
+package config
+
+// Node says who this node is to its peers.
+type Node struct {
+	ID     string // what it is called among the nodes of one store
+	Source string // of the messages it sends; empty: ID
+}
+
+// Source is who the messages are from that this node sends.
+func (c *Config) Source() string {
+	if c.Node.Source != "" {
+		return c.Node.Source
+	}
+	return c.Node.ID
+}
+
+// Tokens says who needs a token to ask the node.
+type Tokens string
+
+// Who needs one. Signed messages and sites prove themselves otherwise.
+const (
+	TokensRemote Tokens = "remote" // who comes from another machine
+	TokensAlways Tokens = "always" // everybody, on the loopback and a socket as well
+	TokensNever  Tokens = "never"  // nobody: who reaches the listener may do everything
+)
+
+// TLS names the certificate of the listener; both paths or neither. The files
+// are read again when they change.
+type TLS struct {
+	Cert    string
+	Key     string
+	Clients string // path of the CAs of sites, which then must show a certificate; empty: they need none
+	AnySite bool   // a certificate need not name the site that shows it
+}
+
+// Log says what is logged and how.
+type Log struct {
+	Level  LogLevel
+	Format LogFormat
+}
+
+// LogLevel is the least important level that is written, in a form that
+// slog.Level reads.
+type LogLevel string
+
+// The log levels.
+const (
+	LogDebug LogLevel = "debug"
+	LogInfo  LogLevel = "info"
+	LogWarn  LogLevel = "warn"
+	LogError LogLevel = "error"
+)
+
+// LogFormat is the form of a log line.
+type LogFormat string
+
+// The log formats.
+const (
+	LogText LogFormat = "text"
+	LogJSON LogFormat = "json"
+)
+
+// Durability says when a commit counts.
+type Durability string
+
+// The levels of durability.
+const (
+	Full   Durability = "full"   // after it reached the disk
+	Normal Durability = "normal" // may lose the last seconds at a power cut
+)
+
+// Limits bounds what the node accepts.
+type Limits struct {
+	Payload int64 // bytes of one message's payload
+	Reserve int64 // bytes of the disk set aside to record outcomes when it is full; 0: none
+
+	Connections int   // at one time; 0: half of the files that the process may have open
+	Strangers   int64 // bytes of bodies in hand whose senders are not known yet
+	Bodies      int64 // bytes of bodies in hand of those who may use the API
+}
+
+func nodeKeys() section[Node] {
+	return section[Node]{
+		key("id", func(n *Node) *string { return &n.ID }, name("shop-12"), "",
+			"The node's name: the source of what it sends, and what its peers know it by. Set it where host names change, as in containers.").
+			tells("", "the host name in lower case"),
+		maybe("source", func(n *Node) *string { return &n.Source }, name("shop"),
+			"Source of what it sends, where that is not its own name: nodes that share a database send as one.").
+			tells("", "the value of `node.id`"),
+	}
+}
+
+func tlsKeys() section[TLS] {
+	return section[TLS]{
+		maybe("cert", func(t *TLS) *string { return &t.Cert }, file("cert.pem"), "File with the certificate and its chain, PEM."),
+		maybe("key", func(t *TLS) *string { return &t.Key }, file("key.pem"), "File with its private key, PEM."),
+		maybe("clients", func(t *TLS) *string { return &t.Clients }, file("clients-ca.pem"),
+			"File with the CAs, PEM, that make the certificates of sites: each site then has to show one (mutual TLS). None: a credential is enough. The certificate names its site, as common name or DNS name; it is nobody else's."),
+		maybe("anySite", func(t *TLS) *bool { return &t.AnySite }, truth(), "Lets a site show any certificate of these CAs, also one that names another site.").
+			tells("", "`false`"),
+	}
+}
+
+func logKeys() section[Log] {
+	return section[Log]{
+		key("level", func(g *Log) *LogLevel { return &g.Level }, word(LogInfo, LogDebug, LogInfo, LogWarn, LogError), LogInfo, "The least important level that is written."),
+		key("format", func(g *Log) *LogFormat { return &g.Format }, word(LogJSON, LogText, LogJSON), LogText, "Form of a line."),
+	}
+}
+
+// Bounds of what is in hand at one time.
+const (
+	leastInHand = mebibyte
+	mostInHand  = 16 << 30
+)
+
+func limitKeys() section[Limits] {
+	return section[Limits]{
+		key("payload", func(m *Limits) *int64 { return &m.Payload }, size(kibibyte, 64*mebibyte, ""), mebibyte,
+			"Largest payload of one message. Over it the answer is 413."),
+		key("reserve", func(m *Limits) *int64 { return &m.Reserve }, size(mebibyte, 1<<30, "none"), 16*mebibyte,
+			"How much of the disk is set aside in a file beside the database, so that outcomes can still be recorded when the disk is full.").
+			only(func(c *Config, _ *Limits) bool { return c.Store.IsZero() }),
+		key("connections", func(m *Limits) *int { return &m.Connections }, count(16, 100_000, "half of the files that the process may have open", "1000"), 0,
+			"Connections at one time. An eighth of them, 64 at most, is for this machine alone. Over it, the one that has been idle for longest, of the address that has the most, is closed.").
+			tells("`16` to `100000`, or `0` for half of the files that the process may have open, 4096 at most", ""),
+		key("strangers", func(m *Limits) *int64 { return &m.Strangers }, size(leastInHand, mostInHand, ""), 16*mebibyte,
+			"What the bodies of senders that are not known yet may hold in memory; one address has three quarters of it at most. At least twice `limits.payload`, whatever is written."),
+		key("bodies", func(m *Limits) *int64 { return &m.Bodies }, size(leastInHand, mostInHand, ""), 64*mebibyte,
+			"What the bodies of requests to the API may hold. Who comes when it is full waits 5 s, and is then asked to come again (503)."),
+	}
+}
