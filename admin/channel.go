@@ -63,7 +63,7 @@ type TestRequest struct {
 type TestResult struct {
 	Accepted  bool   `json:"accepted" doc:"The other side has taken it."`
 	Result    string `json:"result" enum:"waiting,accepted,deferred,refused" doc:"Of the recipient. waiting: nobody was asked."`
-	Outcome   string `json:"outcome,omitempty" doc:"Where it is not about the recipient: transient, permanent, unreachable, not_started, or lane_fault, which holds the channel."`
+	Outcome   string `json:"outcome,omitempty" enum:"transient,permanent,unreachable,not_started,lane_fault" doc:"Where it is not about the recipient: transient, permanent, unreachable, not_started, or lane_fault, which holds the channel."`
 	Code      string `json:"code,omitempty" example:"535 5.7.8"`
 	Text      string `json:"text,omitempty" doc:"What the other side said, or what went wrong."`
 	Receipt   string `json:"receipt,omitempty" doc:"What the other side calls what it has taken."`

@@ -15,9 +15,11 @@ func (b *builder) document(mux *http.ServeMux) error {
 	doc := b.api.OpenAPI()
 	doc.Info.Description = "What programs and people ask of a Holdfast node: send messages, see what became of them, decide about those that wait. " +
 		"Every refusal is a problem document (RFC 9457) that names field, value and what to do. Durations are texts such as 90s, 24h, 7d or 2w; times are RFC 3339 in UTC."
+	doc.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
+	doc.Info.Contact = &huma.Contact{Name: "Holdfast", URL: "https://github.com/holdfast-mq/holdfast"}
+	doc.Servers = []*huma.Server{{URL: "/", Description: "The node that serves this document."}}
 	doc.Tags = []*huma.Tag{
 		{Name: "messages", Description: "The outbox: what is to be sent, and what became of it."},
-		{Name: "notifications", Description: "What people are told."},
 		{Name: "inbox", Description: "Received messages that wait to be fetched."},
 		{Name: "destinations", Description: "Where messages go, and how that fares."},
 		{Name: "notifications", Description: "What people are told, and whether it reached them. A node that delivers none answers unsupported; so it does below."},
@@ -31,7 +33,7 @@ func (b *builder) document(mux *http.ServeMux) error {
 	}
 	doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {
 		Type: "http", Scheme: "bearer",
-		Description: "A token of POST /v1/tokens. A listener on the loopback may ask for none. The roles are read, operate and admin; each includes those before it.",
+		Description: "A token of POST /v1/tokens. A listener on the loopback may ask for none. The roles are read, operate and admin; each includes those before it. x-role of an operation is the one that it needs.",
 	}}
 	// Left behind by Register; our routes answer with Problem.
 	schemas := doc.Components.Schemas.Map()
@@ -65,20 +67,27 @@ func (b *builder) others() {
 	if b.mounts(http.MethodPost + " /_rf/receive") {
 		b.receiving()
 	}
-	b.other(http.MethodGet, "/healthz", "alive", "Is the process alive?", "For whoever would restart it. It asks for no token.",
+	b.open(http.MethodGet, "/healthz", "alive", "Is the process alive?", "For whoever would restart it. It asks for no token.",
 		map[int]*huma.Response{http.StatusOK: plain("It is.")})
-	b.other(http.MethodGet, "/readyz", "ready", "Can the node take messages?", "For whoever would send it requests. It asks for no token.",
+	b.open(http.MethodGet, "/readyz", "ready", "Can the node take messages?", "For whoever would send it requests. It asks for no token.",
 		map[int]*huma.Response{
 			http.StatusOK:                 plain("It can."),
 			http.StatusServiceUnavailable: plain("It cannot now: it starts, stops, or cannot store."),
 		})
-	b.other(http.MethodGet, "/metrics", "metrics", "Metrics", "In the text format of Prometheus.",
-		map[int]*huma.Response{http.StatusOK: plain("The metrics.")})
-	b.other(http.MethodGet, "/openapi.json", "openapi", "This document", "OpenAPI 3.1. It asks for no token.",
+	b.open(http.MethodGet, "/openapi.json", "openapi", "This document", "OpenAPI 3.1. It asks for no token.",
 		map[int]*huma.Response{http.StatusOK: {
 			Description: "The document.",
 			Content:     map[string]*huma.MediaType{"application/openapi+json": {Schema: &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}}},
 		}})
+	b.other(http.MethodGet, "/metrics", "metrics", "Metrics", "In the text format of Prometheus.",
+		map[int]*huma.Response{
+			http.StatusOK:              plain("The metrics."),
+			http.StatusUnauthorized:    b.problem("A token is needed, or the one given is not known."),
+			http.StatusForbidden:       b.problem("The node does not answer to this name without a token."),
+			http.StatusTooManyRequests: b.problem("Too many unknown tokens came from this address; Retry-After says how long to wait."),
+		})
+	metrics := b.operation(http.MethodGet, "/metrics")
+	metrics.Security, metrics.Extensions = byToken(), map[string]any{"x-role": Read}
 }
 
 // receiving documents the way in for peers.
@@ -95,10 +104,16 @@ func (b *builder) receiving() {
 	}
 }
 
+// open documents a route that asks for no token.
+func (b *builder) open(method, path, id, summary, description string, responses map[int]*huma.Response) {
+	responses[http.StatusForbidden] = b.problem("Where nobody needs a token, the node answers to names of its own machine only.")
+	b.other(method, path, id, summary, description, responses)
+}
+
 func (b *builder) other(method, path, id, summary, description string, responses map[int]*huma.Response) {
 	op := &huma.Operation{
 		Method: method, Path: path, OperationID: id, Summary: summary, Description: description,
-		Tags: []string{"node"}, Responses: map[string]*huma.Response{},
+		Tags: []string{"node"}, Responses: map[string]*huma.Response{}, Security: []map[string][]string{{}},
 	}
 	for status, r := range responses {
 		op.Responses[strconv.Itoa(status)] = r

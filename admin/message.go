@@ -51,11 +51,11 @@ type Event struct {
 	At            time.Time  `json:"at"`
 	Event         string     `json:"event" doc:"enqueued, attempted, requeued (an operator's retry), rescheduled, discarded (with the state claimed: to be, after the attempt under way), expired or reclaimed (its node was gone)."`
 	Due           *time.Time `json:"due,omitempty" doc:"Of rescheduled: when it was to be tried."`
-	State         string     `json:"state" doc:"After it."`
+	State         string     `json:"state" enum:"pending,claimed,delivered,parked,expired,discarded" doc:"After it."`
 	Reason        string     `json:"reason,omitempty"`
 	Cycle         int        `json:"cycle"`
 	Attempt       int        `json:"attempt,omitempty" doc:"Its number in the cycle, from 1."`
-	Outcome       string     `json:"outcome,omitempty" doc:"Of an attempt: delivered, transient, permanent, lane_fault, unreachable or not_started."`
+	Outcome       string     `json:"outcome,omitempty" enum:"delivered,transient,permanent,lane_fault,unreachable,not_started" doc:"Of an attempt."`
 	Charged       bool       `json:"charged,omitempty" doc:"It counts against the retry budget."`
 	Code          string     `json:"code,omitempty" doc:"A short, stable name of what went wrong." example:"connection_refused"`
 	Error         string     `json:"error,omitempty"`

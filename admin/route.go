@@ -44,9 +44,10 @@ func handle[In, Out any](b *builder, r route, h func(context.Context, *In) (*Out
 		Method: r.method, Path: r.path, OperationID: r.id, Tags: []string{r.tag},
 		Summary: r.summary, Description: r.description,
 		DefaultStatus: r.status, MaxBodyBytes: limit,
-		Metadata:  map[string]any{roleKey: r.role},
-		Security:  []map[string][]string{{}, {"token": {string(r.role)}}},
-		Responses: b.responses(r),
+		Metadata:   map[string]any{roleKey: r.role},
+		Security:   byToken(),
+		Extensions: map[string]any{"x-role": r.role},
+		Responses:  b.responses(r),
 	}
 	if r.slow {
 		op.Middlewares = huma.Middlewares{patient}
@@ -65,6 +66,11 @@ func handle[In, Out any](b *builder, r route, h func(context.Context, *In) (*Out
 		}
 	}
 }
+
+// byToken says that a token may be asked for: whether it is, the node's settings
+// say. Which role it needs is said by x-role, since the scopes of a bearer token
+// mean nothing to OpenAPI.
+func byToken() []map[string][]string { return []map[string][]string{{}, {"token": {}}} }
 
 func (b *builder) schema(t reflect.Type) *huma.Schema {
 	return b.api.OpenAPI().Components.Schemas.Schema(t, true, t.Name())
@@ -110,15 +116,16 @@ func (b *builder) responses(r route) map[string]*huma.Response {
 	if _, ok := r.problems[kindInvalid]; !ok {
 		add(kindInvalid, "A parameter or field is wrong or unknown; errors names each.")
 	}
-	problem := b.schema(reflect.TypeFor[Problem]())
 	for status, lines := range texts {
 		slices.Sort(lines)
-		all[strconv.Itoa(status)] = &huma.Response{
-			Description: strings.Join(lines, " "),
-			Content:     map[string]*huma.MediaType{problemType: {Schema: problem}},
-		}
+		all[strconv.Itoa(status)] = b.problem(strings.Join(lines, " "))
 	}
 	return all
+}
+
+// problem documents an answer that is a problem.
+func (b *builder) problem(text string) *huma.Response {
+	return &huma.Response{Description: text, Content: map[string]*huma.MediaType{problemType: {Schema: b.schema(reflect.TypeFor[Problem]())}}}
 }
 
 // config is huma without its routes for documentation, with our form of JSON

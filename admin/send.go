@@ -52,7 +52,7 @@ type Accepted struct {
 	Durability string `json:"durability" doc:"How far it is safe: local is on this node's disk." example:"local"`
 	Duplicate  bool   `json:"duplicate" doc:"The id was known, with the same content: this request changed nothing."`
 
-	Outcome        string          `json:"outcome,omitempty" doc:"Of the first attempt, where the request waited for it: delivered, transient, lane_fault or unreachable."`
+	Outcome        string          `json:"outcome,omitempty" enum:"delivered,transient,lane_fault,unreachable" doc:"Of the first attempt, where the request waited for it."`
 	LastError      string          `json:"lastError,omitempty" doc:"What the first attempt said, where it failed."`
 	Note           string          `json:"note,omitempty" doc:"Why there is no answer of the destination, where it was cut off or too long: it has done its work."`
 	ResponseBase64 string          `json:"responseBase64,omitempty" doc:"The destination's answer, where it is not JSON."`
