@@ -57,7 +57,9 @@ var mayImport = map[string][]string{
 	"gen":                 {},
 	"node":                {everything},                                                                                    // the one place that knows all
 	"doctor":              {".", "adapter/sqlwrite", "admin", "config", "link", "sqlite", "postgres", "transport", "wire"}, // looks at all that a node needs, and is no part of one
-	"cmd/holdfast":        {"node", "doctor", "config", "admin", "link", "gen"},                                            // link: enroll talks to central, not to a node
+	"cmd/holdfast":        {"node", "doctor", "config", "admin", "link", "gen", "cmd/holdfast/internal/demo"},              // link: enroll talks to central, not to a node
+
+	"cmd/holdfast/internal/demo": {}, // runs nodes as others do: as processes, by their API
 }
 
 func TestImportsFollowTheTable(t *testing.T) {

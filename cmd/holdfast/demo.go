@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-mq/holdfast/internal/demo"
+	"github.com/holdfast-mq/holdfast/cmd/holdfast/internal/demo"
 )
 
 type demoFlags struct {

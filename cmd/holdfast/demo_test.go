@@ -12,7 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/holdfast-mq/holdfast/internal/demo"
+	"github.com/holdfast-mq/holdfast/cmd/holdfast/internal/demo"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 

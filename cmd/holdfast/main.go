@@ -12,8 +12,8 @@ import (
 	"os/signal"
 	"sync/atomic"
 
+	"github.com/holdfast-mq/holdfast/cmd/holdfast/internal/demo"
 	"github.com/holdfast-mq/holdfast/config"
-	"github.com/holdfast-mq/holdfast/internal/demo"
 	"github.com/holdfast-mq/holdfast/internal/logs"
 )
 

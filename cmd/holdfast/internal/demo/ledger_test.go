@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/holdfast-mq/holdfast/internal/demo"
+	"github.com/holdfast-mq/holdfast/cmd/holdfast/internal/demo"
 )
 
 // The account must be able to come out wrong.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/holdfast-mq/holdfast/internal/demo"
+	"github.com/holdfast-mq/holdfast/cmd/holdfast/internal/demo"
 )
 
 // What sites take beside orders must be able to come out wrong, too: parked is

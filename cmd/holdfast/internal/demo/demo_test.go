@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-mq/holdfast/internal/demo"
+	"github.com/holdfast-mq/holdfast/cmd/holdfast/internal/demo"
 )
 
 // fake is the first argument of this test binary where it stands in for the
