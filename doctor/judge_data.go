@@ -93,7 +93,35 @@ func judgeFile(g in, f *Findings) []Check {
 		checks[0] = g.warning(name, sizes+": the log is not merged into the file", "something reads the file for long: another program, or a backup; look who has it open").
 			with("databaseBytes", float64(c.Size)).with("logBytes", float64(c.Log))
 	}
-	return append(checks, judgeSchema(g, f), judgeIntegrity(g, f))
+	return append(checks, judgeSchema(g, f), judgeIntegrity(g, f), judgeRows(g, f))
+}
+
+// judgeRows: what has changed inside a row SQLite does not see.
+func judgeRows(g in, f *Findings) Check {
+	const name = "rows"
+	r := f.File.Rows
+	read := fmt.Sprintf("%d messages and %d inbox ids", r.Messages, r.InboxIDs)
+	if r.Cut {
+		read = "a sample, the oldest " + read
+	}
+	switch {
+	case len(f.File.Integrity.Problems) > 0:
+		return g.skipped(name, "the file is damaged: the hashes of its rows say nothing more")
+	case f.File.Schema != f.File.Newest:
+		return g.skipped(name, "their hashes are read in a database of this release")
+	case r.Broken > 0:
+		var list []string
+		for _, row := range r.Rows {
+			list = append(list, row.String())
+		}
+		return g.failing(name, fmt.Sprintf("%d not as accepted, by their hashes, of %s", r.Broken, read),
+			"look for the cause in the disk and its log; the node parks what it meets of them and sends none; a backup may hold them as they were").listing(list)
+	case r.Cut:
+		return g.ok(name, fmt.Sprintf("%s are what was accepted, by their hashes, in %s; --full reads all", read, span(r.Took)))
+	case r.Known > 0:
+		return g.ok(name, fmt.Sprintf("%s are what was accepted, by their hashes, but for %d that are parked as damaged, in %s", read, r.Known, span(r.Took)))
+	}
+	return g.ok(name, fmt.Sprintf("%s are what was accepted, by their hashes, in %s", read, span(r.Took)))
 }
 
 func judgeSchema(g in, f *Findings) Check {

@@ -47,6 +47,7 @@ func healthy() *doctor.Findings {
 			Inspection: sqlite.Inspection{
 				SQLite: "3.54.1", WAL: true, Schema: 1, Newest: 1, Latest: noon.Add(-time.Second), Waiting: []string{"inventory"},
 				Integrity: sqlite.Integrity{Checked: 11, Tables: 11, Took: 120 * time.Millisecond},
+				Rows:      sqlite.RowCheck{Messages: 300, InboxIDs: 20, Took: 30 * time.Millisecond},
 			},
 		},
 		Disk:   doctor.DiskFound{Kind: "ext4", Free: 80 << 30, Total: 100 << 30, Files: 1e6, Inodes: 2e6},
@@ -179,6 +180,11 @@ func TestEachFindingHasItsJudgement(t *testing.T) {
 		"not all was checked": {func(f *doctor.Findings) {
 			f.File.Integrity.Checked, f.File.Integrity.Left = 10, []string{"hf_message"}
 		}, "integrity", doctor.OK, "10 of 11 tables"},
+		"F1-111: rows that changed": {func(f *doctor.Findings) {
+			f.File.Rows.Broken, f.File.Rows.Rows = 1, []sqlite.BrokenRow{{ID: "m7", Destination: "erp"}}
+		}, "rows", doctor.Failing, "message m7 for erp"},
+		"F1-111: a sample of the rows":       {func(f *doctor.Findings) { f.File.Rows.Cut = true }, "rows", doctor.OK, "a sample, the oldest 300 messages"},
+		"F1-111: rows known to have changed": {func(f *doctor.Findings) { f.File.Rows.Known = 2 }, "rows", doctor.OK, "but for 2"},
 		"set aside": {func(f *doctor.Findings) {
 			f.Damaged = []sqlite.Damage{{File: "holdfast.db.damaged-1", Done: true, Lost: 1}}
 		}, "files set aside", doctor.Failing, "rows lost: 1"},

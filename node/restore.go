@@ -18,8 +18,12 @@ func Backup(ctx context.Context, data, folder string) (path string, size int64, 
 	return c.path, c.size, err
 }
 
+// BrokenError names the rows of a backup that are not what was accepted.
+type BrokenError = sqlite.BrokenError
+
 // Restore puts a backup in the place of the database in a data folder, and
-// keeps what was there under another name.
-func Restore(ctx context.Context, file, data string) (sqlite.Restored, error) {
-	return sqlite.Restore(ctx, file, database(data))
+// keeps what was there under another name. One in which rows are not what was
+// accepted is a BrokenError, unless broken asks for it all the same.
+func Restore(ctx context.Context, file, data string, broken bool) (sqlite.Restored, error) {
+	return sqlite.Restore(ctx, file, database(data), sqlite.RestoreOptions{Broken: broken})
 }

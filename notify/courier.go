@@ -42,7 +42,8 @@ type round struct {
 	fault *holdfast.Failure
 	// The message's own channel works. Another's fault is nothing to its lane.
 	served bool
-	heir   bool // reaches also people on channels that no copy was made for
+	heir   bool   // reaches also people on channels that no copy was made for
+	before string // the channel of the copy that does so, where that is under way; else empty
 
 	mu      sync.Mutex    // guards what follows, until the adapter has returned
 	targets []Target      // of this attempt
@@ -71,22 +72,52 @@ func (c *courier) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Rec
 	if err != nil {
 		return holdfast.Receipt{}, notAsked("recipients", err)
 	}
-	for _, t := range before {
-		r.done[key{t.Channel, t.Address}] = t
-	}
+	r.remember(before)
 	if err := r.inherit(ctx); err != nil {
 		return holdfast.Receipt{}, notAsked("copies", err)
 	}
-	channels := r.channels()
-	if len(channels) == 0 {
-		return holdfast.Receipt{}, r.nobody()
-	}
-	for _, channel := range channels {
-		if r.send(ctx, &book, channel); r.lost != nil {
-			return holdfast.Receipt{}, unrecorded(r.lost, accepted(r.targets))
+	return r.deliver(ctx, book)
+}
+
+// deliver asks until nobody is left who has come onto the list meanwhile.
+func (r *round) deliver(ctx context.Context, book Book) (holdfast.Receipt, error) {
+	for {
+		if err := r.ask(ctx, &book); err != nil {
+			return holdfast.Receipt{}, err
+		}
+		receipt, end := r.verdict()
+		if end != nil && holdfast.AsFailure(end).Outcome != holdfast.Permanent {
+			return receipt, end // the next attempt looks at the list anyway
+		}
+		var err error
+		if book, err = r.lookAgain(ctx); err != nil {
+			return holdfast.Receipt{}, err
+		}
+		if !r.lacks() {
+			return receipt, end
 		}
 	}
-	return r.verdict()
+}
+
+// ask asks all who are still to be asked.
+func (r *round) ask(ctx context.Context, book *Book) error {
+	channels := r.channels()
+	if len(channels) == 0 {
+		return r.nobody()
+	}
+	for _, channel := range channels {
+		if r.send(ctx, book, channel); r.lost != nil {
+			return unrecorded(r.lost, accepted(r.targets))
+		}
+	}
+	return nil
+}
+
+// remember notes what became of recipients.
+func (r *round) remember(list []Target) {
+	for _, t := range list {
+		r.done[key{t.Channel, t.Address}] = t
+	}
 }
 
 // open finds the list. Who retries may have mended it a moment ago, and gets
@@ -178,7 +209,12 @@ func (r *round) send(ctx context.Context, book *Book, channel string) {
 // asks those again, however many attempts of it have died.
 func (r *round) asks(p Recipient) bool {
 	t, known := r.done[key{p.Channel, p.Address}]
-	return !known || t.Result != Accepted && (t.Result != Refused || t.Cycle != r.m.Attempt.Cycle)
+	return !known || !r.over(t)
+}
+
+// over says that a recipient is not asked again in this cycle.
+func (r *round) over(t Target) bool {
+	return t.Result == Accepted || t.Result == Refused && t.Cycle == r.m.Attempt.Cycle
 }
 
 // clip bounds what the other side said.

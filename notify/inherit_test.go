@@ -2,6 +2,7 @@ package notify_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -109,6 +110,98 @@ func TestARetriedCopyAsksNobodyAgain(t *testing.T) {
 		time.Sleep(time.Minute)
 		if got := g.ended(t)["chat"]; got != notify.Delivered || len(g.pager.asked()) != 1 {
 			t.Errorf("the retried copy is %s, asked %v", got, g.pager.asked())
+		}
+	})
+}
+
+// slow is a side that accepts after a while.
+func slow(d time.Duration) func(context.Context, []notify.Recipient) notify.Report {
+	return func(_ context.Context, to []notify.Recipient) notify.Report {
+		time.Sleep(d)
+		return accept(to)
+	}
+}
+
+// F1-72, NO-06: a list gains a channel while the last copies are all under way:
+// whichever ends last sees it, and asks once.
+func TestWhoIsAddedWhileAllCopiesAreUnderWayIsAsked(t *testing.T) {
+	t.Parallel()
+	for name, took := range map[string]struct{ chat, mail time.Duration }{
+		"the first ends first": {10 * time.Second, 20 * time.Second}, "the other ends first": {20 * time.Second, 10 * time.Second},
+		"both end at once": {20 * time.Second, 20 * time.Second}, "the first had ended": {time.Second, 20 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := &gaining{office: open(t)}
+			defer g.close(t)
+			g.chat.become(slow(took.chat))
+			g.mail.become(slow(took.mail))
+			defer g.begin(t, nil, nil)()
+			time.Sleep(10 * time.Minute)
+			if diff := cmp.Diff(map[string]notify.Status{"chat": notify.Delivered, "mail": notify.Delivered}, g.ended(t)); diff != "" {
+				t.Errorf("%s: copies (-want +got):\n%s", name, diff)
+			}
+			for who, s := range map[string]*script{"room": g.chat, "a@x": g.mail, "jane": g.pager} {
+				if diff := cmp.Diff([][]string{{who}}, s.asked()); diff != "" {
+					t.Errorf("%s: asked (-want +got):\n%s", name, diff)
+				}
+			}
+		})
+	}
+}
+
+// lateSettle is a store that takes its time for the first end that it is to write.
+type lateSettle struct {
+	holdfast.Store
+	begun atomic.Bool
+}
+
+func (s *lateSettle) Settle(ctx context.Context, ends ...holdfast.Settlement) ([]bool, error) {
+	if s.begun.CompareAndSwap(false, true) {
+		time.Sleep(20 * time.Second)
+	}
+	return s.Store.Settle(ctx, ends...)
+}
+
+// F1-72: the list gains the channel after one copy has looked for the last time,
+// and before its end is on disk: the other one, which sees both, waits for that.
+func TestACopyWaitsForOneThatHasLookedForTheLastTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := &gaining{office: open(t)}
+		defer g.close(t)
+		g.attach(&lateSettle{Store: g.db})
+		g.mail.become(slow(10 * time.Second))
+		defer g.begin(t, nil, nil)()
+		time.Sleep(10 * time.Minute)
+		if diff := cmp.Diff(map[string]notify.Status{"chat": notify.Delivered, "mail": notify.Delivered}, g.ended(t)); diff != "" {
+			t.Errorf("copies (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([][]string{{"jane"}}, g.pager.asked()); diff != "" {
+			t.Errorf("asked (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// NO-06: who comes onto the list of a notification's only copy while that is under
+// way is asked, too.
+func TestWhoIsAddedWhileTheOnlyCopyIsUnderWayIsAsked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t)
+		defer o.close(t)
+		o.mail.become(slow(10 * time.Second))
+		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
+		o.list(t, "ops", mailTo("a@x")...)
+		defer o.run(t)()
+		o.sent(t, "ops", "n")
+		time.Sleep(5 * time.Second)
+		o.list(t, "ops", mailTo("a@x", "b@x")...)
+		time.Sleep(time.Minute)
+		if diff := cmp.Diff([][]string{{"a@x"}, {"b@x"}}, o.mail.asked()); diff != "" {
+			t.Errorf("asked (-want +got):\n%s", diff)
+		}
+		if got := o.one(t, "n"); got.Status != notify.Delivered || got.Tries != 1 {
+			t.Errorf("the copy is %s after %d tries", got.Status, got.Tries)
 		}
 	})
 }

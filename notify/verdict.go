@@ -32,7 +32,7 @@ func (r *round) stand() (t tally) {
 			continue
 		}
 		switch {
-		case !ok || target.Result == Waiting || target.Result == Deferred:
+		case !ok || !r.over(target):
 			if t.deferred++; t.deferred == 1 {
 				t.first = target
 			}

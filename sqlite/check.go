@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -97,95 +96,37 @@ func wrongName(what, name any) error {
 // checkMessages reads messages with their bodies, compares their hashes, and
 // finds each by its id.
 func (db *DB) checkMessages(ctx context.Context, r *IntegrityCheck) error {
-	for after, more := int64(0), true; more; {
-		var broken []int64
-		n := 0
-		if err := db.eachChecked(ctx, checkedMessages, after, func(rows *sql.Rows) error {
-			v, err := values(rows, 17)
-			if err != nil {
-				return err
-			}
-			n++
-			after = asInt(v[0])
-			for i, index := range []string{"ids", "states", "ordering keys"} {
-				if found, ok := v[14+i].(int64); !ok || found != after {
-					return fmt.Errorf("%w: the index of %s does not lead to message row %d", ErrDamaged, index, after)
-				}
-			}
-			m := holdfast.Message{
-				ID: idFrom(v[1]), Source: asText(v[3]), Kind: holdfast.Kind(asText(v[4])), Endpoint: asText(v[5]), Destination: asText(v[6]), OrderingKey: asText(v[7]),
-				Payload: asBytes(v[8]), CorrelationID: asText(v[10]), TTL: duration(asInt(v[12])),
-			}
-			if hash, ok := v[13].(int64); !ok || hash != messageHash(&m, asText(v[9]), asText(v[11])) {
-				r.Broken++
-				if holdfast.State(asInt(v[2])) == holdfast.Pending {
-					broken = append(broken, after)
-				}
-			}
-			return nil
-		}); err != nil {
-			return err
+	var broken []int64
+	return eachCheckedMessage(ctx, pagesOf(db.query), func(m *checkedRow) {
+		if r.Messages++; m.sound {
+			return
 		}
-		r.Messages += int64(n)
-		if err := db.parkBroken(ctx, broken); err != nil {
-			return err
+		if r.Broken++; m.state == holdfast.Pending {
+			broken = append(broken, m.seq)
 		}
-		if more = n == checkPage; more {
-			if err := pause(ctx, checkPause); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	}, func(more bool) error {
+		err := db.parkBroken(ctx, broken)
+		broken = nil
+		return errors.Join(err, restAfter(ctx, more))
+	})
 }
 
 // checkInbox finds each id of the inbox by its index: a wrong entry there would
 // let the same message in a second time.
 func (db *DB) checkInbox(ctx context.Context, r *IntegrityCheck) error {
-	for after, more := int64(0), true; more; {
-		n := 0
-		if err := db.eachChecked(ctx, checkedInbox, after, func(rows *sql.Rows) error {
-			v, err := values(rows, 12)
-			if err != nil {
-				return err
-			}
-			n++
-			after = asInt(v[0])
-			if asInt(v[1]) != after || asInt(v[2]) != after {
-				return fmt.Errorf("%w: an index of the inbox does not lead to its row %d", ErrDamaged, after)
-			}
-			m := holdfast.Message{
-				ID: idFrom(v[5]), Source: asText(v[4]), Endpoint: asText(v[6]), Kind: holdfast.Kind(asText(v[7])), Payload: asBytes(v[8]), CorrelationID: asText(v[10]),
-			}
-			if asInt(v[3]) == 1 && !keptIntact(&m, asText(v[9]), v[11]) {
-				r.Broken++
-			}
-			return nil
-		}); err != nil {
-			return err
+	return eachCheckedInbox(ctx, pagesOf(db.query), func(m *checkedRow) {
+		if r.InboxIDs++; !m.sound {
+			r.Broken++
 		}
-		r.InboxIDs += int64(n)
-		if more = n == checkPage; more {
-			if err := pause(ctx, checkPause); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	}, func(more bool) error { return restAfter(ctx, more) })
 }
 
-func (db *DB) eachChecked(ctx context.Context, q query, after int64, row func(rows *sql.Rows) error) (err error) {
-	rows, err := db.query(ctx, q, after, checkPage)
-	if err != nil {
-		return err
+// restAfter leaves the disk to others, where another page follows.
+func restAfter(ctx context.Context, more bool) error {
+	if !more {
+		return nil
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		if err := row(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	return pause(ctx, checkPause)
 }
 
 // quickCheck bounds how long SQLite's own check may hold a snapshot, during

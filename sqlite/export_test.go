@@ -206,7 +206,7 @@ func (o Options) Copying(wrap func(k PageCopier) PageCopier, at func(point strin
 
 // RestoreAt is Restore that tells how far it is.
 func RestoreAt(ctx context.Context, from, to string, at func(point string)) error {
-	_, err := restore(ctx, from, to, at)
+	_, err := restore(ctx, from, to, RestoreOptions{}, at)
 	return err
 }
 

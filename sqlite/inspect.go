@@ -19,8 +19,8 @@ import (
 
 // InspectOptions say how closely Inspect looks.
 type InspectOptions struct {
-	Within time.Duration // for the check of the file's integrity; zero: none is made
-	Full   bool          // the whole check, however long it takes
+	Within time.Duration // for the check of the file's integrity, and half of it for that of its rows; zero: none is made
+	Full   bool          // the whole checks, however long they take
 }
 
 // Inspection is what a file says to somebody who only looks.
@@ -36,7 +36,8 @@ type Inspection struct {
 	Admins    int               // tokens with the role admin
 	Sites     int               // enrolled, and not revoked
 	Integrity Integrity
-	Refused   error // a move forbids that a node opens it; nil: none does
+	Rows      RowCheck // of as many as the time of the check suffices for
+	Refused   error    // a move forbids that a node opens it; nil: none does
 }
 
 // ParkedMost is how many parked messages Inspect counts.
@@ -146,7 +147,21 @@ func inspect(ctx context.Context, path string, log logState, o InspectOptions) (
 	if o.Within > 0 || o.Full {
 		err = errors.Join(err, in.Integrity.check(ctx, db, o)) // also of a file that was found damaged: it says where
 	}
+	if err == nil && len(in.Integrity.Problems) == 0 && in.Schema == in.Newest && (o.Within > 0 || o.Full) {
+		err = in.checkRows(ctx, db, o)
+	}
 	return in, err
+}
+
+// checkRows compares them with their hashes.
+func (in *Inspection) checkRows(ctx context.Context, db *sql.DB, o InspectOptions) error {
+	read := pagesOf(func(ctx context.Context, q query, args ...any) (*sql.Rows, error) {
+		return db.QueryContext(ctx, queries[q], args...)
+	})
+	if o.Full {
+		return in.Rows.run(ctx, read)
+	}
+	return in.Rows.within(ctx, o.Within/2, read)
 }
 
 // header reads what stands in front of the first page: SQLite itself does not

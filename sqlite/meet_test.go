@@ -51,7 +51,7 @@ func TestRestoreLeavesTheMarkOfDamageBehind(t *testing.T) {
 	if err := os.WriteFile(w.path+".damaged", []byte("seen on a Monday\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := sqlite.Restore(t.Context(), w.copied, w.path)
+	r, err := sqlite.Restore(t.Context(), w.copied, w.path, sqlite.RestoreOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestRestoreEndsASalvage(t *testing.T) {
 	t.Run("that fills a new file", func(t *testing.T) {
 		t.Parallel()
 		path, aside := halfSalvaged(t)
-		r, err := sqlite.Restore(t.Context(), copied, path)
+		r, err := sqlite.Restore(t.Context(), copied, path, sqlite.RestoreOptions{})
 		if err != nil || r.Kept != kept(t, path) || r.Kept == "" {
 			t.Fatalf("%+v, %v", r, err)
 		}
@@ -88,7 +88,7 @@ func TestRestoreEndsASalvage(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r, err := sqlite.Restore(t.Context(), copied, path)
+		r, err := sqlite.Restore(t.Context(), copied, path, sqlite.RestoreOptions{})
 		if err != nil || r.Kept != aside {
 			t.Fatalf("%+v, %v; want %s", r, err, aside)
 		}
@@ -146,7 +146,7 @@ func TestNoBackupOfHalfADatabase(t *testing.T) {
 		t.Errorf("a log with a fault: %v", err)
 	}
 	other := filepath.Join(t.TempDir(), "holdfast.db")
-	if _, err := sqlite.Restore(t.Context(), lossy, other); !errors.Is(err, sqlite.ErrDamaged) {
+	if _, err := sqlite.Restore(t.Context(), lossy, other, sqlite.RestoreOptions{}); !errors.Is(err, sqlite.ErrDamaged) {
 		t.Errorf("restored from a log with a fault: %v", err)
 	}
 	for _, name := range []string{to, other} {

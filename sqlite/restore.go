@@ -20,12 +20,20 @@ type Restored struct {
 	Path string // the database
 	Kept string // what stood there before, under its new name; empty: nothing did
 	Size int64
+	Rows RowCheck // of the copy
+}
+
+// RestoreOptions say what Restore is to put up with.
+type RestoreOptions struct {
+	// Broken: rows that are not what was accepted are restored, too. A node parks
+	// or lists them as damaged when it meets them, and sends none of them.
+	Broken bool
 }
 
 // Restore puts a copy of the database file at from where the database at path
 // to is, or is to be. Nobody may use it: ErrOwned says who does. The copy is
-// checked first: ErrDamaged, ErrForeign and ErrNewer say why it is of no use,
-// and then nothing was changed. What stood there is kept under another name,
+// checked first, each row by its hash: ErrDamaged, ErrForeign and ErrNewer say why it is of no use,
+// and a BrokenError which rows are not; then nothing was changed. What stood there is kept under another name,
 // with the log that belongs to it. Wherever the process dies, the next Open or
 // Restore finds the old database or the new one, whole.
 //
@@ -33,8 +41,8 @@ type Restored struct {
 // claim of before counts, and its claims are careful, as after an unclean
 // stop. What was delivered after the copy was made is delivered again, with
 // the same id.
-func Restore(ctx context.Context, from, to string) (Restored, error) {
-	r, err := restore(ctx, from, to, nil)
+func Restore(ctx context.Context, from, to string, o RestoreOptions) (Restored, error) {
+	r, err := restore(ctx, from, to, o, nil)
 	if err != nil {
 		return r, fmt.Errorf("restore %s from %s: %w", to, from, err)
 	}
@@ -42,7 +50,7 @@ func Restore(ctx context.Context, from, to string) (Restored, error) {
 }
 
 // restore tells a test how far it is.
-func restore(ctx context.Context, from, to string, at func(point string)) (r Restored, err error) {
+func restore(ctx context.Context, from, to string, o RestoreOptions, at func(point string)) (r Restored, err error) {
 	if from, err = realPath(from); err != nil {
 		return r, err
 	}
@@ -71,7 +79,7 @@ func restore(ctx context.Context, from, to string, at func(point string)) (r Res
 	if err := checkLog(from); err != nil {
 		return r, err
 	}
-	ready, err := prepare(ctx, from, r.Path, at)
+	ready, err := prepare(ctx, from, &r, o, at)
 	if err != nil {
 		return r, err
 	}
@@ -129,7 +137,8 @@ const (
 )
 
 // prepare makes a whole copy beside the database.
-func prepare(ctx context.Context, from, path string, at func(point string)) (ready string, err error) {
+func prepare(ctx context.Context, from string, r *Restored, o RestoreOptions, at func(point string)) (ready string, err error) {
+	path := r.Path
 	f := &copyFile{
 		path: path, folder: filepath.Dir(path), temp: path + restoringSuffix,
 		connect: (&moderncsqlite.Driver{}).Open, at: at,
@@ -144,6 +153,12 @@ func prepare(ctx context.Context, from, path string, at func(point string)) (rea
 	if err := f.seal(ctx, "PRAGMA integrity_check(3)", func(c *conn) error {
 		if err := checkVersions(c); err != nil {
 			return err
+		}
+		if r.Rows, err = c.checkRows(ctx); err != nil {
+			return err
+		}
+		if r.Rows.Broken > 0 && !o.Broken {
+			return &BrokenError{r.Rows}
 		}
 		return rebirth(c, epoch)
 	}); err != nil {

@@ -106,7 +106,7 @@ func TestOI14Restore(t *testing.T) {
 	if err := os.Chmod(w.path, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	r, err := sqlite.Restore(t.Context(), w.copied, w.path)
+	r, err := sqlite.Restore(t.Context(), w.copied, w.path, sqlite.RestoreOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestOI14Restore(t *testing.T) {
 		t.Error("the copy was changed")
 	}
 	// And back again: what was kept can be restored, too.
-	if _, err := sqlite.Restore(t.Context(), r.Kept, w.path); err != nil {
+	if _, err := sqlite.Restore(t.Context(), r.Kept, w.path, sqlite.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if s := sound(t, w.path); len(s) != 101 {
@@ -151,7 +151,7 @@ func TestOI14RestoreWithItsLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	to := filepath.Join(t.TempDir(), "new", "holdfast.db")
-	r, err := sqlite.Restore(t.Context(), w.path, to)
+	r, err := sqlite.Restore(t.Context(), w.path, to, sqlite.RestoreOptions{})
 	if err != nil || r.Kept != "" {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -199,7 +199,7 @@ func TestOI14WhatARestoreRefuses(t *testing.T) {
 		"damaged":            {file("torn.db", torn), w.path, sqlite.ErrDamaged, ""},
 		"of a newer release": {newer, w.path, sqlite.ErrNewer, "9999"},
 	} {
-		_, err := sqlite.Restore(t.Context(), c.from, c.to)
+		_, err := sqlite.Restore(t.Context(), c.from, c.to, sqlite.RestoreOptions{})
 		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: got %v, want %v with %q", name, err, c.want, c.text)
 		}
@@ -212,7 +212,7 @@ func TestOI14WhatARestoreRefuses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := sqlite.Restore(ctx, w.copied, w.path); !errors.Is(err, context.Canceled) {
+	if _, err := sqlite.Restore(ctx, w.copied, w.path, sqlite.RestoreOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: got %v", err)
 	}
 	if len(sound(t, w.path)) != 101 {
@@ -249,7 +249,7 @@ func TestOI14KilledDuringARestore(t *testing.T) {
 			t.Errorf("killed when %s: what was kept is not the old database", point)
 		}
 		// A restore that comes first, instead of an open, does as well.
-		if _, err := sqlite.Restore(t.Context(), again.copied, again.path); err != nil {
+		if _, err := sqlite.Restore(t.Context(), again.copied, again.path, sqlite.RestoreOptions{}); err != nil {
 			t.Errorf("killed when %s: restore again: %v", point, err)
 		}
 		if s := sound(t, again.path); len(s) != 100 {
@@ -343,7 +343,7 @@ func TestOI14BackupOfAFile(t *testing.T) {
 func TestOI14RestoreThenDeliver(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if _, err := sqlite.Restore(t.Context(), w.copied, w.path); err != nil {
+	if _, err := sqlite.Restore(t.Context(), w.copied, w.path, sqlite.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	db := open(t, w.path, sqlite.Options{})
@@ -380,7 +380,7 @@ func TestOI14ClaimsOfTheCopyAreForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	shut(t, db)
-	if _, err := sqlite.Restore(t.Context(), copied, w.path); err != nil {
+	if _, err := sqlite.Restore(t.Context(), copied, w.path, sqlite.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	db = open(t, w.path, sqlite.Options{})

@@ -78,16 +78,20 @@ type restored struct {
 	Path string `json:"path"`
 	Kept string `json:"kept,omitempty"`
 	Size int64  `json:"size"`
+
+	Broken []string `json:"broken,omitempty"` // the first of the messages that are damaged in the backup
 }
 
 func (a *app) restoreCommand(g *global) *cobra.Command {
 	var data string
+	var broken bool
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Put a backup in the place of a node's database",
 		Long: `Put a backup in the place of the database in a data folder. The node must not
-run. The backup is checked first; one that is damaged, or of a newer release,
-changes nothing. What stood in the data folder is kept there under another
+run. The backup is checked first, each message by its hash; one that is damaged,
+or of a newer release, changes nothing. With --damaged one is restored of which
+nothing but messages is damaged: the node parks those and sends none. What stood in the data folder is kept there under another
 name, and can be restored in the same way.
 
 What was accepted after the backup was made is not in it. What was delivered
@@ -100,13 +104,16 @@ after that is delivered again, with the same ids.`,
 			}
 			var r restored
 			err := a.untilTold(cmd.Context(), func(ctx context.Context) error {
-				done, err := node.Restore(ctx, given[0], data)
+				done, err := node.Restore(ctx, given[0], data, broken)
 				r = restored{Path: done.Path, Kept: done.Kept, Size: done.Size}
+				for _, row := range done.Rows.Rows {
+					r.Broken = append(r.Broken, row.String())
+				}
 				return err
 			})
 			switch {
 			case err != nil:
-				return ofStores(err)
+				return ofStores(a.named(err))
 			case g.json:
 				return printJSON(a.stdout, r)
 			}
@@ -114,7 +121,20 @@ after that is delivered again, with the same ids.`,
 		},
 	}
 	cmd.Flags().StringVar(&data, "data", "", "data folder of the node, which must not run; it is made when it is missing")
+	cmd.Flags().BoolVar(&broken, "damaged", false, "restore the backup although messages in it are damaged: those are parked, not sent")
 	return cmd
+}
+
+// named lists the messages for which a restore was refused, and says the way out.
+func (a *app) named(err error) error {
+	broken, ok := errors.AsType[*node.BrokenError](err)
+	if !ok {
+		return err
+	}
+	for _, row := range broken.Check.Rows {
+		a.note("damaged: %s\n", plain(row.String()))
+	}
+	return fmt.Errorf("%w; nothing was changed: restore another backup, or this one with --damaged, and the node parks those messages", err)
 }
 
 func (a *app) printRestored(r restored, file string) error {
@@ -125,6 +145,9 @@ func (a *app) printRestored(r restored, file string) error {
 		if _, err := fmt.Fprintf(a.stdout, "what was there is kept as %s\n", plain(r.Kept)); err != nil {
 			return err
 		}
+	}
+	for _, row := range r.Broken {
+		a.note("damaged, and not sent: %s\n", plain(row))
 	}
 	a.note("what was delivered after the backup was made will be delivered again, with the same ids\n")
 	return nil

@@ -1,0 +1,120 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/sqlite"
+)
+
+// alter changes four bytes inside a payload.
+func alter(t testing.TB, path, payload string) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Count(content, []byte(payload)) != 1 {
+		t.Fatalf("%q stands %d times in %s, want once", payload, bytes.Count(content, []byte(payload)), path)
+	}
+	if err := os.WriteFile(path, bytes.Replace(content, []byte(payload), append([]byte("XXXX"), payload[4:]...), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// spoilt is a backup of a message that waits, one that is delivered and one in the inbox, of
+// which four bytes inside one's payload have changed.
+func spoilt(t testing.TB, payload string) (copied string) {
+	t.Helper()
+	db := open(t, filepath.Join(t.TempDir(), "holdfast.db"), sqlite.Options{})
+	done, waits := message("done"), message("waits")
+	done.Payload, waits.Payload = []byte("payload that is delivered"), []byte("payload that waits")
+	enqueue(t, db, done)
+	if _, err := db.Settle(t.Context(), settlement(claim(t, db, 1)[0], holdfast.Delivered)); err != nil {
+		t.Fatal(err)
+	}
+	enqueue(t, db, waits)
+	if _, err := db.Keep(t.Context(), time.Hour, holdfast.Message{ID: "kept", Source: "s", Endpoint: "E", Payload: []byte("payload to be fetched")}); err != nil {
+		t.Fatal(err)
+	}
+	copied = filepath.Join(t.TempDir(), "copy.db")
+	if err := db.Backup(t.Context(), copied); err != nil {
+		t.Fatal(err)
+	}
+	shut(t, db)
+	alter(t, copied, payload)
+	return copied
+}
+
+// F1-111, OI-14: a backup with bytes changed inside a payload, which SQLite does not
+// see, is refused by name, and changes nothing; an inspection names it too.
+func TestF1111ABackupWithAChangedPayloadIsRefused(t *testing.T) {
+	t.Parallel()
+	for payload, want := range map[string]string{
+		"payload that waits": "message waits for a", "payload that is delivered": "message done for a", "payload to be fetched": "message kept of s in the inbox",
+	} {
+		copied := spoilt(t, payload)
+		to := filepath.Join(t.TempDir(), "holdfast.db")
+		_, err := sqlite.Restore(t.Context(), copied, to, sqlite.RestoreOptions{})
+		broken, ok := errors.AsType[*sqlite.BrokenError](err)
+		if !ok || !errors.Is(err, sqlite.ErrDamaged) || broken.Check.Broken != 1 || broken.Check.Messages+broken.Check.InboxIDs != 3 || broken.Check.Rows[0].String() != want {
+			t.Errorf("%s: got %v, want that %s is damaged", payload, err, want)
+		}
+		if _, err := os.Stat(to); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: something was restored: %v", payload, err)
+		}
+		for name, o := range map[string]sqlite.InspectOptions{"bounded": {Within: time.Hour}, "full": {Full: true}} {
+			in, err := sqlite.Inspect(t.Context(), copied, o)
+			if err != nil || in.Rows.Cut || in.Rows.Broken != 1 || in.Rows.Rows[0].String() != want {
+				t.Errorf("%s: a %s inspection found %+v, %v", payload, name, in.Rows, err)
+			}
+		}
+	}
+}
+
+// F1-111: who asks for such a backup gets it: the node parks the message and sends the
+// others; what it has parked so stands in no restore's way again.
+func TestF1111ADamagedMessageOfARestoreIsParked(t *testing.T) {
+	t.Parallel()
+	copied := spoilt(t, "payload that waits")
+	path := filepath.Join(t.TempDir(), "holdfast.db")
+	r, err := sqlite.Restore(t.Context(), copied, path, sqlite.RestoreOptions{Broken: true})
+	if err != nil || r.Rows.Broken != 1 {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	db := open(t, path, sqlite.Options{})
+	enqueue(t, db, message("sound"))
+	if got := claim(t, db, 10); len(got) != 1 || got[0].Message.ID != "sound" {
+		t.Errorf("claimed %+v, want the sound one alone", got)
+	}
+	m, err := db.Get(t.Context(), "waits")
+	if err != nil || m.State != holdfast.Parked || m.Reason != holdfast.ReasonUndecodable {
+		t.Errorf("the damaged one is %s, %s, %v; want it parked", m.State, m.Reason, err)
+	}
+	again := filepath.Join(t.TempDir(), "again.db")
+	if err := db.Backup(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	shut(t, db)
+	r, err = sqlite.Restore(t.Context(), again, filepath.Join(t.TempDir(), "holdfast.db"), sqlite.RestoreOptions{})
+	if err != nil || r.Rows.Known != 1 || r.Rows.Broken != 0 {
+		t.Errorf("a backup of it: got %+v, %v", r.Rows, err)
+	}
+}
+
+// F1-111: an inspection whose time is over has read a sample, and says so.
+func TestF1111AnInspectionReadsAsFarAsItsTimeGoes(t *testing.T) {
+	t.Parallel()
+	db := open(t, filepath.Join(t.TempDir(), "holdfast.db"), sqlite.Options{})
+	fill(t, db, "m", 1200)
+	shut(t, db)
+	in, err := sqlite.Inspect(t.Context(), db.Path(), sqlite.InspectOptions{Within: time.Nanosecond})
+	if err != nil || !in.Rows.Cut || in.Rows.Messages >= 1200 {
+		t.Errorf("got %+v, %v", in.Rows, err)
+	}
+}
