@@ -183,8 +183,10 @@ func (t *Tx) commit(ctx context.Context, conn *pgxpool.Conn) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.db.opts.Timeout)
 	defer cancel()
+	ctx, release := t.db.past.within(ctx)
+	defer release()
 	if err := t.conclude(ctx); err != nil {
-		return err
+		return t.db.past.since(t.turn, err, errStale)
 	}
 	err := t.base.Commit(ctx)
 	switch {

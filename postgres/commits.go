@@ -18,6 +18,13 @@ func (db *DB) Stalled() time.Duration {
 	return 0
 }
 
+// quiet says whether no commit has come back for longer than d.
+func (p *past) quiet(d time.Duration) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.last.IsZero() && time.Since(p.last) > d
+}
+
 // stallsAfter is more than a busy server takes for two heartbeats.
 func (db *DB) stallsAfter() time.Duration {
 	return time.Duration(2*beatShare*float64(db.opts.Lease)) + 4*time.Second

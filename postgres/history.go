@@ -41,11 +41,13 @@ type past struct {
 	looks  sync.Mutex // one look at all hosts at a time: an earlier one takes nothing back
 
 	mu      sync.Mutex
-	line    line          // of each connection; zero: no server has told yet
-	tables  string        // which ones those are; "": not looked yet
-	table   int64         // the number of one of them; 0: not looked yet
-	wal     int64         // how much was written, at the last look
-	turn    uint64        // counts the histories
+	line    line            // of each connection; zero: no server has told yet
+	tables  string          // which ones those are; "": not looked yet
+	table   int64           // the number of one of them; 0: not looked yet
+	wal     int64           // how much was written, at the last look
+	turn    uint64          // counts the histories
+	over    context.Context //nolint:containedctx // of this history
+	end     context.CancelCauseFunc
 	entered uint64        // the turn in which this node has its number
 	pause   time.Time     // until when no other entry is tried
 	reset   uint64        // the turn in which old connections were dropped
@@ -66,6 +68,35 @@ var (
 	errAnother   = fmt.Errorf("%w: the database has another history now, which this node has not entered yet", holdfast.ErrUnavailable)
 	errElsewhere = fmt.Errorf("%w: another server answers now, which cannot tell", ErrUnknown)
 )
+
+func newPast(forget func()) *past {
+	p := &past{forget: forget, dialed: make(chan struct{}, 1)}
+	p.over, p.end = context.WithCancelCause(context.Background())
+	return p
+}
+
+// within is ctx for as long as this history lasts: what an old primary still
+// owes, such as a commit that hangs, is not waited for, and its connection is
+// free for the next history.
+func (p *past) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	p.mu.Lock()
+	over := p.over
+	p.mu.Unlock()
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(over, func() { cancel(errStale) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// since is err, and over where the history of turn is, in which it came up.
+func (p *past) since(turn uint64, err, over error) error {
+	if now, _ := p.is(); now == turn || err == nil || errors.Is(err, ErrUnknown) {
+		return err
+	}
+	return over
+}
 
 // met is told of each server that takes writes, and refuses one from which
 // another has gone on.
@@ -102,6 +133,8 @@ func (p *past) other(s server) (system string) {
 func (p *past) next() {
 	p.before, p.wasWith, p.ended = p.text(), p.with, p.last
 	p.turn++
+	p.end(errStale)
+	p.over, p.end = context.WithCancelCause(context.Background())
 	p.tables, p.table, p.wal, p.pause = "", 0, 0, time.Time{}
 	p.forget()
 }
@@ -279,7 +312,9 @@ func (db *DB) lookBack(ctx context.Context) (turn uint64, err error) {
 	}
 	turn, err = p.learn(turn, &l)
 	if err == nil {
-		err = db.noteHistory(ctx, &l)
+		lasting, release := p.within(ctx)
+		err = db.noteHistory(lasting, &l)
+		release()
 	}
 	if errors.Is(err, errAnother) {
 		db.self.askBeat()

@@ -47,10 +47,12 @@ func (db *DB) own(caller context.Context, fn func(tx *ownTx) error) error {
 	ctx, cancel := context.WithTimeout(caller, db.opts.Timeout)
 	defer cancel()
 	turn, _ := db.past.is()
+	ctx, release := db.past.within(ctx)
+	defer release()
 	for try := 1; ; try++ {
 		err := db.ownOnce(ctx, turn, fn)
 		if !db.outage.again(ctx, try, err) {
-			return db.noteRoom(explainTo(caller, err))
+			return db.noteRoom(explainTo(caller, db.past.since(turn, err, errStale)))
 		}
 	}
 }
@@ -278,6 +280,10 @@ func (db *DB) read(caller context.Context, sql string, args []any, row func(rows
 }
 
 func (db *DB) readOnce(ctx context.Context, sql string, args []any, row func(rows pgx.Rows) error) (seen bool, err error) {
+	turn, _ := db.past.is()
+	ctx, release := db.past.within(ctx)
+	defer release()
+	defer func() { err = db.past.since(turn, err, errAnother) }()
 	conn, err := db.pools.own.Acquire(ctx)
 	if err != nil {
 		return false, err
