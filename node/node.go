@@ -112,7 +112,8 @@ func (n *Node) serve(ctx context.Context) (err error) {
 	if n.store, n.special, err = openStore(ctx, n.cfg, late{n}, n.log); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, n.store.Close()) }()
+	defer func() { err = errors.Join(err, n.closeStore(ctx)) }()
+	defer n.halt.atTheEnd(n.grace(), n.special.giveUp)()
 	if err := n.build(ctx); err != nil {
 		return err
 	}
@@ -144,6 +145,18 @@ func (n *Node) serve(ctx context.Context) (err error) {
 		return &ranError{err}
 	}
 	return nil
+}
+
+// closeStore closes the store, which gives up when the grace of a stop is over.
+// One that cannot say goodbye has lost nothing: what it had in hand is given back
+// when its lease ends.
+func (n *Node) closeStore(ctx context.Context) error {
+	err := n.store.Close()
+	if err != nil && (n.special.away(err) || errors.Is(err, holdfast.ErrUnknown)) {
+		n.log.WarnContext(ctx, "the store is closed without a goodbye", slog.Any("error", err))
+		return nil
+	}
+	return err
 }
 
 // atOnce stops a part as soon as the node is told to stop, and not only when

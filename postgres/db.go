@@ -133,6 +133,12 @@ func (db *DB) Close() error {
 	return err
 }
 
+// GiveUp breaks off what waits for the database: commits that hang end with
+// ErrUnknown, where nobody can tell at once what became of them, and whatever
+// comes after that is unavailable. It is for a process whose time to stop is over,
+// and comes before Close.
+func (db *DB) GiveUp() { db.past.giveUp(errGivenUp) }
+
 // stopGroups finishes what waits to be written.
 func (db *DB) stopGroups() {
 	if db.enqueues == nil { // it never came so far

@@ -95,7 +95,7 @@ func (db *DB) awaitEnd(ctx context.Context, was server) error {
 	if end, ok := ctx.Deadline(); ok {
 		bound = max(bound, 2*time.Until(end))
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bound)
+	ctx, cancel := db.past.search(ctx, bound)
 	defer cancel()
 	began := time.Now()
 	for try := 0; ; try++ {

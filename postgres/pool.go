@@ -37,7 +37,7 @@ func openPools(ctx context.Context, dsn string, o *Options, past *past) (p pools
 	for _, c := range []*pgxpool.Config{own, lent} {
 		c.PrepareConn = func(_ context.Context, c *pgx.Conn) (bool, error) { return past.holds(c), nil }
 		c.BeforeClose = func(c *pgx.Conn) {
-			if !past.holds(c) { // its server may never answer the goodbye, and until then the connection counts as taken
+			if !past.holds(c) || past.patience.Err() != nil { // its server may never answer the goodbye, and until then the connection counts as taken
 				_ = c.PgConn().Conn().Close()
 			}
 		}

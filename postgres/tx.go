@@ -107,7 +107,7 @@ type proofRows struct {
 // enough. That rows are not there proves nothing in another history than that
 // of the transaction, which need not have had them.
 func (db *DB) prove(ctx context.Context, turn uint64, p *proof, unknown error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.opts.Timeout)
+	ctx, cancel := db.past.search(ctx, db.opts.Timeout)
 	defer cancel()
 	for try := 0; ; try++ {
 		err := db.apart(ctx, p.look)
@@ -207,7 +207,7 @@ func (tx *ownTx) commit() error {
 		tx.rollback()
 		return err // the server refused
 	}
-	return tx.db.resolve(context.WithoutCancel(tx.ctx), tx.conn.Conn(), tx.xid, err)
+	return tx.db.resolve(tx.ctx, tx.conn.Conn(), tx.xid, err)
 }
 
 // publish tells memory and others what is committed now.
