@@ -355,7 +355,7 @@ func TestCommitsThatHang(t *testing.T) {
 	if unknown == 0 {
 		t.Error("nobody was told that the outcome is unknown")
 	}
-	if !strings.Contains(c.tail(), "the store is closed without a goodbye") || strings.Contains(c.tail(), "cut off") {
+	if !strings.Contains(c.tail(), "left to the lease") || strings.Contains(c.tail(), "cut off") {
 		t.Errorf("it said\n%s", c.tail())
 	}
 	if err := server.Exec("postgres", `ALTER SYSTEM SET synchronous_standby_names = ''`, `SELECT pg_reload_conf()`); err != nil {
