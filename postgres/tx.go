@@ -109,9 +109,10 @@ type proofRows struct {
 func (db *DB) prove(ctx context.Context, turn uint64, p *proof, unknown error) error {
 	ctx, cancel := db.past.search(ctx, db.opts.Timeout)
 	defer cancel()
+	_, table := db.past.now()
 	for try := 0; ; try++ {
-		err := db.apart(ctx, p.look)
-		if now, _ := db.past.is(); p.unless && now != turn {
+		err := db.apart(ctx, func(ctx context.Context, conn *pgx.Conn) error { return p.look(ctx, conn, table) })
+		if now, _ := db.past.is(); p.unless && now != turn || errors.Is(err, errRemade) {
 			return unknown
 		}
 		switch {
@@ -130,7 +131,10 @@ func (db *DB) prove(ctx context.Context, turn uint64, p *proof, unknown error) e
 
 // look asks one server for both: whether the rows are there, and whether its
 // synchronous standbys have them.
-func (p *proof) look(ctx context.Context, conn *pgx.Conn) error {
+func (p *proof) look(ctx context.Context, conn *pgx.Conn, table int64) error {
+	if err := p.sameTables(ctx, conn, table); err != nil {
+		return err
+	}
 	found := false
 	if err := each(ctx, conn, p.rows.sql, p.rows.args, func(pgx.Rows) error {
 		found = true
@@ -142,6 +146,25 @@ func (p *proof) look(ctx context.Context, conn *pgx.Conn) error {
 		return errUndone
 	}
 	return awaitStandbys(ctx, conn)
+}
+
+// errRemade: the tables are others than those of the transaction.
+var errRemade = errors.New("the tables were made anew")
+
+// sameTables is asked where rows that are gone prove something: in tables of a
+// dump they may never have been.
+func (p *proof) sameTables(ctx context.Context, conn *pgx.Conn, table int64) error {
+	if !p.unless || table == 0 {
+		return nil
+	}
+	var now int64
+	if err := conn.QueryRow(ctx, "SELECT "+readTable).Scan(&now); err != nil {
+		return err
+	}
+	if now != table {
+		return errRemade
+	}
+	return nil
 }
 
 // query runs one statement and calls row for each of its rows. The first
