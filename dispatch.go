@@ -92,9 +92,10 @@ type dispatch struct {
 	settling bool
 	lingers  bool // the run has ended; what is still in hand goes on
 	settled  chan settleAnswer
-	trouble  time.Duration // since settlements fail: how long to wait next; 0: they do not
-	looked   time.Time     // when attempts that hang were looked for
-	next     time.Time     // when the loop looks at the latest; zero: it does now
+	told     atomic.Pointer[time.Time] // when the run was to stop, whatever it waited for then
+	trouble  time.Duration             // since settlements fail: how long to wait next; 0: they do not
+	looked   time.Time                 // when attempts that hang were looked for
+	next     time.Time                 // when the loop looks at the latest; zero: it does now
 	faults   faultKeeper
 	hasty    sync.WaitGroup // calls of Hasten
 
@@ -259,6 +260,10 @@ func (d *Dispatcher) newRun(ctx context.Context) (*dispatch, error) {
 func (r *dispatch) loop(ctx context.Context) error {
 	wake, unsubscribe := r.d.Store.Wake()
 	defer unsubscribe()
+	defer context.AfterFunc(ctx, func() {
+		now := time.Now()
+		r.told.Store(&now)
+	})()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {

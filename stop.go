@@ -33,6 +33,9 @@ func (r *dispatch) wind(closed bool) error {
 	if last == 0 {
 		last = lastWords
 	}
+	if told := r.told.Load(); told != nil { // a store that hangs has taken its part of it
+		grace = max(grace-time.Since(*told), 0)
+	}
 	cut := closed
 	if closed {
 		grace = last

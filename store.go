@@ -66,6 +66,10 @@ type Shared interface {
 	// has not heard of the caller for so long that it may have given the message
 	// to another.
 	Holds(c Claim) bool
+
+	// Alone says that no other process has the store now, as far as this one has
+	// heard.
+	Alone() bool
 }
 
 // Owned is a Store that hands messages out in one process at a time.

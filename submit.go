@@ -108,7 +108,7 @@ func (s *Submitter) Submit(ctx context.Context, m Message, wait time.Duration) (
 	case r.State.Final(), shut:
 		return sub, nil
 	}
-	a, ok := waiter.Wait(ctx, wait)
+	a, ok := s.await(ctx, waiter, wait)
 	if !ok {
 		return sub, nil
 	}

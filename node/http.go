@@ -50,6 +50,11 @@ func (n *Node) serveHTTP(ctx context.Context) error {
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.halt.left(n.grace()))
 	defer cancel()
 	err := srv.Shutdown(grace)
+	if errors.Is(err, context.DeadlineExceeded) { // what the store has given up is answered now
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords/2)
+		defer cancel()
+		err = srv.Shutdown(last)
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		n.log.WarnContext(ctx, "requests cut off at the stop")
 		err = srv.Close()

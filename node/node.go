@@ -109,10 +109,11 @@ func (n *Node) serve(ctx context.Context) (err error) {
 	n.log.InfoContext(ctx, "listening", slog.String("address", n.url()))
 	defer n.listener.Close() //nolint:errcheck // closed by the server already, unless the start failed
 	// Metrics need the store's counts, and the store an observer of expiry.
-	if n.store, n.special, err = openStore(ctx, n.cfg, late{n}, n.log); err != nil {
+	if n.store, n.special, err = n.openWaiting(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, n.store.Close()) }()
+	defer func() { err = errors.Join(err, n.leave(ctx, "goodbye", n.store.Close())) }()
+	defer n.halt.atTheEnd(n.grace(), n.special.giveUp)()
 	if err := n.build(ctx); err != nil {
 		return err
 	}
@@ -140,9 +141,20 @@ func (n *Node) serve(ctx context.Context) (err error) {
 	if errors.Is(err, holdfast.ErrClosed) && n.store.Err() != nil {
 		err = fmt.Errorf("the store has stopped: %w", n.store.Err())
 	}
-	if err != nil {
+	if err = n.leave(ctx, "what was in hand", err); err != nil {
 		return &ranError{err}
 	}
+	return nil
+}
+
+// leave is an error of a node that was told to stop. What a store did not take any
+// more, because it is away or hangs, is no fault of the stop: it is left to the
+// lease, and nothing is lost.
+func (n *Node) leave(ctx context.Context, what string, err error) error {
+	if err == nil || ctx.Err() == nil || !n.special.leaves(err) {
+		return err
+	}
+	n.log.WarnContext(ctx, "left to the lease", slog.String("what", what), slog.Any("error", err))
 	return nil
 }
 

@@ -88,6 +88,14 @@ func (h *halt) hanging() string {
 	return strings.Join(slices.Sorted(maps.Keys(h.live)), ", ")
 }
 
+// atTheEnd calls f when the grace of a stop is over, if that comes.
+func (h *halt) atTheEnd(grace time.Duration, f func()) (cancel func() bool) {
+	if f == nil {
+		f = func() {}
+	}
+	return context.AfterFunc(h.stop, func() { time.AfterFunc(h.left(grace), f) })
+}
+
 // left is what a part may still take at a stop.
 func (h *halt) left(grace time.Duration) time.Duration {
 	if until := h.until.Load(); until != nil {

@@ -2,7 +2,10 @@ package node
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"slices"
+	"time"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
@@ -48,6 +51,9 @@ type special struct {
 	// away says that err is about the way to the store, which may mend by
 	// itself: checks tells of it, and no restart of the node helps.
 	away func(err error) bool
+	// giveUp breaks off what waits for the store, once the grace of a stop is over.
+	// Nil: nothing does.
+	giveUp func()
 	// elsewhere says that another node delivers for a destination, and that this
 	// one has no part of the requests that it bears, limit in all.
 	elsewhere func(destination string, limit int) bool
@@ -57,6 +63,18 @@ type special struct {
 	acknowledge func(ctx context.Context) error
 	// backUp copies the store into a folder.
 	backUp func(ctx context.Context, folder string) (path string, size int64, err error)
+}
+
+// leaves says whether an error, or each that was joined to it, is about the way to
+// the store, or about what became of a commit.
+func (s *special) leaves(err error) bool {
+	list := []error{err}
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		list = all.Unwrap()
+	}
+	return !slices.ContainsFunc(list, func(err error) bool {
+		return !s.away(err) && (s.giveUp == nil || !errors.Is(err, holdfast.ErrUnknown))
+	})
 }
 
 // addCheck adds one check to a health report.
@@ -69,4 +87,34 @@ func openStore(ctx context.Context, c *config.Config, o holdfast.Observer, log *
 		return openFile(ctx, c, o, log)
 	}
 	return openPostgres(ctx, c, o, log)
+}
+
+// startPause is how long a start waits before it looks again for its database.
+const startPause = time.Second
+
+// openWaiting opens the store, and waits for a database that may come by itself,
+// saying what for: it is away, starts, is a standby, takes no writes or no
+// connection, or its commits hang. What a person has to mend ends the start, with
+// an exit code of its own.
+func (n *Node) openWaiting(ctx context.Context) (store, special, error) {
+	told := ""
+	for {
+		opened, kind, err := openStore(ctx, n.cfg, late{n}, n.log)
+		switch {
+		case err == nil, n.cfg.Store.IsZero():
+			return opened, kind, err
+		case ctx.Err() != nil:
+			return nil, special{}, ctx.Err()
+		case Why(err) != Unexplained || !isAway(err) && !errors.Is(err, holdfast.ErrUnknown):
+			return nil, special{}, err
+		}
+		if text := err.Error(); text != told {
+			told = text
+			n.log.WarnContext(ctx, "the start waits for the database", slog.Any("error", err))
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(startPause):
+		}
+	}
 }

@@ -63,6 +63,7 @@ func Why(err error) Reason {
 		{postgres.ErrForeign, Unfit},
 		{postgres.ErrPooler, Unfit},
 		{postgres.ErrNotDurable, Unfit},
+		{postgres.ErrEncoding, Unfit},
 		{sqlite.ErrDamaged, Unfit},
 		{sqlite.ErrForeign, Unfit},
 		{sqlite.ErrNewer, Unfit},

@@ -31,10 +31,13 @@ func (s *self) serve(ctx context.Context, lanes []int32) error {
 	return s.db.beat(ctx)
 }
 
+func (db *DB) beatEvery() time.Duration {
+	return max(time.Duration(beatShare*float64(db.opts.Lease)), 100*time.Millisecond)
+}
+
 // beatOn renews the lease, buries the dead and reads the others' counters.
 func (db *DB) beatOn(ctx context.Context) {
-	every := max(time.Duration(beatShare*float64(db.opts.Lease)), 100*time.Millisecond)
-	beat := time.NewTicker(every)
+	beat := time.NewTicker(db.beatEvery())
 	defer beat.Stop()
 	count := time.NewTicker(time.Second)
 	defer count.Stop()
@@ -134,6 +137,14 @@ func (db *DB) renew(ctx context.Context) error {
 		}
 		return nil
 	}
+	return db.prolong(ctx, turn)
+}
+
+// prolong renews the lease in the history that the node is in.
+func (db *DB) prolong(ctx context.Context, turn uint64) error {
+	s := db.self
+	lasting, release := db.past.within(ctx) // not once more in another: what it says is of this one
+	defer release()
 	s.mu.Lock()
 	owner, lanes := s.number, slices.Clone(s.lanes)
 	s.mu.Unlock()
@@ -141,7 +152,7 @@ func (db *DB) renew(ctx context.Context) error {
 		lanes = []int32{}
 	}
 	asked, renewed := time.Now(), false
-	if err := db.read(ctx, beatNow, []any{db.opts.Node, owner, micros(db.opts.Lease), lanes}, func(rows pgx.Rows) error {
+	if err := db.read(lasting, beatNow, []any{db.opts.Node, owner, micros(db.opts.Lease), lanes}, func(rows pgx.Rows) error {
 		renewed = true
 		return rows.Scan(nil)
 	}); err != nil {
@@ -151,7 +162,7 @@ func (db *DB) renew(ctx context.Context) error {
 		return db.reenter(ctx, owner)
 	}
 	others, peers, beats := map[int32][]int64{}, 0, map[int64]int64{}
-	if err := db.read(ctx, allNodes, nil, func(rows pgx.Rows) error {
+	if err := db.read(lasting, allNodes, nil, func(rows pgx.Rows) error {
 		var who, beat int64
 		var serves []int32
 		var alive bool

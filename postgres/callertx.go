@@ -183,8 +183,10 @@ func (t *Tx) commit(ctx context.Context, conn *pgxpool.Conn) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.db.opts.Timeout)
 	defer cancel()
+	ctx, release := t.db.past.within(ctx)
+	defer release()
 	if err := t.conclude(ctx); err != nil {
-		return err
+		return t.db.past.since(t.turn, err, errStale)
 	}
 	err := t.base.Commit(ctx)
 	switch {
@@ -196,7 +198,7 @@ func (t *Tx) commit(ctx context.Context, conn *pgxpool.Conn) error {
 	if _, said := errors.AsType[*pgconn.PgError](err); said && !conn.Conn().IsClosed() {
 		return fmt.Errorf("commit: %w", err) // the server refused
 	}
-	return t.prove(ctx, t.db.resolve(context.WithoutCancel(ctx), conn.Conn(), t.xid, fmt.Errorf("commit: %w", err)))
+	return t.prove(ctx, t.db.resolve(ctx, conn.Conn(), t.xid, fmt.Errorf("commit: %w", err)))
 }
 
 // prove looks for what the transaction has written, where nobody can say

@@ -1,6 +1,9 @@
 package postgres
 
-import "time"
+import (
+	"log/slog"
+	"time"
+)
 
 // Stalled tells for how long no commit has come back, though they are tried all
 // the time: the heartbeat is one. Zero: they come back. A server may answer
@@ -16,6 +19,24 @@ func (db *DB) Stalled() time.Duration {
 		return since
 	}
 	return 0
+}
+
+// tellHanging says what a start waits for, if that is commits that do not come back.
+func (db *DB) tellHanging() (enough func() bool) {
+	return time.AfterFunc(db.stallsAfter(), func() {
+		i, err := db.Server(db.life)
+		if err == nil && i.Waiting > 0 {
+			db.log.WarnContext(db.life, "the start waits for commits that hang (SyncRep): see whether the synchronous standbys run and follow",
+				slog.Int("waiting", i.Waiting), slog.String("synchronous_standbys", i.SynchronousWith))
+		}
+	}).Stop
+}
+
+// quiet says whether no commit has come back for longer than d.
+func (p *past) quiet(d time.Duration) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.last.IsZero() && time.Since(p.last) > d
 }
 
 // stallsAfter is more than a busy server takes for two heartbeats.

@@ -68,12 +68,17 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	}
 	db := &DB{opts: o, outage: outage{patience: o.Timeout / 2}, log: o.Logger, dsn: dsn, names: newNames(), failed: make(chan struct{}), aside: make(chan struct{}, asideMost), wakes: newWakes(), tally: newTally()}
 	db.self, db.clock = newSelf(db), newClock(o.ClockHold)
-	db.past = &past{forget: db.forgetHistory, dialed: make(chan struct{}, 1)}
+	db.past = newPast(db.forgetHistory)
 	if db.pools, err = openPools(ctx, dsn, &o, db.past); err != nil {
 		return nil, fmt.Errorf("open database: %w", explain(err))
 	}
 	db.life, db.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	defer context.AfterFunc(ctx, db.GiveUp)() // who does not want it any more waits for nothing
+	defer db.tellHanging()()
 	if err := db.start(entering(ctx)); err != nil {
+		if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
+			err = fmt.Errorf("%w: %s", ended, err.Error())
+		}
 		return nil, errors.Join(fmt.Errorf("open database: %w", explain(err)), db.Close())
 	}
 	return db, nil
@@ -132,6 +137,12 @@ func (db *DB) Close() error {
 	})
 	return err
 }
+
+// GiveUp breaks off what waits for the database: commits that hang end with
+// ErrUnknown, where nobody can tell at once what became of them, and whatever
+// comes after that is unavailable. It is for a process whose time to stop is over,
+// and comes before Close.
+func (db *DB) GiveUp() { db.past.giveUp(errGivenUp) }
 
 // stopGroups finishes what waits to be written.
 func (db *DB) stopGroups() {

@@ -40,32 +40,89 @@ type past struct {
 	forget func()     // what memory holds of a history that is over
 	looks  sync.Mutex // one look at all hosts at a time: an earlier one takes nothing back
 
-	mu      sync.Mutex
-	line    line          // of each connection; zero: no server has told yet
-	tables  string        // which ones those are; "": not looked yet
-	table   int64         // the number of one of them; 0: not looked yet
-	wal     int64         // how much was written, at the last look
-	turn    uint64        // counts the histories
-	entered uint64        // the turn in which this node has its number
-	pause   time.Time     // until when no other entry is tried
-	reset   uint64        // the turn in which old connections were dropped
-	rolled  bool          // the log is shorter than it was, and nobody has noted it
-	last    time.Time     // when a commit last came back
-	ended   time.Time     // the same, in the history before; zero: there was none
-	before  string        // the history before this turn; "": this is the first
-	wasWith string        // synchronous_standby_names in it
-	with    string        // the same, now
-	gap     *Gap          // what nobody has acknowledged
-	rivals  []string      // servers that take writes beside each other
-	dialed  chan struct{} // holds a value when there is a new connection
+	mu     sync.Mutex
+	line   line            // of each connection; zero: no server has told yet
+	tables string          // which ones those are; "": not looked yet
+	table  int64           // the number of one of them; 0: not looked yet
+	wal    int64           // how much was written, at the last look
+	turn   uint64          // counts the histories
+	over   context.Context //nolint:containedctx // of this history
+	end    context.CancelCauseFunc
+	// patience ends when nothing is waited for any more.
+	patience context.Context //nolint:containedctx // of the store
+	giveUp   context.CancelCauseFunc
+	entered  uint64        // the turn in which this node has its number
+	pause    time.Time     // until when no other entry is tried
+	reset    uint64        // the turn in which old connections were dropped
+	rolled   bool          // the log is shorter than it was, and nobody has noted it
+	last     time.Time     // when a commit last came back
+	ended    time.Time     // the same, in the history before; zero: there was none
+	before   string        // the history before this turn; "": this is the first
+	wasWith  string        // synchronous_standby_names in it
+	with     string        // the same, now
+	gap      *Gap          // what nobody has acknowledged
+	rivals   []string      // servers that take writes beside each other
+	dialed   chan struct{} // holds a value when there is a new connection
 }
 
 var (
 	errPassed = fmt.Errorf("%w: an old primary", ErrReadOnly)
 	// errAnother: nothing is written before the node has entered.
 	errAnother   = fmt.Errorf("%w: the database has another history now, which this node has not entered yet", holdfast.ErrUnavailable)
+	errGivenUp   = fmt.Errorf("%w: the node stops, and does not wait for the database any more", holdfast.ErrUnavailable)
 	errElsewhere = fmt.Errorf("%w: another server answers now, which cannot tell", ErrUnknown)
 )
+
+func newPast(forget func()) *past {
+	p := &past{forget: forget, dialed: make(chan struct{}, 1)}
+	p.patience, p.giveUp = context.WithCancelCause(context.Background())
+	p.over, p.end = context.WithCancelCause(p.patience)
+	return p
+}
+
+// within is ctx for as long as this history lasts: what an old primary still
+// owes, such as a commit that hangs, is not waited for, and its connection is
+// free for the next history.
+func (p *past) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	p.mu.Lock()
+	over := p.over
+	p.mu.Unlock()
+	return both(ctx, over)
+}
+
+// search is for what is looked up, for at most bound, after ctx may have ended.
+func (p *past) search(ctx context.Context, bound time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bound)
+	ctx, release := both(ctx, p.patience)
+	return ctx, func() {
+		release()
+		cancel()
+	}
+}
+
+// both is ctx until one of two ends.
+func both(ctx, other context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(other, func() { cancel(context.Cause(other)) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// since is err, and over where the history of turn is, in which it came up.
+func (p *past) since(turn uint64, err, over error) error {
+	now, _ := p.is()
+	switch {
+	case err == nil, errors.Is(err, ErrUnknown):
+		return err
+	case now != turn:
+		return over
+	case p.patience.Err() != nil && errors.Is(err, context.Canceled):
+		return errGivenUp
+	}
+	return err
+}
 
 // met is told of each server that takes writes, and refuses one from which
 // another has gone on.
@@ -102,6 +159,8 @@ func (p *past) other(s server) (system string) {
 func (p *past) next() {
 	p.before, p.wasWith, p.ended = p.text(), p.with, p.last
 	p.turn++
+	p.end(errStale)
+	p.over, p.end = context.WithCancelCause(p.patience)
 	p.tables, p.table, p.wal, p.pause = "", 0, 0, time.Time{}
 	p.forget()
 }
@@ -279,7 +338,9 @@ func (db *DB) lookBack(ctx context.Context) (turn uint64, err error) {
 	}
 	turn, err = p.learn(turn, &l)
 	if err == nil {
-		err = db.noteHistory(ctx, &l)
+		lasting, release := p.within(ctx)
+		err = db.noteHistory(lasting, &l)
+		release()
 	}
 	if errors.Is(err, errAnother) {
 		db.self.askBeat()

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-func newPast() *past {
-	p := &past{forget: func() {}, dialed: make(chan struct{}, 1)}
+func begun() *past {
+	p := newPast(func() {})
 	_ = p.met(server{system: "1", timeline: "00000001"})
 	_, _ = p.learn(0, &look{tables: "t", table: 7, wal: 100, with: "other"})
 	return p
@@ -17,7 +17,7 @@ func newPast() *past {
 // F1-121: what a look at the hosts finds is no new connection, which asks for another look.
 func TestALookAtTheHostsAsksForNoOther(t *testing.T) {
 	t.Parallel()
-	p, s := newPast(), server{system: "1", timeline: "00000002"}
+	p, s := begun(), server{system: "1", timeline: "00000002"}
 	if err := p.met(s); err != nil || len(p.dialed) != 0 {
 		t.Errorf("a look: %v, and %d are asked for", err, len(p.dialed))
 	}
@@ -35,7 +35,7 @@ func TestALookAtTheHostsAsksForNoOther(t *testing.T) {
 // F1-130: a node that cannot enter does not try at each call, and drops its connections once.
 func TestARefusedEntryIsNotTriedAtOnce(t *testing.T) {
 	t.Parallel()
-	p := newPast()
+	p := begun()
 	_ = p.met(server{system: "1", timeline: "00000002"})
 	turn, _ := p.is()
 	if !p.drops(turn) || p.drops(turn) {
@@ -53,7 +53,7 @@ func TestARefusedEntryIsNotTriedAtOnce(t *testing.T) {
 // F1-125: a log that has become shorter is another history of the same name.
 func TestALogThatBecameShorterIsNoted(t *testing.T) {
 	t.Parallel()
-	p := newPast()
+	p := begun()
 	if turn, err := p.learn(0, &look{tables: "t", wal: 99}); err != nil || turn != 1 || !p.rolled {
 		t.Errorf("got turn %d, %v, noted %v", turn, err, p.rolled)
 	}
@@ -86,7 +86,7 @@ func TestWhatNodesKnowOfAGap(t *testing.T) {
 // F1-125: only what was shown is acknowledged.
 func TestWhatWasShownIsAcknowledged(t *testing.T) {
 	t.Parallel()
-	p := newPast()
+	p := begun()
 	g := &Gap{Now: ofPeople(p.text())}
 	if text, err := p.shown(0, g); err != nil || text != p.text() {
 		t.Errorf("got %q, %v", text, err)

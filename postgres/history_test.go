@@ -132,6 +132,12 @@ func TestAnAsynchronousStandbyIsPromoted(t *testing.T) {
 	if got := until(t, db, 8); len(got) != 8 { // three of them of before
 		t.Errorf("%d are handed out", len(got))
 	}
+	if err := joined(t, db, dsn); !errors.Is(err, holdfast.ErrUnavailable) {
+		t.Errorf("a caller's transaction at the old primary: %v", err)
+	}
+	if err := joined(t, db, standby.DSN(nameOf(t, dsn))); err != nil {
+		t.Errorf("a caller's transaction at the new one: %v", err)
+	}
 	audit(t, db)
 	if err := primary.Kill(); err != nil {
 		t.Fatal(err)
@@ -157,6 +163,22 @@ func TestAnAsynchronousStandbyIsPromoted(t *testing.T) {
 		t.Errorf("it is acknowledged, and the node tells of %s", g)
 	}
 	shut(t, db)
+}
+
+// joined enqueues in a transaction of a caller's own connection, and rolls it back.
+func joined(t *testing.T, db *postgres.DB, dsn string) error {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.In(tx).Enqueue(t.Context(), simple(""))
+	return err
 }
 
 // F1-124: a dump is restored in place while a node runs, and numbers of names

@@ -80,11 +80,11 @@ func (p *part) enter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var got string
+	var got, timeline string
 	var readOnly bool
 	err = p.do(ctx, statement{enterJoined, nil, func(rows pgx.Rows) error {
 		var durable bool
-		return rows.Scan(&got, &readOnly, &durable)
+		return rows.Scan(&got, &readOnly, &timeline, &durable)
 	}})
 	switch {
 	case isCode(err, "42P01"):
@@ -96,7 +96,18 @@ func (p *part) enter(ctx context.Context) error {
 	case readOnly:
 		return errors.New("the transaction is read-only: begin one that may write")
 	}
-	return nil
+	return p.db.past.goesOn(timeline)
+}
+
+// goesOn refuses a transaction on a server of another timeline: an old primary has
+// the same tables, and what is kept there is lost.
+func (p *past) goesOn(timeline string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.line.timeline == "" || timeline == p.line.timeline {
+		return nil
+	}
+	return fmt.Errorf("%w: the transaction is on a server at timeline %s, and the store on one at timeline %s", holdfast.ErrUnavailable, number(timeline), number(p.line.timeline))
 }
 
 // identity tells the tables of this store from all others.

@@ -213,8 +213,13 @@ func TestTwoNodesOfOneName(t *testing.T) {
 	db := opened(t, dsn, quick("same"))
 	put(t, db, holdfast.Message{ID: "m"})
 	held := until(t, db, 1)
+	const given = `SELECT last_value FROM hf_owner`
+	was := number(t, dsn, given)
 	if _, err := postgres.Open(t.Context(), dsn, quick("same").Relaxed()); !errors.Is(err, postgres.ErrNodeTaken) {
 		t.Fatalf("a second node of the name: %v", err)
+	}
+	if is := number(t, dsn, given); is != was {
+		t.Errorf("by looks of the refused one owner numbers went from %d to %d", was, is) // F1-129
 	}
 	if n := settleAll(t, db, held, done()); n != 1 {
 		t.Error("the refused node took something away")

@@ -26,6 +26,8 @@ type once struct {
 func (db *DB) atOnce(caller context.Context, turn uint64, prepare func(tx *ownTx) once) error {
 	ctx, cancel := context.WithTimeout(caller, db.opts.Timeout)
 	defer cancel()
+	ctx, release := db.past.within(ctx)
+	defer release()
 	for try := 1; ; try++ {
 		tx := &ownTx{db: db, ctx: ctx, owner: db.self.owner()}
 		err := tx.once(turn, prepare(tx))
@@ -35,7 +37,7 @@ func (db *DB) atOnce(caller context.Context, turn uint64, prepare func(tx *ownTx
 			return nil
 		}
 		if !db.outage.again(ctx, try, err) {
-			return db.noteRoom(explainTo(caller, err))
+			return db.noteRoom(explainTo(caller, db.past.since(turn, err, errStale)))
 		}
 	}
 }
@@ -63,7 +65,7 @@ func (tx *ownTx) once(turn uint64, o once) error {
 	case err == nil || done || !broken || pgconn.SafeToRetry(err):
 		return err // done, or refused, or never sent
 	}
-	unknown := fmt.Errorf("%w: the connection was lost: %w", ErrUnknown, err)
+	unknown := fmt.Errorf("%w: the connection was lost: %s", ErrUnknown, err.Error()) // so would here
 	if err := tx.db.awaitEnd(tx.ctx, serverOf(c)); err != nil {
 		return fmt.Errorf("%w; not found out: %s", unknown, err.Error()) // another meaning of err would mislead
 	}
@@ -93,7 +95,7 @@ func (db *DB) awaitEnd(ctx context.Context, was server) error {
 	if end, ok := ctx.Deadline(); ok {
 		bound = max(bound, 2*time.Until(end))
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bound)
+	ctx, cancel := db.past.search(ctx, bound)
 	defer cancel()
 	began := time.Now()
 	for try := 0; ; try++ {

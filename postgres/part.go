@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,7 +78,7 @@ func (p *part) enqueue(ctx context.Context, ms []holdfast.Message) ([]holdfast.R
 }
 
 func (p *part) insert(ctx context.Context, k *enqueue, w *inserts) error {
-	err := p.do(ctx, statement{insertMessages, w.args(), w.read})
+	err := p.do(ctx, append([]statement{{insertMessages, w.args(), w.read}}, p.sameTables()...)...)
 	if err == nil && len(w.new) != len(w.ids) {
 		err = p.do(ctx, statement{findMessages, []any{w.old()}, w.readOld})
 	}
@@ -99,6 +100,26 @@ func (p *part) still(turn uint64) error {
 		return errStale
 	}
 	return nil
+}
+
+// sameTables stands behind what is written by numbers of names: a restore in place
+// may have made the tables anew since the transaction began, and given the numbers
+// to others. What was written has them locked, so none comes later. Such a
+// transaction must not commit, whatever its function makes of the error. In one that
+// is the caller's the tables are locked from the first look on.
+func (p *part) sameTables() []statement {
+	if p.joined || p.table == 0 {
+		return nil
+	}
+	return []statement{{"SELECT " + readTable, nil, func(rows pgx.Rows) error {
+		var now int64
+		if err := rows.Scan(&now); err != nil {
+			return err
+		}
+		err := p.db.sees(now, p.table)
+		p.doomed = cmp.Or(p.doomed, err)
+		return err
+	}}}
 }
 
 // fresh are the ids that were inserted.

@@ -36,6 +36,11 @@ func openPools(ctx context.Context, dsn string, o *Options, past *past) (p pools
 	})
 	for _, c := range []*pgxpool.Config{own, lent} {
 		c.PrepareConn = func(_ context.Context, c *pgx.Conn) (bool, error) { return past.holds(c), nil }
+		c.BeforeClose = func(c *pgx.Conn) {
+			if !past.holds(c) || past.patience.Err() != nil { // its server may never answer the goodbye, and until then the connection counts as taken
+				_ = c.PgConn().Conn().Close()
+			}
+		}
 		prepare(c, func(ctx context.Context, s server) error { return past.welcome(ctx, c.ConnConfig, s) })
 	}
 	if p.own, err = pgxpool.NewWithConfig(ctx, own); err != nil {

@@ -43,22 +43,28 @@ func hosts(c *pgx.ConnConfig) (list []*pgx.ConnConfig) {
 
 // watchPrimaries looks at all hosts of the address, when there is a new
 // connection and each minute: the one that a call happens to get need not be
-// the one from which the others go on.
+// the one from which the others go on. It looks as well, and at one host, too,
+// as long as no commit comes back: those that hang at an old primary never
+// would, and no new connection meets the server that has gone on.
 func (db *DB) watchPrimaries(ctx context.Context) {
-	list := hosts(db.pools.own.Config().ConnConfig)
-	if len(list) < 2 {
-		return
-	}
-	tick := time.NewTicker(lookEvery)
+	list, looked := hosts(db.pools.own.Config().ConnConfig), time.Now()
+	tick := time.NewTicker(db.beatEvery())
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-db.past.dialed:
+			if len(list) < 2 {
+				continue // it has met the only one
+			}
 		case <-tick.C:
+			if !db.past.quiet(2*db.beatEvery()) && (len(list) < 2 || time.Since(looked) < lookEvery) {
+				continue
+			}
 		}
 		db.lookAround(ctx, list)
+		looked = time.Now()
 		if pause(ctx, time.Second) != nil { // new connections come in crowds
 			return
 		}

@@ -35,7 +35,7 @@ func (p *part) process(ctx context.Context, m holdfast.Message, retention time.D
 	}
 	var v verdict
 	first := append([]statement{{sql: savePart}}, in.arrive(&v, retention)...)
-	if err := p.do(ctx, first...); err != nil {
+	if err := p.do(ctx, append(first, p.sameTables()...)...); err != nil {
 		return holdfast.Receipt{}, said(ctx, "process", p.undone(ctx, err))
 	}
 	if v.seq == 0 {

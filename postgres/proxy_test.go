@@ -26,6 +26,24 @@ type proxy struct {
 	conns []net.Conn
 }
 
+// leadTo is the address moving to another server: connections stay where they are.
+func (p *proxy) leadTo(t testing.TB, dsn string) {
+	t.Helper()
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.to = u.Host
+}
+
+func (p *proxy) target() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.to
+}
+
 // What becomes of a commit.
 const (
 	noFault  int32 = iota
@@ -84,7 +102,7 @@ func (p *proxy) take() int32 {
 }
 
 func (p *proxy) serve(client net.Conn) {
-	server, err := net.Dial("tcp", p.to)
+	server, err := net.Dial("tcp", p.target())
 	p.mu.Lock()
 	p.conns = append(p.conns, client)
 	if err == nil {

@@ -33,7 +33,7 @@ const (
 // at most twice Options.Timeout.
 func (db *DB) resolve(ctx context.Context, lost *pgx.Conn, xid string, cause error) error {
 	bound := 2 * db.opts.Timeout
-	ctx, cancel := context.WithTimeout(ctx, bound)
+	ctx, cancel := db.past.search(ctx, bound)
 	defer cancel()
 	began, why := time.Now(), errors.New("the transaction has not ended")
 	for try := 0; ; try++ {
@@ -67,7 +67,7 @@ func (db *DB) onStandbys(ctx context.Context, conn *pgx.Conn) error {
 		return nil
 	}
 	bound := 2 * db.opts.Timeout
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bound)
+	ctx, cancel := db.past.search(ctx, bound)
 	defer cancel()
 	for try := 0; ; try++ {
 		err := db.apart(ctx, func(ctx context.Context, now *pgx.Conn) error {

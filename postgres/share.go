@@ -51,6 +51,9 @@ func (s *self) ready(lane int32) (wait time.Duration) {
 	return max(time.Until(from), 0)
 }
 
+// Alone implements holdfast.Shared.
+func (db *DB) Alone() bool { return db.self.alone() }
+
 // Holds implements holdfast.Shared: whether a claim is still this node's.
 func (db *DB) Holds(c holdfast.Claim) bool {
 	if !db.self.isTrusted() {

@@ -231,13 +231,16 @@ const (
 
 // Leases: node.go.
 const (
-	// takeName gives the name a new owner number, unless somebody alive has it.
+	// takeName gives the name a new owner number, unless somebody alive has it:
+	// then none is used up.
 	takeName = `WITH before AS (SELECT owner FROM hf_node WHERE name = $1),
 		new AS (
 			INSERT INTO hf_node (name, owner, started, beat, until, lanes, about)
 			SELECT $1, o.owner, t, t, t + $2, '{}', $3 FROM (SELECT hf_now() AS t) AS now, (
 				SELECT max(nextval('hf_owner')) AS owner
-				FROM generate_series(least(coalesce(pg_sequence_last_value('hf_owner'::regclass), 0), $4), $4)) AS o
+				FROM generate_series(least(coalesce(pg_sequence_last_value('hf_owner'::regclass), 0), $4), $4)
+				WHERE NOT EXISTS (SELECT FROM hf_node AS n WHERE n.name = $1 AND n.until >= hf_now() AND n.owner <> $4)) AS o
+			WHERE o.owner IS NOT NULL
 			ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, started = excluded.started, beat = excluded.beat, until = excluded.until, lanes = '{}', about = excluded.about
 			WHERE hf_node.until < hf_now() OR hf_node.owner = $4
 			RETURNING owner)

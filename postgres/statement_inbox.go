@@ -13,6 +13,7 @@ const (
 	// accepted must be on disk when it commits, so it gives up a
 	// synchronous_commit of off.
 	enterJoined = `SELECT coalesce((` + identity + `), ''), current_setting('transaction_read_only') = 'on',
+		CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END,
 		CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END IS NOT NULL`
 
 	// tallyMessages counts what is new in a transaction whose end nobody tells us.

@@ -25,10 +25,20 @@ func TestATransactionBelongsToOneHistory(t *testing.T) {
 // F1-120: that a claim is not to be found in another history proves no settlement.
 func TestAbsenceProvesNothingInAnotherHistory(t *testing.T) {
 	t.Parallel()
-	db := opened(t, database(t), quick("n"))
+	dsn := database(t)
+	db := opened(t, dsn, quick("n"))
 	if err := db.ProveByAbsence(t.Context(), false); err != nil {
 		t.Errorf("in the same history: %v", err)
 	}
+	goOn := db.StopBeats()
+	if err := sql(t.Context(), dsn, `CREATE TABLE other (LIKE hf_meta INCLUDING ALL)`, `INSERT INTO other SELECT * FROM hf_meta`,
+		`DROP TABLE hf_meta`, `ALTER TABLE other RENAME TO hf_meta`); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.ProveByAbsence(t.Context(), false); !errors.Is(err, postgres.ErrUnknown) {
+		t.Errorf("in tables that were made anew: %v", err)
+	}
+	goOn()
 	if err := db.ProveByAbsence(t.Context(), true); !errors.Is(err, postgres.ErrUnknown) {
 		t.Errorf("in another one: %v", err)
 	}

@@ -47,10 +47,12 @@ func (db *DB) own(caller context.Context, fn func(tx *ownTx) error) error {
 	ctx, cancel := context.WithTimeout(caller, db.opts.Timeout)
 	defer cancel()
 	turn, _ := db.past.is()
+	ctx, release := db.past.within(ctx)
+	defer release()
 	for try := 1; ; try++ {
 		err := db.ownOnce(ctx, turn, fn)
 		if !db.outage.again(ctx, try, err) {
-			return db.noteRoom(explainTo(caller, err))
+			return db.noteRoom(explainTo(caller, db.past.since(turn, err, errStale)))
 		}
 	}
 }
@@ -105,11 +107,12 @@ type proofRows struct {
 // enough. That rows are not there proves nothing in another history than that
 // of the transaction, which need not have had them.
 func (db *DB) prove(ctx context.Context, turn uint64, p *proof, unknown error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.opts.Timeout)
+	ctx, cancel := db.past.search(ctx, db.opts.Timeout)
 	defer cancel()
+	_, table := db.past.now()
 	for try := 0; ; try++ {
-		err := db.apart(ctx, p.look)
-		if now, _ := db.past.is(); p.unless && now != turn {
+		err := db.apart(ctx, func(ctx context.Context, conn *pgx.Conn) error { return p.look(ctx, conn, table) })
+		if now, _ := db.past.is(); p.unless && now != turn || errors.Is(err, errRemade) {
 			return unknown
 		}
 		switch {
@@ -128,7 +131,10 @@ func (db *DB) prove(ctx context.Context, turn uint64, p *proof, unknown error) e
 
 // look asks one server for both: whether the rows are there, and whether its
 // synchronous standbys have them.
-func (p *proof) look(ctx context.Context, conn *pgx.Conn) error {
+func (p *proof) look(ctx context.Context, conn *pgx.Conn, table int64) error {
+	if err := p.sameTables(ctx, conn, table); err != nil {
+		return err
+	}
 	found := false
 	if err := each(ctx, conn, p.rows.sql, p.rows.args, func(pgx.Rows) error {
 		found = true
@@ -140,6 +146,25 @@ func (p *proof) look(ctx context.Context, conn *pgx.Conn) error {
 		return errUndone
 	}
 	return awaitStandbys(ctx, conn)
+}
+
+// errRemade: the tables are others than those of the transaction.
+var errRemade = errors.New("the tables were made anew")
+
+// sameTables is asked where rows that are gone prove something: in tables of a
+// dump they may never have been.
+func (p *proof) sameTables(ctx context.Context, conn *pgx.Conn, table int64) error {
+	if !p.unless || table == 0 {
+		return nil
+	}
+	var now int64
+	if err := conn.QueryRow(ctx, "SELECT "+readTable).Scan(&now); err != nil {
+		return err
+	}
+	if now != table {
+		return errRemade
+	}
+	return nil
 }
 
 // query runs one statement and calls row for each of its rows. The first
@@ -205,7 +230,7 @@ func (tx *ownTx) commit() error {
 		tx.rollback()
 		return err // the server refused
 	}
-	return tx.db.resolve(context.WithoutCancel(tx.ctx), tx.conn.Conn(), tx.xid, err)
+	return tx.db.resolve(tx.ctx, tx.conn.Conn(), tx.xid, err)
 }
 
 // publish tells memory and others what is committed now.
@@ -278,6 +303,10 @@ func (db *DB) read(caller context.Context, sql string, args []any, row func(rows
 }
 
 func (db *DB) readOnce(ctx context.Context, sql string, args []any, row func(rows pgx.Rows) error) (seen bool, err error) {
+	turn, _ := db.past.is()
+	ctx, release := db.past.within(ctx)
+	defer release()
+	defer func() { err = db.past.since(turn, err, errAnother) }()
 	conn, err := db.pools.own.Acquire(ctx)
 	if err != nil {
 		return false, err

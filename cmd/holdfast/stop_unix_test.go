@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
 )
 
@@ -320,7 +322,11 @@ func TestAPanicDoesNotEndAsWrongUseDoes(t *testing.T) {
 func TestCommitsThatHang(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t, pgtest.Options{})
-	c := sharing(t, server.Database(t), "a", "stop: 2s\ndrain: 0s\n").running()
+	dsn := server.Database(t)
+	c := sharing(t, dsn, "a", "stop: 2s\ndrain: 0s\n").running()
+	if !submit(c.url(), `{"destination": "self", "endpoint": "E", "payload": 1}`) { // its names are known from here on
+		t.Fatal("a message is not taken")
+	}
 	if err := server.Exec("postgres", `ALTER SYSTEM SET synchronous_standby_names = 'nobody'`, `SELECT pg_reload_conf()`); err != nil {
 		t.Fatal(err)
 	}
@@ -332,10 +338,78 @@ func TestCommitsThatHang(t *testing.T) {
 	if got := get(t, c.url()+"/healthz"); got != "ok\n" {
 		t.Errorf("/healthz said %q", got)
 	}
-	if err := c.ends(2*time.Second + 2*time.Second); err == nil || !strings.Contains(c.tail(), "the stop was cut off") {
-		t.Errorf("got %v, want it to say that the stop was cut off\n%s", err, c.tail())
+	answers := c.submitsHanging(6)
+	eventually(t, "a message waits for its commit", func() bool { return hangs(t, dsn, "hf_message") })
+	if err := c.ends(2*time.Second + 2*time.Second); err != nil {
+		t.Errorf("the stop kept its bound and lost nothing: got %v\n%s", err, c.tail())
+	}
+	unknown := 0
+	for range cap(answers) {
+		switch a := <-answers; {
+		case a == "outcome-unknown, and its id":
+			unknown++
+		case a != "unavailable":
+			t.Errorf("a caller got %s", a)
+		}
+	}
+	if unknown == 0 {
+		t.Error("nobody was told that the outcome is unknown")
+	}
+	if !strings.Contains(c.tail(), "left to the lease") || strings.Contains(c.tail(), "cut off") {
+		t.Errorf("it said\n%s", c.tail())
 	}
 	if err := server.Exec("postgres", `ALTER SYSTEM SET synchronous_standby_names = ''`, `SELECT pg_reload_conf()`); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// submitsHanging has n callers submit messages, and tells what each is answered.
+func (p *child) submitsHanging(n int) <-chan string {
+	answers := make(chan string, n)
+	for range n {
+		go func() {
+			const body = `{"destination": "self", "endpoint": "E", "payload": 1}`
+			r, err := http.Post(p.url()+"/v1/messages", "application/json", strings.NewReader(body))
+			if err != nil {
+				answers <- err.Error()
+				return
+			}
+			defer r.Body.Close()
+			var problem struct {
+				Type    string `json:"type"`
+				Message string `json:"message"`
+			}
+			err = json.NewDecoder(r.Body).Decode(&problem)
+			answers <- verdictOn(r.StatusCode, problem.Type, problem.Message != "", err)
+		}()
+	}
+	return answers
+}
+
+// verdictOn says in a word what a caller learns from a problem.
+func verdictOn(status int, kind string, named bool, err error) string {
+	switch {
+	case err != nil, status != http.StatusServiceUnavailable:
+		return fmt.Sprintf("%d %s, %v", status, kind, err)
+	case strings.HasSuffix(kind, "outcome-unknown") && named:
+		return "outcome-unknown, and its id"
+	case strings.HasSuffix(kind, "unavailable"):
+		return "unavailable"
+	}
+	return kind
+}
+
+// hangs says whether a commit that has written to a table waits for standbys.
+func hangs(t *testing.T, dsn, table string) (so bool) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	const query = `SELECT EXISTS (SELECT FROM pg_stat_activity JOIN pg_locks USING (pid) WHERE wait_event = 'SyncRep' AND relation = $1::regclass AND mode = 'RowExclusiveLock')`
+	if err := conn.QueryRow(t.Context(), query, table).Scan(&so); err != nil {
+		t.Fatal(err)
+	}
+	return so
 }
