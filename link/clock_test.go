@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/link"
 )
 
@@ -78,6 +79,7 @@ func TestAReplayDoesNotBelieveAContactInTheFuture(t *testing.T) {
 // F1-50: by a clock that is doubted the window does not end earlier.
 func TestAReplayLeavesOutTimeThatIsDoubted(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "a day of polls, and a replay as the raced tests have it")
 	within(t, func(w *world) {
 		p := w.site("plant-7", func(c *link.SiteConfig) {
 			c.Outbox = &aheadBy{Outbox: c.Outbox, claimed: 27 * time.Hour}

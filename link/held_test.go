@@ -79,6 +79,7 @@ func (p *plant) left() int {
 // While central is heard, retention alone says what is kept.
 func TestPurgingGoesOnWhileCentralIsHeard(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "a day of polls")
 	within(t, func(w *world) {
 		p := w.site("plant-7")
 		p.run(true)

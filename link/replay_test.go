@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/link"
 )
 
@@ -94,6 +95,7 @@ func TestAReplayBeginsAgainAfterARestart(t *testing.T) {
 // What was forwarded long before the last contact is not sent again.
 func TestAReplayHasAWindow(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "a day of polls, and a replay as the raced tests have it")
 	within(t, func(w *world) {
 		p := w.site("plant-7")
 		p.run(true)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/postgres"
 )
@@ -220,6 +221,7 @@ func (m *member) kill() {
 // receiver no more than were in flight, keys in order and one at a time. Any
 // number of disturbances by -args -cycles=N.
 func TestChaos(t *testing.T) {
+	racetest.Without(t, "the step chaos disturbs them more often")
 	server := pgtest.Start(t, pgtest.Options{NoSync: true})
 	dsn := server.Database(t)
 	if err := sql(t.Context(), dsn, "CREATE TABLE orders (id text PRIMARY KEY)", "CREATE TABLE effects (id text)"); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/postgres"
 )
 
@@ -50,6 +51,7 @@ var allowances = []allowance{
 // server plans it for its values or for any.
 func TestNoStatementReadsAWholeTable(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "the server plans each statement, on one connection after the other")
 	all := sourceStatements(t)
 	for name := range noPlans {
 		if _, known := all[name]; !known {
@@ -137,6 +139,7 @@ func lookAtAll(t *testing.T, db *postgres.DB, dsn string, all map[string]sourceS
 // The check finds what it is there to find.
 func TestAPlanThatReadsTooMuch(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "the server plans each statement, on one connection after the other")
 	dsn := database(t)
 	db := opened(t, dsn, postgres.Options{})
 	if err := sql(t.Context(), dsn, slices.Concat(lanes(), rows(1000, 40999), []string{"ANALYZE"})...); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	sitelink "github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/postgres"
 	"github.com/holdfast-mq/holdfast/storetest"
@@ -122,6 +123,10 @@ var maker = storetest.Maker{
 		f := s.(*store)
 		shut(t, f.DB)
 		return &store{open(t, f.dsn, postgres.Options{Source: storetest.Source}), f.dsn}
+	},
+	Alone: func(t testing.TB) {
+		t.Helper()
+		racetest.Without(t, "one goroutine calls the store; the cases in which several meet are raced")
 	},
 	Pass: func(t testing.TB, s storetest.Full, d time.Duration) {
 		t.Helper()

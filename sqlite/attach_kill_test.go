@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -91,6 +92,7 @@ func sellOne(db *sqlite.DB, handle *sql.DB, i int, id holdfast.ID) error {
 // and each takes effect once.
 func TestKillAttached(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "the step chaos kills more often")
 	for name, h := range handles() {
 		if h.pool == 1 {
 			continue

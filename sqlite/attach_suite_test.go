@@ -94,6 +94,7 @@ func TestAttachedStore(t *testing.T) {
 				}
 				return h.attach(t, a.path, virtual().Looking(time.Hour))
 			},
+			Alone: alone,
 			Run:   synctest.Test,
 			Pass:  func(_ testing.TB, _ storetest.Full, d time.Duration) { time.Sleep(d) },
 			Check: func(t testing.TB, s storetest.Full) { audit(t, s.(*app).DB) },

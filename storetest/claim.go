@@ -18,6 +18,12 @@ func cancelled(t testing.TB) (context.Context, context.CancelFunc) {
 // Claims tests how messages are handed out and settled.
 func Claims(t *testing.T, m Maker) {
 	t.Helper()
+	m.meet(t, map[string]func(k *kit){
+		// Outbox case 33.
+		"two owners never share a claim": twoOwners,
+		"wake":                           wake,
+		"an attempt that outlives its dispatcher is settled": lateAttempt,
+	})
 	m.run(t, map[string]func(k *kit){
 		"as many as asked for, oldest first, each once": func(k *kit) {
 			want := k.put(many(7, "m", holdfast.Message{})...)
@@ -74,7 +80,6 @@ func Claims(t *testing.T, m Maker) {
 			k.is("m", holdfast.Claimed)
 			k.wins(now, delivered())
 		},
-		"an attempt that outlives its dispatcher is settled": lateAttempt,
 		"a retry waits": func(k *kit) {
 			k.put(holdfast.Message{ID: "m"})
 			k.wins(k.one("m"), failed(100*time.Second))
@@ -138,9 +143,6 @@ func Claims(t *testing.T, m Maker) {
 			k.wins(c[0], delivered())
 			k.wins(c[1], delivered())
 		},
-		// Outbox case 33.
-		"two owners never share a claim": twoOwners,
-		"wake":                           wake,
 		// Outbox cases 53, 57; edge case 10.
 		"claims that nobody settled come back": func(k *kit) {
 			k.put(many(100, "m", holdfast.Message{})...)

@@ -26,6 +26,10 @@ type Transaction[T any] struct {
 func InboxStore[T any](t *testing.T, m Maker, with Transaction[T]) {
 	t.Helper()
 	p := processing[T]{with}
+	m.meet(t, map[string]func(k *kit){
+		// OI-07.
+		"duplicates that arrive at once run the handler once": p.duplicatesAtOnce,
+	})
 	m.run(t, map[string]func(k *kit){
 		// OI-07.
 		"a handler runs once": p.once,
@@ -90,29 +94,6 @@ func InboxStore[T any](t *testing.T, m Maker, with Transaction[T]) {
 			k.fails(err, holdfast.ErrNotFound)
 			k.ok(took(p.process(k, arrived("m"), p.effect("e", nil)), "m", false, ""))
 		},
-		// OI-07.
-		"duplicates that arrive at once run the handler once": func(k *kit) {
-			var runs atomic.Int32
-			var callers sync.WaitGroup
-			for range 8 {
-				callers.Go(func() {
-					receipt, err := p.with.Of(k.Full).Process(k.ctx(), arrived("m"), week, func(ctx context.Context, tx T, m holdfast.Message) ([]byte, error) {
-						runs.Add(1)
-						return p.effect("e", []byte("r"))(ctx, tx, m)
-					})
-					if err != nil || string(receipt.Response) != "r" {
-						k.t.Errorf("got %+v, %v", receipt, err)
-					}
-				})
-			}
-			callers.Wait()
-			if n := runs.Load(); n != 1 {
-				k.t.Errorf("the handler ran %d times", n)
-			}
-			if got := k.Counts(); got.Received != 8 || got.Duplicates != 7 {
-				k.t.Errorf("got %d received, %d duplicates", got.Received, got.Duplicates)
-			}
-		},
 		// OI-10; outbox case 44.
 		"ids that may have been forgotten are refused": func(k *kit) {
 			m := arrived("m")
@@ -142,6 +123,29 @@ func InboxStore[T any](t *testing.T, m Maker, with Transaction[T]) {
 			})
 		},
 	})
+}
+
+func (p processing[T]) duplicatesAtOnce(k *kit) {
+	var runs atomic.Int32
+	var callers sync.WaitGroup
+	for range 8 {
+		callers.Go(func() {
+			receipt, err := p.with.Of(k.Full).Process(k.ctx(), arrived("m"), week, func(ctx context.Context, tx T, m holdfast.Message) ([]byte, error) {
+				runs.Add(1)
+				return p.effect("e", []byte("r"))(ctx, tx, m)
+			})
+			if err != nil || string(receipt.Response) != "r" {
+				k.t.Errorf("got %+v, %v", receipt, err)
+			}
+		})
+	}
+	callers.Wait()
+	if n := runs.Load(); n != 1 {
+		k.t.Errorf("the handler ran %d times", n)
+	}
+	if got := k.Counts(); got.Received != 8 || got.Duplicates != 7 {
+		k.t.Errorf("got %d received, %d duplicates", got.Received, got.Duplicates)
+	}
 }
 
 type processing[T any] struct{ with Transaction[T] }

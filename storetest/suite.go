@@ -32,6 +32,9 @@ type Maker struct {
 	Open func(t testing.TB) Full
 	// Reopen closes a store and opens what it kept.
 	Reopen func(t testing.TB, s Full) Full
+	// Alone is called before each case in which one goroutine calls the store, each call after
+	// the other, and may skip it. Nil: nothing.
+	Alone func(t testing.TB)
 	// Run runs one case in the surroundings that the store needs. Nil: as it is.
 	Run func(t *testing.T, test func(t *testing.T))
 	// Pass lets time go by, as the store sees it.
@@ -47,8 +50,19 @@ type Maker struct {
 	Check func(t testing.TB, s Full)
 }
 
-// run makes a test of each case, with a store of its own.
+// run makes a test of each case that one goroutine goes through, with a store of its own.
 func (m Maker) run(t *testing.T, cases map[string]func(k *kit)) {
+	t.Helper()
+	m.each(t, m.Alone, cases)
+}
+
+// meet makes a test of each case in which goroutines meet, with a store of its own.
+func (m Maker) meet(t *testing.T, cases map[string]func(k *kit)) {
+	t.Helper()
+	m.each(t, nil, cases)
+}
+
+func (m Maker) each(t *testing.T, begin func(t testing.TB), cases map[string]func(k *kit)) {
 	t.Helper()
 	run := m.Run
 	if run == nil {
@@ -57,6 +71,9 @@ func (m Maker) run(t *testing.T, cases map[string]func(k *kit)) {
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if begin != nil {
+				begin(t)
+			}
 			run(t, func(t *testing.T) {
 				t.Helper()
 				k := &kit{t: t, m: m, Full: m.Open(t)}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // A node moves from its file into a database and goes on there; on the file no
@@ -79,6 +80,7 @@ func TestANodeMovesIntoADatabase(t *testing.T) {
 
 func TestCopyNeedsTwoStores(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "each of its processes runs one command and ends")
 	dir := t.TempDir()
 	for want, args := range map[string][]string{
 		"--from is missing":         {},

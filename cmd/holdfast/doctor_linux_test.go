@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-mq/holdfast/doctor"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // stopped is the data folder of a node that has run.
@@ -28,6 +29,7 @@ func stopped(t *testing.T) string {
 
 func TestDoctorOfAFullDiskThatIsReadOnly(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "one command after the other looks at a node that has stopped")
 	from, disk := stopped(t), filepath.Join(t.TempDir(), "disk")
 	if err := os.Mkdir(disk, 0o750); err != nil {
 		t.Fatal(err)
@@ -77,6 +79,7 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 // Another user learns what may be known, and how to look closer.
 func TestDoctorOfAnotherUsersFolder(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "one command after the other looks at a node that has stopped")
 	if os.Getuid() != 0 {
 		t.Skip("to run as another user takes root")
 	}

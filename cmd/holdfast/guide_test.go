@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // The guide names every command and every flag, and each has an example.
@@ -128,6 +130,7 @@ func understood(words []string) error {
 // Each link from a guide to another file leads there, also to the heading.
 func TestTheLinksOfTheGuidesLead(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "it reads files, in one goroutine")
 	top := filepath.Join("..", "..")
 	guides, err := filepath.Glob(filepath.Join(top, "docs", "guide", "*.md"))
 	if err != nil {

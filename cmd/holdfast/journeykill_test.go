@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -31,6 +32,7 @@ const mostWaiting = 500
 // SF-19). The number of cycles is half of -cycles, and 12 at least: each
 // waits until mails arrive again.
 func TestKillSiteAndCentral(t *testing.T) {
+	racetest.Without(t, "the step chaos kills them more often")
 	dir := t.TempDir()
 	box := newPostbox(t)
 	central := centralNode(t, dir, box.port, "")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // sharing is a node that shares a database, as a process of its own.
@@ -155,6 +156,7 @@ func changed(t *testing.T, dsn string, change func(u *url.URL)) string {
 // What cannot work is told in words that help, and changes nothing.
 func TestBadStores(t *testing.T) {
 	t.Parallel()
+	racetest.Without(t, "each of its processes runs one command and ends")
 	server := pgtest.Shared(t)
 	fresh := server.Database(t)
 	name := strings.TrimPrefix(path(t, fresh), "/")

@@ -1,6 +1,6 @@
 // Package racetest keeps tests whole: one that the race detector would make too
-// long is not made smaller by it, but left out, and scripts/test runs it in a
-// step of its own, without the detector.
+// long, or in which it has nothing to find, is not made smaller, but left out, and
+// scripts/test runs it in a step of its own, without the detector.
 package racetest
 
 import (
