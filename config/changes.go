@@ -43,8 +43,8 @@ func (c *Config) Changes(to *Config) []string {
 	return slices.Sorted(maps.Keys(changed))
 }
 
-// Renewed are the destinations of which nothing but secrets differs, by name, as
-// Changes names that.
+// Renewed are the destinations of which nothing but secrets differs, or where they
+// stand, by name, as Changes names that.
 func (c *Config) Renewed(to *Config) map[string]string {
 	changed := c.Changes(to)
 	renewed := map[string]string{}
@@ -53,11 +53,18 @@ func (c *Config) Renewed(to *Config) map[string]string {
 		of := slices.DeleteFunc(slices.Clone(changed), func(p string) bool {
 			return p != path && !strings.HasPrefix(p, path+" ") && !strings.HasPrefix(p, path+".") && !strings.HasPrefix(p, path+"[")
 		})
-		if len(of) == 1 && of[0] == path+" secret" {
-			renewed[name] = of[0]
+		_, there := c.Destinations[name]
+		rest := slices.DeleteFunc(slices.Clone(of), func(p string) bool { return p == path+" secret" || isPlace(p) })
+		if there && len(of) > 0 && len(rest) == 0 {
+			renewed[name] = path + " secret"
 		}
 	}
 	return renewed
+}
+
+// isPlace says whether a setting of a destination tells where a secret stands.
+func isPlace(path string) bool {
+	return strings.HasSuffix(path, ".file") || strings.HasSuffix(path, ".env")
 }
 
 // leaves are the values of the configuration, by path. They are not to be shown.

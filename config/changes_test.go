@@ -17,7 +17,7 @@ func TestChangesNamesWhatDiffers(t *testing.T) {
 		t.Helper()
 		env := config.Env{
 			Host:   func() (string, error) { return "here", nil },
-			Lookup: func(name string) (string, bool) { return secret, name == "SECRET" },
+			Lookup: func(name string) (string, bool) { return secret, name == "SECRET" || name == "OTHER" },
 		}
 		c, _, err := config.Parse("", []byte(text), env, config.Overrides{})
 		if err != nil {
@@ -53,5 +53,15 @@ receive: {secrets: {till: {env: SECRET}}, endpoints: {E: {keep: true}}}
 	}
 	if got := parse(text, a).Renewed(parse(also, a)); len(got) > 0 {
 		t.Errorf("no secret differs, and got %v", got)
+	}
+	elsewhere := strings.Replace(text, "bearer: {env: SECRET}", "bearer: {env: OTHER}", 1)
+	for name, secret := range map[string]string{"the same secret": a, "another secret": b} {
+		got := parse(text, a).Renewed(parse(elsewhere, secret))
+		if got["api"] != want["api"] {
+			t.Errorf("%s that stands elsewhere: got %v", name, got)
+		}
+	}
+	if got := parse(text, a).Renewed(parse(strings.Replace(text, "destinations:", "destinations:\n  new: {call: {url: \"http://127.0.0.1:3\", auth: {bearer: {env: SECRET}}}}", 1), a)); len(got) > 0 {
+		t.Errorf("a new destination is none of which secrets differ, and got %v", got)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/holdfast-mq/holdfast/internal/brief"
 )
 
 // Status is how one check, or all of them, ended.
@@ -88,7 +90,7 @@ func (r *Report) String() string {
 			fmt.Fprintf(&b, "        > %s\n", flat(c.Hint))
 		}
 	}
-	fmt.Fprintf(&b, "\n%d ok, %d warnings, %d failing", r.OK, r.Warning, r.Failing)
+	fmt.Fprintf(&b, "\n%d ok, %s, %d failing", r.OK, brief.Count(r.Warning, "warning", "warnings"), r.Failing)
 	if r.Skipped > 0 {
 		fmt.Fprintf(&b, ", %d skipped", r.Skipped)
 	}
@@ -162,7 +164,7 @@ func size(n int64) string {
 func span(d time.Duration) string {
 	switch d = d.Abs(); {
 	case d >= 48*time.Hour:
-		return fmt.Sprintf("%d days", int(d.Hours()/24))
+		return brief.Count(int(d.Hours()/24), "day", "days")
 	case d >= time.Minute:
 		return d.Round(time.Second).String()
 	case d >= time.Second:

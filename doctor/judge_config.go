@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"slices"
 	"time"
+
+	"github.com/holdfast-mq/holdfast/internal/brief"
 )
 
 func judgeConfig(f *Findings) []Check {
@@ -17,10 +19,10 @@ func judgeConfig(f *Findings) []Check {
 	var checks []Check
 	switch faults, warnings := f.Config.Faults, f.Config.Warnings; {
 	case len(faults) > 0:
-		checks = append(checks, g.failing("configuration", fmt.Sprintf("%s: %d faults; a node does not start with it", name, len(faults)),
+		checks = append(checks, g.failing("configuration", fmt.Sprintf("%s: %s; a node does not start with it", name, brief.Count(len(faults), "fault", "faults")),
 			"mend these lines, and look again with: holdfast config check").listing(slices.Concat(faults, warnings)))
 	case len(warnings) > 0:
-		checks = append(checks, g.warning("configuration", fmt.Sprintf("%s: %d warnings", name, len(warnings)),
+		checks = append(checks, g.warning("configuration", name+": "+brief.Count(len(warnings), "warning", "warnings"),
 			"a node runs with it; see whether that is what you want").listing(warnings))
 	default:
 		checks = append(checks, g.ok("configuration", name))

@@ -100,7 +100,7 @@ func judgeFile(g in, f *Findings) []Check {
 func judgeRows(g in, f *Findings) Check {
 	const name = "rows"
 	r := f.File.Rows
-	read := fmt.Sprintf("%d messages and %d inbox ids", r.Messages, r.InboxIDs)
+	read := brief.Count(r.Messages, "message", "messages") + " and " + brief.Count(r.InboxIDs, "inbox id", "inbox ids")
 	if r.Cut {
 		read = "a sample, the oldest " + read
 	}
@@ -147,13 +147,13 @@ func judgeIntegrity(g in, f *Findings) Check {
 	}
 	switch {
 	case len(i.Problems) > 0:
-		return g.failing("integrity", fmt.Sprintf("%s: %d problems", kind, len(i.Problems)),
+		return g.failing("integrity", kind+": "+brief.Count(len(i.Problems), "problem", "problems"),
 			mend).listing(first(i.Problems, 20))
 	case len(i.Left) > 0:
 		return g.ok("integrity", fmt.Sprintf("%s: no problem in %d of %d tables; in %s the time did not suffice for %s; --full takes the time it needs",
 			kind, i.Checked, i.Tables, span(i.Took), brief.Join(i.Left, ", ", 5)))
 	}
-	return g.ok("integrity", fmt.Sprintf("%s: no problem in %d tables, in %s", kind, i.Tables, span(i.Took)))
+	return g.ok("integrity", fmt.Sprintf("%s: no problem in %s, in %s", kind, brief.Count(i.Tables, "table", "tables"), span(i.Took)))
 }
 
 func judgeBackups(g in, f *Findings) Check {
@@ -168,7 +168,7 @@ func judgeBackups(g in, f *Findings) Check {
 		return g.warning(name, "the folder of backups is empty", "make one, and see why none was made")
 	}
 	age := f.Now.Sub(b.At)
-	detail := fmt.Sprintf("%d files; the newest, %s, is %s old", b.Count, b.Newest, span(age))
+	detail := fmt.Sprintf("%s; the newest, %s, is %s old", brief.Count(b.Count, "file", "files"), b.Newest, span(age))
 	if age > 26*time.Hour {
 		return g.warning(name, detail, "see why none was made since").with("ageSeconds", age.Seconds())
 	}

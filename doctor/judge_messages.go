@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/internal/brief"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -31,7 +32,7 @@ func judgeMessages(f *Findings) []Check {
 		for _, name := range slices.Sorted(maps.Keys(f.File.Held)) {
 			items = append(items, name+": "+f.File.Held[name])
 		}
-		return append(checks, g.warning("lanes", fmt.Sprintf("%d destinations are held: their messages wait for a person", len(items)),
+		return append(checks, g.warning("lanes", brief.Count(len(items), "destination is held: its messages wait for a person", "destinations are held: their messages wait for a person"),
 			"remove the reason; the node tries one message from time to time, and goes on when it is taken").listing(items))
 	}
 	return append(checks, g.ok("lanes", "none is held"))
@@ -68,7 +69,7 @@ func judgeUnrouted(g in, f *Findings) Check {
 		}
 	}
 	if len(lost) > 0 {
-		return g.warning("without a destination", fmt.Sprintf("messages wait for %d destinations that the configuration does not name", len(lost)),
+		return g.warning("without a destination", fmt.Sprintf("messages wait for %s that the configuration does not name", brief.Count(len(lost), "destination", "destinations")),
 			admin.Unserved(lost)).listing(lost)
 	}
 	return g.ok("without a destination", "none")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-mq/holdfast/internal/brief"
 	"github.com/holdfast-mq/holdfast/postgres"
 )
 
@@ -123,7 +124,7 @@ func judgeServerClock(g in, i *postgres.ServerInfo) Check {
 func judgeHolders(g in, i *postgres.ServerInfo) Check {
 	var items []string
 	for _, h := range i.Holders {
-		items = append(items, fmt.Sprintf("%s %s, %s, %d transactions behind", h.Kind, h.Who, span(h.Age), h.Back))
+		items = append(items, fmt.Sprintf("%s %s, %s, %s behind", h.Kind, h.Who, span(h.Age), brief.Count(h.Back, "transaction", "transactions")))
 	}
 	c := g.ok("oldest transaction", "no transaction is open for long")
 	if i.Hidden > 0 {

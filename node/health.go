@@ -121,8 +121,8 @@ func (n *Node) health() admin.Health {
 // logHealth tells while lines are lost, and for a while after.
 func (n *Node) logHealth(add addCheck) {
 	if lines, last := n.lines.lost(); lines > 0 && time.Since(last) < 5*time.Minute {
-		add("log", admin.Degraded, fmt.Sprintf("%d lines could not be written, the last %s ago: see who reads the node's output, and whether its disk is full",
-			lines, time.Since(last).Round(time.Second)))
+		add("log", admin.Degraded, fmt.Sprintf("%s could not be written, the last %s ago: see who reads the node's output, and whether its disk is full",
+			brief.Count(lines, "line", "lines"), time.Since(last).Round(time.Second)))
 	}
 }
 
@@ -185,7 +185,7 @@ func laneHealth(name string, s holdfast.LaneStatus, add addCheck) {
 		add(name, admin.Degraded, "tried without success: "+s.Problem+since)
 	}
 	if s.Hanging > 0 {
-		add(name, admin.Degraded, fmt.Sprintf("%d requests ignore their time-out", s.Hanging))
+		add(name, admin.Degraded, brief.Count(s.Hanging, "request ignores its time-out", "requests ignore their time-out"))
 	}
 }
 
@@ -197,7 +197,7 @@ func (n *Node) clockHealth(add addCheck) {
 	}
 	status, held := admin.OK, "nothing is held because of it"
 	if d.Held > 0 {
-		status, held = admin.Degraded, fmt.Sprintf("%d messages are held because of it: past their time if the clock is right; if it is wrong, set it", d.Held)
+		status, held = admin.Degraded, brief.Count(d.Held, "message is", "messages are")+" held because of it: past the time if the clock is right; if it is wrong, set it"
 	}
 	add("clock", status, fmt.Sprintf("%s have passed that only the clock knows of, believed in %s at the latest; %s",
 		d.Claimed.Round(time.Second), d.Left.Round(time.Second), held))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/internal/brief"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -32,7 +33,8 @@ func (f *file) checkIntegrity(ctx context.Context) error {
 
 // addIntegrity reports the last check.
 func addIntegrity(add addCheck, c sqlite.IntegrityCheck) {
-	detail := fmt.Sprintf("checked on %s: %d messages, %d inbox ids, structure %s", c.At.UTC().Format(time.RFC3339), c.Messages, c.InboxIDs, c.Structure)
+	detail := fmt.Sprintf("checked on %s: %s, %s, structure %s", c.At.UTC().Format(time.RFC3339),
+		brief.Count(c.Messages, "message", "messages"), brief.Count(c.InboxIDs, "inbox id", "inbox ids"), c.Structure)
 	switch {
 	case c.Err != nil:
 		add("integrity", admin.Degraded, "the check did not end: "+c.Err.Error())

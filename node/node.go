@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/brief"
 	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/internal/serve"
 	"github.com/holdfast-mq/holdfast/internal/socket"
@@ -335,7 +336,7 @@ func (n *Node) banner() {
 	if len(names) > 0 || n.cfg.Role == config.Standalone {
 		fmt.Fprintf(&b, "  sends to    %s\n", orNone(names))
 	}
-	fmt.Fprintf(&b, "  waiting     %d messages, %d parked\n", counts.Pending, counts.Parked)
+	fmt.Fprintf(&b, "  waiting     %s, %d parked\n", brief.Count(counts.Pending, "message", "messages"), counts.Parked)
 	if len(names) > 0 {
 		fmt.Fprintf(&b, "\nSend a first message:\n\n  %s/v1/messages -H 'Content-Type: application/json' \\\n    -d '{\"destination\": \"%s\", \"endpoint\": \"Hello\", \"payload\": {\"n\": 1}}'\n", n.curl(), names[0])
 	}

@@ -95,14 +95,14 @@ func TestAReloadTakesOverSecretsOfDestinations(t *testing.T) {
 	}
 	reloadPeer, peerLog := make(chan *config.Config), &lines{}
 	peerURL := serveWith(t, peer(), node.Options{Reload: reloadPeer, Log: peerLog})
-	sender := func() *config.Config {
+	sender := func(token string) *config.Config {
 		return parse(t, fmt.Sprintf(`destinations:
   peer: {url: %q, secret: {file: %q}}
   api: {call: {url: %q, auth: {bearer: {file: %q}}}}
 `, peerURL, signing, target.URL, token))
 	}
 	reload, log := make(chan *config.Config), &lines{}
-	url := serveWith(t, sender(), node.Options{Reload: reload, Log: log})
+	url := serveWith(t, sender(token), node.Options{Reload: reload, Log: log})
 	arrive := func(when string) {
 		t.Helper()
 		for _, to := range []string{"peer", "api"} {
@@ -117,13 +117,22 @@ func TestAReloadTakesOverSecretsOfDestinations(t *testing.T) {
 	wanted.Store("second")
 	reloadPeer <- peer()
 	waittest.Until(t, "the peer takes the new secret alone", func() bool { return strings.Contains(peerLog.String(), "msg=reloaded setting=receive.secrets") })
-	reload <- sender()
+	reload <- sender(token)
 	for _, to := range []string{"peer", "api"} {
 		line := fmt.Sprintf(`msg=reloaded setting="destinations.%s secret"`, to)
 		waittest.Until(t, line, func() bool { return strings.Contains(log.String(), line) })
 	}
 	waittest.Until(t, "the reload has ended", func() bool { return strings.Contains(log.String(), "reload ended") })
 	arrive("after")
+
+	moved := token + ".moved"
+	if err := os.WriteFile(moved, []byte("third"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wanted.Store("third")
+	reload <- sender(moved)
+	waittest.Until(t, "the second reload has ended", func() bool { return strings.Count(log.String(), "reload ended") == 2 })
+	arrive("with a secret that stands in another file")
 	if strings.Contains(log.String(), `not reloaded: it needs a restart" setting="destinations`) {
 		t.Errorf("it is said to need a restart all the same:\n%s", log)
 	}

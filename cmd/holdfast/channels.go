@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/internal/brief"
 )
 
 // channels are the commands about channels, at central.
@@ -128,7 +129,7 @@ func retryOf(r *admin.ChannelRetry) string {
 			waits = strings.Join(r.Waits, ", ")
 		}
 	}
-	return fmt.Sprintf("%d attempts, with a wait between of %s", attempts, waits)
+	return fmt.Sprintf("%s, with a wait between of %s", brief.Count(attempts, "attempt", "attempts"), waits)
 }
 
 func (c *channels) test() *cobra.Command {

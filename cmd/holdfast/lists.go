@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/internal/brief"
 )
 
 // lists are the commands about lists, at central.
@@ -156,7 +157,7 @@ the list was changed meanwhile.`,
 					return printJSON(l.stdout, made)
 				}
 				l.warn(made.Warnings)
-				_, err = fmt.Fprintf(l.stdout, "list %s has %d recipients\n", made.Name, len(made.Recipients))
+				_, err = fmt.Fprintf(l.stdout, "list %s has %s\n", made.Name, brief.Count(len(made.Recipients), "recipient", "recipients"))
 				return err
 			})
 		},

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/internal/brief"
 )
 
 // changed tells what became of a list.
@@ -20,8 +21,8 @@ func (l *lists) changed(c *admin.ListChange) error {
 		return printJSON(l.stdout, c)
 	}
 	l.warn(c.Warnings)
-	_, err := fmt.Fprintf(l.stdout, "list %s: %d added, %d changed, %d unchanged, %d removed; it has %d recipients\n",
-		c.List, c.Added, c.Changed, c.Unchanged, c.Removed, c.Recipients)
+	_, err := fmt.Fprintf(l.stdout, "list %s: %d added, %d changed, %d unchanged, %d removed; it has %s\n",
+		c.List, c.Added, c.Changed, c.Unchanged, c.Removed, brief.Count(c.Recipients, "recipient", "recipients"))
 	return err
 }
 

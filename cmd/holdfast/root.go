@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/internal/brief"
 	"github.com/holdfast-mq/holdfast/internal/namedfile"
 )
 
@@ -107,7 +108,7 @@ func group(cmd *cobra.Command, args []string) error {
 func args(least, most int, expected string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, given []string) error {
 		if len(given) < least || most >= 0 && len(given) > most {
-			return usage(fmt.Errorf("got %d arguments; expected %s", len(given), expected))
+			return usage(fmt.Errorf("got %s; expected %s", brief.Count(len(given), "argument", "arguments"), expected))
 		}
 		return nil
 	}

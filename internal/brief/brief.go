@@ -20,3 +20,11 @@ func Join(list []string, separator string, most int) string {
 	}
 	return fmt.Sprintf("%s%sand %d more", strings.Join(list[:most], separator), separator, len(list)-most)
 }
+
+// Count is a number with what it counts: "1 message", "2 messages".
+func Count[N int | int64](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

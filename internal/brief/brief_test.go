@@ -27,3 +27,13 @@ func TestALongListIsAFewNamesAndANumber(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// F1-89: one is no plural.
+func TestOneIsNoPlural(t *testing.T) {
+	t.Parallel()
+	for n, want := range []string{"0 messages are held", "1 message is held", "2 messages are held"} {
+		if got := brief.Count(n, "message is held", "messages are held"); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
