@@ -35,7 +35,7 @@ const (
 	insertMinted = `WITH now AS MATERIALIZED (SELECT hf_now() AS t WHERE ` + readTable + ` = $12),
 	message AS (
 		INSERT INTO hf_message (seq, id, route, lane, created, payload, headers, corr, retry, delay, ttl, okey)
-		SELECT nextval('hf_seq'), id, route, lane, t, payload, headers, corr, retry, delay, ttl, okey FROM now,` + insertRows + insertTail + `,
+		SELECT nextval('hf_seq'), id, (SELECT r.route FROM hf_route AS r WHERE r.route = i.route AND r.lane = i.lane), lane, t, payload, headers, corr, retry, delay, ttl, okey FROM now,` + insertRows + insertTail + `,
 	tally AS (INSERT INTO hf_tally (owner, lane, pending) SELECT $11, lane, count(*) FROM new GROUP BY lane)
 	SELECT pg_current_xact_id()::text, ` + readTable
 	insertHead = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
@@ -43,7 +43,8 @@ const (
 		SELECT nextval('hf_seq') AS seq, i.* FROM` + insertRows + `),
 	message AS (
 		INSERT INTO hf_message (seq, id, route, lane, created, payload, headers, corr, retry, delay, ttl, okey)
-		SELECT seq, id, route, lane, t, payload, headers, corr, retry, delay, ttl, okey FROM input, now ORDER BY id`
+		SELECT seq, id, (SELECT r.route FROM hf_route AS r WHERE r.route = i.route AND r.lane = i.lane), lane, t, payload, headers, corr, retry, delay, ttl, okey
+		FROM input AS i, now ORDER BY id`
 	insertRows = ` unnest($1::bytea[], $2::integer[], $3::integer[], $4::bytea[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::text[])
 			AS i (id, route, lane, payload, headers, corr, retry, ttl, delay, okey)`
 	insertTail = ` RETURNING seq, id, lane, okey, created, delay, ttl),
