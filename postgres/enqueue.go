@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/holdfast-mq/holdfast"
 )
@@ -261,7 +262,7 @@ func (db *DB) enqueueGroup(ctx context.Context, list []*call[*enqueue], patient 
 		return refused, nil
 	}
 	if minted(list) {
-		return nil, db.enqueueMinted(ctx, list)
+		return nil, db.unnamed(db.enqueueMinted(ctx, list))
 	}
 	err = db.own(ctx, func(tx *ownTx) error {
 		if err := tx.still(turn); err != nil {
@@ -287,7 +288,18 @@ func (db *DB) enqueueGroup(ctx context.Context, list []*call[*enqueue], patient 
 	if errors.Is(err, errRefused) {
 		return refused, nil
 	}
-	return nil, err
+	return nil, db.unnamed(err)
+}
+
+// unnamed is about a row of a name that is gone, by a hand or by half a restore,
+// while memory knows its number: the statement makes it a NULL, which the table
+// refuses. Names are asked for again then, and the call is made once more.
+func (db *DB) unnamed(err error) error {
+	if e, ok := errors.AsType[*pgconn.PgError](err); !ok || e.Code != "23502" || e.ColumnName != "route" {
+		return err
+	}
+	db.names.forget()
+	return errStale
 }
 
 // minted says whether no call of the group can be refused, and no key is to be

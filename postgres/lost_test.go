@@ -333,39 +333,64 @@ func TestCountersOfCallersAreSummedUp(t *testing.T) {
 	})
 }
 
-// After a failover that lost what was written last, names are asked for again,
-// and a message of a lost name holds up nobody.
-func TestNamesOfALostHistory(t *testing.T) {
+// F1-124: the row of a name is gone, by a hand or by half a restore, while a node
+// knows its number. Nothing is kept under a number that nobody has, by one statement
+// or by several, in a transaction of the caller's neither; and a message of a lost
+// name holds up nobody.
+func TestNamesThatAreGone(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
 	a, b := opened(t, dsn, quick("a")), opened(t, dsn, quick("b"))
-	send := func(m holdfast.Message) {
+	other := simple("")
+	other.Endpoint = "new"
+	send := func() error {
+		_, err := a.Enqueue(t.Context(), other)
+		return err
+	}
+	inDo := func() error {
+		return a.Do(t.Context(), func(ctx context.Context, tx *postgres.Tx) error {
+			_, err := tx.Enqueue(ctx, other)
+			return err
+		})
+	}
+	lose := func() {
 		t.Helper()
-		if _, err := a.Enqueue(t.Context(), m); err != nil {
+		if err := sql(t.Context(), dsn, `DELETE FROM hf_route WHERE endpoint = 'new'`); err != nil {
 			t.Fatal(err)
 		}
 	}
-	send(simple("one"))
-	other := simple("two")
-	other.Endpoint = "new"
-	send(other)
-	lose := []string{
-		`DELETE FROM hf_queue WHERE seq = (SELECT max(seq) FROM hf_message)`, `DELETE FROM hf_message WHERE seq = (SELECT max(seq) FROM hf_message)`,
-		`DELETE FROM hf_route WHERE endpoint = 'new'`,
-	}
-	if err := sql(t.Context(), dsn, lose...); err != nil {
+	if err := send(); err != nil {
 		t.Fatal(err)
 	}
-	other.ID = "three"
-	send(other) // by the number that nobody knows any more
-	if got := until(t, b, 1); len(got) != 1 || got[0].Message.ID != "one" {
-		t.Errorf("claimed %v, want the good one", got)
+	lose() // that message has lost its name
+	if err := send(); err != nil {
+		t.Errorf("by one statement: %v", err)
 	}
-	a.Turn()
-	other.ID = "four"
-	send(other)
-	if n := count(t, dsn, "SELECT count(*) FROM hf_route WHERE endpoint = 'new'"); n != 1 {
-		t.Errorf("the name has %d rows", n)
+	if err := sql(t.Context(), dsn, `UPDATE hf_message SET route = (SELECT route FROM hf_route WHERE endpoint = 'new')`); err != nil {
+		t.Fatal(err)
+	}
+	lose() // and so have both
+	other.ID = "named"
+	if err := send(); err != nil {
+		t.Errorf("by several: %v", err)
+	}
+	if err := sql(t.Context(), dsn, `UPDATE hf_message SET route = (SELECT route FROM hf_route WHERE endpoint = 'new')`); err != nil {
+		t.Fatal(err)
+	}
+	lose()
+	other.ID = "in-do"
+	if err := inDo(); !errors.Is(err, holdfast.ErrUnavailable) {
+		t.Errorf("in a caller's transaction: %v", err)
+	}
+	if err := inDo(); err != nil {
+		t.Errorf("in the next one: %v", err)
+	}
+	const nameless = `SELECT count(*) FROM hf_message WHERE route NOT IN (SELECT route FROM hf_route)`
+	if n := number(t, dsn, nameless); n != 3 {
+		t.Errorf("%d messages have no name, want the three that have lost it", n)
+	}
+	if got := until(t, b, 1); len(got) != 1 || got[0].Message.ID != "in-do" || got[0].Message.Endpoint != "new" {
+		t.Errorf("claimed %v, want the one that has a name", got)
 	}
 }
 

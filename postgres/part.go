@@ -83,7 +83,7 @@ func (p *part) insert(ctx context.Context, k *enqueue, w *inserts) error {
 		err = p.do(ctx, statement{findMessages, []any{w.old()}, w.readOld})
 	}
 	if err != nil {
-		return err
+		return p.db.unnamed(err)
 	}
 	// A route that another node made is read on a connection of the store's.
 	names := func(route int32) (routeKey, error) { return p.db.routeNames(ctx, route) }

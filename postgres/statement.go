@@ -33,17 +33,23 @@ const (
 	// what it writes: a transaction of one statement.
 	// It writes nothing where the tables are others than those that the names are of.
 	insertMinted = `WITH now AS MATERIALIZED (SELECT hf_now() AS t WHERE ` + readTable + ` = $12),
+	` + insertNamed + `
 	message AS (
 		INSERT INTO hf_message (seq, id, route, lane, created, payload, headers, corr, retry, delay, ttl, okey)
-		SELECT nextval('hf_seq'), id, route, lane, t, payload, headers, corr, retry, delay, ttl, okey FROM now,` + insertRows + insertTail + `,
+		SELECT nextval('hf_seq'), id, CASE WHEN (SELECT known FROM named) THEN route END, lane, t, payload, headers, corr, retry, delay, ttl, okey FROM now,` + insertRows + insertTail + `,
 	tally AS (INSERT INTO hf_tally (owner, lane, pending) SELECT $11, lane, count(*) FROM new GROUP BY lane)
 	SELECT pg_current_xact_id()::text, ` + readTable
 	insertHead = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 	input AS MATERIALIZED (
 		SELECT nextval('hf_seq') AS seq, i.* FROM` + insertRows + `),
+	` + insertNamed + `
 	message AS (
 		INSERT INTO hf_message (seq, id, route, lane, created, payload, headers, corr, retry, delay, ttl, okey)
-		SELECT seq, id, route, lane, t, payload, headers, corr, retry, delay, ttl, okey FROM input, now ORDER BY id`
+		SELECT seq, id, CASE WHEN (SELECT known FROM named) THEN route END, lane, t, payload, headers, corr, retry, delay, ttl, okey FROM input, now ORDER BY id`
+	// insertNamed says once for all rows whether each number still has its name: a
+	// row that is gone makes the number a NULL, which the table refuses (F1-124).
+	insertNamed = `named AS MATERIALIZED (SELECT NOT EXISTS (SELECT FROM (SELECT DISTINCT i.route, i.lane FROM unnest($2::integer[], $3::integer[]) AS i (route, lane)) AS i
+		WHERE NOT EXISTS (SELECT FROM hf_route AS r WHERE r.route = i.route AND r.lane = i.lane)) AS known),`
 	insertRows = ` unnest($1::bytea[], $2::integer[], $3::integer[], $4::bytea[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::text[])
 			AS i (id, route, lane, payload, headers, corr, retry, ttl, delay, okey)`
 	insertTail = ` RETURNING seq, id, lane, okey, created, delay, ttl),
