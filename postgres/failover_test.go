@@ -63,7 +63,7 @@ func TestStandbyIsRefused(t *testing.T) {
 // done before it has them, also when somebody ends their wait; nor undone.
 func TestSynchronousStandbyAway(t *testing.T) {
 	t.Parallel()
-	const timeout = time.Second
+	const timeout = 3 * time.Second // within twice of it a standby has to start on a busy machine
 	primary := pgtest.Start(t, pgtest.Options{NoSync: true})
 	dsn := primary.Database(t)
 	standby := primary.Standby(t, "other", pgtest.Options{NoSync: true})
