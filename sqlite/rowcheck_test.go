@@ -28,7 +28,7 @@ func alter(t testing.TB, path, payload string) {
 }
 
 // spoilt is a backup of a message that waits, one that is delivered and one in the inbox, of
-// which four bytes inside one's payload have changed.
+// which four bytes inside one's payload have changed; none: it is sound.
 func spoilt(t testing.TB, payload string) (copied string) {
 	t.Helper()
 	db := open(t, filepath.Join(t.TempDir(), "holdfast.db"), sqlite.Options{})
@@ -47,7 +47,9 @@ func spoilt(t testing.TB, payload string) (copied string) {
 		t.Fatal(err)
 	}
 	shut(t, db)
-	alter(t, copied, payload)
+	if payload != "" {
+		alter(t, copied, payload)
+	}
 	return copied
 }
 
@@ -192,5 +194,30 @@ func TestF1111WhatASalvageHasMarkedIsNoNews(t *testing.T) {
 	in, err := sqlite.Inspect(t.Context(), path, sqlite.InspectOptions{Full: true})
 	if err != nil || in.Rows.Known != 1 || in.Rows.Broken != 1 || in.Rows.Rows[0].ID != "waits" {
 		t.Errorf("without a body: got %+v, %v", in.Rows, err)
+	}
+}
+
+// F1-111, SF-16: a backup of an older release is restored with the tables of this one, and its rows
+// are checked as this one reads them.
+func TestF1111ABackupOfAnOlderReleaseIsChecked(t *testing.T) {
+	t.Parallel()
+	for payload, broken := range map[string]int64{"": 0, "payload that waits": 1} {
+		copied, to := spoilt(t, payload), filepath.Join(t.TempDir(), "holdfast.db")
+		age(t, copied)
+		if in, err := sqlite.Inspect(t.Context(), copied, sqlite.InspectOptions{}); err != nil || in.Schema != 1 {
+			t.Fatalf("the backup has schema %d, %v; want the first", in.Schema, err)
+		}
+		_, err := sqlite.Restore(t.Context(), copied, to, sqlite.RestoreOptions{})
+		if refused := errors.Is(err, sqlite.ErrDamaged); refused != (broken > 0) {
+			t.Fatalf("%q: got %v", payload, err)
+		}
+		r, err := sqlite.Restore(t.Context(), copied, to, sqlite.RestoreOptions{Broken: true})
+		if err != nil || r.Rows.Messages != 2 || r.Rows.InboxIDs != 1 || r.Rows.Broken != broken {
+			t.Errorf("%q: got %+v, %v; want all rows read", payload, r.Rows, err)
+		}
+		in, err := sqlite.Inspect(t.Context(), to, sqlite.InspectOptions{})
+		if err != nil || in.Schema != in.Newest {
+			t.Errorf("%q: restored with schema %d of %d, %v", payload, in.Schema, in.Newest, err)
+		}
 	}
 }
