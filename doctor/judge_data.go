@@ -119,7 +119,7 @@ func judgeRows(g in, f *Findings) Check {
 	case r.Cut:
 		return g.ok(name, fmt.Sprintf("%s are what was accepted, by their hashes, in %s; --full reads all", read, span(r.Took)))
 	case r.Known > 0:
-		return g.ok(name, fmt.Sprintf("%s are what was accepted, by their hashes, but for %d that are parked as damaged, in %s", read, r.Known, span(r.Took)))
+		return g.ok(name, fmt.Sprintf("%s are what was accepted, by their hashes, but for %d damaged ones that are known or discarded, in %s", read, r.Known, span(r.Took)))
 	}
 	return g.ok(name, fmt.Sprintf("%s are what was accepted, by their hashes, in %s", read, span(r.Took)))
 }

@@ -184,7 +184,7 @@ func TestEachFindingHasItsJudgement(t *testing.T) {
 			f.File.Rows.Broken, f.File.Rows.Rows = 1, []sqlite.BrokenRow{{ID: "m7", Destination: "erp"}}
 		}, "rows", doctor.Failing, "message m7 for erp"},
 		"F1-111: a sample of the rows":       {func(f *doctor.Findings) { f.File.Rows.Cut = true }, "rows", doctor.OK, "a sample, the oldest 300 messages"},
-		"F1-111: rows known to have changed": {func(f *doctor.Findings) { f.File.Rows.Known = 2 }, "rows", doctor.OK, "but for 2"},
+		"F1-111: rows known to have changed": {func(f *doctor.Findings) { f.File.Rows.Known = 2 }, "rows", doctor.OK, "but for 2 damaged ones that are known or discarded"},
 		"set aside": {func(f *doctor.Findings) {
 			f.Damaged = []sqlite.Damage{{File: "holdfast.db.damaged-1", Done: true, Lost: 1}}
 		}, "files set aside", doctor.Failing, "rows lost: 1"},

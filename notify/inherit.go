@@ -29,8 +29,8 @@ func (r *round) covers(channel string) bool {
 
 // inherit finds out who asks the people on channels that the list has gained
 // since, for whom no copy was made: the earliest copy that has not ended, so that
-// whichever is the last one does (NO-06). Whom another one has reached meanwhile is
-// not asked again.
+// whichever is the last one does (NO-06). Whom another one has reached meanwhile, or who
+// refused it for good in the same cycle, is not asked again.
 func (r *round) inherit(ctx context.Context) error {
 	all := r.copies()
 	gained := func(channel string) bool { return !slices.Contains(all, channel) }
@@ -54,8 +54,8 @@ func (r *round) inherit(ctx context.Context) error {
 			r.before = c.Channel
 		}
 		for _, t := range c.Targets {
-			if gained(t.Channel) && t.Result == Accepted {
-				r.done[key{t.Channel, t.Address}] = t
+			if k := (key{t.Channel, t.Address}); gained(t.Channel) && r.over(t) && r.done[k].Result != Accepted {
+				r.done[k] = t
 			}
 		}
 	}

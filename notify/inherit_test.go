@@ -114,6 +114,44 @@ func TestARetriedCopyAsksNobodyAgain(t *testing.T) {
 	})
 }
 
+// F1-72, NO-06: who was gained and refused one copy is not asked by the next one in the
+// same cycle; a person's retry asks again, and once.
+func TestARefusalOfWhoWasGainedCountsForAllCopies(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := &gaining{office: open(t)}
+		defer g.close(t)
+		defer g.begin(t, errAway, errAway)()
+		g.pager.become(by(map[string]notify.Delivery{"jane": unknown}))
+		g.chat.become(nil)
+		time.Sleep(10 * time.Minute)
+		if diff := cmp.Diff(map[string]notify.Status{"chat": notify.Parked, "mail": notify.Retrying}, g.ended(t)); diff != "" {
+			t.Errorf("before mail works, copies (-want +got):\n%s", diff)
+		}
+		g.mail.become(nil)
+		time.Sleep(10 * time.Minute)
+		if diff := cmp.Diff(map[string]notify.Status{"chat": notify.Parked, "mail": notify.Parked}, g.ended(t)); diff != "" {
+			t.Errorf("copies (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([][]string{{"jane"}}, g.pager.asked()); diff != "" {
+			t.Errorf("asked (-want +got):\n%s", diff)
+		}
+		g.pager.become(nil)
+		for _, c := range g.copies(t, "n") { // the other one finds that she has accepted
+			if _, err := g.db.Requeue(t.Context(), c.Message, holdfast.Requeue{Actor: "kim"}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+		}
+		if diff := cmp.Diff(map[string]notify.Status{"chat": notify.Delivered, "mail": notify.Delivered}, g.ended(t)); diff != "" {
+			t.Errorf("after a retry, copies (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([][]string{{"jane"}, {"jane"}}, g.pager.asked()); diff != "" {
+			t.Errorf("after a retry, asked (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // slow is a side that accepts after a while.
 func slow(d time.Duration) func(context.Context, []notify.Recipient) notify.Report {
 	return func(_ context.Context, to []notify.Recipient) notify.Report {

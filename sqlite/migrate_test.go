@@ -32,16 +32,9 @@ func tablesOf(t testing.TB, db *sql.DB) (list []string) {
 	return list
 }
 
-// A file of the first release is brought up to date with all that is in it. SF-16.
-func TestAFileOfTheFirstReleaseIsBroughtUpToDate(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "holdfast.db")
-	db := open(t, path, sqlite.Options{})
-	enqueue(t, db, message("waits"), message("delivered"))
-	if _, err := db.Settle(t.Context(), settlement(claim(t, db, 2)[1], holdfast.Delivered)); err != nil {
-		t.Fatal(err)
-	}
-	shut(t, db)
+// age makes a file one of the first release.
+func age(t testing.TB, path string) {
+	t.Helper()
 	first, err := os.ReadFile("schema/0001_first.sql")
 	if err != nil {
 		t.Fatal(err)
@@ -56,6 +49,19 @@ func TestAFileOfTheFirstReleaseIsBroughtUpToDate(t *testing.T) {
 	if err := old.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A file of the first release is brought up to date with all that is in it. SF-16.
+func TestAFileOfTheFirstReleaseIsBroughtUpToDate(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "holdfast.db")
+	db := open(t, path, sqlite.Options{})
+	enqueue(t, db, message("waits"), message("delivered"))
+	if _, err := db.Settle(t.Context(), settlement(claim(t, db, 2)[1], holdfast.Delivered)); err != nil {
+		t.Fatal(err)
+	}
+	shut(t, db)
+	age(t, path)
 	from, to, err := sqlite.Migrate(t.Context(), path, sqlite.Options{})
 	if err != nil || from != 1 || to < 2 {
 		t.Fatalf("from %d to %d, %v", from, to, err)

@@ -184,7 +184,7 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 			ELSE (SELECT x.seq FROM hf_message AS x INDEXED BY hf_message_aside WHERE x.state = m.state AND x.seq = m.seq AND x.lane = m.lane AND x.state IN (1, 3, 4, 5)) END,
 		CASE WHEN m.okey IS NULL OR m.state IN (2, 4, 5) THEN m.seq
 			ELSE (SELECT x.seq FROM hf_message AS x INDEXED BY hf_message_key WHERE x.lane = m.lane AND x.state = m.state AND x.blocked = m.blocked AND x.okey = m.okey
-				AND x.seq = m.seq AND x.okey IS NOT NULL AND x.state IN (0, 1, 3)) END, m.reason
+				AND x.seq = m.seq AND x.okey IS NOT NULL AND x.state IN (0, 1, 3)) END, m.reason, b.seq
 		FROM hf_message AS m LEFT JOIN hf_route AS r ON r.route = m.route LEFT JOIN hf_lane AS l ON l.lane = r.lane LEFT JOIN hf_body AS b ON b.seq = m.seq
 		WHERE m.seq > ?1 ORDER BY m.seq LIMIT ?2`,
 	checkedInbox: `SELECT x.seq, (SELECT y.seq FROM hf_inbox AS y WHERE y.source = x.source AND y.id = x.id),

@@ -33,7 +33,8 @@ type RestoreOptions struct {
 // Restore puts a copy of the database file at from where the database at path
 // to is, or is to be. Nobody may use it: ErrOwned says who does. The copy is
 // checked first, each row by its hash: ErrDamaged, ErrForeign and ErrNewer say why it is of no use,
-// and a BrokenError which rows are not; then nothing was changed. What stood there is kept under another name,
+// and a BrokenError which rows are not; then nothing was changed. A copy of an older release gets the tables of this one,
+// as Open would give it. What stood there is kept under another name,
 // with the log that belongs to it. Wherever the process dies, the next Open or
 // Restore finds the old database or the new one, whole.
 //
@@ -152,6 +153,9 @@ func prepare(ctx context.Context, from string, r *Restored, o RestoreOptions, at
 	epoch := epochOf(path)
 	if err := f.seal(ctx, "PRAGMA integrity_check(3)", func(c *conn) error {
 		if err := checkVersions(c); err != nil {
+			return err
+		}
+		if err := migrate(c); err != nil { // rows are read as this release has them
 			return err
 		}
 		if r.Rows, err = c.checkRows(ctx); err != nil {

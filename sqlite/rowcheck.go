@@ -17,7 +17,7 @@ type RowCheck struct {
 	Messages int64 // read, with their payloads
 	InboxIDs int64 // read, with the payloads of those that wait to be fetched
 	Broken   int64 // are not what was accepted, and nobody has been told yet
-	Known    int64 // nor are these, which a node has parked for it
+	Known    int64 // nor are these, which a node has parked for it or a salvage has marked, or which are discarded: nobody sends them
 	Rows     []BrokenRow
 	Cut      bool // the time did not suffice for all
 	Took     time.Duration
@@ -56,7 +56,7 @@ func (e *BrokenError) Unwrap() error { return ErrDamaged }
 type checkedRow struct {
 	seq   int64
 	state holdfast.State
-	known bool // it is parked for its damage
+	known bool // its damage is no news: RowCheck.Known
 	sound bool
 	BrokenRow
 }
@@ -76,7 +76,8 @@ func newCheckedMessage(v []any) (r checkedRow, err error) {
 	}
 	hash, ok := v[13].(int64)
 	r.sound = ok && hash == messageHash(&m, asText(v[9]), asText(v[11]))
-	r.known = holdfast.Reason(asText(v[17])) == holdfast.ReasonUndecodable
+	marked := v[18] != nil && v[13] == nil // it has a body, without a hash
+	r.known = marked || r.state == holdfast.Discarded || holdfast.Reason(asText(v[17])) == holdfast.ReasonUndecodable
 	return r, nil
 }
 

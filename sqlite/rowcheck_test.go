@@ -28,7 +28,7 @@ func alter(t testing.TB, path, payload string) {
 }
 
 // spoilt is a backup of a message that waits, one that is delivered and one in the inbox, of
-// which four bytes inside one's payload have changed.
+// which four bytes inside one's payload have changed; none: it is sound.
 func spoilt(t testing.TB, payload string) (copied string) {
 	t.Helper()
 	db := open(t, filepath.Join(t.TempDir(), "holdfast.db"), sqlite.Options{})
@@ -47,7 +47,9 @@ func spoilt(t testing.TB, payload string) (copied string) {
 		t.Fatal(err)
 	}
 	shut(t, db)
-	alter(t, copied, payload)
+	if payload != "" {
+		alter(t, copied, payload)
+	}
 	return copied
 }
 
@@ -116,5 +118,106 @@ func TestF1111AnInspectionReadsAsFarAsItsTimeGoes(t *testing.T) {
 	in, err := sqlite.Inspect(t.Context(), db.Path(), sqlite.InspectOptions{Within: time.Nanosecond})
 	if err != nil || !in.Rows.Cut || in.Rows.Messages >= 1200 {
 		t.Errorf("got %+v, %v", in.Rows, err)
+	}
+}
+
+// restorable says that a backup of the store is restored without being asked twice, and
+// that an inspection of what it became finds as many known rows, and none else.
+func restorable(t testing.TB, db *sqlite.DB, known int64) {
+	t.Helper()
+	copied, to := filepath.Join(t.TempDir(), "copy.db"), filepath.Join(t.TempDir(), "holdfast.db")
+	if err := db.Backup(t.Context(), copied); err != nil {
+		t.Fatal(err)
+	}
+	r, err := sqlite.Restore(t.Context(), copied, to, sqlite.RestoreOptions{})
+	if err != nil || r.Rows.Known != known || r.Rows.Broken != 0 {
+		t.Fatalf("the restore of a backup: got %+v, %v; want %d known rows", r.Rows, err, known)
+	}
+	in, err := sqlite.Inspect(t.Context(), to, sqlite.InspectOptions{Full: true})
+	if err != nil || in.Rows.Known != known || in.Rows.Broken != 0 {
+		t.Errorf("an inspection: got %+v, %v; want %d known rows", in.Rows, err, known)
+	}
+}
+
+// F1-111: a damaged message that a node has parked and a person has discarded stands in no
+// restore's way.
+func TestF1111ADiscardedDamagedMessageIsNoNews(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "holdfast.db")
+	if _, err := sqlite.Restore(t.Context(), spoilt(t, "payload that waits"), path, sqlite.RestoreOptions{Broken: true}); err != nil {
+		t.Fatal(err)
+	}
+	db := open(t, path, sqlite.Options{})
+	defer shut(t, db)
+	if got := claim(t, db, 10); len(got) != 0 {
+		t.Fatalf("claimed %+v, want the damaged one parked", got)
+	}
+	if m, err := db.Discard(t.Context(), "waits", "kim"); err != nil || m.Reason != holdfast.ReasonOperator {
+		t.Fatalf("discarded for %s, %v", m.Reason, err)
+	}
+	restorable(t, db, 1)
+}
+
+// F1-111: messages that were delivered, and whose content a salvage could not find, stand
+// in no restore's way. One whose body is gone without a word does.
+func TestF1111WhatASalvageHasMarkedIsNoNews(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "holdfast.db")
+	db := open(t, path, sqlite.Options{})
+	m := message("done")
+	m.Payload = []byte("payload that is delivered")
+	enqueue(t, db, m)
+	if _, err := db.Settle(t.Context(), settlement(claim(t, db, 1)[0], holdfast.Delivered)); err != nil {
+		t.Fatal(err)
+	}
+	enqueue(t, db, message("waits"))
+	shut(t, db)
+	alter(t, path, string(m.Payload))
+	content := contents(t, path)[0]
+	clear(content[:4096]) // the schema and all: the file is salvaged
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if db = survives(t, path); db == nil {
+		return
+	}
+	if list := db.Damage(); len(list) != 1 || !list[0].Done || stateOf(t, db, "done") != "delivered" {
+		t.Fatalf("salvaged: %+v, and the delivered one is %s", list, stateOf(t, db, "done"))
+	}
+	restorable(t, db, 1)
+	shut(t, db)
+	other := raw(t, path)
+	run(t, other, `DELETE FROM hf_body WHERE seq = (SELECT seq FROM hf_message WHERE id = 'waits')`)
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	in, err := sqlite.Inspect(t.Context(), path, sqlite.InspectOptions{Full: true})
+	if err != nil || in.Rows.Known != 1 || in.Rows.Broken != 1 || in.Rows.Rows[0].ID != "waits" {
+		t.Errorf("without a body: got %+v, %v", in.Rows, err)
+	}
+}
+
+// F1-111, SF-16: a backup of an older release is restored with the tables of this one, and its rows
+// are checked as this one reads them.
+func TestF1111ABackupOfAnOlderReleaseIsChecked(t *testing.T) {
+	t.Parallel()
+	for payload, broken := range map[string]int64{"": 0, "payload that waits": 1} {
+		copied, to := spoilt(t, payload), filepath.Join(t.TempDir(), "holdfast.db")
+		age(t, copied)
+		if in, err := sqlite.Inspect(t.Context(), copied, sqlite.InspectOptions{}); err != nil || in.Schema != 1 {
+			t.Fatalf("the backup has schema %d, %v; want the first", in.Schema, err)
+		}
+		_, err := sqlite.Restore(t.Context(), copied, to, sqlite.RestoreOptions{})
+		if refused := errors.Is(err, sqlite.ErrDamaged); refused != (broken > 0) {
+			t.Fatalf("%q: got %v", payload, err)
+		}
+		r, err := sqlite.Restore(t.Context(), copied, to, sqlite.RestoreOptions{Broken: true})
+		if err != nil || r.Rows.Messages != 2 || r.Rows.InboxIDs != 1 || r.Rows.Broken != broken {
+			t.Errorf("%q: got %+v, %v; want all rows read", payload, r.Rows, err)
+		}
+		in, err := sqlite.Inspect(t.Context(), to, sqlite.InspectOptions{})
+		if err != nil || in.Schema != in.Newest {
+			t.Errorf("%q: restored with schema %d of %d, %v", payload, in.Schema, in.Newest, err)
+		}
 	}
 }
