@@ -94,6 +94,11 @@ type several struct {
 func (s *several) Share(string, int) int     { return int(s.share.Load()) }
 func (s *several) Holds(holdfast.Claim) bool { return true }
 func (s *several) Alone() bool               { return false }
+func (s *several) Standing(context.Context, holdfast.ID) (holdfast.Standing, error) {
+	return holdfast.Standing{}, holdfast.ErrNotFound
+}
+
+var _ holdfast.Shared = (*several)(nil)
 
 // Design 6: of a destination that others deliver to as well, a dispatcher has as
 // many requests as its share is, and never more than its lane bears. Without a share

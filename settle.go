@@ -138,6 +138,9 @@ func (r *dispatch) settle() {
 		a.sent[i] = a.list[i].settlement()
 		r.reject(&a.list[i], &a.sent[i])
 	}
+	if r.shared != nil {
+		r.d.Waiters.record(a.list)
+	}
 	r.outbox, r.sent, r.settling = nil, a.list, true
 	wait, last := r.trouble, r.work.Done()
 	if r.lingers {
@@ -237,6 +240,7 @@ func (r *dispatch) answered(a settleAnswer) error {
 	r.sent, r.settling = nil, false
 	if a.err != nil {
 		if errors.Is(a.err, ErrClosed) {
+			r.d.Waiters.recorded(a.list)
 			return a.err
 		}
 		r.trouble = min(max(2*r.trouble, 50*time.Millisecond), settleRetry)
@@ -256,6 +260,7 @@ func (r *dispatch) answered(a settleAnswer) error {
 		}
 		r.tell(&a.list[i], &a.sent[i], a.won[i])
 	}
+	r.d.Waiters.recorded(a.list)
 	r.mayHaveMore()
 	return nil
 }

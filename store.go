@@ -70,6 +70,10 @@ type Shared interface {
 	// Alone says that no other process has the store now, as far as this one has
 	// heard.
 	Alone() bool
+
+	// Standing is where a message stands, or ErrNotFound. It is asked often for
+	// each call that waits, while others have the store.
+	Standing(ctx context.Context, id ID) (Standing, error)
 }
 
 // Owned is a Store that hands messages out in one process at a time.

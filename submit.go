@@ -108,7 +108,11 @@ func (s *Submitter) Submit(ctx context.Context, m Message, wait time.Duration) (
 	case r.State.Final(), shut:
 		return sub, nil
 	}
-	a, ok := s.await(ctx, waiter, wait)
+	a, ok := s.await(ctx, waiter, r.Duplicate, wait)
+	if !ok && waiter.stands.Final() {
+		sub.State = waiter.stands
+		return s.endedElsewhere(ctx, sub)
+	}
 	if !ok {
 		return sub, nil
 	}

@@ -14,6 +14,9 @@ type Waiters struct {
 	mu     sync.Mutex
 	list   map[ID]map[*Waiter]struct{}
 	closed bool
+	// recording is what an outcome of ours is being recorded of, in a store that
+	// others have too: the row may tell of it before the dispatcher does.
+	recording map[ID]struct{}
 }
 
 // Waiter waits for the next attempt of one message.
@@ -22,7 +25,8 @@ type Waiter struct {
 	id          ID
 	destination string
 	outcome     chan AttemptInfo
-	held        bool // guarded by of: it waits for its outcome however long that takes
+	held        bool  // guarded by of: it waits for its outcome however long that takes
+	stands      State // where the message was seen to stand, tried by another process; set before outcome
 }
 
 // Expect begins to wait for a message to a destination. It must be called
@@ -103,6 +107,33 @@ func (w *Waiters) hold(id ID) bool {
 		one.held = true
 	}
 	return len(w.list[id]) > 0
+}
+
+// record notes that outcomes are about to be recorded.
+func (w *Waiters) record(list []finished) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.recording == nil {
+		w.recording = map[ID]struct{}{}
+	}
+	for i := range list {
+		w.recording[list[i].claim.Message.ID] = struct{}{}
+	}
+}
+
+// recorded notes that these outcomes are told.
+func (w *Waiters) recorded(list []finished) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range list {
+		delete(w.recording, list[i].claim.Message.ID)
+	}
 }
 
 // ObserveAttempt tells those who wait for this message, once.

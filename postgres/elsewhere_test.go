@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -47,4 +48,35 @@ func TestACallIsAnsweredByWhatAnotherNodeDid(t *testing.T) {
 			t.Error("a call is not told of the delivery")
 		}
 	}
+}
+
+// F1-129: where a message stands is told as Get tells it, in each state.
+func TestWhereAMessageStands(t *testing.T) {
+	t.Parallel()
+	db := opened(t, database(t), quick("n"))
+	stands := func(id holdfast.ID, want holdfast.Standing) {
+		t.Helper()
+		got, err := db.Standing(t.Context(), id)
+		r, wrong := db.Get(t.Context(), id)
+		if err != nil || wrong != nil || got != want || got != (holdfast.Standing{State: r.State, Tries: r.Tries, Cycle: r.Cycle}) {
+			t.Errorf("%s stands at %+v, %v, want %+v; Get: %+v, %v", id, got, err, want, r, wrong)
+		}
+	}
+	if _, err := db.Standing(t.Context(), "m"); !errors.Is(err, holdfast.ErrNotFound) {
+		t.Errorf("a message that there is not: %v", err)
+	}
+	put(t, db, simple("m"))
+	stands("m", holdfast.Standing{Cycle: 1})
+	claims := until(t, db, 1)
+	stands("m", holdfast.Standing{State: holdfast.Claimed, Cycle: 1})
+	settleAll(t, db, claims, holdfast.Settlement{State: holdfast.Pending, Outcome: holdfast.Transient, Charged: true})
+	stands("m", holdfast.Standing{Tries: 1, Cycle: 1})
+	settleAll(t, db, until(t, db, 1), holdfast.Settlement{State: holdfast.Parked, Outcome: holdfast.Permanent, Charged: true})
+	stands("m", holdfast.Standing{State: holdfast.Parked, Tries: 2, Cycle: 1})
+	if _, err := db.Requeue(t.Context(), "m", holdfast.Requeue{Actor: "anna"}); err != nil {
+		t.Fatal(err)
+	}
+	stands("m", holdfast.Standing{Cycle: 2})
+	settleAll(t, db, until(t, db, 1), holdfast.Settlement{State: holdfast.Delivered, Outcome: holdfast.Succeeded})
+	stands("m", holdfast.Standing{State: holdfast.Delivered, Tries: 1, Cycle: 2})
 }

@@ -35,7 +35,7 @@ func TestLedgerOfSynchronousFailovers(t *testing.T) {
 		if err := now.Exec("postgres", `ALTER SYSTEM SET synchronous_standby_names = '`+who+`'`, `SELECT pg_reload_conf()`); err != nil {
 			t.Fatal(err)
 		}
-		waitFor(t, now.DSN(name), `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`, 1) // it counts from here on
+		awaitSync(t, now.DSN("postgres"), who)
 		if n%2 == 0 {
 			if err := now.Kill(); err != nil {
 				t.Fatal(err)
@@ -55,6 +55,16 @@ func TestLedgerOfSynchronousFailovers(t *testing.T) {
 	wait().check(t, now.DSN(name), time.Hour)
 	audit(t, db)
 	shut(t, db)
+}
+
+// awaitSync returns once a standby counts, and has all that was acknowledged
+// before it did.
+func awaitSync(t *testing.T, dsn, who string) {
+	t.Helper()
+	waitFor(t, dsn, `SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync' AND application_name = '`+who+`'`, 1)
+	waitFor(t, dsn, `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`, 1) // commits wait for it from here on
+	is := ask[string](t, dsn, `SELECT pg_current_wal_flush_lsn()::text`)
+	waitFor(t, dsn, fmt.Sprintf(`SELECT count(*) FROM pg_stat_replication WHERE application_name = '%s' AND flush_lsn >= '%s'`, who, is), 1)
 }
 
 // entry is a line of a ledger.

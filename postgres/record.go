@@ -40,6 +40,28 @@ func (db *DB) Get(ctx context.Context, id holdfast.ID) (holdfast.Record, error) 
 	return r, nil
 }
 
+// Standing implements holdfast.Shared.
+func (db *DB) Standing(ctx context.Context, id holdfast.ID) (s holdfast.Standing, err error) {
+	if db.gone.Load() {
+		return s, fmt.Errorf("look at message %s: %w", id, holdfast.ErrClosed)
+	}
+	found := false
+	err = db.read(ctx, getStanding, []any{idBytes(id)}, func(rows pgx.Rows) error {
+		found = true
+		var state int16
+		err := rows.Scan(&state, &s.Tries, &s.Cycle)
+		s.State = holdfast.State(state)
+		return err
+	})
+	if err == nil && !found {
+		err = holdfast.ErrNotFound
+	}
+	if err != nil {
+		return s, fmt.Errorf("look at message %s: %w", id, err)
+	}
+	return s, nil
+}
+
 // historyRows bounds what one Get shows of a message that was tried for weeks.
 const historyRows = 500
 

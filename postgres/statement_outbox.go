@@ -21,7 +21,12 @@ const eventColumns = `e.seq, e.kind, e.state, e.at, e.cycle, e.attempt, e.outcom
 	coalesce(e.reason, ''), coalesce(e.code, ''), coalesce(e.error, ''), coalesce(e.actor, '')`
 
 const (
-	getRecord  = `SELECT m.payload, ` + recordColumns + recordTables + ` WHERE m.id = $1`
+	getRecord = `SELECT m.payload, ` + recordColumns + recordTables + ` WHERE m.id = $1`
+	// getStanding reads nothing that is large: it runs again and again.
+	getStanding = `SELECT CASE WHEN f.seq IS NOT NULL THEN f.state WHEN q.owner IS NOT NULL THEN 1 ELSE 0 END, coalesce(q.tries, f.tries), coalesce(q.cycle, f.cycle)
+		FROM hf_message AS m
+		LEFT JOIN LATERAL (SELECT owner, tries, cycle FROM hf_queue AS h WHERE h.seq = m.seq OFFSET 0) AS q ON true
+		LEFT JOIN LATERAL (SELECT seq, state, tries, cycle FROM hf_final AS h WHERE h.seq = m.seq OFFSET 0) AS f ON true WHERE m.id = $1`
 	getHistory = `SELECT * FROM (SELECT ` + eventColumns + ` FROM hf_event AS e WHERE e.message = $1 ORDER BY e.seq DESC LIMIT $2) AS x ORDER BY seq`
 
 	// A list first finds out which rows it shows. Each of these reads a bounded
