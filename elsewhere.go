@@ -8,7 +8,8 @@ import (
 
 // A message that a call waits for may be delivered by another process that has
 // the same store (Shared). Its row says so, and nobody else: while others are
-// there the row is looked at, soon at first, and then less and less often.
+// there the row is looked at, soon at first, and then less and less often; each
+// second also while nobody else seems to be there.
 const (
 	firstLook = 25 * time.Millisecond
 	mostLook  = time.Second
@@ -17,24 +18,27 @@ const (
 // await is Waiter.Wait that also sees what other processes did.
 func (s *Submitter) await(ctx context.Context, w *Waiter, atMost time.Duration) (AttemptInfo, bool) {
 	shared, ok := s.Outbox.(Shared)
-	if !ok || shared.Alone() {
+	if !ok {
 		return w.Wait(ctx, atMost)
 	}
 	looking, stop := context.WithCancel(ctx)
 	var looks sync.WaitGroup
-	looks.Go(func() { s.look(looking, w) })
+	looks.Go(func() { s.look(looking, w, shared) })
 	defer looks.Wait()
 	defer stop()
 	return w.Wait(ctx, atMost)
 }
 
 // look ends the wait for a message once its row says that it was tried.
-func (s *Submitter) look(ctx context.Context, w *Waiter) {
+func (s *Submitter) look(ctx context.Context, w *Waiter, shared Shared) {
 	for wait := firstLook; ; wait = min(2*wait, mostLook) {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(wait):
+		}
+		if shared.Alone() && wait < mostLook {
+			continue // another may have been here, or come
 		}
 		r, err := s.Outbox.Get(ctx, w.id)
 		if err != nil || !r.State.Final() && r.Tries == 0 {
