@@ -8,7 +8,8 @@ import (
 
 // A message that a call waits for may be delivered by another process that has
 // the same store (Shared). Its row says so, and nobody else: while others are
-// there the row is looked at, soon at first, and then less and less often.
+// there the row is looked at, soon at first, and then less and less often; each
+// second also while nobody else seems to be there.
 const (
 	firstLook = 25 * time.Millisecond
 	mostLook  = time.Second
@@ -31,7 +32,7 @@ func (s Standing) tried(before *Standing) bool {
 // under way at the end of the wait is neither waited for nor cut off.
 func (s *Submitter) await(ctx context.Context, w *Waiter, known bool, atMost time.Duration) (AttemptInfo, bool) {
 	shared, ok := s.Outbox.(Shared)
-	if !ok || shared.Alone() {
+	if !ok {
 		return w.Wait(ctx, atMost)
 	}
 	looking, stop := context.WithCancel(ctx)
@@ -52,6 +53,9 @@ func (w *Waiter) look(ctx context.Context, in Shared, before *Standing, first ti
 		case <-ctx.Done():
 			return
 		case <-time.After(wait):
+		}
+		if before != nil && wait < mostLook && in.Alone() {
+			continue // another may have been here, or come
 		}
 		now, err := standing(ctx, in, w.id)
 		if err != nil {

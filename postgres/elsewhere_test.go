@@ -24,8 +24,11 @@ func TestACallIsAnsweredByWhatAnotherNodeDid(t *testing.T) {
 	defer stop()
 	runs.Go(func() {
 		d := &holdfast.Dispatcher{Store: there, Routes: map[string]holdfast.Route{"a": {Deliverer: holdfast.DelivererFunc(
-			func(context.Context, holdfast.Message) (holdfast.Receipt, error) {
-				time.Sleep(10 * time.Millisecond)
+			func(ctx context.Context, _ holdfast.Message) (holdfast.Receipt, error) {
+				select {
+				case <-ctx.Done():
+				case <-time.After(10 * time.Millisecond):
+				}
 				return holdfast.Receipt{}, nil
 			})}}}
 		if err := d.Run(ctx); err != nil {
