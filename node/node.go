@@ -112,8 +112,8 @@ func (n *Node) serve(ctx context.Context) (err error) {
 	if n.store, n.special, err = n.openWaiting(ctx); err != nil {
 		return err
 	}
+	defer n.letGo(ctx)()
 	defer func() { err = errors.Join(err, n.leave(ctx, "goodbye", n.store.Close())) }()
-	defer n.halt.atTheEnd(n.grace(), n.special.giveUp)()
 	if err := n.build(ctx); err != nil {
 		return err
 	}

@@ -51,9 +51,11 @@ type special struct {
 	// away says that err is about the way to the store, which may mend by
 	// itself: checks tells of it, and no restart of the node helps.
 	away func(err error) bool
-	// giveUp breaks off what waits for the store, once the grace of a stop is over.
-	// Nil: nothing does.
+	// giveUp breaks off what waits for the store. Nil: nothing does.
 	giveUp func()
+	// hangs says that the store does not come back with what was written to it, once
+	// the grace of a stop is over.
+	hangs func(ctx context.Context) bool
 	// elsewhere says that another node delivers for a destination, and that this
 	// one has no part of the requests that it bears, limit in all.
 	elsewhere func(destination string, limit int) bool

@@ -141,7 +141,7 @@ func (db *DB) Close() error {
 // GiveUp breaks off what waits for the database: commits that hang end with
 // ErrUnknown, where nobody can tell at once what became of them, and whatever
 // comes after that is unavailable. It is for a process whose time to stop is over,
-// and comes before Close.
+// where the database Hangs, and comes before Close or while that waits.
 func (db *DB) GiveUp() { db.past.giveUp(errGivenUp) }
 
 // stopGroups finishes what waits to be written.
