@@ -70,6 +70,7 @@ type Node struct {
 	tls        *tls.Config
 	guard      *serve.Guard
 	state      atomic.Int32
+	gaveUp     atomic.Bool // what waited for the store
 	progress   *holdfast.Progress
 	seen       atomic.Pointer[seen]
 	seedUses   atomic.Pointer[[]notify.SecretUse]        // of secrets, by the channels of the seed
@@ -147,11 +148,11 @@ func (n *Node) serve(ctx context.Context) (err error) {
 	return nil
 }
 
-// leave is an error of a node that was told to stop. What a store did not take any
-// more, because it is away or hangs, is no fault of the stop: it is left to the
+// leave is an error of a node that was told to stop. What a store that hangs did not
+// take any more, once it was given up, is no fault of the stop: it is left to the
 // lease, and nothing is lost.
 func (n *Node) leave(ctx context.Context, what string, err error) error {
-	if err == nil || ctx.Err() == nil || !n.special.leaves(err) {
+	if err == nil || ctx.Err() == nil || !n.gaveUp.Load() || !n.special.leaves(err) {
 		return err
 	}
 	n.log.WarnContext(ctx, "left to the lease", slog.String("what", what), slog.Any("error", err))

@@ -173,6 +173,7 @@ func (n *Node) giveUp(ctx context.Context) {
 		case <-next.C:
 		}
 		if !n.answers.Awaited() && n.special.hangs(ctx) && !n.answers.Awaited() {
+			n.gaveUp.Store(true) // first: errors come at once
 			n.special.giveUp()
 			return
 		}

@@ -3,7 +3,9 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"time"
 
@@ -70,13 +72,22 @@ type special struct {
 // leaves says whether an error, or each that was joined to it, is about the way to
 // the store, or about what became of a commit.
 func (s *special) leaves(err error) bool {
-	list := []error{err}
-	if all, ok := err.(interface{ Unwrap() []error }); ok {
-		list = all.Unwrap()
+	if list := joined(err); list != nil {
+		return !slices.ContainsFunc(list, func(err error) bool { return !s.leaves(err) })
 	}
-	return !slices.ContainsFunc(list, func(err error) bool {
-		return !s.away(err) && (s.giveUp == nil || !errors.Is(err, holdfast.ErrUnknown))
-	})
+	return s.away(err) || errors.Is(err, holdfast.ErrUnknown)
+}
+
+// joined are the errors that stand beside each other. One that has two meanings is one.
+func joined(err error) []error {
+	several, prefixed := reflect.TypeOf(errors.Join(ErrCutOff)), reflect.TypeOf(fmt.Errorf("%w", ErrCutOff))
+	for reflect.TypeOf(err) == prefixed {
+		err = errors.Unwrap(err)
+	}
+	if all, ok := err.(interface{ Unwrap() []error }); ok && reflect.TypeOf(err) == several {
+		return all.Unwrap()
+	}
+	return nil
 }
 
 // addCheck adds one check to a health report.
