@@ -85,6 +85,9 @@ func Build(ctx context.Context, c *config.Config, log io.Writer) (b Built, err e
 	if n.listener, err = n.listen(ctx); err != nil {
 		return b, err
 	}
+	if err = n.buildFront(ctx); err != nil {
+		return b, err
+	}
 	if n.store, n.special, err = openStore(ctx, c, late{n}, n.log); err != nil {
 		return b, err
 	}

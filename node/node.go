@@ -68,6 +68,7 @@ type Node struct {
 	central    *link.Central // nil: this node is none
 	handler    http.Handler
 	tls        *tls.Config
+	front      *front
 	guard      *serve.Guard
 	state      atomic.Int32
 	gaveUp     atomic.Bool // what waited for the store
@@ -109,6 +110,10 @@ func (n *Node) serve(ctx context.Context) (err error) {
 	}
 	n.log.InfoContext(ctx, "listening", slog.String("address", n.url()))
 	defer n.listener.Close() //nolint:errcheck // closed by the server already, unless the start failed
+	if err := n.buildFront(ctx); err != nil {
+		return err
+	}
+	defer n.front.close()
 	// Metrics need the store's counts, and the store an observer of expiry.
 	if n.store, n.special, err = n.openWaiting(ctx); err != nil {
 		return err
@@ -210,14 +215,6 @@ func (l late) ObserveReceived(r holdfast.ReceivedInfo) {
 
 // build makes the parts out of the configuration.
 func (n *Node) build(ctx context.Context) (err error) {
-	if n.cfg.TLS.Cert != "" {
-		files := link.Files{CA: n.cfg.TLS.Clients, Cert: n.cfg.TLS.Cert, Key: n.cfg.TLS.Key}
-		n.tls, err = link.ServerTLS(files, func(err error) { n.log.ErrorContext(ctx, "the old certificate stays in use", slog.Any("error", err)) })
-		if err != nil {
-			return err
-		}
-	}
-	n.guard = n.newGuard()
 	n.buildProgress()
 	measured := metrics.Options{Counts: n.store.Counts, Lanes: n.lanes, Oldest: n.progress.Oldest, Held: func() int64 { return n.store.Doubt().Held }, Refused: n.guard.Refused, Version: n.opts.Version, Commit: n.opts.Commit, LogLost: n.lines.dropped}
 	n.special.measure(&measured)

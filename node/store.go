@@ -108,9 +108,12 @@ const startPause = time.Second
 // openWaiting opens the store, and waits for a database that may come by itself,
 // saying what for: it is away, starts, is a standby, takes no writes or no
 // connection, or its commits hang. What a person has to mend ends the start, with
-// an exit code of its own.
+// an exit code of its own. Meanwhile the node answers that it waits.
 func (n *Node) openWaiting(ctx context.Context) (store, special, error) {
 	told := ""
+	if !n.cfg.Store.IsZero() {
+		defer time.AfterFunc(startPause, n.front.begin).Stop()
+	}
 	for {
 		opened, kind, err := openStore(ctx, n.cfg, late{n}, n.log)
 		switch {
