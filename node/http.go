@@ -42,7 +42,7 @@ func (n *Node) serveHTTP(ctx context.Context) error {
 	defer cancel()
 	err := srv.Shutdown(grace)
 	if errors.Is(err, context.DeadlineExceeded) { // what the store has given up is answered now
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords/2)
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords*3/4)
 		defer cancel()
 		err = srv.Shutdown(last)
 	}
