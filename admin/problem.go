@@ -155,6 +155,13 @@ func (k kind) problem(detail string, faults ...Fault) *Problem {
 	}
 }
 
+// Unavailable answers each request that the node cannot do it now, and why.
+func Unavailable(detail string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		kindUnavailable.problem(detail).with("Retry-After", "1").write(w)
+	})
+}
+
 // mostFaults is how many faults a problem names: more help nobody, and a small
 // request must not get a large answer.
 const mostFaults = 20

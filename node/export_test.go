@@ -61,6 +61,16 @@ func Bounded(ctx context.Context, c *config.Config, f func(a *notify.Answers) er
 	return n.bounded(ctx, func(context.Context) error { return f(&n.answers) })
 }
 
+// Left is what a node that was told to stop says at its end of an error, once it has
+// given up its database or not.
+func Left(gaveUp bool, err error) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	n := &Node{log: slog.New(slog.DiscardHandler), special: special{away: isAway}}
+	n.gaveUp.Store(gaveUp)
+	return n.leave(ctx, "what was in hand", err)
+}
+
 // Built is a node that is built, and of which nothing runs yet: what a node is for
 // a moment at its start.
 type Built struct {
@@ -73,6 +83,9 @@ func Build(ctx context.Context, c *config.Config, log io.Writer) (b Built, err e
 	n := &Node{cfg: c, started: time.Now(), halt: newHalt(ctx), lines: newLogging(c.Log, log)}
 	n.log = n.lines.Logger
 	if n.listener, err = n.listen(ctx); err != nil {
+		return b, err
+	}
+	if err = n.buildFront(ctx); err != nil {
 		return b, err
 	}
 	if n.store, n.special, err = openStore(ctx, c, late{n}, n.log); err != nil {

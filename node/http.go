@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
-	"net/http"
 	"time"
 )
 
@@ -21,16 +19,9 @@ func (n *Node) patience() time.Duration {
 
 // serveHTTP answers requests until ctx ends, then lets those in hand end.
 func (n *Node) serveHTTP(ctx context.Context) error {
-	srv := n.guard.Server(n.handler)
-	srv.ReadTimeout, srv.WriteTimeout = time.Minute, n.patience()+30*time.Second
-	srv.BaseContext = func(net.Listener) context.Context { return context.WithoutCancel(ctx) }
-	listener := n.guard.Listener(n.listener)
-	serve := func() error { return srv.Serve(listener) }
-	if srv.TLSConfig = n.tls; n.tls != nil {
-		serve = func() error { return srv.ServeTLS(listener, "", "") }
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- serve() }()
+	srv := n.front.srv
+	n.front.answer(n.handler)
+	n.front.begin()
 	if n.state.CompareAndSwap(starting, ready) {
 		n.log.InfoContext(ctx, "started", slog.String("version", n.opts.Version), slog.String("node", n.cfg.Node.ID), slog.String("role", string(n.cfg.Role)),
 			slog.String("address", n.url()), slog.Duration("took", time.Since(n.started)))
@@ -39,8 +30,8 @@ func (n *Node) serveHTTP(ctx context.Context) error {
 		n.opts.Ready(n.listener.Addr().String())
 	}
 	select {
-	case err := <-ended:
-		return err
+	case <-n.front.ended:
+		return n.front.err
 	case <-ctx.Done():
 	}
 	n.waiters.Release()
@@ -51,7 +42,7 @@ func (n *Node) serveHTTP(ctx context.Context) error {
 	defer cancel()
 	err := srv.Shutdown(grace)
 	if errors.Is(err, context.DeadlineExceeded) { // what the store has given up is answered now
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords/2)
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords*3/4)
 		defer cancel()
 		err = srv.Shutdown(last)
 	}
@@ -59,8 +50,5 @@ func (n *Node) serveHTTP(ctx context.Context) error {
 		n.log.WarnContext(ctx, "requests cut off at the stop")
 		err = srv.Close()
 	}
-	if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
-	}
-	return err
+	return errors.Join(err, n.front.stopped())
 }

@@ -69,8 +69,10 @@ type Node struct {
 	central    *link.Central // nil: this node is none
 	handler    http.Handler
 	tls        *tls.Config
+	front      *front
 	guard      *serve.Guard
 	state      atomic.Int32
+	gaveUp     atomic.Bool // what waited for the store
 	progress   *holdfast.Progress
 	seen       atomic.Pointer[seen]
 	seedUses   atomic.Pointer[[]notify.SecretUse]        // of secrets, by the channels of the seed
@@ -109,12 +111,16 @@ func (n *Node) serve(ctx context.Context) (err error) {
 	}
 	n.log.InfoContext(ctx, "listening", slog.String("address", n.url()))
 	defer n.listener.Close() //nolint:errcheck // closed by the server already, unless the start failed
+	if err := n.buildFront(ctx); err != nil {
+		return err
+	}
+	defer n.front.close()
 	// Metrics need the store's counts, and the store an observer of expiry.
 	if n.store, n.special, err = n.openWaiting(ctx); err != nil {
 		return err
 	}
+	defer n.letGo(ctx)()
 	defer func() { err = errors.Join(err, n.leave(ctx, "goodbye", n.store.Close())) }()
-	defer n.halt.atTheEnd(n.grace(), n.special.giveUp)()
 	if err := n.build(ctx); err != nil {
 		return err
 	}
@@ -148,11 +154,11 @@ func (n *Node) serve(ctx context.Context) (err error) {
 	return nil
 }
 
-// leave is an error of a node that was told to stop. What a store did not take any
-// more, because it is away or hangs, is no fault of the stop: it is left to the
+// leave is an error of a node that was told to stop. What a store that hangs did not
+// take any more, once it was given up, is no fault of the stop: it is left to the
 // lease, and nothing is lost.
 func (n *Node) leave(ctx context.Context, what string, err error) error {
-	if err == nil || ctx.Err() == nil || !n.special.leaves(err) {
+	if err == nil || ctx.Err() == nil || !n.gaveUp.Load() || !n.special.leaves(err) {
 		return err
 	}
 	n.log.WarnContext(ctx, "left to the lease", slog.String("what", what), slog.Any("error", err))
@@ -210,14 +216,6 @@ func (l late) ObserveReceived(r holdfast.ReceivedInfo) {
 
 // build makes the parts out of the configuration.
 func (n *Node) build(ctx context.Context) (err error) {
-	if n.cfg.TLS.Cert != "" {
-		files := link.Files{CA: n.cfg.TLS.Clients, Cert: n.cfg.TLS.Cert, Key: n.cfg.TLS.Key}
-		n.tls, err = link.ServerTLS(files, func(err error) { n.log.ErrorContext(ctx, "the old certificate stays in use", slog.Any("error", err)) })
-		if err != nil {
-			return err
-		}
-	}
-	n.guard = n.newGuard()
 	n.buildProgress()
 	measured := metrics.Options{Counts: n.store.Counts, Lanes: n.lanes, Oldest: n.progress.Oldest, Held: func() int64 { return n.store.Doubt().Held }, Refused: n.guard.Refused, Version: n.opts.Version, Commit: n.opts.Commit, LogLost: n.lines.dropped}
 	n.special.measure(&measured)

@@ -20,7 +20,8 @@ import (
 //
 //	told ──► draining: served as before, only /readyz says 503
 //	     ──► grace: nothing more is taken, work in hand may end
-//	     ──► last words: what was cut off returns, the store closes
+//	     ──► last words: what was cut off returns, the store closes; what waits for
+//	         a store that hangs is given up
 //	     ──► cut off: whatever still hangs is left behind, and ends with the process
 //
 // Drain and grace together are Config.Stop. A mail whose answer is awaited is
@@ -28,6 +29,7 @@ import (
 const (
 	lastWords = time.Second             // for attempts to return that were cut off
 	allWords  = 1500 * time.Millisecond // for all that comes after the grace; 2 s with the log's last lines
+	lookAgain = 100 * time.Millisecond  // whether the store hangs, after the grace
 )
 
 // ErrCutOff says that a node was told to stop, and parts of it did not end in
@@ -88,14 +90,6 @@ func (h *halt) hanging() string {
 	return strings.Join(slices.Sorted(maps.Keys(h.live)), ", ")
 }
 
-// atTheEnd calls f when the grace of a stop is over, if that comes.
-func (h *halt) atTheEnd(grace time.Duration, f func()) (cancel func() bool) {
-	if f == nil {
-		f = func() {}
-	}
-	return context.AfterFunc(h.stop, func() { time.AfterFunc(h.left(grace), f) })
-}
-
 // left is what a part may still take at a stop.
 func (h *halt) left(grace time.Duration) time.Duration {
 	if until := h.until.Load(); until != nil {
@@ -145,6 +139,45 @@ func (n *Node) bounded(ctx context.Context, f func(context.Context) error) error
 			return fmt.Errorf("%w %s after the node was told to: %s had not ended; what was in hand is looked after at the next start",
 				ErrCutOff, time.Since(told).Round(100*time.Millisecond), n.halt.hanging())
 		}
+	}
+}
+
+// letGo gives up what waits for the store, once the grace of a stop is over, for as
+// long as the store hangs. One that takes commits still gets what cut-off attempts
+// have done, and a mail whose answer is awaited is to be written down. The function
+// that it returns ends that.
+func (n *Node) letGo(ctx context.Context) (end func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var looks sync.WaitGroup
+	if n.special.giveUp != nil {
+		looks.Go(func() { n.giveUp(ctx) })
+	}
+	return func() {
+		cancel()
+		looks.Wait()
+	}
+}
+
+func (n *Node) giveUp(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-n.halt.stop.Done():
+	}
+	next := time.NewTimer(n.halt.left(n.grace()))
+	defer next.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-next.C:
+		}
+		if !n.answers.Awaited() && n.special.hangs(ctx) && !n.answers.Awaited() {
+			n.gaveUp.Store(true) // first: errors come at once
+			n.special.giveUp()
+			return
+		}
+		next.Reset(lookAgain)
 	}
 }
 

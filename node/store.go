@@ -3,7 +3,9 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"time"
 
@@ -51,9 +53,11 @@ type special struct {
 	// away says that err is about the way to the store, which may mend by
 	// itself: checks tells of it, and no restart of the node helps.
 	away func(err error) bool
-	// giveUp breaks off what waits for the store, once the grace of a stop is over.
-	// Nil: nothing does.
+	// giveUp breaks off what waits for the store. Nil: nothing does.
 	giveUp func()
+	// hangs says that the store does not come back with what was written to it, once
+	// the grace of a stop is over.
+	hangs func(ctx context.Context) bool
 	// elsewhere says that another node delivers for a destination, and that this
 	// one has no part of the requests that it bears, limit in all.
 	elsewhere func(destination string, limit int) bool
@@ -68,13 +72,22 @@ type special struct {
 // leaves says whether an error, or each that was joined to it, is about the way to
 // the store, or about what became of a commit.
 func (s *special) leaves(err error) bool {
-	list := []error{err}
-	if all, ok := err.(interface{ Unwrap() []error }); ok {
-		list = all.Unwrap()
+	if list := joined(err); list != nil {
+		return !slices.ContainsFunc(list, func(err error) bool { return !s.leaves(err) })
 	}
-	return !slices.ContainsFunc(list, func(err error) bool {
-		return !s.away(err) && (s.giveUp == nil || !errors.Is(err, holdfast.ErrUnknown))
-	})
+	return s.away(err) || errors.Is(err, holdfast.ErrUnknown)
+}
+
+// joined are the errors that stand beside each other. One that has two meanings is one.
+func joined(err error) []error {
+	several, prefixed := reflect.TypeOf(errors.Join(ErrCutOff)), reflect.TypeOf(fmt.Errorf("%w", ErrCutOff))
+	for reflect.TypeOf(err) == prefixed {
+		err = errors.Unwrap(err)
+	}
+	if all, ok := err.(interface{ Unwrap() []error }); ok && reflect.TypeOf(err) == several {
+		return all.Unwrap()
+	}
+	return nil
 }
 
 // addCheck adds one check to a health report.
@@ -95,9 +108,12 @@ const startPause = time.Second
 // openWaiting opens the store, and waits for a database that may come by itself,
 // saying what for: it is away, starts, is a standby, takes no writes or no
 // connection, or its commits hang. What a person has to mend ends the start, with
-// an exit code of its own.
+// an exit code of its own. Meanwhile the node answers that it waits.
 func (n *Node) openWaiting(ctx context.Context) (store, special, error) {
 	told := ""
+	if !n.cfg.Store.IsZero() {
+		defer time.AfterFunc(startPause, n.front.begin).Stop()
+	}
 	for {
 		opened, kind, err := openStore(ctx, n.cfg, late{n}, n.log)
 		switch {

@@ -46,7 +46,7 @@ func openPostgres(ctx context.Context, c *config.Config, o holdfast.Observer, lo
 		place:   c.Store.String(),
 		parts:   []run.Part{{Name: "database", Run: s.watch}},
 		present: func() error { return nil }, // an answer to any question says so
-		checks:  s.checks, busy: s.busy, full: db.Full, away: isAway, elsewhere: s.elsewhere, measure: s.measure, acknowledge: db.Acknowledge, giveUp: db.GiveUp,
+		checks:  s.checks, busy: s.busy, full: db.Full, away: isAway, elsewhere: s.elsewhere, measure: s.measure, acknowledge: db.Acknowledge, giveUp: db.GiveUp, hangs: db.Hangs,
 		backUp: func(context.Context, string) (string, int64, error) {
 			return "", 0, fmt.Errorf("%w: the database is PostgreSQL: back it up with its own tools, such as pg_basebackup or pg_dump", errors.ErrUnsupported)
 		},

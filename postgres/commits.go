@@ -1,8 +1,11 @@
 package postgres
 
 import (
+	"context"
 	"log/slog"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Stalled tells for how long no commit has come back, though they are tried all
@@ -19,6 +22,25 @@ func (db *DB) Stalled() time.Duration {
 		return since
 	}
 	return 0
+}
+
+// waitsLong: a commit takes one round trip to the standbys, and not this long.
+const waitsLong = `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND usename = current_user
+	AND application_name = current_setting('application_name') AND clock_timestamp() - query_start > interval '500 ms')`
+
+// Hangs says whether it is no use to wait for commits of this node: none has come
+// back for two heartbeats, or the server shows one that has waited for its
+// synchronous standbys for half a second. It takes a second at most, and is for a
+// process whose time to stop is over, and that may GiveUp.
+func (db *DB) Hangs(ctx context.Context) bool {
+	if db.past.quiet(max(2*db.beatEvery(), time.Second)) {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	waits := false
+	err := db.apart(ctx, func(ctx context.Context, conn *pgx.Conn) error { return conn.QueryRow(ctx, waitsLong).Scan(&waits) })
+	return err == nil && waits
 }
 
 // tellHanging says what a start waits for, if that is commits that do not come back.

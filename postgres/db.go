@@ -73,9 +73,14 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 		return nil, fmt.Errorf("open database: %w", explain(err))
 	}
 	db.life, db.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	defer context.AfterFunc(ctx, db.GiveUp)() // who does not want it any more waits for nothing
+	wanted := context.AfterFunc(ctx, db.GiveUp) // who does not want it any more waits for nothing
+	defer wanted()
 	defer db.tellHanging()()
-	if err := db.start(entering(ctx)); err != nil {
+	err = db.start(entering(ctx))
+	if err == nil && !wanted() { // it was given up at the last moment
+		err = ctx.Err()
+	}
+	if err != nil {
 		if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
 			err = fmt.Errorf("%w: %s", ended, err.Error())
 		}
@@ -141,7 +146,7 @@ func (db *DB) Close() error {
 // GiveUp breaks off what waits for the database: commits that hang end with
 // ErrUnknown, where nobody can tell at once what became of them, and whatever
 // comes after that is unavailable. It is for a process whose time to stop is over,
-// and comes before Close.
+// where the database Hangs, and comes before Close or while that waits.
 func (db *DB) GiveUp() { db.past.giveUp(errGivenUp) }
 
 // stopGroups finishes what waits to be written.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -166,15 +168,18 @@ func (p *child) end() error {
 	return err
 }
 
-// ready waits until the process answers.
+// ready waits until the process has started, and answers.
 func (p *child) ready() {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), 30*time.Second)
 	defer cancel()
 	for ctx.Err() == nil {
 		if resp, err := http.Get(p.url() + "/readyz"); err == nil {
+			text, _ := io.ReadAll(resp.Body)
 			resp.Body.Close()
-			return
+			if !strings.HasPrefix(string(text), "starting") {
+				return
+			}
 		}
 		pause(ctx, 10*time.Millisecond)
 	}

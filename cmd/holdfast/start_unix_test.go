@@ -3,6 +3,8 @@
 package main
 
 import (
+	"io"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -39,6 +41,7 @@ func TestAStartWaitsForItsDatabase(t *testing.T) {
 			if !strings.Contains(node.tail(), "the start waits") {
 				t.Errorf("%s: it said\n%s", c.what, node.tail())
 			}
+			node.answersThatItWaits()
 			if stopped {
 				if err := node.ends(2*time.Second + 2*time.Second); err != nil {
 					t.Errorf("%s: a stop meanwhile: %v\n%s", c.what, err, node.tail())
@@ -48,10 +51,31 @@ func TestAStartWaitsForItsDatabase(t *testing.T) {
 				t.Fatalf("%s: %v", c.what, err)
 			}
 		}
-		node.ready()
+		eventually(t, c.what+": it is ready", func() bool { return get(t, node.url()+"/readyz") == "ready\n" })
 		if err := node.end(); err != nil {
 			t.Errorf("%s: stop: %v\n%s", c.what, err, node.tail())
 		}
+	}
+}
+
+// answersThatItWaits: a probe of liveness must not end a start that waits, and
+// who sends messages learns that this one was not taken.
+func (p *child) answersThatItWaits() {
+	p.t.Helper()
+	eventually(p.t, "/readyz says that it waits", func() bool {
+		r, err := http.Get(p.url() + "/readyz")
+		if err != nil {
+			return false // it does not listen yet
+		}
+		defer r.Body.Close()
+		text, err := io.ReadAll(r.Body)
+		return err == nil && r.StatusCode == http.StatusServiceUnavailable && string(text) == "starting: waits for the database\n"
+	})
+	if got := get(p.t, p.url()+"/healthz"); got != "ok\n" {
+		p.t.Errorf("/healthz said %q", got)
+	}
+	if got := <-p.submitsHanging(1); got != "unavailable" {
+		p.t.Errorf("a caller got %s", got)
 	}
 }
 
