@@ -26,9 +26,10 @@ func (s *common) Holds(holdfast.Claim) bool     { return true }
 func (s *common) Alone() bool                   { return false }
 
 func (s *common) Settle(ctx context.Context, list ...holdfast.Settlement) ([]bool, error) {
-	time.Sleep(s.before)
-	defer time.Sleep(s.after)
-	return s.DB.Settle(ctx, list...)
+	<-time.After(s.before)
+	won, err := s.DB.Settle(ctx, list...)
+	<-time.After(s.after)
+	return won, err
 }
 
 func (s *common) Standing(ctx context.Context, id holdfast.ID) (holdfast.Standing, error) {
