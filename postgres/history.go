@@ -63,6 +63,7 @@ type past struct {
 	gap      *Gap          // what nobody has acknowledged
 	rivals   []string      // servers that take writes beside each other
 	dialed   chan struct{} // holds a value when there is a new connection
+	behind   chan struct{} // holds a value when a caller has met a later server
 }
 
 var (
@@ -74,7 +75,7 @@ var (
 )
 
 func newPast(forget func()) *past {
-	p := &past{forget: forget, dialed: make(chan struct{}, 1)}
+	p := &past{forget: forget, dialed: make(chan struct{}, 1), behind: make(chan struct{}, 1)}
 	p.patience, p.giveUp = context.WithCancelCause(context.Background())
 	p.over, p.end = context.WithCancelCause(p.patience)
 	return p

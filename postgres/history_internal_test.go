@@ -3,8 +3,11 @@ package postgres
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-mq/holdfast"
 )
 
 func begun() *past {
@@ -132,5 +135,34 @@ func TestAClaimOfAnotherHistoryHoldsNothing(t *testing.T) {
 	db.claim.lose(5, k.number)
 	if c := &db.claim; !late.late || len(c.held) != 0 || c.suspect != 0 || len(c.lost) != 0 {
 		t.Errorf("in hand are %v, suspects %d, lost %v", c.held, c.suspect, c.lost)
+	}
+}
+
+// F1-120: a caller's transaction is refused at an old primary, and at a later
+// server until the store has followed; only of the later one it has to hear.
+func TestWhereACallersTransactionGoesOn(t *testing.T) {
+	t.Parallel()
+	for timeline, c := range map[string]struct {
+		want string
+		bell int
+	}{
+		"00000001": {"an old primary", 0},
+		"00000002": {"", 0},
+		"00000003": {"run the transaction again", 1},
+	} {
+		p := newPast(func() {})
+		if err := p.goesOn(timeline); err != nil {
+			t.Errorf("before any server has told: %v", err)
+		}
+		_ = p.met(server{system: "1", timeline: "00000002"})
+		for range 2 {
+			err := p.goesOn(timeline)
+			if (err == nil) != (c.want == "") || err != nil && (!errors.Is(err, holdfast.ErrUnavailable) || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("at timeline %s: %v", timeline, err)
+			}
+		}
+		if len(p.behind) != c.bell {
+			t.Errorf("at timeline %s %d looks are asked for", timeline, len(p.behind))
+		}
 	}
 }

@@ -364,3 +364,32 @@ func TestARoleThatMayNotSeeOthers(t *testing.T) {
 	}
 	shut(t, blind)
 }
+
+// F1-120: an asynchronous standby is promoted, the address leads to it, and the
+// store's connections stay at the old primary, which answers. A caller whose own
+// connection is at the new one is refused only until the store has looked.
+func TestACallerAtALaterServerHasTheStoreLook(t *testing.T) {
+	t.Parallel()
+	primary := pgtest.Start(t, pgtest.Options{NoSync: true})
+	dsn := primary.Database(t)
+	standby := primary.Standby(t, "other", pgtest.Options{NoSync: true})
+	p, through := newProxy(t, dsn)
+	db := open(t, through, quick("n"))
+	acknowledged(t, db, 1)
+	cutOff(t, primary, standby)
+	if err := standby.Promote(); err != nil {
+		t.Fatal(err)
+	}
+	p.leadTo(t, standby.DSN(nameOf(t, dsn)))
+	waittest.Until(t, "a caller at the new server is served", func() bool {
+		err := joined(t, db, standby.DSN(nameOf(t, dsn)))
+		if err != nil && !errors.Is(err, holdfast.ErrUnavailable) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+	if err := joined(t, db, dsn); !errors.Is(err, holdfast.ErrUnavailable) || !mentions(err, "an old primary") {
+		t.Errorf("a caller at the old primary: %v", err)
+	}
+	shut(t, db)
+}

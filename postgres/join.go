@@ -100,14 +100,20 @@ func (p *part) enter(ctx context.Context) error {
 }
 
 // goesOn refuses a transaction on a server of another timeline: an old primary has
-// the same tables, and what is kept there is lost.
+// the same tables, and what is kept there is lost. Of a later one the store has yet
+// to hear: it looks for it now, because its own connections may stay at an old
+// primary that answers.
 func (p *past) goesOn(timeline string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.line.timeline == "" || timeline == p.line.timeline {
+	switch {
+	case p.line.timeline == "" || timeline == p.line.timeline:
 		return nil
+	case timeline < p.line.timeline:
+		return fmt.Errorf("%w: the transaction is on an old primary, at timeline %s, and the store on a server at timeline %s", holdfast.ErrUnavailable, number(timeline), number(p.line.timeline))
 	}
-	return fmt.Errorf("%w: the transaction is on a server at timeline %s, and the store on one at timeline %s", holdfast.ErrUnavailable, number(timeline), number(p.line.timeline))
+	ring(p.behind)
+	return fmt.Errorf("%w: the transaction is on a server at timeline %s, and the store still on one at timeline %s; it looks at its address now: run the transaction again", holdfast.ErrUnavailable, number(timeline), number(p.line.timeline))
 }
 
 // identity tells the tables of this store from all others.

@@ -45,7 +45,8 @@ func hosts(c *pgx.ConnConfig) (list []*pgx.ConnConfig) {
 // connection and each minute: the one that a call happens to get need not be
 // the one from which the others go on. It looks as well, and at one host, too,
 // as long as no commit comes back: those that hang at an old primary never
-// would, and no new connection meets the server that has gone on.
+// would, and no new connection meets the server that has gone on. And so it does
+// when a caller's transaction was on a later server.
 func (db *DB) watchPrimaries(ctx context.Context) {
 	list, looked := hosts(db.pools.own.Config().ConnConfig), time.Now()
 	tick := time.NewTicker(db.beatEvery())
@@ -58,6 +59,7 @@ func (db *DB) watchPrimaries(ctx context.Context) {
 			if len(list) < 2 {
 				continue // it has met the only one
 			}
+		case <-db.past.behind:
 		case <-tick.C:
 			if !db.past.quiet(2*db.beatEvery()) && (len(list) < 2 || time.Since(looked) < lookEvery) {
 				continue
@@ -84,11 +86,16 @@ func (p *past) welcome(ctx context.Context, c *pgx.ConnConfig, s server) error {
 	if err := p.met(s); err != nil {
 		return err
 	}
+	ring(p.dialed)
+	return nil
+}
+
+// ring leaves a value in a bell, unless it has one.
+func ring(bell chan struct{}) {
 	select {
-	case p.dialed <- struct{}{}:
+	case bell <- struct{}{}:
 	default:
 	}
-	return nil
 }
 
 // lookAtAll finds the servers that take writes, each once.
