@@ -8,6 +8,8 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"time"
+
+	"github.com/holdfast-mq/holdfast"
 )
 
 func begun() *past {
