@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/holdfast-mq/holdfast"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
