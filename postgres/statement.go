@@ -47,8 +47,9 @@ const (
 		INSERT INTO hf_message (seq, id, route, lane, created, payload, headers, corr, retry, delay, ttl, okey)
 		SELECT seq, id, CASE WHEN (SELECT known FROM named) THEN route END, lane, t, payload, headers, corr, retry, delay, ttl, okey FROM input, now ORDER BY id`
 	// insertNamed says once for all rows whether each number still has its name: a
-	// row that is gone makes the number a NULL, which the table refuses (F1-124).
-	insertNamed = `named AS MATERIALIZED (SELECT NOT EXISTS (SELECT FROM (SELECT DISTINCT i.route, i.lane FROM unnest($2::integer[], $3::integer[]) AS i (route, lane)) AS i
+	// row that is gone makes the number a NULL, which the table refuses (F1-124). A
+	// caller's snapshot may be older than a name, and cannot tell.
+	insertNamed = `named AS MATERIALIZED (SELECT current_setting('transaction_isolation') IN ('repeatable read', 'serializable') OR NOT EXISTS (SELECT FROM (SELECT DISTINCT i.route, i.lane FROM unnest($2::integer[], $3::integer[]) AS i (route, lane)) AS i
 		WHERE NOT EXISTS (SELECT FROM hf_route AS r WHERE r.route = i.route AND r.lane = i.lane)) AS known),`
 	insertRows = ` unnest($1::bytea[], $2::integer[], $3::integer[], $4::bytea[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::text[])
 			AS i (id, route, lane, payload, headers, corr, retry, ttl, delay, okey)`
