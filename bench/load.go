@@ -36,7 +36,7 @@ func fullSizes() sizes {
 
 func quickSizes() sizes {
 	return sizes{
-		warm: 100 * time.Millisecond, cell: 300 * time.Millisecond, cutoff: 800 * time.Millisecond, window: 1024,
+		warm: 100 * time.Millisecond, cell: 300 * time.Millisecond, cutoff: 2 * time.Second, window: 1024,
 		backlog: 10_000, paced: 400 * time.Millisecond, late: 300 * time.Millisecond, parked: 20_000, claims: 100,
 		callers: []int{8}, senders: []int{64},
 		settled: 50_000, held: 3 * time.Second, mails: 500, nodes: []int{1, 3}, brief: true,
