@@ -132,6 +132,9 @@ func (n *Node) bounded(ctx context.Context, f func(context.Context) error) error
 			n.halt.begin()
 		case <-last.C:
 			if now := n.answers.Awaited(); (now || awaited) && time.Since(until) < notify.LastAnswer+2*allWords {
+				if !awaited {
+					n.log.WarnContext(ctx, "the stop waits for the answer to a mail that has left", slog.String("at_most", notify.LastAnswer.String()))
+				}
 				awaited = now
 				last.Reset(allWords) // to be answered, and once more to be written down
 				continue

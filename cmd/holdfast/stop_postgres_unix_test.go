@@ -110,7 +110,7 @@ lists: {operators: {recipients: [{channel: mail, address: jane@plant.test}]}}
 	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	<-time.After(3 * time.Second) // so long does the server keep silent: the grace is over, and the last words are
+	eventually(t, "the grace is over, and the last words are", func() bool { return strings.Contains(c.tail(), "waits for the answer to a mail") })
 	close(box.answers)
 	if err := c.gone(began, 30*time.Second); err != nil {
 		t.Errorf("stop: %v\n%s", err, c.tail())
