@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // absent is a store that is away for its first calls of one kind.
@@ -65,7 +65,7 @@ func TestADispatcherBeginsOnceItsStoreIsThere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				db := openStore(t)
 				defer closeStore(t, db)
 				c.store.Store, c.store.Lanes = db, db
@@ -88,7 +88,7 @@ func TestADispatcherBeginsOnceItsStoreIsThere(t *testing.T) {
 
 func TestADispatcherThatWaitsForItsStoreCanBeStopped(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		store := &absent{Store: db, Lanes: db, asking: 1 << 30, err: holdfast.ErrUnavailable}

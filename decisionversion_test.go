@@ -6,10 +6,10 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // adrift has the times of decisions move at each look, as those of a store whose
@@ -31,7 +31,7 @@ func (a *adrift) LaneDecisions(ctx context.Context) ([]holdfast.LaneDecision, er
 // A decision to resume counts once, whatever becomes of its time.
 func TestADecisionThatMovesInTimeIsNotANewOne(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		resume := func() {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 type panicObserver struct{}
@@ -38,7 +39,7 @@ func (b *batcher) DeliverBatch(ctx context.Context, ms []holdfast.Message) []hol
 // Nor does a deliverer that cannot say how much it takes.
 func TestAPanickingBatchSizeIsOne(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		enqueue(t, db, holdfast.Message{ID: "m", Destination: "a"})
@@ -77,7 +78,7 @@ func TestOnlyRealUUIDFormsAreOneID(t *testing.T) {
 // A failed request of many messages is one failure of its lane.
 func TestARequestThatFailsIsOneFailure(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		var calls atomic.Int64
@@ -106,7 +107,7 @@ func TestARequestThatFailsIsOneFailure(t *testing.T) {
 // And one success, so that slow start is slow.
 func TestARequestThatWorksIsOneSuccess(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		b := &batcher{size: func() int { return 16 }, do: func(_ context.Context, ms []holdfast.Message) []holdfast.Result {
@@ -129,7 +130,7 @@ func TestARequestThatWorksIsOneSuccess(t *testing.T) {
 // What waited for its turn until the sender gave up was not begun.
 func TestADuplicateThatWaitedInVainIsNotStarted(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		p := &program{slow: 20 * time.Second}
@@ -149,7 +150,7 @@ func TestADuplicateThatWaitedInVainIsNotStarted(t *testing.T) {
 // Attempts from before the lane went down do not put its probes off.
 func TestStragglersDoNotCountAsProbes(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		var n, probes atomic.Int64
@@ -182,7 +183,7 @@ func TestStragglersDoNotCountAsProbes(t *testing.T) {
 // An error with the outcome of a success is transient and charged.
 func TestAnErrorIsNoSuccess(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{answer: always(&holdfast.Failure{Outcome: holdfast.Succeeded, Err: errors.New("odd")})}
@@ -212,7 +213,7 @@ func TestAMessagesOwnWaitIsKept(t *testing.T) {
 // A store that stops does not leave attempts running behind Run.
 func TestRunWaitsForAttemptsWhenTheStoreStops(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		var running atomic.Int64
 		to := &script{answer: func(ctx context.Context, m holdfast.Message) error {
@@ -262,7 +263,7 @@ func TestANegativeLimitIsRefused(t *testing.T) {
 // Two forms of one id are one call.
 func TestOneFlightForAllFormsOfAnID(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		p := &program{slow: time.Second}
@@ -285,7 +286,7 @@ func TestOneFlightForAllFormsOfAnID(t *testing.T) {
 // What was sent before credentials were refused says nothing about them.
 func TestALateSuccessDoesNotEndAHold(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{answer: func(_ context.Context, m holdfast.Message) error {
@@ -313,7 +314,7 @@ func TestALateSuccessDoesNotEndAHold(t *testing.T) {
 // SF-09: two runs of one dispatcher do not overlap.
 func TestADispatcherRunsOnce(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		d := &holdfast.Dispatcher{Store: db, Routes: map[string]holdfast.Route{"a": {Deliverer: &script{}}}}

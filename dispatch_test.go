@@ -14,12 +14,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // OI-05: 2, 4, 8, 16, 32 s, five retries, then parked.
 func TestParkedWhenBudgetIsSpent(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{answer: always(errTransient)}
@@ -53,7 +54,7 @@ func TestParkedWhenBudgetIsSpent(t *testing.T) {
 // SF-03, OI-02: a permanent failure parks at once.
 func TestPermanentFailureParksAtOnce(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{answer: func(_ context.Context, m holdfast.Message) error {
@@ -76,7 +77,7 @@ func TestPermanentFailureParksAtOnce(t *testing.T) {
 // ten-minute outage parks nothing, and a day's outage is not hammered.
 func TestAnOutageParksNothing(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{answer: always(errUnreachable)}
@@ -101,7 +102,7 @@ func TestAnOutageParksNothing(t *testing.T) {
 // that probe are charged.
 func TestAShort503OutageParksNothing(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{answer: always(errTransient)}
@@ -122,7 +123,7 @@ func TestAShort503OutageParksNothing(t *testing.T) {
 // charge: every_attempt restores the source's rule.
 func TestEveryAttemptIsChargedWhereTheRouteSaysSo(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{answer: always(errUnreachable)}
@@ -143,7 +144,7 @@ func TestEveryAttemptIsChargedWhereTheRouteSaysSo(t *testing.T) {
 // restart, and ends when the fault does.
 func TestALaneFaultHoldsTheLaneAndChargesNobody(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{answer: always(errLaneFault)}
@@ -190,7 +191,7 @@ func TestALaneFaultHoldsTheLaneAndChargesNobody(t *testing.T) {
 // its neighbour nothing.
 func TestADestinationThatNeverAnswersDelaysNoOther(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		hole := &script{answer: func(ctx context.Context, _ holdfast.Message) error {
@@ -217,7 +218,7 @@ func TestADestinationThatNeverAnswersDelaysNoOther(t *testing.T) {
 // Design 6: concurrency starts low, grows with success and is bounded.
 func TestALaneStartsSlowAndIsBounded(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		var most, now atomic.Int64
@@ -253,7 +254,7 @@ func TestALaneStartsSlowAndIsBounded(t *testing.T) {
 // Outbox case 29.
 func TestStopWaitsForWorkInHand(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{answer: func(context.Context, holdfast.Message) error {
@@ -283,7 +284,7 @@ func TestStopWaitsForWorkInHand(t *testing.T) {
 // NO-09, NO-12: what the stop cuts off has no outcome and is not charged.
 func TestStopCutsOffAfterTheGrace(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{answer: func(ctx context.Context, _ holdfast.Message) error {
@@ -311,7 +312,7 @@ func TestStopCutsOffAfterTheGrace(t *testing.T) {
 // and the error names the message.
 func TestStopReturnsByTheDeadlineAndNamesWhatHangs(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		release := make(chan struct{})
 		to := &script{answer: func(context.Context, holdfast.Message) error {
@@ -339,7 +340,7 @@ func TestStopReturnsByTheDeadlineAndNamesWhatHangs(t *testing.T) {
 // other messages; its late result changes nothing.
 func TestAHungAttemptIsGivenUp(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		release := make(chan struct{})
@@ -369,7 +370,7 @@ func TestAHungAttemptIsGivenUp(t *testing.T) {
 // Design 5: a panic in a deliverer is a transient failure.
 func TestAPanicOfADelivererIsATransientFailure(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		var n atomic.Int64
@@ -395,7 +396,7 @@ func TestAPanicOfADelivererIsATransientFailure(t *testing.T) {
 // Retry-After is a minimum.
 func TestRetryAfterIsAMinimum(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{answer: always(&holdfast.Failure{RetryAfter: 90 * time.Second, Err: errors.New("later")})}
@@ -415,7 +416,7 @@ func TestRetryAfterIsAMinimum(t *testing.T) {
 // Outbox case 37: a backlog found at start flows at once.
 func TestABacklogFlowsAfterARestart(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		path := t.TempDir() + "/holdfast.db"
 		db := openStoreAt(t, path)
 		ids := enqueue(t, db, numbered(100, "a")...)
@@ -442,7 +443,7 @@ func TestABacklogFlowsAfterARestart(t *testing.T) {
 // in order, and only that key waits for one that fails.
 func TestAnOrderingKeyKeepsItsOrder(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{}
@@ -492,7 +493,7 @@ func TestAnOrderingKeyKeepsItsOrder(t *testing.T) {
 // is not sent; it expires (F1-99).
 func TestWhatExpiresInTheReadyQueueIsNotSent(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{answer: func(context.Context, holdfast.Message) error {

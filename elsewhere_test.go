@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -58,7 +59,7 @@ func TestAnOutcomeOfOursIsToldWithAllThatItBrought(t *testing.T) {
 	for name, answer := range map[string]error{"delivered": nil, "failed": errTransient} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				db := openStore(t)
 				defer closeStore(t, db)
 				store, waiters := &common{DB: db, before: 10 * time.Second, after: 10 * time.Second}, &holdfast.Waiters{}
@@ -94,7 +95,7 @@ func TestAnOutcomeOfOursIsToldWithAllThatItBrought(t *testing.T) {
 // were made before.
 func TestARepeatWaitsForWhatAnotherProcessDoesNext(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{answer: always(errTransient)}
@@ -140,7 +141,7 @@ func TestWhatAnotherProcessEndsIsToldAsItEnded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				db := openStore(t)
 				defer closeStore(t, db)
 				stop := func() error { return nil }
@@ -182,7 +183,7 @@ func TestWhatAnotherProcessEndsIsToldAsItEnded(t *testing.T) {
 // which may cost the store a connection.
 func TestALookIsNeitherWaitedForNorCutOff(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		var cut error

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -78,7 +79,7 @@ func stopped(tb testing.TB, stop func() error) {
 // OI-05, OI-06: a callback hears which message ended, and why.
 func TestCallbacksAreToldWhatEnded(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		var parked, expired told
@@ -118,7 +119,7 @@ func TestCallbackThatFailsIsToldAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				db := openStore(t)
 				defer closeStore(t, db)
 				c := told{answer: func(n int) error {
@@ -149,7 +150,7 @@ func TestCallbackThatFailsIsToldAgain(t *testing.T) {
 // next dispatcher tells again. What is copied is what a crash leaves.
 func TestCallbackIsToldAgainAfterACrash(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		crashed := filepath.Join(t.TempDir(), "crashed.db")
@@ -188,7 +189,7 @@ func copyFile(from, to string) error {
 // A stop in the middle of a callback is no call: the next dispatcher tells.
 func TestCallbackThatIsCutOffIsToldAgain(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		d := refusing(db)
@@ -214,7 +215,7 @@ func TestCallbackThatIsCutOffIsToldAgain(t *testing.T) {
 // needs is shown.
 func TestNoticesOfCallbacksThatAreGone(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		failing := told{answer: func(int) error { return errors.New("down") }}
@@ -254,7 +255,7 @@ func TestNoticesOfCallbacksThatAreGone(t *testing.T) {
 // told to nobody.
 func TestOneCallbackWithoutTheOther(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		var c told
@@ -273,7 +274,7 @@ func TestOneCallbackWithoutTheOther(t *testing.T) {
 // callback itself.
 func TestCallbackRequeues(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{answer: always(errUnreachable)}
@@ -300,7 +301,7 @@ func TestCallbackRequeues(t *testing.T) {
 // The same holds for expired ones, and for a callback that asks for a pause.
 func TestExpiredCallbackIsToldAgain(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		c := told{answer: func(n int) error {
@@ -327,7 +328,7 @@ func TestExpiredCallbackIsToldAgain(t *testing.T) {
 // again.
 func TestEachCycleIsTold(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		var c told
@@ -351,7 +352,7 @@ func TestEachCycleIsTold(t *testing.T) {
 // A notice that the callback refuses for good parks, and makes no notice.
 func TestNoticeMakesNoNotice(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		c := told{answer: func(int) error { return errPermanent }}

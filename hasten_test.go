@@ -5,10 +5,10 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // once fails the first attempt of a message called m, and takes the rest.
@@ -38,7 +38,7 @@ func TestWhatWaitedForItsDestinationIsDueWhenThatWorks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				db := openStore(t)
 				defer closeStore(t, db)
 				var tries atomic.Int64
@@ -68,7 +68,7 @@ func TestWhatWaitedForItsDestinationIsDueWhenThatWorks(t *testing.T) {
 // tried in a loop.
 func TestWhatNeverFindsAnybodyIsNotHastenedForEver(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		var tries atomic.Int64

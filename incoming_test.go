@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // F1-99: which states a dispatcher leaves alone.
@@ -125,7 +126,7 @@ func TestFailuresOfAReceiver(t *testing.T) {
 // the next one is not begun and comes again in a second.
 func TestABusyEndpointTurnsAway(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		free := make(chan struct{})
@@ -163,7 +164,7 @@ func TestABusyEndpointTurnsAway(t *testing.T) {
 // TTL and one attempt; without a TTL no end is told.
 func TestTheReceiverIsToldWhenTheSenderStops(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{}

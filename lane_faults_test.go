@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/transport"
 )
 
 // Events in other lanes do not put off the look for attempts that hang.
 func TestAHungAttemptIsGivenUpUnderTraffic(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		release := make(chan struct{})
@@ -47,7 +48,7 @@ func TestAHungAttemptIsGivenUpUnderTraffic(t *testing.T) {
 // An attempt that never returns does not keep its lane down.
 func TestADownLaneWithAHungAttemptIsProbed(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		release := make(chan struct{})
@@ -83,7 +84,7 @@ func TestADownLaneWithAHungAttemptIsProbed(t *testing.T) {
 // Nor does it use up the last slot of one that is up.
 func TestAnUpLaneWithAHungAttemptMoves(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		release := make(chan struct{})
@@ -115,7 +116,7 @@ func TestAnUpLaneWithAHungAttemptMoves(t *testing.T) {
 // A busy peer is not hammered by probes.
 func TestAProbeThatDoesNotBeginIsNotRepeatedAtOnce(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{answer: always(errTransient)}
@@ -168,7 +169,7 @@ func TestAStopDoesNotChargeRealHTTP(t *testing.T) {
 // A lane that is down and then has a fault is held over a restart too.
 func TestAFaultOfALaneThatIsDownIsKept(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{answer: always(errUnreachable)}
@@ -191,7 +192,7 @@ func TestAFaultOfALaneThatIsDownIsKept(t *testing.T) {
 // Parking a message without asking anybody says nothing about the destination.
 func TestABudgetSpentIsNoSignOfLife(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{answer: always(errTransient)}
@@ -224,7 +225,7 @@ func TestABudgetSpentIsNoSignOfLife(t *testing.T) {
 // Edge case 48: messages that always fail do not stand in the way of those that do not.
 func TestPoisonDoesNotStarveAHealthyDestination(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{answer: func(_ context.Context, m holdfast.Message) error {
@@ -266,7 +267,7 @@ func TestPoisonDoesNotStarveAHealthyDestination(t *testing.T) {
 // Lanes that hold much leave the others theirs.
 func TestSilentLanesDoNotUseUpTheClaims(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		hole := &script{answer: func(ctx context.Context, _ holdfast.Message) error { <-ctx.Done(); return ctx.Err() }}
@@ -295,7 +296,7 @@ func TestSilentLanesDoNotUseUpTheClaims(t *testing.T) {
 // OI-10: a sender without a TTL that comes back after the retention is refused.
 func TestALateSenderWithoutATTLHasOneEffect(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		out, in := openStore(t), openStore(t)
 		defer closeStore(t, out)
 		defer closeStore(t, in)
@@ -344,7 +345,7 @@ func TestALateSenderWithoutATTLHasOneEffect(t *testing.T) {
 func TestUnchargedFailuresAreNotRepeatedAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, e := range []*holdfast.Failure{errUnreachable, errLaneFault} {
-		synctest.Test(t, func(t *testing.T) {
+		racetest.Bubble(t, func(t *testing.T) {
 			db := openStore(t)
 			defer closeStore(t, db)
 			to := &script{answer: func(context.Context, holdfast.Message) error { time.Sleep(5 * time.Millisecond); return e }}
@@ -364,7 +365,7 @@ func TestUnchargedFailuresAreNotRepeatedAtOnce(t *testing.T) {
 // A deliverer that returns a nil *Failure in an error does not end the process.
 func TestANilFailureIsAFailure(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		enqueue(t, db, holdfast.Message{ID: "m", Destination: "a"})
@@ -384,7 +385,7 @@ func TestANilFailureIsAFailure(t *testing.T) {
 // SF-24: a failing observer changes nothing.
 func TestAPanickingObserverChangesNothing(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		enqueue(t, db, holdfast.Message{ID: "m", Destination: "a"})
@@ -419,7 +420,7 @@ func TestAMessageThatIsPutOffIsASuccessOfItsLane(t *testing.T) {
 		for _, size := range []int{1, 8} {
 			t.Run(fmt.Sprint(name, " by ", size), func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
+				racetest.Bubble(t, func(t *testing.T) {
 					db := openStore(t)
 					defer closeStore(t, db)
 					b := &batcher{size: func() int { return size }, do: func(_ context.Context, ms []holdfast.Message) []holdfast.Result {

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // Many lanes that would each hold a lot share the room there is: the last of
 // them is served as promptly as the first.
 func TestLanesShareTheRoomForClaims(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		routes := map[string]holdfast.Route{}
@@ -45,7 +46,7 @@ func TestLanesShareTheRoomForClaims(t *testing.T) {
 // charged nor lost.
 func TestAPeerThatDoesNotBeginIsNotHammered(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{answer: always(&holdfast.Failure{Outcome: holdfast.NotStarted, Code: "not_started"})}
@@ -92,7 +93,7 @@ func TestHowManyRequestsALaneHasAtATime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				db := openStore(t)
 				defer closeStore(t, db)
 				enqueue(t, db, numbered(100, "a")...)
@@ -122,7 +123,7 @@ func TestHowManyRequestsALaneHasAtATime(t *testing.T) {
 // A lane tells for how long it has been up or down, and when an attempt last ended.
 func TestSinceWhenALaneIsAsItIs(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{}
@@ -180,7 +181,7 @@ func (m *meagre) Claim(ctx context.Context, want map[string]int) (holdfast.Batch
 // asked for now, and not only at the next poll.
 func TestWhatAStoreStillHasIsAskedForAtOnce(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{}
@@ -206,7 +207,7 @@ func (silent) Wake() (<-chan struct{}, func()) { return nil, func() {} }
 // next poll.
 func TestWhatAnOutcomeMakesDueIsTriedAtOnce(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{}

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // journal keeps the lines of a log as "LEVEL text key=value".
@@ -54,7 +54,7 @@ func (j *journal) of(id string) (list []string) {
 // permanently failed at Error (F1-99).
 func TestLogLinesOfAttempts(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		log := &journal{}
@@ -106,7 +106,7 @@ func (l losing) Settle(_ context.Context, list ...holdfast.Settlement) ([]bool, 
 // OI-18: an outcome that came too late is a Warn (F1-99).
 func TestLogLinesOfLateOutcomes(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		log := &journal{}
@@ -187,7 +187,7 @@ func (f *failing) Settle(ctx context.Context, list ...holdfast.Settlement) ([]bo
 // whose credentials are refused an Error, one that is up again an Info.
 func TestLogLinesOfPassesAndLanes(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		log, store := &journal{}, &failing{Store: db}
@@ -240,7 +240,7 @@ func (s *sick) Purge(context.Context, holdfast.Retention) (int, bool, error) {
 // NO-21: a purge is an Info with its count, a sweep that failed an Error.
 func TestLogLinesOfSweeps(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		for _, c := range []struct {
 			err  error
 			want []string

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -220,7 +219,7 @@ func TestStoreFollowsTheModel(t *testing.T) {
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
 		var stopped any
-		synctest.Test(t, func(t *testing.T) {
+		racetest.Bubble(t, func(t *testing.T) {
 			r := &modelRun{rt: rt, t: &rapidTB{t, rt}, path: filepath.Join(dir, "0.db"), dir: dir}
 			r.open()
 			defer func() { _ = r.db.Close() }()

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // lent is a store that another process may have.
@@ -34,7 +34,7 @@ func (s *lent) lend(to string) { s.to.Store(&to) }
 // waits already is let go, and who comes later does not begin.
 func TestADispatcherWhoseStoreIsAnothers(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		log := &journal{}
@@ -105,7 +105,7 @@ var _ holdfast.Shared = (*several)(nil)
 // it claims nothing, what it holds goes back, and nobody waits for it.
 func TestADispatcherKeepsToItsShare(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		store := &several{Store: db}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // webhook is the schedule of WH-03, every attempt charged.
@@ -33,7 +34,7 @@ func TestALaneIsProbedWithAPatienceOfItsOwn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				db := openStore(t)
 				defer closeStore(t, db)
 				to := &script{answer: always(errUnreachable)}
@@ -67,7 +68,7 @@ func TestALaneIsProbedWithAPatienceOfItsOwn(t *testing.T) {
 // the destination is back goes at once.
 func TestEachMessageKeepsItsOwnSchedule(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{answer: always(errUnreachable)}
@@ -116,7 +117,7 @@ func TestWhatIsNewDoesNotHurryALaneThatAsksForTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				db := openStore(t)
 				defer closeStore(t, db)
 				to := &script{answer: always(c.failure)}

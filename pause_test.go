@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // F1-80: a destination that a person has paused is left alone, over restarts
 // and by every dispatcher of the store, until somebody resumes it.
 func TestAPausedDestinationIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to, other := &script{answer: func(context.Context, holdfast.Message) error { time.Sleep(time.Second); return nil }}, &script{}
@@ -68,7 +69,7 @@ func TestAPausedDestinationIsLeftAlone(t *testing.T) {
 // Looking for decisions, again and again, puts off no message that comes due.
 func TestLookingForDecisionsPutsNothingOff(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		begin := time.Now()
@@ -93,7 +94,7 @@ func TestLookingForDecisionsPutsNothingOff(t *testing.T) {
 // F1-48: who waits for a first attempt is answered when its destination is paused.
 func TestAPauseKeepsNobodyWaiting(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{answer: func(context.Context, holdfast.Message) error { time.Sleep(5 * time.Second); return errTransient }}
@@ -121,7 +122,7 @@ func TestResumingTriesAtOnce(t *testing.T) {
 	for name, fault := range map[string]error{"held": errLaneFault, "down": errUnreachable} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				db := openStore(t)
 				defer closeStore(t, db)
 				to := &script{answer: always(fault)}

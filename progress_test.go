@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // logged is a log that many write and one reads.
@@ -62,7 +63,7 @@ func TestDueWorkWithoutProgressShows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				db := openStore(t)
 				defer closeStore(t, db)
 				to := &script{answer: always(c.answer)}
@@ -95,7 +96,7 @@ func TestDueWorkWithoutProgressShows(t *testing.T) {
 // A restart does not make the age of what fails small again.
 func TestTheAgeOfWhatFailsOutlivesARestart(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		to := &script{answer: always(errTransient)}
@@ -120,7 +121,7 @@ func TestTheAgeOfWhatFailsOutlivesARestart(t *testing.T) {
 // nor is a long request, nor what waits for its time.
 func TestWhatMovesDoesNotStand(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		slow := &script{answer: func(context.Context, holdfast.Message) error { time.Sleep(5 * time.Second); return nil }}
@@ -148,7 +149,7 @@ func TestWhatMovesDoesNotStand(t *testing.T) {
 // minute and in its status.
 func TestADestinationWithoutARouteShows(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		log := &logged{}
@@ -218,7 +219,7 @@ func TestWhatStands(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				p := &holdfast.Progress{
 					Store: table{"a": c.late}, Lanes: func() []holdfast.LaneStatus { return []holdfast.LaneStatus{c.lane} },
 					Elsewhere: func(string) bool { return true },
@@ -247,7 +248,7 @@ func TestWhatStands(t *testing.T) {
 // Where several dispatchers share a store, one watch knows them all.
 func TestOneWatchForSeveralDispatchers(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		enqueue(t, db, holdfast.Message{Destination: "a"}, holdfast.Message{Destination: "b"}, holdfast.Message{Destination: "known"}, holdfast.Message{Destination: "Lost"})

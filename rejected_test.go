@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -51,7 +52,7 @@ func TestARefusalThatWasToldHasEnded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				db := openStore(t)
 				defer closeStore(t, db)
 				waiters := &holdfast.Waiters{}
@@ -110,7 +111,7 @@ func TestARefusalThatWasToldHasEnded(t *testing.T) {
 // person retries it.
 func TestWhatHasEndedIsNotAcceptedAgain(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		s := &holdfast.Submitter{Enqueuer: db, Outbox: db}
@@ -173,7 +174,7 @@ func TestARepeatOfWhatChangesThisMoment(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				db := openStore(t)
 				defer closeStore(t, db)
 				enqueue(t, db, m)
@@ -213,7 +214,7 @@ func retried(db *sqlite.DB) error {
 // A refusal keeps the code that came last: a later one may have none.
 func TestARefusalIsToldWithTheLastCode(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		waiters := &holdfast.Waiters{}

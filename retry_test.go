@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 func waits(p holdfast.RetryPolicy, n int) []time.Duration {
@@ -71,7 +71,7 @@ func TestWaitsNeverShrink(t *testing.T) {
 // is drawn anew from all of the jitter (F1-99).
 func TestJitterSpreadsRetries(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		const first, jitter = time.Minute, 10 * time.Second

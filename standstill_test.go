@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // clocked puts before each line of a log how long after the start it came.
@@ -34,7 +34,7 @@ func (c *clocked) Handle(ctx context.Context, r slog.Record) error {
 // tells why is an error. What has a line of its own is left out.
 func TestWhatMakesNoProgressIsToldOnceAMinute(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		log := &clocked{began: time.Now()}
 		within := func(from, to time.Duration) bool {
 			at := time.Since(log.began)

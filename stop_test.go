@@ -6,10 +6,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // A dispatcher that has ended leaves no claim behind: an attempt that returns
@@ -31,7 +31,7 @@ func TestAnAttemptThatReturnsAfterTheStopIsSettled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				db := openStore(t)
 				defer closeStore(t, db)
 				var calls atomic.Int64
@@ -91,7 +91,7 @@ func (b *brittle) Settle(ctx context.Context, s ...holdfast.Settlement) ([]bool,
 // when it can.
 func TestOutcomesThatAStopCouldNotRecordAreRecordedLater(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		store := &brittle{Store: db}

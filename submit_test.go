@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // callers has so many programs submit to a destination at once, each ready to
@@ -55,7 +56,7 @@ func TestNobodyWaitsForAnAttemptThatWillNotBeMadeNow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				db := openStore(t)
 				defer closeStore(t, db)
 				waiters := &holdfast.Waiters{}
@@ -84,7 +85,7 @@ func TestNobodyWaitsForAnAttemptThatWillNotBeMadeNow(t *testing.T) {
 // F1-48: a stop keeps nobody waiting, but for what is in hand.
 func TestAStopKeepsNobodyWaiting(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		waiters := &holdfast.Waiters{}
@@ -116,7 +117,7 @@ func TestAStopKeepsNobodyWaiting(t *testing.T) {
 // A destination without a route is not waited for either.
 func TestNobodyWaitsWithoutARoute(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		waiters := &holdfast.Waiters{}
@@ -161,7 +162,7 @@ func TestForWhichLaneACallerWaits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				db := openStore(t)
 				defer closeStore(t, db)
 				s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: &holdfast.Waiters{}, Lanes: c.lanes}

@@ -3,7 +3,6 @@ package holdfast_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,7 +30,7 @@ func sweep(tb testing.TB, db *sqlite.DB, s *holdfast.Sweeper) (stop func()) {
 // when it is parked; within it, it is delivered.
 func TestMessagesExpireWhereNothingClaimsThem(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		defer sweep(t, db, &holdfast.Sweeper{})()
@@ -69,7 +68,7 @@ func TestMessagesExpireWhereNothingClaimsThem(t *testing.T) {
 // parked message stays.
 func TestFinalRowsArePurgedAndParkedOnesStay(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		week := 7 * 24 * time.Hour
@@ -136,7 +135,7 @@ func (f *forgetful) SweepInbox(_ context.Context, keep time.Duration) (int, bool
 // for ever and ids of the inbox for seven days (F1-99).
 func TestDefaultsOfTheSweeper(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		u := &upkeep{began: time.Now()}
 		ctx, cancel := context.WithTimeout(t.Context(), 16*time.Minute+time.Second)
 		defer cancel()
@@ -180,7 +179,7 @@ func (c *counted) ObserveExpired(n int) { c.told = append(c.told, n) }
 // F1-99: each page of what expires is counted, and nothing is no page.
 func TestWhatExpiresIsCounted(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		var c counted
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -197,7 +196,7 @@ func TestWhatExpiresIsCounted(t *testing.T) {
 // sender said that it may retry.
 func TestTheInboxForgetsWhenItMay(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := openStore(t)
 		defer closeStore(t, db)
 		week := 7 * 24 * time.Hour
@@ -247,7 +246,7 @@ func TestTheInboxForgetsWhenItMay(t *testing.T) {
 func TestABacklogThatFoundNobodyIsNotTooOld(t *testing.T) {
 	t.Parallel()
 	racetest.Without(t, "weeks of tries")
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		out, in := openStore(t), openStore(t)
 		defer closeStore(t, out)
 		defer closeStore(t, in)

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 func TestListsAreNarrowedAndPaged(t *testing.T) {
@@ -261,7 +261,7 @@ func TestWhatAMessageWaitsForIsSaid(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				lane := c.lane
 				lane.Destination, lane.Up = "inventory", lane.Problem == ""
 				f := serve(t, func(s *admin.Server) { s.Lanes = func() []holdfast.LaneStatus { return []holdfast.LaneStatus{lane} } })

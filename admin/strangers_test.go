@@ -8,10 +8,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // from asks as if it came from that address.
@@ -34,7 +34,7 @@ func logsTo(out *bytes.Buffer) func(*admin.Server) {
 // valid tokens and other addresses are served all the while.
 func TestWrongTokensAreLimitedByAddress(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		var out bytes.Buffer
 		f := serve(t, locked, logsTo(&out))
 		secret := tokens(t, f)[admin.Read]
@@ -75,7 +75,7 @@ func TestWrongTokensAreLimitedByAddress(t *testing.T) {
 // F1-03: a store that fails is not written of once for each made-up token.
 func TestALookUpThatFailsFillsNoLog(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		var out bytes.Buffer
 		f := serve(t, locked, logsTo(&out))
 		f.store.FailWith(errors.New("disk I/O error"))
@@ -94,7 +94,7 @@ func TestALookUpThatFailsFillsNoLog(t *testing.T) {
 // nor with all of a long path.
 func TestPanicsFillNoLog(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		var out bytes.Buffer
 		f := serve(t, logsTo(&out), func(s *admin.Server) {
 			s.Mounts = []admin.Mount{{Pattern: "GET /broken/{rest...}", Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("broken") })}}

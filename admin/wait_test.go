@@ -7,11 +7,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // waiting sends a message in virtual time, and lets act follow a second later.
@@ -101,7 +101,7 @@ func TestARequestWaitsForTheFirstOutcome(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				w, took := waiting(t, c.set, c.body, c.act)
 				if w.Code != c.status || took != c.took || !strings.Contains(w.Body.String(), c.want) {
 					t.Errorf("got %d after %s, %s\nwant %d after %s with %s", w.Code, took, w.Body, c.status, c.took, c.want)
@@ -132,7 +132,7 @@ func TestARepeatGetsTheSameAnswer(t *testing.T) {
 		status int
 		took   time.Duration
 	}{holdfast.Pending: {200, time.Second}, holdfast.Delivered: {200, 0}, holdfast.Parked: {422, 0}} {
-		synctest.Test(t, func(t *testing.T) {
+		racetest.Bubble(t, func(t *testing.T) {
 			told := atomic.Bool{}
 			waiters := &holdfast.Waiters{}
 			f := serve(t, func(s *admin.Server) { s.Waiters = waiters })

@@ -12,9 +12,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/holdfast-mq/holdfast/internal/bearer"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/transport/transporttest"
 )
@@ -45,7 +45,7 @@ func TestAStoreThatFailsFillsNoLog(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				var out bytes.Buffer
 				central, err := link.NewCentral(link.CentralConfig{
 					Store: broken{}, Receiver: &transporttest.Recorder{}, ClientCerts: c.certs, Logger: slog.New(slog.NewTextHandler(&out, nil)),

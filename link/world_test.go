@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/sqlite"
 	"github.com/holdfast-mq/holdfast/transport/transporttest"
@@ -132,7 +132,7 @@ func open(t testing.TB, name string) *sqlite.DB {
 // within runs a test in virtual time.
 func within(t *testing.T, test func(w *world), edit ...func(c *link.CentralConfig)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		t.Helper()
 		w := &world{t: t, db: open(t, "central"), url: address}
 		w.store = &store{Store: w.db}

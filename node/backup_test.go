@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/node"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -102,7 +103,7 @@ func (c *clockwork) names() (list []string) {
 // restarts, and only so many stay.
 func TestOI14BackupsByTheClock(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		c := newClockwork(t, config.Backup{Every: time.Hour, Hourly: 4, Daily: 2})
 		defer c.db.Close()
 		began := time.Now().UTC()
@@ -170,7 +171,7 @@ func TestOI14BackupsByTheClock(t *testing.T) {
 // health, and tried again.
 func TestOI14BackupsThatCannotBeMade(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		c := newClockwork(t, config.Backup{Every: time.Hour, Hourly: 4})
 		defer c.db.Close()
 		if err := os.WriteFile(c.folder, []byte("in the way"), 0o600); err != nil {
@@ -205,7 +206,7 @@ func TestOI14BackupsThatCannotBeMade(t *testing.T) {
 // wrong clock has dated in the future.
 func TestOI14OnlyBackupsAreRemoved(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		c := newClockwork(t, config.Backup{Every: time.Hour, Hourly: 1})
 		defer c.db.Close()
 		theirs := []string{"holdfast-20000101T000000Z.db.bak", "holdfast-2000.db", "holdfast-20001301T000000Z.db", "notes.txt", "holdfast-29990101T000000Z.db"}
@@ -258,7 +259,7 @@ func TestOI14WhichBackupsStay(t *testing.T) {
 
 func TestNoBackupsAreMadeWhereTheyAreOff(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		c := newClockwork(t, config.Backup{Every: config.Never})
 		defer c.db.Close()
 		c.start()

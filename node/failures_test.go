@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 	"github.com/holdfast-mq/holdfast/transport"
 	"github.com/holdfast-mq/holdfast/transport/transporttest"
@@ -218,7 +219,7 @@ func (w *world) crash(db **sqlite.DB, dir string) {
 
 func TestOI12SenderCrashesBeforeOutboxWrite(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		w := newWorld(t, transporttest.Script())
 		defer w.end()
 		var left string
@@ -250,7 +251,7 @@ func TestOI12SenderCrashesBeforeOutboxWrite(t *testing.T) {
 
 func TestOI12SenderCrashesAfterOutboxWrite(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		w := newWorld(t, transporttest.Script())
 		defer w.end()
 		id := w.send(holdfast.Message{})
@@ -263,7 +264,7 @@ func TestOI12SenderCrashesAfterOutboxWrite(t *testing.T) {
 
 func TestOI12NetworkFailureDuringSend(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		w := newWorld(t, transporttest.Script(transporttest.LoseRequest, transporttest.LoseRequest))
 		defer w.end()
 		id := w.send(holdfast.Message{})
@@ -279,7 +280,7 @@ func TestOI12NetworkFailureDuringSend(t *testing.T) {
 
 func TestOI12ReceiverCrashesBeforeProcessing(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		w := newWorld(t, transporttest.Script())
 		defer w.end()
 		w.setDown(true)
@@ -295,7 +296,7 @@ func TestOI12ReceiverCrashesBeforeProcessing(t *testing.T) {
 
 func TestOI12ReceiverCrashesAfterProcessingBeforeInboxWrite(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		w := newWorld(t, transporttest.Script(transporttest.LoseAck))
 		defer w.end()
 		var left string
@@ -321,7 +322,7 @@ func TestOI12ReceiverCrashesAfterProcessingBeforeInboxWrite(t *testing.T) {
 
 func TestOI12AckLost(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		w := newWorld(t, transporttest.Script(transporttest.LoseAck))
 		defer w.end()
 		id := w.send(holdfast.Message{})
@@ -346,7 +347,7 @@ func TestOI12AckLost(t *testing.T) {
 
 func TestOI12TimeOut(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		w := newWorld(t, transporttest.Script())
 		defer w.end()
 		slow := true
@@ -369,7 +370,7 @@ func TestOI12TimeOut(t *testing.T) {
 
 func TestOI12MessageExpiresBeforeDelivery(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		w := newWorld(t, transporttest.Script())
 		defer w.end()
 		w.setDown(true)
@@ -390,7 +391,7 @@ func TestOI12MessageExpiresBeforeDelivery(t *testing.T) {
 
 func TestOI12BothCrash(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		w := newWorld(t, transporttest.Script())
 		defer w.end()
 		id := w.send(holdfast.Message{})

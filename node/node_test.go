@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/node"
 	"github.com/holdfast-mq/holdfast/transport"
 	"github.com/holdfast-mq/holdfast/transport/transporttest"
@@ -188,7 +189,7 @@ func TestADeadProgramDoesNotHoldUpTheOthers(t *testing.T) {
 // are not charged.
 func TestADeadEndpointInABatch(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		in, out := open(t, t.TempDir()), open(t, t.TempDir())
 		defer in.Close()
 		defer out.Close()

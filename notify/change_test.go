@@ -7,12 +7,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -66,7 +66,7 @@ func TestAnAnswerThatComesAfterTheChannelWasEndedCounts(t *testing.T) {
 		for name, late := range map[string]time.Duration{"late": 70 * time.Second, "very late": 50 * time.Minute} {
 			t.Run(how+", "+name, func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
+				racetest.Bubble(t, func(t *testing.T) {
 					o := open(t)
 					defer o.close(t)
 					o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
@@ -108,7 +108,7 @@ func TestAnAnswerThatComesAfterTheChannelWasEndedCounts(t *testing.T) {
 // An adapter may wait LastAnswer for what it has sent, and tell of it in time.
 func TestADispatcherWaitsForTheLastAnswer(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
@@ -132,7 +132,7 @@ func TestADispatcherWaitsForTheLastAnswer(t *testing.T) {
 // and who resumes it has the answer at once.
 func TestAChannelThatEndsHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
@@ -197,7 +197,7 @@ func TestTheAdapterOfAChannelThatIsGoneIsClosed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				o := open(t)
 				defer o.close(t)
 				o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
@@ -236,7 +236,7 @@ func (l *looks) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch
 func TestTheIntervalOfLooksForDueNotificationsIsASetting(t *testing.T) {
 	t.Parallel()
 	for poll, want := range map[time.Duration]int64{0: 1200, 10 * time.Second: 120} { // of the channel, and of what led nowhere
-		synctest.Test(t, func(t *testing.T) {
+		racetest.Bubble(t, func(t *testing.T) {
 			o := open(t)
 			defer o.close(t)
 			store := &looks{Store: o.db}
@@ -268,7 +268,7 @@ func (p *purges) PurgeNotifications(context.Context, time.Duration) (int, bool, 
 func TestTheIntervalOfPurgesIsASetting(t *testing.T) {
 	t.Parallel()
 	for every, want := range map[time.Duration]int64{0: 24, 6 * time.Hour: 4} {
-		synctest.Test(t, func(t *testing.T) {
+		racetest.Bubble(t, func(t *testing.T) {
 			store := &purges{}
 			ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour-time.Second)
 			defer cancel()
@@ -305,7 +305,7 @@ func TestLogLinesOfPurges(t *testing.T) {
 		"ERROR notifications not purged error=disk": {err: errors.New("disk")},
 		"": {},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		racetest.Bubble(t, func(t *testing.T) {
 			log := &logged{}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -17,7 +18,7 @@ import (
 // waits meanwhile is kept.
 func TestChannelsAreChangedWithoutARestart(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		stop := o.run(t)
@@ -63,7 +64,7 @@ func TestChannelsAreChangedWithoutARestart(t *testing.T) {
 // Edge: one silent server beside a good one.
 func TestASilentChannelCostsTheOthersNothing(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
@@ -96,7 +97,7 @@ func TestASilentChannelCostsTheOthersNothing(t *testing.T) {
 // are named in a warning.
 func TestSettingsThatAreBelowZero(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		o.channel(t, notify.Channel{Name: "mail", Kind: "mail", Retry: notify.Retry{Attempts: -1, Interval: -time.Second}})
@@ -124,7 +125,7 @@ func TestSettingsThatAreBelowZero(t *testing.T) {
 // NO-10: a channel that says nothing of it tries so without a word.
 func TestSettingsThatAreNotSaidAreNotWarnedOf(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		if err := o.db.PutChannel(t.Context(), notify.Channel{Name: "mail", Kind: "mail"}); err != nil {
@@ -151,7 +152,7 @@ func TestSettingsThatAreNotSaidAreNotWarnedOf(t *testing.T) {
 // NO-07: a kind without an adapter parks with that reason.
 func TestAKindWithoutAnAdapterParks(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		o.channel(t, notify.Channel{Name: "mail", Kind: "pigeon"})
@@ -169,7 +170,7 @@ func TestAKindWithoutAnAdapterParks(t *testing.T) {
 // E13, E20: the other side's wait is a minimum.
 func TestTheOtherSidesWaitIsKept(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
@@ -195,7 +196,7 @@ func TestTheOtherSidesWaitIsKept(t *testing.T) {
 // wait for an hour.
 func TestAStopCutsOffWhatIsSlow(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
@@ -221,7 +222,7 @@ func TestAStopCutsOffWhatIsSlow(t *testing.T) {
 // Test sends once, and keeps nothing.
 func TestAChannelCanBeTried(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
@@ -245,7 +246,7 @@ func TestAChannelCanBeTried(t *testing.T) {
 // with a probe, and the log says so. Resume waits a second for what is in hand.
 func TestAResumedChannelGoesOnAtOnce(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		resume := func(name string, want error, takes time.Duration) {

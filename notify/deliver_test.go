@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -21,7 +22,7 @@ import (
 func TestOnlyThoseWhoHaveNotAcceptedAreAskedAgain(t *testing.T) {
 	t.Parallel()
 	for _, order := range [][]string{{"a@x", "grey@x", "gone@x"}, {"gone@x", "grey@x", "a@x"}} {
-		synctest.Test(t, func(t *testing.T) {
+		racetest.Bubble(t, func(t *testing.T) {
 			o := open(t)
 			defer o.close(t)
 			o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
@@ -65,7 +66,7 @@ func TestOnlyThoseWhoHaveNotAcceptedAreAskedAgain(t *testing.T) {
 // A list may say that some refusals are no reason to park.
 func TestPartialDelivery(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
@@ -94,7 +95,7 @@ func TestPartialDelivery(t *testing.T) {
 // after the list was made.
 func TestAListThatLeadsNowhereParksAtOnce(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
@@ -136,7 +137,7 @@ func TestAFaultOfTheChannelHoldsItAndChargesNobody(t *testing.T) {
 	for name, spoil := range faults {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				o := open(t)
 				defer o.close(t)
 				o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
@@ -177,7 +178,7 @@ func TestAFaultOfTheChannelHoldsItAndChargesNobody(t *testing.T) {
 // channel that is away holds up nothing of the other.
 func TestChannelsOfOneListAreApart(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
@@ -218,7 +219,7 @@ func TestChannelsOfOneListAreApart(t *testing.T) {
 // notification came is reached too (NO-06).
 func TestAListIsReadWhenItIsDelivered(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
@@ -242,7 +243,7 @@ func TestAListIsReadWhenItIsDelivered(t *testing.T) {
 // one meanwhile is reached once: by the first copy.
 func TestAChannelThatCameOntoTheListIsTheFirstCopys(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
@@ -271,7 +272,7 @@ func TestAChannelThatCameOntoTheListIsTheFirstCopys(t *testing.T) {
 // list as it was.
 func TestARetryOfAPersonReadsTheListAnew(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
@@ -346,7 +347,7 @@ func (o *office) die(t *testing.T) {
 // that and the outcome of the notification.
 func TestACrashAfterAcceptanceAsksNobodyTwice(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})

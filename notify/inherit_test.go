@@ -4,12 +4,12 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -67,7 +67,7 @@ func TestWhoIsAddedOnAnotherChannelIsAsked(t *testing.T) {
 	for name, c := range map[string]struct{ chat, mail *holdfast.Failure }{
 		"the first waits": {errAway, nil}, "the other waits": {nil, errAway}, "both wait": {errAway, errAway},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		racetest.Bubble(t, func(t *testing.T) {
 			g := &gaining{office: open(t)}
 			defer g.close(t)
 			stop := g.begin(t, c.chat, c.mail)
@@ -90,7 +90,7 @@ func TestWhoIsAddedOnAnotherChannelIsAsked(t *testing.T) {
 // and asks nobody again when it is retried.
 func TestARetriedCopyAsksNobodyAgain(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		g := &gaining{office: open(t)}
 		defer g.close(t)
 		stop := g.begin(t, &holdfast.Failure{Outcome: holdfast.Permanent, Code: "http_404"}, errAway)
@@ -118,7 +118,7 @@ func TestARetriedCopyAsksNobodyAgain(t *testing.T) {
 // same cycle; a person's retry asks again, and once.
 func TestARefusalOfWhoWasGainedCountsForAllCopies(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		g := &gaining{office: open(t)}
 		defer g.close(t)
 		defer g.begin(t, errAway, errAway)()
@@ -168,7 +168,7 @@ func TestWhoIsAddedWhileAllCopiesAreUnderWayIsAsked(t *testing.T) {
 		"the first ends first": {10 * time.Second, 20 * time.Second}, "the other ends first": {20 * time.Second, 10 * time.Second},
 		"both end at once": {20 * time.Second, 20 * time.Second}, "the first had ended": {time.Second, 20 * time.Second},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		racetest.Bubble(t, func(t *testing.T) {
 			g := &gaining{office: open(t)}
 			defer g.close(t)
 			g.chat.become(slow(took.chat))
@@ -204,7 +204,7 @@ func (s *lateSettle) Settle(ctx context.Context, ends ...holdfast.Settlement) ([
 // and before its end is on disk: the other one, which sees both, waits for that.
 func TestACopyWaitsForOneThatHasLookedForTheLastTime(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		g := &gaining{office: open(t)}
 		defer g.close(t)
 		g.attach(&lateSettle{Store: g.db})
@@ -224,7 +224,7 @@ func TestACopyWaitsForOneThatHasLookedForTheLastTime(t *testing.T) {
 // way is asked, too.
 func TestWhoIsAddedWhileTheOnlyCopyIsUnderWayIsAsked(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		o.mail.become(slow(10 * time.Second))

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -29,7 +29,7 @@ func (o *office) accepted(tb testing.TB, prefix, address string, n int) (count i
 // lists of the channel; its notifications pay for it themselves.
 func TestARecipientThatIsPutOffSlowsNobodyDown(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
@@ -78,7 +78,7 @@ func TestASilentServerBacksOff(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				o := open(t)
 				defer o.close(t)
 				o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
@@ -104,7 +104,7 @@ func TestASilentServerBacksOff(t *testing.T) {
 // What is away besides the own channel of a copy is nothing to its lane.
 func TestAnotherChannelsFaultIsNotTheLanes(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -44,7 +44,7 @@ func TestARecordThatFailsAsksNobodyTwice(t *testing.T) {
 	}{"once": {1, time.Minute}, "for minutes": {200, 10 * time.Minute}, "for longer than an attempt": {2000, 80 * time.Minute}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				o := open(t)
 				defer o.close(t)
 				s := &forgetful{Store: o.db, err: holdfast.ErrUnavailable}
@@ -75,7 +75,7 @@ func TestWhatCouldNotBeRecordedIsKnownAtTheNextAttempt(t *testing.T) {
 	for name, to := range map[string][]string{"two": {"grey@x", "a@x"}, "one": {"grey@x"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				o := open(t)
 				defer o.close(t)
 				s := &forgetful{Store: o.db, err: holdfast.ErrUnavailable}
@@ -123,7 +123,7 @@ func TestARecordThatIsRefusedEndsTheAttempt(t *testing.T) {
 	for _, cause := range []error{holdfast.ErrInvalid, holdfast.ErrNotFound} {
 		t.Run(cause.Error(), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				o := open(t)
 				defer o.close(t)
 				s := &forgetful{Store: o.db, err: cause}
@@ -171,7 +171,7 @@ func (s *refusing) RecordTargets(ctx context.Context, id holdfast.ID, list ...no
 // refused: it has failed, and may have been delivered.
 func TestARecordThatIsRefusedLaterEndsTheNextAttempt(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		o.channels.Store = &refusing{Store: o.db, until: time.Now().Add(time.Hour)} // an attempt's time
@@ -196,7 +196,7 @@ func TestARecordThatIsRefusedLaterEndsTheNextAttempt(t *testing.T) {
 // dispatcher.
 func TestARecordOutlivesAChangeOfSettings(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		s := &forgetful{Store: o.db, err: holdfast.ErrUnavailable}
@@ -232,7 +232,7 @@ func TestARecordEndsWithTheStoreAndTheNode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				o := open(t)
 				defer o.close(t)
 				s := &forgetful{Store: o.db, err: c.err}
@@ -263,7 +263,7 @@ func TestARecordEndsWithTheStoreAndTheNode(t *testing.T) {
 // again, each part of which is on disk before the next begins.
 func TestADeathInALongListAsksOnlyTheRest(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
@@ -326,7 +326,7 @@ func (s survivor) Claim(ctx context.Context, want map[string]int) (holdfast.Batc
 // middle of it; whoever has refused since is not asked once more.
 func TestARetryThatANodesDeathCutsOffAsksThoseWhoRefused(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
@@ -368,7 +368,7 @@ func TestARetryThatANodesDeathCutsOffAsksThoseWhoRefused(t *testing.T) {
 // once in the message's error.
 func TestACodeStandsOnce(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})

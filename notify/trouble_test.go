@@ -4,10 +4,10 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -44,7 +44,7 @@ func (s *troubled) LaneFaults(ctx context.Context) ([]holdfast.LaneFaultInfo, er
 // asked. It goes on when the store does.
 func TestTroubleOfTheStoreChargesNobody(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		s := &troubled{Store: o.db, Lanes: o.db}
@@ -72,7 +72,7 @@ func TestTroubleOfTheStoreChargesNobody(t *testing.T) {
 // moment, begins later.
 func TestAChannelThatCouldNotBeginBeginsLater(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
 		s := &troubled{Store: o.db, Lanes: o.db}

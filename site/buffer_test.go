@@ -3,12 +3,12 @@ package site_test
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/site"
 )
 
@@ -16,7 +16,7 @@ import (
 // pass; its rows stay pending, also while nobody would be asked.
 func TestRowsWithoutADelivererStayPending(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		log, folder := &book{}, t.TempDir()
 		p := run(t, folder, func(c *site.Config) {
 			erp(nil)(c)
@@ -57,7 +57,7 @@ func TestRowsWithoutADelivererStayPending(t *testing.T) {
 // when it is delivered, parked or expired; a restart finds it again.
 func TestTheDepthFollowsEveryChange(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		folder, to := t.TempDir(), &target{answer: says(errBusy)}
 		p := run(t, folder, erp(to))
 		depth := func(when string, pending, parked int64) {
@@ -101,7 +101,7 @@ func TestTheDepthFollowsEveryChange(t *testing.T) {
 // SF-12, SF-27: what happened to a call, and who decided about it, stands with it.
 func TestTheHistoryOfACall(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		to := &target{answer: says(errBusy)}
 		p := run(t, t.TempDir(), erp(to))
 		defer p.stop()

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/site"
 )
@@ -21,7 +21,7 @@ import (
 // them is buffered; what may pass is buffered and tried again.
 func TestACallTellsWhatTheTargetSays(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		to := &target{answer: func(holdfast.Message) ([]byte, error) { return []byte(`{"seat": 7}`), nil }}
 		p := run(t, t.TempDir(), erp(to))
 		defer p.stop()
@@ -57,7 +57,7 @@ func TestACallTellsWhatTheTargetSays(t *testing.T) {
 // SF-05: no attempt is waited for where the program says so.
 func TestACallThatIsForLaterReturnsAtOnce(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		to := &target{}
 		p := run(t, t.TempDir(), erp(to))
 		defer p.stop()
@@ -74,7 +74,7 @@ func TestACallThatIsForLaterReturnsAtOnce(t *testing.T) {
 // as far as that is known, and does not call again; other content is a conflict.
 func TestARepeatDoesNotCallTwice(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		to := &target{}
 		p := run(t, t.TempDir(), erp(to))
 		defer p.stop()
@@ -104,7 +104,7 @@ func TestARepeatDoesNotCallTwice(t *testing.T) {
 // attempt; an attempt that found nobody is not one of them.
 func TestACallIsTriedAtAFixedInterval(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		to := &target{answer: says(errNobody)}
 		p := run(t, t.TempDir(), erp(to))
 		defer p.stop()
@@ -133,7 +133,7 @@ func TestACallIsTriedAtAFixedInterval(t *testing.T) {
 func TestEachAttemptOfACallIsTold(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{"plant-7": "plant-7", " ": "", "": ""} {
-		synctest.Test(t, func(t *testing.T) {
+		racetest.Bubble(t, func(t *testing.T) {
 			to := &target{answer: says(errBusy)}
 			var mu sync.Mutex
 			var told []site.Attempt
@@ -177,7 +177,7 @@ func TestEachAttemptOfACallIsTold(t *testing.T) {
 // tried for ever.
 func TestACallBringsItsOwnRetries(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		to := &target{answer: says(errBusy)}
 		p := run(t, t.TempDir(), erp(to))
 		defer p.stop()
@@ -198,7 +198,7 @@ func TestACallBringsItsOwnRetries(t *testing.T) {
 // that was said of it, also when the instance that sent it is not.
 func TestACallOutlivesItsProgram(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		folder, to := t.TempDir(), &target{}
 		from := notify.Origin{Instance: "mixer-3", Script: "recipe.lua", Execution: "run 1", ParentExecution: "run 0"}
 		p := open(t, folder, erp(to)) // nobody delivers yet: the program dies after its call
@@ -231,7 +231,7 @@ func TestACallOutlivesItsProgram(t *testing.T) {
 // categories, each with a deliverer of its own.
 func TestEachCategoryHasItsOwnDeliverer(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		api, database, plc := &target{}, &target{}, &target{}
 		p := run(t, t.TempDir(), func(c *site.Config) {
 			c.Destinations = map[string]site.Destination{
@@ -303,7 +303,7 @@ func TestAWrongCallIsRefused(t *testing.T) {
 // A destination that is down is not waited for: its calls are buffered at once.
 func TestACallDoesNotWaitForWhatIsDown(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		p := run(t, t.TempDir(), erp(&target{answer: says(errNobody)}))
 		defer p.stop()
 		for range 10 {

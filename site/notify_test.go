@@ -5,10 +5,10 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/site"
 )
@@ -18,7 +18,7 @@ import (
 // author cannot say that it is of another site.
 func TestANotificationIsForwarded(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		to := &target{answer: says(errBusy)}
 		atCentral := map[holdfast.ID]notify.Standing{}
 		var away error
@@ -113,7 +113,7 @@ func TestANotificationWithAnIDIsSentOnce(t *testing.T) {
 // SF-20: what a site has parked waits there for a person, and says so.
 func TestANotificationThatIsParkedAtItsSite(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		refused := &holdfast.Failure{Outcome: holdfast.Permanent, Reason: holdfast.ReasonUndecodable, Code: "undecodable", Err: errors.New("unknown field")}
 		p := run(t, t.TempDir(), func(c *site.Config) { c.Central = holdfast.Route{Deliverer: &target{answer: says(refused)}} })
 		defer p.stop()

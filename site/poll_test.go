@@ -4,10 +4,10 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/site"
 )
 
@@ -26,7 +26,7 @@ func (l *looks) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch
 func TestTheIntervalOfLooksForDueMessagesIsASetting(t *testing.T) {
 	t.Parallel()
 	for poll, want := range map[time.Duration]int64{0: 600, 5 * time.Second: 120, 10 * time.Second: 60} {
-		synctest.Test(t, func(t *testing.T) {
+		racetest.Bubble(t, func(t *testing.T) {
 			var store *looks
 			p := run(t, t.TempDir(), func(c *site.Config) {
 				store = &looks{Store: c.Store}

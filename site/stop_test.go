@@ -3,10 +3,10 @@ package site_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/site"
 )
 
@@ -14,7 +14,7 @@ import (
 // longer, and keeps no caller waiting; what was cut off is tried by the next start.
 func TestAStopKeepsNobodyWaiting(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		folder := t.TempDir()
 		slow := func(c *site.Config) {
 			c.Grace = 5 * time.Second
@@ -69,7 +69,7 @@ func TestAStopKeepsNobodyWaiting(t *testing.T) {
 // Whoever calls after a stop is not kept waiting either: the row is on disk.
 func TestACallAfterAStop(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		p := open(t, t.TempDir(), erp(&target{}))
 		defer p.stop()
 		ctx, cancel := context.WithCancel(t.Context())

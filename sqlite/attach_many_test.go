@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -34,7 +35,7 @@ func inPairs(t *testing.T, test func(t *testing.T, owner, other *app)) {
 	t.Helper()
 	eachHandle(t, func(t *testing.T, h handle) {
 		t.Helper()
-		synctest.Test(t, func(t *testing.T) {
+		racetest.Bubble(t, func(t *testing.T) {
 			owner, other := pair(t, h)
 			test(t, owner, other)
 		})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"path/filepath"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	_ "github.com/mattn/go-sqlite3"
@@ -95,7 +94,7 @@ func TestAttachedStore(t *testing.T) {
 				return h.attach(t, a.path, virtual().Looking(time.Hour))
 			},
 			Alone: alone,
-			Run:   synctest.Test,
+			Run:   racetest.Bubble,
 			Pass:  func(_ testing.TB, _ storetest.Full, d time.Duration) { time.Sleep(d) },
 			Check: func(t testing.TB, s storetest.Full) { audit(t, s.(*app).DB) },
 		}, func(s storetest.Full) *sqlite.DB { return s.(*app).DB })

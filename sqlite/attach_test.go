@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -202,7 +203,7 @@ func TestCommitsWakeTheDispatcher(t *testing.T) {
 	t.Parallel()
 	eachHandle(t, func(t *testing.T, h handle) {
 		t.Helper()
-		synctest.Test(t, func(t *testing.T) {
+		racetest.Bubble(t, func(t *testing.T) {
 			a := h.shop(t, virtual())
 			defer a.shut(t)
 			got := make(chan time.Time, 10)
@@ -329,7 +330,7 @@ func TestPoolOfOne(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				o := virtual()
 				o.TurnWait = time.Second
 				a := h.shop(t, o)

@@ -13,10 +13,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -272,7 +272,7 @@ func TestSuspectsGoWithTheFile(t *testing.T) {
 	t.Parallel()
 	eachHandle(t, func(t *testing.T, h handle) {
 		t.Helper()
-		synctest.Test(t, func(t *testing.T) {
+		racetest.Bubble(t, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "shop.db")
 			a := h.attach(t, path, virtual())
 			enqueue(t, a.DB, message("1"), message("2"), message("3"))
@@ -312,7 +312,7 @@ func TestTheFileFollowsTheDispatchers(t *testing.T) {
 	t.Parallel()
 	eachHandle(t, func(t *testing.T, h handle) {
 		t.Helper()
-		synctest.Test(t, func(t *testing.T) {
+		racetest.Bubble(t, func(t *testing.T) {
 			first, second := pair(t, h)
 			all := []*app{first, second, h.attach(t, first.path, virtual())}
 			tried := map[holdfast.ID]int{}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -73,7 +74,7 @@ func follow(t testing.TB, db *sqlite.DB, name string, fn func(context.Context, *
 // the follower, and a follower that fails stops only itself.
 func TestFollowerSeesEachChangeOnce(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "holdfast.db")
 		db := open(t, path, virtual())
 		makeNotes(t, db)
@@ -136,7 +137,7 @@ func TestFollowerSeesEachChangeOnce(t *testing.T) {
 // committed after it, and reads in pages.
 func TestFollowerRegistersWhileWritesRun(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := fresh(t, virtual())
 		defer shut(t, db)
 		makeNotes(t, db)
@@ -184,7 +185,7 @@ func TestFollowerRegistersWhileWritesRun(t *testing.T) {
 
 func TestPurgeWaitsForFollowers(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := fresh(t, virtual())
 		defer shut(t, db)
 		makeNotes(t, db)
@@ -232,7 +233,7 @@ func TestPurgeWaitsForFollowers(t *testing.T) {
 // again.
 func TestUnfollowEndsTheFollower(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := fresh(t, virtual())
 		defer shut(t, db)
 		makeNotes(t, db)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -16,7 +17,7 @@ import (
 // (F1-99).
 func TestAPurgeSparesWhatWasDecidedMeanwhile(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := fresh(t, virtual())
 		defer shut(t, db)
 		ids := []holdfast.ID{"again", "given-up", "old"}

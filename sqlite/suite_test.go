@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"path/filepath"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -86,7 +85,7 @@ var maker = storetest.Maker{
 	Step:  func(_ testing.TB, s storetest.Full, d time.Duration) { *s.(*file).skew += d },
 	Clock: func(_ testing.TB, s storetest.Full) time.Time { return time.Now().Add(*s.(*file).skew) },
 	Alone: alone,
-	Run:   synctest.Test,
+	Run:   racetest.Bubble,
 	Pass:  func(_ testing.TB, _ storetest.Full, d time.Duration) { time.Sleep(d) },
 	Check: func(t testing.TB, s storetest.Full) { audit(t, s.(*file).DB) },
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -318,7 +319,7 @@ func TestHalfAnEnqueueIsNotCommitted(t *testing.T) {
 // the error says what happened.
 func TestWaitForATurnIsBounded(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := virtual()
 		o.TurnWait = time.Minute
 		db := fresh(t, o)
@@ -347,7 +348,7 @@ func TestWaitForATurnIsBounded(t *testing.T) {
 // reason to give up.
 func TestManyShortTurnsAreNoHangingTransaction(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		o := virtual()
 		o.TurnWait = 10 * time.Second
 		db := fresh(t, o)
@@ -371,7 +372,7 @@ func TestManyShortTurnsAreNoHangingTransaction(t *testing.T) {
 // was begun is answered.
 func TestCancelledCallsWithdraw(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := fresh(t, virtual())
 		defer shut(t, db)
 		hold, held := make(chan struct{}), make(chan struct{})
@@ -419,7 +420,7 @@ func TestCancelledCallsWithdraw(t *testing.T) {
 // were taken from the queue together.
 func TestSecondOfTwoTurnsCanBeGivenUp(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := fresh(t, virtual())
 		defer shut(t, db)
 		hold := make(chan struct{})
@@ -456,7 +457,7 @@ func TestSecondOfTwoTurnsCanBeGivenUp(t *testing.T) {
 // Close answers everybody who waits, and loses nothing that it acknowledged.
 func TestCloseWhileCallsWait(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db := fresh(t, virtual())
 		hold, held := make(chan struct{}), make(chan struct{})
 		var all sync.WaitGroup

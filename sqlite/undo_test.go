@@ -5,10 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -159,7 +159,7 @@ func both(t *testing.T, test func(t *testing.T, db *sqlite.DB)) {
 	t.Helper()
 	t.Run("own file", func(t *testing.T) {
 		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
+		racetest.Bubble(t, func(t *testing.T) {
 			db := fresh(t, virtual())
 			defer shut(t, db)
 			test(t, db)
@@ -167,7 +167,7 @@ func both(t *testing.T, test func(t *testing.T, db *sqlite.DB)) {
 	})
 	eachHandle(t, func(t *testing.T, h handle) {
 		t.Helper()
-		synctest.Test(t, func(t *testing.T) {
+		racetest.Bubble(t, func(t *testing.T) {
 			a := h.shop(t, virtual())
 			defer a.shut(t)
 			test(t, a.DB)

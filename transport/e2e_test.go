@@ -7,12 +7,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/transport"
 	"github.com/holdfast-mq/holdfast/transport/transporttest"
 	"github.com/holdfast-mq/holdfast/wire"
@@ -178,7 +178,7 @@ func TestAnOutageCostsNothing(t *testing.T) {
 
 func TestTheReceiverIsToldTheTimeThatIsLeft(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		var got []string
 		client := pipes(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			got = append(got, r.Header.Get(transport.HeaderBudget))

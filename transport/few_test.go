@@ -4,8 +4,8 @@ import (
 	"errors"
 	"net/http"
 	"testing"
-	"testing/synctest"
 
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/transport"
 	"github.com/holdfast-mq/holdfast/transport/transporttest"
 	"github.com/holdfast-mq/holdfast/wire"
@@ -31,7 +31,7 @@ func TestOurOwnFailuresFillNoLog(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				var l logged
 				c.conf.Receiver, c.conf.Logger = &transporttest.Recorder{}, l.logger()
 				s, err := transport.NewServer(c.conf)

@@ -14,11 +14,11 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/exchangetest"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/transport"
 	"github.com/holdfast-mq/holdfast/transport/transporttest"
 	"github.com/holdfast-mq/holdfast/wire"
@@ -78,7 +78,7 @@ func TestTimeOutsInVirtualTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				client := newClient(t, transport.ClientConfig{URL: "http://peer.test", Dial: black(c.accepts)})
 				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 				defer cancel()

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/transport"
 	"github.com/holdfast-mq/holdfast/transport/transporttest"
 	"github.com/holdfast-mq/holdfast/wire"
@@ -182,7 +183,7 @@ func TestARefusedSignatureReachesNobody(t *testing.T) {
 
 func TestManyRefusalsAreSlowedDown(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		var l logged
 		r := &transporttest.Recorder{}
 		s := newServer(t, transport.ServerConfig{Receiver: r, Logger: l.logger()})
@@ -430,7 +431,7 @@ func TestWorkOutlivesItsSender(t *testing.T) {
 
 func TestWorkEndsAtTheServersTimeout(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		s := newServer(t, transport.ServerConfig{Insecure: true, Timeout: 5 * time.Second, Receiver: &transporttest.Recorder{
 			Answer: func(ctx context.Context, _ holdfast.Message) (holdfast.Receipt, error) {
 				<-ctx.Done()
@@ -446,7 +447,7 @@ func TestWorkEndsAtTheServersTimeout(t *testing.T) {
 
 func TestABusyServerDoesNotBeginPastTheBudget(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		finish := make(chan struct{})
 		r := &transporttest.Recorder{Answer: func(context.Context, holdfast.Message) (holdfast.Receipt, error) {
 			<-finish

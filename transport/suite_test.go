@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/transport"
 	"github.com/holdfast-mq/holdfast/transport/transporttest"
 	"github.com/holdfast-mq/holdfast/wire"
@@ -172,7 +172,7 @@ func TestLocalConforms(t *testing.T) {
 // messages; Local leaves them single, and begins none after the deadline.
 func TestLocalDoesNotStartWhatIsOutOfBudget(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		r := &transporttest.Recorder{Answer: func(_ context.Context, m holdfast.Message) (holdfast.Receipt, error) {
 			<-time.After(time.Second)
 			return holdfast.Receipt{ID: m.ID}, nil

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/adapter/chat"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -78,7 +78,7 @@ func deliver(t *testing.T, kind string, settings object, s *secrets, dial dialer
 // keeps its budget of three.
 func TestTooManyRequestsCostNoBudget(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		var asked []time.Time
 		dial := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
 			if asked = append(asked, time.Now()); len(asked) <= 4 {
@@ -102,7 +102,7 @@ func TestTooManyRequestsCostNoBudget(t *testing.T) {
 // E61, H12: only what has not accepted is asked again, and not what refused.
 func TestOnlyTheOneThatFailsIsAskedAgain(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		var mu sync.Mutex
 		asked := map[string]int{}
 		dial := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
@@ -132,7 +132,7 @@ func TestOnlyTheOneThatFailsIsAskedAgain(t *testing.T) {
 // the URL is replaced, it arrives.
 func TestADeadRoomHoldsItsChannel(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		s := keep(inside)
 		began := time.Now()
 		dial := inMemory(t, func(w http.ResponseWriter, r *http.Request) {

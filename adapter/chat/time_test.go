@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -67,7 +68,7 @@ const inside = "http://127.0.0.1:80"
 // the same id, by which it can tell, and a time of its own.
 func TestASlowWebhookSeesTheSameIDAgain(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		var ids, times []string
 		dial := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
@@ -97,7 +98,7 @@ func TestASlowWebhookSeesTheSameIDAgain(t *testing.T) {
 // does not leave.
 func TestAStopWaitsForWhatHasLeft(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		asked := atomic.Int64{}
 		dial := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
@@ -131,7 +132,7 @@ func TestAStopWaitsForWhatHasLeft(t *testing.T) {
 // A deadline of the caller's stops what has not left as its stop does.
 func TestAStopBeforeAnythingHasLeft(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -159,7 +160,7 @@ func TestAStopBeforeAnythingHasLeft(t *testing.T) {
 // One that is silent does not hold up the others.
 func TestASilentTargetDoesNotHoldUpOthers(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		began := time.Now()
 		late := atomic.Int64{}
 		dial := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
@@ -194,7 +195,7 @@ func TestASilentTargetDoesNotHoldUpOthers(t *testing.T) {
 // its time-out.
 func TestAnAnswerIsReadToItsBeginning(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		written := 0
 		dial := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)

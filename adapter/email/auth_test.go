@@ -12,9 +12,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -29,7 +29,7 @@ func TestMechanisms(t *testing.T) {
 		"xoauth2":     {"AUTH XOAUTH2 " + encoded("user=u\x01auth=Bearer "+password+"\x01\x01")},
 		"oauthbearer": {"AUTH OAUTHBEARER " + encoded("n,a=u,\x01host=127.0.0.1\x01port=25\x01auth=Bearer "+password+"\x01\x01")},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		racetest.Bubble(t, func(t *testing.T) {
 			asked := 0
 			s := &server{extensions: []string{auth}, answer: func(_ int, line string) string {
 				if line == "AUTH LOGIN" || line == encoded("u") {
@@ -57,7 +57,7 @@ func TestMechanisms(t *testing.T) {
 func TestNoSecretIsShown(t *testing.T) {
 	t.Parallel()
 	for _, mechanism := range []string{"plain", "login", "xoauth2", "oauthbearer"} {
-		synctest.Test(t, func(t *testing.T) {
+		racetest.Bubble(t, func(t *testing.T) {
 			var all []string
 			s := &server{extensions: []string{auth}, answer: func(_ int, line string) string {
 				all = append(all, strings.TrimPrefix(line, "AUTH "+strings.ToUpper(mechanism)+" "))
@@ -152,7 +152,7 @@ func TestNoPieceOfALongTokenIsShown(t *testing.T) {
 // E16: where the server's words do not help, there is advice.
 func TestAdvice(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		r := send(t, with(plain()), &server{extensions: []string{auth}, answer: on(map[string]string{"AUTH": "550 5.7.30 Basic authentication is not supported for Client Submission"})}, people("a@x.test"))
 		if got := r.Fault.Error(); !strings.Contains(got, "basic auth disabled, use OAuth2") {
 			t.Errorf("got %s", got)
@@ -164,7 +164,7 @@ func TestAdvice(t *testing.T) {
 // there are, and charges none; once it is mended, mail goes.
 func TestRefusedCredentialsHoldUntilTheyAreRight(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		now := "old"
 		s := &server{extensions: []string{auth}, answer: func(_ int, line string) string {
 			if strings.HasPrefix(line, "AUTH") && line != "AUTH PLAIN "+encoded("\x00u\x00new") {
@@ -194,7 +194,7 @@ func TestRefusedCredentialsHoldUntilTheyAreRight(t *testing.T) {
 func TestSecretsThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	for name, all := range map[string]object{"missing": {}, "empty": {"smtp": " \n"}, "two lines": {"smtp": "a\nb"}} {
-		synctest.Test(t, func(t *testing.T) {
+		racetest.Bubble(t, func(t *testing.T) {
 			s := &server{extensions: []string{auth}}
 			m := openWith(t, with(plain()), s, secrets(all), nil)
 			r := m.Send(t.Context(), example(), people("a@x.test"), nil)

@@ -6,12 +6,12 @@ import (
 	"net/mail"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	gomail "github.com/emersion/go-message/mail"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/adapter/email"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -87,7 +87,7 @@ func bodies() map[string]string {
 func compose(t *testing.T, settings object, n *notify.Notification, to ...string) string {
 	t.Helper()
 	var mail string
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		s := &server{extensions: []string{"8BITMIME", "SMTPUTF8"}}
 		m := open(t, with(settings), s)
 		m.Send(t.Context(), n, people(to...), nil)

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -31,7 +31,7 @@ func TestWhatIsSaidToAUsedConnectionIsNotJudged(t *testing.T) {
 		"451 4.7.0 too many messages", "452 4.5.3 too many messages", "421 4.7.0 enough", "450 later", "550 5.7.1 too many messages", "554 5.7.1 no",
 		"530 5.7.0 authenticate first", "552 5.3.4 too big", "503 5.5.1 in the middle of another mail", "550 5.7.60 not yours", hangUp,
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		racetest.Bubble(t, func(t *testing.T) {
 			mails := count{}
 			s := &server{extensions: []string{"PIPELINING"}, answer: func(n int, line string) string {
 				if mails.of(n, line, "MAIL") > 3 && strings.HasPrefix(line, "MAIL") {
@@ -58,7 +58,7 @@ func TestWhatIsSaidToAUsedConnectionIsNotJudged(t *testing.T) {
 // and never are there more than the cap.
 func TestTheOtherConnectionIsNew(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		stale := false
 		s := &server{answer: func(n int, line string) string {
 			switch {
@@ -95,7 +95,7 @@ func TestWhatIsSaidToANewConnectionCounts(t *testing.T) {
 	for refusal, want := range map[string]string{
 		"451 4.7.0 too many messages": "waiting; unreachable 451 4.7.0", "421 4.3.2 closing": "waiting; unreachable 421 4.3.2", "550 5.7.1 no": "waiting; permanent 550 5.7.1",
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		racetest.Bubble(t, func(t *testing.T) {
 			s := &server{answer: on(map[string]string{"MAIL": refusal})}
 			m := open(t, with(nil), s)
 			for i := range 3 {
@@ -113,7 +113,7 @@ func TestWhatIsSaidToANewConnectionCounts(t *testing.T) {
 // RSET, and by no EHLO; the next one has the same connection.
 func TestNoEHLOBetweenMails(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		s := &server{greeting: "220", answer: func(_ int, line string) string {
 			switch {
 			case strings.HasPrefix(line, "RCPT TO:<gone"):
@@ -146,7 +146,7 @@ func TestNobodyIsRefusedByAnothersWords(t *testing.T) {
 	t.Parallel()
 	for name, extensions := range map[string][]string{"one by one": nil, "pipelined": {"PIPELINING"}} {
 		for _, twice := range []string{"250 2.1.5 fine\n550 5.1.1 somebody is unknown", "550 5.1.1 unknown\n550 5.1.1 really"} {
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				s := &server{extensions: extensions, answer: func(n int, line string) string {
 					if n == 1 && strings.HasPrefix(line, "RCPT TO:<a") {
 						return twice
@@ -181,7 +181,7 @@ func TestAnAttemptGoesOnAfterManyRefusals(t *testing.T) {
 	}
 	for name, to := range map[string][]string{"the good ones last": slices.Concat(dead, good), "the good ones first": slices.Concat(good, dead)} {
 		for _, extensions := range [][]string{nil, {"PIPELINING"}} {
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				refused := count{}
 				s := &server{extensions: extensions, answer: func(n int, line string) string {
 					if !strings.HasPrefix(line, "RCPT TO:<dead") {
@@ -215,7 +215,7 @@ func TestAnAttemptGoesOnAfterManyRefusals(t *testing.T) {
 // F1-63: without anybody whose end is known, the attempt ends: it makes no loop.
 func TestAnAttemptWithoutProgressEnds(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		s := &server{answer: on(map[string]string{"RCPT TO:<a": "550 5.1.1 no", "RCPT TO:<b": "421 4.7.0 enough"})}
 		r := send(t, with(nil), s, three())
 		if got := told(r); got != "refused 550 5.1.1; waiting; waiting; transient 421 4.7.0" || s.dials != 2 {
@@ -228,7 +228,7 @@ func TestAnAttemptWithoutProgressEnds(t *testing.T) {
 // whatever becomes of its parts.
 func TestAServerThatDropsKnownIDsHasThemAll(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		s := &server{answer: func(n int, line string) string {
 			switch {
 			case n == 1 && strings.HasPrefix(line, "RCPT TO:<r7@"): // put off, and taken the next time
@@ -271,7 +271,7 @@ func TestAServerThatDropsKnownIDsHasThemAll(t *testing.T) {
 // has the same end; as a part, too.
 func TestOneMailboxGetsOneMail(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		s := &server{answer: on(map[string]string{"RCPT TO:<gone": "550 5.1.1 no"})}
 		m := open(t, with(object{"recipientsPerMail": 1}), s)
 		to := people("jane@bücher.example", "gone@x.test", "Jane@xn--bcher-kva.example", `"jane"@BÜCHER.example`, "GONE@X.test", "b@x.test")
@@ -300,7 +300,7 @@ func TestOneMailboxGetsOneMail(t *testing.T) {
 func TestTheSettingOfThePortIsNamed(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"none", "starttls", "opportunistic"} {
-		synctest.Test(t, func(t *testing.T) {
+		racetest.Bubble(t, func(t *testing.T) {
 			r := send(t, with(object{"tls": mode}), &server{greeting: silent}, people("a@x.test"))
 			if r.Fault == nil || r.Fault.Code != "connect_timeout" || !strings.Contains(r.Fault.Error(), "setting tls may have to be implicit") {
 				t.Errorf("%s: got %v", mode, r.Fault)
@@ -319,7 +319,7 @@ func TestTheSettingOfThePortIsNamed(t *testing.T) {
 // get a mail that the server does not know yet: rather twice than not at all.
 func TestWhoWasPutOffGetsAnotherID(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		s := &server{answer: func(n int, line string) string {
 			switch {
 			case n == 1 && strings.HasPrefix(line, "RCPT TO:<b"):

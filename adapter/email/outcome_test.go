@@ -9,10 +9,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -96,7 +96,7 @@ func TestRepliesAreClassified(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				r := send(t, with(c.settings), c.server, three())
 				if got := told(r); got != c.want {
 					t.Errorf("got  %s\nwant %s\n%+v", got, c.want, r)
@@ -117,7 +117,7 @@ func TestRepliesAreClassified(t *testing.T) {
 // A5: the words of a reply that contradicts itself say which of the two counted.
 func TestContradictionsAreNamed(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		r := send(t, with(nil), &server{answer: on(map[string]string{"RCPT": "550-4.7.1 not\n550 4.7.1 now"})}, people("a@x.test"))
 		if got := r.To[0].Text; got != "RCPT: not now (550 counts, not 4.7.1)" {
 			t.Errorf("got %q", got)
@@ -129,7 +129,7 @@ func TestContradictionsAreNamed(t *testing.T) {
 // time in a row.
 func TestTheDoorHoldsAtTheThirdTime(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		s := &server{greeting: "554 5.3.2 no"}
 		m := open(t, with(nil), s)
 		for i, want := range []string{"unreachable", "unreachable", "lane_fault", "lane_fault"} {
@@ -183,7 +183,7 @@ func TestNobodyThere(t *testing.T) {
 func TestTooManyRecipientsAreSeveralMails(t *testing.T) {
 	t.Parallel()
 	for _, refusal := range []string{"452 4.5.3 too many recipients", "552 5.5.3 too many", "452 Too many recipients received", "552 too many recipients"} {
-		synctest.Test(t, func(t *testing.T) {
+		racetest.Bubble(t, func(t *testing.T) {
 			count := 0
 			s := &server{answer: func(_ int, line string) string {
 				switch {
@@ -224,7 +224,7 @@ func TestTooManyRecipientsAreSeveralMails(t *testing.T) {
 // and holds for an hour: after that it is asked for more again.
 func TestALimitOfRecipientsIsNotForEver(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		count, limit, longest := 0, 10, 0
 		s := &server{answer: func(_ int, line string) string {
 			switch {
@@ -281,7 +281,7 @@ func TestALimitOfRecipientsIsNotForEver(t *testing.T) {
 // begins, and where that cannot be recorded no other begins.
 func TestEachMailIsToldBeforeTheNext(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		var to []string
 		for i := range 20 {
 			to = append(to, fmt.Sprintf("r%d@x.test", i))
@@ -314,7 +314,7 @@ func TestEachMailIsToldBeforeTheNext(t *testing.T) {
 // E62: who has no address is refused at once, the others get their mail.
 func TestAddressesThatAreNone(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		s := &server{}
 		r := send(t, with(nil), s, people("a@x.test", "nobody", "x@y.test>\r\nRCPT TO:<evil@z.test", "Doe, Jane <j@x.test>"))
 		if got := told(r); got != "accepted; refused bad_address; refused bad_address; refused bad_address" {
@@ -334,7 +334,7 @@ func TestAddressesThatAreNone(t *testing.T) {
 // there; a server without it gets no such address; a domain is written in ASCII.
 func TestOtherLettersThanASCII(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		s := &server{extensions: []string{"8BITMIME"}}
 		r := send(t, with(nil), s, people("jürgen@x.test", "b@bücher.example"))
 		if got := told(r); got != "refused 553 5.6.7; accepted" {
@@ -371,7 +371,7 @@ func TestSlowLines(t *testing.T) {
 		rest time.Duration // between two pieces
 		want string
 	}{{40 * time.Second, "accepted"}, {70 * time.Second, "waiting; transient timeout"}} {
-		synctest.Test(t, func(t *testing.T) {
+		racetest.Bubble(t, func(t *testing.T) {
 			slow := &server{}
 			m := openDial(t, with(nil), func(ctx context.Context, network, address string) (net.Conn, error) {
 				conn, err := slow.dial(ctx, network, address)
@@ -412,7 +412,7 @@ func (c crawling) Write(p []byte) (int, error) {
 // A4: a mail whose last dot has not left is certainly not delivered.
 func TestALastDotThatHasNotLeft(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		s := &server{}
 		m := openDial(t, with(nil), func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := s.dial(ctx, network, address)
@@ -458,7 +458,7 @@ func TestStops(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				s := &server{greeting: c.greeting, answer: func(_ int, line string) string {
 					if c.line == "" || !strings.HasPrefix(line, c.line) {
@@ -497,7 +497,7 @@ func TestStops(t *testing.T) {
 // ones get the same Message-ID the next time (E52).
 func TestALostAnswerEndsTheAttempt(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		s := &server{answer: func(n int, line string) string {
 			if n == 1 && line == "." {
 				return hangUp
@@ -530,7 +530,7 @@ func TestALostAnswerEndsTheAttempt(t *testing.T) {
 // A server may say what it likes; what is kept of it is short and clean.
 func TestHostileWordsAreCleaned(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		s := &server{answer: on(map[string]string{
 			"RCPT TO:<a": "550 5.1.1 \x1b[31mred\x00 \xff" + strings.Repeat("é", 900),
 			"RCPT TO:<b": strings.Repeat("550-5.1.1 "+strings.Repeat("x", 500)+"\n", 20) + "550 5.1.1 end",

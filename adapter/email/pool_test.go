@@ -13,6 +13,7 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"github.com/holdfast-mq/holdfast/adapter/email"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // E29: a connection that rested and was closed meanwhile is replaced in the
@@ -33,7 +34,7 @@ func TestConnectionsThatEndedAreReplaced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				armed := false
 				s := &server{answer: func(n int, line string) string {
 					if n == 1 && armed && strings.HasPrefix(line, c.at) {
@@ -62,7 +63,7 @@ func TestConnectionsThatEndedAreReplaced(t *testing.T) {
 // E60: a new connection that ends at MAIL is a failure, and not tried again and again.
 func TestANewConnectionIsNotReplaced(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		s := &server{answer: on(map[string]string{"MAIL": hangUp})}
 		if got := told(send(t, with(nil), s, people("a@x.test"))); got != "waiting; transient connection_lost" || s.dials != 1 {
 			t.Errorf("%s after %d dials", got, s.dials)
@@ -74,7 +75,7 @@ func TestANewConnectionIsNotReplaced(t *testing.T) {
 // enough, and used for so many mails.
 func TestConnectionsAreReused(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		s := &server{}
 		m := open(t, with(object{"perConnection": 3}), s)
 		for range 6 {
@@ -107,7 +108,7 @@ func TestConnectionsAreReused(t *testing.T) {
 // A mail to nobody whom the server takes leaves the connection clean for the next.
 func TestARefusedMailLeavesTheConnectionClean(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		s := &server{answer: on(map[string]string{"RCPT TO:<a": "550 5.1.1 no"})}
 		m := open(t, with(nil), s)
 		m.Send(t.Context(), example(), people("a@x.test"), nil)
@@ -126,7 +127,7 @@ func TestARefusedMailLeavesTheConnectionClean(t *testing.T) {
 // who waits for one is let go by a stop.
 func TestConnectionsAreCapped(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		s := &server{answer: func(_ int, line string) string {
 			time.Sleep(time.Second)
 			return ""

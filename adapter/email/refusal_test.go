@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -16,7 +16,7 @@ import (
 // channel has, at once.
 func TestRefusedCredentialsAreTriedLessAndLess(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		now := "old"
 		s := &server{extensions: []string{auth}, answer: func(_ int, line string) string {
 			if strings.HasPrefix(line, "AUTH") && !strings.HasSuffix(line, encoded("\x00u\x00good")) {

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/adapter/email"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -72,7 +72,7 @@ func TestASenderThatIsRefusedHoldsAtTheFifthTime(t *testing.T) {
 // other until nobody is told anything; Resume goes on.
 func TestARefusedSenderHoldsTheChannel(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "holdfast.db"), sqlite.Options{Source: "central", SaneAfter: time.Unix(1, 0), Adopt: true})
 		if err != nil {
 			t.Fatal(err)

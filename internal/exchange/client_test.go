@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/exchange"
 	"github.com/holdfast-mq/holdfast/internal/exchangetest"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
@@ -228,7 +229,7 @@ func TestAGuardRefusesAddresses(t *testing.T) {
 // What is idle for too long is closed, and no more is kept than was said.
 func TestIdleConnectionsEnd(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		var open, most atomic.Int64
 		dial := func(context.Context, string, string) (net.Conn, error) {
 			ours, theirs := net.Pipe()

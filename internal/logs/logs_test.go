@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast/internal/logs"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 func TestLinesComeOutWholeAndInOrder(t *testing.T) {
@@ -60,7 +61,7 @@ func (g *gate) Write(p []byte) (int, error) {
 // also after the writer had nothing to do.
 func TestLinesThatComeDuringAWriteLeaveItAlone(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		g := &gate{begun: make(chan struct{}), read: make(chan struct{})}
 		w := logs.New(g)
 		var want strings.Builder
@@ -89,7 +90,7 @@ func TestLinesThatComeDuringAWriteLeaveItAlone(t *testing.T) {
 // for it; once it reads again, lines come out again.
 func TestAReaderThatStandsCostsLinesAndNothingElse(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		from, to := io.Pipe()
 		w := logs.New(to)
 		line := strings.Repeat("x", 1023) + "\n"
@@ -121,7 +122,7 @@ func TestAReaderThatStandsCostsLinesAndNothingElse(t *testing.T) {
 // A writer that is closed gives a reader that stands a moment, and no more.
 func TestCloseWaitsForABoundedTime(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		from, to := io.Pipe()
 		w := logs.New(to)
 		_, _ = io.WriteString(w, "a\n")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/internal/run"
 )
 
@@ -70,7 +71,7 @@ func text(err error) string {
 
 func TestPartsStopOneByOneLastFirst(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		var j journal
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
@@ -119,7 +120,7 @@ func TestAPartThatFailsStopsTheOthers(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				var j journal
 				err := run.All(t.Context(), c.parts(&j)...)
 				if !errors.Is(err, errDisk) {
@@ -134,7 +135,7 @@ func TestAPartThatFailsStopsTheOthers(t *testing.T) {
 
 func TestAPartThatEndsEarlyIsAFault(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		var j journal
 		err := run.All(t.Context(), j.steady("store", 0, nil), j.brief("server", time.Second, nil))
 		if !errors.Is(err, run.ErrEarly) {
@@ -147,7 +148,7 @@ func TestAPartThatEndsEarlyIsAFault(t *testing.T) {
 
 func TestAPartThatIsStoppedMayReturnNil(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		var j journal
 		err := run.All(t.Context(), j.steady("store", 0, nil), j.brief("server", time.Second, errDisk))
 		if errors.Is(err, run.ErrEarly) {
@@ -159,7 +160,7 @@ func TestAPartThatIsStoppedMayReturnNil(t *testing.T) {
 
 func TestEveryErrorIsReported(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		errFlush := errors.New("flush: short write")
 		var j journal
 		err := run.All(t.Context(),
@@ -178,7 +179,7 @@ func TestEveryErrorIsReported(t *testing.T) {
 
 func TestAPartMayFailWhileAnotherIsBeingStopped(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		var j journal
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -198,7 +199,7 @@ func TestAPartMayFailWhileAnotherIsBeingStopped(t *testing.T) {
 
 func TestAPartKnowsTheGroupsValuesButNotItsEnd(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		type key struct{}
 		ctx, cancel := context.WithTimeout(context.WithValue(t.Context(), key{}, "site-7"), time.Second)
 		defer cancel()
@@ -223,7 +224,7 @@ func TestAPartKnowsTheGroupsValuesButNotItsEnd(t *testing.T) {
 
 func TestAGroupWithoutPartsWaitsForItsEnd(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		began := time.Now()
@@ -234,7 +235,7 @@ func TestAGroupWithoutPartsWaitsForItsEnd(t *testing.T) {
 
 func TestPartsAreRunThoughTheGroupHasEnded(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		var j journal
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/internal/serve"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
 )
@@ -100,7 +101,7 @@ func TestWhatStrangersHoldIsBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				const budget = 16 << 20
 				h := &reads{}
 				guard := serve.NewGuard(serve.Limits{Bytes: budget}, nil)
@@ -144,7 +145,7 @@ func TestWhatStrangersHoldIsBounded(t *testing.T) {
 // F1-01: who is known gives way to nobody, and takes nothing of the strangers'.
 func TestAKnownSenderIsNoStranger(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		guard := serve.NewGuard(serve.Limits{Bytes: 1 << 20, Requests: 4}, nil)
 		go1 := make(chan struct{})
 		handler := guard.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -5,9 +5,9 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/internal/serve"
 )
 
@@ -15,7 +15,7 @@ import (
 // where a line has attributes of its own.
 func TestFewLinesAreWritten(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		var out bytes.Buffer
 		few := serve.FewLines(slog.New(slog.NewTextHandler(&out, nil)))
 		write := func() (lines int) {

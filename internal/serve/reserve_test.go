@@ -8,9 +8,9 @@ import (
 	"net"
 	"net/http"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/internal/serve"
 )
 
@@ -104,7 +104,7 @@ func TestARefusalWaitsForNoBody(t *testing.T) {
 	for _, expect := range []string{"", "Expect: 100-continue\r\n"} {
 		t.Run(expect, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			racetest.Bubble(t, func(t *testing.T) {
 				guard, listener := serve.NewGuard(serve.Limits{}, nil), make(pipes)
 				s := guard.Server(http.NotFoundHandler())
 				ended := make(chan error, 1)

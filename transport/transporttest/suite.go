@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // Source is the source of every message of the suite: the one to know
@@ -342,7 +342,7 @@ func testBudget(t *testing.T, s Suite) {
 	if s.Virtual == nil {
 		t.Skip("this transport needs real time")
 	}
-	synctest.Test(t, func(t *testing.T) {
+	racetest.Bubble(t, func(t *testing.T) {
 		r := &Recorder{Answer: func(_ context.Context, m holdfast.Message) (holdfast.Receipt, error) {
 			<-time.After(time.Second)
 			return holdfast.Receipt{ID: m.ID}, nil

@@ -6,10 +6,10 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast/adapter/email/smtp"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // F1-61: the forms that a reply may have, and those that it may not.
@@ -142,7 +142,7 @@ func TestServersThatSpeakOutOfTurn(t *testing.T) {
 func TestALineThatIsCutIsNone(t *testing.T) {
 	t.Parallel()
 	for name, said := range map[string]string{"a line": "550 no su", "a code": "550", "a continuation": "250-fine\r\n"} {
-		synctest.Test(t, func(t *testing.T) {
+		racetest.Bubble(t, func(t *testing.T) {
 			p := &peer{script: []string{"RCPT → " + said}}
 			c, end := begin(t, p)
 			defer end()
