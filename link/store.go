@@ -33,7 +33,7 @@ type Info struct {
 }
 
 // Store keeps sites at central. Its methods are atomic and may be called
-// concurrently; tokens and credentials come as hashes only. storetest.Sites is
+// concurrently; tokens and credentials come as hashes only. storetest.Run is
 // the suite that a store must pass.
 type Store interface {
 	// AddSite makes a site that may enroll with the token for TokenFor. A name

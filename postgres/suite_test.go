@@ -10,9 +10,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
-	sitelink "github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/postgres"
 	"github.com/holdfast-mq/holdfast/storetest"
 )
@@ -115,14 +115,22 @@ type store struct {
 }
 
 var maker = storetest.Maker{
-	Open: func(t testing.TB) storetest.Full {
+	Open: func(t testing.TB, log *slog.Logger) storetest.Full {
+		t.Helper()
 		dsn := database(t)
-		return &store{open(t, dsn, postgres.Options{Source: storetest.Source}), dsn}
+		return &store{open(t, dsn, postgres.Options{Source: storetest.Source, Logger: log}), dsn}
 	},
 	Reopen: func(t testing.TB, s storetest.Full) storetest.Full {
 		f := s.(*store)
 		shut(t, f.DB)
 		return &store{open(t, f.dsn, postgres.Options{Source: storetest.Source}), f.dsn}
+	},
+	Beside: func(t testing.TB, s storetest.Full) storetest.Full {
+		t.Helper()
+		o := quick("beside")
+		o.Source = storetest.Source
+		dsn := s.(*store).dsn
+		return &store{open(t, dsn, o), dsn}
 	},
 	Alone: func(t testing.TB) {
 		t.Helper()
@@ -158,27 +166,11 @@ var maker = storetest.Maker{
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	t.Run("enqueuer", func(t *testing.T) { storetest.Enqueuer(t, maker) })
-	t.Run("claims", func(t *testing.T) { storetest.Claims(t, maker) })
-	t.Run("expiry", func(t *testing.T) { storetest.Expiry(t, maker) })
-	t.Run("keys", func(t *testing.T) { storetest.Keys(t, maker) })
-	t.Run("outbox", func(t *testing.T) { storetest.Outbox(t, maker) })
-	t.Run("verbs", func(t *testing.T) { storetest.Verbs(t, maker) })
-	t.Run("lanes", func(t *testing.T) { storetest.Lanes(t, maker) })
-	t.Run("purging", func(t *testing.T) { storetest.Purging(t, maker) })
-	t.Run("clock", func(t *testing.T) { storetest.Clock(t, maker) })
-	t.Run("clock of sites", func(t *testing.T) {
-		storetest.SitesClock(t, maker, func(s storetest.Full) sitelink.Store { return s.(*store).DB })
+	storetest.Run(t, maker, storetest.Transaction[*postgres.Tx]{
+		Of: func(s storetest.Full) holdfast.InboxStore[*postgres.Tx] { return s.(*store).DB },
+		Enqueue: func(ctx context.Context, tx *postgres.Tx, m holdfast.Message) error {
+			_, err := tx.Enqueue(ctx, m)
+			return err
+		},
 	})
-	t.Run("sites", func(t *testing.T) {
-		storetest.Sites(t, maker, func(s storetest.Full) sitelink.Store { return s.(*store).DB })
-	})
-	t.Run("logs", func(t *testing.T) {
-		storetest.Logs(t, func(t testing.TB, log *slog.Logger) storetest.Full {
-			dsn := database(t)
-			return &store{open(t, dsn, postgres.Options{Source: storetest.Source, Logger: log}), dsn}
-		})
-	})
-	t.Run("notices", func(t *testing.T) { storetest.Notices(t, maker) })
-	t.Run("notifications", func(t *testing.T) { storetest.Notify(t, maker) })
 }

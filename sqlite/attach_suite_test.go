@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"database/sql"
 	"errors"
+	"log/slog"
 	"path/filepath"
 	"testing"
 	"time"
@@ -60,6 +61,7 @@ type app struct {
 	h      handle
 	handle *sql.DB
 	path   string
+	skew   *time.Duration // of the machine's clock; nil: it is right
 }
 
 func (h handle) attach(t testing.TB, path string, o sqlite.Options) *app {
@@ -82,21 +84,31 @@ func TestAttachedStore(t *testing.T) {
 		if h.driver != "sqlite" || h.pool == 1 {
 			racetest.Without(t, "one handle is enough for the detector")
 		}
-		suite(t, storetest.Maker{
-			Open: func(t testing.TB) storetest.Full {
-				return h.attach(t, filepath.Join(t.TempDir(), "app.db"), virtual().Looking(time.Hour))
+		m := storetest.Maker{
+			Open: func(t testing.TB, log *slog.Logger) storetest.Full {
+				skew := new(time.Duration)
+				a := h.attach(t, filepath.Join(t.TempDir(), "app.db"), skewed(skew, log).Looking(time.Hour))
+				a.skew = skew
+				return a
 			},
 			Reopen: func(t testing.TB, s storetest.Full) storetest.Full {
-				a := s.(*app)
-				if err := a.Close(); err != nil {
+				was := s.(*app)
+				if err := was.Close(); err != nil {
 					t.Error(err)
 				}
-				return h.attach(t, a.path, virtual().Looking(time.Hour))
+				a := h.attach(t, was.path, skewed(was.skew, nil).Looking(time.Hour))
+				a.skew = was.skew
+				return a
 			},
+			Clock: func(_ testing.TB, s storetest.Full) time.Time { return time.Now().Add(*s.(*app).skew) },
 			Alone: alone,
 			Run:   racetest.Bubble,
 			Pass:  func(_ testing.TB, _ storetest.Full, d time.Duration) { time.Sleep(d) },
 			Check: func(t testing.TB, s storetest.Full) { audit(t, s.(*app).DB) },
-		}, func(s storetest.Full) *sqlite.DB { return s.(*app).DB })
+		}
+		if h.driver == "sqlite" && h.pool > 1 { // the belief in the clock is the same with every handle
+			m.Step = func(_ testing.TB, s storetest.Full, d time.Duration) { *s.(*app).skew += d }
+		}
+		storetest.Run(t, m, transaction(func(s storetest.Full) *sqlite.DB { return s.(*app).DB }))
 	})
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
-	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/sqlite"
 	"github.com/holdfast-mq/holdfast/storetest"
 )
@@ -22,11 +21,18 @@ type file struct {
 }
 
 // on opens the file on a machine whose clock can be set.
-func (f *file) on(t testing.TB) *file {
+func (f *file) on(t testing.TB, log *slog.Logger) *file {
 	t.Helper()
-	start := time.Now()
-	f.DB = open(t, f.path, virtual().On(func() (time.Time, time.Duration) { return time.Now().Round(0).Add(*f.skew), time.Since(start) }))
+	f.DB = open(t, f.path, skewed(f.skew, log))
 	return f
+}
+
+// skewed are options for a test in virtual time, on a machine whose clock is wrong by so much.
+func skewed(skew *time.Duration, log *slog.Logger) sqlite.Options {
+	start := time.Now()
+	o := virtual().On(func() (time.Time, time.Duration) { return time.Now().Round(0).Add(*skew), time.Since(start) })
+	o.Logger = log
+	return o
 }
 
 // virtual are options for a test in virtual time, which begins in 2000.
@@ -72,15 +78,15 @@ func audit(t testing.TB, db *sqlite.DB) {
 }
 
 var maker = storetest.Maker{
-	Open: func(t testing.TB) storetest.Full {
+	Open: func(t testing.TB, log *slog.Logger) storetest.Full {
 		t.Helper()
-		return (&file{path: filepath.Join(t.TempDir(), "holdfast.db"), skew: new(time.Duration)}).on(t)
+		return (&file{path: filepath.Join(t.TempDir(), "holdfast.db"), skew: new(time.Duration)}).on(t, log)
 	},
 	Reopen: func(t testing.TB, s storetest.Full) storetest.Full {
 		t.Helper()
 		f := s.(*file)
 		shut(t, f.DB)
-		return f.on(t)
+		return f.on(t, nil)
 	},
 	Step:  func(_ testing.TB, s storetest.Full, d time.Duration) { *s.(*file).skew += d },
 	Clock: func(_ testing.TB, s storetest.Full) time.Time { return time.Now().Add(*s.(*file).skew) },
@@ -99,42 +105,16 @@ func alone(t testing.TB) {
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	suite(t, maker, func(s storetest.Full) *sqlite.DB { return s.(*file).DB })
-	t.Run("logs", func(t *testing.T) {
-		storetest.Logs(t, func(t testing.TB, log *slog.Logger) storetest.Full {
-			o, path := virtual(), filepath.Join(t.TempDir(), "holdfast.db")
-			o.Logger = log
-			return &file{DB: open(t, path, o), path: path}
-		})
-	})
-	t.Run("clock", func(t *testing.T) { storetest.Clock(t, maker) })
-	t.Run("clock of sites", func(t *testing.T) {
-		storetest.SitesClock(t, maker, func(s storetest.Full) link.Store { return s.(*file).DB })
-	})
+	storetest.Run(t, maker, transaction(func(s storetest.Full) *sqlite.DB { return s.(*file).DB }))
 }
 
-// suite is all that a store must pass.
-func suite(t *testing.T, maker storetest.Maker, db func(s storetest.Full) *sqlite.DB) {
-	t.Helper()
-	t.Run("enqueuer", func(t *testing.T) { storetest.Enqueuer(t, maker) })
-	t.Run("claims", func(t *testing.T) { storetest.Claims(t, maker) })
-	t.Run("expiry", func(t *testing.T) { storetest.Expiry(t, maker) })
-	t.Run("keys", func(t *testing.T) { storetest.Keys(t, maker) })
-	t.Run("outbox", func(t *testing.T) { storetest.Outbox(t, maker) })
-	t.Run("verbs", func(t *testing.T) { storetest.Verbs(t, maker) })
-	t.Run("lanes", func(t *testing.T) { storetest.Lanes(t, maker) })
-	t.Run("purging", func(t *testing.T) { storetest.Purging(t, maker) })
-	t.Run("notices", func(t *testing.T) { storetest.Notices(t, maker) })
-	t.Run("notifications", func(t *testing.T) { storetest.Notify(t, maker) })
-	t.Run("sites", func(t *testing.T) { storetest.Sites(t, maker, func(s storetest.Full) link.Store { return db(s) }) })
-	t.Run("inbox log", func(t *testing.T) { storetest.InboxLog(t, maker) })
-	with := storetest.Transaction[*sqlite.Tx]{
+// transaction is how the suite uses the store's transactions.
+func transaction(db func(s storetest.Full) *sqlite.DB) storetest.Transaction[*sqlite.Tx] {
+	return storetest.Transaction[*sqlite.Tx]{
 		Of: func(s storetest.Full) holdfast.InboxStore[*sqlite.Tx] { return db(s) },
 		Enqueue: func(ctx context.Context, tx *sqlite.Tx, m holdfast.Message) error {
 			_, err := tx.Enqueue(ctx, m)
 			return err
 		},
 	}
-	t.Run("inbox store", func(t *testing.T) { storetest.InboxStore(t, maker, with) })
-	t.Run("inbox batch", func(t *testing.T) { storetest.InboxBatch(t, maker, with) })
 }

@@ -15,8 +15,8 @@ func cancelled(t testing.TB) (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// Claims tests how messages are handed out and settled.
-func Claims(t *testing.T, m Maker) {
+// claims tests how messages are handed out and settled.
+func claims(t *testing.T, m Maker) {
 	t.Helper()
 	m.meet(t, map[string]func(k *kit){
 		// Outbox case 33.

@@ -9,10 +9,11 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Clock tests that a wrong clock ends nothing (F1-50, F1-51, F1-52): the
+// clock tests that a wrong clock ends nothing (F1-50, F1-51, F1-52): the
 // machine's, or the database's.
-func Clock(t *testing.T, m Maker) {
+func clock(t *testing.T, m Maker) {
 	t.Helper()
+	m.needsStep(t)
 	cases := map[string]func(k *kit){
 		"a stop delivers what is due and holds what would end": aStop,
 		"what is held ends when the hold does":                 theHoldEnds,
@@ -159,7 +160,7 @@ func aStop(k *kit) {
 	k.nothing()
 	k.is("ends", holdfast.Pending)
 	k.is("parked", holdfast.Parked)
-	d := k.doubt()
+	d := k.Doubt()
 	if d.Claimed < 2*day || d.Claimed > 2*day+2*time.Hour || d.Left <= 23*time.Hour || d.Held != 2 {
 		k.t.Errorf("doubt %+v", d)
 	}
@@ -323,7 +324,7 @@ func theHoldEnds(k *kit) {
 	if n := k.purge(holdfast.Retention{Delivered: 3 * day}); n != 1 {
 		k.t.Errorf("%d purged after the hold, want 1", n)
 	}
-	equal(k, "doubt", k.doubt(), holdfast.Doubt{})
+	equal(k, "doubt", k.Doubt(), holdfast.Doubt{})
 	equal(k, "held, and the clock is believed", len(k.all(holdfast.Query{Held: true})), 0)
 }
 
@@ -341,7 +342,7 @@ func evidence(k *kit) {
 	if n := k.expire(); n != 1 {
 		k.t.Errorf("%d expired after the clock was confirmed, want 1", n)
 	}
-	equal(k, "doubt", k.doubt(), holdfast.Doubt{})
+	equal(k, "doubt", k.Doubt(), holdfast.Doubt{})
 }
 
 // showsTheRightTime leaves out of what people see the time that never was: instants from
@@ -370,7 +371,7 @@ func showsTheRightTime(k *kit) {
 		k.within(when+": old ends in", k.get("old").Expires.Sub(now), 3*day-time.Hour-passed)
 		k.within(when+": new ends in", k.get("new").Expires.Sub(now), day-passed)
 		k.within(when+": parked was parked before", now.Sub(k.get("parked").Settled), time.Hour+passed)
-		list, err := k.notes().Notification(k.ctx(), "plant-1", "note")
+		list, err := k.Notification(k.ctx(), "plant-1", "note")
 		if err != nil || len(list) != 1 {
 			k.t.Fatalf("%d notifications, %v", len(list), err)
 		}
@@ -414,12 +415,10 @@ func aDecisionKeepsItsVersion(k *kit) {
 	}
 }
 
-func (k *kit) doubt() holdfast.Doubt { k.t.Helper(); return k.Full.(holdfast.Doubting).Doubt() }
-
 // hear tells the store of a clock that is so much ahead of its own.
 func (k *kit) hear(ahead time.Duration) {
 	k.t.Helper()
-	k.Full.(holdfast.Doubting).HearTime(k.clock().Add(ahead))
+	k.HearTime(k.clock().Add(ahead))
 }
 
 // clock is what the clock shows that Step sets.

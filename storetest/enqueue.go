@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Enqueuer tests what an outbox promises to those who fill it.
-func Enqueuer(t *testing.T, m Maker) {
+// enqueuer tests what an outbox promises to those who fill it.
+func enqueuer(t *testing.T, m Maker) {
 	t.Helper()
 	m.run(t, map[string]func(k *kit){
 		"what was accepted is claimed as it was, from memory and from disk": acceptedAsItWas,

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Expiry tests what becomes of messages whose TTL passes.
-func Expiry(t *testing.T, m Maker) {
+// expiry tests what becomes of messages whose TTL passes.
+func expiry(t *testing.T, m Maker) {
 	t.Helper()
 	m.run(t, map[string]func(k *kit){
 		// OI-06.

@@ -21,9 +21,9 @@ type Transaction[T any] struct {
 	Enqueue func(ctx context.Context, tx T, m holdfast.Message) error
 }
 
-// InboxStore tests that a handler has one effect per (source, id), and its
+// inboxStore tests that a handler has one effect per (source, id), and its
 // response and id are one commit with it.
-func InboxStore[T any](t *testing.T, m Maker, with Transaction[T]) {
+func inboxStore[T any](t *testing.T, m Maker, with Transaction[T]) {
 	t.Helper()
 	p := processing[T]{with}
 	m.meet(t, map[string]func(k *kit){

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// InboxBatch tests handlers that share one transaction.
-func InboxBatch[T any](t *testing.T, m Maker, with Transaction[T]) {
+// inboxBatch tests handlers that share one transaction.
+func inboxBatch[T any](t *testing.T, m Maker, with Transaction[T]) {
 	t.Helper()
 	p := processing[T]{with}
 	m.run(t, map[string]func(k *kit){

@@ -105,8 +105,8 @@ func (k *kit) fails(err, want error) {
 	}
 }
 
-// InboxLog tests what a node's own endpoints need of an inbox.
-func InboxLog(t *testing.T, m Maker) {
+// inboxLog tests what a node's own endpoints need of an inbox.
+func inboxLog(t *testing.T, m Maker) {
 	t.Helper()
 	m.run(t, map[string]func(k *kit){
 		"keep, fetch, done": keptLife,

@@ -37,8 +37,8 @@ func (k *kit) next(id holdfast.ID) holdfast.Claim {
 	return got[0]
 }
 
-// Keys tests the order of messages that share an ordering key.
-func Keys(t *testing.T, m Maker) {
+// keys tests the order of messages that share an ordering key.
+func keys(t *testing.T, m Maker) {
 	t.Helper()
 	m.run(t, map[string]func(k *kit){
 		// Outbox case 22.

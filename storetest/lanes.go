@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Lanes tests what is kept of a destination.
-func Lanes(t *testing.T, m Maker) {
+// lanes tests what is kept of a destination.
+func lanes(t *testing.T, m Maker) {
 	t.Helper()
 	m.run(t, map[string]func(k *kit){
 		"faults are kept until they are cleared": func(k *kit) {

@@ -10,16 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// Logs tests what a store says of what it has taken, once it is on disk
-// (OI-18): one line per message, at Info, and none for a duplicate. Open makes
-// an empty store as Maker.Open does, with the logger.
-func Logs(t *testing.T, open func(t testing.TB, log *slog.Logger) Full) {
+// logs tests what a store says of what it has taken, once it is on disk
+// (OI-18): one line per message, at Info, and none for a duplicate.
+func logs(t *testing.T, m Maker) {
 	t.Helper()
 	var written lines
-	s := open(t, slog.New(slog.NewTextHandler(&written, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+	s := m.Open(t, slog.New(slog.NewTextHandler(&written, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
 			return slog.Attr{}
 		}
@@ -35,7 +33,7 @@ func Logs(t *testing.T, open func(t testing.TB, log *slog.Logger) Full) {
 		if _, err := s.Enqueue(t.Context(), fill([]holdfast.Message{{ID: "m", Destination: "a"}, {ID: "n", Destination: "b"}})...); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.(notify.Store).Ingest(t.Context(), note("told", "plant-7", "mail", "chat")); err != nil {
+		if _, err := s.Ingest(t.Context(), note("told", "plant-7", "mail", "chat")); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Notices tests that a message which parks or expires leaves a message for
+// notices tests that a message which parks or expires leaves a message for
 // the callbacks, if they are asked for (OI-05, OI-06).
-func Notices(t *testing.T, m Maker) {
+func notices(t *testing.T, m Maker) {
 	t.Helper()
 	m.run(t, map[string]func(k *kit){
 		"none are written unless they are asked for": func(k *kit) {

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// Notify tests what notifications need of a store.
-func Notify(t *testing.T, m Maker) {
+// notifications tests what notifications need of a store.
+func notifications(t *testing.T, m Maker) {
 	t.Helper()
 	m.meet(t, map[string]func(k *kit){
 		// NO-01: the answer of the first was lost, and the site sends again.
@@ -33,14 +33,14 @@ func Notify(t *testing.T, m Maker) {
 		"a conflict in the middle of a batch stops nothing else": conflictInABatch,
 		"what no store takes is refused by itself":               ingestInvalid,
 		"no notifications are no error": func(k *kit) {
-			if r, err := k.notes().Ingest(k.ctx()); err != nil || len(r) != 0 {
+			if r, err := k.Ingest(k.ctx()); err != nil || len(r) != 0 {
 				k.t.Errorf("got %v, %v", r, err)
 			}
 		},
 		"a cancelled context stores nothing": func(k *kit) {
 			ctx, cancel := cancelled(k.t)
 			defer cancel()
-			if _, err := k.notes().Ingest(ctx, note("n", "plant-1", "mail")); err == nil {
+			if _, err := k.Ingest(ctx, note("n", "plant-1", "mail")); err == nil {
 				k.t.Error("no error")
 			}
 			k.unknown("n")
@@ -55,16 +55,6 @@ func Notify(t *testing.T, m Maker) {
 	})
 	m.run(t, notificationLists())
 	m.run(t, books())
-}
-
-// notes is the store as one of notifications.
-func (k *kit) notes() notify.Store {
-	k.t.Helper()
-	s, ok := k.Full.(notify.Store)
-	if !ok {
-		k.t.Fatalf("%T is no store of notifications", k.Full)
-	}
-	return s
 }
 
 // note is a notification of a site, with a copy for each channel.
@@ -98,7 +88,7 @@ func incoming(n notify.Notification, channels ...string) notify.Incoming {
 // ingest stores notifications and fails unless each of them is new.
 func (k *kit) ingest(list ...notify.Incoming) {
 	k.t.Helper()
-	results, err := k.notes().Ingest(k.ctx(), list...)
+	results, err := k.Ingest(k.ctx(), list...)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -130,7 +120,7 @@ func (k *kit) shown(id holdfast.ID) []notify.Record {
 
 func (k *kit) sites(id holdfast.ID) []string {
 	k.t.Helper()
-	sites, err := k.notes().NotificationSites(k.ctx(), id)
+	sites, err := k.NotificationSites(k.ctx(), id)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -139,7 +129,7 @@ func (k *kit) sites(id holdfast.ID) []string {
 
 func (k *kit) shownOf(site string, id holdfast.ID) []notify.Record {
 	k.t.Helper()
-	list, err := k.notes().Notification(k.ctx(), site, id)
+	list, err := k.Notification(k.ctx(), site, id)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -151,7 +141,7 @@ func (k *kit) unknown(id holdfast.ID) {
 	if sites := k.sites(id); len(sites) != 0 {
 		k.t.Errorf("sites of %s are %v, want none", id, sites)
 	}
-	if got, err := k.notes().Notification(k.ctx(), "plant-1", id); !errors.Is(err, holdfast.ErrNotFound) {
+	if got, err := k.Notification(k.ctx(), "plant-1", id); !errors.Is(err, holdfast.ErrNotFound) {
 		k.t.Errorf("got %v, %v, want that %s is unknown", got, err, id)
 	}
 }
@@ -224,7 +214,7 @@ func ingestedTwice(k *kit) {
 	k.ingest(in)
 	expect := func(want holdfast.State) {
 		k.t.Helper()
-		results, err := k.notes().Ingest(k.ctx(), in)
+		results, err := k.Ingest(k.ctx(), in)
 		if err != nil {
 			k.t.Fatal(err)
 		}
@@ -247,7 +237,7 @@ func ingestedTwice(k *kit) {
 	in.Messages, in.Channels = in.Messages[:1], in.Channels[:1]
 	expect(holdfast.Delivered)
 	twice := note("twice", "plant-1", "mail")
-	results, err := k.notes().Ingest(k.ctx(), twice, twice)
+	results, err := k.Ingest(k.ctx(), twice, twice)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -296,13 +286,13 @@ func targetsStay(k *kit) {
 	k.ingest(note("n", "plant-1", "mail", "chat"))
 	put := func(id holdfast.ID, list ...notify.Target) {
 		k.t.Helper()
-		if err := k.notes().RecordTargets(k.ctx(), id, list...); err != nil {
+		if err := k.RecordTargets(k.ctx(), id, list...); err != nil {
 			k.t.Fatal(err)
 		}
 	}
 	expect := func(id holdfast.ID, want ...notify.Target) {
 		k.t.Helper()
-		got, err := k.notes().Targets(k.ctx(), id)
+		got, err := k.Targets(k.ctx(), id)
 		if err != nil {
 			k.t.Fatal(err)
 		}
@@ -337,7 +327,7 @@ func targetsStay(k *kit) {
 	if len(list[0].Targets) != 2 || len(list[1].Targets) != 1 || list[0].Targets[0].Receipt != "Q1" {
 		k.t.Errorf("shown with %+v and %+v", list[0].Targets, list[1].Targets)
 	}
-	if err := k.notes().RecordTargets(k.ctx(), "nobody", a); !errors.Is(err, holdfast.ErrNotFound) {
+	if err := k.RecordTargets(k.ctx(), "nobody", a); !errors.Is(err, holdfast.ErrNotFound) {
 		k.t.Errorf("got %v, want ErrNotFound", err)
 	}
 	many := make([]notify.Target, 3000)
@@ -345,7 +335,7 @@ func targetsStay(k *kit) {
 		many[i] = notify.Target{Channel: "mail", Address: fmt.Sprintf("%05d@example.org", i), Result: notify.Accepted, Attempts: 1}
 	}
 	put(copyOf("n", "chat"), many...)
-	got, err := k.notes().Targets(k.ctx(), copyOf("n", "chat"))
+	got, err := k.Targets(k.ctx(), copyOf("n", "chat"))
 	if err != nil || len(got) != len(many)+1 {
 		k.t.Errorf("%d recipients, %v", len(got), err)
 	}
@@ -364,7 +354,7 @@ func hostileTexts(k *kit) {
 		k.t.Errorf("what is no payload of a notification is shown as %+v", r.Notification)
 	}
 	t := notify.Target{Channel: "mail", Address: "a'b%", Name: bad, Code: bad, Text: bad, Receipt: bad, Server: bad, TLS: bad}
-	if err := k.notes().RecordTargets(k.ctx(), copyOf("n", ""), t); err != nil {
+	if err := k.RecordTargets(k.ctx(), copyOf("n", ""), t); err != nil {
 		k.t.Fatal(err)
 	}
 	r := k.shown("n")[0]

@@ -15,7 +15,7 @@ import (
 // conflict ingests one that must be refused as such.
 func (k *kit) conflict(what string, in notify.Incoming) {
 	k.t.Helper()
-	results, err := k.notes().Ingest(k.ctx(), in)
+	results, err := k.Ingest(k.ctx(), in)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func ingestOfTwoSites(k *kit) {
 	all := func(want ...string) {
 		k.t.Helper()
 		equal(k, "sites", k.sites(id), want, cmpopts.EquateEmpty())
-		if _, err := k.notes().Notification(k.ctx(), "plant-3", id); !errors.Is(err, holdfast.ErrNotFound) {
+		if _, err := k.Notification(k.ctx(), "plant-3", id); !errors.Is(err, holdfast.ErrNotFound) {
 			k.t.Errorf("of a site that has sent nothing: got %v, want ErrNotFound", err)
 		}
 	}
@@ -85,7 +85,7 @@ func ingestOfTwoSites(k *kit) {
 	k.reopen()
 	all("plant-1", "plant-2")
 	stands("plant-1", notify.Delivered)
-	results, err := k.notes().Ingest(k.ctx(), note(id, "plant-1", "mail"), note(id, "plant-3", "mail"))
+	results, err := k.Ingest(k.ctx(), note(id, "plant-1", "mail"), note(id, "plant-3", "mail"))
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func conflictInABatch(k *kit) {
 		list[i] = note(holdfast.ID(fmt.Sprint("n-", i)), "plant-1", "mail")
 	}
 	list[7] = note("", "plant-1", "mail")
-	results, err := k.notes().Ingest(k.ctx(), list...)
+	results, err := k.Ingest(k.ctx(), list...)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func ingestedAtOnce(k *kit) {
 				if foreign {
 					in = note(in.Notification.ID, "plant-2", "mail")
 				}
-				results, err := k.notes().Ingest(k.ctx(), in)
+				results, err := k.Ingest(k.ctx(), in)
 				mu.Lock()
 				switch {
 				case err != nil || results[0].Err != nil:
@@ -179,7 +179,7 @@ func ingestInvalid(k *kit) {
 		"two messages of one id": twice, "a first message of another id than the key": other, "no channel": short, "no message": {Notification: notify.Notification{ID: "n"}},
 		"a message that is none": shout, "a message of another source": foreign, "an id that is none": note("two words", "plant-1", "mail"),
 	} {
-		results, err := k.notes().Ingest(k.ctx(), in, note(holdfast.ID("beside-"+fmt.Sprint(len(name))), "plant-1", "mail"))
+		results, err := k.Ingest(k.ctx(), in, note(holdfast.ID("beside-"+fmt.Sprint(len(name))), "plant-1", "mail"))
 		if err != nil {
 			k.t.Fatalf("%s: %v", name, err)
 		}

@@ -28,7 +28,7 @@ func notificationLists() map[string]func(k *kit) {
 			k.wins(k.oneOf("mail"), delivered())
 			k.pass(8 * 24 * time.Hour)
 			k.purge(holdfast.Retention{Delivered: 7 * 24 * time.Hour})
-			results, err := k.notes().Ingest(k.ctx(), note("n", "plant-1", "mail"))
+			results, err := k.Ingest(k.ctx(), note("n", "plant-1", "mail"))
 			if err != nil {
 				k.t.Fatal(err)
 			}
@@ -39,7 +39,7 @@ func notificationLists() map[string]func(k *kit) {
 		},
 		"a position that no page gave is refused": func(k *kit) {
 			for _, after := range []string{"!", "-1", "99999999999999999999", "xyz"} {
-				if _, err := k.notes().Notifications(k.ctx(), notify.Query{After: after}); !errors.Is(err, holdfast.ErrInvalid) {
+				if _, err := k.Notifications(k.ctx(), notify.Query{After: after}); !errors.Is(err, holdfast.ErrInvalid) {
 					k.t.Errorf("%q: got %v, want ErrInvalid", after, err)
 				}
 			}
@@ -52,7 +52,7 @@ func notificationLists() map[string]func(k *kit) {
 func (k *kit) everyNote(q notify.Query) (list []notify.Record) {
 	k.t.Helper()
 	for range 1000 {
-		p, err := k.notes().Notifications(k.ctx(), q)
+		p, err := k.Notifications(k.ctx(), q)
 		if err != nil {
 			k.t.Fatal(err)
 		}
@@ -167,11 +167,11 @@ func notePages(k *kit) {
 		k.t.Errorf("%d of one site, want %d", len(got), n/5)
 	}
 	equal(k, "one of all", noteIDs(k.everyNote(notify.Query{Subject: "number 0007"})), []holdfast.ID{"n-0007"})
-	p, err := k.notes().Notifications(k.ctx(), notify.Query{Limit: 9999})
+	p, err := k.Notifications(k.ctx(), notify.Query{Limit: 9999})
 	if err != nil || len(p.Records) != 500 {
 		k.t.Errorf("a page has %d records, %v, want 500", len(p.Records), err)
 	}
-	p, err = k.notes().Notifications(k.ctx(), notify.Query{})
+	p, err = k.Notifications(k.ctx(), notify.Query{})
 	if err != nil || len(p.Records) != 50 {
 		k.t.Errorf("a page has %d records, %v, want 50", len(p.Records), err)
 	}
@@ -179,7 +179,7 @@ func notePages(k *kit) {
 
 func (k *kit) numbers(want notify.KPIs, sites map[string]notify.KPIs) {
 	k.t.Helper()
-	all, each, err := k.notes().KPIs(k.ctx(), 90*time.Minute, time.Minute)
+	all, each, err := k.KPIs(k.ctx(), 90*time.Minute, time.Minute)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -215,12 +215,12 @@ func kpis(k *kit) {
 	k.wins(k.oneOf("mail"), delivered())
 	sites["plant-1"] = notify.KPIs{Depth: 1, Delivered: 1, Oldest: time.Hour}
 	sites["plant-3"] = notify.KPIs{Depth: 1, Delivered: 1}
-	all, each, err := k.notes().KPIs(k.ctx(), 90*time.Minute, time.Minute)
+	all, each, err := k.KPIs(k.ctx(), 90*time.Minute, time.Minute)
 	if err != nil || all.Depth != 2 || all.Delivered != 3 || each["plant-1"].Delivered+each["plant-3"].Delivered != 3 {
 		k.t.Errorf("got %+v, %+v, %v", all, each, err)
 	}
 	k.reopen()
-	again, _, err := k.notes().KPIs(k.ctx(), 90*time.Minute, time.Minute)
+	again, _, err := k.KPIs(k.ctx(), 90*time.Minute, time.Minute)
 	if again.Oldest, all.Oldest = 0, 0; err != nil || again != all {
 		k.t.Errorf("opened again: %+v, %v, want %+v", again, err, all)
 	}
@@ -233,7 +233,7 @@ func retention() holdfast.Retention {
 
 func archived(k *kit) {
 	k.stand()
-	err := k.notes().RecordTargets(k.ctx(), copyOf("delivered", ""), notify.Target{Channel: "mail", Address: "a@example.org", Result: notify.Accepted, Receipt: "Q1"})
+	err := k.RecordTargets(k.ctx(), copyOf("delivered", ""), notify.Target{Channel: "mail", Address: "a@example.org", Result: notify.Accepted, Receipt: "Q1"})
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func archived(k *kit) {
 	equal(k, "list", noteIDs(k.everyNote(notify.Query{Status: []notify.Status{notify.Delivered, notify.Discarded, notify.Parked}})),
 		[]holdfast.ID{"parked", "discarded", "delivered"})
 	equal(k, "list of parked ones", noteIDs(k.everyNote(notify.Query{Status: []notify.Status{notify.Parked}})), []holdfast.ID{"parked"})
-	all, _, err := k.notes().KPIs(k.ctx(), time.Minute, time.Minute)
+	all, _, err := k.KPIs(k.ctx(), time.Minute, time.Minute)
 	if err != nil || all.Depth != 3 || all.Parked != 0 {
 		k.t.Errorf("numbers: %+v, %v", all, err)
 	}
@@ -275,7 +275,7 @@ func archived(k *kit) {
 func (k *kit) forget(keep time.Duration) (total int) {
 	k.t.Helper()
 	for range 100 {
-		n, more, err := k.notes().PurgeNotifications(k.ctx(), keep)
+		n, more, err := k.PurgeNotifications(k.ctx(), keep)
 		if err != nil {
 			k.t.Fatal(err)
 		}
@@ -292,7 +292,7 @@ func notesPurged(k *kit) {
 	k.stand()
 	k.ingest(note("both", "plant-1", "a", "b"))
 	k.wins(k.oneOf("a"), delivered())
-	err := k.notes().RecordTargets(k.ctx(), copyOf("delivered", ""), notify.Target{Channel: "mail", Address: "a@example.org", Result: notify.Accepted})
+	err := k.RecordTargets(k.ctx(), copyOf("delivered", ""), notify.Target{Channel: "mail", Address: "a@example.org", Result: notify.Accepted})
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -338,22 +338,21 @@ func books() map[string]func(k *kit) {
 		// NO-16.
 		"who has not seen the present one changes nothing": meanwhile,
 		"what has no name, or a recipient twice, is refused": func(k *kit) {
-			s := k.notes()
 			twice := notify.List{Name: "l", Recipients: []notify.Recipient{{Channel: "mail", Address: "a"}, {Channel: "mail", Address: "a", Name: "again"}}}
 			for what, err := range map[string]error{
-				"channel without a name": s.PutChannel(k.ctx(), notify.Channel{}), "list without a name": s.PutList(k.ctx(), notify.List{}),
-				"recipient twice": s.PutList(k.ctx(), twice),
+				"channel without a name": k.PutChannel(k.ctx(), notify.Channel{}), "list without a name": k.PutList(k.ctx(), notify.List{}),
+				"recipient twice": k.PutList(k.ctx(), twice),
 			} {
 				if !errors.Is(err, holdfast.ErrInvalid) {
 					k.t.Errorf("%s: got %v, want ErrInvalid", what, err)
 				}
 			}
-			for what, err := range map[string]error{"channel": s.DeleteChannel(k.ctx(), "x", 1), "list": s.DeleteList(k.ctx(), "x", 1)} {
+			for what, err := range map[string]error{"channel": k.DeleteChannel(k.ctx(), "x", 1), "list": k.DeleteList(k.ctx(), "x", 1)} {
 				if !errors.Is(err, holdfast.ErrNotFound) {
 					k.t.Errorf("%s: got %v, want ErrNotFound", what, err)
 				}
 			}
-			if v, err := s.BookVersion(k.ctx()); v != 0 || err != nil {
+			if v, err := k.BookVersion(k.ctx()); v != 0 || err != nil {
 				k.t.Errorf("version %d, %v: nothing has changed", v, err)
 			}
 		},

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Outbox tests what people see of the messages and may do to them.
-func Outbox(t *testing.T, m Maker) {
+// outbox tests what people see of the messages and may do to them.
+func outbox(t *testing.T, m Maker) {
 	t.Helper()
 	m.run(t, map[string]func(k *kit){
 		// Outbox case 26.

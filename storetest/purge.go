@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Purging tests that final messages are kept for their retention, and no
+// purging tests that final messages are kept for their retention, and no
 // others are touched.
-func Purging(t *testing.T, m Maker) {
+func purging(t *testing.T, m Maker) {
 	t.Helper()
 	gone := func(k *kit, id holdfast.ID) bool {
 		k.t.Helper()

@@ -13,7 +13,7 @@ import (
 
 // Sites tests that each site has its own credential, that a token is good once,
 // and that both end when they should.
-func Sites(t *testing.T, m Maker, of func(s Full) link.Store) {
+func siteNames(t *testing.T, m Maker) {
 	t.Helper()
 	cases := map[string]func(k *sites){
 		"a token makes a credential known, once": func(k *sites) {
@@ -146,7 +146,6 @@ func Sites(t *testing.T, m Maker, of func(s Full) link.Store) {
 			id, err := k.Incarnation(k.ctx())
 			k.ok(err)
 			k.reopen()
-			k.Store = of(k.Full)
 			again, err := k.Incarnation(k.ctx())
 			k.ok(err)
 			if id == "" || again != id {
@@ -161,11 +160,11 @@ func Sites(t *testing.T, m Maker, of func(s Full) link.Store) {
 	}
 	wrapped := map[string]func(k *kit){}
 	for name, test := range cases {
-		wrapped[name] = func(k *kit) { test(&sites{kit: k, Store: of(k.Full)}) }
+		wrapped[name] = func(k *kit) { test(&sites{k}) }
 	}
 	m.run(t, wrapped)
 	m.meet(t, map[string]func(k *kit){
-		"of two that spend a token one wins": func(k *kit) { tokenSpentAtOnce(&sites{kit: k, Store: of(k.Full)}) },
+		"of two that spend a token one wins": func(k *kit) { tokenSpentAtOnce(&sites{k}) },
 	})
 }
 
@@ -198,7 +197,6 @@ func tokenSpentAtOnce(k *sites) {
 // sites is a store of sites under test.
 type sites struct {
 	*kit
-	link.Store
 }
 
 func hash(n int) (h [32]byte) {

@@ -8,16 +8,17 @@ import (
 	"github.com/holdfast-mq/holdfast/link"
 )
 
-// SitesClock tests that a wrong clock neither ends what lets a site in nor gives it
+// sitesClock tests that a wrong clock neither ends what lets a site in nor gives it
 // more time (F1-50): tokens of enrolment and former credentials.
-func SitesClock(t *testing.T, m Maker, of func(s Full) link.Store) {
+func sitesClock(t *testing.T, m Maker) {
 	t.Helper()
+	m.needsStep(t)
 	cases := map[string]func(k *kit){
-		"a stop holds what would end":          func(k *kit) { aStopOfSites(k, of) },
-		"what is held ends when the hold does": func(k *kit) { sitesAfterTheHold(k, of) },
+		"a stop holds what would end":          aStopOfSites,
+		"what is held ends when the hold does": sitesAfterTheHold,
 		"what is set after a stop has its own time": func(k *kit) {
 			k.stopped(2 * day)
-			s := standing(k, of)
+			s := standing(k)
 			k.pass(23 * time.Hour)
 			s.lets(9)
 			k.pass(2 * time.Hour)
@@ -29,7 +30,7 @@ func SitesClock(t *testing.T, m Maker, of func(s Full) link.Store) {
 			"while it runs": {(*kit).step, (*kit).step}, "over a restart": {(*kit).stopped, (*kit).step},
 			"over two restarts": {(*kit).stopped, (*kit).stopped}, "until a restart": {(*kit).step, (*kit).stopped},
 		} {
-			cases[name+" "+way] = func(k *kit) { sitesWrongFor4s(k, of, by, step[0], step[1]) }
+			cases[name+" "+way] = func(k *kit) { sitesWrongFor4s(k, by, step[0], step[1]) }
 		}
 	}
 	m.run(t, cases)
@@ -37,9 +38,9 @@ func SitesClock(t *testing.T, m Maker, of func(s Full) link.Store) {
 
 // standing has a site with a former credential, 9, and one with a token, 5, that is
 // not spent.
-func standing(k *kit, of func(s Full) link.Store) *sites {
+func standing(k *kit) *sites {
 	k.t.Helper()
-	s := &sites{kit: k, Store: of(k.Full)}
+	s := &sites{k}
 	s.enroll("plant-7", 1, 9)
 	s.ok(s.RotateSite(k.ctx(), "plant-7", hash(2), false))
 	s.is("plant-7")(s.EnrollSite(k.ctx(), hash(2), hash(8)))
@@ -85,10 +86,9 @@ func (k *sites) over() {
 	}
 }
 
-func sitesWrongFor4s(k *kit, of func(s Full) link.Store, by time.Duration, wrong, right func(k *kit, d time.Duration)) {
-	s := standing(k, of)
+func sitesWrongFor4s(k *kit, by time.Duration, wrong, right func(k *kit, d time.Duration)) {
+	s := standing(k)
 	wrong(k, by)
-	s.Store = of(k.Full)
 	for range 4 {
 		s.lets(8)
 		s.left()
@@ -96,7 +96,6 @@ func sitesWrongFor4s(k *kit, of func(s Full) link.Store, by time.Duration, wrong
 	}
 	right(k, -by)
 	k.reopen() // nothing that was decided is lost
-	s.Store = of(k.Full)
 	s.lets(9)
 	if k.m.Clock == nil || k.m.Run != nil { // times are shown by the clock that is right again
 		if left := s.left(); left < 23*time.Hour || left > 25*time.Hour {
@@ -111,24 +110,21 @@ func sitesWrongFor4s(k *kit, of func(s Full) link.Store, by time.Duration, wrong
 	s.is("plant-8")(s.EnrollSite(k.ctx(), hash(4), hash(6)))
 }
 
-func aStopOfSites(k *kit, of func(s Full) link.Store) {
-	s := standing(k, of)
+func aStopOfSites(k *kit) {
+	s := standing(k)
 	k.stopped(2*day + time.Hour)
-	s.Store = of(k.Full)
 	s.doubted()
 	s.ok(s.AddSite(k.ctx(), "plant-9", hash(3))) // what is made now is good
 	s.is("plant-9")(s.EnrollSite(k.ctx(), hash(3), hash(7)))
 	k.reopen()
-	s.Store = of(k.Full)
 	s.doubted()
 	k.hear(time.Minute) // another machine has the same time
 	s.over()
 }
 
-func sitesAfterTheHold(k *kit, of func(s Full) link.Store) {
-	s := standing(k, of)
+func sitesAfterTheHold(k *kit) {
+	s := standing(k)
 	k.stopped(40 * day)
-	s.Store = of(k.Full)
 	k.pass(23 * time.Hour)
 	s.doubted()
 	k.pass(2 * time.Hour)

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"testing"
@@ -11,16 +12,31 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// Full is a store with everything that the suite asks of one.
+// Full is a store with everything that the suite asks of one. What a program cannot
+// see is a store's own, and tested by its package.
 type Full interface {
 	holdfast.Store
 	holdfast.Outbox
 	holdfast.Lanes
 	holdfast.Sweepable
 	holdfast.InboxLog
+	holdfast.Doubting
+	notify.Store
+	link.Store
+	tokenStore
 	Close() error
+}
+
+// tokenStore keeps the tokens of a node's API, as its service asks for.
+type tokenStore interface {
+	CreateToken(ctx context.Context, name, role string, hash [32]byte) error
+	DeleteToken(ctx context.Context, name string) error
+	FindToken(ctx context.Context, hash [32]byte) (name, role string, err error)
+	EachToken(ctx context.Context, yield func(name, role string, created, lastUsed time.Time)) error
 }
 
 // Source is the name that Maker.Open gives its stores.
@@ -28,10 +44,14 @@ const Source = "storetest"
 
 // Maker makes the stores that the suite tests.
 type Maker struct {
-	// Open makes an empty store whose own name is Source. The suite closes it.
-	Open func(t testing.TB) Full
+	// Open makes an empty store whose own name is Source, and which logs to log; nil: nowhere.
+	// The suite closes it.
+	Open func(t testing.TB, log *slog.Logger) Full
 	// Reopen closes a store and opens what it kept.
 	Reopen func(t testing.TB, s Full) Full
+	// Beside opens a store once more, as another process does. Nil: one process has
+	// it at a time.
+	Beside func(t testing.TB, s Full) Full
 	// Alone is called before each case in which one goroutine calls the store, each call after
 	// the other, and may skip it. Nil: nothing.
 	Alone func(t testing.TB)
@@ -39,7 +59,8 @@ type Maker struct {
 	Run func(t *testing.T, test func(t *testing.T))
 	// Pass lets time go by, as the store sees it.
 	Pass func(t testing.TB, s Full, d time.Duration)
-	// Step sets the clock that the store reads. No time passes.
+	// Step sets the clock that the store reads. No time passes. Nil: another Maker of the
+	// same store sets it.
 	Step func(t testing.TB, s Full, d time.Duration)
 	// Clock is what that clock shows. Nil: what Now says.
 	Clock func(t testing.TB, s Full) time.Time
@@ -48,6 +69,14 @@ type Maker struct {
 	// Check looks, after each case, for what only the store's package can see.
 	// Nil: nothing.
 	Check func(t testing.TB, s Full)
+}
+
+// needsStep leaves out what another Maker of the store does.
+func (m Maker) needsStep(t *testing.T) {
+	t.Helper()
+	if m.Step == nil {
+		t.Skip("the clock of this store is set where it is opened in another way")
+	}
 }
 
 // run makes a test of each case that one goroutine goes through, with a store of its own.
@@ -76,7 +105,7 @@ func (m Maker) each(t *testing.T, begin func(t testing.TB), cases map[string]fun
 			}
 			run(t, func(t *testing.T) {
 				t.Helper()
-				k := &kit{t: t, m: m, Full: m.Open(t)}
+				k := &kit{t: t, m: m, Full: m.Open(t, nil)}
 				defer func() {
 					if err := k.Close(); err != nil {
 						t.Errorf("close: %v", err)

@@ -19,8 +19,8 @@ func (k *kit) reschedule(id holdfast.ID, in time.Duration) holdfast.Record {
 	return r
 }
 
-// Verbs tests what people may do about a message, in each of its states.
-func Verbs(t *testing.T, m Maker) {
+// verbs tests what people may do about a message, in each of its states.
+func verbs(t *testing.T, m Maker) {
 	t.Helper()
 	m.run(t, map[string]func(k *kit){
 		// SF-12, NO-16, F1-44, F1-80: and no state is without a verb that ends it.

@@ -1,0 +1,19 @@
+package storetest
+
+import "testing"
+
+// Run tests all that a store promises. It is the one entry, so that no store leaves out
+// a part; with says what its transactions are.
+func Run[T any](t *testing.T, m Maker, with Transaction[T]) {
+	t.Helper()
+	for name, part := range map[string]func(t *testing.T, m Maker){
+		"enqueuer": enqueuer, "claims": claims, "expiry": expiry, "keys": keys, "outbox": outbox, "verbs": verbs,
+		"lanes": lanes, "overdue": overdue, "purging": purging, "notices": notices, "clock": clock, "logs": logs,
+		"inbox log":     inboxLog,
+		"inbox store":   func(t *testing.T, m Maker) { t.Helper(); inboxStore(t, m, with) },
+		"inbox batch":   func(t *testing.T, m Maker) { t.Helper(); inboxBatch(t, m, with) },
+		"notifications": notifications, "sites": siteNames, "clock of sites": sitesClock, "tokens": tokens, "shared": shared,
+	} {
+		t.Run(name, func(t *testing.T) { part(t, m) })
+	}
+}

@@ -1,0 +1,102 @@
+package storetest
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
+)
+
+// shared tests a store that several processes have at once, [holdfast.Shared]. One that
+// one process has at a time need not be it.
+func shared(t *testing.T, m Maker) {
+	t.Helper()
+	if m.Beside == nil {
+		t.Skip("one process has this store at a time")
+	}
+	m.meet(t, map[string]func(k *kit){
+		"one process has all": func(k *kit) {
+			s := k.shared()
+			if share := s.Share("a", 20); share != 20 || !s.Alone() {
+				k.t.Errorf("a share of %d of 20, alone %t", share, s.Alone())
+			}
+			k.put(holdfast.Message{ID: "1"})
+			c := k.one("1")
+			if !s.Holds(c) {
+				k.t.Error("a fresh claim is not held")
+			}
+			k.wins(c, holdfast.Settlement{State: holdfast.Delivered})
+			if got, err := s.Standing(k.ctx(), "1"); got.State != holdfast.Delivered || err != nil {
+				k.t.Errorf("it stands as %+v, %v", got, err)
+			}
+			_, err := s.Standing(k.ctx(), "2")
+			k.fails(err, holdfast.ErrNotFound)
+		},
+		"what one has claimed no other gets": func(k *kit) {
+			other := k.beside()
+			k.put(holdfast.Message{ID: "1"})
+			c := k.one("1")
+			if b, err := other.Claim(k.ctx(), map[string]int{"a": 1}); err != nil || len(b.Claims) > 0 {
+				k.t.Errorf("claimed again: %v, %v", b.Claims, err)
+			}
+			if won, err := other.Settle(k.ctx(), holdfast.Settlement{Seq: c.Seq, Token: c.Token + 1, State: holdfast.Discarded}); err != nil || won[0] {
+				k.t.Errorf("another's settlement took effect: %v, %v", won, err)
+			}
+			k.wins(c, holdfast.Settlement{State: holdfast.Delivered})
+			if got, err := other.(holdfast.Shared).Standing(k.ctx(), "1"); got.State != holdfast.Delivered || err != nil {
+				k.t.Errorf("to the other it stands as %+v, %v", got, err)
+			}
+		},
+		"what one accepts another delivers": func(k *kit) {
+			other := k.beside()
+			k.put(holdfast.Message{ID: "1"})
+			var b holdfast.Batch
+			waittest.Until(k.t, "the other gets it", func() (got bool) {
+				var err error
+				b, err = other.Claim(k.ctx(), map[string]int{"a": 1})
+				return err != nil || len(b.Claims) == 1
+			})
+			if won, err := other.Settle(k.ctx(), holdfast.Settlement{Seq: b.Claims[0].Seq, Token: b.Claims[0].Token, State: holdfast.Delivered}); err != nil || !won[0] {
+				k.t.Errorf("settled: %v, %v", won, err)
+			}
+			k.is("1", holdfast.Delivered)
+			waittest.Until(k.t, "the one hears of it", func() bool { return k.Counts().Pending == 0 })
+		},
+		"they share what a destination bears": func(k *kit) {
+			s, other := k.shared(), k.beside().(holdfast.Shared)
+			k.put(holdfast.Message{ID: "1"}) // a destination is known by its messages
+			k.wins(k.one("1"), holdfast.Settlement{State: holdfast.Delivered})
+			waittest.Until(k.t, "one has heard of the other", func() bool {
+				_, err := other.Claim(k.ctx(), map[string]int{"a": 1})
+				_, err2 := s.Claim(k.ctx(), map[string]int{"a": 1})
+				if err := errors.Join(err, err2); err != nil {
+					k.t.Fatal(err)
+				}
+				return !s.Alone() && !other.Alone() && s.Share("a", 20)+other.Share("a", 20) == 20
+			})
+		},
+	})
+}
+
+// shared is the store as one that several processes have.
+func (k *kit) shared() holdfast.Shared {
+	k.t.Helper()
+	s, ok := k.Full.(holdfast.Shared)
+	if !ok {
+		k.t.Fatalf("%T can be opened twice at once, and is no holdfast.Shared", k.Full)
+	}
+	return s
+}
+
+// beside opens the store once more, until the case ends.
+func (k *kit) beside() Full {
+	k.t.Helper()
+	other := k.m.Beside(k.t, k.Full)
+	k.t.Cleanup(func() {
+		if err := other.Close(); err != nil {
+			k.t.Errorf("close: %v", err)
+		}
+	})
+	return other
+}

@@ -1,0 +1,82 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+)
+
+// tokens tests that a token is known by the hash of its secret until it is deleted,
+// also after a restart.
+func tokens(t *testing.T, m Maker) {
+	t.Helper()
+	m.run(t, map[string]func(k *kit){
+		"a token is found by its hash until it ends": func(k *kit) {
+			k.ok(k.CreateToken(k.ctx(), "erp", "read", hash(1)))
+			k.ok(k.CreateToken(k.ctx(), "ci", "admin", hash(2)))
+			k.token(1, "erp", "read")
+			k.reopen()
+			k.token(2, "ci", "admin")
+			k.ok(k.DeleteToken(k.ctx(), "erp"))
+			k.noToken(1)
+			k.token(2, "ci", "admin")
+			k.reopen()
+			k.noToken(1)
+			k.fails(k.DeleteToken(k.ctx(), "erp"), holdfast.ErrNotFound)
+		},
+		"a name is taken until its token ends": func(k *kit) {
+			k.ok(k.CreateToken(k.ctx(), "erp", "read", hash(1)))
+			k.fails(k.CreateToken(k.ctx(), "erp", "admin", hash(2)), holdfast.ErrConflict)
+			k.token(1, "erp", "read") // a conflict changes nothing
+			k.noToken(2)
+			k.ok(k.DeleteToken(k.ctx(), "erp"))
+			k.ok(k.CreateToken(k.ctx(), "erp", "admin", hash(2)))
+			k.token(2, "erp", "admin")
+		},
+		"a hash is the secret of one token": func(k *kit) {
+			k.ok(k.CreateToken(k.ctx(), "erp", "read", hash(1)))
+			k.fails(k.CreateToken(k.ctx(), "ci", "admin", hash(1)), holdfast.ErrConflict)
+			k.token(1, "erp", "read")
+		},
+		"nobody is found by what is no hash of a token": func(k *kit) {
+			k.noToken(0)
+			k.ok(k.CreateToken(k.ctx(), "erp", "read", hash(1)))
+			k.noToken(0)
+		},
+		"tokens are listed by name, with their last use": func(k *kit) {
+			k.ok(k.CreateToken(k.ctx(), "erp", "read", hash(1)))
+			k.ok(k.CreateToken(k.ctx(), "ci", "admin", hash(2)))
+			k.pass(time.Minute)
+			k.token(1, "erp", "read")
+			k.reopen()
+			var got []string
+			k.ok(k.EachToken(k.ctx(), func(name, role string, created, used time.Time) {
+				got = append(got, fmt.Sprint(name, " ", role, " ", !used.IsZero()))
+				if created.IsZero() || created.After(k.now()) {
+					k.t.Errorf("%s was created %s", name, created)
+				}
+				if !used.IsZero() && (used.Before(created) || used.After(k.now())) {
+					k.t.Errorf("%s was created %s and used %s", name, created, used)
+				}
+			}))
+			equal(k, "tokens", fmt.Sprint(got), "[ci admin false erp read true]")
+		},
+	})
+}
+
+// token fails unless the secret with this hash is that of a token.
+func (k *kit) token(secret int, name, role string) {
+	k.t.Helper()
+	gotName, gotRole, err := k.FindToken(k.ctx(), hash(secret))
+	if gotName != name || gotRole != role || err != nil {
+		k.t.Errorf("secret %d is of %q, %q, %v, want %q, %q", secret, gotName, gotRole, err, name, role)
+	}
+}
+
+func (k *kit) noToken(secret int) {
+	k.t.Helper()
+	_, _, err := k.FindToken(k.ctx(), hash(secret))
+	k.fails(err, holdfast.ErrNotFound)
+}
