@@ -66,7 +66,7 @@ type Central struct {
 	longest int64       // bytes of a request with messages
 
 	mu     sync.Mutex
-	boxes  map[string]*box // of sites that were here
+	boxes  map[string]*siteState // of sites that were here
 	closed bool
 }
 
@@ -89,7 +89,7 @@ func NewCentral(conf CentralConfig) (*Central, error) {
 	if conf.Logger == nil {
 		conf.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Central{conf: conf, log: conf.Logger, few: serve.FewLines(conf.Logger), gate: newGate(conf.AtWork), answers: serve.NewRoom(4 * maxAnswers), boxes: map[string]*box{}}
+	c := &Central{conf: conf, log: conf.Logger, few: serve.FewLines(conf.Logger), gate: newGate(conf.AtWork), answers: serve.NewRoom(4 * maxAnswers), boxes: map[string]*siteState{}}
 	// Without a length it may be a batch or one message, whichever is larger.
 	c.longest = int64(max(batchBytes, cmp.Or(conf.MaxPayload, batchBytes)+wire.Overhead))
 	var err error

@@ -76,7 +76,7 @@ func newGate(atWork int) *gate {
 	all := int64(max(atWork, 1)) * batchBytes
 	return &gate{
 		all: all, room: semaphore.NewWeighted(all), polls: semaphore.NewWeighted(pollsBegun), questions: semaphore.NewWeighted(questionsAtAll),
-		visits: map[visitor]int{}, slow: map[string]bool{}, lane: slowLane{all: all, by: map[string][]*stay{}},
+		visits: map[visitor]int{}, slow: map[string]bool{}, lane: slowLane{all: all, by: map[string][]*admission{}},
 	}
 }
 

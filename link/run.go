@@ -59,7 +59,7 @@ func (s *Site) polls(ctx context.Context, replays chan<- memo) {
 			case replays <- memo{out.Incarnation, began}:
 			default: // it has the one of before to work off
 			}
-			err = s.obey(ctx, out.Commands)
+			err = s.runCommands(ctx, out.Commands)
 		}
 		switch {
 		case err != nil:

@@ -77,8 +77,8 @@ type Site struct {
 	status   Status
 	progress time.Time // the last time that central has taken a message, or none was due
 	began    time.Time
-	known    memo   // the incarnation that has all, as it is on disk
-	done     memory // answers to commands
+	known    memo        // the incarnation that has all, as it is on disk
+	done     answerCache // answers to commands
 }
 
 // RouteTimeout is the Timeout of a Route to central for messages of up to so

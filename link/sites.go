@@ -46,7 +46,7 @@ func (c *Central) Rotate(ctx context.Context, name string, now bool) (token stri
 	}
 	c.log.LogAttrs(ctx, slog.LevelInfo, "site may enroll again", slog.String("site", name), slog.Bool("credentials_ended", now))
 	if now {
-		c.box(name).end()
+		c.state(name).end()
 	}
 	return token, nil
 }
@@ -57,7 +57,7 @@ func (c *Central) Revoke(ctx context.Context, name string) error {
 		return fmt.Errorf("revoke site %s: %w", clip(name), err)
 	}
 	c.log.LogAttrs(ctx, slog.LevelWarn, "site revoked", slog.String("site", name))
-	c.box(name).end()
+	c.state(name).end()
 	return nil
 }
 

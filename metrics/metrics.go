@@ -71,7 +71,7 @@ type Server struct {
 type Metrics struct {
 	provider     *sdk.MeterProvider
 	handler      http.Handler
-	tally        *tally
+	tally        *counters
 	destinations sync.Map // name → *destination
 }
 
@@ -118,7 +118,7 @@ func New(o Options) (*Metrics, error) {
 			return nil, fmt.Errorf("register metrics of the process: %w", err)
 		}
 	}
-	m := &Metrics{tally: &tally{start: time.Now(), requests: o.Refused}}
+	m := &Metrics{tally: &counters{start: time.Now(), requests: o.Refused}}
 	m.tally.each = m.eachDestination
 	for i, name := range resultNames {
 		m.tally.results[i] = newHistogram(durationBounds[:], attribute.String("result", name))

@@ -78,9 +78,9 @@ func (r *clockRow) scan(rows pgx.Rows) error {
 	return rows.Scan(&r.at, &r.raw, &r.high, &r.leaps, &r.shows)
 }
 
-// learn takes what the database knows: another node may have seen more. A row that
+// adopt takes what the database knows: another node may have seen more. A row that
 // was read before one that is known already says nothing new.
-func (c *clock) learn(r *clockRow, log *slog.Logger) {
+func (c *clock) adopt(r *clockRow, log *slog.Logger) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if r.at < c.known {
@@ -110,7 +110,7 @@ func (db *DB) tickClock(ctx context.Context) error {
 			return err
 		}
 		fresh, at, was := c.seen() == 0, r.at, r.raw
-		c.learn(&r, db.log)
+		c.adopt(&r, db.log)
 		guard := c.judged(&r) // of its own: who reads meanwhile sees what is committed
 		acted = c.actOnHeard(guard, &r)
 		if !fresh {
@@ -136,7 +136,7 @@ func (db *DB) tickClock(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("note how far time has come: %w", err)
 	}
-	c.learn(&r, db.log)
+	c.adopt(&r, db.log)
 	c.mu.Lock()
 	if c.heard.Equal(acted) { // else another has been heard meanwhile
 		c.heard = time.Time{}
@@ -149,7 +149,7 @@ func (db *DB) tickClock(ctx context.Context) error {
 // judged is a guard that knows what the row says, for whoever is to change that.
 func (c *clock) judged(r *clockRow) *belief.Guard {
 	guard := belief.New(c.hold)
-	_ = guard.Load(r.leaps) // learn tells of what cannot be read
+	_ = guard.Load(r.leaps) // adopt tells of what cannot be read
 	return guard
 }
 
@@ -159,7 +159,7 @@ func (db *DB) askClock(ctx context.Context) (now int64, err error) {
 	if err := db.read(ctx, clockRead, nil, r.scan); err != nil {
 		return 0, fmt.Errorf("read how far time has come: %w", err)
 	}
-	db.clock.learn(&r, db.log)
+	db.clock.adopt(&r, db.log)
 	if doubt, left := db.clock.guard.Doubt(db.clock.seen()); doubt > 0 && left <= 0 {
 		if err := db.tickClock(ctx); err != nil { // it has stood long enough
 			return 0, err

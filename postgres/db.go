@@ -25,7 +25,7 @@ type DB struct {
 	past   *past
 	self   *self
 	clock  *clock
-	tally  *tally
+	tally  *counters
 	wakes  *wakes
 	claim  claims
 	sweeps sweeps
@@ -42,7 +42,7 @@ type DB struct {
 	cancel  context.CancelFunc
 	parts   sync.WaitGroup
 	failed  chan struct{}
-	aside   chan struct{} // calls that wait by themselves: group.go
+	aside   chan struct{} // calls that wait by themselves: tx_group.go
 	failure atomic.Pointer[error]
 	closing sync.Once
 	gone    atomic.Bool
@@ -66,7 +66,7 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	db := &DB{opts: o, outage: outage{patience: o.Timeout / 2}, log: o.Logger, dsn: dsn, names: newNames(), failed: make(chan struct{}), aside: make(chan struct{}, asideMost), wakes: newWakes(), tally: newTally()}
+	db := &DB{opts: o, outage: outage{patience: o.Timeout / 2}, log: o.Logger, dsn: dsn, names: newNames(), failed: make(chan struct{}), aside: make(chan struct{}, asideMost), wakes: newWakes(), tally: newCounters()}
 	db.self, db.clock = newSelf(db), newClock(o.ClockHold)
 	db.past = newPast(db.forgetHistory)
 	if db.pools, err = openPools(ctx, dsn, &o, db.past); err != nil {

@@ -21,7 +21,7 @@
 // How it works. What was accepted (hf_message) is never rewritten. Where it
 // stands is said by one of two small rows: hf_queue while it waits or is in
 // hand, hf_final afterwards. So claims and settlements touch one small table,
-// whose size is the backlog and not the history (claim.go, settle.go).
+// whose size is the backlog and not the history (outbox_claim.go, outbox_settle.go).
 //
 //	Enqueue ─► group ─► one statement for all that waits ─► commit ─► answer, wake
 //	Settle  ─► group ─► one statement per kind of outcome ─► commit ─► answer
@@ -32,9 +32,9 @@
 //
 // Messages of an ordering key are made claimable one at a time, under an
 // advisory lock on the key that only short transactions of the store take
-// (key.go): a caller's transaction writes a keyed row without deciding about
+// (outbox_key.go): a caller's transaction writes a keyed row without deciding about
 // it, and so never makes others wait.
 //
 // Nodes wake each other by NOTIFY, outside of the transaction that wrote, at
-// most every few milliseconds; a poll is the backstop (wake.go).
+// most every few milliseconds; a poll is the backstop (node_wake.go).
 package postgres

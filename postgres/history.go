@@ -23,7 +23,7 @@ import (
 //	     ──► the turn: names, lease and claims are forgotten, old connections dropped
 //	     ──► the node enters the new history under a new number, and gives back
 //	         what its name has in hand there; until then nothing is written
-//	     ──► people are told, until one of them acknowledges it (gap.go)
+//	     ──► people are told, until one of them acknowledges it (history_gap.go)
 
 // line is what servers have written one after the other, each going on where
 // the one before has ended. A promotion, and a restore to a point in time, begin
@@ -337,7 +337,7 @@ func (db *DB) lookBack(ctx context.Context) (turn uint64, err error) {
 	if l.tables == "" {
 		return 0, fmt.Errorf("%w: table hf_meta is empty: the database is being restored, or was damaged", holdfast.ErrUnavailable)
 	}
-	turn, err = p.learn(turn, &l)
+	turn, err = p.adopt(turn, &l)
 	if err == nil {
 		lasting, release := p.within(ctx)
 		err = db.noteHistory(lasting, &l)
@@ -349,8 +349,8 @@ func (db *DB) lookBack(ctx context.Context) (turn uint64, err error) {
 	return turn, err
 }
 
-// learn compares what was read with what is known.
-func (p *past) learn(turn uint64, l *look) (uint64, error) {
+// adopt compares what was read with what is known.
+func (p *past) adopt(turn uint64, l *look) (uint64, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.turn != turn { // which of them was read nobody can say

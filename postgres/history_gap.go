@@ -87,8 +87,11 @@ func (db *DB) noteHistory(ctx context.Context, l *look) error {
 	p.noted()
 	g := n.gap(l.noted)
 	if p.tell(g) {
-		db.log.WarnContext(ctx, "the database has another history: acknowledged messages may be gone", slog.String("was", g.Was), slog.String("is", g.Now),
-			slog.Time("from", g.From), slog.Time("to", g.To), slog.String("synchronous_standbys", g.Standbys))
+		attrs := []slog.Attr{slog.String("was", g.Was), slog.String("is", g.Now), slog.Time("from", g.From)}
+		if !g.To.IsZero() { // nobody knows yet when the one before has ended
+			attrs = append(attrs, slog.Time("to", g.To))
+		}
+		db.log.LogAttrs(ctx, slog.LevelWarn, "the database has another history: acknowledged messages may be gone", append(attrs, slog.String("synchronous_standbys", g.Standbys))...)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 func begun() *past {
 	p := newPast(func() {})
 	_ = p.met(server{system: "1", timeline: "00000001"})
-	_, _ = p.learn(0, &look{tables: "t", table: 7, wal: 100, with: "other"})
+	_, _ = p.adopt(0, &look{tables: "t", table: 7, wal: 100, with: "other"})
 	return p
 }
 
@@ -57,7 +57,7 @@ func TestARefusedEntryIsNotTriedAtOnce(t *testing.T) {
 func TestALogThatBecameShorterIsNoted(t *testing.T) {
 	t.Parallel()
 	p := begun()
-	if turn, err := p.learn(0, &look{tables: "t", wal: 99}); err != nil || turn != 1 || !p.rolled {
+	if turn, err := p.adopt(0, &look{tables: "t", wal: 99}); err != nil || turn != 1 || !p.rolled {
 		t.Errorf("got turn %d, %v, noted %v", turn, err, p.rolled)
 	}
 	if p.noted(); p.rolled {

@@ -29,7 +29,7 @@ type claims struct {
 }
 
 // lostClaim is a claim of which nobody knows whether it is committed. What it
-// has taken is given back once it shows: lost.go.
+// has taken is given back once it shows: outbox_lost.go.
 type lostClaim struct {
 	owner, number int64
 	since         time.Time
@@ -154,7 +154,7 @@ type taking struct {
 
 	rows    []taken
 	expired []int64
-	aside   map[int64]int64 // what is not handed out now, and when it is due: held.go
+	aside   map[int64]int64 // what is not handed out now, and when it is due: outbox_held.go
 	bytes   int
 	now     int64         // the database's, at the claim
 	next    time.Duration // until the next row is due

@@ -11,12 +11,12 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// tally is the counters in memory (SF-15): what this node has changed, known
+// counters are those in memory (SF-15): what this node has changed, known
 // at once, and what all others have, read every now and then. The table has
 // one row per change, which its own transaction writes, so that the sum is
 // exact and no two transactions write one row. Rows of one owner are summed up
 // when there are many.
-type tally struct {
+type counters struct {
 	mu     sync.Mutex
 	owner  int64
 	own    sums
@@ -30,8 +30,8 @@ type sums struct {
 	inbox, kept int64
 }
 
-func newTally() *tally {
-	return &tally{own: sums{lanes: map[int32]holdfast.LaneCounts{}}, others: sums{lanes: map[int32]holdfast.LaneCounts{}}}
+func newCounters() *counters {
+	return &counters{own: sums{lanes: map[int32]holdfast.LaneCounts{}}, others: sums{lanes: map[int32]holdfast.LaneCounts{}}}
 }
 
 func (s *sums) add(lane int32, c holdfast.LaneCounts) {
@@ -93,7 +93,7 @@ func (db *DB) meet(ctx context.Context, counts map[int32]holdfast.LaneCounts) {
 		if err := db.read(ctx, readLane, []any{lane}, func(rows pgx.Rows) error {
 			var name string
 			err := rows.Scan(&name)
-			db.names.learnLane(turn, name, lane)
+			db.names.rememberLane(turn, name, lane)
 			return err
 		}); err != nil {
 			db.log.WarnContext(ctx, "name of a lane not read", slog.Any("error", err))
@@ -103,7 +103,7 @@ func (db *DB) meet(ctx context.Context, counts map[int32]holdfast.LaneCounts) {
 
 // add applies what a transaction has committed. If the node has got another
 // owner number meanwhile, the rows are another's, and are read.
-func (t *tally) add(tx *ownTx) {
+func (t *counters) add(tx *ownTx) {
 	if len(tx.counts) == 0 && tx.inbox == 0 && tx.kept == 0 {
 		return
 	}
@@ -121,7 +121,7 @@ func (t *tally) add(tx *ownTx) {
 }
 
 // restart forgets what is now written under a former owner number.
-func (t *tally) restart(owner int64) {
+func (t *counters) restart(owner int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.owner, t.rows = owner, 0
@@ -144,7 +144,7 @@ func (db *DB) count(ctx context.Context) error {
 			return err
 		}
 		if lane != 0 {
-			db.names.learnLane(turn, name, lane)
+			db.names.rememberLane(turn, name, lane)
 			s.add(lane, c)
 		}
 		s.inbox += inbox

@@ -30,7 +30,7 @@ func (k *taking) judge(tx *ownTx) error {
 		if err := tx.query(clockRead, nil, r.scan); err != nil {
 			return err
 		}
-		c.learn(&r, k.db.log)
+		c.adopt(&r, k.db.log)
 	}
 	now, rows := min(k.now, c.seen()+clockSlack), k.rows[:0]
 	for i := range k.rows {

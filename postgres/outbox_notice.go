@@ -107,7 +107,7 @@ func (tx *ownTx) route(k routeKey) (r route, err error) {
 			return r, err
 		}
 		if r.route != 0 {
-			tx.after = append(tx.after, func() { n.learn(turn, k, r) })
+			tx.after = append(tx.after, func() { n.remember(turn, k, r) })
 			return r, nil
 		}
 	}

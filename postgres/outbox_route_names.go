@@ -56,7 +56,7 @@ func (db *DB) route(ctx context.Context, k routeKey) (route, error) {
 	if r.route, err = db.intern(ctx, internRoute, r.lane, k.source, string(k.kind), k.endpoint); err != nil {
 		return r, fmt.Errorf("route %s: %w", k.endpoint, err)
 	}
-	n.learn(turn, k, r)
+	n.remember(turn, k, r)
 	return r, nil
 }
 
@@ -73,14 +73,14 @@ func (n *names) forget() {
 	clear(n.sources)
 }
 
-// now is what learn wants to know of before names were asked for.
+// now is what remember wants to know of before names were asked for.
 func (n *names) now() (turn int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.turn
 }
 
-func (n *names) learn(turn int, k routeKey, r route) {
+func (n *names) remember(turn int, k routeKey, r route) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if turn != n.turn {
@@ -108,11 +108,11 @@ func (db *DB) lane(ctx context.Context, destination string) (int32, error) {
 	if err != nil {
 		return 0, fmt.Errorf("lane %s: %w", destination, err)
 	}
-	n.learnLane(turn, destination, id)
+	n.rememberLane(turn, destination, id)
 	return id, nil
 }
 
-func (n *names) learnLane(turn int, destination string, id int32) {
+func (n *names) rememberLane(turn int, destination string, id int32) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if turn != n.turn {
@@ -164,7 +164,7 @@ func (db *DB) knownLanes(ctx context.Context, destinations []string) (map[string
 		var id int32
 		err := r.Scan(&d, &id)
 		known[d] = id
-		n.learnLane(turn, d, id)
+		n.rememberLane(turn, d, id)
 		return err
 	})
 	return known, err
@@ -223,7 +223,7 @@ func (db *DB) routeNames(ctx context.Context, id int32) (routeKey, error) {
 	if r.lane == 0 {
 		return k, fmt.Errorf("route %d: %w", id, holdfast.ErrNotFound)
 	}
-	db.names.learn(turn, k, r)
+	db.names.remember(turn, k, r)
 	return k, nil
 }
 

@@ -121,7 +121,7 @@ func lookAtAll(t *testing.T, db *postgres.DB, dsn string, all map[string]sourceS
 		switch s.file {
 		case "statement_move.go":
 			p = move
-		case "inspect.go":
+		case "check_inspect.go":
 			p = look
 		}
 		for _, mode := range []string{"force_generic_plan", "force_custom_plan"} {

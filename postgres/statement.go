@@ -80,7 +80,7 @@ const (
 	isClaimed = `SELECT q.seq FROM hf_queue AS q WHERE q.seq = ANY ($2::bigint[]) AND q.owner = $1 AND q.claim = ($3::bigint[])[width_bucket(q.seq, $2)] LIMIT 1`
 )
 
-// Ordering keys: key.go.
+// Ordering keys: outbox_key.go.
 const (
 	lockKeys = `SELECT pg_advisory_xact_lock($1, k) FROM unnest($2::integer[]) AS k`
 	// It goes from key to key: a key may have a million rows.
@@ -184,7 +184,7 @@ const (
 		SELECT seq, lane, okey FROM gone`
 )
 
-// Settlements: settle.go. Each changes only rows that the owner still has by
+// Settlements: outbox_settle.go. Each changes only rows that the owner still has by
 // that claim. The arrays are in the order of $2, which grows, so that a row finds
 // its values by width_bucket: a join would be planned by what the statistics
 // say of owners, which is that there are none, and then be quadratic.
@@ -286,7 +286,7 @@ const (
 	notPatient = `SET LOCAL lock_timeout = '100ms'`
 )
 
-// Counters: tally.go.
+// Counters: outbox_counts.go.
 const (
 	insertTally = `INSERT INTO hf_tally (owner, lane, pending, parked, expired, inbox, kept)
 		SELECT $1, * FROM unnest($2::integer[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])`

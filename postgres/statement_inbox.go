@@ -1,6 +1,6 @@
 package postgres
 
-// Transactions of callers: part.go, join.go.
+// Transactions of callers: tx_part.go, tx_join.go.
 const (
 	currentXID = `SELECT pg_current_xact_id()::text, ` + readTable
 
@@ -35,7 +35,7 @@ const (
 		FROM pg_current_xact_id() AS x (id) LEFT JOIN new AS n ON true`
 )
 
-// The inbox: inbox.go.
+// The inbox: inbox_process.go.
 const (
 	savePart    = `SAVEPOINT hf_part`
 	releasePart = `RELEASE SAVEPOINT hf_part`
@@ -56,7 +56,7 @@ const (
 	tallyInbox = `INSERT INTO hf_tally (owner, lane, inbox) VALUES (0, 0, 1)`
 )
 
-// The inbox of a node: keep.go, kept.go.
+// The inbox of a node: inbox_keep.go, inbox_kept.go.
 const (
 	// keepInbox takes numbers in the caller's order and inserts in the order of
 	// ids, so that no two transactions wait for each other. Its rows are those

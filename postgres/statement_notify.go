@@ -1,6 +1,6 @@
 package postgres
 
-// Notifications: ingest.go, targets.go, notifications.go, kpis.go, book.go.
+// Notifications: notify_ingest.go, notify_targets.go, notify_list.go, notify_kpis.go, notify_book.go.
 
 const (
 	findNotifications = `SELECT n.id, n.site, n.hash, CASE WHEN q.seq IS NULL THEN coalesce(f.state, e.state, 0) WHEN q.owner IS NULL THEN 0 ELSE 1 END

@@ -160,7 +160,7 @@ const (
 
 // Notices.
 const (
-	// tryRoom is never committed: room.go.
+	// tryRoom is never committed: node_space.go.
 	tryRoom = `INSERT INTO hf_meta (key, value) VALUES ('room', $1)`
 
 	notifyMask    = `SELECT value FROM hf_meta WHERE key = 'notify'`

@@ -270,7 +270,7 @@ func (tx *ownTx) namesOf(id int32) (k routeKey, err error) {
 		return k, fmt.Errorf("route %d: %w", id, holdfast.ErrNotFound)
 	}
 	if err == nil {
-		tx.after = append(tx.after, func() { tx.db.names.learn(turn, k, r) })
+		tx.after = append(tx.after, func() { tx.db.names.remember(turn, k, r) })
 	}
 	return k, err
 }

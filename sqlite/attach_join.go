@@ -229,7 +229,7 @@ func (t *Tx) Process(ctx context.Context, m holdfast.Message, retention time.Dur
 // process is the inbox's part of a transaction: the id first, then the
 // handler, then the response.
 func (t *Tx) process(ctx context.Context, in *incoming, retention time.Duration, h holdfast.Handler[*Tx]) (holdfast.Receipt, error) {
-	var v verdict
+	var v inboxEntry
 	var seq int64
 	if err := t.ours(func(tx *writeTx) (err error) {
 		v, seq, err = in.arrive(tx, retention)

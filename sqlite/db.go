@@ -231,7 +231,7 @@ func (db *DB) open(ctx context.Context) error {
 		return err
 	}
 	if db.room.shut.Load() {
-		db.writer.unfold() // what the log takes on the disk can be used again
+		db.writer.restartLogWithReserve() // what the log takes on the disk can be used again
 	}
 	if db.schemaWas, err = schemaVersion(c); err != nil {
 		return err

@@ -29,27 +29,27 @@
 //	└──────────────────────────────── next round ◄──────────────────────────────────────┘
 //
 // What others commit to the program's database the writer learns at the start
-// of each transaction, and ten times a second (learn.go).
+// of each transaction, and ten times a second (start_counters.go).
 //
 // Fresh messages reach the dispatcher from memory, after their commit
-// (lane.go); the table is asked only for what memory does not hold. Leases are
-// in memory too, because a file has one owner (owner.go), in the program's
-// database the process that dispatches (handover.go): after an
+// (outbox_lane.go); the table is asked only for what memory does not hold. Leases are
+// in memory too, because a file has one owner (file_owner.go), in the program's
+// database the process that dispatches (attach_handover.go): after an
 // unclean stop, claims are written to disk for a while, so that a message
 // that kills the process runs out of attempts instead of looping.
 //
-// A full disk (room.go): what is new is refused, and what ends a message is
-// recorded all the same, in the room that makeway.go finds; it goes on by
+// A full disk (file_space.go): what is new is refused, and what ends a message is
+// recorded all the same, in the room that writer_admission.go finds; it goes on by
 // itself when there is room. A write or sync that failed is never
 // acknowledged, nor is anything after it until the disk has proven itself
-// (commit.go); a disk that cannot stops the store.
+// (writer_commit.go); a disk that cannot stops the store.
 //
 // Backup copies the file while all of this goes on, in steps on the writer's
 // connection; Restore puts a copy in the place of a file that nobody has open.
 //
 // A damaged file stops nothing: it is set aside, and what is sound in it is
-// salvaged into a new one (damage.go). A message that is not what was accepted
-// is never sent (hash.go).
+// salvaged into a new one (salvage_damage.go). A message that is not what was accepted
+// is never sent (check_hash.go).
 //
 // What it does not promise: survival of a disk that dies, or of a power cut
 // with Options.Normal.

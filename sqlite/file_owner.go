@@ -256,7 +256,7 @@ func (db *DB) leaveClean() error {
 const (
 	stopUnclean = int64(iota) // or it has not left
 	stopClean                 // nothing was in hand
-	stopInDoubt               // nothing was, but of what was in hand at a death before it is not known what it does: handover.go
+	stopInDoubt               // nothing was, but of what was in hand at a death before it is not known what it does: attach_handover.go
 )
 
 func (db *DB) noteStop(c *conn, stop int64) error {

@@ -22,7 +22,7 @@ import (
 //
 //	open ── a commit met a full disk ──► shut ── the reserve is whole again, and some room beside it ──► open
 //
-// While shut, work that still meets no room gets it from makeWay. A disk that
+// While shut, work that still meets no room gets it from useReserve. A disk that
 // only this store has filled never has room again, because its file does not
 // shrink: then what was purged inside it counts instead.
 type room struct {

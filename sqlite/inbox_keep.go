@@ -74,7 +74,7 @@ func (k *arrival) one(tx *writeTx, i int) (holdfast.Result, error) {
 }
 
 // known makes a result of a message that is not new.
-func (tx *writeTx) known(v *verdict) holdfast.Result {
+func (tx *writeTx) known(v *inboxEntry) holdfast.Result {
 	if v.err != nil {
 		return holdfast.Result{Err: v.err}
 	}

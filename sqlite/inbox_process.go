@@ -34,8 +34,8 @@ func newIncoming(m holdfast.Message) (in incoming, err error) {
 	return in, nil
 }
 
-// verdict is what the inbox knows about an incoming message.
-type verdict struct {
+// inboxEntry is what the inbox knows about an incoming message.
+type inboxEntry struct {
 	known   bool
 	kept    bool
 	seq     int64
@@ -44,11 +44,11 @@ type verdict struct {
 }
 
 // look finds the message's id.
-func (in *incoming) look(c *conn, source int64, retention time.Duration) (verdict, error) {
-	var v verdict
+func (in *incoming) look(c *conn, source int64, retention time.Duration) (inboxEntry, error) {
+	var v inboxEntry
 	var hash []byte
 	found, err := c.one(findInbox, func(row []driver.Value) error {
-		v = verdict{known: true, seq: asInt(row[0]), kept: asInt(row[2]) == 1}
+		v = inboxEntry{known: true, seq: asInt(row[0]), kept: asInt(row[2]) == 1}
 		hash = asBytes(row[1])
 		v.receipt = holdfast.Receipt{ID: in.m.ID, State: holdfast.Delivered, Duplicate: true, Response: asBytes(row[3])}
 		return nil
@@ -142,7 +142,7 @@ func (db *DB) Process(ctx context.Context, m holdfast.Message, retention time.Du
 
 // arrive inserts the id if it is new. Inside a write transaction nobody else
 // can come between the insert and the look.
-func (in *incoming) arrive(tx *writeTx, retention time.Duration) (v verdict, seq int64, err error) {
+func (in *incoming) arrive(tx *writeTx, retention time.Duration) (v inboxEntry, seq int64, err error) {
 	source, err := tx.source(in.m.Source)
 	if err != nil {
 		return v, 0, err

@@ -24,7 +24,7 @@ const (
 	// last: damage to a text leaves it as it is, an ALTER does not.
 	metaSchemaCount = "schema_count"
 	metaEpoch       = "epoch"       // grows with each owner
-	metaClean       = "clean"       // how the last owner has left: owner.go
+	metaClean       = "clean"       // how the last owner has left: file_owner.go
 	metaClock       = "clock"       // an instant that the store's clock has reached
 	metaWall        = "wall"        // what the wall clock showed then
 	metaWallHigh    = "wall_high"   // the latest that it has shown

@@ -83,8 +83,8 @@ type tableClaim struct {
 	claims  []holdfast.Claim
 	lanes   []*lane // of the claims
 	expired []int64
-	held    []int64       // over if the clock is right: held.go
-	broken  []int64       // not what was accepted: hash.go
+	held    []int64       // over if the clock is right: outbox_held.go
+	broken  []int64       // not what was accepted: check_hash.go
 	cleared []int64       // suspects no longer
 	got     map[*lane]int // suspects that were claimed
 	bytes   int

@@ -25,7 +25,7 @@ type lanes struct {
 	leases  map[int64]lease
 	token   int64
 	careful int // attempts that must end until claims need no disk write any more
-	most    int // claims in hand, while careful: careful.go
+	most    int // claims in hand, while careful: start_suspects.go
 	bytes   int // of the payloads in fresh, of all lanes
 
 	aheadBytes int // of the rows in ahead, of all lanes
@@ -43,7 +43,7 @@ type lanes struct {
 type lane struct {
 	name  string
 	id    int64
-	order int64 // of ordering keys: key.go
+	order int64 // of ordering keys: outbox_key.go
 
 	// Every due row up to the cursor is leased, or stands in fresh. While
 	// caughtUp, no row after the cursor is due before nextDue, and new rows go
@@ -54,7 +54,7 @@ type lane struct {
 	fresh                []holdfast.Claim
 	freshBytes           int
 	liveFirst            bool
-	ahead                []aheadRow // with liveFirst, go before the backlog: ahead.go
+	ahead                []aheadRow // with liveFirst, go before the backlog: outbox_live_first.go
 	turn                 int        // of an odd slot: 1 of ahead, 0 of the backlog
 	rewinds              uint64     // tells a reader of the table that its cursor is not the lane's any more
 
@@ -122,7 +122,7 @@ func (ls *lanes) publish(tx *writeTx) {
 	for i := range tx.fresh {
 		f := &tx.fresh[i]
 		if f.due != never {
-			ls.learn(f, tx.now)
+			ls.addFresh(f, tx.now)
 			wake = true
 		}
 	}
@@ -156,8 +156,8 @@ func (l *lane) count(s holdfast.State, by int64) {
 	}
 }
 
-// learn takes note of a pending row that was committed.
-func (ls *lanes) learn(f *freshRow, now int64) {
+// loadCounters takes note of a pending row that was committed.
+func (ls *lanes) addFresh(f *freshRow, now int64) {
 	l := f.lane
 	switch {
 	case f.due <= l.cursorDue:

@@ -65,7 +65,7 @@ func (db *DB) enter(c *conn) error {
 	if db.owns.Load() && f.epoch != db.epoch {
 		db.disown(f.epoch)
 	}
-	return db.learn(c, f)
+	return db.loadCounters(c, f)
 }
 
 // disown gives up the claims of an owner whose lock did not hold.
@@ -78,7 +78,7 @@ func (db *DB) disown(epoch int64) {
 	ls.forget()
 }
 
-func (db *DB) learn(c *conn, f fileInfo) error {
+func (db *DB) loadCounters(c *conn, f fileInfo) error {
 	a := db.attached
 	db.clock.reach(f.created)
 	db.followed.Store(f.followed)
@@ -89,13 +89,13 @@ func (db *DB) learn(c *conn, f fileInfo) error {
 			return err
 		}
 	case more > 0:
-		if err := db.learnMessages(c); err != nil {
+		if err := db.loadMessageCounters(c); err != nil {
 			return err
 		}
 	}
 	a.seen.message = f.last.message // step by step: after an error nothing is counted twice
 	if f.last.event > a.seen.event {
-		if err := db.learnEvents(c, f); err != nil {
+		if err := db.loadJournal(c, f); err != nil {
 			return err
 		}
 	}
@@ -117,8 +117,8 @@ func (db *DB) learn(c *conn, f fileInfo) error {
 // was stopped for hours must not read a million of them into memory.
 const learnMost = 10_000
 
-// learnMessages tells the lanes of messages that others have enqueued.
-func (db *DB) learnMessages(c *conn) error {
+// loadMessageCounters tells the lanes of messages that others have enqueued.
+func (db *DB) loadMessageCounters(c *conn) error {
 	type row struct {
 		seq, lane, order, due, expires, route int64
 		state                                 holdfast.State
@@ -160,16 +160,16 @@ func (db *DB) learnMessages(c *conn) error {
 		l.count(holdfast.Pending, 1)
 		ls.nextExpiry = min(ls.nextExpiry, r.expires)
 		if r.due != never {
-			ls.learn(&freshRow{lane: l, due: r.due}, now)
+			ls.addFresh(&freshRow{lane: l, due: r.due}, now)
 		}
 	}
 	ls.wake()
 	return nil
 }
 
-// learnEvents wakes followers of the journal, and starts afresh when others
+// loadJournal wakes followers of the journal, and starts afresh when others
 // have decided about messages: a requeue makes one due again.
-func (db *DB) learnEvents(c *conn, f fileInfo) error {
+func (db *DB) loadJournal(c *conn, f fileInfo) error {
 	if f.followed {
 		db.followers.wake()
 	}

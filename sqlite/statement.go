@@ -170,7 +170,7 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	getMeta: `SELECT value FROM hf_meta WHERE key = ?1`,
 	setMeta: `INSERT INTO hf_meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
 
-	// Of the caller's own database: attach.go, learn.go, join.go.
+	// Of the caller's own database: attach.go, start_counters.go, attach_join.go.
 	takeLock: `UPDATE hf_meta SET value = value WHERE key = ''`,
 	fileState: `SELECT coalesce((SELECT value FROM hf_meta WHERE key = 'epoch'), 0), coalesce((SELECT value FROM hf_meta WHERE key = 'exclusive'), 0),
 		coalesce((SELECT max(seq) FROM hf_message), 0), coalesce((SELECT created FROM hf_message ORDER BY seq DESC LIMIT 1), 0),
@@ -330,7 +330,7 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING`,
 	salvageAccess: `INSERT INTO hf_token (name, role, hash, created, used) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING`,
 
-	// Notifications: ingest.go, record of targets: targets.go, book.go.
+	// Notifications: notify_ingest.go, record of targets: notify_targets.go, notify_book.go.
 	findNotification: `SELECT n.hash, n.seq, m.state FROM hf_message AS m JOIN hf_notification AS n ON n.seq = m.seq AND n.copy = 0 WHERE m.id = ?3 AND n.id = ?1 AND n.site = ?2`,
 	findArchived:     `SELECT hash, seq, state FROM hf_notification WHERE id = ?1 AND site = ?2 AND copy = 0 AND state IS NOT NULL`,
 	insertNotification: `INSERT INTO hf_notification (seq, id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, hash, created)

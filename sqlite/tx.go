@@ -28,7 +28,7 @@ type Tx struct {
 	// never: the caller's rows may run a statement at any time.
 	sure, never bool
 
-	joined bool // it is the caller's, who commits it: join.go
+	joined bool // it is the caller's, who commits it: attach_join.go
 }
 
 var _ holdfast.Enqueuer = (*Tx)(nil)
@@ -187,8 +187,8 @@ func (db *DB) turn(ctx context.Context, ends bool, fn func(ctx context.Context, 
 		if !errors.Is(err, holdfast.ErrDiskFull) {
 			return err
 		}
-		w.rewind() // for the next one, at least
-		if !ends || tried && !w.makeWay() || w.trusted() != nil {
+		w.restartLog() // for the next one, at least
+		if !ends || tried && !w.useReserve() || w.trusted() != nil {
 			return err
 		}
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// ends says whether work may use the last of the room: it ends messages,
+// mayUseLastRoom says whether work may use the last of the room: it ends messages,
 // records what has happened already, frees room, or is small and bounded.
 // What is not named here is refused while the disk is full.
-func ends(k work) bool {
+func mayUseLastRoom(k work) bool {
 	switch k := k.(type) {
 	case *settle, *expire, *decision, *finishKept, *forget, *purge, *configure, *tableClaim, *reached, *purgeNotifications, workFunc:
 		return true
@@ -33,7 +33,7 @@ func (w *writer) admit(group []*job) []*job {
 	var refused error
 	rest := group[:0:0]
 	for _, j := range group {
-		if ends(j.work) {
+		if mayUseLastRoom(j.work) {
 			rest = append(rest, j)
 			continue
 		}
@@ -49,17 +49,17 @@ func (w *writer) admit(group []*job) []*job {
 	return rest
 }
 
-// insist goes on with a group that met a full disk: what would grow is refused
+// retryWithReserve goes on with a group that met a full disk: what would grow is refused
 // if the disk is full for everybody, and the rest gets the room that can be
 // made. It returns who has no answer yet.
-func (w *writer) insist(group []*job) []*job {
+func (w *writer) retryWithReserve(group []*job) []*job {
 	group = w.admit(group)
 	for _, j := range group {
-		if !ends(j.work) {
+		if !mayUseLastRoom(j.work) {
 			return group
 		}
 	}
-	for len(group) > 0 && w.makeWay() {
+	for len(group) > 0 && w.useReserve() {
 		if err := w.trusted(); err != nil {
 			finishAll(group, err)
 			return nil
@@ -79,13 +79,13 @@ func (w *writer) insist(group []*job) []*job {
 // alone runs one work in a transaction of its own, with all the room that can
 // be made for it.
 func (w *writer) alone(j *job) error {
-	if !ends(j.work) {
+	if !mayUseLastRoom(j.work) {
 		if err := w.db.room.refusal(); err != nil {
 			return err
 		}
 	}
 	err := w.judge(w.transact([]*job{j}))
-	for errors.Is(err, holdfast.ErrDiskFull) && ends(j.work) && w.makeWay() {
+	for errors.Is(err, holdfast.ErrDiskFull) && mayUseLastRoom(j.work) && w.useReserve() {
 		if err := w.trusted(); err != nil {
 			return err
 		}
@@ -114,11 +114,11 @@ func (w *writer) growth() (int64, error) {
 	return max(n*each-s.Size(), 0), nil
 }
 
-// rewind lets the log be written over from its start, after everything in it
+// restartLog lets the log be written over from its start, after everything in it
 // has been written into the database: the room that it has on the disk is its
 // own. It does not begin where the disk has no room for that, since half a
 // checkpoint eats what is left and brings nothing.
-func (w *writer) rewind() bool {
+func (w *writer) restartLog() bool {
 	if need, err := w.growth(); err != nil || w.db.room.free() < need && w.db.room.free() >= 0 {
 		return false
 	}
@@ -129,21 +129,21 @@ func (w *writer) rewind() bool {
 	return err == nil && !w.suspect
 }
 
-// unfold is rewind with the help of the reserve, if that is enough.
-func (w *writer) unfold() {
+// restartLogWithReserve is restartLog with the help of the reserve, if that is enough.
+func (w *writer) restartLogWithReserve() {
 	r := &w.db.room
 	need, err := w.growth()
 	if err != nil || r.free()+r.reserve.holds() < need {
 		return
 	}
 	r.giveUntil(need)
-	w.rewind()
+	w.restartLog()
 }
 
-// makeWay gives up a part of the reserve for a commit that met no room, and
+// useReserve gives up a part of the reserve for a commit that met no room, and
 // says whether there may be some now: in the log begun anew if the reserve
 // allows that, and otherwise behind it.
-func (w *writer) makeWay() bool {
+func (w *writer) useReserve() bool {
 	r := &w.db.room
 	if !r.hopeless.IsZero() && time.Since(r.hopeless) < 200*time.Millisecond {
 		return false // a group of many asks for each
@@ -157,14 +157,14 @@ func (w *writer) makeWay() bool {
 		return false
 	}
 	r.close()
-	w.unfold()
+	w.restartLogWithReserve()
 	w.db.log.Warn("reserve used to record outcomes", slog.Int64("left_bytes", r.reserve.holds()), slog.String("folder", r.folder))
 	return true
 }
 
-// prove makes the disk prove itself by a checkpoint that rewrites everything,
+// proveRoom makes the disk prove itself by a checkpoint that rewrites everything,
 // and gives up the reserve for it if it must.
-func (w *writer) prove() error {
+func (w *writer) proveRoom() error {
 	for {
 		err := w.checkpoint("TRUNCATE")
 		if err == nil {

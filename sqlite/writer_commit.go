@@ -31,7 +31,7 @@ func (w *writer) commit(group []*job) {
 	}
 	began := time.Now()
 	err := w.transact(group)
-	if errors.Is(translate(err), holdfast.ErrDiskFull) && w.rewind() {
+	if errors.Is(translate(err), holdfast.ErrDiskFull) && w.restartLog() {
 		err = w.transact(group)
 	}
 	if err == nil {
@@ -42,9 +42,9 @@ func (w *writer) commit(group []*job) {
 	fault := w.judge(err)
 	full := errors.Is(fault, holdfast.ErrDiskFull)
 	if full {
-		group = w.insist(group)
+		group = w.retryWithReserve(group)
 	}
-	if _, ok := errors.AsType[*beginError](err); ok || len(group) == 1 && (!full || !ends(group[0].work)) {
+	if _, ok := errors.AsType[*beginError](err); ok || len(group) == 1 && (!full || !mayUseLastRoom(group[0].work)) {
 		finishAll(group, fault)
 		return
 	}
@@ -186,7 +186,7 @@ func (w *writer) trusted() error {
 	if !w.suspect {
 		return nil
 	}
-	err := w.prove()
+	err := w.proveRoom()
 	if err == nil {
 		w.suspect, w.strikes = false, 0
 		w.db.log.Warn("disk answers again after a failed write")

@@ -27,9 +27,9 @@ type writeTx struct {
 	duplicates    int64
 	journaled     bool // followers have something to read
 	first, last   seen // the lowest and highest keys that it wrote
-	doubted       bool // the caller's SQL may have undone some of it: recall.go
+	doubted       bool // the caller's SQL may have undone some of it: attach_recall.go
 
-	private *private // of a transaction of the caller's: join.go
+	private *private // of a transaction of the caller's: attach_join.go
 }
 
 // change is one of the counters.

@@ -52,7 +52,7 @@ func (s *Server) open(r *http.Request, data []byte, from string) incoming {
 		s.refuseSignature(r, &in, err)
 		return in
 	}
-	s.hear(r, &in.envelope)
+	s.confirmClock(r, &in.envelope)
 	m := &in.envelope.Message
 	if s.conf.Authenticate != nil && m.Source != from {
 		s.refuseSource(r, &in, from)

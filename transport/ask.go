@@ -26,7 +26,7 @@ func (c *Client) Ask(ctx context.Context, path string, in, out any) error {
 	if a.status < 200 || a.status > 299 {
 		return c.refusalOf(a, path)
 	}
-	c.hearAnswer(a)
+	c.confirmClockBy(a)
 	if err := json.Unmarshal(a.body, out); err != nil {
 		return &holdfast.Failure{Code: CodeNoAck, MaybeDelivered: true, Err: fmt.Errorf("ask %s: the answer is none of ours: %w", path, err)}
 	}

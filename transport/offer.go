@@ -85,9 +85,9 @@ func (o *offer) refresh() {
 	}
 }
 
-// learn takes an announcement from a reply. A reply without one is worth
+// update takes an announcement from a reply. A reply without one is worth
 // something only if the receiver itself has made it.
-func (o *offer) learn(h http.Header, genuine bool) {
+func (o *offer) update(h http.Header, genuine bool) {
 	text := h.Get(HeaderBatch)
 	if text == "" && !genuine {
 		return

@@ -62,7 +62,7 @@ func (c *Client) post(ctx context.Context, url, contentType string, body []byte)
 		}
 	}
 	if url == c.url { // other paths announce nothing
-		c.offer.learn(resp.Header, resp.StatusCode >= 200 && resp.StatusCode < 300)
+		c.offer.update(resp.Header, resp.StatusCode >= 200 && resp.StatusCode < 300)
 	}
 	return a, nil
 }

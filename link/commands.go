@@ -19,20 +19,20 @@ const (
 	maxAnswer = 3 << 20
 )
 
-// memory keeps the answers to the last commands, so that one which comes again,
+// answerCache keeps the answers to the last commands, so that one which comes again,
 // because its answer was lost, is not done again.
-type memory struct {
+type answerCache struct {
 	byID  map[string]Answer
 	order []string
 	size  int // of the bodies
 }
 
-func (m *memory) get(id string) (Answer, bool) {
+func (m *answerCache) get(id string) (Answer, bool) {
 	a, ok := m.byID[id]
 	return a, ok
 }
 
-func (m *memory) put(a Answer) {
+func (m *answerCache) put(a Answer) {
 	if m.byID == nil {
 		m.byID = map[string]Answer{}
 	}
@@ -46,9 +46,9 @@ func (m *memory) put(a Answer) {
 	}
 }
 
-// obey does commands one after the other and sends what became of them. An
+// runCommands does commands one after the other and sends what became of them. An
 // error means that central has not got all answers; it asks again.
-func (s *Site) obey(ctx context.Context, commands []Command) error {
+func (s *Site) runCommands(ctx context.Context, commands []Command) error {
 	commands = commands[:min(len(commands), maxOrders)]
 	for i := range commands {
 		if err := commands[i].check(); err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/holdfast-mq/holdfast/wire"
 )
 
-// hear passes on what time a signed message says it is. Who runs on this machine
+// confirmClock passes on what time a signed message says it is. Who runs on this machine
 // has the same clock, and confirms nothing; neither does v1, which signs no time
 // that is checked.
-func (s *Server) hear(r *http.Request, e *wire.Envelope) {
+func (s *Server) confirmClock(r *http.Request, e *wire.Envelope) {
 	if s.conf.Heard == nil || s.conf.Peer == nil || e.Timestamp == "" || e.KeyID == "" || !elsewhere(r) {
 		return
 	}
@@ -36,9 +36,9 @@ func elsewhere(r *http.Request) bool {
 	return err == nil && at.Addr().Unmap() != from
 }
 
-// hearAnswer passes on what time the other side says it is, over TLS to another
+// confirmClockBy passes on what time the other side says it is, over TLS to another
 // machine.
-func (c *Client) hearAnswer(a answer) {
+func (c *Client) confirmClockBy(a answer) {
 	if c.conf.Heard == nil || !c.away {
 		return
 	}

@@ -84,9 +84,9 @@ func (c *Central) ask(ctx context.Context, site string, command Command) (json.R
 	}
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
-	b := c.box(site)
+	b := c.state(site)
 	command.ID = string(holdfast.NewID())
-	o := &order{command: command, answer: make(chan Answer, 1)}
+	o := &relayedCommand{command: command, answer: make(chan Answer, 1)}
 	if there, room := b.put(o); !room {
 		return nil, &ErrSite{Site: info.Name, Trouble: Busy, Text: fmt.Sprintf("%d commands wait for it already", maxOrders)}
 	} else if !there {
@@ -110,7 +110,7 @@ func (c *Central) ask(ctx context.Context, site string, command Command) (json.R
 
 // put queues a command for a site that polls now, or did a moment ago.
 // No room: it has more of them than it works off.
-func (b *box) put(o *order) (there, room bool) {
+func (b *siteState) put(o *relayedCommand) (there, room bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -130,7 +130,7 @@ func (b *box) put(o *order) (there, room bool) {
 }
 
 // away says when a site was last here: in memory, or as the store has it.
-func (b *box) away(info Info) error {
+func (b *siteState) away(info Info) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := &ErrNotReachable{Site: info.Name, LastSeen: info.Seen}
@@ -141,7 +141,7 @@ func (b *box) away(info Info) error {
 }
 
 // drop takes a command back, and says whether the site may have it.
-func (b *box) drop(o *order) (handed bool) {
+func (b *siteState) drop(o *relayedCommand) (handed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range b.orders {

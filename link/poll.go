@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// order is a command on its way to a site.
-type order struct {
+// relayedCommand is a command on its way to a site.
+type relayedCommand struct {
 	command Command
 	handed  bool        // the site may have it
 	answer  chan Answer // gets one
 }
 
-// box is what central has of a site in memory: commands for it, and how it
+// siteState is what central has of a site in memory: commands for it, and how it
 // fares.
-type box struct {
+type siteState struct {
 	mu      sync.Mutex
-	orders  []*order // in the order in which they were asked
-	poll    *poll    // the one that waits; nil: none does
+	orders  []*relayedCommand // in the order in which they were asked
+	poll    *poll             // the one that waits; nil: none does
 	seen    time.Time
 	noted   time.Time // when the store was told of seen
 	version string    // that the store was told
@@ -33,12 +33,12 @@ type poll struct {
 	over chan struct{} // closed when a newer poll has come, or none is wanted any more
 }
 
-func (c *Central) box(site string) *box {
+func (c *Central) state(site string) *siteState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b, ok := c.boxes[site]
 	if !ok {
-		b = &box{}
+		b = &siteState{}
 		c.boxes[site] = b
 	}
 	return b
@@ -51,7 +51,7 @@ func (c *Central) isClosed() bool {
 }
 
 // begin makes a poll the newest of its site.
-func (b *box) begin(h Health) *poll {
+func (b *siteState) begin(h Health) *poll {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.poll != nil {
@@ -63,7 +63,7 @@ func (b *box) begin(h Health) *poll {
 }
 
 // leave ends a poll. The site is expected back at once.
-func (b *box) leave(p *poll) {
+func (b *siteState) leave(p *poll) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.seen = time.Now()
@@ -74,7 +74,7 @@ func (b *box) leave(p *poll) {
 
 // end sends whoever waits away. The store knows nothing of a site that gets
 // the name again.
-func (b *box) end() {
+func (b *siteState) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.noted = time.Time{}
@@ -86,7 +86,7 @@ func (b *box) end() {
 
 // take hands all commands over that have no answer yet: also those of the poll
 // before, whose answer may have been lost. The site does each once.
-func (b *box) take() []Command {
+func (b *siteState) take() []Command {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var list []Command
@@ -99,7 +99,7 @@ func (b *box) take() []Command {
 
 // wait returns when there are commands, or the poll has waited long enough;
 // replaced if it is not the newest any more.
-func (b *box) wait(ctx context.Context, p *poll, most time.Duration) (replaced bool) {
+func (b *siteState) wait(ctx context.Context, p *poll, most time.Duration) (replaced bool) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	for {
@@ -128,7 +128,7 @@ func (c *Central) servePoll(w http.ResponseWriter, r *http.Request, site string)
 		return
 	}
 	in.Health = in.clean()
-	b := c.box(site)
+	b := c.state(site)
 	if c.isClosed() {
 		unavailable(w)
 		return
@@ -168,7 +168,7 @@ func (c *Central) still(r *http.Request, site string) bool {
 // poll of each site would cost more than the knowledge is worth.
 const notedEvery = time.Minute
 
-func (c *Central) note(ctx context.Context, site string, b *box, version string) {
+func (c *Central) note(ctx context.Context, site string, b *siteState, version string) {
 	b.mu.Lock()
 	due := time.Since(b.noted) >= notedEvery || b.version != version
 	if due {
@@ -195,7 +195,7 @@ func (c *Central) serveAnswers(w http.ResponseWriter, r *http.Request, site stri
 	if !read(w, r, maxAnswers, &in) {
 		return
 	}
-	b := c.box(site)
+	b := c.state(site)
 	b.mu.Lock()
 	b.seen = time.Now()
 	for _, a := range in.Answers {
@@ -206,7 +206,7 @@ func (c *Central) serveAnswers(w http.ResponseWriter, r *http.Request, site stri
 }
 
 // answer ends an order; whoever asked may be gone.
-func (b *box) answer(a Answer) {
+func (b *siteState) answer(a Answer) {
 	for i, o := range b.orders {
 		if o.command.ID == a.ID {
 			b.orders = append(b.orders[:i:i], b.orders[i+1:]...)

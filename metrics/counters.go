@@ -52,8 +52,8 @@ func (h *histogram) point(start, now time.Time) metricdata.HistogramDataPoint[fl
 	return p
 }
 
-// tally is all of it.
-type tally struct {
+// counters are all of it.
+type counters struct {
 	start      time.Time
 	expired    atomic.Int64
 	duplicates atomic.Int64
@@ -64,7 +64,7 @@ type tally struct {
 }
 
 // refused are the numbers of what was turned away.
-func (t *tally) refused(now time.Time) (requests, messages metricdata.Sum[int64]) {
+func (t *counters) refused(now time.Time) (requests, messages metricdata.Sum[int64]) {
 	requests = metricdata.Sum[int64]{Temporality: metricdata.CumulativeTemporality, IsMonotonic: true}
 	messages = requests
 	point := func(reason string, n int64) metricdata.DataPoint[int64] {
@@ -83,7 +83,7 @@ func (t *tally) refused(now time.Time) (requests, messages metricdata.Sum[int64]
 }
 
 // Produce hands the numbers over; it is the sdk's Producer.
-func (t *tally) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
+func (t *counters) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	now := time.Now()
 	send := metricdata.Histogram[float64]{Temporality: metricdata.CumulativeTemporality}
 	retries, process := send, send

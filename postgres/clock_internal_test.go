@@ -14,7 +14,7 @@ func TestAnEarlierLookAtTheClockTakesNothingBack(t *testing.T) {
 	c := newClock(time.Hour)
 	const day = 24 * 60 * 60 * clockSecond
 	doubted := clockRow{at: 2 * day, raw: 2 * day, shows: 2 * day, leaps: `[{"at":172800000000,"doubt":86400000000,"false":0,"since":172800000000}]`}
-	c.learn(&doubted, log)
+	c.adopt(&doubted, log)
 	if doubt, _ := c.guard.Doubt(c.seen()); doubt != day {
 		t.Fatalf("got a doubt of %d µs, want a day", doubt)
 	}
@@ -27,16 +27,16 @@ func TestAnEarlierLookAtTheClockTakesNothingBack(t *testing.T) {
 		t.Errorf("got a doubt of %d µs while the beat is not committed, want a day", doubt)
 	}
 	beat.leaps = guard.Text()
-	c.learn(&beat, log)
+	c.adopt(&beat, log)
 	verdicts := c.guard.Verdicts()
-	c.learn(&doubted, log)
+	c.adopt(&doubted, log)
 	if doubt, _ := c.guard.Doubt(c.seen()); doubt != 0 || c.guard.Verdicts() != verdicts {
 		t.Errorf("got a doubt of %d µs and %d new verdicts after an earlier look, want neither", doubt, c.guard.Verdicts()-verdicts)
 	}
 
 	later := beat
 	later.at, later.leaps = later.at+clockSecond, doubted.leaps
-	c.learn(&later, log)
+	c.adopt(&later, log)
 	if doubt, _ := c.guard.Doubt(c.seen()); doubt != day {
 		t.Errorf("got a doubt of %d µs after a later look, want a day", doubt)
 	}

@@ -22,7 +22,7 @@ const quickFor = 2 * time.Second
 // however many others hold all they can. The gate's lock guards it.
 type slowLane struct {
 	all, held int64
-	by        map[string][]*stay
+	by        map[string][]*admission
 }
 
 func (l *slowLane) heldBy(site string) (n int64) {
@@ -33,7 +33,7 @@ func (l *slowLane) heldBy(site string) (n int64) {
 }
 
 // add makes room for a stay, or says that its own site holds the most.
-func (l *slowLane) add(s *stay) bool {
+func (l *slowLane) add(s *admission) bool {
 	for l.held > 0 && l.held+s.weight > l.all {
 		var most int64
 		var largest string
@@ -64,7 +64,7 @@ func (l *slowLane) cut(site string) {
 	victim.end()
 }
 
-func (l *slowLane) drop(s *stay) {
+func (l *slowLane) drop(s *admission) {
 	for i, other := range l.by[s.site] {
 		if other == s {
 			l.by[s.site] = append(l.by[s.site][:i:i], l.by[s.site][i+1:]...)
@@ -76,18 +76,18 @@ func (l *slowLane) drop(s *stay) {
 	}
 }
 
-type place int
+type phase int
 
 const (
-	outside place = iota
+	outside phase = iota
 	inRoom
 	inSlowLane
 	cutOff
 )
 
-// stay is a request with messages inside the gate. The gate's lock guards what
+// admission is a request with messages inside the gate. The gate's lock guards what
 // changes.
-type stay struct {
+type admission struct {
 	gate    *gate
 	site    string
 	weight  int64
@@ -96,7 +96,7 @@ type stay struct {
 	ctx     context.Context //nolint:containedctx // the request's own, as long as the stay
 	began   time.Time
 	lagging *time.Timer
-	place   place
+	phase   phase
 	arrived bool // the whole body
 }
 
@@ -111,14 +111,14 @@ func (g *gate) weight(length, most int64) int64 {
 
 // enter waits a moment for room. The time that it takes is taken off the
 // sender's patience. A nil stay was answered.
-func (g *gate) enter(w http.ResponseWriter, r *http.Request, site string, most int64) *stay {
-	s := &stay{gate: g, site: site, weight: g.weight(r.ContentLength, most), length: r.ContentLength, ctx: r.Context(), began: time.Now()}
+func (g *gate) enter(w http.ResponseWriter, r *http.Request, site string, most int64) *admission {
+	s := &admission{gate: g, site: site, weight: g.weight(r.ContentLength, most), length: r.ContentLength, ctx: r.Context(), began: time.Now()}
 	if !g.isSlow(site) {
 		if !g.wait(r, s.weight) {
 			tooBusy(w)
 			return nil
 		}
-		s.place = inRoom
+		s.phase = inRoom
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -127,7 +127,7 @@ func (g *gate) enter(w http.ResponseWriter, r *http.Request, site string, most i
 		tooSlow(w)
 		return nil
 	}
-	if s.place == inRoom {
+	if s.phase == inRoom {
 		s.lagging = time.AfterFunc(quickFor, s.lag)
 	}
 	return s
@@ -165,23 +165,23 @@ func (g *gate) wait(r *http.Request, takes int64) bool {
 }
 
 // toSlowLane gives the room back for a place in the slow lane.
-func (s *stay) toSlowLane() bool {
-	if s.place == inRoom {
+func (s *admission) toSlowLane() bool {
+	if s.phase == inRoom {
 		s.gate.room.Release(s.weight)
 	}
-	s.place = outside
+	s.phase = outside
 	if !s.gate.lane.add(s) {
 		return false
 	}
-	s.place = inSlowLane
+	s.phase = inSlowLane
 	return true
 }
 
 // lag is called when a body takes long. Its site is known as slow from then on.
-func (s *stay) lag() {
+func (s *admission) lag() {
 	s.gate.mu.Lock()
 	defer s.gate.mu.Unlock()
-	if s.place != inRoom || s.arrived {
+	if s.phase != inRoom || s.arrived {
 		return
 	}
 	s.gate.slow[s.site] = true
@@ -192,8 +192,8 @@ func (s *stay) lag() {
 
 // end cuts the body off, also while somebody reads it. One that is there only
 // gets no room: to stop the connection's reading would end it for good.
-func (s *stay) end() {
-	s.place = cutOff
+func (s *admission) end() {
+	s.phase = cutOff
 	if !s.arrived {
 		s.body.Stop()
 	}
@@ -202,7 +202,7 @@ func (s *stay) end() {
 var errCutOff = errors.New("the body took long, and others needed the room")
 
 // Read reads the body. Its end is not told before there is room to work on it.
-func (s *stay) Read(p []byte) (int, error) {
+func (s *admission) Read(p []byte) (int, error) {
 	if s.isCut() {
 		return 0, errCutOff
 	}
@@ -216,20 +216,20 @@ func (s *stay) Read(p []byte) (int, error) {
 }
 
 // Close closes the body.
-func (s *stay) Close() error { return s.body.Close() }
+func (s *admission) Close() error { return s.body.Close() }
 
-func (s *stay) isCut() bool {
+func (s *admission) isCut() bool {
 	s.gate.mu.Lock()
 	defer s.gate.mu.Unlock()
-	return s.place == cutOff
+	return s.phase == cutOff
 }
 
 // whole notes that the body is there, and takes a place in the room for it.
-func (s *stay) whole() error {
+func (s *admission) whole() error {
 	g := s.gate
 	g.mu.Lock()
 	s.arrived = true
-	from := s.place
+	from := s.phase
 	g.mu.Unlock()
 	if from == inRoom {
 		return nil
@@ -239,12 +239,12 @@ func (s *stay) whole() error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if s.place == cutOff { // meanwhile
+	if s.phase == cutOff { // meanwhile
 		g.room.Release(s.weight)
 		return errCutOff
 	}
 	g.lane.drop(s)
-	s.place = inRoom
+	s.phase = inRoom
 	if s.length >= batchBytes/perBatch && time.Since(s.began) <= quickFor { // a small one says little
 		delete(g.slow, s.site)
 	}
@@ -252,18 +252,18 @@ func (s *stay) whole() error {
 }
 
 // leave ends the stay.
-func (s *stay) leave() {
+func (s *admission) leave() {
 	if s.lagging != nil {
 		s.lagging.Stop()
 	}
 	s.gate.mu.Lock()
 	defer s.gate.mu.Unlock()
-	switch s.place {
+	switch s.phase {
 	case inRoom:
 		s.gate.room.Release(s.weight)
 	case inSlowLane:
 		s.gate.lane.drop(s)
 	case outside, cutOff:
 	}
-	s.place = outside
+	s.phase = outside
 }
