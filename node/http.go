@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"time"
 )
 
@@ -38,17 +39,22 @@ func (n *Node) serveHTTP(ctx context.Context) error {
 	if n.central != nil {
 		n.central.Close()
 	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.halt.left(n.grace()))
-	defer cancel()
-	err := srv.Shutdown(grace)
-	if errors.Is(err, context.DeadlineExceeded) { // what the store has given up is answered now
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords*3/4)
-		defer cancel()
-		err = srv.Shutdown(last)
+	err := shutDown(ctx, srv, n.halt.left(n.grace()))
+	// What the store has given up is answered now. Shutdown looks less and less often
+	// whether all is, at last every half second: it begins anew.
+	for end := time.Now().Add(lastWords * 3 / 4); errors.Is(err, context.DeadlineExceeded) && time.Now().Before(end); {
+		err = shutDown(ctx, srv, lookAgain)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		n.log.WarnContext(ctx, "requests cut off at the stop")
 		err = srv.Close()
 	}
 	return errors.Join(err, n.front.stopped())
+}
+
+// shutDown waits for requests in hand, for so long after ctx has ended.
+func shutDown(ctx context.Context, srv *http.Server, d time.Duration) error {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), d)
+	defer cancel()
+	return srv.Shutdown(bounded)
 }

@@ -29,7 +29,7 @@ import (
 const (
 	lastWords = time.Second             // for attempts to return that were cut off
 	allWords  = 1500 * time.Millisecond // for all that comes after the grace; 2 s with the log's last lines
-	lookAgain = 100 * time.Millisecond  // whether the store hangs, after the grace
+	lookAgain = 100 * time.Millisecond  // after the grace: whether the store hangs, whether all is answered
 )
 
 // ErrCutOff says that a node was told to stop, and parts of it did not end in

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -54,8 +55,10 @@ func openPools(ctx context.Context, dsn string, o *Options, past *past) (p pools
 }
 
 func (p *pools) close() {
-	p.own.Close()
-	p.lent.Close()
+	var both sync.WaitGroup
+	both.Go(p.own.Close)
+	both.Go(p.lent.Close)
+	both.Wait()
 }
 
 func poolConfig(dsn string, o *Options) (*pgxpool.Config, error) {

@@ -138,9 +138,33 @@ func (db *DB) Close() error {
 		err = db.leave()
 		db.cancel()
 		db.parts.Wait()
-		db.pools.close()
+		db.disconnect()
 	})
 	return err
+}
+
+// lastRequests is how long a store that was given up waits for its requests to
+// cancel to leave.
+const lastRequests = 100 * time.Millisecond
+
+// disconnect closes all connections. Once the store is given up, their ends are
+// not waited for: for each that hangs a request to cancel is under way on a new
+// connection, and a busy server takes seconds to answer it.
+func (db *DB) disconnect() {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		db.pools.close()
+	}()
+	select {
+	case <-closed:
+		return
+	case <-db.past.patience.Done():
+	}
+	select {
+	case <-closed:
+	case <-time.After(lastRequests):
+	}
 }
 
 // GiveUp breaks off what waits for the database: commits that hang end with

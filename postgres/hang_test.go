@@ -75,6 +75,34 @@ func TestCommitsThatHangAreLeftWithTheirHistory(t *testing.T) {
 	}
 }
 
+// F1-123: a store that is given up while calls hang closes at once, also where the
+// server answers no request to cancel: a stop keeps its bound however many hang.
+func TestAStoreThatIsGivenUpWaitsForNoCancel(t *testing.T) {
+	t.Parallel()
+	p, through := newProxy(t, database(t))
+	db := open(t, through, postgres.Options{Source: "s", Node: "n", Timeout: 10 * time.Minute})
+	const calls = 6
+	answers, ctx := make(chan error, calls), context.WithoutCancel(t.Context())
+	for range calls {
+		go func() { answers <- db.Own(ctx, `SELECT pg_sleep(600)`) }()
+	}
+	waitFor(t, through, `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()`, calls)
+	p.deaf.Store(true)
+	db.GiveUp()
+	for range cap(answers) {
+		if err := <-answers; !errors.Is(err, holdfast.ErrUnavailable) && !errors.Is(err, postgres.ErrUnknown) {
+			t.Errorf("a call got %v", err)
+		}
+	}
+	waittest.Until(t, "all requests to cancel are under way", func() bool { return p.unheard.Load() >= calls }) // a heartbeat may have one, too
+	if err := db.Close(); !errors.Is(err, holdfast.ErrUnavailable) {
+		t.Errorf("the goodbye got %v", err)
+	}
+	if n := p.unheard.Load(); n < calls {
+		t.Errorf("Close has waited for %d requests to cancel", calls-n)
+	}
+}
+
 // answered is what became of a call.
 type answered struct {
 	id  holdfast.ID

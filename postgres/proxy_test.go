@@ -21,6 +21,8 @@ type proxy struct {
 	every    atomic.Int32 // 0: the next commit only; n: of n commits one
 	commits  atomic.Int32
 	rewrite  atomic.Pointer[[2]string] // in the client's simple statements: what, by what
+	deaf     atomic.Bool               // requests to cancel are not answered
+	unheard  atomic.Int32              // of which so many wait
 
 	mu    sync.Mutex
 	conns []net.Conn
@@ -150,6 +152,12 @@ func (l *link) up() error {
 		if err != nil {
 			return err
 		}
+		if first && l.proxy.deaf.Load() && isCancel(m) {
+			l.proxy.unheard.Add(1)
+			_, err = io.Copy(io.Discard, l.client)
+			l.proxy.unheard.Add(-1)
+			return err
+		}
 		first = false
 		if r := l.proxy.rewrite.Load(); r != nil && m[0] == 'Q' {
 			m = append(m[:5:5], bytes.ReplaceAll(m[5:], []byte(r[0]), []byte(r[1]))...)
@@ -170,6 +178,9 @@ func (l *link) up() error {
 		}
 	}
 }
+
+// isCancel says whether a client's first message asks to cancel what another connection does.
+func isCancel(m []byte) bool { return len(m) >= 8 && binary.BigEndian.Uint32(m[4:]) == 80877102 }
 
 func (l *link) commits(m []byte) bool {
 	body := m[5:]

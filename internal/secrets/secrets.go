@@ -123,29 +123,46 @@ func Names(name string) bool {
 // between quotes; and each of these between the quotes that errors put around
 // what they show.
 func (s *Set) add(text string) {
+	if !strings.ContainsFunc(text, escaped) { // then all of these are one
+		s.note(text)
+		return
+	}
 	plain := strconv.Quote(text)
 	ascii := strconv.QuoteToASCII(text)
 	inJSON, _ := json.Marshal(text) // text has an encoding
 	quoted := string(inJSON[1 : len(inJSON)-1])
-	for _, form := range []string{
+	forms := []string{
 		text, url.QueryEscape(text), url.PathEscape(text), lowerHex(url.QueryEscape(text)), lowerHex(url.PathEscape(text)), url.UserPassword("", text).String()[1:],
 		plain[1 : len(plain)-1], ascii[1 : len(ascii)-1], quoted, strings.ReplaceAll(quoted, "/", `\/`), html.EscapeString(text),
-	} {
-		again := strconv.Quote(form)
-		for _, f := range []string{form, again[1 : len(again)-1]} {
-			if !slices.Contains(s.forms, f) {
-				s.forms = append(s.forms, f)
-			}
+	}
+	for i, form := range forms {
+		if slices.Contains(forms[:i], form) {
+			continue
 		}
+		again := strconv.Quote(form)
+		s.note(form)
+		s.note(again[1 : len(again)-1])
 	}
 }
 
-// lowerHex is an escaped text as others write it: %2f in place of %2F.
-func lowerHex(escaped string) string {
-	b := []byte(escaped)
+func (s *Set) note(form string) {
+	if !slices.Contains(s.forms, form) {
+		s.forms = append(s.forms, form)
+	}
+}
+
+// escaped says that a character is written otherwise somewhere: that it is none of
+// those which RFC 3986 leaves unreserved, and which quotes, JSON and HTML leave alone.
+func escaped(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.~", r)
+}
+
+// lowerHex is a text of a URL as others write it: %2f in place of %2F.
+func lowerHex(text string) string {
+	b := []byte(text)
 	for i := 0; i+2 < len(b); i++ {
 		if b[i] == '%' {
-			copy(b[i:], strings.ToLower(escaped[i:i+3]))
+			copy(b[i:], strings.ToLower(text[i:i+3]))
 		}
 	}
 	return string(b)
