@@ -1,5 +1,7 @@
 package config
 
+import "github.com/holdfast-mq/holdfast/internal/setting"
+
 // Auth says how a Call proves who calls: by one of these, or by none.
 type Auth struct {
 	Basic  *BasicAuth
@@ -46,36 +48,31 @@ func (a Auth) Secrets() map[string]Secret {
 	return found
 }
 
-func authKeys() section[Auth] {
-	basic := section[BasicAuth]{
-		key("user", func(b *BasicAuth) *string { return &b.User }, words[string]("holdfast", nil), "", "User of a Basic authorization.").
-			tells("text without colon", "must be set with `basic`"),
-		password("password", func(b *BasicAuth) *Secret { return &b.Password },
-			row{"file", "File with the password; or `env`, a variable. It is taken as it stands there.", "path", "must be set with `basic`"}),
+func authKeys() setting.Section[Auth] {
+	basic := setting.Section[BasicAuth]{
+		setting.Key("user", func(b *BasicAuth) *string { return &b.User }, setting.Words[string]("holdfast", nil), "", "User of a Basic authorization.").
+			Tells("text without colon", "must be set with `basic`"),
+		setting.Password("password", func(b *BasicAuth) *Secret { return &b.Password },
+			setting.Row{Path: "file", Doc: "File with the password; or `env`, a variable. It is taken as it stands there.", Values: "path", Usual: "must be set with `basic`"}),
 	}
-	header := section[KeyAuth]{
-		key("header", func(k *KeyAuth) *string { return &k.Header }, words[string]("X-Api-Key", nil), "X-Api-Key", "Header that takes a key.").tells("name of a header", ""),
-		password("value", func(k *KeyAuth) *Secret { return &k.Value },
-			row{"env", "Variable that holds the key; or `file`.", variableCell, "must be set with `key`"}),
+	header := setting.Section[KeyAuth]{
+		setting.Key("header", func(k *KeyAuth) *string { return &k.Header }, setting.Words[string]("X-Api-Key", nil), "X-Api-Key", "Header that takes a key.").Tells("name of a header", ""),
+		setting.Password("value", func(k *KeyAuth) *Secret { return &k.Value },
+			setting.Row{Path: "env", Doc: "Variable that holds the key; or `file`.", Values: setting.VariableCell, Usual: "must be set with `key`"}),
 	}
-	grant := section[OAuth2]{
-		address("url", func(o *OAuth2) *string { return &o.URL }, "https://login.example/token", "Where tokens are fetched (client credentials grant).").tells("", "must be set with `oauth2`"),
-		key("client", func(o *OAuth2) *string { return &o.Client }, words[string]("holdfast", nil), "", "Client id.").tells("", "must be set with `oauth2`"),
-		password("secret", func(o *OAuth2) *Secret { return &o.Secret },
-			row{"env", "Variable that holds the client's secret; or `file`.", variableCell, "must be set with `oauth2`"}),
-		list("scopes", func(o *OAuth2) *[]string { return &o.Scopes }, "orders.write", (*report).checkScope, "Scopes to ask for."),
+	grant := setting.Section[OAuth2]{
+		setting.Address("url", func(o *OAuth2) *string { return &o.URL }, "https://login.example/token", "Where tokens are fetched (client credentials grant).").Tells("", "must be set with `oauth2`"),
+		setting.Key("client", func(o *OAuth2) *string { return &o.Client }, setting.Words[string]("holdfast", nil), "", "Client id.").Tells("", "must be set with `oauth2`"),
+		setting.Password("secret", func(o *OAuth2) *Secret { return &o.Secret },
+			setting.Row{Path: "env", Doc: "Variable that holds the client's secret; or `file`.", Values: setting.VariableCell, Usual: "must be set with `oauth2`"}),
+		setting.List("scopes", func(o *OAuth2) *[]string { return &o.Scopes }, "orders.write", checkScope, "Scopes to ask for."),
 	}
-	bearer := password("bearer", func(a *Auth) *Secret { return &a.Bearer },
-		row{"env", "Variable that holds a token.", variableCell, "none"}, row{"file", "File that holds it.", "path", "none"})
-	return section[Auth]{
-		pointed("basic", func(a *Auth) **BasicAuth { return &a.Basic }, basic),
-		bearer.only(func(_ *Config, a *Auth) bool { return !a.Bearer.IsZero() }),
-		pointed("key", func(a *Auth) **KeyAuth { return &a.Key }, header),
-		pointed("oauth2", func(a *Auth) **OAuth2 { return &a.OAuth2 }, grant),
+	bearer := setting.Password("bearer", func(a *Auth) *Secret { return &a.Bearer },
+		setting.Row{Path: "env", Doc: "Variable that holds a token.", Values: setting.VariableCell, Usual: "none"}, setting.Row{Path: "file", Doc: "File that holds it.", Values: "path", Usual: "none"})
+	return setting.Section[Auth]{
+		setting.Pointed("basic", func(a *Auth) **BasicAuth { return &a.Basic }, basic),
+		bearer.Only(func(_ any, a *Auth) bool { return !a.Bearer.IsZero() }),
+		setting.Pointed("key", func(a *Auth) **KeyAuth { return &a.Key }, header),
+		setting.Pointed("oauth2", func(a *Auth) **OAuth2 { return &a.OAuth2 }, grant),
 	}
-}
-
-// password is the key of a secret that others have made.
-func password[S any](name string, at func(s *S) *Secret, told ...row) entry[S] {
-	return secret(name, at, (*loader).password, told...)
 }

@@ -4,8 +4,11 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
 // Call is a foreign HTTP API that messages are delivered to, where a
@@ -34,93 +37,111 @@ func (s Statuses) String() string {
 
 // DefaultCall returns a call that lacks its URL. Without Success and Permanent,
 // 2xx is a success, and 4xx is permanent but for 408, 425 and 429.
-func DefaultCall() Call { return Call{Method: "POST", Response: mebibyte} }
+func DefaultCall() Call { return Call{Method: "POST", Response: setting.Mebibyte} }
 
-func callKey() entry[Destination] {
+func callKey() setting.Entry[Destination] {
 	keys := callKeys()
-	return entry[Destination]{
-		name: "call",
-		read: func(l *loader, d *Destination) decode {
+	return setting.Entry[Destination]{
+		Name: "call",
+		Read: func(l *setting.Loader, d *Destination) setting.Decode {
 			return func(path string, n *yaml.Node) {
 				c := DefaultCall()
 				d.Call = &c
-				l.object(path, n, keys.decoders(l, d.Call))
+				l.Object(path, n, keys.Decoders(l, d.Call))
 			}
 		},
-		show:   func(p printer, d *Destination) *yaml.Node { return keys.node(p, d.Call) },
-		check:  func(r *report, path string, d *Destination) { keys.check(r, path, d.Call) },
-		meets:  func(_ *Config, d *Destination) bool { return d.Call != nil },
-		told:   keys.rows(),
-		schema: keys.schema(),
+		Show:   func(p setting.Printer, d *Destination) *yaml.Node { return keys.Node(p, d.Call) },
+		Check:  func(r *setting.Report, path string, d *Destination) { keys.Check(r, path, d.Call) },
+		Meets:  func(_ any, d *Destination) bool { return d.Call != nil },
+		Told:   keys.Rows(),
+		Schema: keys.Schema(),
 	}
 }
 
-func callKeys() section[Call] {
+func callKeys() setting.Section[Call] {
 	usual := DefaultCall()
-	return section[Call]{
-		address("url", func(c *Call) *string { return &c.URL }, "https://erp.example/api/{endpoint}", "What is requested. `{endpoint}` and `{id}` behind the host stand for the message's, escaped."),
-		key("method", func(c *Call) *string { return &c.Method }, word("POST", "POST", "PUT", "PATCH", "DELETE", "GET", "HEAD"), usual.Method,
+	return setting.Section[Call]{
+		setting.Address("url", func(c *Call) *string { return &c.URL }, "https://erp.example/api/{endpoint}", "What is requested. `{endpoint}` and `{id}` behind the host stand for the message's, escaped."),
+		setting.Key("method", func(c *Call) *string { return &c.Method }, setting.Word("POST", "POST", "PUT", "PATCH", "DELETE", "GET", "HEAD"), usual.Method,
 			"Its method. `GET` and `HEAD` carry no payload."),
 		headersKey(),
-		group("auth", func(c *Call) *Auth { return &c.Auth }, authKeys(), 0).unlessEmpty(),
-		maybe("ca", func(c *Call) *string { return &c.CA }, location("ca.pem"), "Certificates of a further CA, PEM, for `https`; also for the tokens.").tells("", "the system's CAs only"),
-		maybe("cert", func(c *Call) *string { return &c.Cert }, location("client.pem"), "Our own certificate, PEM, for targets that ask for one. Read again for each connection."),
-		maybe("key", func(c *Call) *string { return &c.Key }, location("client-key.pem"), "Its private key, PEM."),
+		setting.Group("auth", func(c *Call) *Auth { return &c.Auth }, authKeys(), 0).UnlessEmpty(),
+		setting.Maybe("ca", func(c *Call) *string { return &c.CA }, setting.Location("ca.pem"), "Certificates of a further CA, PEM, for `https`; also for the tokens.").Tells("", "the system's CAs only"),
+		setting.Maybe("cert", func(c *Call) *string { return &c.Cert }, setting.Location("client.pem"), "Our own certificate, PEM, for targets that ask for one. Read again for each connection."),
+		setting.Maybe("key", func(c *Call) *string { return &c.Key }, setting.Location("client-key.pem"), "Its private key, PEM."),
 		statuses("success", func(c *Call) *[]Statuses { return &c.Success }, "Statuses of a success.", "`[200-299]`"),
 		statuses("permanent", func(c *Call) *[]Statuses { return &c.Permanent }, "Statuses that park the message at once. All others are tried again.",
 			"400 to 499 but 408, 425 and 429; 401 holds the destination where there is `auth`"),
-		key("response", func(c *Call) *int64 { return &c.Response }, size(kibibyte, 16*mebibyte, ""), usual.Response,
+		setting.Key("response", func(c *Call) *int64 { return &c.Response }, setting.Size(setting.Kibibyte, 16*setting.Mebibyte, ""), usual.Response,
 			"The longest answer that is kept; of a longer one only the success counts, and a note says so."),
 	}
 }
 
-// address is a key that holds a URL, of which is not printed what may be a
-// secret.
-func address[S any](name string, at func(s *S) *string, example, doc string) entry[S] {
-	e := key(name, at, words[string](example, nil), "", doc)
-	e.show = func(p printer, s *S) *yaml.Node { return str(p.url(*at(s))) }
-	return e.tells("`http://…`, `https://…`", "must be set")
-}
-
-func headersKey() entry[Call] {
-	return entry[Call]{
-		name: "headers",
-		read: func(l *loader, c *Call) decode {
-			return func(path string, n *yaml.Node) { c.Headers = l.headers(path, n) }
+func headersKey() setting.Entry[Call] {
+	return setting.Entry[Call]{
+		Name: "headers",
+		Read: func(l *setting.Loader, c *Call) setting.Decode {
+			return func(path string, n *yaml.Node) { c.Headers = l.Headers(path, n) }
 		},
-		show: func(p printer, c *Call) *yaml.Node {
+		Show: func(p setting.Printer, c *Call) *yaml.Node {
 			if len(c.Headers) == 0 {
 				return nil
 			}
-			headers := mapping()
+			headers := setting.Mapping()
 			for _, name := range slices.Sorted(maps.Keys(c.Headers)) {
-				add(headers, name, str(p.header(name, c.Headers[name])))
+				setting.Add(headers, name, setting.Str(p.Header(name, c.Headers[name])))
 			}
 			return headers
 		},
-		check: func(r *report, path string, c *Call) { r.checkHeaders(path, c.Headers) },
-		told: []row{{
-			"HEADER", "A header of each request; secrets belong into `auth`, and a name that tells of one is warned of.", "text",
-			"none; `Content-Type` is `application/json`",
+		Check: func(r *setting.Report, path string, c *Call) { checkHeaders(r, path, c.Headers) },
+		Told: []setting.Row{{
+			Path: "HEADER", Doc: "A header of each request; secrets belong into `auth`, and a name that tells of one is warned of.", Values: "text",
+			Usual: "none; `Content-Type` is `application/json`",
 		}},
-		schema: schema{"type": []string{"object", "null"}, "additionalProperties": schema{"type": "string"}},
+		Schema: setting.Schema{"type": []string{"object", "null"}, "additionalProperties": setting.Schema{"type": "string"}},
 	}
 }
 
-func statuses(name string, at func(c *Call) *[]Statuses, doc, usual string) entry[Call] {
-	return entry[Call]{
-		name: name,
-		read: func(l *loader, c *Call) decode {
-			return func(path string, n *yaml.Node) { *at(c) = l.statuses(path, n) }
+func statuses(name string, at func(c *Call) *[]Statuses, doc, usual string) setting.Entry[Call] {
+	return setting.Entry[Call]{
+		Name: name,
+		Read: func(l *setting.Loader, c *Call) setting.Decode {
+			return func(path string, n *yaml.Node) { *at(c) = readStatuses(l, path, n) }
 		},
-		show: func(_ printer, c *Call) *yaml.Node {
+		Show: func(_ setting.Printer, c *Call) *yaml.Node {
 			if len(*at(c)) == 0 {
 				return nil
 			}
-			return listOf(*at(c), Statuses.String)
+			return setting.ListOf(*at(c), Statuses.String)
 		},
-		check:  func(r *report, path string, c *Call) { r.checkStatuses(path, *at(c)) },
-		told:   []row{{"", doc, "list of codes and ranges from 200 to 599", usual}},
-		schema: schema{"type": "array", "items": schema{"type": []string{"integer", "string"}}},
+		Check:  func(r *setting.Report, path string, c *Call) { checkStatuses(r, path, *at(c)) },
+		Told:   []setting.Row{{Doc: doc, Values: "list of codes and ranges from 200 to 599", Usual: usual}},
+		Schema: setting.Schema{"type": "array", "items": setting.Schema{"type": []string{"integer", "string"}}},
 	}
 }
+
+func readStatuses(l *setting.Loader, path string, n *yaml.Node) []Statuses {
+	items := l.List(path, n, statusFix)
+	list := make([]Statuses, 0, len(items))
+	for i, item := range items {
+		at := setting.Element(path, i)
+		s, ok := l.Scalar(at, item, "a status code or a range of them", "200-299", "!!str", "!!int")
+		if !ok {
+			continue
+		}
+		first, last, ranged := strings.Cut(s, "-")
+		if !ranged {
+			last = first
+		}
+		a, errA := strconv.Atoi(strings.TrimSpace(first))
+		b, errB := strconv.Atoi(strings.TrimSpace(last))
+		if errA != nil || errB != nil {
+			l.Unreadable(at, s, setting.Problem{What: "is no status code, and no range of them", Fix: statusFix})
+			continue
+		}
+		list = append(list, Statuses{a, b})
+	}
+	return list
+}
+
+const statusFix = "write codes and ranges of them, such as [200-299, 404]"

@@ -1,20 +1,20 @@
 package config
 
-import "time"
-
-const day = 24 * time.Hour
+import (
+	"time"
+)
 
 // Default returns the configuration of a standalone node without a file. It
 // lacks only the node's id, for which Load takes the host name.
 func Default() *Config {
 	c := &Config{}
-	configKeys().reset(c)
+	configKeys().Reset(c)
 	return c
 }
 
 // DefaultDestination returns a destination that lacks its URL and its secret.
 func DefaultDestination() (d Destination) {
-	destinationKeys().reset(&d)
+	destinationKeys().Reset(&d)
 	return d
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/setting"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -193,7 +194,7 @@ func seedRetryWarnings(c config.SeedChannel) (list []string) {
 		list = append(list, fmt.Sprintf("retry.attempts: %d", *c.Attempts))
 	}
 	if c.Interval != nil && *c.Interval <= 0 && len(c.Waits) == 0 {
-		list = append(list, "retry.interval: "+config.FormatDuration(*c.Interval))
+		list = append(list, "retry.interval: "+setting.FormatDuration(*c.Interval))
 	}
 	return list
 }

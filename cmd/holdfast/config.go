@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/setting"
 	"github.com/holdfast-mq/holdfast/node"
 )
 
@@ -163,9 +164,9 @@ names that you choose.`,
 					continue
 				}
 				found = true
-				text := fmt.Sprintf("%s\n    %s\n    values:  %s\n", k.Path, config.Plain(k.Meaning), config.Plain(k.Values))
+				text := fmt.Sprintf("%s\n    %s\n    values:  %s\n", k.Path, setting.Plain(k.Meaning), setting.Plain(k.Values))
 				if k.Default != "" {
-					text += "    default: " + config.Plain(k.Default) + "\n"
+					text += "    default: " + setting.Plain(k.Default) + "\n"
 				}
 				if _, err := io.WriteString(a.stdout, text); err != nil {
 					return err
