@@ -105,7 +105,7 @@ func secretsIn(v reflect.Value) (list []Secret) {
 		return []Secret{s}
 	}
 	switch kind := v.Kind(); {
-	case kind == reflect.Pointer && !v.IsNil():
+	case (kind == reflect.Pointer || kind == reflect.Interface) && !v.IsNil():
 		return secretsIn(v.Elem())
 	case kind == reflect.Slice:
 		for i := range v.Len() {

@@ -19,7 +19,7 @@ func (c *Config) Check() ([]Warning, error) {
 
 func check(r *setting.Report, c *Config) {
 	r.Root = c
-	configKeys().Check(r, "", c)
+	configKeys(c.kinds()).Check(r, "", c)
 	checkRole(r, c)
 	checkListen(r, c)
 	for _, g := range c.givenUp() {

@@ -5,19 +5,15 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/holdfast-mq/holdfast/adapter"
 	"github.com/holdfast-mq/holdfast/internal/setting"
 	"github.com/holdfast-mq/holdfast/internal/socket"
 )
 
 func checkDestination(r *setting.Report, path string, d Destination) {
-	switch {
-	case d.Call != nil && d.Write != nil:
-		r.Fault(path+".write", "", setting.Problem{What: "stands beside call, and a destination is one of the two", Fix: "make two destinations of it"})
-	case d.Call != nil:
-		checkCall(r, path, d)
-	case d.Write != nil:
-		checkWrite(r, path, d)
-	default:
+	if d.Foreign != nil {
+		checkForeign(r, path, d)
+	} else {
 		checkPeer(r, path, d)
 	}
 	if first := d.Retry.FirstWait(); d.TTL >= time.Second && d.TTL < first {
@@ -25,6 +21,24 @@ func checkDestination(r *setting.Report, path string, d Destination) {
 			What: "ends before the first retry, after " + setting.FormatDuration(first) + ", so that a message is attempted only once",
 			Fix:  "make it longer",
 		})
+	}
+}
+
+func checkForeign(r *setting.Report, path string, d Destination) {
+	k := d.Foreign.Kind()
+	notOfPeer(r, path, d, k)
+	d.Foreign.Check(r, path+"."+k.Key.Name)
+}
+
+// notOfPeer reports keys of a peer beside those of a kind.
+func notOfPeer(r *setting.Report, path string, d Destination, k adapter.Kind) {
+	for _, f := range []struct {
+		key  string
+		used bool
+	}{{"url", d.URL != ""}, {"secret", !d.Secret.IsZero()}, {"hmac", d.HMAC == HMACv1}, {"to", d.To != ""}, {"ca", d.CA != ""}} {
+		if at := path + "." + f.key; f.used || r.Given(at) {
+			r.Fault(at, "", setting.Problem{What: "belongs to a peer, and this destination is " + k.Noun, Fix: "remove it, or remove " + k.Key.Name + "; " + k.Instead})
+		}
 	}
 }
 

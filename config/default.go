@@ -8,7 +8,7 @@ import (
 // lacks only the node's id, for which Load takes the host name.
 func Default() *Config {
 	c := &Config{}
-	configKeys().Reset(c)
+	configKeys(nil).Reset(c)
 	return c
 }
 
@@ -18,20 +18,12 @@ func DefaultDestination() (d Destination) {
 	return d
 }
 
-// DefaultCallDestination returns a destination that is a call and lacks its
-// URL: it is retried at fixed intervals, and its messages do not expire
-// (SF-06, SF-07, SF-32).
-func DefaultCallDestination() Destination {
-	d, c := DefaultDestination(), DefaultCall()
-	d.Call, d.Retry, d.TTL = &c, DefaultRetry(Fixed), Never
-	return d
-}
-
-// DefaultWriteDestination returns a destination that is a database and lacks
-// what DefaultWrite lacks. It is retried as a call is.
-func DefaultWriteDestination() Destination {
-	d, w := DefaultDestination(), DefaultWrite()
-	d.Write, d.Retry, d.TTL = &w, DefaultRetry(Fixed), Never
+// DefaultForeign returns a destination that is no peer, and lacks its settings: it
+// is retried at fixed intervals, and its messages do not expire (SF-06, SF-07,
+// SF-32).
+func DefaultForeign() Destination {
+	d := DefaultDestination()
+	d.Retry, d.TTL = DefaultRetry(Fixed), Never
 	return d
 }
 

@@ -1,20 +1,22 @@
 package config
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/holdfast-mq/holdfast/adapter"
 	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
-// Destination is a peer that messages are sent to, a foreign API, or a
-// database.
+// Destination is a peer that messages are sent to, or what a kind of adapter
+// leads to: a foreign API, a database.
 type Destination struct {
 	URL         string
 	Secret      Secret
-	Call        *Call  // instead of URL, Secret, HMAC and CA, as is
-	Write       *Write // this; both nil: a peer
+	Foreign     adapter.Settings // instead of URL, Secret, HMAC, To and CA, where it is no peer
 	HMAC        HMAC
 	To          string // the receiver's node id or source, signed; empty: not said
 	Retry       Retry
@@ -79,17 +81,16 @@ func (d Destination) RetryWindow() (time.Duration, bool) {
 
 const maxConcurrency = 1000
 
-func destinationsKey() setting.Entry[Config] {
-	keys := destinationKeys()
+func destinationsKey(kinds []adapter.Kind) setting.Entry[Config] {
+	keys := slices.Concat(kindKeys(kinds), destinationKeys())
 	m := setting.Each("NAME", keys)
 	m.Read = func(l *setting.Loader, path string, n *yaml.Node) Destination {
 		d := DefaultDestination()
-		if setting.HasKey(n, "call") {
-			d = DefaultCallDestination()
-		} else if setting.HasKey(n, "write") {
-			d = DefaultWriteDestination()
+		if slices.ContainsFunc(kinds, func(k adapter.Kind) bool { return setting.HasKey(n, k.Key.Name) }) {
+			d = DefaultForeign()
 		}
 		l.Object(path, n, keys.Decoders(l, &d))
+		oneKind(l.Report, path, kinds)
 		return d
 	}
 	m.Check = func(r *setting.Report, path string, d Destination) {
@@ -101,11 +102,42 @@ func destinationsKey() setting.Entry[Config] {
 	return e
 }
 
+func kindKeys(kinds []adapter.Kind) (keys setting.Section[Destination]) {
+	for _, k := range kinds {
+		keys = append(keys, setting.Within(func(d *Destination) *adapter.Settings { return &d.Foreign }, k.Key))
+	}
+	return keys
+}
+
+// oneKind reports a second kind.
+func oneKind(r *setting.Report, path string, kinds []adapter.Kind) {
+	first := ""
+	for _, k := range kinds {
+		switch name := k.Key.Name; {
+		case !r.Given(setting.Join(path, name)):
+		case first == "":
+			first = name
+		default:
+			r.Fault(setting.Join(path, name), "", setting.Problem{What: "stands beside " + first + ", and a destination is one of the two", Fix: "make two destinations of it"})
+		}
+	}
+}
+
+// kinds are those of the destinations.
+func (c *Config) kinds() []adapter.Kind {
+	found := map[string]adapter.Kind{}
+	for _, d := range c.Destinations {
+		if d.Foreign != nil {
+			k := d.Foreign.Kind()
+			found[k.Key.Name] = k
+		}
+	}
+	return slices.Collect(maps.Values(found))
+}
+
 func destinationKeys() setting.Section[Destination] {
-	ofPeer := func(_ any, d *Destination) bool { return d.Call == nil && d.Write == nil }
+	ofPeer := func(_ any, d *Destination) bool { return d.Foreign == nil }
 	return setting.Section[Destination]{
-		callKey(),
-		writeKey(),
 		setting.Key("url", func(d *Destination) *string { return &d.URL }, setting.Words[string]("http://127.0.0.1:8421", nil), "",
 			"Where the peer listens. Credentials, a query and a fragment are refused. `grpc` and `pipe` are for a later version.").
 			Tells("`http://…`, `https://…`, `unix:///path/of/socket`", "must be set").Only(ofPeer),

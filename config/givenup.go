@@ -16,7 +16,7 @@ type GivenUp struct {
 }
 
 // GivenUp lists what the switches listenUnencrypted, storeUnencrypted, tokens and
-// write.unencrypted give away, as far as other machines are concerned. Check warns of the same.
+// those of destinations give away, as far as other machines are concerned. Check warns of the same.
 func (c *Config) GivenUp() (list []GivenUp) {
 	for _, g := range c.givenUp() {
 		list = append(list, GivenUp{g.path, g.problem.What})
@@ -47,11 +47,12 @@ func (c *Config) givenUp() (list []givenUp) {
 		list = append(list, givenUp{"store", c.Store.String(), setting.Problem{What: what, Fix: "add sslmode=verify-full unless you trust everybody on that network"}})
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Destinations)) {
-		if w := c.Destinations[name].Write; w != nil && w.Unencrypted {
-			list = append(list, givenUp{setting.Join("destinations", name) + ".write.unencrypted", "true", setting.Problem{
-				What: "lets a dsn name another machine without TLS, so that everybody on the way can read and change what is written",
-				Fix:  "remove it, and write TLS into dsn, unless you trust everybody on that network",
-			}})
+		d := c.Destinations[name]
+		if d.Foreign == nil {
+			continue
+		}
+		for _, g := range d.Foreign.Safety().GivenUp {
+			list = append(list, givenUp{setting.Join("destinations", name) + "." + d.Foreign.Kind().Key.Name + "." + g.Key, g.Value, g.Problem})
 		}
 	}
 	return list

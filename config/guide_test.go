@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/node"
 )
 
 const guide = "../docs/guide/configuration.md"
@@ -81,7 +82,7 @@ func everyKey() []string {
 func TestTheGuideTellsTheKeys(t *testing.T) {
 	t.Parallel()
 	text, want := read(t, guide), map[string]string{}
-	for _, k := range config.Keys() {
+	for _, k := range config.Keys(node.DestinationKinds()) {
 		want[k.Path] = strings.ReplaceAll(fmt.Sprintf("| `%s` | %s | %s | %s |\n", k.Path, k.Meaning, k.Values, k.Default), "|  |", "| |")
 	}
 	var out strings.Builder
@@ -110,7 +111,7 @@ func TestTheGuideTellsTheKeys(t *testing.T) {
 func TestTheFilesHaveEveryKeyAndNoOther(t *testing.T) {
 	t.Parallel()
 	known, given := map[string]bool{}, map[string]bool{}
-	for _, k := range config.Keys() {
+	for _, k := range config.Keys(node.DestinationKinds()) {
 		known[k.Path] = true
 	}
 	for _, file := range everyKey() {
@@ -135,7 +136,7 @@ func TestTheFilesHaveEveryKeyAndNoOther(t *testing.T) {
 func TestTheGuideHasNoOtherKeys(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
-	for _, k := range config.Keys() {
+	for _, k := range config.Keys(node.DestinationKinds()) {
 		known[k.Path] = true
 	}
 	for key := range rows(t) {
@@ -156,7 +157,7 @@ receive:
     C: {forward: "http://h"}
 `
 	usual := map[string]string{}
-	for _, k := range config.Keys() {
+	for _, k := range config.Keys(node.DestinationKinds()) {
 		usual[k.Path] = k.Default
 	}
 	for key, values := range leaves(t, parse(t, given).YAML()) {

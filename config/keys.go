@@ -5,11 +5,12 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/holdfast-mq/holdfast/adapter"
 	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
 // configKeys are the keys of the file.
-func configKeys() setting.Section[Config] {
+func configKeys(kinds []adapter.Kind) setting.Section[Config] {
 	ofFile := func(_ any, c *Config) bool { return c.Store.IsZero() }
 	ofStore := func(_ any, c *Config) bool { return !c.Store.IsZero() }
 	return setting.Section[Config]{
@@ -55,7 +56,7 @@ func configKeys() setting.Section[Config] {
 			Only(func(_ any, c *Config) bool { return c.Role != Site }),
 		setting.Named("sites", func(c *Config) *map[string]SiteLimits { return &c.Sites }, setting.Each("SITE", siteKeys())).
 			UnlessEmpty().Only(func(_ any, c *Config) bool { return c.Role == CentralOfSites }),
-		destinationsKey(),
+		destinationsKey(kinds),
 		setting.Group("receive", func(c *Config) *Receive { return &c.Receive }, receiveKeys(), 0),
 	}
 }

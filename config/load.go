@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/holdfast-mq/holdfast/adapter"
 	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
@@ -16,6 +17,7 @@ type Env struct {
 	// ReadFile reads the configuration, secrets and certificates. Nil: the
 	// regular files of the machine, up to 1 MiB.
 	ReadFile func(path string) ([]byte, error)
+	Kinds    []adapter.Kind // of destinations; none: all are peers
 	// Known names further HOLDFAST_ variables, which the caller reads itself.
 	Known []string
 }
@@ -67,7 +69,7 @@ func Parse(name string, data []byte, env Env, o Overrides) (*Config, []Warning, 
 	l := setting.NewLoader(name, env.Lookup, env.ReadFile)
 	c := Default()
 	if len(data) > 0 {
-		l.Document(data, configKeys().Decoders(l, c))
+		l.Document(data, configKeys(env.Kinds).Decoders(l, c))
 	}
 	environment(l, c)
 	flags(l, c, o)

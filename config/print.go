@@ -20,7 +20,7 @@ func (c *Config) print(p setting.Printer) []byte {
 	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
-	if err := enc.Encode(configKeys().Node(p, c)); err != nil {
+	if err := enc.Encode(configKeys(c.kinds()).Node(p, c)); err != nil {
 		return nil // a buffer takes everything, and all nodes are made here
 	}
 	return out.Bytes()

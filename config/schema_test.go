@@ -10,12 +10,13 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/node"
 )
 
 // valid compiles the schema, and says whether a file is one of it.
 func valid(tb testing.TB) func(text string) error {
 	tb.Helper()
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(config.Schema()))
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(config.Schema(node.DestinationKinds())))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func (n *Node) sow(ctx context.Context, file string) error {
 // channels' settings and addresses. serve, config check and the doctor ask it.
 // The error is a *config.Error.
 func Preflight(c *config.Config) error {
-	if faults := checkWrites(c); len(faults) > 0 {
+	if faults := checkForeign(c); len(faults) > 0 {
 		return &config.Error{Faults: faults}
 	}
 	if c.Role == config.Site || c.Notifications.Seed == "" {

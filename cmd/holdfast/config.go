@@ -159,7 +159,7 @@ names that you choose.`,
 		Args: args(0, 1, "a part of a key, or nothing"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			part, found := strings.Join(args, ""), false
-			for _, k := range config.Keys() {
+			for _, k := range config.Keys(node.DestinationKinds()) {
 				if !strings.Contains(strings.ToLower(k.Path), strings.ToLower(part)) {
 					continue
 				}
@@ -192,7 +192,7 @@ a file is there, config check tells.`,
   # yaml-language-server: $schema=holdfast.schema.json`,
 		Args: args(0, 0, "none"),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := a.stdout.Write(config.Schema())
+			_, err := a.stdout.Write(config.Schema(node.DestinationKinds()))
 			return err
 		},
 	}

@@ -1,4 +1,4 @@
-package config
+package call
 
 import (
 	"maps"
@@ -11,10 +11,8 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
-func checkCall(r *setting.Report, path string, d Destination) {
-	c := *d.Call
-	notOfPeer(r, path, d, "call", "a call", "a call has its own url and ca")
-	path += ".call"
+// Check finds what is wrong between the keys.
+func (c *Settings) Check(r *setting.Report, path string) {
 	checkTarget(r, path+".url", c.URL)
 	checkAuth(r, path+".auth", c.Auth)
 	if (c.Cert == "") != (c.Key == "") && !r.Bad[path+".cert"] && !r.Bad[path+".key"] {

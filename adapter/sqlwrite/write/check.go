@@ -1,4 +1,4 @@
-package config
+package write
 
 import (
 	"maps"
@@ -11,10 +11,8 @@ import (
 
 const maxEndpoint = 128 // bytes, as a message's
 
-func checkWrite(r *setting.Report, path string, d Destination) {
-	w := *d.Write
-	notOfPeer(r, path, d, "write", "a database", "a database has dsn, and TLS in it")
-	path += ".write"
+// Check finds what is wrong between the keys.
+func (w *Settings) Check(r *setting.Report, path string) {
 	drivers := []Driver{SQLite, Postgres, MySQL, SQLServer}
 	r.WantsSecret(path+".dsn", w.DSN)
 	if len(w.Statements) == 0 && !w.Raw {
@@ -54,7 +52,7 @@ func checkWrite(r *setting.Report, path string, d Destination) {
 }
 
 // checkTypes reads the types of parameters.
-func checkTypes(r *setting.Report, path string, w Write) map[string]sqltext.Type {
+func checkTypes(r *setting.Report, path string, w *Settings) map[string]sqltext.Type {
 	types := map[string]sqltext.Type{}
 	for _, name := range slices.Sorted(maps.Keys(w.Types)) {
 		at := setting.Join(path, name)
@@ -68,16 +66,4 @@ func checkTypes(r *setting.Report, path string, w Write) map[string]sqltext.Type
 		types[name] = t
 	}
 	return types
-}
-
-// notOfPeer reports keys beside call or write that belong to a peer.
-func notOfPeer(r *setting.Report, path string, d Destination, key, what, instead string) {
-	for _, f := range []struct {
-		key  string
-		used bool
-	}{{"url", d.URL != ""}, {"secret", !d.Secret.IsZero()}, {"hmac", d.HMAC == HMACv1}, {"to", d.To != ""}, {"ca", d.CA != ""}} {
-		if at := path + "." + f.key; f.used || r.Given(at) {
-			r.Fault(at, "", setting.Problem{What: "belongs to a peer, and this destination is " + what, Fix: "remove it, or remove " + key + "; " + instead})
-		}
-	}
 }
