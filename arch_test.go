@@ -56,9 +56,9 @@ var mayImport = map[string][]string{
 	"web":                 {"admin"},
 	"config":              {"adapter"}, // the contract of kinds, and none of them: node hands them in
 	"gen":                 {},
-	"node":                {everything},                                                                                               // the one place that knows all
-	"doctor":              {".", "adapter", "adapter/sqlwrite", "admin", "config", "link", "sqlite", "postgres", "transport", "wire"}, // looks at all that a node needs, and is no part of one
-	"cmd/holdfast":        {"node", "doctor", "config", "admin", "link", "gen", "cmd/holdfast/internal/demo"},                         // link: enroll talks to central, not to a node
+	"node":                {everything},                                                                           // the one place that knows all
+	"doctor":              {".", "adapter", "admin", "config", "link", "sqlite", "postgres", "transport", "wire"}, // looks at all that a node needs, and is no part of one
+	"cmd/holdfast":        {"node", "doctor", "config", "admin", "link", "gen", "cmd/holdfast/internal/demo"},     // link: enroll talks to central, not to a node
 
 	// Kinds of destinations: their settings, and what is made of them. They stand apart
 	// from the adapters, which programs use without any configuration.
