@@ -73,8 +73,18 @@ func leaves(tb testing.TB, text []byte) map[string][]string {
 }
 
 // everyKey are files that have each key, with a value that is not its default.
-func everyKey() []string {
-	return []string{"testdata/every-key.yaml", "testdata/every-key-of-a-store.yaml", "testdata/every-key-of-a-site.yaml"}
+// Those of a kind of destination are in its own folder.
+func everyKey(tb testing.TB) []string {
+	tb.Helper()
+	files := []string{"testdata/every-key.yaml", "testdata/every-key-of-a-store.yaml", "testdata/every-key-of-a-site.yaml"}
+	for _, below := range []string{"../adapter/*/testdata/every-key.yaml", "../adapter/*/*/testdata/every-key.yaml"} {
+		found, err := filepath.Glob(below)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	return files
 }
 
 // What the code knows of keys is what the guide has in its tables. A new key is
@@ -114,7 +124,7 @@ func TestTheFilesHaveEveryKeyAndNoOther(t *testing.T) {
 	for _, k := range config.Keys(node.DestinationKinds()) {
 		known[k.Path] = true
 	}
-	for _, file := range everyKey() {
+	for _, file := range everyKey(t) {
 		for _, text := range [][]byte{parse(t, read(t, file)).YAML(), []byte(read(t, file))} { // some are printed in another form
 			for key := range leaves(t, text) {
 				given[key] = true

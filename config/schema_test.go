@@ -42,7 +42,7 @@ func TestTheSchemaTakesWhatIsRight(t *testing.T) {
 	t.Parallel()
 	check := valid(t)
 	texts := []string{"tls:\nlog:\nnode: {id: a}\n", "backup: off\n"}
-	for _, file := range everyKey() {
+	for _, file := range everyKey(t) {
 		texts = append(texts, read(t, file), string(parse(t, read(t, file)).YAML()))
 	}
 	for _, b := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(read(t, guide), -1) {
