@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -17,6 +18,7 @@ type Store interface {
 	holdfast.Store
 	holdfast.Outbox
 	holdfast.Lanes
+	holdfast.Sweepable
 }
 
 // Destination is where calls go: a foreign system, or a database.
@@ -49,7 +51,20 @@ type Config struct {
 	// OnAttempt is told of every attempt of a call whose outcome has been recorded,
 	// never of notifications (SF-33). It must not block. Nil: nobody is told.
 	OnAttempt func(a Attempt)
-	Logger    *slog.Logger // nil: none
+	// OnParked and OnExpired are told of what parked or expired, notifications too,
+	// as those of a Dispatcher are: durably, and again where they fail.
+	OnParked, OnExpired func(ctx context.Context, e holdfast.Ended) error
+
+	Retention *holdfast.Retention // of what has ended; nil: DefaultRetention
+	Sweep     time.Duration       // between purges; zero: 5 min
+	Logger    *slog.Logger        // nil: none
+}
+
+// DefaultRetention is how long a site keeps what has ended: a week, and what is
+// parked until a person decides.
+func DefaultRetention() holdfast.Retention {
+	const week = 7 * 24 * time.Hour
+	return holdfast.Retention{Delivered: week, Expired: week, Discarded: week}
 }
 
 // DefaultRetry is how a site tries again: every 30 s, fifty retries after the
@@ -66,6 +81,7 @@ type Site struct {
 	log        *slog.Logger
 	waiters    *holdfast.Waiters
 	dispatcher *holdfast.Dispatcher
+	sweeper    *holdfast.Sweeper
 	submitter  *holdfast.Submitter
 	forwarder  *Forwarder
 }
@@ -95,8 +111,14 @@ func New(conf Config) (*Site, error) {
 	}
 	add(notify.Central, s.conf.Central)
 	s.dispatcher = &holdfast.Dispatcher{
+		OnParked: conf.OnParked, OnExpired: conf.OnExpired,
 		Store: conf.Store, Lanes: conf.Store, Routes: routes, Poll: conf.Poll, Grace: conf.Grace, Observer: observer{s, conf.Observer}, Waiters: s.waiters, Logger: s.log,
 	}
+	keep := DefaultRetention()
+	if conf.Retention != nil {
+		keep = *conf.Retention
+	}
+	s.sweeper = &holdfast.Sweeper{Outbox: conf.Store, Retention: keep, Every: conf.Sweep, Observer: conf.Observer, Logger: s.log}
 	s.submitter = &holdfast.Submitter{Enqueuer: conf.Store, Outbox: conf.Store, Waiters: s.waiters, Lanes: s.dispatcher.Status}
 	s.forwarder = &Forwarder{Enqueuer: conf.Store, Outbox: conf.Store, Name: s.conf.Name, Ask: conf.Ask}
 	return s, nil
@@ -126,12 +148,16 @@ func (c *Config) check() error {
 	return nil
 }
 
-// Run delivers until ctx ends; then what is in hand may end for the grace, and
-// nobody is kept waiting. It returns as Dispatcher.Run does, and runs once.
+// Run delivers, expires and purges until ctx ends; then what is in hand may end for
+// the grace, and nobody is kept waiting. Its error is that of Dispatcher.Run. It runs
+// once.
 func (s *Site) Run(ctx context.Context) error {
-	err := s.dispatcher.Run(ctx)
-	s.waiters.Release()
-	return err
+	return run.All(ctx, run.Part{Name: "sweeper", Run: s.sweeper.Run}, run.Part{Name: "dispatcher", Run: s.deliver})
+}
+
+func (s *Site) deliver(ctx context.Context) error {
+	defer s.waiters.Release()
+	return s.dispatcher.Run(ctx)
 }
 
 // Lanes tells how the destinations fare; none before Run.
