@@ -1,6 +1,8 @@
 // Package adapter says what a kind of destination is that is no peer: its section
 // of the configuration, its deliverer, and what the doctor asks of it. A kind is a
-// package below its adapter, and one line in node (ADR 0031).
+// package below its adapter, and one line in node (ADR 0031). Kinds are those of this
+// module: their settings are made of an internal package. A program has its own
+// Deliverer instead.
 package adapter
 
 import (

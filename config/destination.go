@@ -94,6 +94,9 @@ func destinationsKey(kinds []adapter.Kind) setting.Entry[Config] {
 		return d
 	}
 	m.Check = func(r *setting.Report, path string, d Destination) {
+		if givenKinds(r, path, kinds) > 1 { // a fault already; which of them is meant nobody knows
+			return
+		}
 		checkDestination(r, path, d)
 		keys.Check(r, path, &d)
 	}
@@ -107,6 +110,16 @@ func kindKeys(kinds []adapter.Kind) (keys setting.Section[Destination]) {
 		keys = append(keys, setting.Within(func(d *Destination) *adapter.Settings { return &d.Foreign }, k.Key))
 	}
 	return keys
+}
+
+// givenKinds is how many kinds a destination has.
+func givenKinds(r *setting.Report, path string, kinds []adapter.Kind) (n int) {
+	for _, k := range kinds {
+		if r.Given(setting.Join(path, k.Key.Name)) {
+			n++
+		}
+	}
+	return n
 }
 
 // oneKind reports a second kind.

@@ -22,9 +22,10 @@ type Env struct {
 	Known []string
 }
 
-// Process returns the environment of this process.
-func Process() Env {
-	return Env{Lookup: os.LookupEnv, List: os.Environ, Host: os.Hostname, ReadFile: setting.ReadFile}
+// Process returns the environment of this process, for a configuration that may have
+// these kinds of destinations; node.DestinationKinds are those of the binary.
+func Process(kinds []adapter.Kind) Env {
+	return Env{Kinds: kinds, Lookup: os.LookupEnv, List: os.Environ, Host: os.Hostname, ReadFile: setting.ReadFile}
 }
 
 // Overrides holds the values of flags; a zero field was not given.

@@ -83,7 +83,7 @@ func Preflight(c *config.Config) error {
 // readSeed reads a seed and reports all that is wrong with it by itself.
 // Channels that are not in it may have been made by people.
 func (n *Node) readSeed(file string, kinds *notify.Channels) (*config.Seed, error) {
-	seed, err := config.LoadSeed(file, config.Process())
+	seed, err := config.LoadSeed(file, config.Process(nil))
 	if err != nil {
 		return nil, err
 	}

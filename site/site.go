@@ -39,7 +39,9 @@ type Config struct {
 	Name         string
 	Destinations map[string]Destination
 	// Central takes notifications; package link has its deliverer. Without one
-	// they stay pending. Zero fields of its Retry are DefaultRetry's.
+	// they stay pending. Zero fields of its Retry are DefaultRetry's. A Deliverer that
+	// has the method Held, as link.Site does, is asked how long what it has forwarded
+	// is kept: one that wraps it must have it too.
 	Central holdfast.Route
 	// Ask asks central how a notification stands that has left this site. What
 	// central does not know is ErrNotFound. Nil: nobody can be asked.
@@ -55,9 +57,12 @@ type Config struct {
 	// as those of a Dispatcher are: durably, and again where they fail.
 	OnParked, OnExpired func(ctx context.Context, e holdfast.Ended) error
 
-	Retention *holdfast.Retention // of what has ended; nil: DefaultRetention
-	Sweep     time.Duration       // between purges; zero: 5 min
-	Logger    *slog.Logger        // nil: none
+	// Retention is for how long the store keeps what has ended: all of it, also what the
+	// program has put there itself. An id of a call is new again once its row is gone. Nil:
+	// DefaultRetention; &holdfast.Retention{} keeps all for ever.
+	Retention *holdfast.Retention
+	Sweep     time.Duration // between purges; zero: 5 min
+	Logger    *slog.Logger  // nil: none
 }
 
 // DefaultRetention is how long a site keeps what has ended: a week, and what is
@@ -84,6 +89,12 @@ type Site struct {
 	sweeper    *holdfast.Sweeper
 	submitter  *holdfast.Submitter
 	forwarder  *Forwarder
+}
+
+// holder is a way to central that says how long what it has forwarded is kept, so that
+// it can be sent again to a central that has lost it.
+type holder interface {
+	Held() map[string]time.Duration
 }
 
 // New checks the configuration and makes a site of it. The error holds every
@@ -119,6 +130,9 @@ func New(conf Config) (*Site, error) {
 		keep = *conf.Retention
 	}
 	s.sweeper = &holdfast.Sweeper{Outbox: conf.Store, Retention: keep, Every: conf.Sweep, Observer: conf.Observer, Logger: s.log}
+	if k, ok := conf.Central.Deliverer.(holder); ok {
+		s.sweeper.Held = k.Held
+	}
 	s.submitter = &holdfast.Submitter{Enqueuer: conf.Store, Outbox: conf.Store, Waiters: s.waiters, Lanes: s.dispatcher.Status}
 	s.forwarder = &Forwarder{Enqueuer: conf.Store, Outbox: conf.Store, Name: s.conf.Name, Ask: conf.Ask}
 	return s, nil
@@ -149,8 +163,8 @@ func (c *Config) check() error {
 }
 
 // Run delivers, expires and purges until ctx ends; then what is in hand may end for
-// the grace, and nobody is kept waiting. Its error is that of Dispatcher.Run. It runs
-// once.
+// the grace, and nobody is kept waiting. Its error is that of the Dispatcher or of the
+// Sweeper, and says which. It runs once.
 func (s *Site) Run(ctx context.Context) error {
 	return run.All(ctx, run.Part{Name: "sweeper", Run: s.sweeper.Run}, run.Part{Name: "dispatcher", Run: s.deliver})
 }

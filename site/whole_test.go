@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
+	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/site"
 )
 
@@ -72,6 +73,42 @@ func TestASiteTellsWhatParked(t *testing.T) {
 		p.wantStatus(t, "busy", site.Parked)
 		if len(parked) != 1 || parked[0].ID != "busy" || parked[0].State != holdfast.Parked {
 			t.Errorf("OnParked was told of %+v, want busy", parked)
+		}
+	})
+}
+
+// toCentral takes notifications, and wants them kept.
+type toCentral struct{ target }
+
+func (c *toCentral) Held() map[string]time.Duration {
+	return map[string]time.Duration{notify.Central: 3 * time.Hour}
+}
+
+// What was forwarded is kept for as long as the way to central says: a central that was
+// restored from a backup is sent it again (SF-19).
+func TestASiteKeepsWhatCentralMayLose(t *testing.T) {
+	t.Parallel()
+	racetest.Bubble(t, func(t *testing.T) {
+		ctx := t.Context()
+		p := run(t, t.TempDir(), func(c *site.Config) {
+			c.Central = holdfast.Route{Deliverer: &toCentral{}}
+			c.Poll, c.Sweep, c.Retention = time.Minute, 10*time.Minute, &holdfast.Retention{Delivered: time.Hour}
+		})
+		defer p.stop()
+		for _, id := range []holdfast.ID{"kept", "newest"} { // the newest row always stays
+			if _, err := p.Notify("operators").ID(id).Send(ctx, "Tank 4 is full", ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, want := range []struct {
+			after time.Duration
+			kept  bool
+		}{{2 * time.Hour, true}, {2 * time.Hour, false}} {
+			time.Sleep(want.after)
+			synctest.Wait()
+			if r, err := p.db.Get(ctx, "kept"); (err == nil) != want.kept {
+				t.Errorf("after %s more: %v, %v, want it kept: %t", want.after, r.State, err, want.kept)
+			}
 		}
 	})
 }

@@ -39,8 +39,7 @@ type app struct {
 
 // thisProcess is the app of a real process.
 func thisProcess() *app {
-	env := config.Process()
-	env.Kinds = node.DestinationKinds()
+	env := config.Process(node.DestinationKinds())
 	return &app{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		env: env, serve: serveNode, demo: demo.Run, exit: os.Exit,
