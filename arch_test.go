@@ -33,6 +33,7 @@ var mayImport = map[string][]string{
 	"internal/exchange":   {"."}, // outcomes of the library, for all that call over HTTP
 	"internal/oauth":      {"."}, // the same, of those who fetch a token
 	"internal/belief":     {},    // in the clock, of both stores
+	"adapter":             {"."}, // what a kind of destination is
 	"adapter/httpcall":    {"."},
 	"adapter/sqlwrite":    {"."},
 	"adapter/webhook":     {"."},
@@ -53,11 +54,16 @@ var mayImport = map[string][]string{
 	"metrics":             {"."},
 	"admin":               {".", "notify", "fanout", "track", "audit", "link", "replicate"},
 	"web":                 {"admin"},
-	"config":              {},
+	"config":              {"adapter"}, // the contract of kinds, and none of them: node hands them in
 	"gen":                 {},
-	"node":                {everything},                                                                                    // the one place that knows all
-	"doctor":              {".", "adapter/sqlwrite", "admin", "config", "link", "sqlite", "postgres", "transport", "wire"}, // looks at all that a node needs, and is no part of one
-	"cmd/holdfast":        {"node", "doctor", "config", "admin", "link", "gen", "cmd/holdfast/internal/demo"},              // link: enroll talks to central, not to a node
+	"node":                {everything},                                                                           // the one place that knows all
+	"doctor":              {".", "adapter", "admin", "config", "link", "sqlite", "postgres", "transport", "wire"}, // looks at all that a node needs, and is no part of one
+	"cmd/holdfast":        {"node", "doctor", "config", "admin", "link", "gen", "cmd/holdfast/internal/demo"},     // link: enroll talks to central, not to a node
+
+	// Kinds of destinations: their settings, and what is made of them. They stand apart
+	// from the adapters, which programs use without any configuration.
+	"adapter/httpcall/call":  {".", "adapter", "adapter/httpcall"},
+	"adapter/sqlwrite/write": {".", "adapter", "adapter/sqlwrite"},
 
 	"cmd/holdfast/internal/demo": {}, // runs nodes as others do: as processes, by their API
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/holdfast-mq/holdfast/adapter/httpcall/call"
 	"github.com/holdfast-mq/holdfast/config"
 )
 
@@ -19,8 +20,8 @@ func TestACallHasDefaultsOfItsOwn(t *testing.T) {
 		`destinations: {erp: {timeout: 5s, call: {url: "http://h"}}}`,
 	} {
 		d := parse(t, text).Destinations["erp"]
-		want := config.DefaultCallDestination()
-		want.Call.URL, want.Timeout = "http://h", 5*time.Second
+		want := config.DefaultForeign()
+		want.Foreign, want.Timeout = &call.Settings{URL: "http://h", Method: "POST", Response: 1 << 20, Auth: call.Auth{}}, 5*time.Second
 		if diff := cmp.Diff(want, d); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
@@ -36,7 +37,7 @@ func TestACallHasDefaultsOfItsOwn(t *testing.T) {
 
 func TestFaultsOfCalls(t *testing.T) {
 	t.Parallel()
-	for call, want := range map[string]string{
+	for text, want := range map[string]string{
 		`{}`:                                "call.url: is not set",
 		`{url: "ftp://h"}`:                  "does not begin with http:// or https://",
 		`{url: "http://u:hunter2@h"}`:       "holds credentials, which would be shown wherever the URL is; remove them, and use auth",
@@ -70,9 +71,9 @@ func TestFaultsOfCalls(t *testing.T) {
 		`{url: "http://h"}, url: "http://h"`:                                                                     "belongs to a peer, and this destination is a call",
 		`{url: "http://h"}, secret: {env: GOOD}, hmac: v1`:                                                       "remove it, or remove call",
 	} {
-		_, _, err := config.Parse("holdfast.yaml", []byte("destinations: {erp: {call: "+call+"}}"), world(nil), config.Overrides{})
+		_, _, err := config.Parse("holdfast.yaml", []byte("destinations: {erp: {call: "+text+"}}"), world(nil), config.Overrides{})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s:\n got %v\nwant %s", call, err, want)
+			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
 // Changes names the settings in which two configurations differ, as paths of the
@@ -32,12 +34,12 @@ func (c *Config) Changes(to *Config) []string {
 	}
 	for name, d := range to.Destinations {
 		if old, there := c.Destinations[name]; there && !sameSecrets(old, d) {
-			changed[join("destinations", name)+" secret"] = true
+			changed[setting.Join("destinations", name)+" secret"] = true
 		}
 	}
 	for name, s := range to.Receive.Sources {
 		if old, there := c.Receive.Sources[name]; there && !sameSecrets(old, s) {
-			changed[join("receive.secrets", name)+" secret"] = true
+			changed[setting.Join("receive.secrets", name)+" secret"] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(changed))
@@ -49,7 +51,7 @@ func (c *Config) Renewed(to *Config) map[string]string {
 	changed := c.Changes(to)
 	renewed := map[string]string{}
 	for name := range to.Destinations {
-		path := join("destinations", name)
+		path := setting.Join("destinations", name)
 		of := slices.DeleteFunc(slices.Clone(changed), func(p string) bool {
 			return p != path && !strings.HasPrefix(p, path+" ") && !strings.HasPrefix(p, path+".") && !strings.HasPrefix(p, path+"[")
 		})
@@ -70,7 +72,7 @@ func isPlace(path string) bool {
 // leaves are the values of the configuration, by path. They are not to be shown.
 func (c *Config) leaves() map[string]string {
 	var root yaml.Node
-	if err := yaml.Unmarshal(c.print(printer{whole: true}), &root); err != nil || len(root.Content) == 0 {
+	if err := yaml.Unmarshal(c.print(setting.Printer{Whole: true}), &root); err != nil || len(root.Content) == 0 {
 		return nil // it was printed by us
 	}
 	all := map[string]string{}
@@ -82,11 +84,11 @@ func flatten(into map[string]string, path string, n *yaml.Node) {
 	switch {
 	case n.Kind == yaml.MappingNode && len(n.Content) > 0:
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			flatten(into, join(path, n.Content[i].Value), n.Content[i+1])
+			flatten(into, setting.Join(path, n.Content[i].Value), n.Content[i+1])
 		}
 	case n.Kind == yaml.SequenceNode && len(n.Content) > 0:
 		for i, item := range n.Content {
-			flatten(into, element(path, i), item)
+			flatten(into, setting.Element(path, i), item)
 		}
 	default:
 		into[path] = fmt.Sprint(n.Tag, " ", n.Value)
@@ -103,7 +105,7 @@ func secretsIn(v reflect.Value) (list []Secret) {
 		return []Secret{s}
 	}
 	switch kind := v.Kind(); {
-	case kind == reflect.Pointer && !v.IsNil():
+	case (kind == reflect.Pointer || kind == reflect.Interface) && !v.IsNil():
 		return secretsIn(v.Elem())
 	case kind == reflect.Slice:
 		for i := range v.Len() {

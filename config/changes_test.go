@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/node"
 )
 
 // F1-38: a reload names each setting that differs, and each secret that has
@@ -16,6 +17,7 @@ func TestChangesNamesWhatDiffers(t *testing.T) {
 	parse := func(text, secret string) *config.Config {
 		t.Helper()
 		env := config.Env{
+			Kinds:  node.DestinationKinds(),
 			Host:   func() (string, error) { return "here", nil },
 			Lookup: func(name string) (string, bool) { return secret, name == "SECRET" || name == "OTHER" },
 		}

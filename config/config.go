@@ -4,11 +4,6 @@ import (
 	"time"
 )
 
-// Never as a TTL or a retention means that no time ends it, as Backup.Every
-// that its time never comes. The file says "none" for a TTL, "forever" for a
-// retention and "off" for backups.
-const Never time.Duration = -1
-
 // Unlimited as Retry.Retries means that only a TTL ends the retries. The
 // file says 0.
 const Unlimited = -1

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
 const addressFix = "write postgres://user@host:5432/database?sslmode=verify-full"
@@ -31,7 +33,7 @@ type Database struct {
 func NewDatabase(dsn string) (Database, error) {
 	d, p := parseDatabase(dsn)
 	if p != nil {
-		return d, fmt.Errorf("the database's address %s; %s", p.what, p.fix)
+		return d, fmt.Errorf("the database's address %s; %s", p.What, p.Fix)
 	}
 	return d, nil
 }
@@ -61,7 +63,7 @@ func (d Database) SSLMode() string { return d.sslMode }
 
 // Remote says whether the address names a host that may be another machine.
 func (d Database) Remote() bool {
-	return slices.ContainsFunc(d.hosts, func(h string) bool { return !strings.HasPrefix(h, "/") && !isLoopback(h) })
+	return slices.ContainsFunc(d.hosts, func(h string) bool { return !strings.HasPrefix(h, "/") && !setting.IsLoopback(h) })
 }
 
 // Encrypted says whether the connection is never made without TLS.
@@ -90,39 +92,39 @@ var (
 )
 
 // HasPassword says whether a part of the address is not shown.
-func (d Database) HasPassword() bool { return strings.Contains(d.shown, hidden) }
+func (d Database) HasPassword() bool { return strings.Contains(d.shown, setting.Hidden) }
 
 // parseDatabase reads an address. The problem that it returns never holds a
 // part of it: nobody could say which one is the password.
-func parseDatabase(text string) (Database, *problem) {
+func parseDatabase(text string) (Database, *setting.Problem) {
 	const codes = "in user and password write %2F for /, %3A for :, %40 for @, %23 for #, %3F for ? and %25 for %"
-	switch scheme := schemeOf(text); {
+	switch scheme := setting.SchemeOf(text); {
 	case text == "":
-		return Database{}, &problem{"is empty", addressFix}
+		return Database{}, &setting.Problem{What: "is empty", Fix: addressFix}
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
-		return Database{}, &problem{"holds a control character, or is not UTF-8", addressFix + "; " + codes}
-	case strings.Contains(text, hidden):
-		return Database{}, &problem{"has " + hidden + " in the place of its password", "write {env: NAME} for a variable or {file: PATH} for a file that holds the whole address"}
+		return Database{}, &setting.Problem{What: "holds a control character, or is not UTF-8", Fix: addressFix + "; " + codes}
+	case strings.Contains(text, setting.Hidden):
+		return Database{}, &setting.Problem{What: "has " + setting.Hidden + " in the place of its password", Fix: "write {env: NAME} for a variable or {file: PATH} for a file that holds the whole address"}
 	case scheme != "postgres" && scheme != "postgresql":
-		return Database{}, &problem{"is no address of a PostgreSQL database", addressFix + ", or remove the key: then a SQLite database is kept in the folder of data"}
+		return Database{}, &setting.Problem{What: "is no address of a PostgreSQL database", Fix: addressFix + ", or remove the key: then a SQLite database is kept in the folder of data"}
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return Database{}, &problem{"is no URL", addressFix + "; " + codes}
+		return Database{}, &setting.Problem{What: "is no URL", Fix: addressFix + "; " + codes}
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	// What stands behind a character that ends the password too early.
 	if err != nil || u.Fragment != "" || u.Opaque != "" || strings.Contains(u.Path, "@") || slices.ContainsFunc(slices.Collect(maps.Keys(query)), notASetting) {
-		return Database{}, &problem{"is no URL of a database", addressFix + "; " + codes}
+		return Database{}, &setting.Problem{What: "is no URL of a database", Fix: addressFix + "; " + codes}
 	}
 	d := Database{dsn: func() string { return text }, sslMode: query.Get("sslmode"), hosts: hostsOf(u, query)}
 	switch {
 	case len(d.hosts) == 0:
-		return Database{}, &problem{"names no host", addressFix + ", or /database?host=/var/run/postgresql for a socket"}
+		return Database{}, &setting.Problem{What: "names no host", Fix: addressFix + ", or /database?host=/var/run/postgresql for a socket"}
 	case strings.Trim(u.Path, "/") == "" && query.Get("dbname") == "" && query.Get("database") == "":
-		return Database{}, &problem{"names no database", addressFix}
+		return Database{}, &setting.Problem{What: "names no database", Fix: addressFix}
 	case d.sslMode != "" && !slices.Contains([]string{"disable", "allow", "prefer", "require", "verify-ca", "verify-full"}, d.sslMode):
-		return Database{}, &problem{"has an sslmode that is not one of disable, allow, prefer, require, verify-ca and verify-full", "use verify-full"}
+		return Database{}, &setting.Problem{What: "has an sslmode that is not one of disable, allow, prefer, require, verify-ca and verify-full", Fix: "use verify-full"}
 	}
 	if d.shown = text; hasPassword(u, query) {
 		d.shown = withoutPassword(u, query)
@@ -170,7 +172,7 @@ func withoutPassword(u *url.URL, query url.Values) string {
 	if u.User != nil {
 		b.WriteString(url.User(u.User.Username()).String())
 		if _, has := u.User.Password(); has {
-			b.WriteString(":" + hidden)
+			b.WriteString(":" + setting.Hidden)
 		}
 		b.WriteByte('@')
 	}
@@ -179,7 +181,7 @@ func withoutPassword(u *url.URL, query url.Values) string {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		for _, value := range query[name] {
 			if value = url.QueryEscape(value); isPassword(name) {
-				value = hidden
+				value = setting.Hidden
 			}
 			b.WriteString(string(before) + name + "=" + value)
 			before = '&'

@@ -1,37 +1,29 @@
 package config
 
-import "time"
-
-const day = 24 * time.Hour
+import (
+	"time"
+)
 
 // Default returns the configuration of a standalone node without a file. It
 // lacks only the node's id, for which Load takes the host name.
 func Default() *Config {
 	c := &Config{}
-	configKeys().reset(c)
+	configKeys(nil).Reset(c)
 	return c
 }
 
 // DefaultDestination returns a destination that lacks its URL and its secret.
 func DefaultDestination() (d Destination) {
-	destinationKeys().reset(&d)
+	destinationKeys().Reset(&d)
 	return d
 }
 
-// DefaultCallDestination returns a destination that is a call and lacks its
-// URL: it is retried at fixed intervals, and its messages do not expire
-// (SF-06, SF-07, SF-32).
-func DefaultCallDestination() Destination {
-	d, c := DefaultDestination(), DefaultCall()
-	d.Call, d.Retry, d.TTL = &c, DefaultRetry(Fixed), Never
-	return d
-}
-
-// DefaultWriteDestination returns a destination that is a database and lacks
-// what DefaultWrite lacks. It is retried as a call is.
-func DefaultWriteDestination() Destination {
-	d, w := DefaultDestination(), DefaultWrite()
-	d.Write, d.Retry, d.TTL = &w, DefaultRetry(Fixed), Never
+// DefaultForeign returns a destination that is no peer, and lacks its settings: it
+// is retried at fixed intervals, and its messages do not expire (SF-06, SF-07,
+// SF-32).
+func DefaultForeign() Destination {
+	d := DefaultDestination()
+	d.Retry, d.TTL = DefaultRetry(Fixed), Never
 	return d
 }
 

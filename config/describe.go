@@ -2,8 +2,8 @@ package config
 
 import (
 	"encoding/json"
-	"regexp"
-	"strings"
+
+	"github.com/holdfast-mq/holdfast/adapter"
 )
 
 // Key is what people are told of a key of the file. The texts are Markdown; NAME,
@@ -16,32 +16,26 @@ type Key struct {
 	Default string
 }
 
-// Keys lists the keys of the file, in the order in which YAML prints them.
-func Keys() []Key {
-	rows := configKeys().rows()
+// Keys lists the keys of the file, with those kinds of destinations, in the order in which YAML prints them.
+func Keys(kinds []adapter.Kind) []Key {
+	rows := configKeys(kinds).Rows()
 	list := make([]Key, len(rows))
 	for i, r := range rows {
-		list[i] = Key{r.path, r.doc, r.values, r.usual}
+		list[i] = Key{r.Path, r.Doc, r.Values, r.Usual}
 	}
 	return list
 }
 
-// Schema returns a JSON Schema (draft 2020-12) of the file, for editors that
+// Schema returns a JSON Schema (draft 2020-12) of the file, with those kinds of destinations, for editors that
 // complete and check YAML. It knows keys, types and words; what only Load can
 // tell, such as bounds of times, files and secrets, it takes.
-func Schema() []byte {
-	root := configKeys().schema().
-		with("$schema", "https://json-schema.org/draft/2020-12/schema").
-		with("title", "Configuration of a Holdfast node")
+func Schema(kinds []adapter.Kind) []byte {
+	root := configKeys(kinds).Schema().
+		With("$schema", "https://json-schema.org/draft/2020-12/schema").
+		With("title", "Configuration of a Holdfast node")
 	text, err := json.MarshalIndent(root, "", "  ")
 	if err != nil {
 		return nil // it holds texts, numbers and lists of them
 	}
 	return append(text, '\n')
-}
-
-// Plain returns a text of a Key without its Markdown: code is shown as it is, and
-// of links only the text.
-func Plain(text string) string {
-	return strings.ReplaceAll(regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(text, "$1"), "`", "")
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
 // EnvConfig names the variable that a command takes the configuration file
@@ -12,24 +14,24 @@ const EnvConfig = "HOLDFAST_CONFIG"
 
 const envPrefix = "HOLDFAST_"
 
-// setting is a value that a variable or a flag can give.
-type setting struct {
+// given is a value that a variable or a flag can give.
+type given struct {
 	path string
 	env  string
 	flag string
 	set  func(text string)
 }
 
-func (l *loader) settings(c *Config) []setting {
-	return []setting{
+func settings(l *setting.Loader, c *Config) []given {
+	return []given{
 		{"node.id", "HOLDFAST_NODE_ID", "--node-id", func(s string) { c.Node.ID = s }},
 		{"listen", "HOLDFAST_LISTEN", "--listen", func(s string) { c.Listen = s }},
-		{"data", "HOLDFAST_DATA", "--data", func(s string) { c.Data = l.absolute("data", "", s) }},
-		{"store", "HOLDFAST_STORE", "--store", func(s string) { c.Store = l.address(s) }},
+		{"data", "HOLDFAST_DATA", "--data", func(s string) { c.Data = l.Absolute("data", "", s) }},
+		{"store", "HOLDFAST_STORE", "--store", func(s string) { c.Store = address(l, s) }},
 		{"tokens", "HOLDFAST_TOKENS", "--tokens", func(s string) { c.Tokens = Tokens(s) }},
-		{"listenUnencrypted", "HOLDFAST_LISTEN_UNENCRYPTED", "--listen-unencrypted", func(s string) { c.ListenUnencrypted = l.truth("listenUnencrypted", s) }},
-		{"storeUnencrypted", "HOLDFAST_STORE_UNENCRYPTED", "--store-unencrypted", func(s string) { c.StoreUnencrypted = l.truth("storeUnencrypted", s) }},
-		{"insecure", "HOLDFAST_INSECURE", "--insecure", func(s string) { l.unreadable("insecure", s, noInsecure) }},
+		{"listenUnencrypted", "HOLDFAST_LISTEN_UNENCRYPTED", "--listen-unencrypted", func(s string) { c.ListenUnencrypted = truth(l, "listenUnencrypted", s) }},
+		{"storeUnencrypted", "HOLDFAST_STORE_UNENCRYPTED", "--store-unencrypted", func(s string) { c.StoreUnencrypted = truth(l, "storeUnencrypted", s) }},
+		{"insecure", "HOLDFAST_INSECURE", "--insecure", func(s string) { l.Unreadable("insecure", s, noInsecure) }},
 		{"log.level", "HOLDFAST_LOG_LEVEL", "--log-level", func(s string) { c.Log.Level = LogLevel(s) }},
 		{"log.format", "HOLDFAST_LOG_FORMAT", "--log-format", func(s string) { c.Log.Format = LogFormat(s) }},
 	}
@@ -37,10 +39,10 @@ func (l *loader) settings(c *Config) []setting {
 
 // environment puts the variables over the file. An empty variable counts as
 // none: container tools write it for a value that was left out.
-func (l *loader) environment(c *Config) {
-	for _, s := range l.settings(c) {
-		if text, ok := l.env.Lookup(s.env); ok && text != "" {
-			l.override(s, s.env, text)
+func environment(l *setting.Loader, c *Config) {
+	for _, s := range settings(l, c) {
+		if text, ok := l.Lookup(s.env); ok && text != "" {
+			override(l, s, s.env, text)
 			if s.path == "store" {
 				c.Store.env, c.Store.at = s.env, ""
 			}
@@ -48,7 +50,7 @@ func (l *loader) environment(c *Config) {
 	}
 }
 
-func (l *loader) flags(c *Config, o Overrides) {
+func flags(l *setting.Loader, c *Config, o Overrides) {
 	given := map[string]string{
 		"--node-id": o.NodeID, "--listen": o.Listen, "--data": o.Data, "--store": o.Store,
 		"--log-level": o.LogLevel, "--log-format": o.LogFormat, "--tokens": o.Tokens,
@@ -58,58 +60,58 @@ func (l *loader) flags(c *Config, o Overrides) {
 			given[flag] = strconv.FormatBool(*value)
 		}
 	}
-	for _, s := range l.settings(c) {
+	for _, s := range settings(l, c) {
 		if text := given[s.flag]; text != "" {
-			l.override(s, s.flag, text)
+			override(l, s, s.flag, text)
 			if s.path == "store" && c.Store.HasPassword() {
-				l.warn(s.path, "", problem{"holds a password, which other users of the machine can see there", "prefer HOLDFAST_STORE, or store: {file: PATH}"})
+				l.Warn(s.path, "", setting.Problem{What: "holds a password, which other users of the machine can see there", Fix: "prefer HOLDFAST_STORE, or store: {file: PATH}"})
 			}
 		}
 	}
 }
 
-func (l *loader) override(s setting, origin, text string) {
-	l.places[s.path] = place{origin: origin}
-	delete(l.bad, s.path)
+func override(l *setting.Loader, s given, origin, text string) {
+	l.Places[s.path] = setting.Place{Origin: origin}
+	delete(l.Bad, s.path)
 	s.set(text)
 }
 
 // noInsecure is said of the one switch that once gave up several things.
-var noInsecure = problem{ //nolint:gochecknoglobals // a constant
-	"is no setting any more: it gave up several things at once",
-	"name what you give up: listenUnencrypted: true (a listener without TLS), storeUnencrypted: true (a database without TLS), tokens: never (nobody needs a token)",
+var noInsecure = setting.Problem{ //nolint:gochecknoglobals // a constant
+	What: "is no setting any more: it gave up several things at once",
+	Fix:  "name what you give up: listenUnencrypted: true (a listener without TLS), storeUnencrypted: true (a database without TLS), tokens: never (nobody needs a token)",
 }
 
-func (l *loader) truth(path, s string) bool {
+func truth(l *setting.Loader, path, s string) bool {
 	switch s {
 	case "true", "1":
 		return true
 	case "false", "0":
 		return false
 	}
-	l.unreadable(path, s, problem{"is neither true nor false", "write true or false"})
+	l.Unreadable(path, s, setting.Problem{What: "is neither true nor false", Fix: "write true or false"})
 	return false
 }
 
 // unknownVariables warns of variables that were probably meant for us.
-func (l *loader) unknownVariables() {
-	if l.env.List == nil {
+func unknownVariables(l *setting.Loader, env Env) {
+	if env.List == nil {
 		return
 	}
-	known := append([]string{EnvConfig}, l.env.Known...)
-	for _, s := range l.settings(&Config{}) {
+	known := append([]string{EnvConfig}, env.Known...)
+	for _, s := range settings(l, &Config{}) {
 		known = append(known, s.env)
 	}
-	for _, entry := range slices.Sorted(slices.Values(l.env.List())) {
+	for _, entry := range slices.Sorted(slices.Values(env.List())) {
 		name, _, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(name, envPrefix) || slices.Contains(known, name) || l.secrets[name] || ofKubernetes(name) {
+		if !strings.HasPrefix(name, envPrefix) || slices.Contains(known, name) || l.Secrets[name] || ofKubernetes(name) {
 			continue
 		}
 		w := Warning{Origin: name, Problem: "is a variable that Holdfast does not know", Fix: "it has no effect"}
-		if k, ok := nearest(name, known); ok {
+		if k, ok := setting.Nearest(name, known); ok {
 			w.Fix = "did you mean " + k + "?"
 		}
-		l.warnings = append(l.warnings, w)
+		l.Warnings = append(l.Warnings, w)
 	}
 }
 

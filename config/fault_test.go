@@ -130,7 +130,7 @@ func TestLongValuesAreCut(t *testing.T) {
 
 func TestFolderAsFileIsAFault(t *testing.T) {
 	t.Parallel()
-	if _, _, err := config.Load(t.TempDir(), config.Process(), config.Overrides{}); err == nil {
+	if _, _, err := config.Load(t.TempDir(), config.Process(nil), config.Overrides{}); err == nil {
 		t.Error("got no error")
 	}
 }

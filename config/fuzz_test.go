@@ -17,7 +17,7 @@ func FuzzParse(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, file := range append(files, "testdata/every-key.yaml", "testdata/every-key-of-a-store.yaml", "testdata/every-key-of-a-site.yaml") {
+	for _, file := range append(files, everyKey(f)...) {
 		f.Add([]byte(read(f, file)))
 	}
 	f.Add([]byte("destinations: &a {b: *a}"))

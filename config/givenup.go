@@ -5,6 +5,7 @@ import (
 	"net"
 	"slices"
 
+	"github.com/holdfast-mq/holdfast/internal/setting"
 	"github.com/holdfast-mq/holdfast/internal/socket"
 )
 
@@ -15,42 +16,43 @@ type GivenUp struct {
 }
 
 // GivenUp lists what the switches listenUnencrypted, storeUnencrypted, tokens and
-// write.unencrypted give away, as far as other machines are concerned. Check warns of the same.
+// those of destinations give away, as far as other machines are concerned. Check warns of the same.
 func (c *Config) GivenUp() (list []GivenUp) {
 	for _, g := range c.givenUp() {
-		list = append(list, GivenUp{g.path, g.problem.what})
+		list = append(list, GivenUp{g.path, g.problem.What})
 	}
 	return list
 }
 
 type givenUp struct {
 	path, value string
-	problem     problem
+	problem     setting.Problem
 }
 
 func (c *Config) givenUp() (list []givenUp) {
 	if c.remote() && c.TLS == (TLS{}) {
 		if c.Tokens == TokensNever {
-			list = append(list, givenUp{"tokens", string(c.Tokens), problem{
-				"lets everybody who reaches " + c.Listen + " send, read, retry and discard, and make tokens", "write remote unless you trust everybody on that network",
+			list = append(list, givenUp{"tokens", string(c.Tokens), setting.Problem{
+				What: "lets everybody who reaches " + c.Listen + " send, read, retry and discard, and make tokens", Fix: "write remote unless you trust everybody on that network",
 			}})
 		}
 		if c.ListenUnencrypted {
-			list = append(list, givenUp{"listen", c.Listen, problem{
-				"can be reached from other machines without TLS, so that everybody on the way can read and change what is sent, tokens as well",
-				"set tls.cert and tls.key unless you trust everybody on that network",
+			list = append(list, givenUp{"listen", c.Listen, setting.Problem{
+				What: "can be reached from other machines without TLS, so that everybody on the way can read and change what is sent, tokens as well",
+				Fix:  "set tls.cert and tls.key unless you trust everybody on that network",
 			}})
 		}
 	}
 	if what := c.plainStore(); what != "" && c.StoreUnencrypted {
-		list = append(list, givenUp{"store", c.Store.String(), problem{what, "add sslmode=verify-full unless you trust everybody on that network"}})
+		list = append(list, givenUp{"store", c.Store.String(), setting.Problem{What: what, Fix: "add sslmode=verify-full unless you trust everybody on that network"}})
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Destinations)) {
-		if w := c.Destinations[name].Write; w != nil && w.Unencrypted {
-			list = append(list, givenUp{join("destinations", name) + ".write.unencrypted", "true", problem{
-				"lets a dsn name another machine without TLS, so that everybody on the way can read and change what is written",
-				"remove it, and write TLS into dsn, unless you trust everybody on that network",
-			}})
+		d := c.Destinations[name]
+		if d.Foreign == nil {
+			continue
+		}
+		for _, g := range d.Foreign.Safety().GivenUp {
+			list = append(list, givenUp{setting.Join("destinations", name) + "." + d.Foreign.Kind().Key.Name + "." + g.Key, g.Value, g.Problem})
 		}
 	}
 	return list
@@ -59,5 +61,5 @@ func (c *Config) givenUp() (list []givenUp) {
 // remote says whether other machines reach the listener.
 func (c *Config) remote() bool {
 	host, _, err := net.SplitHostPort(c.Listen)
-	return err == nil && schemeOf(c.Listen) != socket.Scheme && !isLoopback(host)
+	return err == nil && setting.SchemeOf(c.Listen) != socket.Scheme && !setting.IsLoopback(host)
 }

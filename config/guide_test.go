@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/node"
 )
 
 const guide = "../docs/guide/configuration.md"
@@ -72,8 +73,18 @@ func leaves(tb testing.TB, text []byte) map[string][]string {
 }
 
 // everyKey are files that have each key, with a value that is not its default.
-func everyKey() []string {
-	return []string{"testdata/every-key.yaml", "testdata/every-key-of-a-store.yaml", "testdata/every-key-of-a-site.yaml"}
+// Those of a kind of destination are in its own folder.
+func everyKey(tb testing.TB) []string {
+	tb.Helper()
+	files := []string{"testdata/every-key.yaml", "testdata/every-key-of-a-store.yaml", "testdata/every-key-of-a-site.yaml"}
+	for _, below := range []string{"../adapter/*/testdata/every-key.yaml", "../adapter/*/*/testdata/every-key.yaml"} {
+		found, err := filepath.Glob(below)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	return files
 }
 
 // What the code knows of keys is what the guide has in its tables. A new key is
@@ -81,7 +92,7 @@ func everyKey() []string {
 func TestTheGuideTellsTheKeys(t *testing.T) {
 	t.Parallel()
 	text, want := read(t, guide), map[string]string{}
-	for _, k := range config.Keys() {
+	for _, k := range config.Keys(node.DestinationKinds()) {
 		want[k.Path] = strings.ReplaceAll(fmt.Sprintf("| `%s` | %s | %s | %s |\n", k.Path, k.Meaning, k.Values, k.Default), "|  |", "| |")
 	}
 	var out strings.Builder
@@ -110,10 +121,10 @@ func TestTheGuideTellsTheKeys(t *testing.T) {
 func TestTheFilesHaveEveryKeyAndNoOther(t *testing.T) {
 	t.Parallel()
 	known, given := map[string]bool{}, map[string]bool{}
-	for _, k := range config.Keys() {
+	for _, k := range config.Keys(node.DestinationKinds()) {
 		known[k.Path] = true
 	}
-	for _, file := range everyKey() {
+	for _, file := range everyKey(t) {
 		for _, text := range [][]byte{parse(t, read(t, file)).YAML(), []byte(read(t, file))} { // some are printed in another form
 			for key := range leaves(t, text) {
 				given[key] = true
@@ -135,7 +146,7 @@ func TestTheFilesHaveEveryKeyAndNoOther(t *testing.T) {
 func TestTheGuideHasNoOtherKeys(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
-	for _, k := range config.Keys() {
+	for _, k := range config.Keys(node.DestinationKinds()) {
 		known[k.Path] = true
 	}
 	for key := range rows(t) {
@@ -156,7 +167,7 @@ receive:
     C: {forward: "http://h"}
 `
 	usual := map[string]string{}
-	for _, k := range config.Keys() {
+	for _, k := range config.Keys(node.DestinationKinds()) {
 		usual[k.Path] = k.Default
 	}
 	for key, values := range leaves(t, parse(t, given).YAML()) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/node"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -30,6 +31,7 @@ func world(vars map[string]string) config.Env {
 	maps.Copy(all, vars)
 	files := map[string]string{"good.b64": good + "\n", "plain.txt": "correct horse battery\n", "address.txt": address + "\n"}
 	return config.Env{
+		Kinds: node.DestinationKinds(),
 		Lookup: func(name string) (string, bool) {
 			value, ok := all[name]
 			return value, ok

@@ -1,17 +1,12 @@
 package config
 
 import (
-	"errors"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
-	"github.com/holdfast-mq/holdfast/internal/namedfile"
+	"github.com/holdfast-mq/holdfast/adapter"
+	"github.com/holdfast-mq/holdfast/internal/setting"
 )
-
-// maxFile bounds what is read of a file; a configuration has a few KiB.
-const maxFile = 1 << 20
 
 // Env is what Load sees of the process around it. Its zero value has no
 // variables and no host name.
@@ -22,13 +17,15 @@ type Env struct {
 	// ReadFile reads the configuration, secrets and certificates. Nil: the
 	// regular files of the machine, up to 1 MiB.
 	ReadFile func(path string) ([]byte, error)
+	Kinds    []adapter.Kind // of destinations; none: all are peers
 	// Known names further HOLDFAST_ variables, which the caller reads itself.
 	Known []string
 }
 
-// Process returns the environment of this process.
-func Process() Env {
-	return Env{Lookup: os.LookupEnv, List: os.Environ, Host: os.Hostname, ReadFile: readFile}
+// Process returns the environment of this process, for a configuration that may have
+// these kinds of destinations; node.DestinationKinds are those of the binary.
+func Process(kinds []adapter.Kind) Env {
+	return Env{Kinds: kinds, Lookup: os.LookupEnv, List: os.Environ, Host: os.Hostname, ReadFile: setting.ReadFile}
 }
 
 // Overrides holds the values of flags; a zero field was not given.
@@ -55,13 +52,13 @@ func Load(file string, env Env, o Overrides) (*Config, []Warning, error) {
 	}
 	read := env.ReadFile
 	if read == nil {
-		read = readFile
+		read = setting.ReadFile
 	}
 	data, err := read(file)
 	if err != nil {
 		return nil, nil, &Error{Faults: []Fault{{
-			File: file, Problem: "cannot be read: " + cause(err).Error(),
-			Fix: "name an existing file, or none to run with the defaults", Err: cause(err),
+			File: file, Problem: "cannot be read: " + setting.Cause(err).Error(),
+			Fix: "name an existing file, or none to run with the defaults", Err: setting.Cause(err),
 		}}}
 	}
 	return Parse(file, data, env, o)
@@ -70,130 +67,49 @@ func Load(file string, env Env, o Overrides) (*Config, []Warning, error) {
 // Parse is Load for a file that is in memory. Its name stands in faults, and
 // its folder is what the paths in it are relative to.
 func Parse(name string, data []byte, env Env, o Overrides) (*Config, []Warning, error) {
-	l := newLoader(name, env)
+	l := setting.NewLoader(name, env.Lookup, env.ReadFile)
 	c := Default()
 	if len(data) > 0 {
-		l.document(data, configKeys().decoders(l, c))
+		l.Document(data, configKeys(env.Kinds).Decoders(l, c))
 	}
-	l.environment(c)
-	l.flags(c, o)
-	if c.Node.ID == "" && !l.given("node.id") {
-		l.host(c)
+	environment(l, c)
+	flags(l, c, o)
+	if c.Node.ID == "" && !l.Given("node.id") {
+		host(l, env, c)
 	}
-	if !l.given("data") {
-		c.Data = l.absolute("data", "", c.Data)
+	if !l.Given("data") {
+		c.Data = l.Absolute("data", "", c.Data)
 	}
 	if c.Backup.Folder == (&Config{Data: c.Data}).BackupFolder() {
 		c.Backup.Folder = "" // so that a printed configuration means the same
 	}
-	if !l.given("drain") {
+	if !l.Given("drain") {
 		c.Drain = min(c.Drain, c.Stop/10)
 	}
-	l.check(c)
-	l.unknownVariables()
-	if err := l.err(); err != nil {
-		return nil, l.warnings, err
+	check(l.Report, c)
+	unknownVariables(l, env)
+	if err := l.Err(); err != nil {
+		return nil, l.Warnings, err
 	}
 	if !c.Store.IsZero() { // so that a printed configuration means the same
 		c.Data, c.Backup, c.Limits.Reserve = "", Backup{Every: Never}, 0
 	}
-	return c, l.warnings, nil
+	return c, l.Warnings, nil
 }
 
-// loader fills a Config, and reports what it cannot read.
-type loader struct {
-	*report
-	env     Env
-	file    string
-	dir     string // what paths in the file are relative to
-	nodes   int    // YAML nodes visited
-	secrets map[string]bool
-}
-
-func newLoader(file string, env Env) *loader {
-	l := &loader{report: newReport(), env: env, file: file, secrets: map[string]bool{}}
-	if l.env.Lookup == nil {
-		l.env.Lookup = func(string) (string, bool) { return "", false }
-	}
-	if l.env.ReadFile == nil {
-		l.env.ReadFile = readFile
-	}
-	if file != "" {
-		l.dir = filepath.Dir(file)
-	}
-	return l
-}
-
-// absolute makes a path independent of the working directory, so that a
-// printed configuration means the same wherever it is read.
-func (l *loader) absolute(at, dir, path string) string {
-	switch {
-	case path == "":
-		l.unreadable(at, "", problem{"is empty", "write a path, or remove the key"})
-		return ""
-	case path == "~" || strings.HasPrefix(path, "~/"):
-		l.unreadable(at, path, problem{"begins with ~, which only a shell knows", "write the whole path"})
-		return ""
-	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
-	}
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		l.unreadable(at, path, problem{"cannot be made absolute: " + err.Error(), "write an absolute path"})
-	}
-	return abs
-}
-
-// unreadable reports a value that the checks need not look at any more.
-func (l *loader) unreadable(path, value string, p problem) {
-	l.fault(path, value, p)
-	l.bad[path] = true
-}
-
-func (l *loader) host(c *Config) {
+func host(l *setting.Loader, env Env, c *Config) {
 	fix := "set node.id, HOLDFAST_NODE_ID or --node-id"
-	if l.env.Host == nil {
-		l.unreadable("node.id", "", problem{"is not set, and there is no host name to take", fix})
+	if env.Host == nil {
+		l.Unreadable("node.id", "", setting.Problem{What: "is not set, and there is no host name to take", Fix: fix})
 		return
 	}
-	name, err := l.env.Host()
+	name, err := env.Host()
 	if err != nil {
-		l.unreadable("node.id", "", problem{"is not set, and the host name cannot be read: " + err.Error(), fix})
+		l.Unreadable("node.id", "", setting.Problem{What: "is not set, and the host name cannot be read: " + err.Error(), Fix: fix})
 		return
 	}
 	c.Node.ID = strings.ToLower(name)
-	if p := nameProblem(c.Node.ID); p != nil {
-		l.unreadable("node.id", c.Node.ID, problem{"is the host name, and " + p.what, fix})
+	if p := setting.NameProblem(c.Node.ID); p != nil {
+		l.Unreadable("node.id", c.Node.ID, setting.Problem{What: "is the host name, and " + p.What, Fix: fix})
 	}
-}
-
-// readable tries to read what the node will need later, so that a mistyped path
-// is told together with all other faults.
-func (l *loader) readable(path, file string) {
-	if file == "" {
-		return
-	}
-	if _, err := l.env.ReadFile(file); err != nil {
-		l.cannotRead(path, file, err)
-	}
-}
-
-func (l *loader) cannotRead(path, file string, err error) {
-	before := len(l.faults)
-	l.unreadable(path, file, problem{"cannot be read: " + cause(err).Error(), "check the path and its permissions"})
-	if len(l.faults) > before {
-		l.faults[before].Err = cause(err)
-	}
-}
-
-func readFile(path string) ([]byte, error) { return namedfile.Read(path, maxFile) }
-
-// cause strips what fs adds to an error: the path, which the fault names
-// already unless it must not be shown.
-func cause(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	return err
 }

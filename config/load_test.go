@@ -260,7 +260,7 @@ func TestBadVariableNamesItself(t *testing.T) {
 
 func TestProcessSeesThisProcess(t *testing.T) {
 	t.Setenv("HOLDFAST_NODE_ID", "from-here")
-	c, _, err := config.Load("", config.Process(), config.Overrides{})
+	c, _, err := config.Load("", config.Process(nil), config.Overrides{})
 	if err != nil || c.Node.ID != "from-here" {
 		t.Errorf("got %v, error %v", c, err)
 	}

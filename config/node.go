@@ -1,5 +1,7 @@
 package config
 
+import "github.com/holdfast-mq/holdfast/internal/setting"
+
 // Node says who this node is to its peers.
 type Node struct {
 	ID     string // what it is called among the nodes of one store
@@ -79,54 +81,54 @@ type Limits struct {
 	Bodies      int64 // bytes of bodies in hand of those who may use the API
 }
 
-func nodeKeys() section[Node] {
-	return section[Node]{
-		key("id", func(n *Node) *string { return &n.ID }, name("shop-12"), "",
+func nodeKeys() setting.Section[Node] {
+	return setting.Section[Node]{
+		setting.Key("id", func(n *Node) *string { return &n.ID }, setting.Name("shop-12"), "",
 			"The node's name: the source of what it sends, and what its peers know it by. Set it where host names change, as in containers.").
-			tells("", "the host name in lower case"),
-		maybe("source", func(n *Node) *string { return &n.Source }, name("shop"),
+			Tells("", "the host name in lower case"),
+		setting.Maybe("source", func(n *Node) *string { return &n.Source }, setting.Name("shop"),
 			"Source of what it sends, where that is not its own name: nodes that share a database send as one.").
-			tells("", "the value of `node.id`"),
+			Tells("", "the value of `node.id`"),
 	}
 }
 
-func tlsKeys() section[TLS] {
-	return section[TLS]{
-		maybe("cert", func(t *TLS) *string { return &t.Cert }, file("cert.pem"), "File with the certificate and its chain, PEM."),
-		maybe("key", func(t *TLS) *string { return &t.Key }, file("key.pem"), "File with its private key, PEM."),
-		maybe("clients", func(t *TLS) *string { return &t.Clients }, file("clients-ca.pem"),
+func tlsKeys() setting.Section[TLS] {
+	return setting.Section[TLS]{
+		setting.Maybe("cert", func(t *TLS) *string { return &t.Cert }, setting.File("cert.pem"), "File with the certificate and its chain, PEM."),
+		setting.Maybe("key", func(t *TLS) *string { return &t.Key }, setting.File("key.pem"), "File with its private key, PEM."),
+		setting.Maybe("clients", func(t *TLS) *string { return &t.Clients }, setting.File("clients-ca.pem"),
 			"File with the CAs, PEM, that make the certificates of sites: each site then has to show one (mutual TLS). None: a credential is enough. The certificate names its site, as common name or DNS name; it is nobody else's."),
-		maybe("anySite", func(t *TLS) *bool { return &t.AnySite }, truth(), "Lets a site show any certificate of these CAs, also one that names another site.").
-			tells("", "`false`"),
+		setting.Maybe("anySite", func(t *TLS) *bool { return &t.AnySite }, setting.Truth(), "Lets a site show any certificate of these CAs, also one that names another site.").
+			Tells("", "`false`"),
 	}
 }
 
-func logKeys() section[Log] {
-	return section[Log]{
-		key("level", func(g *Log) *LogLevel { return &g.Level }, word(LogInfo, LogDebug, LogInfo, LogWarn, LogError), LogInfo, "The least important level that is written."),
-		key("format", func(g *Log) *LogFormat { return &g.Format }, word(LogJSON, LogText, LogJSON), LogText, "Form of a line."),
+func logKeys() setting.Section[Log] {
+	return setting.Section[Log]{
+		setting.Key("level", func(g *Log) *LogLevel { return &g.Level }, setting.Word(LogInfo, LogDebug, LogInfo, LogWarn, LogError), LogInfo, "The least important level that is written."),
+		setting.Key("format", func(g *Log) *LogFormat { return &g.Format }, setting.Word(LogJSON, LogText, LogJSON), LogText, "Form of a line."),
 	}
 }
 
 // Bounds of what is in hand at one time.
 const (
-	leastInHand = mebibyte
+	leastInHand = setting.Mebibyte
 	mostInHand  = 16 << 30
 )
 
-func limitKeys() section[Limits] {
-	return section[Limits]{
-		key("payload", func(m *Limits) *int64 { return &m.Payload }, size(kibibyte, 64*mebibyte, ""), mebibyte,
+func limitKeys() setting.Section[Limits] {
+	return setting.Section[Limits]{
+		setting.Key("payload", func(m *Limits) *int64 { return &m.Payload }, setting.Size(setting.Kibibyte, 64*setting.Mebibyte, ""), setting.Mebibyte,
 			"Largest payload of one message. Over it the answer is 413."),
-		key("reserve", func(m *Limits) *int64 { return &m.Reserve }, size(mebibyte, 1<<30, "none"), 16*mebibyte,
+		setting.Key("reserve", func(m *Limits) *int64 { return &m.Reserve }, setting.Size(setting.Mebibyte, 1<<30, "none"), 16*setting.Mebibyte,
 			"How much of the disk is set aside in a file beside the database, so that outcomes can still be recorded when the disk is full.").
-			only(func(c *Config, _ *Limits) bool { return c.Store.IsZero() }),
-		key("connections", func(m *Limits) *int { return &m.Connections }, count(16, 100_000, "half of the files that the process may have open", "1000"), 0,
+			Only(func(root any, _ *Limits) bool { return root.(*Config).Store.IsZero() }),
+		setting.Key("connections", func(m *Limits) *int { return &m.Connections }, setting.Count(16, 100_000, "half of the files that the process may have open", "1000"), 0,
 			"Connections at one time. An eighth of them, 64 at most, is for this machine alone. Over it, the one that has been idle for longest, of the address that has the most, is closed.").
-			tells("`16` to `100000`, or `0` for half of the files that the process may have open, 4096 at most", ""),
-		key("strangers", func(m *Limits) *int64 { return &m.Strangers }, size(leastInHand, mostInHand, ""), 16*mebibyte,
+			Tells("`16` to `100000`, or `0` for half of the files that the process may have open, 4096 at most", ""),
+		setting.Key("strangers", func(m *Limits) *int64 { return &m.Strangers }, setting.Size(leastInHand, mostInHand, ""), 16*setting.Mebibyte,
 			"What the bodies of senders that are not known yet may hold in memory; one address has three quarters of it at most. At least twice `limits.payload`, whatever is written."),
-		key("bodies", func(m *Limits) *int64 { return &m.Bodies }, size(leastInHand, mostInHand, ""), 64*mebibyte,
+		setting.Key("bodies", func(m *Limits) *int64 { return &m.Bodies }, setting.Size(leastInHand, mostInHand, ""), 64*setting.Mebibyte,
 			"What the bodies of requests to the API may hold. Who comes when it is full waits 5 s, and is then asked to come again (503)."),
 	}
 }

@@ -2,12 +2,10 @@ package config
 
 import (
 	"bytes"
-	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/holdfast-mq/holdfast/internal/secrets"
+	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
 // YAML returns the whole configuration, defaults included, as a file that
@@ -15,14 +13,14 @@ import (
 // from. What may be one and stands in the configuration itself shows as
 // "[secret]", which Parse refuses: passwords and query values of URLs, values
 // of headers, and what was made by NewSecret.
-func (c *Config) YAML() []byte { return c.print(printer{}) }
+func (c *Config) YAML() []byte { return c.print(setting.Printer{}) }
 
-func (c *Config) print(p printer) []byte {
-	p.all = c
+func (c *Config) print(p setting.Printer) []byte {
+	p.Root = c
 	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
-	if err := enc.Encode(configKeys().node(p, c)); err != nil {
+	if err := enc.Encode(configKeys(c.kinds()).Node(p, c)); err != nil {
 		return nil // a buffer takes everything, and all nodes are made here
 	}
 	return out.Bytes()
@@ -33,104 +31,23 @@ func (c *Config) print(p printer) []byte {
 func storeNode(d Database) *yaml.Node {
 	switch {
 	case d.env != "":
-		return flow(pair{"env", str(d.env)})
+		return setting.Flow(setting.Pair{Key: "env", Value: setting.Str(d.env)})
 	case d.at != "":
-		return flow(pair{"file", str(d.at)})
+		return setting.Flow(setting.Pair{Key: "file", Value: setting.Str(d.at)})
 	}
-	return str(d.String())
+	return setting.Str(d.String())
 }
 
 func sourceNode(s Source) *yaml.Node {
 	if s.HMAC == HMACv2 && len(s.Secrets) == 1 {
-		return secretNode(s.Secrets[0])
+		return setting.SecretNode(s.Secrets[0])
 	}
 	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Style: yaml.FlowStyle}
 	for _, secret := range s.Secrets {
-		list.Content = append(list.Content, secretNode(secret))
+		list.Content = append(list.Content, setting.SecretNode(secret))
 	}
 	if s.HMAC == HMACv2 {
 		return list
 	}
-	return flow(pair{"hmac", str(string(s.HMAC))}, pair{"secrets", list})
-}
-
-func secretNode(s Secret) *yaml.Node {
-	switch {
-	case s.env != "":
-		return flow(pair{"env", str(s.env)})
-	case s.at != "":
-		return flow(pair{"file", str(s.at)})
-	}
-	return str(hidden)
-}
-
-type pair struct {
-	key   string
-	value *yaml.Node // nil: the key is left out
-}
-
-func mapping(pairs ...pair) *yaml.Node {
-	n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
-	addAll(n, pairs...)
-	return n
-}
-
-func flow(pairs ...pair) *yaml.Node {
-	n := mapping(pairs...)
-	n.Style = yaml.FlowStyle
-	return n
-}
-
-func add(n *yaml.Node, key string, value *yaml.Node) { addAll(n, pair{key, value}) }
-
-func addAll(n *yaml.Node, pairs ...pair) {
-	for _, p := range pairs {
-		if p.value != nil {
-			n.Content = append(n.Content, str(p.key), p.value)
-		}
-	}
-}
-
-func str(s string) *yaml.Node {
-	return plain("!!str", strings.ToValidUTF8(s, "\uFFFD"))
-}
-
-func plain(tag, value string) *yaml.Node {
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
-}
-
-// timeNode writes a duration, or the word that stands for Never.
-func timeNode(d time.Duration, never string) *yaml.Node {
-	if d == Never && never != "" {
-		return str(never)
-	}
-	return str(FormatDuration(d))
-}
-
-// printer decides what is printed of values that may hold a secret.
-type printer struct {
-	all   *Config
-	whole bool // all of them, which nobody is shown: to compare
-}
-
-func (p printer) url(text string) string {
-	if p.whole {
-		return text
-	}
-	return secrets.URL(text)
-}
-
-func (p printer) header(name, value string) string {
-	if p.whole || value == "" || secrets.Plain(name) {
-		return value
-	}
-	return hidden
-}
-
-func listOf[T any](list []T, show func(T) string) *yaml.Node {
-	n := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Style: yaml.FlowStyle}
-	for _, v := range list {
-		n.Content = append(n.Content, str(show(v)))
-	}
-	return n
+	return setting.Flow(setting.Pair{Key: "hmac", Value: setting.Str(string(s.HMAC))}, setting.Pair{Key: "secrets", Value: list})
 }

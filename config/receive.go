@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
 // Receive says what comes in and from whom.
@@ -31,61 +33,61 @@ type Endpoint struct {
 
 const defaultEndpointTimeout = 30 * time.Second
 
-func receiveKeys() section[Receive] {
-	sources := named("secrets", func(c *Receive) *map[string]Source { return &c.Sources }, many[Source]{
-		read:  (*loader).source,
-		show:  func(_ printer, s Source) *yaml.Node { return sourceNode(s) },
-		check: (*report).checkSource,
-		place: "SOURCE",
-		told: []row{
-			{"", "The secret of this source, or a list of them, of which any is accepted.", "`{env: NAME}`, `{file: PATH}` or a list of these", "none: its messages are refused"},
-			{"env", "Variable that holds the secret.", variableCell, ""},
-			{"file", "File that holds it.", "path", ""},
-			{"hmac", "Form of its signatures; `v1` only for old peers.", "`v2`, `v1`", "`v2`"},
-			{"secrets", "Several secrets, where `hmac` is given too.", "list of `{env: NAME}` and `{file: PATH}`", ""},
+func receiveKeys() setting.Section[Receive] {
+	sources := setting.Named("secrets", func(c *Receive) *map[string]Source { return &c.Sources }, setting.Many[Source]{
+		Read:  source,
+		Show:  func(_ setting.Printer, s Source) *yaml.Node { return sourceNode(s) },
+		Check: checkSource,
+		Place: "SOURCE",
+		Told: []setting.Row{
+			{Doc: "The secret of this source, or a list of them, of which any is accepted.", Values: "`{env: NAME}`, `{file: PATH}` or a list of these", Usual: "none: its messages are refused"},
+			{Path: "env", Doc: "Variable that holds the secret.", Values: setting.VariableCell},
+			{Path: "file", Doc: "File that holds it.", Values: "path"},
+			{Path: "hmac", Doc: "Form of its signatures; `v1` only for old peers.", Values: "`v2`, `v1`", Usual: "`v2`"},
+			{Path: "secrets", Doc: "Several secrets, where `hmac` is given too.", Values: "list of `{env: NAME}` and `{file: PATH}`"},
 		},
-		schema: sourceSchema(),
+		Schema: sourceSchema(),
 	})
-	sources.reset = func(c *Receive) { c.Sources = map[string]Source{} }
-	endpoints := named("endpoints", func(c *Receive) *map[string]Endpoint { return &c.Endpoints }, endpoint())
-	endpoints.reset = func(c *Receive) { c.Endpoints = map[string]Endpoint{} }
-	return section[Receive]{
-		key("window", func(c *Receive) *time.Duration { return &c.Window }, period(time.Second, maxTime), day,
+	sources.Reset = func(c *Receive) { c.Sources = map[string]Source{} }
+	endpoints := setting.Named("endpoints", func(c *Receive) *map[string]Endpoint { return &c.Endpoints }, endpoint())
+	endpoints.Reset = func(c *Receive) { c.Endpoints = map[string]Endpoint{} }
+	return setting.Section[Receive]{
+		setting.Key("window", func(c *Receive) *time.Duration { return &c.Window }, setting.Period(time.Second, setting.MaxTime), setting.Day,
 			"The longest that any sender may retry one message: its `ttl` plus one `timeout`. A node with endpoints does not start unless `retention.inbox` is at least twice as long."),
 		sources, endpoints,
 	}
 }
 
-func sourceSchema() schema {
-	place := placeSchema()
-	many := schema{"type": "array", "items": place}
-	properties := schema{"hmac": schema{"enum": []HMAC{HMACv2, HMACv1}}, "secrets": many}
-	maps.Copy(properties, place["properties"].(schema))
-	return schema{"anyOf": []schema{many, {"type": "object", "properties": properties, "additionalProperties": false}}}
+func sourceSchema() setting.Schema {
+	place := setting.PlaceSchema()
+	many := setting.Schema{"type": "array", "items": place}
+	properties := setting.Schema{"hmac": setting.Schema{"enum": []HMAC{HMACv2, HMACv1}}, "secrets": many}
+	maps.Copy(properties, place["properties"].(setting.Schema))
+	return setting.Schema{"anyOf": []setting.Schema{many, {"type": "object", "properties": properties, "additionalProperties": false}}}
 }
 
-func endpoint() many[Endpoint] {
-	keeps := func(_ *Config, e *Endpoint) bool { return e.Keep }
-	calls := func(_ *Config, e *Endpoint) bool { return !e.Keep }
-	keys := section[Endpoint]{
-		address("forward", func(e *Endpoint) *string { return &e.Forward }, "http://127.0.0.1:9000/orders", "URL of a local program, which is called by HTTP POST. A query is allowed.").
-			tells("", "this or `keep` must be set").only(calls),
-		key("keep", func(e *Endpoint) *bool { return &e.Keep }, truth(), false, "The message waits in the inbox until somebody marks it done.").only(keeps),
-		key("timeout", func(e *Endpoint) *time.Duration { return &e.Timeout }, period(time.Millisecond, time.Hour), defaultEndpointTimeout, "Longest time of one call.").only(calls),
+func endpoint() setting.Many[Endpoint] {
+	keeps := func(_ any, e *Endpoint) bool { return e.Keep }
+	calls := func(_ any, e *Endpoint) bool { return !e.Keep }
+	keys := setting.Section[Endpoint]{
+		setting.Address("forward", func(e *Endpoint) *string { return &e.Forward }, "http://127.0.0.1:9000/orders", "URL of a local program, which is called by HTTP POST. A query is allowed.").
+			Tells("", "this or `keep` must be set").Only(calls),
+		setting.Key("keep", func(e *Endpoint) *bool { return &e.Keep }, setting.Truth(), false, "The message waits in the inbox until somebody marks it done.").Only(keeps),
+		setting.Key("timeout", func(e *Endpoint) *time.Duration { return &e.Timeout }, setting.Period(time.Millisecond, time.Hour), defaultEndpointTimeout, "Longest time of one call.").Only(calls),
 	}
-	m := each("ENDPOINT", keys)
-	m.read = func(l *loader, path string, n *yaml.Node) (e Endpoint) {
-		l.object(path, n, keys.decoders(l, &e))
-		if !l.given(join(path, "timeout")) && !e.Keep {
+	m := setting.Each("ENDPOINT", keys)
+	m.Read = func(l *setting.Loader, path string, n *yaml.Node) (e Endpoint) {
+		l.Object(path, n, keys.Decoders(l, &e))
+		if !l.Given(setting.Join(path, "timeout")) && !e.Keep {
 			e.Timeout = defaultEndpointTimeout
 		}
 		return e
 	}
-	m.show = func(p printer, e Endpoint) *yaml.Node {
-		n := keys.node(p, &e)
+	m.Show = func(p setting.Printer, e Endpoint) *yaml.Node {
+		n := keys.Node(p, &e)
 		n.Style = yaml.FlowStyle
 		return n
 	}
-	m.check = (*report).checkEndpoint
+	m.Check = checkEndpoint
 	return m
 }

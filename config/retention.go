@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
 // Retention says how long final rows are kept. Their ids are refused or
@@ -35,64 +37,64 @@ func (c *Config) BackupFolder() string {
 	return filepath.Join(c.Data, "backups")
 }
 
-func retentionKeys() section[Retention] {
-	kept := period(time.Second, maxTime)
-	return section[Retention]{
-		key("delivered", func(t *Retention) *time.Duration { return &t.Delivered }, kept, 7*day,
+func retentionKeys() setting.Section[Retention] {
+	kept := setting.Period(time.Second, setting.MaxTime)
+	return setting.Section[Retention]{
+		setting.Key("delivered", func(t *Retention) *time.Duration { return &t.Delivered }, kept, 7*setting.Day,
 			"Messages that arrived. A site: `1d` at least, and what it has forwarded [may stay longer](sites.md#what-is-promised)."),
-		key("discarded", func(t *Retention) *time.Duration { return &t.Discarded }, kept, 7*day, "Messages that a person gave up."),
-		key("expired", func(t *Retention) *time.Duration { return &t.Expired }, kept, 7*day, "Messages whose `ttl` passed. Until then they can be requeued."),
-		key("inbox", func(t *Retention) *time.Duration { return &t.Inbox }, kept, 7*day, "Ids of received messages."),
-		key("parked", func(t *Retention) *time.Duration { return &t.Parked }, periodOr("forever", time.Second, maxTime), Never, "Messages that wait for a person."),
-		key("sweep", func(t *Retention) *time.Duration { return &t.Sweep }, period(time.Second, day), 5*time.Minute, "Time between two purges."),
+		setting.Key("discarded", func(t *Retention) *time.Duration { return &t.Discarded }, kept, 7*setting.Day, "Messages that a person gave up."),
+		setting.Key("expired", func(t *Retention) *time.Duration { return &t.Expired }, kept, 7*setting.Day, "Messages whose `ttl` passed. Until then they can be requeued."),
+		setting.Key("inbox", func(t *Retention) *time.Duration { return &t.Inbox }, kept, 7*setting.Day, "Ids of received messages."),
+		setting.Key("parked", func(t *Retention) *time.Duration { return &t.Parked }, setting.PeriodOr("forever", time.Second, setting.MaxTime), Never, "Messages that wait for a person."),
+		setting.Key("sweep", func(t *Retention) *time.Duration { return &t.Sweep }, setting.Period(time.Second, setting.Day), 5*time.Minute, "Time between two purges."),
 	}
 }
 
 // backupKey is a mapping, or the word off.
-func backupKey() entry[Config] {
+func backupKey() setting.Entry[Config] {
 	const most = 10_000
-	keys := section[Backup]{
-		key("folder", func(b *Backup) *string { return &b.Folder }, location("/mnt/backups"), "",
+	keys := setting.Section[Backup]{
+		setting.Key("folder", func(b *Backup) *string { return &b.Folder }, setting.Location("/mnt/backups"), "",
 			"Where the copies go. Give each node a folder of its own, best on another disk. It is made when it is missing.").
-			tells("", "`backups` in the folder of `data`"),
-		key("every", func(b *Backup) *time.Duration { return &b.Every }, period(time.Minute, 30*day), time.Hour,
+			Tells("", "`backups` in the folder of `data`"),
+		setting.Key("every", func(b *Backup) *time.Duration { return &b.Every }, setting.Period(time.Minute, 30*setting.Day), time.Hour,
 			"Time between two copies. No copy is made when nothing has changed since the last one."),
-		key("hourly", func(b *Backup) *int { return &b.Hourly }, count(0, most, "", "24"), 24, "So many hours keep their last copy. `168` keeps a week of hourly copies."),
-		key("daily", func(b *Backup) *int { return &b.Daily }, count(0, most, "", "7"), 7, "So many days keep their last copy.").
-			tells("`0` to `10000`; not `0` together with `hourly`", ""),
+		setting.Key("hourly", func(b *Backup) *int { return &b.Hourly }, setting.Count(0, most, "", "24"), 24, "So many hours keep their last copy. `168` keeps a week of hourly copies."),
+		setting.Key("daily", func(b *Backup) *int { return &b.Daily }, setting.Count(0, most, "", "7"), 7, "So many days keep their last copy.").
+			Tells("`0` to `10000`; not `0` together with `hourly`", ""),
 	}
-	e := group("backup", func(c *Config) *Backup { return &c.Backup }, keys, 0)
-	e.schema = schema{"anyOf": []schema{e.schema, {"const": "off"}}}
-	read, check := e.read, e.check
-	e.read = func(l *loader, c *Config) decode {
+	e := setting.Group("backup", func(c *Config) *Backup { return &c.Backup }, keys, 0)
+	e.Schema = setting.Schema{"anyOf": []setting.Schema{e.Schema, {"const": "off"}}}
+	read, check := e.Read, e.Check
+	e.Read = func(l *setting.Loader, c *Config) setting.Decode {
 		return func(path string, n *yaml.Node) {
-			value, ok := l.value(path, n)
+			value, ok := l.Value(path, n)
 			switch {
 			case !ok:
-			case value.Kind != yaml.ScalarNode || isNull(value):
+			case value.Kind != yaml.ScalarNode || setting.IsNull(value):
 				read(l, c)(path, value)
 			case value.Value != "off":
-				l.unreadable(path, value.Value, problem{"is neither off nor a mapping", "write off, or keys such as every: 1h"})
+				l.Unreadable(path, value.Value, setting.Problem{What: "is neither off nor a mapping", Fix: "write off, or keys such as every: 1h"})
 			default:
 				c.Backup.Every = Never
 			}
 		}
 	}
-	e.show = func(p printer, c *Config) *yaml.Node {
+	e.Show = func(p setting.Printer, c *Config) *yaml.Node {
 		if c.Backup.Every == Never {
-			return str("off")
+			return setting.Str("off")
 		}
 		b := c.Backup
 		b.Folder = c.BackupFolder()
-		return keys.node(p, &b)
+		return keys.Node(p, &b)
 	}
-	e.check = func(r *report, path string, c *Config) {
+	e.Check = func(r *setting.Report, path string, c *Config) {
 		if c.Backup.Every == Never {
 			return
 		}
 		check(r, path, c)
 		if c.Backup.Hourly == 0 && c.Backup.Daily == 0 {
-			r.fault(path, "", problem{"keeps no copy: hourly and daily are both 0", "keep some, or write backup: off"})
+			r.Fault(path, "", setting.Problem{What: "keeps no copy: hourly and daily are both 0", Fix: "keep some, or write backup: off"})
 		}
 	}
 	return e

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
 // Role says which parts a node has.
@@ -82,65 +84,65 @@ func covers(pattern, host string) bool {
 	return pattern == host
 }
 
-func centralKeys() section[Central] {
-	return section[Central]{
-		key("url", func(t *Central) *string { return &t.URL }, words[string]("https://central.example:8420", nil), "",
+func centralKeys() setting.Section[Central] {
+	return setting.Section[Central]{
+		setting.Key("url", func(t *Central) *string { return &t.URL }, setting.Words[string]("https://central.example:8420", nil), "",
 			"Central's address. Without TLS only one of this machine.").
-			tells("URL with `https`", "none; must be set at a site"),
-		maybe("credential", func(t *Central) *string { return &t.Credential }, location("credential"),
+			Tells("URL with `https`", "none; must be set at a site"),
+		setting.Maybe("credential", func(t *Central) *string { return &t.Credential }, setting.Location("credential"),
 			"The file that `holdfast enroll` made, by which central knows the site.").
-			tells("", "`credential` in the folder of `data`"),
-		maybe("ca", func(t *Central) *string { return &t.CA }, file("ca.pem"), "File with a further CA, PEM, for central's certificate."),
-		maybe("cert", func(t *Central) *string { return &t.Cert }, file("client.pem"), "File with our own certificate, PEM, where central asks for one."),
-		maybe("key", func(t *Central) *string { return &t.Key }, file("client-key.pem"), "File with its private key, PEM."),
-		key("timeout", func(t *Central) *time.Duration { return &t.Timeout }, period(time.Second, time.Hour), 30*time.Second,
+			Tells("", "`credential` in the folder of `data`"),
+		setting.Maybe("ca", func(t *Central) *string { return &t.CA }, setting.File("ca.pem"), "File with a further CA, PEM, for central's certificate."),
+		setting.Maybe("cert", func(t *Central) *string { return &t.Cert }, setting.File("client.pem"), "File with our own certificate, PEM, where central asks for one."),
+		setting.Maybe("key", func(t *Central) *string { return &t.Key }, setting.File("client-key.pem"), "File with its private key, PEM."),
+		setting.Key("timeout", func(t *Central) *time.Duration { return &t.Timeout }, setting.Period(time.Second, time.Hour), 30*time.Second,
 			"How long one request with messages may take. A message that alone is more than the line carries in it has longer, up to a second more for each KiB."),
 	}
 }
 
-func notificationKeys() section[Notifications] {
-	return section[Notifications]{
-		maybe("secrets", func(n *Notifications) *string { return &n.Secrets }, location("secrets"),
+func notificationKeys() setting.Section[Notifications] {
+	return setting.Section[Notifications]{
+		setting.Maybe("secrets", func(n *Notifications) *string { return &n.Secrets }, setting.Location("secrets"),
 			"Folder of the secrets that channels name: the secret `smtp` is the content of the file `smtp`. It is read at each use, so that a new password needs no restart."),
-		named("bindings", func(n *Notifications) *map[string]Binding { return &n.Bindings }, binding()).unlessEmpty(),
-		maybe("seed", func(n *Notifications) *string { return &n.Seed }, file("notifications.yaml"),
+		setting.Named("bindings", func(n *Notifications) *map[string]Binding { return &n.Bindings }, binding()).UnlessEmpty(),
+		setting.Maybe("seed", func(n *Notifications) *string { return &n.Seed }, setting.File("notifications.yaml"),
 			"File with channels and lists that are made at the start where they do not exist. What exists is left as it is, and not checked."),
-		key("poll", func(n *Notifications) *time.Duration { return &n.Poll }, period(leastPoll, mostPoll), time.Second,
+		setting.Key("poll", func(n *Notifications) *time.Duration { return &n.Poll }, setting.Period(leastPoll, mostPoll), time.Second,
 			"How often a channel looks at least for what is due, as `poll` for destinations."),
-		key("retention", func(n *Notifications) *time.Duration { return &n.Retention }, period(time.Hour, maxTime), 365*day,
+		setting.Key("retention", func(n *Notifications) *time.Duration { return &n.Retention }, setting.Period(time.Hour, setting.MaxTime), 365*setting.Day,
 			"How long a notification is kept after it ended. Parked ones stay until `retention.parked` ends."),
-		key("sweep", func(n *Notifications) *time.Duration { return &n.Sweep }, period(time.Second, day), time.Hour, "Time between two looks for notifications to purge."),
-		key("stuck", func(n *Notifications) *time.Duration { return &n.Stuck }, period(time.Second, maxTime), 10*time.Minute, "One that waits longer counts as stuck."),
-		key("window", func(n *Notifications) *time.Duration { return &n.Window }, period(time.Second, day), time.Minute, "Over which time deliveries are counted."),
+		setting.Key("sweep", func(n *Notifications) *time.Duration { return &n.Sweep }, setting.Period(time.Second, setting.Day), time.Hour, "Time between two looks for notifications to purge."),
+		setting.Key("stuck", func(n *Notifications) *time.Duration { return &n.Stuck }, setting.Period(time.Second, setting.MaxTime), 10*time.Minute, "One that waits longer counts as stuck."),
+		setting.Key("window", func(n *Notifications) *time.Duration { return &n.Window }, setting.Period(time.Second, setting.Day), time.Minute, "Over which time deliveries are counted."),
 	}
 }
 
-func binding() many[Binding] {
-	keys := section[Binding]{
-		list("kinds", func(b *Binding) *[]string { return &b.Kinds }, "email", func(r *report, path, kind string) {
-			oneOf(r, path, kind, "email", "teams", "slack", "ntfy", "gotify", "webhook")
-		}, "Kinds of channels that may use this secret: `email`, `teams`, `slack`, `ntfy`, `gotify`, `webhook`.").tells("list", "must be set"),
-		list("hosts", func(b *Binding) *[]string { return &b.Hosts }, "mail.example", (*report).checkHost,
-			"Hosts that may get it: names or IP addresses, without port; `*.example.com` is all below. A URL that is a secret itself needs none.").tells("list", ""),
+func binding() setting.Many[Binding] {
+	keys := setting.Section[Binding]{
+		setting.List("kinds", func(b *Binding) *[]string { return &b.Kinds }, "email", func(r *setting.Report, path, kind string) {
+			setting.OneOf(r, path, kind, "email", "teams", "slack", "ntfy", "gotify", "webhook")
+		}, "Kinds of channels that may use this secret: `email`, `teams`, `slack`, `ntfy`, `gotify`, `webhook`.").Tells("list", "must be set"),
+		setting.List("hosts", func(b *Binding) *[]string { return &b.Hosts }, "mail.example", checkHost,
+			"Hosts that may get it: names or IP addresses, without port; `*.example.com` is all below. A URL that is a secret itself needs none.").Tells("list", ""),
 	}
-	m := each("SECRET", keys)
-	m.show = func(p printer, b Binding) *yaml.Node {
-		n := keys.node(p, &b)
+	m := setting.Each("SECRET", keys)
+	m.Show = func(p setting.Printer, b Binding) *yaml.Node {
+		n := keys.Node(p, &b)
 		n.Style = yaml.FlowStyle
 		return n
 	}
-	m.check = func(r *report, path string, b Binding) {
+	m.Check = func(r *setting.Report, path string, b Binding) {
 		if len(b.Kinds) == 0 {
-			r.fault(join(path, "kinds"), "", problem{"is missing, so that no channel may use the secret", "write a list, such as [email]"})
+			r.Fault(setting.Join(path, "kinds"), "", setting.Problem{What: "is missing, so that no channel may use the secret", Fix: "write a list, such as [email]"})
 		}
-		keys.check(r, path, &b)
+		keys.Check(r, path, &b)
 	}
 	return m
 }
 
-func (r *report) checkHost(path, host string) {
+func checkHost(r *setting.Report, path, host string) {
 	rest := strings.TrimPrefix(host, "*.")
 	if rest == "" || strings.ContainsAny(rest, "*/@[] \t") || strings.Contains(rest, ":") && net.ParseIP(rest) == nil {
-		r.fault(path, host, problem{"is no host", "write its name or IP address, without port, or *.example.com for all below"})
+		r.Fault(path, host, setting.Problem{What: "is no host", Fix: "write its name or IP address, without port, or *.example.com for all below"})
 	}
 }

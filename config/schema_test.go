@@ -10,12 +10,13 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/node"
 )
 
 // valid compiles the schema, and says whether a file is one of it.
 func valid(tb testing.TB) func(text string) error {
 	tb.Helper()
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(config.Schema()))
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(config.Schema(node.DestinationKinds())))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func TestTheSchemaTakesWhatIsRight(t *testing.T) {
 	t.Parallel()
 	check := valid(t)
 	texts := []string{"tls:\nlog:\nnode: {id: a}\n", "backup: off\n"}
-	for _, file := range everyKey() {
+	for _, file := range everyKey(t) {
 		texts = append(texts, read(t, file), string(parse(t, read(t, file)).YAML()))
 	}
 	for _, b := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(read(t, guide), -1) {

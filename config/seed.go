@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
 // Seed is channels and lists to make where they do not exist.
@@ -14,13 +16,13 @@ type Seed struct {
 	Channels map[string]SeedChannel
 	Lists    map[string]SeedList
 
-	report *report
+	report *setting.Report
 }
 
 // Fault says what is wrong with a value of the seed, which only an adapter
 // knows, with its line.
 func (s *Seed) Fault(path, value, problem string) Fault {
-	f := s.report.at(path)
+	f := s.report.At(path)
 	f.Value, f.Problem = value, problem
 	return f
 }
@@ -52,55 +54,55 @@ type SeedRecipient struct {
 // LoadSeed reads a seed. The error is an *Error with every fault; what only an
 // adapter knows of settings and addresses is not looked at.
 func LoadSeed(file string, env Env) (*Seed, error) {
-	l := newLoader(file, env)
-	data, err := l.env.ReadFile(file)
+	l := setting.NewLoader(file, env.Lookup, env.ReadFile)
+	data, err := l.ReadFile(file)
 	if err != nil {
-		return nil, &Error{Faults: []Fault{{File: file, Problem: "cannot be read: " + cause(err).Error(), Fix: "check the path and its permissions", Err: cause(err)}}}
+		return nil, &Error{Faults: []Fault{{File: file, Problem: "cannot be read: " + setting.Cause(err).Error(), Fix: "check the path and its permissions", Err: setting.Cause(err)}}}
 	}
-	s := &Seed{Channels: map[string]SeedChannel{}, Lists: map[string]SeedList{}, report: l.report}
-	l.document(data, keys{
-		"channels": l.names(func(name, path string, n *yaml.Node) { s.Channels[name] = l.seedChannel(path, n) }),
-		"lists":    l.names(func(name, path string, n *yaml.Node) { s.Lists[name] = l.seedList(path, n) }),
+	s := &Seed{Channels: map[string]SeedChannel{}, Lists: map[string]SeedList{}, report: l.Report}
+	l.Document(data, setting.Keys{
+		"channels": l.Names(func(name, path string, n *yaml.Node) { s.Channels[name] = seedChannel(l, path, n) }),
+		"lists":    l.Names(func(name, path string, n *yaml.Node) { s.Lists[name] = seedList(l, path, n) }),
 	})
 	for _, name := range slices.Sorted(maps.Keys(s.Lists)) {
-		l.checkSeedList(join("lists", name), s.Lists[name])
+		checkSeedList(l, setting.Join("lists", name), s.Lists[name])
 	}
-	return s, l.err()
+	return s, l.Err()
 }
 
-func (l *loader) seedChannel(path string, n *yaml.Node) (c SeedChannel) {
-	l.object(path, n, keys{
-		"kind":     text(l, &c.Kind, "email"),
-		"settings": func(path string, n *yaml.Node) { c.Settings = l.json(path, n) },
-		"retry": l.mapping(keys{
-			"attempts": func(path string, n *yaml.Node) { c.Attempts = new(int); l.integer(c.Attempts, "10")(path, n) },
+func seedChannel(l *setting.Loader, path string, n *yaml.Node) (c SeedChannel) {
+	l.Object(path, n, setting.Keys{
+		"kind":     setting.Text(l, &c.Kind, "email"),
+		"settings": func(path string, n *yaml.Node) { c.Settings = asJSON(l, path, n) },
+		"retry": l.Mapping(setting.Keys{
+			"attempts": func(path string, n *yaml.Node) { c.Attempts = new(int); l.Integer(c.Attempts, "10")(path, n) },
 			"interval": func(path string, n *yaml.Node) {
 				c.Interval = new(time.Duration)
-				l.duration(c.Interval)(path, n)
+				l.Duration(c.Interval)(path, n)
 			},
-			"waits": func(path string, n *yaml.Node) { c.Waits = l.waits(path, n) },
+			"waits": func(path string, n *yaml.Node) { c.Waits = waits(l, path, n) },
 		}),
-		"workers":  l.integer(&c.Workers, "4"),
-		"disabled": l.boolean(&c.Disabled),
+		"workers":  l.Integer(&c.Workers, "4"),
+		"disabled": l.Boolean(&c.Disabled),
 	})
 	if c.Kind == "" {
-		l.fault(join(path, "kind"), "", problem{"is not set", "write the kind of channel, such as email"})
+		l.Fault(setting.Join(path, "kind"), "", setting.Problem{What: "is not set", Fix: "write the kind of channel, such as email"})
 	}
 	return c
 }
 
-func (l *loader) seedList(path string, n *yaml.Node) (s SeedList) {
-	l.object(path, n, keys{
-		"description": text(l, &s.Description, "who is on call"),
-		"partial":     l.boolean(&s.Partial),
+func seedList(l *setting.Loader, path string, n *yaml.Node) (s SeedList) {
+	l.Object(path, n, setting.Keys{
+		"description": setting.Text(l, &s.Description, "who is on call"),
+		"partial":     l.Boolean(&s.Partial),
 		"recipients": func(path string, n *yaml.Node) {
-			for i, item := range l.list(path, n, "write a list, such as [{channel: mail, address: ops@example.com}]") {
+			for i, item := range l.List(path, n, "write a list, such as [{channel: mail, address: ops@example.com}]") {
 				var r SeedRecipient
-				l.object(element(path, i), item, keys{
-					"channel":  text(l, &r.Channel, "mail"),
-					"address":  text(l, &r.Address, "ops@example.com"),
-					"name":     text(l, &r.Name, "Operations"),
-					"disabled": l.boolean(&r.Disabled),
+				l.Object(setting.Element(path, i), item, setting.Keys{
+					"channel":  setting.Text(l, &r.Channel, "mail"),
+					"address":  setting.Text(l, &r.Address, "ops@example.com"),
+					"name":     setting.Text(l, &r.Name, "Operations"),
+					"disabled": l.Boolean(&r.Disabled),
 				})
 				s.Recipients = append(s.Recipients, r)
 			}
@@ -109,16 +111,16 @@ func (l *loader) seedList(path string, n *yaml.Node) (s SeedList) {
 	return s
 }
 
-func (l *loader) checkSeedList(path string, s SeedList) {
+func checkSeedList(l *setting.Loader, path string, s SeedList) {
 	type target struct{ channel, address string }
 	seen := map[target]bool{}
 	for i, r := range s.Recipients {
-		at := element(join(path, "recipients"), i)
+		at := setting.Element(setting.Join(path, "recipients"), i)
 		if r.Channel == "" {
-			l.fault(at, r.Address, problem{"names no channel", "write channel: NAME"})
+			l.Fault(at, r.Address, setting.Problem{What: "names no channel", Fix: "write channel: NAME"})
 		}
 		if k := (target{r.Channel, r.Address}); seen[k] {
-			l.fault(at, r.Address, problem{"is there twice on channel " + r.Channel, "keep one of them"})
+			l.Fault(at, r.Address, setting.Problem{What: "is there twice on channel " + r.Channel, Fix: "keep one of them"})
 		} else {
 			seen[k] = true
 		}
@@ -126,9 +128,9 @@ func (l *loader) checkSeedList(path string, s SeedList) {
 }
 
 // json reads any mapping, for those who know what it means.
-func (l *loader) json(path string, n *yaml.Node) []byte {
-	n, ok := l.value(path, n)
-	if !ok || !l.isMapping(path, n) {
+func asJSON(l *setting.Loader, path string, n *yaml.Node) []byte {
+	n, ok := l.Value(path, n)
+	if !ok || !l.IsMapping(path, n) {
 		return nil
 	}
 	var v map[string]any
@@ -138,7 +140,7 @@ func (l *loader) json(path string, n *yaml.Node) []byte {
 		data, err = json.Marshal(v)
 	}
 	if err != nil {
-		l.unreadable(path, "", problem{"cannot be written as JSON", "write keys as plain text, and plain values"})
+		l.Unreadable(path, "", setting.Problem{What: "cannot be written as JSON", Fix: "write keys as plain text, and plain values"})
 		return nil
 	}
 	return data

@@ -4,105 +4,107 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
 // shownAddress is what may be told of a text that should be an address.
 func shownAddress(text string) string {
-	if scheme := schemeOf(text); scheme != "" && strings.Contains(text, "://") {
+	if scheme := setting.SchemeOf(text); scheme != "" && strings.Contains(text, "://") {
 		return scheme + "://…"
 	}
-	if strings.ContainsAny(text, "@=") || looksSecret(text) {
+	if strings.ContainsAny(text, "@=") || setting.LooksSecret(text) {
 		return ""
 	}
 	return text
 }
 
 // storeKey is the address of a database, or where it is.
-func storeKey() entry[Config] {
-	return entry[Config]{
-		name:  "store",
-		read:  (*loader).store,
-		show:  func(_ printer, c *Config) *yaml.Node { return storeNode(c.Store) },
-		meets: func(c, _ *Config) bool { return !c.Store.IsZero() },
-		told: []row{
-			{"", "Address of a PostgreSQL database in which everything is kept instead, by any number of nodes: [postgres.md](postgres.md).", "`postgres://user@host:5432/database?sslmode=verify-full`", "none: a SQLite database in the folder of `data`"},
-			{"env", "Variable that holds the address with its password.", variableCell, "none"},
-			{"file", "File that holds it.", "path", "none"},
+func storeKey() setting.Entry[Config] {
+	return setting.Entry[Config]{
+		Name:  "store",
+		Read:  store,
+		Show:  func(_ setting.Printer, c *Config) *yaml.Node { return storeNode(c.Store) },
+		Meets: func(_ any, c *Config) bool { return !c.Store.IsZero() },
+		Told: []setting.Row{
+			{Doc: "Address of a PostgreSQL database in which everything is kept instead, by any number of nodes: [postgres.md](postgres.md).", Values: "`postgres://user@host:5432/database?sslmode=verify-full`", Usual: "none: a SQLite database in the folder of `data`"},
+			{Path: "env", Doc: "Variable that holds the address with its password.", Values: setting.VariableCell, Usual: "none"},
+			{Path: "file", Doc: "File that holds it.", Values: "path", Usual: "none"},
 		},
-		schema: schema{"anyOf": []schema{{"type": "string"}, placeSchema()}},
+		Schema: setting.Schema{"anyOf": []setting.Schema{{"type": "string"}, setting.PlaceSchema()}},
 	}
 }
 
 // store reads the address of a database, or where it is.
-func (l *loader) store(c *Config) decode {
+func store(l *setting.Loader, c *Config) setting.Decode {
 	return func(path string, n *yaml.Node) {
-		value, ok := l.value(path, n)
+		value, ok := l.Value(path, n)
 		switch {
 		case !ok:
 		case value.Kind == yaml.MappingNode:
-			c.Store = l.storeElsewhere(path, value)
+			c.Store = storeElsewhere(l, path, value)
 		case value.Kind != yaml.ScalarNode || value.Tag != "!!str":
-			l.unreadable(path, "", problem{"is not the address of a database", addressFix + ", or remove the key"})
+			l.Unreadable(path, "", setting.Problem{What: "is not the address of a database", Fix: addressFix + ", or remove the key"})
 		default:
-			if c.Store = l.address(value.Value); c.Store.HasPassword() {
-				l.warn(path, "", problem{"holds a password, which everybody sees who may read this file", storeFix})
+			if c.Store = address(l, value.Value); c.Store.HasPassword() {
+				l.Warn(path, "", setting.Problem{What: "holds a password, which everybody sees who may read this file", Fix: storeFix})
 			}
 		}
 	}
 }
 
-func (l *loader) storeElsewhere(path string, n *yaml.Node) Database {
-	var ref reference
-	l.object(path, n, keys{"env": l.hiddenText(&ref.env, storeFix), "file": l.hiddenText(&ref.file, storeFix)})
-	f, ok := l.lookUp(path, ref, wanted{"the address of the database", "names neither a variable nor a file", storeFix, addressFix})
+func storeElsewhere(l *setting.Loader, path string, n *yaml.Node) Database {
+	var ref setting.Reference
+	l.Object(path, n, setting.Keys{"env": l.HiddenText(&ref.Env, storeFix), "file": l.HiddenText(&ref.File, storeFix)})
+	f, ok := l.LookUp(path, ref, setting.Wanted{What: "the address of the database", None: "names neither a variable nor a file", Fix: storeFix, MakeFix: addressFix})
 	if !ok {
-		l.bad[path] = true // the checks need not look
+		l.Bad[path] = true // the checks need not look
 		return Database{}
 	}
-	d, p := parseDatabase(f.text)
+	d, p := parseDatabase(f.Text)
 	if p != nil {
-		l.wrongContent(f, problem{"the text " + p.what, p.fix})
-		l.bad[path] = true
+		l.WrongContent(f, setting.Problem{What: "the text " + p.What, Fix: p.Fix})
+		l.Bad[path] = true
 		return Database{}
 	}
-	d.env, d.at = f.env, f.file
+	d.env, d.at = f.Env, f.File
 	return d
 }
 
 // address reads what was written in the place itself.
-func (l *loader) address(text string) Database {
+func address(l *setting.Loader, text string) Database {
 	d, p := parseDatabase(text)
 	if p != nil {
-		l.unreadable("store", shownAddress(text), *p)
+		l.Unreadable("store", shownAddress(text), *p)
 	}
 	return d
 }
 
 // checkStore is about the database, and about what only a file has.
-func (r *report) checkStore(c *Config) {
+func checkStore(r *setting.Report, c *Config) {
 	const own = "a PostgreSQL database is not Holdfast's own file"
 	switch {
-	case r.bad["store"]:
+	case r.Bad["store"]:
 		return
 	case c.Store.IsZero():
-		if r.given("lease") {
-			r.fault("lease", FormatDuration(c.Lease), problem{"has no meaning without store: nobody shares a file", "remove it"})
+		if r.Given("lease") {
+			r.Fault("lease", setting.FormatDuration(c.Lease), setting.Problem{What: "has no meaning without store: nobody shares a file", Fix: "remove it"})
 		}
 		return
 	}
-	if r.given("backup") && c.Backup.Every != Never {
-		r.fault("backup", "", problem{"has no meaning with store: " + own, "remove it, and back the database up with its own tools, such as pg_basebackup or pg_dump"})
+	if r.Given("backup") && c.Backup.Every != Never {
+		r.Fault("backup", "", setting.Problem{What: "has no meaning with store: " + own, Fix: "remove it, and back the database up with its own tools, such as pg_basebackup or pg_dump"})
 	}
-	if r.given("limits.reserve") && c.Limits.Reserve != 0 {
-		r.fault("limits.reserve", FormatSize(c.Limits.Reserve), problem{"has no meaning with store: " + own, "remove it"})
+	if r.Given("limits.reserve") && c.Limits.Reserve != 0 {
+		r.Fault("limits.reserve", setting.FormatSize(c.Limits.Reserve), setting.Problem{What: "has no meaning with store: " + own, Fix: "remove it"})
 	}
 	if c.Durability == Normal {
-		r.fault("durability", string(c.Durability), problem{"has no meaning with store: every commit there is made with synchronous_commit on", "remove it, or write full"})
+		r.Fault("durability", string(c.Durability), setting.Problem{What: "has no meaning with store: every commit there is made with synchronous_commit on", Fix: "remove it, or write full"})
 	}
-	if r.given("data") {
-		r.warn("data", c.Data, problem{"is not used: store names a database, in which everything is kept", "remove it, or store"})
+	if r.Given("data") {
+		r.Warn("data", c.Data, setting.Problem{What: "is not used: store names a database, in which everything is kept", Fix: "remove it, or store"})
 	}
-	r.checkStoreTLS(c)
+	checkStoreTLS(r, c)
 }
 
 // plainStore says what is wrong with how the database is reached; empty: nothing.
@@ -117,14 +119,14 @@ func (c *Config) plainStore() string {
 	return "names another machine " + with + ", so that anybody on the way can read and change what is stored"
 }
 
-func (r *report) checkStoreTLS(c *Config) {
+func checkStoreTLS(r *setting.Report, c *Config) {
 	if c.plainStore() == "" {
 		return
 	}
 	if c.StoreUnencrypted {
 		return // warned of with all that is given up
 	}
-	r.fault("store", c.Store.String(), problem{c.plainStore(), "add sslmode=verify-full, or storeUnencrypted: true if you trust everybody on that network"})
+	r.Fault("store", c.Store.String(), setting.Problem{What: c.plainStore(), Fix: "add sslmode=verify-full, or storeUnencrypted: true if you trust everybody on that network"})
 }
 
 const storeFix = "write {env: NAME} for a variable or {file: PATH} for a file that holds the whole address"

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/holdfast-mq/holdfast/adapter/sqlwrite/write"
 	"github.com/holdfast-mq/holdfast/config"
 )
 
@@ -15,22 +16,19 @@ const book = `driver: postgres, dsn: {env: PLAIN}, statements: {Book: "insert in
 func TestADatabaseHasTheDefaultsOfACall(t *testing.T) {
 	t.Parallel()
 	got := parse(t, "destinations: {mes: {concurrency: 4, write: {"+book+"}}}").Destinations["mes"]
-	want := config.DefaultCallDestination()
-	w := config.DefaultWrite()
-	w.Driver, w.DSN = config.Postgres, config.NewSecret([]byte("correct horse battery"))
-	w.Statements = map[string]string{"Book": "insert into orders (id) values (:_id)"}
-	want.Call, want.Write, want.Concurrency = nil, &w, 4
+	want := config.DefaultForeign()
+	want.Concurrency, want.Foreign = 4, &write.Settings{
+		Driver: write.Postgres, DSN: config.NewSecret([]byte("correct horse battery")), Duplicate: write.DuplicatePermanent,
+		Statements: map[string]string{"Book": "insert into orders (id) values (:_id)"},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if got.Write.Raw || got.Write.Duplicate != config.DuplicatePermanent {
-		t.Errorf("got %+v", got.Write)
 	}
 }
 
 func TestFaultsOfDatabases(t *testing.T) {
 	t.Parallel()
-	for write, want := range map[string]string{
+	for text, want := range map[string]string{
 		`{}`: "driver: is empty",
 		`{driver: oracle, dsn: {env: PLAIN}, raw: true}`:                                                 `"oracle" is not one of sqlite, postgres, mysql and sqlserver`,
 		`{driver: sqlite, raw: true}`:                                                                    "dsn: is missing",
@@ -56,9 +54,9 @@ func TestFaultsOfDatabases(t *testing.T) {
 		`{` + book + `}, secret: {env: GOOD}`:                                                            "remove it, or remove write",
 		`{` + book + `}, call: {url: "http://h"}`:                                                        "stands beside call",
 	} {
-		_, _, err := config.Parse("holdfast.yaml", []byte("destinations: {mes: {write: "+write+"}}"), world(nil), config.Overrides{})
+		_, _, err := config.Parse("holdfast.yaml", []byte("destinations: {mes: {write: "+text+"}}"), world(nil), config.Overrides{})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "correct horse") {
-			t.Errorf("%s:\n got %v\nwant %s", write, err, want)
+			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 func TestEveryKeyReadsBack(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for _, file := range []string{"testdata/every-key.yaml", "testdata/every-key-of-a-store.yaml", "testdata/every-key-of-a-site.yaml"} {
+	for _, file := range everyKey(t) {
 		want := parse(t, read(t, file))
 		got := parse(t, string(want.YAML()))
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -5,14 +5,11 @@ import (
 	"crypto/x509"
 	"fmt"
 	"maps"
-	"net"
-	"net/url"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/adapter/sqlwrite"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/exchange"
 	"github.com/holdfast-mq/holdfast/internal/namedfile"
@@ -44,15 +41,11 @@ func askPeers(ctx context.Context, o Options, asking *sync.WaitGroup, f *Finding
 }
 
 func askPeer(ctx context.Context, o Options, name string, d config.Destination) PeerFound {
-	if d.Call != nil {
-		p := PeerFound{Name: name, URL: addressOf(d.Call.URL), Call: true}
-		if err := takesConnections(ctx, o, p.URL); err != nil {
-			p.Err = exchange.Unconnected(ctx, err)
-		}
+	if d.Foreign != nil {
+		k := d.Foreign.Kind()
+		p := PeerFound{Name: name, Kind: &k}
+		p.URL, p.Err = d.Foreign.Probe(ctx, o.Timeout)
 		return p
-	}
-	if d.Write != nil {
-		return askDatabase(ctx, o, name, d)
 	}
 	p := PeerFound{Name: name, URL: d.URL, V1: d.HMAC == config.HMACv1}
 	client, err := clientOf(o, d)
@@ -69,24 +62,6 @@ func askPeer(ctx context.Context, o Options, name string, d config.Destination) 
 	if p.Probed.TLS != nil {
 		p.Until = endOf(p.Probed.TLS.VerifiedChains)
 	}
-	return p
-}
-
-// askDatabase logs in, and writes nothing.
-func askDatabase(ctx context.Context, o Options, name string, d config.Destination) PeerFound {
-	p := PeerFound{Name: name, URL: string(d.Write.Driver), Write: true}
-	w, err := sqlwrite.New(sqlwrite.Config{
-		Driver: string(d.Write.Driver), DSN: string(d.Write.DSN.Bytes()), Statements: d.Write.Statements, Types: d.Write.Types, Unencrypted: d.Write.Unencrypted, Raw: d.Write.Raw, Connections: 1,
-	})
-	if err != nil {
-		p.Err = &holdfast.Failure{Outcome: holdfast.LaneFault, Code: "settings", Err: err}
-		return p
-	}
-	defer w.Close()
-	p.URL = w.Address()
-	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
-	defer cancel()
-	p.Err = w.Ping(ctx)
 	return p
 }
 
@@ -129,7 +104,7 @@ func askLocal(ctx context.Context, o Options, asking *sync.WaitGroup, f *Finding
 	endpoints := o.Config.Receive.Endpoints
 	for _, name := range slices.Sorted(maps.Keys(endpoints)) {
 		if to := endpoints[name].Forward; to != "" {
-			f.Local = append(f.Local, LocalFound{Endpoint: name, Address: addressOf(to)})
+			f.Local = append(f.Local, LocalFound{Endpoint: name, Address: exchange.Address(to)})
 		}
 	}
 	free := make(chan struct{}, sideBySide)
@@ -138,34 +113,7 @@ func askLocal(ctx context.Context, o Options, asking *sync.WaitGroup, f *Finding
 		asking.Go(func() {
 			free <- struct{}{}
 			defer func() { <-free }()
-			l.Err = takesConnections(ctx, o, l.Address)
+			l.Err = exchange.TakesConnections(ctx, l.Address, o.Timeout)
 		})
 	}
-}
-
-// takesConnections opens one, and sends nothing: a request could have an effect.
-func takesConnections(ctx context.Context, o Options, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
-	defer cancel()
-	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-	if err != nil {
-		return err
-	}
-	return c.Close()
-}
-
-// addressOf leaves out what else an URL holds, a password perhaps.
-func addressOf(forward string) string {
-	u, err := url.Parse(forward)
-	if err != nil {
-		return "its address cannot be read"
-	}
-	port := u.Port()
-	if port == "" {
-		port = "80"
-		if u.Scheme == "https" {
-			port = "443"
-		}
-	}
-	return net.JoinHostPort(u.Hostname(), port)
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/exchange"
 	"github.com/holdfast-mq/holdfast/link"
 )
 
@@ -30,7 +31,7 @@ func askCentral(ctx context.Context, o Options, asking *sync.WaitGroup, f *Findi
 	var id link.Identity
 	id, c.Identity = link.ReadIdentity(c.File)
 	c.Site = id.Site
-	asking.Go(func() { c.Err = takesConnections(ctx, o, addressOf(c.URL)) })
+	asking.Go(func() { c.Err = exchange.TakesConnections(ctx, exchange.Address(c.URL), o.Timeout) })
 }
 
 // judgeCentral is about the link of a site. A central that is away is a

@@ -117,14 +117,10 @@ func secretFiles(c *config.Config) []FileFound {
 	add("the address of the database", c.Store.File())
 	for name, d := range c.Destinations {
 		add("the secret of destination "+name, d.Secret.File())
-		if d.Call != nil {
-			add("the key of the certificate for destination "+name, d.Call.Key)
-			for key, secret := range d.Call.Auth.Secrets() {
-				add("the secret "+key+" of destination "+name, secret.File())
+		if d.Foreign != nil {
+			for what, path := range d.Foreign.Safety().Private {
+				add(what+" destination "+name, path)
 			}
-		}
-		if d.Write != nil {
-			add("the dsn of destination "+name, d.Write.DSN.File())
 		}
 	}
 	for name, s := range c.Receive.Sources {

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/holdfast-mq/holdfast/adapter"
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/postgres"
@@ -133,9 +134,8 @@ type CertFound struct {
 type PeerFound struct {
 	Name, URL  string
 	V1         bool
-	Self       bool // no other node
-	Call       bool // a foreign API: URL is its host and port
-	Write      bool // a database: URL is its address
+	Self       bool          // no other node
+	Kind       *adapter.Kind // no peer: URL is its address; nil: a peer
 	Probed     transport.Probed
 	Until      time.Time // when the first certificate of its chain ends
 	Sent, Came time.Time

@@ -22,10 +22,8 @@ func judgePeers(f *Findings) []Check {
 			checks = append(checks, g.ok(p.Name, "this node's own inbox"))
 		case p.Err != nil:
 			checks = append(checks, judgeUnreached(g, p, f.Now))
-		case p.Call:
-			checks = append(checks, g.ok(p.Name, p.URL+" takes connections; a call is not tried, since it would have its effect"))
-		case p.Write:
-			checks = append(checks, g.ok(p.Name, p.URL+" lets us in; statements are not tried, since they would have their effect"))
+		case p.Kind != nil:
+			checks = append(checks, g.ok(p.Name, p.URL+" "+p.Kind.Reached))
 		default:
 			checks = append(checks, judgeAnswer(g, p))
 			if !p.Until.IsZero() {
@@ -64,8 +62,8 @@ func judgeUnreached(g in, p PeerFound, now time.Time) Check {
 	case transport.CodeTimeout:
 		hint = "it takes connections and does not answer: see whether it hangs; or wait longer with --timeout"
 	default:
-		if p.Write && f.Outcome == holdfast.LaneFault {
-			hint = "see whether dsn names the right database and user, and whether that user may write there"
+		if p.Kind != nil && p.Kind.Held != "" && f.Outcome == holdfast.LaneFault {
+			hint = p.Kind.Held
 			break
 		}
 		hint = "see what the other side logs"

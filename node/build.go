@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/adapter"
 	"github.com/holdfast-mq/holdfast/adapter/httpcall"
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/config"
@@ -39,11 +40,8 @@ func (n *Node) destinations() []admin.Destination {
 			d = config.DefaultDestination()
 		}
 		to := admin.Destination{Name: name, TTL: max(d.TTL, 0), Retry: retryPolicy(d.Retry)}
-		if d.Call != nil {
-			to.Category, to.Wait = holdfast.CategoryExternalSystem, callWait
-		}
-		if d.Write != nil {
-			to.Category, to.Wait = holdfast.CategoryCachedDBWrite, callWait
+		if d.Foreign != nil {
+			to.Category, to.Wait = d.Foreign.Kind().Category, foreignWait
 		}
 		list = append(list, to)
 	}
@@ -109,18 +107,9 @@ func (n *Node) buildDispatcher(ctx context.Context) error {
 	return nil
 }
 
-// closer is a deliverer that holds connections.
-type closer interface {
-	holdfast.Deliverer
-	Close()
-}
-
-func (n *Node) deliverer(name string, d config.Destination) (closer, error) {
-	if d.Call != nil {
-		return renewable(n, name, d, newCaller)
-	}
-	if d.Write != nil {
-		return newWriter(d, database(n.cfg.Data))
+func (n *Node) deliverer(name string, d config.Destination) (adapter.Deliverer, error) {
+	if d.Foreign != nil {
+		return n.foreign(name, d)
 	}
 	peer, err := renewable(n, name, d, func(d config.Destination) (*transport.Client, error) { return n.client(name, d) })
 	return renewedPeer{peer}, err

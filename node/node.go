@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/adapter"
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/brief"
@@ -61,7 +62,7 @@ type Node struct {
 	metrics    *metrics.Metrics
 	dispatcher *holdfast.Dispatcher
 	endpoints  *holdfast.Endpoints
-	clients    []closer
+	clients    []adapter.Deliverer
 	renewals   map[string]func(config.Destination) error // by destination: takes over its secrets
 	waiters    holdfast.Waiters
 	office     *office       // nil: a site has none

@@ -27,7 +27,7 @@ const key = "0123456789abcdef0123456789abcdef"
 
 func parse(t *testing.T, text string) *config.Config {
 	t.Helper()
-	env := config.Process()
+	env := config.Process(node.DestinationKinds())
 	env.Lookup = func(name string) (string, bool) {
 		return "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=", name == "SECRET"
 	}

@@ -8,13 +8,14 @@ import (
 	"sync/atomic"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/adapter"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/transport"
 )
 
 // renewed is a deliverer that a reload replaces by one with other secrets. What is
 // in hand ends with those that it began with.
-type renewed[D closer] struct{ now atomic.Pointer[D] }
+type renewed[D adapter.Deliverer] struct{ now atomic.Pointer[D] }
 
 func (r *renewed[D]) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Receipt, error) {
 	return (*r.now.Load()).Deliver(ctx, m)
@@ -36,7 +37,7 @@ func (r renewedPeer) DeliverBatch(ctx context.Context, ms []holdfast.Message) []
 }
 
 // renewable makes the deliverer of a destination, and the way to replace it.
-func renewable[D closer](n *Node, name string, d config.Destination, create func(config.Destination) (D, error)) (*renewed[D], error) {
+func renewable[D adapter.Deliverer](n *Node, name string, d config.Destination, create func(config.Destination) (D, error)) (*renewed[D], error) {
 	first, err := create(d)
 	if err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func (n *Node) renew(ctx context.Context, now, c *config.Config) {
 		setting := renewed[name]
 		renewal, ok := n.renewals[name]
 		if !ok {
-			continue // a database
+			continue // its kind takes no others
 		}
 		if err := renewal(c.Destinations[name]); err != nil {
 			n.lines.told.ErrorContext(ctx, "not reloaded", slog.String("setting", setting), slog.Any("error", err))

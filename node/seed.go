@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/setting"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -68,7 +69,7 @@ func (n *Node) sow(ctx context.Context, file string) error {
 // channels' settings and addresses. serve, config check and the doctor ask it.
 // The error is a *config.Error.
 func Preflight(c *config.Config) error {
-	if faults := checkWrites(c); len(faults) > 0 {
+	if faults := checkForeign(c); len(faults) > 0 {
 		return &config.Error{Faults: faults}
 	}
 	if c.Role == config.Site || c.Notifications.Seed == "" {
@@ -82,7 +83,7 @@ func Preflight(c *config.Config) error {
 // readSeed reads a seed and reports all that is wrong with it by itself.
 // Channels that are not in it may have been made by people.
 func (n *Node) readSeed(file string, kinds *notify.Channels) (*config.Seed, error) {
-	seed, err := config.LoadSeed(file, config.Process())
+	seed, err := config.LoadSeed(file, config.Process(nil))
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +194,7 @@ func seedRetryWarnings(c config.SeedChannel) (list []string) {
 		list = append(list, fmt.Sprintf("retry.attempts: %d", *c.Attempts))
 	}
 	if c.Interval != nil && *c.Interval <= 0 && len(c.Waits) == 0 {
-		list = append(list, "retry.interval: "+config.FormatDuration(*c.Interval))
+		list = append(list, "retry.interval: "+setting.FormatDuration(*c.Interval))
 	}
 	return list
 }

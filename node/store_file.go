@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/run"
+	"github.com/holdfast-mq/holdfast/internal/setting"
 	"github.com/holdfast-mq/holdfast/metrics"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -116,8 +117,8 @@ func (f *file) diskCheck() (status, detail string) {
 func size(n int64) string {
 	for _, unit := range []int64{1 << 30, 1 << 20, 1 << 10} {
 		if n >= unit {
-			return config.FormatSize(n / unit * unit)
+			return setting.FormatSize(n / unit * unit)
 		}
 	}
-	return config.FormatSize(n)
+	return setting.FormatSize(n)
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-mq/holdfast/adapter/sqlwrite/write"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/node"
@@ -98,7 +99,7 @@ destinations:
   wanted: {write: {driver: postgres, dsn: {env: SECRET}, raw: true, unencrypted: true}}
 `)
 	for name, dsn := range map[string]string{"away": "u:hunter2@h", "plain": "postgres://u:hunter2@db.example/mes", "wanted": "postgres://u:hunter2@db.example/mes"} {
-		c.Destinations[name].Write.DSN = config.NewSecret([]byte(dsn))
+		c.Destinations[name].Foreign.(*write.Settings).DSN = config.NewSecret([]byte(dsn))
 	}
 	err := node.Preflight(c)
 	all, ok := errors.AsType[*config.Error](err)
@@ -120,7 +121,7 @@ func TestADestinationIsNotTheNodesOwnDatabase(t *testing.T) {
 	t.Parallel()
 	c := parse(t, "destinations: {mes: {write: {driver: sqlite, dsn: {env: SECRET}, raw: true}}}")
 	c.Data = t.TempDir()
-	c.Destinations["mes"].Write.DSN = config.NewSecret([]byte(filepath.Join(c.Data, "holdfast.db")))
+	c.Destinations["mes"].Foreign.(*write.Settings).DSN = config.NewSecret([]byte(filepath.Join(c.Data, "holdfast.db")))
 	if err := node.Serve(t.Context(), c, node.Options{}); err == nil || !strings.Contains(err.Error(), "destination mes: dsn names the database of this node") {
 		t.Errorf("got %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -17,6 +18,7 @@ type Store interface {
 	holdfast.Store
 	holdfast.Outbox
 	holdfast.Lanes
+	holdfast.Sweepable
 }
 
 // Destination is where calls go: a foreign system, or a database.
@@ -37,7 +39,9 @@ type Config struct {
 	Name         string
 	Destinations map[string]Destination
 	// Central takes notifications; package link has its deliverer. Without one
-	// they stay pending. Zero fields of its Retry are DefaultRetry's.
+	// they stay pending. Zero fields of its Retry are DefaultRetry's. A Deliverer that
+	// has the method Held, as link.Site does, is asked how long what it has forwarded
+	// is kept: one that wraps it must have it too.
 	Central holdfast.Route
 	// Ask asks central how a notification stands that has left this site. What
 	// central does not know is ErrNotFound. Nil: nobody can be asked.
@@ -49,7 +53,23 @@ type Config struct {
 	// OnAttempt is told of every attempt of a call whose outcome has been recorded,
 	// never of notifications (SF-33). It must not block. Nil: nobody is told.
 	OnAttempt func(a Attempt)
-	Logger    *slog.Logger // nil: none
+	// OnParked and OnExpired are told of what parked or expired, notifications too,
+	// as those of a Dispatcher are: durably, and again where they fail.
+	OnParked, OnExpired func(ctx context.Context, e holdfast.Ended) error
+
+	// Retention is for how long the store keeps what has ended: all of it, also what the
+	// program has put there itself. An id of a call is new again once its row is gone. Nil:
+	// DefaultRetention; &holdfast.Retention{} keeps all for ever.
+	Retention *holdfast.Retention
+	Sweep     time.Duration // between purges; zero: 5 min
+	Logger    *slog.Logger  // nil: none
+}
+
+// DefaultRetention is how long a site keeps what has ended: a week, and what is
+// parked until a person decides.
+func DefaultRetention() holdfast.Retention {
+	const week = 7 * 24 * time.Hour
+	return holdfast.Retention{Delivered: week, Expired: week, Discarded: week}
 }
 
 // DefaultRetry is how a site tries again: every 30 s, fifty retries after the
@@ -66,8 +86,15 @@ type Site struct {
 	log        *slog.Logger
 	waiters    *holdfast.Waiters
 	dispatcher *holdfast.Dispatcher
+	sweeper    *holdfast.Sweeper
 	submitter  *holdfast.Submitter
 	forwarder  *Forwarder
+}
+
+// holder is a way to central that says how long what it has forwarded is kept, so that
+// it can be sent again to a central that has lost it.
+type holder interface {
+	Held() map[string]time.Duration
 }
 
 // New checks the configuration and makes a site of it. The error holds every
@@ -95,7 +122,16 @@ func New(conf Config) (*Site, error) {
 	}
 	add(notify.Central, s.conf.Central)
 	s.dispatcher = &holdfast.Dispatcher{
+		OnParked: conf.OnParked, OnExpired: conf.OnExpired,
 		Store: conf.Store, Lanes: conf.Store, Routes: routes, Poll: conf.Poll, Grace: conf.Grace, Observer: observer{s, conf.Observer}, Waiters: s.waiters, Logger: s.log,
+	}
+	keep := DefaultRetention()
+	if conf.Retention != nil {
+		keep = *conf.Retention
+	}
+	s.sweeper = &holdfast.Sweeper{Outbox: conf.Store, Retention: keep, Every: conf.Sweep, Observer: conf.Observer, Logger: s.log}
+	if k, ok := conf.Central.Deliverer.(holder); ok {
+		s.sweeper.Held = k.Held
 	}
 	s.submitter = &holdfast.Submitter{Enqueuer: conf.Store, Outbox: conf.Store, Waiters: s.waiters, Lanes: s.dispatcher.Status}
 	s.forwarder = &Forwarder{Enqueuer: conf.Store, Outbox: conf.Store, Name: s.conf.Name, Ask: conf.Ask}
@@ -126,12 +162,16 @@ func (c *Config) check() error {
 	return nil
 }
 
-// Run delivers until ctx ends; then what is in hand may end for the grace, and
-// nobody is kept waiting. It returns as Dispatcher.Run does, and runs once.
+// Run delivers, expires and purges until ctx ends; then what is in hand may end for
+// the grace, and nobody is kept waiting. Its error is that of the Dispatcher or of the
+// Sweeper, and says which. It runs once.
 func (s *Site) Run(ctx context.Context) error {
-	err := s.dispatcher.Run(ctx)
-	s.waiters.Release()
-	return err
+	return run.All(ctx, run.Part{Name: "sweeper", Run: s.sweeper.Run}, run.Part{Name: "dispatcher", Run: s.deliver})
+}
+
+func (s *Site) deliver(ctx context.Context) error {
+	defer s.waiters.Release()
+	return s.dispatcher.Run(ctx)
 }
 
 // Lanes tells how the destinations fare; none before Run.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/setting"
 	"github.com/holdfast-mq/holdfast/node"
 )
 
@@ -158,14 +159,14 @@ names that you choose.`,
 		Args: args(0, 1, "a part of a key, or nothing"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			part, found := strings.Join(args, ""), false
-			for _, k := range config.Keys() {
+			for _, k := range config.Keys(node.DestinationKinds()) {
 				if !strings.Contains(strings.ToLower(k.Path), strings.ToLower(part)) {
 					continue
 				}
 				found = true
-				text := fmt.Sprintf("%s\n    %s\n    values:  %s\n", k.Path, config.Plain(k.Meaning), config.Plain(k.Values))
+				text := fmt.Sprintf("%s\n    %s\n    values:  %s\n", k.Path, setting.Plain(k.Meaning), setting.Plain(k.Values))
 				if k.Default != "" {
-					text += "    default: " + config.Plain(k.Default) + "\n"
+					text += "    default: " + setting.Plain(k.Default) + "\n"
 				}
 				if _, err := io.WriteString(a.stdout, text); err != nil {
 					return err
@@ -191,7 +192,7 @@ a file is there, config check tells.`,
   # yaml-language-server: $schema=holdfast.schema.json`,
 		Args: args(0, 0, "none"),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := a.stdout.Write(config.Schema())
+			_, err := a.stdout.Write(config.Schema(node.DestinationKinds()))
 			return err
 		},
 	}

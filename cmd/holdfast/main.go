@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-mq/holdfast/cmd/holdfast/internal/demo"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/logs"
+	"github.com/holdfast-mq/holdfast/node"
 )
 
 func main() {
@@ -38,9 +39,10 @@ type app struct {
 
 // thisProcess is the app of a real process.
 func thisProcess() *app {
+	env := config.Process(node.DestinationKinds())
 	return &app{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		env: config.Process(), serve: serveNode, demo: demo.Run, exit: os.Exit,
+		env: env, serve: serveNode, demo: demo.Run, exit: os.Exit,
 		ignore: signal.Ignore,
 		notify: func(c chan<- os.Signal, of ...os.Signal) func() {
 			signal.Notify(c, of...)

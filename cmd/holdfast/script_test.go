@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/node"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/site"
 )
@@ -232,7 +233,7 @@ func served(f func(ctx context.Context, o ServeOptions) error) (a *app, signals 
 	pass := make(chan os.Signal)
 	a = &app{
 		stdin: &bytes.Buffer{}, stdout: &bytes.Buffer{}, stderr: stderr, serve: f,
-		env:    config.Env{Host: func() (string, error) { return "plant-7", nil }, Lookup: func(string) (string, bool) { return "", false }},
+		env:    config.Env{Kinds: node.DestinationKinds(), Host: func() (string, error) { return "plant-7", nil }, Lookup: func(string) (string, bool) { return "", false }},
 		exit:   func(code int) { exited <- code },
 		ignore: func(...os.Signal) {},
 		notify: func(c chan<- os.Signal, _ ...os.Signal) func() {

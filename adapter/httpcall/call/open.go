@@ -1,39 +1,30 @@
-package node
+package call
 
 import (
 	"fmt"
 	"net/http"
-	"time"
 
+	"github.com/holdfast-mq/holdfast/adapter"
 	"github.com/holdfast-mq/holdfast/adapter/httpcall"
-	"github.com/holdfast-mq/holdfast/config"
 )
 
-// shownOfRefusal is how much of a target's refusal people get to see.
-const shownOfRefusal = 300
-
-// callWait is how long a request waits for the outcome of its call or write
-// unless it says otherwise (SF-03: what can be answered at once is).
-const callWait = 10 * time.Second
-
-// newCaller makes the way to a destination that is a foreign API.
-func newCaller(d config.Destination) (*httpcall.Caller, error) {
-	c := d.Call
+// Open makes the way to the API.
+func (c *Settings) Open(o adapter.Options) (adapter.Deliverer, error) {
 	conf := httpcall.Config{
 		URL: c.URL, Method: c.Method, Header: http.Header{}, TLS: httpcall.TLS{CA: c.CA, Cert: c.Cert, Key: c.Key},
-		Success: statuses(c.Success), Permanent: statuses(c.Permanent), MaxResponse: c.Response, Excerpt: shownOfRefusal, Connections: d.Concurrency,
+		Success: ranges(c.Success), Permanent: ranges(c.Permanent), MaxResponse: c.Response, Excerpt: o.Excerpt, Connections: o.Connections,
 	}
 	for name, value := range c.Headers {
 		conf.Header.Set(name, value)
 	}
 	var err error
-	if conf.Auth, err = authOf(c); err != nil {
+	if conf.Auth, err = c.auth(); err != nil {
 		return nil, err
 	}
 	return httpcall.New(conf)
 }
 
-func authOf(c *config.Call) (httpcall.Auth, error) {
+func (c *Settings) auth() (httpcall.Auth, error) {
 	switch a := c.Auth; {
 	case a.Basic != nil:
 		return httpcall.Basic(a.Basic.User, string(a.Basic.Password.Bytes())), nil
@@ -54,7 +45,7 @@ func authOf(c *config.Call) (httpcall.Auth, error) {
 	return nil, nil //nolint:nilnil // none is a choice
 }
 
-func statuses(list []config.Statuses) (out []httpcall.Statuses) {
+func ranges(list []Statuses) (out []httpcall.Statuses) {
 	for _, s := range list {
 		out = append(out, httpcall.Statuses(s))
 	}

@@ -1,4 +1,4 @@
-package config
+package setting
 
 import (
 	"fmt"
@@ -10,17 +10,18 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/span"
 )
 
+// Sizes that count in powers of two.
 const (
-	kibibyte = 1 << 10
-	mebibyte = 1 << 20
+	Kibibyte = 1 << 10
+	Mebibyte = 1 << 20
 
 	sizeFix = "write a whole number with a unit, such as 512KiB or 1MiB"
 )
 
-// problem is what is wrong with a value, apart from where it stands.
-type problem struct {
-	what string // goes on after the value: "has no unit"
-	fix  string
+// Problem is what is wrong with a value, apart from where it stands.
+type Problem struct {
+	What string // goes on after the value: "has no unit"
+	Fix  string
 }
 
 // ParseDuration reads Go's form of a duration, with d for 24 hours and w for
@@ -28,15 +29,15 @@ type problem struct {
 func ParseDuration(s string) (time.Duration, error) {
 	d, p := parseDuration(s)
 	if p != nil {
-		return 0, fmt.Errorf("parse duration %q: %s; %s", clip(s), p.what, p.fix)
+		return 0, fmt.Errorf("parse duration %q: %s; %s", clip(s), p.What, p.Fix)
 	}
 	return d, nil
 }
 
-func parseDuration(s string) (time.Duration, *problem) {
+func parseDuration(s string) (time.Duration, *Problem) {
 	d, p := span.Parse(s)
 	if p != nil {
-		return 0, &problem{p.What, p.Fix}
+		return 0, &Problem{p.What, p.Fix}
 	}
 	return d, nil
 }
@@ -53,7 +54,7 @@ type unit struct {
 // sizeUnits lists the units of a size, the largest first.
 func sizeUnits() []unit {
 	return []unit{
-		{"PiB", 1 << 50}, {"PB", 1e15}, {"TiB", 1 << 40}, {"TB", 1e12}, {"GiB", 1 << 30}, {"GB", 1e9}, {"MiB", mebibyte}, {"MB", 1e6}, {"KiB", kibibyte}, {"KB", 1e3}, {"B", 1},
+		{"PiB", 1 << 50}, {"PB", 1e15}, {"TiB", 1 << 40}, {"TB", 1e12}, {"GiB", 1 << 30}, {"GB", 1e9}, {"MiB", Mebibyte}, {"MB", 1e6}, {"KiB", Kibibyte}, {"KB", 1e3}, {"B", 1},
 	}
 }
 
@@ -62,18 +63,18 @@ func sizeUnits() []unit {
 func ParseSize(s string) (int64, error) {
 	n, p := parseSize(s)
 	if p != nil {
-		return 0, fmt.Errorf("parse size %q: %s; %s", clip(s), p.what, p.fix)
+		return 0, fmt.Errorf("parse size %q: %s; %s", clip(s), p.What, p.Fix)
 	}
 	return n, nil
 }
 
-func parseSize(s string) (int64, *problem) {
+func parseSize(s string) (int64, *Problem) {
 	i := strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' })
 	switch {
 	case s != "" && i < 0:
-		return 0, &problem{"has no unit", sizeFix}
+		return 0, &Problem{"has no unit", sizeFix}
 	case i <= 0 || s[i] == '.':
-		return 0, &problem{"is not a size", sizeFix}
+		return 0, &Problem{"is not a size", sizeFix}
 	}
 	number, name := s[:i], strings.TrimLeft(s[i:], " ")
 	for _, u := range sizeUnits() {
@@ -82,11 +83,11 @@ func parseSize(s string) (int64, *problem) {
 		}
 		n, err := strconv.ParseInt(number, 10, 64)
 		if err != nil || n > math.MaxInt64/u.bytes {
-			return 0, &problem{"is larger than any size", sizeFix}
+			return 0, &Problem{"is larger than any size", sizeFix}
 		}
 		return n * u.bytes, nil
 	}
-	return 0, &problem{fmt.Sprintf("has the unknown unit %q", clip(name)), "the units are B, KB (1000 bytes), KiB (1024 bytes), MB, MiB, GB, GiB, TB, TiB, PB and PiB"}
+	return 0, &Problem{fmt.Sprintf("has the unknown unit %q", clip(name)), "the units are B, KB (1000 bytes), KiB (1024 bytes), MB, MiB, GB, GiB, TB, TiB, PB and PiB"}
 }
 
 // FormatSize writes n with the largest unit that divides it, in a form that

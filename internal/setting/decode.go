@@ -1,4 +1,4 @@
-package config
+package setting
 
 import (
 	"bytes"
@@ -16,14 +16,14 @@ import (
 // maxNodes bounds the work that aliases can make of a small file.
 const maxNodes = 50_000
 
-// decode reads one value and stores it.
-type decode func(path string, n *yaml.Node)
+// Decode reads one value and stores it.
+type Decode func(path string, n *yaml.Node)
 
-// keys are the known keys of a mapping.
-type keys map[string]decode
+// Keys are the known keys of a mapping.
+type Keys map[string]Decode
 
-// document reads the one YAML document of a file.
-func (l *loader) document(data []byte, known keys) {
+// Document reads the one YAML document of a file.
+func (l *Loader) Document(data []byte, known Keys) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	doc, err := next(dec)
 	if errors.Is(err, io.EOF) {
@@ -32,20 +32,20 @@ func (l *loader) document(data []byte, known keys) {
 	if err == nil {
 		var second *yaml.Node
 		if second, err = next(dec); err == nil {
-			l.syntax(second.Line, problem{"a second document begins here", "keep one document in the file"})
+			l.syntax(second.Line, Problem{"a second document begins here", "keep one document in the file"})
 			return
 		}
 	}
 	if !errors.Is(err, io.EOF) {
 		line, text := syntaxError(err)
-		l.syntax(line, problem{"is not YAML: " + text, "check indentation, colons and quotes in this line and in its block"})
+		l.syntax(line, Problem{"is not YAML: " + text, "check indentation, colons and quotes in this line and in its block"})
 		return
 	}
-	l.object("", doc.Content[0], known)
+	l.Object("", doc.Content[0], known)
 }
 
-func (l *loader) syntax(line int, p problem) {
-	l.faults = append(l.faults, Fault{File: l.file, Line: line, Problem: p.what, Fix: p.fix})
+func (l *Loader) syntax(line int, p Problem) {
+	l.faults = append(l.faults, Fault{File: l.File, Line: line, Problem: p.What, Fix: p.Fix})
 }
 
 // next returns the next document. The parser panics on some broken input.
@@ -86,11 +86,11 @@ func syntaxError(err error) (line int, text string) {
 	return line, text
 }
 
-// value follows an alias and refuses what no configuration needs.
-func (l *loader) value(path string, n *yaml.Node) (*yaml.Node, bool) {
+// Value follows an alias and refuses what no configuration needs.
+func (l *Loader) Value(path string, n *yaml.Node) (*yaml.Node, bool) {
 	if l.nodes++; l.nodes > maxNodes {
 		if l.nodes == maxNodes+1 {
-			l.unreadable(path, "", problem{fmt.Sprintf("is beyond the %d values that a configuration may have", maxNodes), "use fewer aliases"})
+			l.Unreadable(path, "", Problem{fmt.Sprintf("is beyond the %d values that a configuration may have", maxNodes), "use fewer aliases"})
 		}
 		return nil, false
 	}
@@ -98,45 +98,47 @@ func (l *loader) value(path string, n *yaml.Node) (*yaml.Node, bool) {
 		n = n.Alias
 	}
 	if n.Style&yaml.TaggedStyle != 0 {
-		l.unreadable(path, "", problem{"has the tag " + strconv.Quote(clip(n.Tag)), "remove it: the type of a value follows from its key"})
+		l.Unreadable(path, "", Problem{"has the tag " + strconv.Quote(clip(n.Tag)), "remove it: the type of a value follows from its key"})
 		return nil, false
 	}
 	return n, true
 }
 
-func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
+// IsNull says that a key has no value.
+func IsNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
-// object reads a mapping with known keys. A key without a value is an empty
+// Object reads a mapping with known keys. A key without a value is an empty
 // mapping: its content may all be commented out.
-func (l *loader) object(path string, n *yaml.Node, known keys) {
+func (l *Loader) Object(path string, n *yaml.Node, known Keys) {
 	l.entries(path, n, func(name string, key, value *yaml.Node) {
 		read, ok := known[name]
 		if !ok {
 			l.unknownKey(path, name, key.Line, slices.Sorted(maps.Keys(known)))
 			return
 		}
-		at := join(path, name)
-		l.places[at] = place{file: l.file, line: key.Line}
+		at := Join(path, name)
+		l.Places[at] = Place{File: l.File, Line: key.Line}
 		read(at, value)
 	})
 }
 
-func (l *loader) mapping(known keys) decode {
-	return func(path string, n *yaml.Node) { l.object(path, n, known) }
+// Mapping reads a mapping with known keys.
+func (l *Loader) Mapping(known Keys) Decode {
+	return func(path string, n *yaml.Node) { l.Object(path, n, known) }
 }
 
-// names reads a mapping whose keys are names given by people.
-func (l *loader) names(read func(name, path string, n *yaml.Node)) decode {
+// Names reads a mapping whose keys are names given by people.
+func (l *Loader) Names(read func(name, path string, n *yaml.Node)) Decode {
 	return func(path string, n *yaml.Node) {
 		l.entries(path, n, func(name string, key, value *yaml.Node) {
-			if p := nameProblem(name); p != nil {
+			if p := NameProblem(name); p != nil {
 				l.faults = append(l.faults, Fault{
-					File: l.file, Line: key.Line, Path: path, Value: keyName(name), Problem: p.what, Fix: p.fix,
+					File: l.File, Line: key.Line, Path: path, Value: keyName(name), Problem: p.What, Fix: p.Fix,
 				})
 				return
 			}
-			at := join(path, name)
-			l.places[at] = place{file: l.file, line: key.Line}
+			at := Join(path, name)
+			l.Places[at] = Place{File: l.File, Line: key.Line}
 			read(name, at, value)
 		})
 	}
@@ -144,13 +146,13 @@ func (l *loader) names(read func(name, path string, n *yaml.Node)) decode {
 
 // entries calls each for every entry of a mapping, and refuses keys that are
 // written twice, merged or no text.
-func (l *loader) entries(path string, n *yaml.Node, each func(name string, key, value *yaml.Node)) {
-	n, ok := l.value(path, n)
-	if !ok || isNull(n) {
+func (l *Loader) entries(path string, n *yaml.Node, each func(name string, key, value *yaml.Node)) {
+	n, ok := l.Value(path, n)
+	if !ok || IsNull(n) {
 		return
 	}
 	if n.Kind != yaml.MappingNode && path == "" {
-		l.syntax(n.Line, problem{"the file is " + typeOf(n) + ", not a mapping", "write lines such as listen: 127.0.0.1:8420"})
+		l.syntax(n.Line, Problem{"the file is " + typeOf(n) + ", not a mapping", "write lines such as listen: 127.0.0.1:8420"})
 		return
 	}
 	if n.Kind != yaml.MappingNode {
@@ -160,7 +162,7 @@ func (l *loader) entries(path string, n *yaml.Node, each func(name string, key, 
 	seen := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
-		f := Fault{File: l.file, Line: key.Line, Path: path}
+		f := Fault{File: l.File, Line: key.Line, Path: path}
 		name := key.Value
 		switch first, twice := seen[name]; {
 		case key.Kind != yaml.ScalarNode || key.Style&yaml.TaggedStyle != 0:
@@ -179,12 +181,12 @@ func (l *loader) entries(path string, n *yaml.Node, each func(name string, key, 
 	}
 }
 
-func (l *loader) unknownKey(path, name string, line int, known []string) {
-	f := Fault{File: l.file, Line: line, Path: path, Problem: fmt.Sprintf("has the unknown key %q", keyName(name))}
+func (l *Loader) unknownKey(path, name string, line int, known []string) {
+	f := Fault{File: l.File, Line: line, Path: path, Problem: fmt.Sprintf("has the unknown key %q", keyName(name))}
 	if path == "" {
 		f.Problem = fmt.Sprintf("unknown key %q", keyName(name))
 	}
-	if k, ok := nearest(name, known); ok {
+	if k, ok := Nearest(name, known); ok {
 		f.Fix = fmt.Sprintf("did you mean %q?", k)
 	} else {
 		f.Fix = "the keys here are " + strings.Join(known, ", ")
@@ -194,17 +196,17 @@ func (l *loader) unknownKey(path, name string, line int, known []string) {
 
 // keyName returns a key or name as it may be printed.
 func keyName(name string) string {
-	if looksSecret(name) {
-		return hidden
+	if LooksSecret(name) {
+		return Hidden
 	}
 	return clip(name)
 }
 
-func (l *loader) wrongType(path string, n *yaml.Node, want, fix string) {
+func (l *Loader) wrongType(path string, n *yaml.Node, want, fix string) {
 	value := ""
 	switch {
-	case isNull(n):
-		l.unreadable(path, "", problem{"has no value", fix + ", or remove the key"})
+	case IsNull(n):
+		l.Unreadable(path, "", Problem{"has no value", fix + ", or remove the key"})
 		return
 	case n.Kind == yaml.ScalarNode && want == "text":
 		value = n.Value
@@ -212,7 +214,7 @@ func (l *loader) wrongType(path string, n *yaml.Node, want, fix string) {
 	case n.Kind == yaml.ScalarNode:
 		value = n.Value
 	}
-	l.unreadable(path, value, problem{"is " + typeOf(n) + ", not " + want, fix})
+	l.Unreadable(path, value, Problem{"is " + typeOf(n) + ", not " + want, fix})
 }
 
 func typeOf(n *yaml.Node) string {
@@ -227,4 +229,27 @@ func typeOf(n *yaml.Node) string {
 		return "a number"
 	}
 	return "text"
+}
+
+// HasKey says whether a mapping has a key: it decides the defaults of the others.
+func HasKey(n *yaml.Node, key string) bool { return ValueOf(n, key) != nil }
+
+// ValueOf is what a key of a mapping holds; nil: the key is not there.
+func ValueOf(n *yaml.Node, key string) *yaml.Node {
+	if n = behind(n); n.Kind == yaml.MappingNode {
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == key {
+				return behind(n.Content[i+1])
+			}
+		}
+	}
+	return nil
+}
+
+// behind follows an alias.
+func behind(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
 }

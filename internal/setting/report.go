@@ -1,4 +1,4 @@
-package config
+package setting
 
 import (
 	"cmp"
@@ -7,69 +7,72 @@ import (
 	"strings"
 )
 
-// place is where a value was given.
-type place struct {
-	file   string
-	line   int
-	origin string
+// Place is where a value was given.
+type Place struct {
+	File   string
+	Line   int
+	Origin string
 }
 
-// report collects faults and warnings, and knows where each value was given.
-type report struct {
-	all      *Config          // that is checked
-	places   map[string]place // by path
-	bad      map[string]bool  // paths whose value could not be read
+// Report collects faults and warnings, and knows where each value was given.
+type Report struct {
+	Root     any              // that is checked
+	Places   map[string]Place // by path
+	Bad      map[string]bool  // paths whose value could not be read
 	faults   []Fault
-	warnings []Warning
+	Warnings []Warning
 }
 
-func newReport() *report {
-	return &report{places: map[string]place{}, bad: map[string]bool{}}
+// NewReport returns an empty report.
+func NewReport() *Report {
+	return &Report{Places: map[string]Place{}, Bad: map[string]bool{}}
 }
 
-// given says that a key was written, whatever its value.
-func (r *report) given(path string) bool {
-	_, ok := r.places[path]
+// Given says that a key was written, whatever its value.
+func (r *Report) Given(path string) bool {
+	_, ok := r.Places[path]
 	return ok
 }
 
 // find returns the place of path, or of the nearest thing around it: a key
 // that is missing is reported where its mapping begins.
-func (r *report) find(path string) place {
+func (r *Report) find(path string) Place {
 	for ; path != ""; path = parent(path) {
-		if p, ok := r.places[path]; ok {
+		if p, ok := r.Places[path]; ok {
 			return p
 		}
 	}
-	return place{}
+	return Place{}
 }
 
-func (r *report) at(path string) Fault {
+// At is a fault that stands at a path.
+func (r *Report) At(path string) Fault {
 	p := r.find(path)
-	return Fault{File: p.file, Line: p.line, Origin: p.origin, Path: path}
+	return Fault{File: p.File, Line: p.Line, Origin: p.Origin, Path: path}
 }
 
-// fault reports what a check found, unless the value could not even be read,
+// Fault reports what a check found, unless the value could not even be read,
 // which is reported already.
-func (r *report) fault(path, value string, p problem) {
+func (r *Report) Fault(path, value string, p Problem) {
 	for around := path; around != ""; around = parent(around) {
-		if r.bad[around] {
+		if r.Bad[around] {
 			return
 		}
 	}
-	f := r.at(path)
-	f.Value, f.Problem, f.Fix = value, p.what, p.fix
+	f := r.At(path)
+	f.Value, f.Problem, f.Fix = value, p.What, p.Fix
 	r.faults = append(r.faults, f)
 }
 
-func (r *report) warn(path, value string, p problem) {
-	f := r.at(path)
-	f.Value, f.Problem, f.Fix = value, p.what, p.fix
-	r.warnings = append(r.warnings, Warning(f))
+// Warn reports what a node can run with.
+func (r *Report) Warn(path, value string, p Problem) {
+	f := r.At(path)
+	f.Value, f.Problem, f.Fix = value, p.What, p.Fix
+	r.Warnings = append(r.Warnings, Warning(f))
 }
 
-// err returns the faults in the order in which a person goes through them.
-func (r *report) err() error {
+// Err returns the faults in the order in which a person goes through them.
+func (r *Report) Err() error {
 	if len(r.faults) == 0 {
 		return nil
 	}
@@ -85,9 +88,9 @@ func (r *report) err() error {
 	return &Error{Faults: r.faults}
 }
 
-// join adds a key to a path; a key that a reader could mistake for more than
+// Join adds a key to a path; a key that a reader could mistake for more than
 // one, or that would break the line, is quoted.
-func join(path, key string) string {
+func Join(path, key string) string {
 	quoted := strconv.Quote(key)
 	if key == "" || strings.ContainsAny(key, `.[" `) || quoted != `"`+key+`"` {
 		key = quoted
@@ -98,14 +101,15 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-func element(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+// Element is the path of an element of a list.
+func Element(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
 func parent(path string) string {
 	return path[:max(strings.LastIndexAny(path, ".["), 0)]
 }
 
-// nearest returns the known word that s was probably meant to be.
-func nearest(s string, known []string) (string, bool) {
+// Nearest returns the known word that s was probably meant to be.
+func Nearest(s string, known []string) (string, bool) {
 	best, found := "", 3
 	for _, k := range known {
 		// A third of the letters may be wrong, in a word of any length one.

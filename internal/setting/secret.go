@@ -1,4 +1,4 @@
-package config
+package setting
 
 import (
 	"bytes"
@@ -10,8 +10,10 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
+// Hidden stands in the place of a secret.
+const Hidden = secrets.Mark
+
 const (
-	hidden     = secrets.Mark
 	minSecret  = 16 // bytes: below it a signature can be guessed
 	makeSecret = "make one with: openssl rand -base64 32"
 )
@@ -53,20 +55,20 @@ func (s Secret) Equal(other Secret) bool {
 }
 
 // String returns "[secret]".
-func (Secret) String() string { return hidden }
+func (Secret) String() string { return Hidden }
 
 // GoString returns "[secret]".
-func (Secret) GoString() string { return hidden }
+func (Secret) GoString() string { return Hidden }
 
 // Format writes "[secret]" for every verb, also for those that would not ask
 // String.
-func (Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(hidden)) }
+func (Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(Hidden)) }
 
 // MarshalText returns "[secret]".
-func (Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
+func (Secret) MarshalText() ([]byte, error) { return []byte(Hidden), nil }
 
 // LogValue returns "[secret]".
-func (Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
+func (Secret) LogValue() slog.Value { return slog.StringValue(Hidden) }
 
 var (
 	_ fmt.Formatter  = Secret{}
@@ -75,13 +77,13 @@ var (
 
 // parseSecret decodes a secret as it stands in a variable or a file. The
 // problem that it returns never holds a part of it.
-func parseSecret(text string) (Secret, *problem) {
+func parseSecret(text string) (Secret, *Problem) {
 	if text == "" {
-		return Secret{}, &problem{what: "the secret is empty", fix: makeSecret}
+		return Secret{}, &Problem{What: "the secret is empty", Fix: makeSecret}
 	}
 	key, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
-		return Secret{}, &problem{what: "the secret is not base64 (A–Z, a–z, 0–9, + and /, padded with =)", fix: makeSecret}
+		return Secret{}, &Problem{What: "the secret is not base64 (A–Z, a–z, 0–9, + and /, padded with =)", Fix: makeSecret}
 	}
 	if p := shortSecret(key); p != nil {
 		return Secret{}, p
@@ -89,19 +91,19 @@ func parseSecret(text string) (Secret, *problem) {
 	return NewSecret(key), nil
 }
 
-func shortSecret(key []byte) *problem {
+func shortSecret(key []byte) *Problem {
 	if len(key) >= minSecret {
 		return nil
 	}
-	return &problem{
-		what: fmt.Sprintf("the secret has %d bytes, which is too short to be safe", len(key)),
-		fix:  fmt.Sprintf("use at least %d bytes; %s", minSecret, makeSecret),
+	return &Problem{
+		What: fmt.Sprintf("the secret has %d bytes, which is too short to be safe", len(key)),
+		Fix:  fmt.Sprintf("use at least %d bytes; %s", minSecret, makeSecret),
 	}
 }
 
-// looksSecret says that a text which should be a name may be a secret that
+// LooksSecret says that a text which should be a name may be a secret that
 // was written in the wrong place, so that nobody prints it.
-func looksSecret(s string) bool {
+func LooksSecret(s string) bool {
 	for _, enc := range []*base64.Encoding{
 		base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding,
 	} {

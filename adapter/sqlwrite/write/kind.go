@@ -1,0 +1,34 @@
+// Package write is the kind of destination that is a database: its keys, their
+// checks, and the sqlwrite.Writer that is made of them.
+package write
+
+import (
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/adapter"
+	"github.com/holdfast-mq/holdfast/internal/setting"
+)
+
+// Kind is the kind of destination.
+func Kind() adapter.Kind {
+	return adapter.Kind{
+		Key: setting.Case[adapter.Settings]("write", keys()), Noun: "a database", Instead: "a database has dsn, and TLS in it",
+		Category: holdfast.CategoryCachedDBWrite, Blamed: "dsn",
+		Reached: "lets us in; statements are not tried, since they would have their effect",
+		Held:    "see whether dsn names the right database and user, and whether that user may write there",
+	}
+}
+
+// Kind is the kind of these settings.
+func (*Settings) Kind() adapter.Kind { return Kind() }
+
+// Safety names the file of the DSN, and a line without TLS.
+func (w *Settings) Safety() adapter.Safety {
+	s := adapter.Safety{Private: map[string]string{"the dsn of": w.DSN.File()}}
+	if w.Unencrypted {
+		s.GivenUp = []adapter.GivenUp{{Key: "unencrypted", Value: "true", Problem: setting.Problem{
+			What: "lets a dsn name another machine without TLS, so that everybody on the way can read and change what is written",
+			Fix:  "remove it, and write TLS into dsn, unless you trust everybody on that network",
+		}}}
+	}
+	return s
+}

@@ -1,0 +1,164 @@
+package setting
+
+import (
+	"path/filepath"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// ReferenceFix tells how one writes where a secret of ours is.
+const ReferenceFix = "write {env: NAME} for a variable or {file: PATH} for a file that holds it in base64"
+
+// Secret reads where one secret is, and the secret itself.
+func (l *Loader) Secret(path string, n *yaml.Node) Secret {
+	n, ok := l.Value(path, n)
+	if !ok || !l.IsMapping(path, n) {
+		return Secret{}
+	}
+	var ref Reference
+	l.Object(path, n, Keys{"env": l.HiddenText(&ref.Env, ReferenceFix), "file": l.HiddenText(&ref.File, ReferenceFix)})
+	s := l.Resolve(path, ref)
+	l.Bad[path] = s.IsZero()
+	return s
+}
+
+// IsMapping reports anything else without its value, which is likely to be
+// the secret itself.
+func (l *Loader) IsMapping(path string, n *yaml.Node) bool {
+	if n.Kind == yaml.MappingNode || IsNull(n) {
+		return true
+	}
+	l.Unreadable(path, "", Problem{"does not say where the secret is; a secret never stands in the file itself", ReferenceFix})
+	return false
+}
+
+// HiddenText reads a text, and keeps it out of the fault if it is none.
+func (l *Loader) HiddenText(to *string, fix string) Decode {
+	return func(path string, n *yaml.Node) {
+		n, ok := l.Value(path, n)
+		if !ok {
+			return
+		}
+		if n.Kind != yaml.ScalarNode || n.Tag != "!!str" || n.Value == "" {
+			l.Unreadable(path, "", Problem{"is not a name", fix})
+			return
+		}
+		*to = n.Value
+	}
+}
+
+// Reference says where a secret is.
+type Reference struct {
+	Env, File string
+}
+
+// Wanted says what a reference should lead to.
+type Wanted struct {
+	What    string // "the secret in base64"
+	None    string // what is said of a mapping that names no place
+	Fix     string // how a reference is written
+	MakeFix string // how such a thing is made
+}
+
+// Found is what a reference leads to, and which place it is about.
+type Found struct {
+	Text, path string
+	Env, File  string // one of them
+}
+
+// Resolve reads a secret in base64.
+func (l *Loader) Resolve(path string, ref Reference) Secret {
+	f, ok := l.LookUp(path, ref, Wanted{"the secret in base64", "names no secret", ReferenceFix, makeSecret})
+	if !ok {
+		return Secret{}
+	}
+	s, p := parseSecret(f.Text)
+	if p != nil {
+		l.WrongContent(f, *p)
+		return Secret{}
+	}
+	s.env, s.at = f.Env, f.File
+	return s
+}
+
+// WrongContent reports what a reference leads to.
+func (l *Loader) WrongContent(f Found, p Problem) {
+	kind := "a file"
+	if f.Env != "" {
+		kind = "a variable"
+	}
+	l.Unreadable(f.path, f.Env+f.File, Problem{"is " + kind + " of the wrong content: " + p.What, p.Fix})
+}
+
+// LookUp reads a variable or a file that the configuration names.
+func (l *Loader) LookUp(path string, ref Reference, w Wanted) (Found, bool) {
+	env, file := Join(path, "env"), Join(path, "file")
+	switch {
+	case l.Given(env) && l.Given(file):
+		l.Fault(path, "", Problem{"has both env and file", "keep one of them"})
+	case ref.Env != "":
+		return l.fromVariable(env, ref.Env, w)
+	case ref.File != "":
+		return l.fromFile(file, ref.File)
+	default:
+		// An empty env or file is reported already, as is a wrong key.
+		if !l.Given(env) && !l.Given(file) {
+			l.Fault(path, "", Problem{w.None, w.Fix})
+		}
+	}
+	return Found{}, false
+}
+
+func (l *Loader) fromVariable(path, name string, w Wanted) (Found, bool) {
+	if !isVariable(name) {
+		value := name
+		if LooksSecret(name) || strings.Contains(name, "://") {
+			value = ""
+		}
+		l.Unreadable(path, value, Problem{"is not the name of a variable", "write {env: NAME}, with the name in upper-case letters, digits and _"})
+		return Found{}, false
+	}
+	l.Secrets[name] = true
+	text, ok := l.Lookup(name)
+	if !ok {
+		l.Unreadable(path, name, Problem{"is a variable that is not set", "set it to " + w.What + "; " + w.MakeFix})
+	}
+	return Found{Text: text, path: path, Env: name}, ok
+}
+
+// isVariable accepts only the usual upper-case names: a secret that was put
+// in the place of one must not pass, since the name is printed.
+func isVariable(s string) bool {
+	for i, r := range s {
+		if r != '_' && (r < 'A' || r > 'Z') && (r < '0' || r > '9' || i == 0) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func (l *Loader) fromFile(path, name string) (Found, bool) {
+	if strings.Contains(name, "://") { // the address itself, not a file that holds it
+		l.Unreadable(path, "", Problem{"is not the path of a file", "write the path of a file that holds it"})
+		return Found{}, false
+	}
+	file := l.Absolute(path, l.dir, name)
+	if l.Bad[path] {
+		return Found{}, false
+	}
+	data, err := l.ReadFile(file)
+	if err != nil {
+		// Somebody may have put the secret itself here.
+		if LooksSecret(name) && (!filepath.IsAbs(name) || strings.ContainsAny(name, "=+")) {
+			file = ""
+		}
+		l.cannotRead(path, file, err)
+		return Found{}, false
+	}
+	text, newline := strings.CutSuffix(string(data), "\n")
+	if newline {
+		text = strings.TrimSuffix(text, "\r")
+	}
+	return Found{Text: text, path: path, File: file}, true
+}

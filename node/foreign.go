@@ -1,0 +1,63 @@
+package node
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/adapter"
+	"github.com/holdfast-mq/holdfast/adapter/httpcall/call"
+	"github.com/holdfast-mq/holdfast/adapter/sqlwrite/write"
+	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/setting"
+)
+
+// DestinationKinds are the kinds of destinations that are no peers.
+func DestinationKinds() []adapter.Kind {
+	return []adapter.Kind{call.Kind(), write.Kind()}
+}
+
+// shownOfRefusal is how much of a target's refusal people get to see.
+const shownOfRefusal = 300
+
+// foreignWait is how long a request waits for the outcome at a destination that is
+// no peer unless it says otherwise (SF-03: what can be answered at once is).
+const foreignWait = 10 * time.Second
+
+// foreign makes the way to a destination that is no peer.
+func (n *Node) foreign(name string, d config.Destination) (adapter.Deliverer, error) {
+	create := func(d config.Destination) (adapter.Deliverer, error) { return open(d, n.cfg) }
+	if d.Foreign.Kind().Renewed {
+		return renewable(n, name, d, create)
+	}
+	return create(d)
+}
+
+func open(d config.Destination, c *config.Config) (adapter.Deliverer, error) {
+	return d.Foreign.Open(adapter.Options{Own: database(c.Data), Connections: d.Concurrency, Excerpt: shownOfRefusal})
+}
+
+// checkForeign looks at destinations as a start would make them, and connects to
+// none. What is wrong stands in the place of the key that its kind blames.
+func checkForeign(c *config.Config) (faults []config.Fault) {
+	for _, name := range slices.Sorted(maps.Keys(c.Destinations)) {
+		d := c.Destinations[name]
+		if d.Foreign == nil || d.Foreign.Kind().Blamed == "" {
+			continue
+		}
+		to, err := open(d, c)
+		if err == nil {
+			to.Close()
+			continue
+		}
+		k := d.Foreign.Kind()
+		fault := config.Fault{Path: setting.Join("destinations", name) + "." + k.Key.Name + "." + k.Blamed, Problem: err.Error(), Err: err}
+		if field, ok := errors.AsType[*holdfast.FieldError](err); ok {
+			fault.Problem = field.Problem
+		}
+		faults = append(faults, fault)
+	}
+	return faults
+}
