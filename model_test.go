@@ -537,7 +537,7 @@ func (r *modelRun) reopen() {
 
 // open lets a millisecond pass: the store's time may be some microseconds
 // ahead of ours, and the next owner's is not. What a start doubts is believed
-// after another one: the model knows one time (storetest.Clock has the rest).
+// after another one: the model knows one time (storetest.Run has the rest).
 func (r *modelRun) open() {
 	time.Sleep(time.Millisecond)
 	r.db = openStoreWith(r.t, r.path, sqlite.Options{ClockHold: time.Microsecond})

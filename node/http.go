@@ -43,7 +43,7 @@ func (n *Node) serveHTTP(ctx context.Context) error {
 	// What the store has given up is answered now. Shutdown looks less and less often
 	// whether all is, at last every half second: it begins anew.
 	for end := time.Now().Add(lastWords * 3 / 4); errors.Is(err, context.DeadlineExceeded) && time.Now().Before(end); {
-		err = shutDown(ctx, srv, lookAgain)
+		err = shutDown(ctx, srv, min(lookAgain, time.Until(end)))
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		n.log.WarnContext(ctx, "requests cut off at the stop")

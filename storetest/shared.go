@@ -35,6 +35,8 @@ func shared(t *testing.T, m Maker) {
 		},
 		"what one has claimed no other gets": func(k *kit) {
 			other := k.beside()
+			k.put(holdfast.Message{ID: "first"})
+			k.deliversAt(other) // from now on the other gets what nobody has
 			k.put(holdfast.Message{ID: "1"})
 			c := k.one("1")
 			if b, err := other.Claim(k.ctx(), map[string]int{"a": 1}); err != nil || len(b.Claims) > 0 {
@@ -51,15 +53,7 @@ func shared(t *testing.T, m Maker) {
 		"what one accepts another delivers": func(k *kit) {
 			other := k.beside()
 			k.put(holdfast.Message{ID: "1"})
-			var b holdfast.Batch
-			waittest.Until(k.t, "the other gets it", func() (got bool) {
-				var err error
-				b, err = other.Claim(k.ctx(), map[string]int{"a": 1})
-				return err != nil || len(b.Claims) == 1
-			})
-			if won, err := other.Settle(k.ctx(), holdfast.Settlement{Seq: b.Claims[0].Seq, Token: b.Claims[0].Token, State: holdfast.Delivered}); err != nil || !won[0] {
-				k.t.Errorf("settled: %v, %v", won, err)
-			}
+			k.deliversAt(other)
 			k.is("1", holdfast.Delivered)
 			waittest.Until(k.t, "the one hears of it", func() bool { return k.Counts().Pending == 0 })
 		},
@@ -87,6 +81,21 @@ func (k *kit) shared() holdfast.Shared {
 		k.t.Fatalf("%T can be opened twice at once, and is no holdfast.Shared", k.Full)
 	}
 	return s
+}
+
+// deliversAt has another process claim the one message of a that is due, and deliver it.
+func (k *kit) deliversAt(other Full) {
+	k.t.Helper()
+	var got []holdfast.Claim
+	waittest.Until(k.t, "the other gets it", func() bool {
+		b, err := other.Claim(k.ctx(), map[string]int{"a": 1})
+		k.ok(err)
+		got = b.Claims
+		return len(got) == 1
+	})
+	if won, err := other.Settle(k.ctx(), holdfast.Settlement{Seq: got[0].Seq, Token: got[0].Token, State: holdfast.Delivered}); err != nil || !won[0] {
+		k.t.Errorf("settled: %v, %v", won, err)
+	}
 }
 
 // beside opens the store once more, until the case ends.

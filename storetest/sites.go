@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-mq/holdfast/link"
 )
 
-// Sites tests that each site has its own credential, that a token is good once,
+// siteNames tests that each site has its own credential, that a token is good once,
 // and that both end when they should.
 func siteNames(t *testing.T, m Maker) {
 	t.Helper()
