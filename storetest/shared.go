@@ -38,7 +38,7 @@ func shared(t *testing.T, m Maker) {
 			k.put(holdfast.Message{ID: "first"})
 			k.deliversAt(other) // from now on the other gets what nobody has
 			k.put(holdfast.Message{ID: "1"})
-			c := k.one("1")
+			c := k.soon(k.Full)
 			if b, err := other.Claim(k.ctx(), map[string]int{"a": 1}); err != nil || len(b.Claims) > 0 {
 				k.t.Errorf("claimed again: %v, %v", b.Claims, err)
 			}
@@ -83,17 +83,26 @@ func (k *kit) shared() holdfast.Shared {
 	return s
 }
 
+// soon is the one message of a that is due, once s gets it: one that has come, or has
+// heard of another, gets nothing for a while.
+func (k *kit) soon(s Full) (c holdfast.Claim) {
+	k.t.Helper()
+	waittest.Until(k.t, "it is claimed", func() bool {
+		b, err := s.Claim(k.ctx(), map[string]int{"a": 1})
+		k.ok(err)
+		if len(b.Claims) == 1 {
+			c = b.Claims[0]
+		}
+		return len(b.Claims) == 1
+	})
+	return c
+}
+
 // deliversAt has another process claim the one message of a that is due, and deliver it.
 func (k *kit) deliversAt(other Full) {
 	k.t.Helper()
-	var got []holdfast.Claim
-	waittest.Until(k.t, "the other gets it", func() bool {
-		b, err := other.Claim(k.ctx(), map[string]int{"a": 1})
-		k.ok(err)
-		got = b.Claims
-		return len(got) == 1
-	})
-	if won, err := other.Settle(k.ctx(), holdfast.Settlement{Seq: got[0].Seq, Token: got[0].Token, State: holdfast.Delivered}); err != nil || !won[0] {
+	c := k.soon(other)
+	if won, err := other.Settle(k.ctx(), holdfast.Settlement{Seq: c.Seq, Token: c.Token, State: holdfast.Delivered}); err != nil || !won[0] {
 		k.t.Errorf("settled: %v, %v", won, err)
 	}
 }
