@@ -51,13 +51,15 @@ var mayImport = map[string][]string{
 	"sqlite":              {".", "internal/belief", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
 	"postgres":            {".", "internal/belief", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
 	"metrics":             {"."},
-	"admin":               {".", "notify", "fanout", "track", "audit", "link", "replicate"},
-	"web":                 {"admin"},
+	"admin":               {".", "notify", "fanout", "track", "audit", "link", "replicate", "admin/api"},
+	"admin/api":           {"."},         // what both ends of the operator API say
+	"admin/client":        {"admin/api"}, // for programs: it brings no node along
+	"web":                 {"admin", "admin/api"},
 	"config":              {},
 	"gen":                 {},
-	"node":                {everything},                                                                                    // the one place that knows all
-	"doctor":              {".", "adapter/sqlwrite", "admin", "config", "link", "sqlite", "postgres", "transport", "wire"}, // looks at all that a node needs, and is no part of one
-	"cmd/holdfast":        {"node", "doctor", "config", "admin", "link", "gen", "cmd/holdfast/internal/demo"},              // link: enroll talks to central, not to a node
+	"node":                {everything},                                                                                                                 // the one place that knows all
+	"doctor":              {".", "adapter/sqlwrite", "admin", "admin/api", "admin/client", "config", "link", "sqlite", "postgres", "transport", "wire"}, // looks at all that a node needs, and is no part of one
+	"cmd/holdfast":        {"node", "doctor", "config", "admin/api", "admin/client", "link", "gen", "cmd/holdfast/internal/demo"},                       // link: enroll talks to central, not to a node
 
 	"cmd/holdfast/internal/demo": {}, // runs nodes as others do: as processes, by their API
 }
