@@ -13,34 +13,10 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/internal/retryafter"
 	"github.com/holdfast-mq/holdfast/internal/serve"
 )
-
-// Role is what a token allows. Each includes those before it.
-type Role string
-
-// The roles.
-const (
-	Read    Role = "read"    // look
-	Operate Role = "operate" // send, retry, discard, mark done
-	Admin   Role = "admin"   // tokens, backups, channels, lists
-)
-
-// Local is the actor of a request that needed no token.
-const Local = "local"
-
-func (r Role) rank() int {
-	switch r {
-	case Read:
-		return 1
-	case Operate:
-		return 2
-	case Admin:
-		return 3
-	}
-	return 0
-}
 
 const roleKey = "role" // in an operation's metadata
 
@@ -54,20 +30,20 @@ func actor(ctx context.Context) string {
 
 // authenticate is the middleware of the API's own routes.
 func (s *Server) authenticate(ctx huma.Context, next func(huma.Context)) {
-	role, _ := ctx.Operation().Metadata[roleKey].(Role)
+	role, _ := ctx.Operation().Metadata[roleKey].(api.Role)
 	r, w := humago.Unwrap(ctx)
 	name, p := s.authorize(r, role)
 	if p == nil && !serve.Known(r) {
 		p = crowded()
 	}
 	if p != nil {
-		p.write(w)
+		p.Answer(w)
 		return
 	}
 	if r.ContentLength != 0 {
 		leave, ok := s.bodies.Hold(r.Context(), r.ContentLength, ctx.Operation().MaxBodyBytes)
 		if !ok {
-			crowded().write(w)
+			crowded().Answer(w)
 			return
 		}
 		defer leave()
@@ -76,7 +52,7 @@ func (s *Server) authenticate(ctx huma.Context, next func(huma.Context)) {
 }
 
 // allow does the same for a route of another package.
-func (s *Server) allow(role Role, next http.Handler) http.Handler {
+func (s *Server) allow(role api.Role, next http.Handler) http.Handler {
 	if role == "" {
 		return next
 	}
@@ -86,7 +62,7 @@ func (s *Server) allow(role Role, next http.Handler) http.Handler {
 			p = crowded()
 		}
 		if p != nil {
-			p.write(w)
+			p.Answer(w)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -95,13 +71,13 @@ func (s *Server) allow(role Role, next http.Handler) http.Handler {
 
 // authorize says who asks, or why the request is refused. A token that is
 // given counts even where none is needed: so its name is recorded.
-func (s *Server) authorize(r *http.Request, need Role) (string, *Problem) {
+func (s *Server) authorize(r *http.Request, need api.Role) (string, *api.Problem) {
 	header := r.Header.Get("Authorization")
 	if !s.AuthRequired && (header == "" || s.Tokens == nil) {
 		if by := passedOnBy(r); by != "" && !s.Anybody {
 			return "", unauthorized("", "the request came through a proxy (header "+by+"), and only this machine is let in without a token: send one")
 		}
-		return Local, nil
+		return api.Local, nil
 	}
 	if header == "" {
 		return "", unauthorized("", "send a token: Authorization: Bearer hf_…")
@@ -111,7 +87,7 @@ func (s *Server) authorize(r *http.Request, need Role) (string, *Problem) {
 		return "", unauthorized("", "the Authorization header must have the form: Bearer hf_…")
 	}
 	secret = strings.TrimSpace(secret)
-	if !wellFormed(secret) {
+	if !api.WellFormed(secret) {
 		return "", s.refuseToken(r, "the token is mistyped or cut short; it begins with hf_ and has 52 characters")
 	}
 	name, role, err := s.Tokens.FindToken(r.Context(), sha256.Sum256([]byte(secret)))
@@ -122,9 +98,9 @@ func (s *Server) authorize(r *http.Request, need Role) (string, *Problem) {
 		few := s.few.With(slog.String("remote", serve.Address(r).String()))
 		return "", s.refuseTo(r.Context(), few, "look the token up", err) // anybody can make up a token
 	}
-	if Role(role).rank() < need.rank() {
-		return "", kindRole.problem(fmt.Sprintf("this needs a token with the role %s; token %q has the role %s", need, name, role)).
-			with("WWW-Authenticate", fmt.Sprintf(`Bearer realm="holdfast", error="insufficient_scope", scope="%s"`, need))
+	if api.Role(role).Rank() < need.Rank() {
+		return "", api.RoleLacking.Problem(fmt.Sprintf("this needs a token with the role %s; token %q has the role %s", need, name, role)).
+			With("WWW-Authenticate", fmt.Sprintf(`Bearer realm="holdfast", error="insufficient_scope", scope="%s"`, need))
 	}
 	return name, nil
 }
@@ -132,16 +108,16 @@ func (s *Server) authorize(r *http.Request, need Role) (string, *Problem) {
 // refuseToken answers a request whose token is none of ours. Too many from one
 // address are told to wait, and the log is silent; who has a token always
 // passes.
-func (s *Server) refuseToken(r *http.Request, problem string) *Problem {
+func (s *Server) refuseToken(r *http.Request, problem string) *api.Problem {
 	from := serve.Address(r)
 	within, tell := s.watch.Refuse(from)
 	if tell {
 		s.log().LogAttrs(r.Context(), slog.LevelWarn, "unknown token refused",
-			slog.String("method", clip(r.Method)), slog.String("path", clip(r.URL.Path)), slog.String("remote", from.String()))
+			slog.String("method", api.Clip(r.Method)), slog.String("path", api.Clip(r.URL.Path)), slog.String("remote", from.String()))
 	}
 	if !within {
-		return kindTooMany.problem("too many unknown tokens come from this address; wait, and send one that is known").
-			with("Retry-After", retryafter.Seconds(serve.RefusedWait)).with("Connection", "close")
+		return api.TooMany.Problem("too many unknown tokens come from this address; wait, and send one that is known").
+			With("Retry-After", retryafter.Seconds(serve.RefusedWait)).With("Connection", "close")
 	}
 	return unauthorized("invalid_token", problem)
 }
@@ -156,10 +132,10 @@ func passedOnBy(r *http.Request) string {
 	return ""
 }
 
-func unauthorized(code, detail string) *Problem {
+func unauthorized(code, detail string) *api.Problem {
 	challenge := `Bearer realm="holdfast"`
 	if code != "" {
 		challenge += fmt.Sprintf(`, error="%s"`, code)
 	}
-	return kindUnauthorized.problem(detail).with("WWW-Authenticate", challenge)
+	return api.Unauthorized.Problem(detail).With("WWW-Authenticate", challenge)
 }

@@ -7,12 +7,13 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
 func locked(s *admin.Server) { s.AuthRequired = true }
 
 // tokens makes one token per role through a server that asks for none.
-func tokens(tb testing.TB, f *fixture) map[admin.Role]string {
+func tokens(tb testing.TB, f *fixture) map[api.Role]string {
 	tb.Helper()
 	open := *f.Server
 	open.AuthRequired = false
@@ -21,9 +22,9 @@ func tokens(tb testing.TB, f *fixture) map[admin.Role]string {
 		tb.Fatal(err)
 	}
 	local := &fixture{Server: &open, store: f.store, handler: handler}
-	secrets := map[admin.Role]string{}
-	for _, role := range []admin.Role{admin.Read, admin.Operate, admin.Admin} {
-		created := ok[admin.CreatedToken](tb, local, call{method: "POST", path: "/v1/tokens", body: `{"name":"the-` + string(role) + `","role":"` + string(role) + `"}`})
+	secrets := map[api.Role]string{}
+	for _, role := range []api.Role{api.Read, api.Operate, api.Admin} {
+		created := ok[api.CreatedToken](tb, local, call{method: "POST", path: "/v1/tokens", body: `{"name":"the-` + string(role) + `","role":"` + string(role) + `"}`})
 		secrets[role] = created.Secret
 	}
 	return secrets
@@ -37,34 +38,34 @@ func TestRolesOpenTheirRoutes(t *testing.T) {
 	t.Parallel()
 	f := serve(t, locked)
 	secrets := tokens(t, f)
-	rank := map[admin.Role]int{admin.Read: 1, admin.Operate: 2, admin.Admin: 3}
-	cases := map[string]admin.Role{
-		"GET /v1/messages":             admin.Read,
-		"GET /v1/messages/x":           admin.Read,
-		"GET /v1/inbox":                admin.Read,
-		"GET /v1/destinations":         admin.Read,
-		"GET /_rf/health":              admin.Read,
-		"GET /_rf/outbox/stats":        admin.Read,
-		"GET /_rf/outbox/failed":       admin.Read,
-		"GET /_rf/inbox/stats":         admin.Read,
-		"POST /v1/messages":            admin.Operate,
-		"POST /v1/messages/x/retry":    admin.Operate,
-		"POST /v1/messages/x/discard":  admin.Operate,
-		"POST /_rf/outbox/x/retry":     admin.Operate,
-		"POST /v1/inbox/x/done":        admin.Operate,
-		"GET /v1/tokens":               admin.Admin,
-		"POST /v1/tokens":              admin.Admin,
-		"DELETE /v1/tokens/x":          admin.Admin,
+	rank := map[api.Role]int{api.Read: 1, api.Operate: 2, api.Admin: 3}
+	cases := map[string]api.Role{
+		"GET /v1/messages":             api.Read,
+		"GET /v1/messages/x":           api.Read,
+		"GET /v1/inbox":                api.Read,
+		"GET /v1/destinations":         api.Read,
+		"GET /_rf/health":              api.Read,
+		"GET /_rf/outbox/stats":        api.Read,
+		"GET /_rf/outbox/failed":       api.Read,
+		"GET /_rf/inbox/stats":         api.Read,
+		"POST /v1/messages":            api.Operate,
+		"POST /v1/messages/x/retry":    api.Operate,
+		"POST /v1/messages/x/discard":  api.Operate,
+		"POST /_rf/outbox/x/retry":     api.Operate,
+		"POST /v1/inbox/x/done":        api.Operate,
+		"GET /v1/tokens":               api.Admin,
+		"POST /v1/tokens":              api.Admin,
+		"DELETE /v1/tokens/x":          api.Admin,
 		"GET /openapi.json":            "",
 		"GET /healthz":                 "",
-		"GET /mounted":                 admin.Read,
+		"GET /mounted":                 api.Read,
 		"GET /no-such-route-for-these": "",
 	}
 	f = serve(t, locked, func(s *admin.Server) {
 		s.Outbox, s.Enqueuer, s.Inbox, s.Tokens = f.store, f.store, f.store, f.store
 		s.Mounts = []admin.Mount{
 			{Pattern: "GET /healthz", Handler: http.NotFoundHandler()},
-			{Pattern: "GET /mounted", Handler: http.NotFoundHandler(), Role: admin.Read},
+			{Pattern: "GET /mounted", Handler: http.NotFoundHandler(), Role: api.Read},
 		}
 	})
 	for route, need := range cases {
@@ -91,14 +92,14 @@ func TestRolesOpenTheirRoutes(t *testing.T) {
 func TestATokenThatDoesNotCountIsChallenged(t *testing.T) {
 	t.Parallel()
 	f := serve(t, locked)
-	secret := tokens(t, f)[admin.Read]
+	secret := tokens(t, f)[api.Read]
 	cases := map[string]struct{ header, says string }{
 		"none":      {"", "send a token"},
 		"basic":     {"Basic YTpi", "must have the form"},
 		"empty":     {"Bearer ", "mistyped"},
 		"cut":       {"Bearer " + secret[:len(secret)-1], "mistyped"},
 		"mistyped":  {"Bearer " + secret[:10] + "!" + secret[11:], "mistyped"},
-		"unknown":   {"Bearer " + admin.NewSecret(), "not known here"},
+		"unknown":   {"Bearer " + api.NewSecret(), "not known here"},
 		"two words": {"Bearer " + secret + " x", "mistyped"},
 	}
 	for name, c := range cases {
@@ -124,14 +125,14 @@ func TestADecisionBearsTheTokensName(t *testing.T) {
 	t.Parallel()
 	for _, required := range []bool{true, false} {
 		f := serve(t, func(s *admin.Server) { s.AuthRequired = required })
-		secret := tokens(t, f)[admin.Operate]
+		secret := tokens(t, f)[api.Operate]
 		if _, err := f.store.Enqueue(t.Context(), holdfast.Message{ID: "m", Destination: "inventory", Endpoint: "x"}); err != nil {
 			t.Fatal(err)
 		}
 		f.put(t, "m", park)
-		ok[admin.Message](t, f, call{method: "POST", path: "/v1/messages/m/retry", header: bearer(secret)})
+		ok[api.Message](t, f, call{method: "POST", path: "/v1/messages/m/retry", header: bearer(secret)})
 		f.put(t, "m", park)
-		ok[admin.Message](t, f, call{method: "POST", path: "/v1/messages/m/discard", header: bearer(secret)})
+		ok[api.Message](t, f, call{method: "POST", path: "/v1/messages/m/discard", header: bearer(secret)})
 		r, err := f.store.Get(t.Context(), "m")
 		if err != nil {
 			t.Fatal(err)
@@ -148,8 +149,8 @@ func TestTokensAreMadeListedAndDeleted(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
 	tokens(t, f)
-	list := ok[admin.TokenList](t, f, call{method: "GET", path: "/v1/tokens"}).Tokens
-	if len(list) != 3 || list[0].Name != "the-admin" || list[0].Role != admin.Admin || list[0].Created == nil || list[0].LastUsed != nil {
+	list := ok[api.TokenList](t, f, call{method: "GET", path: "/v1/tokens"}).Tokens
+	if len(list) != 3 || list[0].Name != "the-admin" || list[0].Role != api.Admin || list[0].Created == nil || list[0].LastUsed != nil {
 		t.Errorf("got %+v, want three tokens", list)
 	}
 	if w := f.do(t, call{method: "GET", path: "/v1/tokens"}); strings.Contains(w.Body.String(), "hf_") {
@@ -162,7 +163,7 @@ func TestTokensAreMadeListedAndDeleted(t *testing.T) {
 	if w := f.do(t, call{method: "DELETE", path: "/v1/tokens/the-read"}); w.Code != 204 || w.Body.Len() != 0 {
 		t.Errorf("delete: got %d %q, want 204 and nothing", w.Code, w.Body)
 	}
-	if list := ok[admin.TokenList](t, f, call{method: "GET", path: "/v1/tokens"}).Tokens; len(list) != 2 {
+	if list := ok[api.TokenList](t, f, call{method: "GET", path: "/v1/tokens"}).Tokens; len(list) != 2 {
 		t.Errorf("got %+v, want two tokens", list)
 	}
 }
@@ -190,8 +191,8 @@ func TestSecretsAreLongAndChecked(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for range 1000 {
-		s := admin.NewSecret()
-		if len(s) != 52 || !admin.WellFormed(s) || seen[s] {
+		s := api.NewSecret()
+		if len(s) != 52 || !api.WellFormed(s) || seen[s] {
 			t.Fatalf("got %q, want a new one of 52 characters that checks", s)
 		}
 		seen[s] = true

@@ -11,6 +11,8 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
 )
 
 func backing(err error) func(*admin.Server) {
@@ -24,7 +26,7 @@ func TestOI14BackupByTheAPI(t *testing.T) {
 	t.Parallel()
 	post := func(body string) call { return call{method: "POST", path: "/v1/backups", body: body} }
 	f := serve(t, backing(nil))
-	if got := ok[admin.Backup](t, f, post(`{"folder":"/mnt"}`)); got != (admin.Backup{Path: "/mnt/x.db", Size: 4096}) {
+	if got := ok[api.Backup](t, f, post(`{"folder":"/mnt"}`)); got != (api.Backup{Path: "/mnt/x.db", Size: 4096}) {
 		t.Errorf("got %+v", got)
 	}
 	bad := fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{Field: "folder", Value: "/mnt", Problem: "does not exist"})
@@ -67,7 +69,7 @@ func TestOI14ABackupMayTakeLong(t *testing.T) {
 	server.Config.WriteTimeout, server.Config.ReadTimeout = 50*time.Millisecond, 50*time.Millisecond
 	server.Start()
 	defer server.Close()
-	c, err := admin.NewClient(server.URL, "")
+	c, err := client.New(server.URL, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/internal/serve"
 )
 
@@ -23,7 +24,7 @@ const smallBody = 64 << 10
 // to a payload's bytes.
 type body struct {
 	data  []byte
-	fault *Problem
+	fault *api.Problem
 }
 
 // Resolve reads the body; what goes wrong is told by decode.
@@ -33,7 +34,7 @@ func (b *body) Resolve(ctx huma.Context) []error {
 	return nil
 }
 
-func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *Problem) {
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *api.Problem) {
 	if r.ContentLength > limit {
 		return nil, tooLarge(fmt.Sprint(r.ContentLength), limit)
 	}
@@ -46,21 +47,21 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *Pro
 			return nil, tooLarge(fmt.Sprintf("more than %d", limit), limit)
 		}
 		if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
-			return nil, kindTimeout.problem("the body did not arrive in time; send it again")
+			return nil, api.TimedOut.Problem("the body did not arrive in time; send it again")
 		}
-		return nil, kindUnreadable.problem("the body ended early: " + err.Error())
+		return nil, api.Unreadable.Problem("the body ended early: " + err.Error())
 	}
 	if len(data) > 0 && !isJSON(r.Header.Get("Content-Type")) {
-		return nil, kindMediaType.problem("send the header Content-Type: application/json",
-			Fault{Field: "Content-Type", Value: clip(r.Header.Get("Content-Type")), Problem: "must be application/json"}).
-			with("Accept", "application/json")
+		return nil, api.MediaType.Problem("send the header Content-Type: application/json",
+			api.Fault{Field: "Content-Type", Value: api.Clip(r.Header.Get("Content-Type")), Problem: "must be application/json"}).
+			With("Accept", "application/json")
 	}
 	return data, nil
 }
 
-func tooLarge(size string, limit int64) *Problem {
-	return kindTooLarge.problem(fmt.Sprintf("the request has %s bytes; this route takes at most %d", size, limit),
-		Fault{Field: "body", Value: size + " bytes", Problem: fmt.Sprintf("at most %d bytes are taken", limit)})
+func tooLarge(size string, limit int64) *api.Problem {
+	return api.TooLarge.Problem(fmt.Sprintf("the request has %s bytes; this route takes at most %d", size, limit),
+		api.Fault{Field: "body", Value: size + " bytes", Problem: fmt.Sprintf("at most %d bytes are taken", limit)})
 }
 
 // isJSON also keeps pages of other sites out: a browser sends this type only

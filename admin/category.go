@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -22,7 +23,7 @@ func (s *Server) categoryOf(destination string) holdfast.Category {
 
 // toCentral says whether a request is a notification that this node forwards,
 // and fills in what such a request need not say.
-func (s *Server) toCentral(req *NewMessage) bool {
+func (s *Server) toCentral(req *api.NewMessage) bool {
 	to := req.Destination
 	if to == "" && req.Category == string(holdfast.CategoryNotification) {
 		to = notify.Central
@@ -38,7 +39,7 @@ func (s *Server) toCentral(req *NewMessage) bool {
 }
 
 // checkCategory compares what a request says with what its destination is.
-func (s *Server) checkCategory(req *NewMessage) []Fault {
+func (s *Server) checkCategory(req *api.NewMessage) []api.Fault {
 	d, known := s.destination(req.Destination)
 	if req.Category == "" || !known || string(d.Category) == req.Category {
 		return nil
@@ -47,11 +48,11 @@ func (s *Server) checkCategory(req *NewMessage) []Fault {
 	if d.Category != "" {
 		is = "of category " + string(d.Category)
 	}
-	return []Fault{{"category", clip(req.Category), fmt.Sprintf("is not that of destination %s, which is %s; leave it out, or name another destination", req.Destination, is)}}
+	return []api.Fault{{Field: "category", Value: api.Clip(req.Category), Problem: fmt.Sprintf("is not that of destination %s, which is %s; leave it out, or name another destination", req.Destination, is)}}
 }
 
 // inCategory are the destinations of a category, by name.
-func (s *Server) inCategory(category string) (names []string, faults []Fault) {
+func (s *Server) inCategory(category string) (names []string, faults []api.Fault) {
 	known := []string{string(holdfast.CategoryCachedDBWrite), string(holdfast.CategoryExternalSystem), string(holdfast.CategoryNotification)}
 	for _, d := range s.Destinations() {
 		if d.Category == "" {
@@ -70,7 +71,7 @@ func (s *Server) inCategory(category string) (names []string, faults []Fault) {
 		}
 	}
 	if slices.Sort(known); !slices.Contains(known, category) {
-		return nil, []Fault{{"category", clip(category), "is not a category of this node; there are " + strings.Join(slices.Compact(known), ", ")}}
+		return nil, []api.Fault{{Field: "category", Value: api.Clip(category), Problem: "is not a category of this node; there are " + strings.Join(slices.Compact(known), ", ")}}
 	}
 	slices.Sort(names)
 	return names, nil
@@ -82,7 +83,7 @@ func (s *Server) inCategory(category string) (names []string, faults []Fault) {
 func (s *Server) pageOfCategory(ctx context.Context, q holdfast.Query, names []string) (*pageOutput, error) {
 	after, name, found := strings.Cut(q.After, "@")
 	if q.After != "" && (!found || name == "") {
-		return nil, invalid(Fault{"after", clip(q.After), "is not a place that a page of this list gave; take next of the page before, as it is"})
+		return nil, api.Faulty(api.Fault{Field: "after", Value: api.Clip(q.After), Problem: "is not a place that a page of this list gave; take next of the page before, as it is"})
 	}
 	var all holdfast.Page
 	limit := q.Limit

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -45,8 +46,8 @@ func TestAMessageKeepsItsProvenance(t *testing.T) {
 	if w := f.do(t, call{method: "GET", path: "/v1/destinations"}); !strings.Contains(w.Body.String(), `{"name":"erp","category":"external-system","configured":true`) {
 		t.Errorf("the destinations are %s", w.Body)
 	}
-	list := ok[admin.MessagePage](t, f, call{method: "GET", path: "/v1/messages?category=external-system"})
-	want := admin.Provenance{OriginInstance: "mixer-3", SourceScript: "recipe.lua", ExecutionID: "run 1", ParentExecutionID: "run 0"}
+	list := ok[api.MessagePage](t, f, call{method: "GET", path: "/v1/messages?category=external-system"})
+	want := api.Provenance{OriginInstance: "mixer-3", SourceScript: "recipe.lua", ExecutionID: "run 1", ParentExecutionID: "run 0"}
 	if len(list.Messages) != 1 || list.Messages[0].Provenance != want || list.Messages[0].Category != "external-system" {
 		t.Errorf("listed as %+v", list.Messages)
 	}
@@ -98,7 +99,7 @@ func TestTheListOfACategory(t *testing.T) {
 		var pages []string
 		after := ""
 		for range 9 {
-			page := ok[admin.MessagePage](t, f, call{method: "GET", path: "/v1/messages?" + query + "&after=" + url.QueryEscape(after)})
+			page := ok[api.MessagePage](t, f, call{method: "GET", path: "/v1/messages?" + query + "&after=" + url.QueryEscape(after)})
 			var ids []string
 			for _, m := range page.Messages {
 				ids = append(ids, m.ID)
@@ -211,8 +212,8 @@ func TestRetriesThatOnlyAProgramCanAskFor(t *testing.T) {
 			f := serve(t)
 			f.send(t, `{"id":"m","destination":"inventory","endpoint":"x"}`)
 			f.put(t, "m", func(r *holdfast.Record) { r.Message.Retry = &c.policy })
-			m := ok[admin.MessageDetail](t, f, call{method: "GET", path: "/v1/messages/m"})
-			if diff := cmp.Diff(admin.OwnRetry{MaxRetries: c.retries, RetryInterval: c.interval}, m.OwnRetry); diff != "" {
+			m := ok[api.MessageDetail](t, f, call{method: "GET", path: "/v1/messages/m"})
+			if diff := cmp.Diff(api.OwnRetry{MaxRetries: c.retries, RetryInterval: c.interval}, m.OwnRetry); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

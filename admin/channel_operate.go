@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
 type testChannelInput struct {
@@ -15,7 +16,7 @@ type testChannelInput struct {
 	Content body
 }
 
-type testChannelOutput struct{ Body TestResult }
+type testChannelOutput struct{ Body api.TestResult }
 
 // longestTest bounds a test: an adapter's own limits are shorter.
 const longestTest = 5 * time.Minute
@@ -33,8 +34,8 @@ func (s *Server) resumeChannel(ctx context.Context, in *channelInput) (*channelO
 	case errors.Is(err, holdfast.ErrNotFound):
 		return nil, noChannel(in.Name, &book)
 	case errors.Is(err, holdfast.ErrState):
-		return nil, kindState.problem(fmt.Sprintf("channel %s is disabled; enable it instead", in.Name),
-			Fault{Field: "disabled", Value: "true", Problem: "is in the way of resuming"})
+		return nil, api.WrongState.Problem(fmt.Sprintf("channel %s is disabled; enable it instead", in.Name),
+			api.Fault{Field: "disabled", Value: "true", Problem: "is in the way of resuming"})
 	case err != nil:
 		return nil, s.refuse(ctx, "resume the channel", err)
 	}
@@ -43,13 +44,13 @@ func (s *Server) resumeChannel(ctx context.Context, in *channelInput) (*channelO
 }
 
 func (s *Server) testChannel(ctx context.Context, in *testChannelInput) (*testChannelOutput, error) {
-	var req TestRequest
+	var req api.TestRequest
 	faults, p := in.Content.decode(&req)
 	if p != nil {
 		return nil, p
 	}
 	if faults = append(faults, checkLine("address", req.Address, mostAddress)...); len(faults) > 0 {
-		return nil, invalid(withoutRepeats(faults)...)
+		return nil, api.Faulty(withoutRepeats(faults)...)
 	}
 	book, p := s.book(ctx)
 	if p != nil {
@@ -60,7 +61,7 @@ func (s *Server) testChannel(ctx context.Context, in *testChannelInput) (*testCh
 		return nil, noChannel(in.Name, &book)
 	}
 	if wrong := addressFaults("address", req.Address, s.Channels.CheckRecipient(c, req.Address)); len(wrong) > 0 {
-		return nil, invalid(wrong...)
+		return nil, api.Faulty(wrong...)
 	}
 	ctx, cancel := context.WithTimeout(ctx, longestTest)
 	defer cancel()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/internal/brief"
 	"github.com/holdfast-mq/holdfast/notify"
 )
@@ -34,63 +35,63 @@ type deleteChannelInput struct {
 	Force bool   `query:"force" doc:"Also while lists use it or notifications wait for it. Those wait until there is a channel of this name again."`
 }
 
-type channelsOutput struct{ Body ChannelList }
+type channelsOutput struct{ Body api.ChannelList }
 
 type channelOutput struct {
 	ETag string `header:"ETag" doc:"The version, for If-Match."`
-	Body Channel
+	Body api.Channel
 }
 
 func (b *builder) channels() {
 	none := "There is no such channel."
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/channels", id: "list-channels", tag: "channels", role: Read,
+		method: http.MethodGet, path: "/v1/channels", id: "list-channels", tag: "channels", role: api.Read,
 		summary: "List channels", description: "With how each fares on the node that is asked.",
-		problems: map[kind]string{kindUnsupported: unsupportedNotify},
+		problems: map[api.Sort]string{api.Unsupported: unsupportedNotify},
 	}, b.listChannels)
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/channels/{name}", id: "get-channel", tag: "channels", role: Read,
+		method: http.MethodGet, path: "/v1/channels/{name}", id: "get-channel", tag: "channels", role: api.Read,
 		summary: "Show a channel", description: "Its settings, and how it fares on the node that is asked.",
-		problems: map[kind]string{kindNotFound: none, kindUnsupported: unsupportedNotify},
+		problems: map[api.Sort]string{api.NotFound: none, api.Unsupported: unsupportedNotify},
 	}, b.showChannel)
 	handle(b, route{
-		method: http.MethodPut, path: "/v1/channels/{name}", id: "put-channel", tag: "channels", role: Admin,
+		method: http.MethodPut, path: "/v1/channels/{name}", id: "put-channel", tag: "channels", role: api.Admin,
 		summary:     "Make or replace a channel",
 		description: "It is used within about a second, on all nodes, without a restart. What GET answers can be changed and sent back; the version in it keeps two people from overwriting each other.",
-		problems: map[kind]string{
-			kindChanged: "It is another one by now than that which the condition or the version names.", kindUnsupported: unsupportedNotify,
-			kindDiskFull: "The disk is full; nothing was changed.",
+		problems: map[api.Sort]string{
+			api.Changed: "It is another one by now than that which the condition or the version names.", api.Unsupported: unsupportedNotify,
+			api.DiskFull: "The disk is full; nothing was changed.",
 		},
-		request: reflect.TypeFor[ChannelSpec](), bodyRequired: true, bodyLimit: 2 * mostSettings,
+		request: reflect.TypeFor[api.ChannelSpec](), bodyRequired: true, bodyLimit: 2 * mostSettings,
 		requestSample: json.RawMessage(`{"kind":"ntfy","settings":{"url":"https://ntfy.example"},"retry":{"attempts":10,"interval":"1m"}}`),
 	}, b.putChannel)
 	handle(b, route{
-		method: http.MethodDelete, path: "/v1/channels/{name}", id: "delete-channel", tag: "channels", role: Admin,
+		method: http.MethodDelete, path: "/v1/channels/{name}", id: "delete-channel", tag: "channels", role: api.Admin,
 		summary: "Delete a channel", description: "Refused while lists use it or notifications wait for it, unless force says otherwise.",
-		problems: map[kind]string{
-			kindNotFound: none, kindState: "Lists use it, or notifications wait for it.", kindChanged: "It is another one by now than that which the condition names.",
-			kindDiskFull: "The disk is full; nothing was changed.", kindUnsupported: unsupportedNotify,
+		problems: map[api.Sort]string{
+			api.NotFound: none, api.WrongState: "Lists use it, or notifications wait for it.", api.Changed: "It is another one by now than that which the condition names.",
+			api.DiskFull: "The disk is full; nothing was changed.", api.Unsupported: unsupportedNotify,
 		},
 	}, b.deleteChannel)
 	handle(b, route{
-		method: http.MethodPost, path: "/v1/channels/{name}/resume", id: "resume-channel", tag: "channels", role: Operate,
+		method: http.MethodPost, path: "/v1/channels/{name}/resume", id: "resume-channel", tag: "channels", role: api.Operate,
 		summary:     "Resume a held channel",
 		description: "It is tried at once, instead of at its next probe. On a store with several nodes the others find out by theirs.",
-		problems: map[kind]string{
-			kindNotFound: none, kindState: "It is disabled.", kindDiskFull: "The disk is full; nothing was changed.", kindUnsupported: unsupportedNotify,
+		problems: map[api.Sort]string{
+			api.NotFound: none, api.WrongState: "It is disabled.", api.DiskFull: "The disk is full; nothing was changed.", api.Unsupported: unsupportedNotify,
 		},
 	}, b.resumeChannel)
 	handle(b, route{
-		method: http.MethodPost, path: "/v1/channels/{name}/test", id: "test-channel", tag: "channels", role: Operate,
+		method: http.MethodPost, path: "/v1/channels/{name}/test", id: "test-channel", tag: "channels", role: api.Operate,
 		summary:     "Test a channel",
 		description: "Sends a notification of its own to one address, once, also over a channel that is held or disabled. The answer is what the other side said; nothing is kept.",
-		problems:    map[kind]string{kindNotFound: none, kindUnsupported: unsupportedNotify},
-		request:     reflect.TypeFor[TestRequest](), requestSample: json.RawMessage(`{"address":"jane@example.com"}`), slow: true,
+		problems:    map[api.Sort]string{api.NotFound: none, api.Unsupported: unsupportedNotify},
+		request:     reflect.TypeFor[api.TestRequest](), requestSample: json.RawMessage(`{"address":"jane@example.com"}`), slow: true,
 	}, b.testChannel)
 }
 
 // book reads all lists and channels.
-func (s *Server) book(ctx context.Context) (notify.Book, *Problem) {
+func (s *Server) book(ctx context.Context) (notify.Book, *api.Problem) {
 	if s.Notify == nil {
 		return notify.Book{}, noNotify()
 	}
@@ -107,14 +108,14 @@ func (s *Server) listChannels(ctx context.Context, _ *struct{}) (*channelsOutput
 		return nil, p
 	}
 	lanes, counts := s.Channels.Status(), s.Outbox.Counts().Lanes
-	list := make([]Channel, 0, len(book.Channels))
+	list := make([]api.Channel, 0, len(book.Channels))
 	for _, c := range book.Channels {
 		shown := channelOf(c)
 		shown.Status = channelStatusOf(&c, lanes, counts)
 		list = append(list, shown)
 	}
-	slices.SortFunc(list, func(a, b Channel) int { return cmp.Compare(a.Name, b.Name) })
-	return &channelsOutput{ChannelList{list}}, nil
+	slices.SortFunc(list, func(a, b api.Channel) int { return cmp.Compare(a.Name, b.Name) })
+	return &channelsOutput{api.ChannelList{Channels: list}}, nil
 }
 
 func (s *Server) showChannel(ctx context.Context, in *channelInput) (*channelOutput, error) {
@@ -135,9 +136,9 @@ func (s *Server) channelAnswer(c notify.Channel) *channelOutput {
 	return &channelOutput{ETag: etag(shown.Version), Body: shown}
 }
 
-func noChannel(name string, book *notify.Book) *Problem {
-	return kindNotFound.problem(fmt.Sprintf("there is no channel %q; %s", clip(name), knownAs(book.Channels)),
-		Fault{Field: "name", Value: clip(name), Problem: "is not the name of a channel"})
+func noChannel(name string, book *notify.Book) *api.Problem {
+	return api.NotFound.Problem(fmt.Sprintf("there is no channel %q; %s", api.Clip(name), knownAs(book.Channels)),
+		api.Fault{Field: "name", Value: api.Clip(name), Problem: "is not the name of a channel"})
 }
 
 // knownAs lists the names that there are.
@@ -156,22 +157,22 @@ func (b *builder) putChannel(ctx context.Context, in *putChannelInput) (*channel
 	if b.Notify == nil {
 		return nil, noNotify()
 	}
-	var spec ChannelSpec
+	var spec api.ChannelSpec
 	faults, p := in.Content.decode(&spec)
 	if p != nil {
 		return nil, p
 	}
-	c, wrong := spec.channel(in.Name)
+	c, wrong := channelFrom(&spec, in.Name)
 	if faults = append(faults, wrong...); len(faults) == 0 {
 		faults = settingFaults(b.Channels.Check(c))
 	}
 	if len(faults) > 0 {
-		return nil, invalid(withoutRepeats(faults)...)
+		return nil, api.Faulty(withoutRepeats(faults)...)
 	}
 	return anew(b, func() (*channelOutput, error) { return b.replaceChannel(ctx, in, c, &spec) })
 }
 
-func (b *builder) replaceChannel(ctx context.Context, in *putChannelInput, c notify.Channel, spec *ChannelSpec) (*channelOutput, error) {
+func (b *builder) replaceChannel(ctx context.Context, in *putChannelInput, c notify.Channel, spec *api.ChannelSpec) (*channelOutput, error) {
 	book, p := b.book(ctx)
 	if p != nil {
 		return nil, p
@@ -179,7 +180,7 @@ func (b *builder) replaceChannel(ctx context.Context, in *putChannelInput, c not
 	old, exists := book.Channels[in.Name]
 	var warnings []string
 	if spec.Retry != nil {
-		warnings = spec.Retry.warnings()
+		warnings = retryWarnings(spec.Retry)
 	}
 	is := state{"channel", in.Name, exists, channelVersion(old), spec.Version, channelVersion(c)}
 	if p := in.check(is); p != nil {
@@ -202,14 +203,14 @@ func (b *builder) replaceChannel(ctx context.Context, in *putChannelInput, c not
 }
 
 // settingFaults are what an adapter says of settings.
-func settingFaults(err error) []Fault {
+func settingFaults(err error) []api.Fault {
 	if err == nil {
 		return nil
 	}
-	if faults := faultsOf(err); len(faults) > 0 {
+	if faults := api.FaultsOf(err); len(faults) > 0 {
 		return faults
 	}
-	return []Fault{{Field: "settings", Problem: "do not work: " + clip(err.Error())}}
+	return []api.Fault{{Field: "settings", Problem: "do not work: " + api.Clip(err.Error())}}
 }
 
 // errMeanwhile says that another node has changed it since it was looked at.
@@ -239,7 +240,7 @@ func anew[T any](b *builder, change func() (*T, error)) (*T, error) {
 			return out, err
 		}
 	}
-	return nil, kindChanged.problem("others change it all the time; repeat the change")
+	return nil, api.Changed.Problem("others change it all the time; repeat the change")
 }
 
 // noted logs who changed what.
@@ -264,8 +265,8 @@ func (b *builder) endChannel(ctx context.Context, in *deleteChannelInput) (*stru
 		return nil, p
 	}
 	if why := b.neededBy(in.Name, &book); why != "" && !in.Force {
-		return nil, kindState.problem(fmt.Sprintf("channel %s is needed: %s; disable it, or delete it by force", in.Name, why),
-			Fault{Field: "name", Value: in.Name, Problem: "is needed: " + why})
+		return nil, api.WrongState.Problem(fmt.Sprintf("channel %s is needed: %s; disable it, or delete it by force", in.Name, why),
+			api.Fault{Field: "name", Value: in.Name, Problem: "is needed: " + why})
 	}
 	if err := b.Notify.DeleteChannel(ctx, in.Name, c.Version); errors.Is(err, holdfast.ErrNotFound) {
 		return nil, noChannel(in.Name, &book)

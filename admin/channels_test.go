@@ -13,13 +13,14 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
 // channel makes one of e-mail.
 func (f *fixture) channel(tb testing.TB, name string) {
 	tb.Helper()
-	ok[admin.Channel](tb, f, call{method: "PUT", path: "/v1/channels/" + name, body: `{"kind":"email","settings":{"host":"mx"}}`})
+	ok[api.Channel](tb, f, call{method: "PUT", path: "/v1/channels/" + name, body: `{"kind":"email","settings":{"host":"mx"}}`})
 }
 
 // Issue 5: channels are changed by the API; what is shown can be sent back.
@@ -27,23 +28,23 @@ func TestAChannelThatIsShownCanBeSentBack(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
 	body := `{"kind":"email","settings":{"host":"mx", "password":"smtp-password"},"retry":{"attempts":5,"waits":["1m","1h"]},"workers":2,"disabled":true}`
-	made := ok[admin.Channel](t, f, call{method: "PUT", path: "/v1/channels/mail", body: body})
+	made := ok[api.Channel](t, f, call{method: "PUT", path: "/v1/channels/mail", body: body})
 	w := f.do(t, call{method: "GET", path: "/v1/channels/mail"})
 	if got := w.Header().Get("ETag"); got != `"`+made.Version+`"` || made.Version == "" {
 		t.Errorf("got the tag %s of version %s", got, made.Version)
 	}
-	back := ok[admin.Channel](t, f, call{method: "PUT", path: "/v1/channels/mail", body: w.Body.String()})
+	back := ok[api.Channel](t, f, call{method: "PUT", path: "/v1/channels/mail", body: w.Body.String()})
 	if back.Version != made.Version {
 		t.Errorf("got version %s after the same content, want %s", back.Version, made.Version)
 	}
-	got := ok[admin.Channel](t, f, call{method: "GET", path: "/v1/channels/mail"})
+	got := ok[api.Channel](t, f, call{method: "GET", path: "/v1/channels/mail"})
 	if got.Changed == nil || time.Since(*got.Changed) > time.Minute {
 		t.Errorf("got changed at %v", got.Changed)
 	}
 	attempts := 5
-	want := admin.Channel{
+	want := api.Channel{
 		Name: "mail", Kind: "email", Settings: []byte(`{"host":"mx","password":"smtp-password"}`), Workers: 2, Disabled: true, Version: made.Version,
-		Retry: &admin.ChannelRetry{Attempts: &attempts, Waits: []string{"1m", "1h"}}, Changed: got.Changed, Status: &admin.ChannelStatus{State: "disabled"},
+		Retry: &api.ChannelRetry{Attempts: &attempts, Waits: []string{"1m", "1h"}}, Changed: got.Changed, Status: &api.ChannelStatus{State: "disabled"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -112,7 +113,7 @@ func TestRetrySettingsThatAreNotAboveZeroAreWarnedOf(t *testing.T) {
 	}
 	for retry, want := range cases {
 		f := serve(t)
-		got := ok[admin.Channel](t, f, call{method: "PUT", path: "/v1/channels/mail", body: `{"kind":"email","settings":{"host":"mx"},"retry":` + retry + `}`})
+		got := ok[api.Channel](t, f, call{method: "PUT", path: "/v1/channels/mail", body: `{"kind":"email","settings":{"host":"mx"},"retry":` + retry + `}`})
 		if diff := cmp.Diff(want, got.Warnings); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", retry, diff)
 		}
@@ -121,13 +122,13 @@ func TestRetrySettingsThatAreNotAboveZeroAreWarnedOf(t *testing.T) {
 	f := serve(t, func(s *admin.Server) {
 		s.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	})
-	ok[admin.Channel](t, f, call{method: "PUT", path: "/v1/channels/mail", body: `{"kind":"email","settings":{"host":"mx"},"retry":{"attempts":-1,"interval":"-5m"}}`})
+	ok[api.Channel](t, f, call{method: "PUT", path: "/v1/channels/mail", body: `{"kind":"email","settings":{"host":"mx"},"retry":{"attempts":-1,"interval":"-5m"}}`})
 	for _, want := range []string{"retry.attempts -1 is not above zero: 10 is used", "retry.interval -5m is not above zero: 1m is used"} { // NO-21, F1-99
 		if line := `level=WARN msg="a setting of a channel is taken otherwise than it was sent" channel=mail warning="` + want + `"`; !strings.Contains(log.String(), line) {
 			t.Errorf("the log lacks %s:\n%s", line, log.String())
 		}
 	}
-	if got := ok[admin.Channel](t, f, call{method: "GET", path: "/v1/channels/mail"}); len(got.Warnings) != 0 || got.Retry.Interval != "1m" || *got.Retry.Attempts != 10 {
+	if got := ok[api.Channel](t, f, call{method: "GET", path: "/v1/channels/mail"}); len(got.Warnings) != 0 || got.Retry.Interval != "1m" || *got.Retry.Attempts != 10 {
 		t.Errorf("later: got %+v, want what is used, without a warning", got)
 	}
 }
@@ -137,9 +138,9 @@ func TestAChangeOfWhatIsNotThereAnyMoreIsRefused(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
 	f.channel(t, "mail")
-	seen := ok[admin.Channel](t, f, call{method: "GET", path: "/v1/channels/mail"}).Version
-	ok[admin.Channel](t, f, call{method: "PUT", path: "/v1/channels/mail", body: `{"kind":"email","settings":{"host":"mx2"}}`})
-	now := ok[admin.Channel](t, f, call{method: "GET", path: "/v1/channels/mail"}).Version
+	seen := ok[api.Channel](t, f, call{method: "GET", path: "/v1/channels/mail"}).Version
+	ok[api.Channel](t, f, call{method: "PUT", path: "/v1/channels/mail", body: `{"kind":"email","settings":{"host":"mx2"}}`})
+	now := ok[api.Channel](t, f, call{method: "GET", path: "/v1/channels/mail"}).Version
 	good := `{"kind":"email","settings":{"host":"mx3"}}`
 	for _, c := range []struct {
 		method, path, body, header, value string
@@ -180,8 +181,8 @@ func TestChannelsAreShownWithHowTheyFare(t *testing.T) {
 	f.channels.Fares("barred", holdfast.LaneStatus{Held: true, Problem: "535 5.7.8"})
 	f.notified(t, notify.Notification{ID: "n1"}, "away", "barred")
 	f.put(t, "n1.barred", park)
-	list := ok[admin.ChannelList](t, f, call{method: "GET", path: "/v1/channels"}).Channels
-	got := map[string]admin.ChannelStatus{}
+	list := ok[api.ChannelList](t, f, call{method: "GET", path: "/v1/channels"}).Channels
+	got := map[string]api.ChannelStatus{}
 	for _, c := range list {
 		s := *c.Status
 		if (s.Since != nil) != (c.Name == "fine") || (s.NextProbe != nil) != (c.Name == "away") {
@@ -190,18 +191,18 @@ func TestChannelsAreShownWithHowTheyFare(t *testing.T) {
 		s.Since, s.NextProbe = nil, nil
 		got[c.Name] = s
 	}
-	want := map[string]admin.ChannelStatus{
+	want := map[string]api.ChannelStatus{
 		"fine": {State: "ok", Limit: 4, InFlight: 2}, "away": {State: "back-off", Reason: "connection refused", Failures: 7, Limit: 1, Due: 1},
 		"barred": {State: "held", Reason: "535 5.7.8", Parked: 1}, "new": {State: "unknown"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := ok[admin.DestinationList](t, f, call{method: "GET", path: "/v1/destinations"}); len(got.Destinations) != 2 {
+	if got := ok[api.DestinationList](t, f, call{method: "GET", path: "/v1/destinations"}); len(got.Destinations) != 2 {
 		t.Errorf("got %+v, want no lanes of channels among the destinations", got)
 	}
 	for id, want := range map[string]string{"n1": "channel away is in back-off (connection refused), next probe in 1m", "n1.barred": "parked (exhausted): retry or discard it"} {
-		if got := ok[admin.MessageDetail](t, f, call{method: "GET", path: "/v1/messages/" + id}).WaitsFor; got != want {
+		if got := ok[api.MessageDetail](t, f, call{method: "GET", path: "/v1/messages/" + id}).WaitsFor; got != want {
 			t.Errorf("%s waits for %q, want %q", id, got, want)
 		}
 	}
@@ -212,7 +213,7 @@ func TestAChannelThatIsNeededIsDeletedByForceOnly(t *testing.T) {
 	f := serve(t)
 	f.channel(t, "mail")
 	f.channel(t, "busy")
-	ok[admin.List](t, f, call{method: "PUT", path: "/v1/lists/ops", body: `{"recipients":[{"channel":"mail","address":"a@x"}]}`})
+	ok[api.List](t, f, call{method: "PUT", path: "/v1/lists/ops", body: `{"recipients":[{"channel":"mail","address":"a@x"}]}`})
 	f.notified(t, notify.Notification{ID: "n1"}, "busy")
 	for name, why := range map[string]string{"mail": "recipients of these lists are on it: ops", "busy": "notifications wait for it: 1"} {
 		p := problem(t, f.do(t, call{method: "DELETE", path: "/v1/channels/" + name}))
@@ -226,7 +227,7 @@ func TestAChannelThatIsNeededIsDeletedByForceOnly(t *testing.T) {
 	}
 	// Now the list reaches nobody, and says so.
 	want := []string{`recipients on channel "mail", which does not exist: 1`, "nobody is reached: what is sent to this list does not arrive"}
-	if diff := cmp.Diff(want, ok[admin.List](t, f, call{method: "GET", path: "/v1/lists/ops"}).Warnings); diff != "" {
+	if diff := cmp.Diff(want, ok[api.List](t, f, call{method: "GET", path: "/v1/lists/ops"}).Warnings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -236,7 +237,7 @@ func TestAHeldChannelIsResumed(t *testing.T) {
 	f := serve(t)
 	f.channel(t, "mail")
 	f.channels.Fares("mail", holdfast.LaneStatus{Held: true})
-	if got := ok[admin.Channel](t, f, call{method: "POST", path: "/v1/channels/mail/resume"}); got.Status.State == "held" {
+	if got := ok[api.Channel](t, f, call{method: "POST", path: "/v1/channels/mail/resume"}); got.Status.State == "held" {
 		t.Errorf("got %+v", got.Status)
 	}
 	problem(t, f.do(t, call{method: "POST", path: "/v1/channels/fax/resume"}))
@@ -258,24 +259,24 @@ func TestATestTellsWhatTheOtherSideSaid(t *testing.T) {
 	f.channel(t, "mail")
 	cases := []struct {
 		report notify.Report
-		want   admin.TestResult
+		want   api.TestResult
 	}{
 		{
 			notify.Report{Server: "mx:587", TLS: "TLS 1.3", To: []notify.Delivery{{Outcome: notify.Accepted, Code: "250", Receipt: "q7"}}},
-			admin.TestResult{Accepted: true, Result: "accepted", Code: "250", Receipt: "q7", Server: "mx:587", TLS: "TLS 1.3"},
+			api.TestResult{Accepted: true, Result: "accepted", Code: "250", Receipt: "q7", Server: "mx:587", TLS: "TLS 1.3"},
 		},
 		{
 			notify.Report{To: []notify.Delivery{{Outcome: notify.Refused, Code: "550 5.1.1", Text: "no such user"}}},
-			admin.TestResult{Result: "refused", Code: "550 5.1.1", Text: "no such user"},
+			api.TestResult{Result: "refused", Code: "550 5.1.1", Text: "no such user"},
 		},
 		{
 			notify.Report{To: []notify.Delivery{{}}, Fault: &holdfast.Failure{Outcome: holdfast.LaneFault, Code: "535 5.7.8", Err: errors.New("credentials refused")}},
-			admin.TestResult{Result: "waiting", Outcome: "lane_fault", Code: "535 5.7.8", Text: "credentials refused"},
+			api.TestResult{Result: "waiting", Outcome: "lane_fault", Code: "535 5.7.8", Text: "credentials refused"},
 		},
 	}
 	for _, c := range cases {
 		f.channels.Answer(c.report)
-		got := ok[admin.TestResult](t, f, call{method: "POST", path: "/v1/channels/mail/test", body: `{"address":"a@x"}`})
+		got := ok[api.TestResult](t, f, call{method: "POST", path: "/v1/channels/mail/test", body: `{"address":"a@x"}`})
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -297,34 +298,34 @@ func TestRolesOfNotifications(t *testing.T) {
 	f := serve(t)
 	f.channel(t, "mail")
 	f.notified(t, notify.Notification{ID: "n"}, "mail")
-	tokens := map[admin.Role]string{}
-	for _, role := range []admin.Role{admin.Read, admin.Operate} {
-		tokens[role] = ok[admin.CreatedToken](t, f, call{method: "POST", path: "/v1/tokens", body: fmt.Sprintf(`{"name":"%s","role":"%s"}`, role, role)}).Secret
+	tokens := map[api.Role]string{}
+	for _, role := range []api.Role{api.Read, api.Operate} {
+		tokens[role] = ok[api.CreatedToken](t, f, call{method: "POST", path: "/v1/tokens", body: fmt.Sprintf(`{"name":"%s","role":"%s"}`, role, role)}).Secret
 	}
 	f.AuthRequired = true
-	as := func(role admin.Role, method, path, body string) int {
+	as := func(role api.Role, method, path, body string) int {
 		return f.do(t, call{method: method, path: path, body: body, header: map[string]string{"Authorization": "Bearer " + tokens[role]}}).Code
 	}
 	list := `{"recipients":[]}`
 	for _, c := range []struct {
-		role               admin.Role
+		role               api.Role
 		method, path, body string
 		status             int
 	}{
-		{admin.Read, "GET", "/v1/notifications/n", "", 200},
-		{admin.Read, "GET", "/v1/channels/mail", "", 200},
-		{admin.Read, "GET", "/v1/lists", "", 200},
-		{admin.Read, "POST", "/v1/notifications/n/retry", "", 403},
-		{admin.Read, "POST", "/v1/channels/mail/test", "", 403},
-		{admin.Operate, "POST", "/v1/notifications/n/retry", "", 409},
-		{admin.Operate, "POST", "/v1/channels/mail/resume", "", 200},
-		{admin.Operate, "PUT", "/v1/channels/mail", "{}", 403},
-		{admin.Operate, "DELETE", "/v1/channels/mail", "", 403},
-		{admin.Operate, "PUT", "/v1/lists/ops", list, 403},
-		{admin.Operate, "DELETE", "/v1/lists/ops", "", 403},
-		{admin.Operate, "PUT", "/v1/lists/ops/recipients", "{}", 403},
-		{admin.Operate, "DELETE", "/v1/lists/ops/recipients", "", 403},
-		{admin.Operate, "POST", "/v1/lists/ops/recipients/import", "{}", 403},
+		{api.Read, "GET", "/v1/notifications/n", "", 200},
+		{api.Read, "GET", "/v1/channels/mail", "", 200},
+		{api.Read, "GET", "/v1/lists", "", 200},
+		{api.Read, "POST", "/v1/notifications/n/retry", "", 403},
+		{api.Read, "POST", "/v1/channels/mail/test", "", 403},
+		{api.Operate, "POST", "/v1/notifications/n/retry", "", 409},
+		{api.Operate, "POST", "/v1/channels/mail/resume", "", 200},
+		{api.Operate, "PUT", "/v1/channels/mail", "{}", 403},
+		{api.Operate, "DELETE", "/v1/channels/mail", "", 403},
+		{api.Operate, "PUT", "/v1/lists/ops", list, 403},
+		{api.Operate, "DELETE", "/v1/lists/ops", "", 403},
+		{api.Operate, "PUT", "/v1/lists/ops/recipients", "{}", 403},
+		{api.Operate, "DELETE", "/v1/lists/ops/recipients", "", 403},
+		{api.Operate, "POST", "/v1/lists/ops/recipients/import", "{}", 403},
 	} {
 		if got := as(c.role, c.method, c.path, c.body); got != c.status {
 			t.Errorf("%s: %s %s: got %d, want %d", c.role, c.method, c.path, got, c.status)

@@ -11,20 +11,8 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
 )
-
-// RetryRequest is what POST /v1/messages/{id}/retry takes.
-type RetryRequest struct {
-	TTL   string `json:"ttl,omitempty" doc:"A new TTL, as a duration from now. Absent: as long as the message had at first." example:"24h"`
-	Force bool   `json:"force,omitempty" doc:"Send it even where the receiver may have forgotten the id, and might do it a second time."`
-}
-
-// RescheduleRequest is what POST /v1/messages/{id}/reschedule takes: one of the
-// two.
-type RescheduleRequest struct {
-	In string `json:"in,omitempty" doc:"How long from now, as a duration." example:"2h"`
-	At string `json:"at,omitempty" doc:"When, by the node's clock, as RFC 3339 writes it; excludes in." example:"2026-11-30T06:00:00Z"`
-}
 
 // decisionInput is a decision about a message, with what the request says of it.
 type decisionInput struct {
@@ -33,11 +21,11 @@ type decisionInput struct {
 }
 
 // decisionProblems are what a person's decision about a message can meet.
-func decisionProblems(verb holdfast.Verb) map[kind]string {
-	return map[kind]string{
-		kindNotFound: "No such message is kept.",
-		kindState:    "It is not " + anyOf(verb.States()) + "; the problem names its state.",
-		kindDiskFull: "The disk is full; nothing was changed.",
+func decisionProblems(verb holdfast.Verb) map[api.Sort]string {
+	return map[api.Sort]string{
+		api.NotFound:   "No such message is kept.",
+		api.WrongState: "It is not " + anyOf(verb.States()) + "; the problem names its state.",
+		api.DiskFull:   "The disk is full; nothing was changed.",
 	}
 }
 
@@ -61,17 +49,17 @@ type decided struct {
 
 func allDecided() []decided {
 	return []decided{
-		{"retry", "Retry a message", retryText, holdfast.VerbRequeue, reflect.TypeFor[RetryRequest](), `{"ttl":"24h"}`, (*Server).retry},
+		{"retry", "Retry a message", retryText, holdfast.VerbRequeue, reflect.TypeFor[api.RetryRequest](), `{"ttl":"24h"}`, (*Server).retry},
 		{"discard", "Discard a message", discardText, holdfast.VerbDiscard, nil, "", (*Server).discard},
 		{"run", "Run a message now", runText, holdfast.VerbReschedule, nil, "", (*Server).run},
-		{"reschedule", "Reschedule a message", laterText, holdfast.VerbReschedule, reflect.TypeFor[RescheduleRequest](), `{"in":"2h"}`, (*Server).reschedule},
+		{"reschedule", "Reschedule a message", laterText, holdfast.VerbReschedule, reflect.TypeFor[api.RescheduleRequest](), `{"in":"2h"}`, (*Server).reschedule},
 	}
 }
 
 // route is that of this node's messages.
 func (d *decided) route() route {
 	r := route{
-		method: http.MethodPost, path: "/v1/messages/{id}/" + d.name, id: d.name + "-message", tag: "messages", role: Operate,
+		method: http.MethodPost, path: "/v1/messages/{id}/" + d.name, id: d.name + "-message", tag: "messages", role: api.Operate,
 		summary: d.summary, description: d.text, problems: decisionProblems(d.verb), request: d.request, bodyRequired: d.verb == holdfast.VerbReschedule && d.request != nil,
 	}
 	if d.sample != "" {
@@ -116,20 +104,20 @@ func (b *builder) siteDecisions() {
 }
 
 func (s *Server) retry(ctx context.Context, of holdfast.Outbox, id string, content body) (r holdfast.Record, err error) {
-	var req RetryRequest
+	var req api.RetryRequest
 	faults, p := content.decode(&req)
 	if p != nil {
 		return r, p
 	}
 	requeue := holdfast.Requeue{Force: req.Force, Actor: actor(ctx)}
 	if req.TTL == "none" {
-		faults = append(faults, Fault{"ttl", req.TTL, "cannot be given to a message that had one; write a long time, such as 3650d"})
+		faults = append(faults, api.Fault{Field: "ttl", Value: req.TTL, Problem: "cannot be given to a message that had one; write a long time, such as 3650d"})
 	} else if req.TTL != "" {
 		ttl, fault := ttlOf(req.TTL)
 		requeue.TTL, faults = ttl, append(faults, fault...)
 	}
 	if len(faults) > 0 {
-		return r, invalid(faults...)
+		return r, api.Faulty(faults...)
 	}
 	return s.decide(ctx, of, id, holdfast.VerbRequeue, func(id holdfast.ID) (holdfast.Record, error) {
 		return of.Requeue(ctx, id, requeue)
@@ -147,14 +135,14 @@ func (s *Server) run(ctx context.Context, of holdfast.Outbox, id string, _ body)
 }
 
 func (s *Server) reschedule(ctx context.Context, of holdfast.Outbox, id string, content body) (r holdfast.Record, err error) {
-	var req RescheduleRequest
+	var req api.RescheduleRequest
 	faults, p := content.decode(&req)
 	if p != nil {
 		return r, p
 	}
-	in, fault := req.in(time.Now())
+	in, fault := waitUntil(&req, time.Now())
 	if faults = append(faults, fault...); len(faults) > 0 {
-		return r, invalid(faults...)
+		return r, api.Faulty(faults...)
 	}
 	return s.rescheduleIn(ctx, of, id, in)
 }
@@ -165,26 +153,26 @@ func (s *Server) rescheduleIn(ctx context.Context, of holdfast.Outbox, id string
 	})
 }
 
-// in is how long from now the request says.
-func (req *RescheduleRequest) in(now time.Time) (time.Duration, []Fault) {
+// waitUntil is how long from now the request says.
+func waitUntil(req *api.RescheduleRequest, now time.Time) (time.Duration, []api.Fault) {
 	switch {
 	case req.In == "" && req.At == "":
-		return 0, []Fault{{"in", "", "is missing; say in, such as 2h, or at, such as 2026-11-30T06:00:00Z"}}
+		return 0, []api.Fault{{Field: "in", Problem: "is missing; say in, such as 2h, or at, such as 2026-11-30T06:00:00Z"}}
 	case req.In != "" && req.At != "":
-		return 0, []Fault{{"at", clip(req.At), "excludes in; leave one of them out"}}
+		return 0, []api.Fault{{Field: "at", Value: api.Clip(req.At), Problem: "excludes in; leave one of them out"}}
 	case req.In != "":
 		in, problem := parseDuration(req.In)
 		if problem != "" {
-			return 0, []Fault{{"in", clip(req.In), problem}}
+			return 0, []api.Fault{{Field: "in", Value: api.Clip(req.In), Problem: problem}}
 		}
 		return in, nil
 	}
 	at, err := time.Parse(time.RFC3339, req.At)
 	if err != nil {
-		return 0, []Fault{{"at", clip(req.At), "is not an instant; write one such as 2026-11-30T06:00:00Z"}}
+		return 0, []api.Fault{{Field: "at", Value: api.Clip(req.At), Problem: "is not an instant; write one such as 2026-11-30T06:00:00Z"}}
 	}
 	if at.Before(now) {
-		return 0, []Fault{{"at", clip(req.At), "is over; write a later one, or run the message now"}}
+		return 0, []api.Fault{{Field: "at", Value: api.Clip(req.At), Problem: "is over; write a later one, or run the message now"}}
 	}
 	return at.Sub(now), nil
 }
@@ -230,7 +218,7 @@ func (s *Server) decide(ctx context.Context, of holdfast.Outbox, text string, ve
 		if r.Discarding {
 			only = "it is discarded already, and ends with the attempt that is under way"
 		}
-		return r, kindState.problem(fmt.Sprintf("message %s is %s; %s", id, r.State, only), Fault{Field: "state", Value: r.State.String(), Problem: only})
+		return r, api.WrongState.Problem(fmt.Sprintf("message %s is %s; %s", id, r.State, only), api.Fault{Field: "state", Value: r.State.String(), Problem: only})
 	}
 	if err != nil {
 		return r, s.missing(ctx, "change the message", id, err)

@@ -10,11 +10,13 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
 // decode fills the struct that req points to, and reports every field that is
 // unknown, given twice or of a wrong type. An empty body is an empty object.
-func (b *body) decode(req any) ([]Fault, *Problem) {
+func (b *body) decode(req any) ([]api.Fault, *api.Problem) {
 	if b.fault != nil || len(b.data) == 0 {
 		return nil, b.fault
 	}
@@ -24,21 +26,21 @@ func (b *body) decode(req any) ([]Fault, *Problem) {
 	}
 	var f filler
 	f.fill(reflect.ValueOf(req).Elem(), "", members)
-	return append(f.faults, make([]Fault, f.more)...), nil // those that no problem names count
+	return append(f.faults, make([]api.Fault, f.more)...), nil // those that no problem names count
 }
 
 // filler stores members in the fields of structs.
 type filler struct {
-	faults []Fault // mostFaults at most
+	faults []api.Fault // mostFaults at most
 	more   int
 }
 
 func (f *filler) fault(field, value, problem string) {
-	if len(f.faults) == mostFaults {
+	if len(f.faults) == api.MostFaults {
 		f.more++
 		return
 	}
-	f.faults = append(f.faults, Fault{Field: field, Value: value, Problem: problem})
+	f.faults = append(f.faults, api.Fault{Field: field, Value: value, Problem: problem})
 }
 
 // fill stores the members of one object. path goes before their names in
@@ -50,7 +52,7 @@ func (f *filler) fill(target reflect.Value, path string, members []member) {
 		i := slices.Index(names, m.name)
 		switch {
 		case i < 0:
-			f.fault(path+clip(m.name), "", unknownField(m.name, names)) // without the value: a password in the wrong place is one, too
+			f.fault(path+api.Clip(m.name), "", unknownField(m.name, names)) // without the value: a password in the wrong place is one, too
 			continue
 		case seen[m.name]:
 			f.fault(path+m.name, plain(target.Field(i).Type(), m.value), "is given a second time; keep one of them")
@@ -95,7 +97,7 @@ func (f *filler) fillField(field reflect.Value, path string, value json.RawMessa
 
 // ours says whether a type is an object with fields of its own.
 func ours(t reflect.Type) bool {
-	return t.Kind() == reflect.Struct && t.PkgPath() == reflect.TypeFor[Fault]().PkgPath()
+	return t.Kind() == reflect.Struct && t.PkgPath() == reflect.TypeFor[api.Fault]().PkgPath()
 }
 
 func (f *filler) fillObject(target reflect.Value, path string, value json.RawMessage) {
@@ -116,9 +118,9 @@ type member struct {
 }
 
 // readObject splits an object into its members; values keep their bytes.
-func readObject(data []byte) ([]member, *Problem) {
+func readObject(data []byte) ([]member, *api.Problem) {
 	if !utf8.Valid(data) {
-		return nil, kindUnreadable.problem("the body is not UTF-8; JSON must be (RFC 8259)")
+		return nil, api.Unreadable.Problem("the body is not UTF-8; JSON must be (RFC 8259)")
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	start, err := dec.Token()
@@ -126,7 +128,7 @@ func readObject(data []byte) ([]member, *Problem) {
 		return nil, notJSON(data, dec, err)
 	}
 	if start != json.Delim('{') {
-		return nil, kindUnreadable.problem("the body must be an object, {…}")
+		return nil, api.Unreadable.Problem("the body must be an object, {…}")
 	}
 	var members []member
 	for dec.More() {
@@ -145,12 +147,12 @@ func readObject(data []byte) ([]member, *Problem) {
 		return nil, notJSON(data, dec, err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, kindUnreadable.problem("the body goes on after the object's closing brace" + position(data, dec.InputOffset()))
+		return nil, api.Unreadable.Problem("the body goes on after the object's closing brace" + position(data, dec.InputOffset()))
 	}
 	return members, nil
 }
 
-func notJSON(data []byte, dec *json.Decoder, err error) *Problem {
+func notJSON(data []byte, dec *json.Decoder, err error) *api.Problem {
 	at := dec.InputOffset()
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 		at = e.Offset
@@ -159,7 +161,7 @@ func notJSON(data []byte, dec *json.Decoder, err error) *Problem {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		text, at = "the body ends in the middle of the object", int64(len(data))
 	}
-	return kindUnreadable.problem(text + position(data, at))
+	return api.Unreadable.Problem(text + position(data, at))
 }
 
 // position counts lines and bytes from 1, as editors do.
@@ -223,7 +225,7 @@ func plain(t reflect.Type, value json.RawMessage) string {
 	if t == reflect.TypeFor[json.RawMessage]() || t.Kind() == reflect.Map || bytes.ContainsAny(value[:min(1, len(value))], "{[") {
 		return ""
 	}
-	return clip(string(value))
+	return api.Clip(string(value))
 }
 
 // letters drops what people put between words: max_retries is maxRetries.
@@ -232,25 +234,4 @@ func letters(r rune) rune {
 		return -1
 	}
 	return r
-}
-
-// spliced writes v, which must become an object, with a member more whose
-// bytes stay as they are: Marshal would compact and escape them, and a hash
-// over what is shown would not be the one over what is stored.
-func spliced(v any, name string, raw []byte) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode %T: %w", v, err)
-	}
-	if raw == nil {
-		return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-	}
-	b.Truncate(b.Len() - len("}\n"))
-	if b.Len() > 1 {
-		b.WriteByte(',')
-	}
-	fmt.Fprintf(&b, "%q:%s}", name, raw)
-	return b.Bytes(), nil
 }

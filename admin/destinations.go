@@ -11,36 +11,11 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// DestinationStatus is a destination with its counts and its lane.
-type DestinationStatus struct {
-	Name        string     `json:"name"`
-	Category    string     `json:"category,omitempty" doc:"external-system, cached-db-write, notification or another; absent: a peer."`
-	Configured  bool       `json:"configured" doc:"False: messages for it are kept, and it is in no configuration any more."`
-	Pending     int64      `json:"pending"`
-	Parked      int64      `json:"parked"`
-	Expired     int64      `json:"expired"`
-	Lane        string     `json:"lane" enum:"up,down,held,paused,unknown" doc:"paused: a person wants it left alone; down: its last attempts failed, and one message probes it from time to time; held: a fault of the destination itself, such as refused credentials."`
-	Problem     string     `json:"problem,omitempty" doc:"What the last failure said, or why the lane is held."`
-	OldestDue   string     `json:"oldestDue,omitempty" doc:"For how long its due messages have made no progress; absent: they do, or there are none."`
-	DecidedBy   string     `json:"decidedBy,omitempty" doc:"Who paused or resumed it last: the name of a token, or local."`
-	DecidedAt   *time.Time `json:"decidedAt,omitempty"`
-	NextProbe   *time.Time `json:"nextProbe,omitempty" doc:"Of a lane that is down or held."`
-	Failures    int        `json:"failures" doc:"Failed attempts in a row."`
-	InFlight    int        `json:"inFlight" doc:"Requests under way."`
-	Concurrency int        `json:"concurrency" doc:"How many requests may be under way now."`
-	TTL         string     `json:"ttl,omitempty" doc:"Of a message that gives none."`
-	Timetable   []string   `json:"timetable,omitempty" nullable:"false" doc:"When a message that says nothing else is tried."`
-}
-
-// DestinationList is all destinations of a node, by name.
-type DestinationList struct {
-	Destinations []DestinationStatus `json:"destinations" nullable:"false"`
-}
-
-type destinationsOutput struct{ Body DestinationList }
+type destinationsOutput struct{ Body api.DestinationList }
 
 // Control is what people may do to a destination; holdfast.Dispatcher does it.
 type Control interface {
@@ -52,37 +27,37 @@ type destinationInput struct {
 	Name string `path:"name" doc:"The destination's name."`
 }
 
-type destinationOutput struct{ Body DestinationStatus }
+type destinationOutput struct{ Body api.DestinationStatus }
 
 func (b *builder) destinations() {
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/destinations", id: "list-destinations", tag: "destinations", role: Read,
+		method: http.MethodGet, path: "/v1/destinations", id: "list-destinations", tag: "destinations", role: api.Read,
 		summary: "List destinations", description: "What waits for each, and how its lane fares. The numbers are kept in memory: asking costs nothing.",
 	}, b.listDestinations)
 	none := "There is no such destination, and no message for one."
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/destinations/{name}", id: "get-destination", tag: "destinations", role: Read,
-		summary: "Show a destination", description: "What waits for it, how its lane fares, and who paused or resumed it last.", problems: map[kind]string{kindNotFound: none},
+		method: http.MethodGet, path: "/v1/destinations/{name}", id: "get-destination", tag: "destinations", role: api.Read,
+		summary: "Show a destination", description: "What waits for it, how its lane fares, and who paused or resumed it last.", problems: map[api.Sort]string{api.NotFound: none},
 	}, b.getDestination)
 	handle(b, route{
-		method: http.MethodPost, path: "/v1/destinations/{name}/pause", id: "pause-destination", tag: "destinations", role: Operate,
+		method: http.MethodPost, path: "/v1/destinations/{name}/pause", id: "pause-destination", tag: "destinations", role: api.Operate,
 		summary: "Pause a destination",
 		description: "Nothing more is begun there, at any node of the store and over restarts, until somebody resumes it. Attempts under way end; " +
 			"messages wait uncharged, and their TTL runs on. Other nodes see it within seconds. One that is paused already stays as it is.",
-		problems: map[kind]string{kindNotFound: none},
+		problems: map[api.Sort]string{api.NotFound: none},
 	}, b.pauseDestination)
 	handle(b, route{
-		method: http.MethodPost, path: "/v1/destinations/{name}/resume", id: "resume-destination", tag: "destinations", role: Operate,
+		method: http.MethodPost, path: "/v1/destinations/{name}/resume", id: "resume-destination", tag: "destinations", role: api.Operate,
 		summary: "Resume a destination", description: "Ends a pause, and has a destination that is held or down tried at once.",
-		problems: map[kind]string{kindNotFound: none},
+		problems: map[api.Sort]string{api.NotFound: none},
 	}, b.resumeDestination)
 }
 
 func (s *Server) getDestination(_ context.Context, in *destinationInput) (*destinationOutput, error) {
 	list := s.allDestinations()
-	i := slices.IndexFunc(list, func(d DestinationStatus) bool { return d.Name == in.Name })
+	i := slices.IndexFunc(list, func(d api.DestinationStatus) bool { return d.Name == in.Name })
 	if i < 0 {
-		return nil, kindNotFound.problem(fmt.Sprintf("there is no destination %s, and no message for one; GET /v1/destinations lists those there are", clip(in.Name)))
+		return nil, api.NotFound.Problem(fmt.Sprintf("there is no destination %s, and no message for one; GET /v1/destinations lists those there are", api.Clip(in.Name)))
 	}
 	return &destinationOutput{list[i]}, nil
 }
@@ -100,7 +75,7 @@ func (s *Server) decideDestination(ctx context.Context, in *destinationInput, do
 		return nil, err
 	}
 	if s.Control == nil {
-		return nil, kindState.problem("this node delivers nothing: nobody can pause or resume here")
+		return nil, api.WrongState.Problem("this node delivers nothing: nobody can pause or resume here")
 	}
 	if err := decide(s.Control, ctx, in.Name, actor(ctx)); err != nil {
 		return nil, s.refuse(ctx, "decide about the destination", err)
@@ -110,10 +85,10 @@ func (s *Server) decideDestination(ctx context.Context, in *destinationInput, do
 }
 
 func (s *Server) listDestinations(context.Context, *struct{}) (*destinationsOutput, error) {
-	return &destinationsOutput{DestinationList{s.allDestinations()}}, nil
+	return &destinationsOutput{api.DestinationList{Destinations: s.allDestinations()}}, nil
 }
 
-func (s *Server) allDestinations() []DestinationStatus {
+func (s *Server) allDestinations() []api.DestinationStatus {
 	counts := s.Outbox.Counts().Lanes
 	lanes := map[string]holdfast.LaneStatus{}
 	if s.Lanes != nil {
@@ -121,7 +96,7 @@ func (s *Server) allDestinations() []DestinationStatus {
 			lanes[l.Destination] = l
 		}
 	}
-	list := []DestinationStatus{}
+	list := []api.DestinationStatus{}
 	seen := map[string]bool{}
 	for _, d := range s.Destinations() {
 		status := statusOf(d.Name, counts[d.Name], lanes)
@@ -140,12 +115,12 @@ func (s *Server) allDestinations() []DestinationStatus {
 			list = append(list, statusOf(name, c, lanes))
 		}
 	}
-	slices.SortFunc(list, func(a, b DestinationStatus) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(list, func(a, b api.DestinationStatus) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 }
 
-func statusOf(name string, c holdfast.LaneCounts, lanes map[string]holdfast.LaneStatus) DestinationStatus {
-	status := DestinationStatus{Name: name, Pending: c.Pending, Parked: c.Parked, Expired: c.Expired, Lane: "unknown"}
+func statusOf(name string, c holdfast.LaneCounts, lanes map[string]holdfast.LaneStatus) api.DestinationStatus {
+	status := api.DestinationStatus{Name: name, Pending: c.Pending, Parked: c.Parked, Expired: c.Expired, Lane: "unknown"}
 	l, ok := lanes[name]
 	if !ok {
 		return status

@@ -1,5 +1,5 @@
-// Package admin is the operator API of a node, both ends: the HTTP server that
-// a node mounts, and the Go client that the command line uses.
+// Package admin is the operator API of a node: the HTTP server that a node
+// mounts.
 //
 // Promised: a message is answered with 202 after the store's commit, never
 // before; what a person decides (retry, discard, done) names the state that it
@@ -21,5 +21,6 @@
 //	            │         └ 404, 405
 //	            └ 403: a browser's request from a foreign page, when no token is asked
 //
-// The server is called by package node; Client by cmd/holdfast and by programs.
+// The server is called by package node. Package api has what it takes and answers,
+// package client asks it.
 package admin

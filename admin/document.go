@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
 // document finishes the OpenAPI document and serves it.
@@ -87,7 +89,7 @@ func (b *builder) others() {
 			http.StatusTooManyRequests: b.problem("Too many unknown tokens came from this address; Retry-After says how long to wait."),
 		})
 	metrics := b.operation(http.MethodGet, "/metrics")
-	metrics.Security, metrics.Extensions = byToken(), map[string]any{"x-role": Read}
+	metrics.Security, metrics.Extensions = byToken(), map[string]any{"x-role": api.Read}
 }
 
 // receiving documents the way in for peers.

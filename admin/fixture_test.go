@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/admintest"
+	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
 // fixture is a server over a stand-in store, without a socket.
@@ -92,7 +93,7 @@ func ok[T any](tb testing.TB, f *fixture, c call) T {
 // send accepts a message and returns its id.
 func (f *fixture) send(tb testing.TB, body string) holdfast.ID {
 	tb.Helper()
-	return holdfast.ID(ok[admin.Accepted](tb, f, call{method: "POST", path: "/v1/messages", body: body}).ID)
+	return holdfast.ID(ok[api.Accepted](tb, f, call{method: "POST", path: "/v1/messages", body: body}).ID)
 }
 
 // put brings a message into a state.
@@ -108,9 +109,9 @@ func park(r *holdfast.Record) {
 }
 
 // problem decodes a refusal and checks what every refusal must have.
-func problem(tb testing.TB, w *httptest.ResponseRecorder) admin.Problem {
+func problem(tb testing.TB, w *httptest.ResponseRecorder) api.Problem {
 	tb.Helper()
-	var p admin.Problem
+	var p api.Problem
 	if got := w.Header().Get("Content-Type"); got != "application/problem+json" {
 		tb.Errorf("got content type %q and body %s, want application/problem+json", got, w.Body)
 	}

@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
 // guard keeps web pages of other sites away from a listener that asks for no
@@ -23,13 +25,13 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h.Set("Cache-Control", "no-store")
 		if !s.AuthRequired && !s.signed(r) {
 			if !s.answersTo(r.Host) {
-				kindHost.problem(fmt.Sprintf("this node does not answer to the name %q without a token; use localhost or 127.0.0.1", clip(r.Host)),
-					Fault{Field: "Host", Value: clip(r.Host), Problem: "is not a name of the loopback"}).write(w)
+				api.ForeignHost.Problem(fmt.Sprintf("this node does not answer to the name %q without a token; use localhost or 127.0.0.1", api.Clip(r.Host)),
+					api.Fault{Field: "Host", Value: api.Clip(r.Host), Problem: "is not a name of the loopback"}).Answer(w)
 				return
 			}
 			if err := foreign.Check(r); err != nil {
-				kindOrigin.problem("a web page of another site may not change anything here",
-					Fault{Field: "Origin", Value: clip(r.Header.Get("Origin")), Problem: "is not this node"}).write(w)
+				api.ForeignOrigin.Problem("a web page of another site may not change anything here",
+					api.Fault{Field: "Origin", Value: api.Clip(r.Header.Get("Origin")), Problem: "is not this node"}).Answer(w)
 				return
 			}
 		}
@@ -74,12 +76,12 @@ func (s *Server) recover(w *trackedWriter, r *http.Request) {
 	}
 	if v != http.ErrAbortHandler { //nolint:errorlint // net/http's own signal, passed as it is
 		s.few.LogAttrs(r.Context(), slog.LevelError, "request panicked",
-			slog.String("method", clip(r.Method)), slog.String("path", clip(r.URL.Path)), slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+			slog.String("method", api.Clip(r.Method)), slog.String("path", api.Clip(r.URL.Path)), slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
 	}
 	if w.begun || v == http.ErrAbortHandler { //nolint:errorlint // as above
 		panic(http.ErrAbortHandler) // half an answer must not look whole
 	}
-	kindInternal.problem("the node failed; its log says why").write(w)
+	api.Internal.Problem("the node failed; its log says why").Answer(w)
 }
 
 // trackedWriter knows whether an answer has begun.
@@ -113,13 +115,13 @@ func answerAll(mux *http.ServeMux) http.Handler {
 		probe := headerOnly{}
 		h.ServeHTTP(probe, r)
 		if allow := probe.Header().Get("Allow"); allow != "" {
-			kindMethod.problem(fmt.Sprintf("%s does not take %s; it takes %s", clip(r.URL.Path), clip(r.Method), allow),
-				Fault{Field: "method", Value: clip(r.Method), Problem: "must be one of " + allow}).
-				with("Allow", allow).write(w)
+			api.NoMethod.Problem(fmt.Sprintf("%s does not take %s; it takes %s", api.Clip(r.URL.Path), api.Clip(r.Method), allow),
+				api.Fault{Field: "method", Value: api.Clip(r.Method), Problem: "must be one of " + allow}).
+				With("Allow", allow).Answer(w)
 			return
 		}
-		kindRoute.problem(fmt.Sprintf("there is nothing at %s; /openapi.json lists what there is", clip(r.URL.Path)),
-			Fault{Field: "path", Value: clip(r.URL.Path), Problem: "is not a route of this API"}).write(w)
+		api.NoRoute.Problem(fmt.Sprintf("there is nothing at %s; /openapi.json lists what there is", api.Clip(r.URL.Path)),
+			api.Fault{Field: "path", Value: api.Clip(r.URL.Path), Problem: "is not a route of this API"}).Answer(w)
 	})
 }
 

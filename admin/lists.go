@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -31,38 +32,38 @@ type deleteListInput struct {
 	Name string `path:"name" doc:"The list's name."`
 }
 
-type listsOutput struct{ Body Lists }
+type listsOutput struct{ Body api.Lists }
 
 type listOutput struct {
 	ETag string `header:"ETag" doc:"The version, for If-Match."`
-	Body List
+	Body api.List
 }
 
 func (b *builder) lists() {
 	none, full := "There is no such list.", "The disk is full; nothing was changed."
 	changed := "It is another one by now than that which the condition or the version names."
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/lists", id: "list-lists", tag: "lists", role: Read,
+		method: http.MethodGet, path: "/v1/lists", id: "list-lists", tag: "lists", role: api.Read,
 		summary: "List lists", description: "Without their recipients, by name.",
-		problems: map[kind]string{kindUnsupported: unsupportedNotify},
+		problems: map[api.Sort]string{api.Unsupported: unsupportedNotify},
 	}, b.listLists)
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/lists/{name}", id: "get-list", tag: "lists", role: Read,
+		method: http.MethodGet, path: "/v1/lists/{name}", id: "get-list", tag: "lists", role: api.Read,
 		summary: "Show a list", description: "With its recipients, and why somebody is not reached.",
-		problems: map[kind]string{kindNotFound: none, kindUnsupported: unsupportedNotify},
+		problems: map[api.Sort]string{api.NotFound: none, api.Unsupported: unsupportedNotify},
 	}, b.showList)
 	handle(b, route{
-		method: http.MethodPut, path: "/v1/lists/{name}", id: "put-list", tag: "lists", role: Admin,
+		method: http.MethodPut, path: "/v1/lists/{name}", id: "put-list", tag: "lists", role: api.Admin,
 		summary:     "Make or replace a list",
 		description: "It counts for all notifications that are delivered from now on. What GET answers can be changed and sent back; the version in it keeps two people from overwriting each other.",
-		problems:    map[kind]string{kindChanged: changed, kindDiskFull: full, kindUnsupported: unsupportedNotify},
-		request:     reflect.TypeFor[ListSpec](), bodyRequired: true, bodyLimit: bookBody,
+		problems:    map[api.Sort]string{api.Changed: changed, api.DiskFull: full, api.Unsupported: unsupportedNotify},
+		request:     reflect.TypeFor[api.ListSpec](), bodyRequired: true, bodyLimit: bookBody,
 		requestSample: json.RawMessage(`{"description":"Who is on call","recipients":[{"channel":"mail","address":"jane@example.com","name":"Doe, Jane"}]}`),
 	}, b.putList)
 	handle(b, route{
-		method: http.MethodDelete, path: "/v1/lists/{name}", id: "delete-list", tag: "lists", role: Admin,
+		method: http.MethodDelete, path: "/v1/lists/{name}", id: "delete-list", tag: "lists", role: api.Admin,
 		summary: "Delete a list", description: "Notifications for it park, with that reason.",
-		problems: map[kind]string{kindNotFound: none, kindChanged: changed, kindDiskFull: full, kindUnsupported: unsupportedNotify},
+		problems: map[api.Sort]string{api.NotFound: none, api.Changed: changed, api.DiskFull: full, api.Unsupported: unsupportedNotify},
 	}, b.deleteList)
 	b.recipients()
 }
@@ -72,12 +73,12 @@ func (s *Server) listLists(ctx context.Context, _ *struct{}) (*listsOutput, erro
 	if p != nil {
 		return nil, p
 	}
-	list := make([]ListSummary, 0, len(book.Lists))
+	list := make([]api.ListSummary, 0, len(book.Lists))
 	for _, l := range book.Lists {
 		list = append(list, summaryOf(l, &book))
 	}
-	slices.SortFunc(list, func(a, b ListSummary) int { return cmp.Compare(a.Name, b.Name) })
-	return &listsOutput{Lists{list}}, nil
+	slices.SortFunc(list, func(a, b api.ListSummary) int { return cmp.Compare(a.Name, b.Name) })
+	return &listsOutput{api.Lists{Lists: list}}, nil
 }
 
 func (s *Server) showList(ctx context.Context, in *listNameInput) (*listOutput, error) {
@@ -97,32 +98,32 @@ func listAnswer(l notify.List, book *notify.Book) *listOutput {
 	return &listOutput{ETag: etag(shown.Version), Body: shown}
 }
 
-func noList(name string, book *notify.Book) *Problem {
-	return kindNotFound.problem(fmt.Sprintf("there is no list %q; %s", clip(name), knownAs(book.Lists)),
-		Fault{Field: "name", Value: clip(name), Problem: "is not the name of a list"})
+func noList(name string, book *notify.Book) *api.Problem {
+	return api.NotFound.Problem(fmt.Sprintf("there is no list %q; %s", api.Clip(name), knownAs(book.Lists)),
+		api.Fault{Field: "name", Value: api.Clip(name), Problem: "is not the name of a list"})
 }
 
 func (b *builder) putList(ctx context.Context, in *putListInput) (*listOutput, error) {
 	if b.Notify == nil {
 		return nil, noNotify()
 	}
-	var spec ListSpec
+	var spec api.ListSpec
 	faults, p := in.Content.decode(&spec)
 	if p != nil {
 		return nil, p
 	}
-	l, wrong := spec.list(in.Name)
+	l, wrong := listFrom(&spec, in.Name)
 	faults = append(faults, wrong...)
 	return anew(b, func() (*listOutput, error) { return b.replaceList(ctx, in, l, spec.Version, faults) })
 }
 
-func (b *builder) replaceList(ctx context.Context, in *putListInput, l notify.List, seen string, faults []Fault) (*listOutput, error) {
+func (b *builder) replaceList(ctx context.Context, in *putListInput, l notify.List, seen string, faults []api.Fault) (*listOutput, error) {
 	book, p := b.book(ctx)
 	if p != nil {
 		return nil, p
 	}
 	if faults := append(slices.Clone(faults), b.manyFaults(l.Recipients, &book)...); len(faults) > 0 {
-		return nil, invalid(withoutRepeats(faults)...)
+		return nil, api.Faulty(withoutRepeats(faults)...)
 	}
 	old, exists := book.Lists[in.Name]
 	is := state{"list", in.Name, exists, listVersion(old), seen, listVersion(l)}
@@ -139,13 +140,13 @@ func (b *builder) replaceList(ctx context.Context, in *putListInput, l notify.Li
 }
 
 // manyFaults says what is wrong with the recipients of a list.
-func (s *Server) manyFaults(all []notify.Recipient, book *notify.Book) (faults []Fault) {
+func (s *Server) manyFaults(all []notify.Recipient, book *notify.Book) (faults []api.Fault) {
 	seen := make(map[target]int, len(all))
 	for i, r := range all {
 		field := func(part string) string { return fmt.Sprintf("recipients[%d].%s", i, part) }
 		faults = append(faults, s.recipientFaults(r, book, field)...)
 		if first, again := seen[targetOf(r)]; again {
-			faults = append(faults, Fault{field("address"), clip(r.Address), fmt.Sprintf("stands on channel %s a second time, after recipients[%d]; keep one of them", r.Channel, first)})
+			faults = append(faults, api.Fault{Field: field("address"), Value: api.Clip(r.Address), Problem: fmt.Sprintf("stands on channel %s a second time, after recipients[%d]; keep one of them", r.Channel, first)})
 			continue
 		}
 		seen[targetOf(r)] = i

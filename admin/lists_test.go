@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
 // listed makes a list with channels mail (addresses need an @) and push.
@@ -17,14 +17,14 @@ func listed(tb testing.TB, body string) *fixture {
 	tb.Helper()
 	f := serve(tb)
 	f.channel(tb, "mail")
-	ok[admin.Channel](tb, f, call{method: "PUT", path: "/v1/channels/push", body: `{"kind":"ntfy","settings":{"host":"n"}}`})
-	ok[admin.List](tb, f, call{method: "PUT", path: "/v1/lists/ops", body: body})
+	ok[api.Channel](tb, f, call{method: "PUT", path: "/v1/channels/push", body: `{"kind":"ntfy","settings":{"host":"n"}}`})
+	ok[api.List](tb, f, call{method: "PUT", path: "/v1/lists/ops", body: body})
 	return f
 }
 
-func (f *fixture) list(tb testing.TB, name string) admin.List {
+func (f *fixture) list(tb testing.TB, name string) api.List {
 	tb.Helper()
-	return ok[admin.List](tb, f, call{method: "GET", path: "/v1/lists/" + name})
+	return ok[api.List](tb, f, call{method: "GET", path: "/v1/lists/" + name})
 }
 
 // Issue 5: lists are changed by the API; what is shown can be sent back.
@@ -36,14 +36,14 @@ func TestAListThatIsShownCanBeSentBack(t *testing.T) {
 	if got := w.Header().Get("ETag"); got != `"`+before.Version+`"` {
 		t.Errorf("got the tag %s of version %s", got, before.Version)
 	}
-	ok[admin.List](t, f, call{method: "PUT", path: "/v1/lists/ops", body: w.Body.String(), header: map[string]string{"If-Match": w.Header().Get("ETag")}})
+	ok[api.List](t, f, call{method: "PUT", path: "/v1/lists/ops", body: w.Body.String(), header: map[string]string{"If-Match": w.Header().Get("ETag")}})
 	after := f.list(t, "ops")
 	after.Changed = before.Changed
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("(-before +after):\n%s", diff)
 	}
-	all := ok[admin.Lists](t, f, call{method: "GET", path: "/v1/lists"}).Lists
-	want := []admin.ListSummary{{
+	all := ok[api.Lists](t, f, call{method: "GET", path: "/v1/lists"}).Lists
+	want := []api.ListSummary{{
 		Name: "ops", Description: "On call", Partial: true, Recipients: 2, Disabled: 1, Channels: []string{"mail", "push"},
 		Version: before.Version, Changed: all[0].Changed,
 	}}
@@ -128,7 +128,7 @@ func TestRecipientsAreAddedChangedAndRemoved(t *testing.T) {
 		{"DELETE", "?channel=push", "", "added 0, changed 0, unchanged 0, removed 1 of 1"},
 	}
 	for _, s := range steps {
-		c := ok[admin.ListChange](t, f, call{method: s.method, path: "/v1/lists/ops/recipients" + s.query, body: s.body})
+		c := ok[api.ListChange](t, f, call{method: s.method, path: "/v1/lists/ops/recipients" + s.query, body: s.body})
 		if got := fmt.Sprintf("added %d, changed %d, unchanged %d, removed %d of %d", c.Added, c.Changed, c.Unchanged, c.Removed, c.Recipients); got != s.want {
 			t.Errorf("%s %s%s: got %s, want %s", s.method, s.query, s.body, got, s.want)
 		}
@@ -163,7 +163,7 @@ func TestRecipientsThatAreAddedAtOnceAreAllThere(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			ok[admin.ListChange](t, f, call{method: "PUT", path: "/v1/lists/ops/recipients", body: fmt.Sprintf(`{"channel":"mail","address":"u%d@x"}`, i)})
+			ok[api.ListChange](t, f, call{method: "PUT", path: "/v1/lists/ops/recipients", body: fmt.Sprintf(`{"channel":"mail","address":"u%d@x"}`, i)})
 		})
 	}
 	wg.Wait()
@@ -172,7 +172,7 @@ func TestRecipientsThatAreAddedAtOnceAreAllThere(t *testing.T) {
 	}
 }
 
-func imported(tb testing.TB, req admin.ImportRequest) string {
+func imported(tb testing.TB, req api.ImportRequest) string {
 	tb.Helper()
 	body, err := json.Marshal(req)
 	if err != nil {
@@ -209,7 +209,7 @@ func TestAnImportThatIsNotClearNamesItsLines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := problem(t, f.do(t, call{
-				method: "POST", path: "/v1/lists/ops/recipients/import", body: imported(t, admin.ImportRequest{Channel: "mail", Format: c.format, Text: c.text}),
+				method: "POST", path: "/v1/lists/ops/recipients/import", body: imported(t, api.ImportRequest{Channel: "mail", Format: c.format, Text: c.text}),
 			}))
 			var fields []string
 			for _, e := range p.Errors {
@@ -230,36 +230,36 @@ func TestAnImportThatIsNotClearNamesItsLines(t *testing.T) {
 // E45, E46: names come through as they are written.
 func TestAnImportReadsNamesAsMailProgramsAndSpreadsheetsWriteThem(t *testing.T) {
 	t.Parallel()
-	mail := func(address, name string) admin.Recipient {
-		return admin.Recipient{Channel: "mail", Address: address, Name: name}
+	mail := func(address, name string) api.Recipient {
+		return api.Recipient{Channel: "mail", Address: address, Name: name}
 	}
 	cases := map[string]struct {
 		format, text string
-		want         []admin.Recipient
+		want         []api.Recipient
 	}{
 		"lines": {
 			"", "\ufeffa@x\r\n  b@x  \r\n\r\nJörg Ü <c@x>\n\"Doe, Jane\" <d@x>\n\"Q \\\"R\\\" \\\\ S\" <e@x>\n<f@x>",
-			[]admin.Recipient{mail("a@x", ""), mail("b@x", ""), mail("c@x", "Jörg Ü"), mail("d@x", "Doe, Jane"), mail("e@x", `Q "R" \ S`), mail("f@x", "")},
+			[]api.Recipient{mail("a@x", ""), mail("b@x", ""), mail("c@x", "Jörg Ü"), mail("d@x", "Doe, Jane"), mail("e@x", `Q "R" \ S`), mail("f@x", "")},
 		},
 		"csv": {
 			"csv", "\ufeffAddress, Name ,channel,disabled\r\na@x,\"Doe, \"\"J\"\" Jane\",,no\r\n\r\ntopic,,push,TRUE\r\n",
-			[]admin.Recipient{mail("a@x", `Doe, "J" Jane`), {Channel: "push", Address: "topic", Disabled: true}},
+			[]api.Recipient{mail("a@x", `Doe, "J" Jane`), {Channel: "push", Address: "topic", Disabled: true}},
 		},
-		"csv with semicolons": {"csv", "name;address\nDoe, Jane;a@x\n", []admin.Recipient{mail("a@x", "Doe, Jane")}},
-		"a list's last word":  {"", "a@x\nA <a@x>\n", []admin.Recipient{mail("a@x", "A")}},
-		"nothing":             {"", "\n", []admin.Recipient{}},
+		"csv with semicolons": {"csv", "name;address\nDoe, Jane;a@x\n", []api.Recipient{mail("a@x", "Doe, Jane")}},
+		"a list's last word":  {"", "a@x\nA <a@x>\n", []api.Recipient{mail("a@x", "A")}},
+		"nothing":             {"", "\n", []api.Recipient{}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := listed(t, `{"recipients":[]}`)
-			request := call{method: "POST", path: "/v1/lists/ops/recipients/import", body: imported(t, admin.ImportRequest{Channel: "mail", Format: c.format, Text: c.text})}
-			change := ok[admin.ListChange](t, f, request)
+			request := call{method: "POST", path: "/v1/lists/ops/recipients/import", body: imported(t, api.ImportRequest{Channel: "mail", Format: c.format, Text: c.text})}
+			change := ok[api.ListChange](t, f, request)
 			got := f.list(t, "ops")
 			if diff := cmp.Diff(c.want, got.Recipients); diff != "" || change.Added != len(c.want) || change.Version != got.Version {
 				t.Errorf("got %+v (-want +got):\n%s", change, diff)
 			}
-			if again := ok[admin.ListChange](t, f, request); again.Added != 0 {
+			if again := ok[api.ListChange](t, f, request); again.Added != 0 {
 				t.Errorf("again: got %+v, want nothing added", again)
 			}
 		})
@@ -274,8 +274,8 @@ func FuzzImport(f *testing.F) {
 	}
 	fix := listed(f, `{"recipients":[]}`)
 	f.Fuzz(func(t *testing.T, format, text string) {
-		ok[admin.List](t, fix, call{method: "PUT", path: "/v1/lists/ops", body: `{"recipients":[]}`})
-		w := fix.do(t, call{method: "POST", path: "/v1/lists/ops/recipients/import", body: imported(t, admin.ImportRequest{Channel: "push", Format: format, Text: text})})
+		ok[api.List](t, fix, call{method: "PUT", path: "/v1/lists/ops", body: `{"recipients":[]}`})
+		w := fix.do(t, call{method: "POST", path: "/v1/lists/ops/recipients/import", body: imported(t, api.ImportRequest{Channel: "push", Format: format, Text: text})})
 		switch w.Code {
 		case 200:
 		case 422:

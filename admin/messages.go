@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
 type idInput struct {
@@ -21,22 +22,22 @@ type listInput struct {
 	Limit       int      `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"How many at most."`
 }
 
-type pageOutput struct{ Body MessagePage }
+type pageOutput struct{ Body api.MessagePage }
 
-type messageOutput struct{ Body Message }
+type messageOutput struct{ Body api.Message }
 
-type detailOutput struct{ Body MessageDetail }
+type detailOutput struct{ Body api.MessageDetail }
 
 func (b *builder) messages() {
 	b.send()
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/messages", id: "list-messages", tag: "messages", role: Read,
+		method: http.MethodGet, path: "/v1/messages", id: "list-messages", tag: "messages", role: api.Read,
 		summary: "List messages", description: "Newest first, without payloads and histories; with category, the newest of each destination first.",
 	}, b.list)
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/messages/{id}", id: "get-message", tag: "messages", role: Read,
+		method: http.MethodGet, path: "/v1/messages/{id}", id: "get-message", tag: "messages", role: api.Read,
 		summary: "Show a message", description: "With its payload, its history, and in words why it has not been sent yet.",
-		problems: map[kind]string{kindNotFound: "No such message is kept."},
+		problems: map[api.Sort]string{api.NotFound: "No such message is kept."},
 	}, b.show)
 	b.decisions()
 }
@@ -44,18 +45,18 @@ func (b *builder) messages() {
 func (s *Server) list(ctx context.Context, in *listInput) (*pageOutput, error) {
 	states, faults := statesOf(in.State)
 	if len(faults) > 0 {
-		return nil, invalid(faults...)
+		return nil, api.Faulty(faults...)
 	}
 	q := holdfast.Query{States: states, Destination: in.Destination, Held: in.Held, Limit: in.Limit, After: in.After}
 	if in.Category == "" {
 		return s.page(ctx, q)
 	}
 	if in.Destination != "" {
-		return nil, invalid(Fault{"category", clip(in.Category), "excludes destination, which has one category; leave one of them out"})
+		return nil, api.Faulty(api.Fault{Field: "category", Value: api.Clip(in.Category), Problem: "excludes destination, which has one category; leave one of them out"})
 	}
 	names, faults := s.inCategory(in.Category)
 	if len(faults) > 0 {
-		return nil, invalid(faults...)
+		return nil, api.Faulty(faults...)
 	}
 	return s.pageOfCategory(ctx, q, names)
 }
@@ -70,12 +71,12 @@ func (s *Server) page(ctx context.Context, q holdfast.Query) (*pageOutput, error
 }
 
 // statesOf reads state=parked,expired and state=parked&state=expired.
-func statesOf(params []string) (states []holdfast.State, faults []Fault) {
+func statesOf(params []string) (states []holdfast.State, faults []api.Fault) {
 	for _, param := range params {
 		for name := range strings.SplitSeq(param, ",") {
 			state, err := holdfast.ParseState(strings.TrimSpace(name))
 			if err != nil {
-				faults = append(faults, faultsOf(err)...)
+				faults = append(faults, api.FaultsOf(err)...)
 				continue
 			}
 			states = append(states, state)

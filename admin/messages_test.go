@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
@@ -45,7 +46,7 @@ func TestListsAreNarrowedAndPaged(t *testing.T) {
 	for query, want := range cases {
 		t.Run(query, func(t *testing.T) {
 			t.Parallel()
-			page := ok[admin.MessagePage](t, f, call{method: "GET", path: "/v1/messages" + query})
+			page := ok[api.MessagePage](t, f, call{method: "GET", path: "/v1/messages" + query})
 			var ids []string
 			for _, m := range page.Messages {
 				ids = append(ids, m.ID)
@@ -89,7 +90,7 @@ func TestAVerbIsRefusedWithTheStatesThatItStartsFrom(t *testing.T) {
 				continue
 			}
 			p := problem(t, w)
-			want := []admin.Fault{{Field: "state", Value: state.String(), Problem: v.only}}
+			want := []api.Fault{{Field: "state", Value: state.String(), Problem: v.only}}
 			if diff := cmp.Diff(want, p.Errors); w.Code != 409 || p.Type != "urn:holdfast:problem:state" || diff != "" {
 				t.Errorf("%s of %s: got %d %s (-want +got):\n%s", v.path, state, w.Code, p.Type, diff)
 			}
@@ -104,14 +105,14 @@ func TestADecisionAboutWhatIsBeingTried(t *testing.T) {
 	f.send(t, `{"id":"m","destination":"inventory","endpoint":"x"}`)
 	f.put(t, "m", func(r *holdfast.Record) { r.State = holdfast.Claimed })
 	at := time.Now().Add(2 * time.Hour).UTC().Truncate(time.Second)
-	m := ok[admin.Message](t, f, call{method: "POST", path: "/v1/messages/m/reschedule", body: fmt.Sprintf(`{"at":%q}`, at.Format(time.RFC3339))})
+	m := ok[api.Message](t, f, call{method: "POST", path: "/v1/messages/m/reschedule", body: fmt.Sprintf(`{"at":%q}`, at.Format(time.RFC3339))})
 	if m.State != "claimed" || m.Due == nil || m.Due.Sub(at).Abs() > 2*time.Second {
 		t.Errorf("got %s, due %v, want claimed, due %s", m.State, m.Due, at)
 	}
-	if m := ok[admin.Message](t, f, call{method: "POST", path: "/v1/messages/m/discard"}); m.State != "claimed" || !m.Discarding {
+	if m := ok[api.Message](t, f, call{method: "POST", path: "/v1/messages/m/discard"}); m.State != "claimed" || !m.Discarding {
 		t.Errorf("got %s, discarding %t, want that it is to be discarded", m.State, m.Discarding)
 	}
-	d := ok[admin.MessageDetail](t, f, call{method: "GET", path: "/v1/messages/m"})
+	d := ok[api.MessageDetail](t, f, call{method: "GET", path: "/v1/messages/m"})
 	if want := "attempt 1 is under way; it is discarded then, unless that delivers it"; d.WaitsFor != want {
 		t.Errorf("got %q, want %q", d.WaitsFor, want)
 	}
@@ -148,7 +149,7 @@ func TestARetryStartsACycleWithItsOwnTTL(t *testing.T) {
 	f.put(t, id, park)
 	// The N form of a UUID is the same message (SF-12).
 	path := "/v1/messages/" + strings.ReplaceAll(string(id), "-", "") + "/retry"
-	m := ok[admin.Message](t, f, call{method: "POST", path: path, body: `{"ttl":"2d","force":true}`})
+	m := ok[api.Message](t, f, call{method: "POST", path: path, body: `{"ttl":"2d","force":true}`})
 	if m.ID != string(id) || m.State != "pending" || m.Cycle != 2 || m.Failures != 0 {
 		t.Errorf("got %+v, want a pending message in cycle 2", m)
 	}
@@ -160,7 +161,7 @@ func TestARetryStartsACycleWithItsOwnTTL(t *testing.T) {
 		t.Errorf("got TTL %s, want 48h", r.Message.TTL)
 	}
 	last := r.History[len(r.History)-1]
-	if last.Kind != holdfast.Requeued || last.Actor != admin.Local {
+	if last.Kind != holdfast.Requeued || last.Actor != api.Local {
 		t.Errorf("got event %s by %q, want requeued by local", last.Kind, last.Actor)
 	}
 }
@@ -182,16 +183,16 @@ func TestAMessageIsShownWithItsHistory(t *testing.T) {
 			},
 		}
 	})
-	got := ok[admin.MessageDetail](t, f, call{method: "GET", path: "/v1/messages/m"})
+	got := ok[api.MessageDetail](t, f, call{method: "GET", path: "/v1/messages/m"})
 	utc, end := at.UTC(), at.Add(time.Hour).UTC()
-	want := admin.MessageDetail{
-		Message: admin.Message{
+	want := api.MessageDetail{
+		Message: api.Message{
 			ID: "m", State: "parked", Reason: "permanent", Source: "plant-7", Destination: "inventory", Endpoint: "x", Kind: "Signal",
 			Failures: 1, Tries: 1, Cycle: 1, Size: 7, Created: utc, Expires: &end, LastAttempt: &utc, LastError: "404 Not Found", Settled: &utc,
 		},
 		WaitsFor: "parked (permanent): retry or discard it",
 		Headers:  map[string]string{"a": "b"},
-		History: []admin.Event{
+		History: []api.Event{
 			{At: utc, Event: "enqueued", State: "pending", Cycle: 1},
 			{
 				At: utc, Event: "attempted", State: "parked", Reason: "permanent", Cycle: 1, Attempt: 1, Outcome: "permanent",
@@ -267,7 +268,7 @@ func TestWhatAMessageWaitsForIsSaid(t *testing.T) {
 				f := serve(t, func(s *admin.Server) { s.Lanes = func() []holdfast.LaneStatus { return []holdfast.LaneStatus{lane} } })
 				f.send(t, `{"id":"m","destination":"inventory","endpoint":"x"}`)
 				f.put(t, "m", c.edit)
-				got := ok[admin.MessageDetail](t, f, call{method: "GET", path: "/v1/messages/m"}).WaitsFor
+				got := ok[api.MessageDetail](t, f, call{method: "GET", path: "/v1/messages/m"}).WaitsFor
 				if got != c.want {
 					t.Errorf("got %q, want %q", got, c.want)
 				}
@@ -293,8 +294,8 @@ func TestDestinationsShowTheirLanes(t *testing.T) {
 	f.send(t, `{"id":"m","destination":"billing","endpoint":"x"}`)
 	f.send(t, `{"id":"n","destination":"inventory","endpoint":"x"}`)
 	f.put(t, "n", func(r *holdfast.Record) { park(r); r.Message.Destination = "old" })
-	got := ok[admin.DestinationList](t, f, call{method: "GET", path: "/v1/destinations"}).Destinations
-	want := []admin.DestinationStatus{
+	got := ok[api.DestinationList](t, f, call{method: "GET", path: "/v1/destinations"}).Destinations
+	want := []api.DestinationStatus{
 		{
 			Name: "billing", Configured: true, Pending: 1, Lane: "down", Failures: 5, Concurrency: 1, InFlight: 1, NextProbe: got[0].NextProbe,
 			Problem: "connection refused", TTL: "none",
@@ -314,21 +315,21 @@ func TestDestinationsShowTheirLanes(t *testing.T) {
 func TestTheNamesOfTheProtocolAnswerToo(t *testing.T) {
 	t.Parallel()
 	f := serve(t, func(s *admin.Server) {
-		s.Health = func() admin.Health {
-			return admin.Health{Status: admin.Failing, Checks: []admin.Check{{Name: "progress", Status: admin.Failing, Detail: "nothing was delivered for 5m"}}}
+		s.Health = func() api.Health {
+			return api.Health{Status: api.Failing, Checks: []api.Check{{Name: "progress", Status: api.Failing, Detail: "nothing was delivered for 5m"}}}
 		}
 	})
 	for i, state := range []holdfast.State{holdfast.Pending, holdfast.Claimed, holdfast.Parked, holdfast.Expired, holdfast.Delivered} {
 		f.put(t, f.send(t, fmt.Sprintf(`{"id":"m%d","destination":"inventory","endpoint":"x"}`, i)), func(r *holdfast.Record) { r.State = state })
 	}
-	if got, want := ok[admin.OutboxStats](t, f, call{method: "GET", path: "/_rf/outbox/stats"}), (admin.OutboxStats{Pending: 1, Sending: 1, Failed: 1, Expired: 1}); got != want {
+	if got, want := ok[api.OutboxStats](t, f, call{method: "GET", path: "/_rf/outbox/stats"}), (api.OutboxStats{Pending: 1, Sending: 1, Failed: 1, Expired: 1}); got != want {
 		t.Errorf("outbox: got %+v, want %+v", got, want)
 	}
-	page := ok[admin.MessagePage](t, f, call{method: "GET", path: "/_rf/outbox/failed?limit=1"})
+	page := ok[api.MessagePage](t, f, call{method: "GET", path: "/_rf/outbox/failed?limit=1"})
 	if len(page.Messages) != 1 || page.Messages[0].ID != "m2" {
 		t.Errorf("failed: got %+v, want m2", page.Messages)
 	}
-	if got, want := ok[admin.InboxStats](t, f, call{method: "GET", path: "/_rf/inbox/stats"}), (admin.InboxStats{}); got != want {
+	if got, want := ok[api.InboxStats](t, f, call{method: "GET", path: "/_rf/inbox/stats"}), (api.InboxStats{}); got != want {
 		t.Errorf("inbox: got %+v, want %+v", got, want)
 	}
 	w := f.do(t, call{method: "GET", path: "/_rf/health"})
@@ -339,9 +340,9 @@ func TestTheNamesOfTheProtocolAnswerToo(t *testing.T) {
 
 func TestTheDuplicateRateIsDuplicatesPerMessage(t *testing.T) {
 	t.Parallel()
-	f := serve(t, func(s *admin.Server) { s.Outbox = counting{s.Outbox} })
-	want := admin.InboxStats{Size: 10, Kept: 3, Received: 8, Duplicates: 2, DuplicateRate: 0.25}
-	if got := ok[admin.InboxStats](t, f, call{method: "GET", path: "/_rf/inbox/stats"}); got != want {
+	f := serve(t, func(s *admin.Server) { s.Outbox = counting{Outbox: s.Outbox} })
+	want := api.InboxStats{Size: 10, Kept: 3, Received: 8, Duplicates: 2, DuplicateRate: 0.25}
+	if got := ok[api.InboxStats](t, f, call{method: "GET", path: "/_rf/inbox/stats"}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
@@ -368,7 +369,7 @@ func TestKeptMessagesAreListedAndDone(t *testing.T) {
 	list := func(query string) (ids []string) {
 		t.Helper()
 		for after := int64(-1); after != 0; {
-			page := ok[admin.KeptPage](t, f, call{method: "GET", path: fmt.Sprintf("/v1/inbox?limit=2&after=%d&%s", max(after, 0), query)})
+			page := ok[api.KeptPage](t, f, call{method: "GET", path: fmt.Sprintf("/v1/inbox?limit=2&after=%d&%s", max(after, 0), query)})
 			for _, m := range page.Messages {
 				ids = append(ids, m.Source+"/"+m.ID)
 			}

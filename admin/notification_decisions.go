@@ -13,32 +13,9 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/notify"
 )
-
-// RetryNotification is what POST /v1/notifications/{id}/retry takes.
-type RetryNotification struct {
-	Channel string `json:"channel,omitempty" doc:"Only the copy over this channel. Absent: all that are parked or discarded." example:"mail"`
-}
-
-// DiscardNotification is what POST /v1/notifications/{id}/discard takes.
-type DiscardNotification struct {
-	Channel string `json:"channel,omitempty" doc:"Only the copy over this channel. Absent: all that are neither delivered nor discarded." example:"mail"`
-	Reason  string `json:"reason,omitempty" maxLength:"1024" doc:"Why, in one line. It goes into the node's log, with who decided." example:"the alarm is over"`
-}
-
-// RunNotification is what POST /v1/notifications/{id}/run takes.
-type RunNotification struct {
-	Channel string `json:"channel,omitempty" doc:"Only the copy over this channel. Absent: all that are pending or retrying." example:"mail"`
-}
-
-// RescheduleNotification is what POST /v1/notifications/{id}/reschedule takes:
-// in or at.
-type RescheduleNotification struct {
-	Channel string `json:"channel,omitempty" doc:"Only the copy over this channel. Absent: all that are pending or retrying." example:"mail"`
-	In      string `json:"in,omitempty" doc:"How long from now, as a duration." example:"2h"`
-	At      string `json:"at,omitempty" doc:"When, by the node's clock, as RFC 3339 writes it; excludes in." example:"2026-11-30T06:00:00Z"`
-}
 
 type decideInput struct {
 	ID      string `path:"id" doc:"The notification id; a UUID in any form."`
@@ -46,7 +23,7 @@ type decideInput struct {
 	Content body
 }
 
-type decidedOutput struct{ Body DecidedNotification }
+type decidedOutput struct{ Body api.DecidedNotification }
 
 // copyDecision is a person's decision about the copies of one notification: each is
 // a message, and the verb is that of messages.
@@ -67,34 +44,34 @@ func (b *builder) copyDecisions() {
 	}{
 		{
 			"retry", "Retry a notification", "Its parked and discarded copies are pending again: due at once, and failures count from zero. Recipients who have accepted are not asked again; those who refused are.",
-			holdfast.VerbRequeue, reflect.TypeFor[RetryNotification](), `{"channel":"mail"}`, b.retryNotification,
+			holdfast.VerbRequeue, reflect.TypeFor[api.RetryNotification](), `{"channel":"mail"}`, b.retryNotification,
 		},
 		{
 			"discard", "Discard a notification", "Gives up its copies that are not delivered. One that is being tried ends with that attempt, unless the attempt delivers it: discarding, until then. Their rows are kept for their retention.",
-			holdfast.VerbDiscard, reflect.TypeFor[DiscardNotification](), `{"reason":"the alarm is over"}`, b.discardNotification,
+			holdfast.VerbDiscard, reflect.TypeFor[api.DiscardNotification](), `{"reason":"the alarm is over"}`, b.discardNotification,
 		},
 		{
 			"run", "Run a notification now", "Makes its pending copies due at once; failures count on. A channel that is held or in back-off is waited for. Of a copy that is being tried it holds for the retry.",
-			holdfast.VerbReschedule, reflect.TypeFor[RunNotification](), `{"channel":"mail"}`, b.runNotification,
+			holdfast.VerbReschedule, reflect.TypeFor[api.RunNotification](), `{"channel":"mail"}`, b.runNotification,
 		},
 		{
 			"reschedule", "Reschedule a notification", "Says when its pending copies are tried next. Of one that is being tried it holds for the retry, whatever that attempt comes to.",
-			holdfast.VerbReschedule, reflect.TypeFor[RescheduleNotification](), `{"in":"2h"}`, b.rescheduleNotification,
+			holdfast.VerbReschedule, reflect.TypeFor[api.RescheduleNotification](), `{"in":"2h"}`, b.rescheduleNotification,
 		},
 	} {
 		handle(b, route{
-			method: http.MethodPost, path: "/v1/notifications/{id}/" + d.name, id: d.name + "-notification", tag: "notifications", role: Operate,
+			method: http.MethodPost, path: "/v1/notifications/{id}/" + d.name, id: d.name + "-notification", tag: "notifications", role: api.Operate,
 			summary: d.summary, description: d.text, request: d.request, requestSample: json.RawMessage(d.sample), bodyRequired: d.name == "reschedule",
-			problems: map[kind]string{
-				kindNotFound: "No such notification is kept.", kindConflict: severalSites, kindState: "No copy of it is " + anyOf(statusesFor(d.verb)) + "; the problem names what they are.",
-				kindDiskFull: "The disk is full; nothing was changed.", kindUnsupported: unsupportedNotify,
+			problems: map[api.Sort]string{
+				api.NotFound: "No such notification is kept.", api.Conflict: severalSites, api.WrongState: "No copy of it is " + anyOf(statusesFor(d.verb)) + "; the problem names what they are.",
+				api.DiskFull: "The disk is full; nothing was changed.", api.Unsupported: unsupportedNotify,
 			},
 		}, d.handler)
 	}
 }
 
 func (s *Server) retryNotification(ctx context.Context, in *decideInput) (*decidedOutput, error) {
-	var req RetryNotification
+	var req api.RetryNotification
 	if faults, p := in.Content.decode(&req); p != nil || len(faults) > 0 {
 		return nil, orInvalid(p, faults)
 	}
@@ -104,7 +81,7 @@ func (s *Server) retryNotification(ctx context.Context, in *decideInput) (*decid
 }
 
 func (s *Server) discardNotification(ctx context.Context, in *decideInput) (*decidedOutput, error) {
-	var req DiscardNotification
+	var req api.DiscardNotification
 	faults, p := in.Content.decode(&req)
 	if faults = append(faults, checkLine("reason", req.Reason, mostLongText)...); p != nil || len(faults) > 0 {
 		return nil, orInvalid(p, withoutRepeats(faults))
@@ -120,7 +97,7 @@ func (s *Server) discardNotification(ctx context.Context, in *decideInput) (*dec
 }
 
 func (s *Server) runNotification(ctx context.Context, in *decideInput) (*decidedOutput, error) {
-	var req RunNotification
+	var req api.RunNotification
 	if faults, p := in.Content.decode(&req); p != nil || len(faults) > 0 {
 		return nil, orInvalid(p, faults)
 	}
@@ -128,15 +105,15 @@ func (s *Server) runNotification(ctx context.Context, in *decideInput) (*decided
 }
 
 func (s *Server) rescheduleNotification(ctx context.Context, in *decideInput) (*decidedOutput, error) {
-	var req RescheduleNotification
+	var req api.RescheduleNotification
 	faults, p := in.Content.decode(&req)
 	if p != nil {
 		return nil, p
 	}
-	when := RescheduleRequest{In: req.In, At: req.At}
-	wait, wrong := when.in(time.Now())
+	when := api.RescheduleRequest{In: req.In, At: req.At}
+	wait, wrong := waitUntil(&when, time.Now())
 	if faults = append(faults, wrong...); len(faults) > 0 {
-		return nil, invalid(faults...)
+		return nil, api.Faulty(faults...)
 	}
 	return s.rescheduleCopies(ctx, in, req.Channel, wait)
 }
@@ -148,11 +125,11 @@ func (s *Server) rescheduleCopies(ctx context.Context, in *decideInput, channel 
 }
 
 // orInvalid is the problem of a body that cannot be read, or those of its fields.
-func orInvalid(p *Problem, faults []Fault) *Problem {
+func orInvalid(p *api.Problem, faults []api.Fault) *api.Problem {
 	if p != nil {
 		return p
 	}
-	return invalid(faults...)
+	return api.Faulty(faults...)
 }
 
 // decideCopies runs a decision about each copy. The state in the store at that
@@ -163,10 +140,10 @@ func (s *Server) decideCopies(ctx context.Context, in *decideInput, d copyDecisi
 		return nil, p
 	}
 	if d.channel != "" && !slices.ContainsFunc(copies, func(r notify.Record) bool { return r.Channel == d.channel }) {
-		return nil, invalid(Fault{"channel", clip(d.channel), "has no copy of this notification"})
+		return nil, api.Faulty(api.Fault{Field: "channel", Value: api.Clip(d.channel), Problem: "has no copy of this notification"})
 	}
 	n := &copies[0].Notification
-	out := DecidedNotification{ID: string(n.ID), Site: n.Origin.Site}
+	out := api.DecidedNotification{ID: string(n.ID), Site: n.Origin.Site}
 	var changed, found []string
 	for i := range copies {
 		c, gone, err := s.decideCopy(ctx, &copies[i], &d)
@@ -183,7 +160,7 @@ func (s *Server) decideCopies(ctx context.Context, in *decideInput, d copyDecisi
 	}
 	if len(changed) == 0 {
 		is, only := strings.Join(found, ", "), fmt.Sprintf("only what is %s can be %s", anyOf(statusesFor(d.verb)), done(d.verb))
-		return nil, kindState.problem(fmt.Sprintf("notification %s is %s; %s", out.ID, is, only), Fault{Field: "status", Value: is, Problem: only})
+		return nil, api.WrongState.Problem(fmt.Sprintf("notification %s is %s; %s", out.ID, is, only), api.Fault{Field: "status", Value: is, Problem: only})
 	}
 	return &decidedOutput{out}, nil
 }
@@ -192,7 +169,7 @@ func (s *Server) decideCopies(ctx context.Context, in *decideInput, d copyDecisi
 func (d *copyDecision) about(c *notify.Record) bool { return d.channel == "" || d.channel == c.Channel }
 
 // standsAs says in words why nothing was changed.
-func standsAs(c *DecidedCopy, gone bool) string {
+func standsAs(c *api.DecidedCopy, gone bool) string {
 	switch {
 	case gone:
 		return c.Status + " for so long that its message is not kept any more"
@@ -204,8 +181,8 @@ func standsAs(c *DecidedCopy, gone bool) string {
 
 // decideCopy runs it about one, which says how it stands then; gone: its message
 // is purged.
-func (s *Server) decideCopy(ctx context.Context, of *notify.Record, d *copyDecision) (c DecidedCopy, gone bool, err error) {
-	c = DecidedCopy{Channel: of.Channel, Message: string(of.Message), Status: string(of.Status), Discarding: of.Discarding, NextAttempt: instant(of.NextAttempt)}
+func (s *Server) decideCopy(ctx context.Context, of *notify.Record, d *copyDecision) (c api.DecidedCopy, gone bool, err error) {
+	c = api.DecidedCopy{Channel: of.Channel, Message: string(of.Message), Status: string(of.Status), Discarding: of.Discarding, NextAttempt: instant(of.NextAttempt)}
 	if of.Status == notify.Delivered || !d.about(of) {
 		return c, false, nil
 	}
@@ -234,7 +211,7 @@ func statusesFor(v holdfast.Verb) (list []notify.Status) {
 }
 
 // halfway says what was done before an error. To repeat the request is safe.
-func (s *Server) halfway(ctx context.Context, id holdfast.ID, changed []string, done string, err error) *Problem {
+func (s *Server) halfway(ctx context.Context, id holdfast.ID, changed []string, done string, err error) *api.Problem {
 	p := s.missing(ctx, "change the notification", id, err)
 	if len(changed) > 0 {
 		p.Detail = fmt.Sprintf("the copies over %s were %s; then: %s", strings.Join(changed, ", "), done, p.Detail)

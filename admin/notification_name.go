@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -17,7 +18,7 @@ const severalSites = "Several sites have sent a notification of this id: give th
 
 // copies returns those of a notification, or why there are none. Without a site
 // the id alone has to name it.
-func (s *Server) copies(ctx context.Context, site, text string) ([]notify.Record, *Problem) {
+func (s *Server) copies(ctx context.Context, site, text string) ([]notify.Record, *api.Problem) {
 	if s.Notify == nil {
 		return nil, noNotify()
 	}
@@ -26,7 +27,7 @@ func (s *Server) copies(ctx context.Context, site, text string) ([]notify.Record
 		return nil, p
 	}
 	if faults := checkLine("site", site, mostText); len(faults) > 0 {
-		return nil, invalid(faults...)
+		return nil, api.Faulty(faults...)
 	}
 	if site == "" {
 		if site, p = s.siteOf(ctx, id); p != nil {
@@ -48,7 +49,7 @@ func (s *Server) copies(ctx context.Context, site, text string) ([]notify.Record
 }
 
 // siteOf finds who sent a notification, if that is clear.
-func (s *Server) siteOf(ctx context.Context, id holdfast.ID) (string, *Problem) {
+func (s *Server) siteOf(ctx context.Context, id holdfast.ID) (string, *api.Problem) {
 	sites, err := s.Notify.NotificationSites(ctx, id)
 	switch {
 	case err != nil:
@@ -61,24 +62,24 @@ func (s *Server) siteOf(ctx context.Context, id holdfast.ID) (string, *Problem) 
 		if len(sites) > most {
 			names += ", …"
 		}
-		return "", kindConflict.problem(fmt.Sprintf("%d sites have sent a notification %s: %s; give the site", len(sites), id, names),
-			Fault{Field: "site", Problem: "is missing, and the id alone does not name one notification"})
+		return "", api.Conflict.Problem(fmt.Sprintf("%d sites have sent a notification %s: %s; give the site", len(sites), id, names),
+			api.Fault{Field: "site", Problem: "is missing, and the id alone does not name one notification"})
 	}
 	return sites[0], nil
 }
 
-func notNotified(id holdfast.ID, site string) *Problem {
+func notNotified(id holdfast.ID, site string) *api.Problem {
 	name := fmt.Sprintf("no notification %s", id)
 	if site != "" {
-		name += " of site " + clip(site)
+		name += " of site " + api.Clip(site)
 	}
-	return kindNotFound.problem(name+" is kept here: it never came, is still at its site, or its retention is over",
-		Fault{Field: "id", Value: clip(string(id)), Problem: "is not kept here"})
+	return api.NotFound.Problem(name+" is kept here: it never came, is still at its site, or its retention is over",
+		api.Fault{Field: "id", Value: api.Clip(string(id)), Problem: "is not kept here"})
 }
 
 // ofID is a page of the notifications of one id, by site, of as many as the
 // query's limit has sites.
-func (s *Server) ofID(ctx context.Context, text string, q *notify.Query) (page notify.Page, p *Problem) {
+func (s *Server) ofID(ctx context.Context, text string, q *notify.Query) (page notify.Page, p *api.Problem) {
 	id, p := parseID(text)
 	if p != nil {
 		return page, p

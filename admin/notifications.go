@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -27,36 +28,36 @@ type notificationsInput struct {
 	Limit   int      `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"How many at most."`
 }
 
-type notificationsOutput struct{ Body NotificationPage }
+type notificationsOutput struct{ Body api.NotificationPage }
 
 type recordInput struct {
 	ID   string `path:"id" doc:"The notification id; a UUID in any form."`
 	Site string `query:"site" doc:"The site that sent it. Absent: it is found, if only one site has sent this id."`
 }
 
-type recordOutput struct{ Body NotificationDetail }
+type recordOutput struct{ Body api.NotificationDetail }
 
-type kpisOutput struct{ Body NotificationKPIs }
+type kpisOutput struct{ Body api.NotificationKPIs }
 
 func (b *builder) notificationRecords() {
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/notifications", id: "list-notifications", tag: "notifications", role: Read,
+		method: http.MethodGet, path: "/v1/notifications", id: "list-notifications", tag: "notifications", role: api.Read,
 		summary: "List notifications", description: "Newest first, without bodies, recipients and histories.",
-		problems: map[kind]string{kindUnsupported: unsupportedNotify},
+		problems: map[api.Sort]string{api.Unsupported: unsupportedNotify},
 	}, b.listNotifications)
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/notifications/kpis", id: "notification-kpis", tag: "notifications", role: Read,
+		method: http.MethodGet, path: "/v1/notifications/kpis", id: "notification-kpis", tag: "notifications", role: api.Read,
 		summary: "Numbers of notifications", description: "Of all sites together, and of each. They are counted in the store when they are asked for.",
-		problems: map[kind]string{kindUnsupported: unsupportedNotify},
+		problems: map[api.Sort]string{api.Unsupported: unsupportedNotify},
 	}, b.notificationKPIs)
 	handle(b, route{
-		method: http.MethodGet, path: "/v1/notifications/{id}", id: "get-notification", tag: "notifications", role: Read,
+		method: http.MethodGet, path: "/v1/notifications/{id}", id: "get-notification", tag: "notifications", role: api.Read,
 		summary: "Show a notification",
 		description: "How it stands, over which channels it goes, every attempt, and what became of each recipient. A site tells how it stands, and nothing else: " +
 			"by itself while it holds the notification, and by asking central afterwards.",
-		problems: map[kind]string{
-			kindNotFound: "No such notification is kept.", kindConflict: severalSites, kindUnavailable: "The notification has left this site, and central cannot be asked now.",
-			kindUnsupported: unsupportedNotify,
+		problems: map[api.Sort]string{
+			api.NotFound: "No such notification is kept.", api.Conflict: severalSites, api.Unavailable: "The notification has left this site, and central cannot be asked now.",
+			api.Unsupported: unsupportedNotify,
 		},
 	}, b.showNotification)
 	b.copyDecisions()
@@ -70,20 +71,20 @@ func (s *Server) listNotifications(ctx context.Context, in *notificationsInput) 
 		Channel: in.Channel, List: in.List, Type: in.Type, Site: in.Site, Script: in.Script, Subject: in.Subject,
 		StuckAfter: s.stuckAfter(), OnlyStuck: in.Stuck, Limit: in.Limit, After: in.After,
 	}
-	var faults []Fault
+	var faults []api.Fault
 	for _, f := range []struct{ name, value string }{
 		{"channel", in.Channel}, {"list", in.List}, {"type", in.Type}, {"site", in.Site}, {"script", in.Script}, {"subject", in.Subject}, {"after", in.After},
 	} {
 		faults = append(faults, checkLine(f.name, f.value, mostText)...)
 	}
-	var wrong []Fault
+	var wrong []api.Fault
 	q.Status, wrong = notifyStatuses(in.Status)
 	faults = append(faults, wrong...)
 	q.From, wrong = instantOf("from", in.From)
 	faults = append(faults, wrong...)
 	q.To, wrong = instantOf("to", in.To)
 	if faults = append(faults, wrong...); len(faults) > 0 {
-		return nil, invalid(faults...)
+		return nil, api.Faulty(faults...)
 	}
 	if in.ID != "" {
 		page, p := s.ofID(ctx, in.ID, &q)
@@ -100,7 +101,7 @@ func (s *Server) listNotifications(ctx context.Context, in *notificationsInput) 
 }
 
 // notifyStatuses reads status=parked,retrying and status=parked&status=retrying.
-func notifyStatuses(params []string) (list []notify.Status, faults []Fault) {
+func notifyStatuses(params []string) (list []notify.Status, faults []api.Fault) {
 	known := []notify.Status{notify.Pending, notify.Retrying, notify.Delivered, notify.Parked, notify.Discarded}
 	for _, param := range params {
 		for name := range strings.SplitSeq(param, ",") {
@@ -109,9 +110,9 @@ func notifyStatuses(params []string) (list []notify.Status, faults []Fault) {
 			case slices.Contains(known, status):
 				list = append(list, status)
 			case status == notify.Forwarding:
-				faults = append(faults, Fault{"status", string(status), "is not known to central: such a notification is still at its site"})
+				faults = append(faults, api.Fault{Field: "status", Value: string(status), Problem: "is not known to central: such a notification is still at its site"})
 			default:
-				faults = append(faults, Fault{"status", clip(string(status)), "must be one of pending, retrying, delivered, parked, discarded"})
+				faults = append(faults, api.Fault{Field: "status", Value: api.Clip(string(status)), Problem: "must be one of pending, retrying, delivered, parked, discarded"})
 			}
 		}
 	}
@@ -119,7 +120,7 @@ func notifyStatuses(params []string) (list []notify.Status, faults []Fault) {
 }
 
 // instantOf reads an instant, or the beginning of a day.
-func instantOf(field, text string) (time.Time, []Fault) {
+func instantOf(field, text string) (time.Time, []api.Fault) {
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -128,7 +129,7 @@ func instantOf(field, text string) (time.Time, []Fault) {
 			return t.UTC(), nil
 		}
 	}
-	return time.Time{}, []Fault{{field, clip(text), "is not an instant; write one such as 2026-11-28T08:00:00Z, or a day such as 2026-11-28"}}
+	return time.Time{}, []api.Fault{{Field: field, Value: api.Clip(text), Problem: "is not an instant; write one such as 2026-11-28T08:00:00Z, or a day such as 2026-11-28"}}
 }
 
 func (s *Server) notificationKPIs(ctx context.Context, _ *struct{}) (*kpisOutput, error) {
@@ -139,8 +140,8 @@ func (s *Server) notificationKPIs(ctx context.Context, _ *struct{}) (*kpisOutput
 	if err != nil {
 		return nil, s.refuse(ctx, "count notifications", err)
 	}
-	out := NotificationKPIs{
-		StuckAfter: formatDuration(s.stuckAfter()), Window: formatDuration(s.kpiWindow()), All: kpisOf("", all), Sites: make([]KPIs, 0, len(sites)),
+	out := api.NotificationKPIs{
+		StuckAfter: formatDuration(s.stuckAfter()), Window: formatDuration(s.kpiWindow()), All: kpisOf("", all), Sites: make([]api.KPIs, 0, len(sites)),
 	}
 	for _, site := range slices.Sorted(maps.Keys(sites)) {
 		out.Sites = append(out.Sites, kpisOf(site, sites[site]))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -75,7 +76,7 @@ func TestNotificationsAreNarrowedAndPaged(t *testing.T) {
 	for query, want := range cases {
 		t.Run(query, func(t *testing.T) {
 			t.Parallel()
-			page := ok[admin.NotificationPage](t, f, call{method: "GET", path: "/v1/notifications" + query})
+			page := ok[api.NotificationPage](t, f, call{method: "GET", path: "/v1/notifications" + query})
 			var got []string
 			for _, n := range page.Notifications {
 				got = append(got, n.ID+"/"+n.Channel)
@@ -116,12 +117,12 @@ func TestANotificationIsShownWithItsCopies(t *testing.T) {
 		notify.Target{Channel: "mail", Address: "a@x", Name: "A", Result: notify.Accepted, Code: "250", Receipt: "q1", Attempts: 1, Server: "mx", TLS: "1.3", At: enqueued},
 		notify.Target{Channel: "mail", Address: "b@x", Result: notify.Refused, Code: "550 5.1.1", Maybe: true, Attempts: 1},
 		notify.Target{Channel: "mail", Address: "c@x"})
-	d := ok[admin.NotificationDetail](t, f, call{method: "GET", path: "/v1/notifications/n1"})
+	d := ok[api.NotificationDetail](t, f, call{method: "GET", path: "/v1/notifications/n1"})
 	if len(d.Copies) != 2 || d.Copies[0].WaitsFor != "" || d.Copies[1].WaitsFor != "channel teams is held (http_403): mend that, then resume the channel" {
 		t.Fatalf("got %+v", d.Copies)
 	}
 	mail := d.Copies[0]
-	want := []admin.RecipientStatus{
+	want := []api.RecipientStatus{
 		{Channel: "mail", Address: "a@x", Name: "A", Result: "accepted", Code: "250", Receipt: "q1", Attempts: 1, Server: "mx", TLS: "1.3", At: &enqueued},
 		{Channel: "mail", Address: "b@x", Result: "refused", Code: "550 5.1.1", Maybe: true, Attempts: 1},
 		{Channel: "mail", Address: "c@x", Result: "waiting"},
@@ -131,8 +132,8 @@ func TestANotificationIsShownWithItsCopies(t *testing.T) {
 	}
 	created := d.Created
 	d.Copies, d.Created = nil, nil
-	wantHead := admin.NotificationDetail{
-		NotificationStatus: admin.NotificationStatus{ID: "n1", Status: "retrying", Retries: 2, LastError: "550 5.1.1 no such user", Enqueued: &enqueued},
+	wantHead := api.NotificationDetail{
+		NotificationStatus: api.NotificationStatus{ID: "n1", Status: "retrying", Retries: 2, LastError: "550 5.1.1 no such user", Enqueued: &enqueued},
 		Type:               "alarm", List: "ops",
 		Subject: "Pump <7>", Body: "It is hot.\n", Site: "north", OriginInstance: "i1", SourceScript: "pumps", ExecutionID: "e1", ParentExecutionID: "e0", Data: []byte(`{"a": 1.0}`),
 	}
@@ -155,7 +156,7 @@ func TestTheStatusIsThatOfTheCopyThatIsWorst(t *testing.T) {
 		for i, id := range []holdfast.ID{"n", "n.b"} {
 			f.put(t, id, stands(states[i], 0))
 		}
-		d := ok[admin.NotificationDetail](t, f, call{method: "GET", path: "/v1/notifications/n"})
+		d := ok[api.NotificationDetail](t, f, call{method: "GET", path: "/v1/notifications/n"})
 		if d.Status != want || (d.Delivered != nil) != (want == "delivered") {
 			t.Errorf("%v: got %s, delivered %v, want %s", states, d.Status, d.Delivered, want)
 		}
@@ -191,8 +192,8 @@ func TestWhatMayBeDecidedAboutCopies(t *testing.T) {
 				f.put(t, id, states[channel])
 			}
 			text := ""
-			decided := ok[admin.DecidedNotification](t, f, call{method: "POST", path: "/v1/notifications/n/" + verb, body: c.body})
-			d := ok[admin.NotificationDetail](t, f, call{method: "GET", path: "/v1/notifications/n"})
+			decided := ok[api.DecidedNotification](t, f, call{method: "POST", path: "/v1/notifications/n/" + verb, body: c.body})
+			d := ok[api.NotificationDetail](t, f, call{method: "GET", path: "/v1/notifications/n"})
 			for i, one := range decided.Copies {
 				text += one.Channel + " " + one.Status
 				if one.Changed {
@@ -206,7 +207,7 @@ func TestWhatMayBeDecidedAboutCopies(t *testing.T) {
 				if shown.Status != one.Status || shown.Discarding != one.Discarding {
 					t.Errorf("%s is shown as %s, discarding %t; the answer says %s, %t", one.Channel, shown.Status, shown.Discarding, one.Status, one.Discarding)
 				}
-				if last := shown.History[len(shown.History)-1]; one.Changed && (last.Event != c.event || last.Actor != admin.Local || last.Error != "") {
+				if last := shown.History[len(shown.History)-1]; one.Changed && (last.Event != c.event || last.Actor != api.Local || last.Error != "") {
 					t.Errorf("%s: got %+v, want %s by local", one.Channel, last, c.event)
 				}
 			}
@@ -229,15 +230,15 @@ func TestADecisionAboutOneCopy(t *testing.T) {
 	post := func(verb, body string) call {
 		return call{method: "POST", path: "/v1/notifications/n/" + verb, body: body}
 	}
-	got := ok[admin.DecidedNotification](t, f, post("retry", `{"channel":"teams"}`)).Copies
+	got := ok[api.DecidedNotification](t, f, post("retry", `{"channel":"teams"}`)).Copies
 	if got[0].Changed || got[0].Status != "parked" || got[1].Changed || !got[2].Changed || got[2].Status != "pending" {
 		t.Errorf("got %+v", got)
 	}
-	later := ok[admin.DecidedNotification](t, f, post("reschedule", `{"channel":"teams","in":"2h"}`)).Copies[2].NextAttempt
+	later := ok[api.DecidedNotification](t, f, post("reschedule", `{"channel":"teams","in":"2h"}`)).Copies[2].NextAttempt
 	if later == nil || time.Until(*later) < time.Hour {
 		t.Errorf("rescheduled: it is tried at %v", later)
 	}
-	if now := ok[admin.DecidedNotification](t, f, post("run", `{"channel":"teams"}`)).Copies[2].NextAttempt; now == nil || time.Until(*now) > time.Minute {
+	if now := ok[api.DecidedNotification](t, f, post("run", `{"channel":"teams"}`)).Copies[2].NextAttempt; now == nil || time.Until(*now) > time.Minute {
 		t.Errorf("run: it is tried at %v", now)
 	}
 	for verb, want := range map[string]string{
@@ -291,7 +292,7 @@ func (o *overtaken) Requeue(ctx context.Context, id holdfast.ID, r holdfast.Requ
 // A copy outlives its message: it is shown, and not decided about any more.
 func TestACopyWhoseMessageIsPurged(t *testing.T) {
 	t.Parallel()
-	f := serve(t, func(s *admin.Server) { s.Outbox = purged{s.Outbox} })
+	f := serve(t, func(s *admin.Server) { s.Outbox = purged{Outbox: s.Outbox} })
 	f.notified(t, notify.Notification{ID: "n"}, "mail", "teams")
 	f.put(t, "n", stands(holdfast.Discarded, 1))
 	f.put(t, "n.teams", stands(holdfast.Parked, 1))
@@ -299,7 +300,7 @@ func TestACopyWhoseMessageIsPurged(t *testing.T) {
 	if p.Status != 409 || p.Errors[0].Value != "discarded for so long that its message is not kept any more" {
 		t.Errorf("got %+v", p)
 	}
-	got := ok[admin.DecidedNotification](t, f, call{method: "POST", path: "/v1/notifications/n/retry"}).Copies
+	got := ok[api.DecidedNotification](t, f, call{method: "POST", path: "/v1/notifications/n/retry"}).Copies
 	if got[0].Changed || got[0].Status != "discarded" || !got[1].Changed {
 		t.Errorf("got %+v, want the other copy retried", got)
 	}
@@ -328,7 +329,7 @@ func TestHalfADecisionIsTold(t *testing.T) {
 		t.Errorf("got %+v", p)
 	}
 	outbox.broken = false
-	got := ok[admin.DecidedNotification](t, f, call{method: "POST", path: "/v1/notifications/n/retry"})
+	got := ok[api.DecidedNotification](t, f, call{method: "POST", path: "/v1/notifications/n/retry"})
 	if got.Copies[0].Changed || !got.Copies[1].Changed {
 		t.Errorf("again: got %+v", got)
 	}
@@ -360,14 +361,14 @@ func TestKPIsAreOfAllAndOfEachSite(t *testing.T) {
 	}
 	f.put(t, "n0", func(r *holdfast.Record) { r.Created = r.Created.Add(-11 * time.Minute) })
 	f.put(t, "n4", func(r *holdfast.Record) { r.Settled = r.Settled.Add(-2 * time.Minute) })
-	got := ok[admin.NotificationKPIs](t, f, call{method: "GET", path: "/v1/notifications/kpis"})
+	got := ok[api.NotificationKPIs](t, f, call{method: "GET", path: "/v1/notifications/kpis"})
 	if age := got.All.OldestSeconds; age < 660 || age > 720 {
 		t.Errorf("got an oldest of %g s, want 11 minutes", age)
 	}
 	got.All.OldestSeconds, got.Sites[0].OldestSeconds, got.Sites[1].OldestSeconds = 0, 0, 0
-	want := admin.NotificationKPIs{
-		StuckAfter: "10m", Window: "1m", All: admin.KPIs{Depth: 2, Stuck: 1, Parked: 1, Delivered: 1},
-		Sites: []admin.KPIs{{Site: "north", Depth: 1, Stuck: 1, Parked: 1}, {Site: "south", Depth: 1, Delivered: 1}},
+	want := api.NotificationKPIs{
+		StuckAfter: "10m", Window: "1m", All: api.KPIs{Depth: 2, Stuck: 1, Parked: 1, Delivered: 1},
+		Sites: []api.KPIs{{Site: "north", Depth: 1, Stuck: 1, Parked: 1}, {Site: "south", Depth: 1, Delivered: 1}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -436,7 +437,7 @@ func TestSitesMayUseTheSameID(t *testing.T) {
 		t.Errorf("got %+v", p)
 	}
 	for _, site := range []string{"plant-7", "plant-8"} {
-		if d := ok[admin.NotificationDetail](t, f, call{method: "GET", path: "/v1/notifications/tank-4?site=" + site}); d.Site != site || d.Subject != "of "+site {
+		if d := ok[api.NotificationDetail](t, f, call{method: "GET", path: "/v1/notifications/tank-4?site=" + site}); d.Site != site || d.Subject != "of "+site {
 			t.Errorf("of %s: got %+v", site, d)
 		}
 	}
@@ -445,7 +446,7 @@ func TestSitesMayUseTheSameID(t *testing.T) {
 	}
 	var sites []string
 	for path := "/v1/notifications?id=tank-4&limit=1"; ; {
-		page := ok[admin.NotificationPage](t, f, call{method: "GET", path: path})
+		page := ok[api.NotificationPage](t, f, call{method: "GET", path: path})
 		for _, n := range page.Notifications {
 			sites = append(sites, n.Site)
 		}

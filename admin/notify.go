@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -70,8 +71,8 @@ const (
 	bookBody       = 8 << 20
 )
 
-func noNotify() *Problem {
-	return kindUnsupported.problem("this node delivers no notifications, and keeps no lists and channels; ask central")
+func noNotify() *api.Problem {
+	return api.Unsupported.Problem("this node delivers no notifications, and keeps no lists and channels; ask central")
 }
 
 const unsupportedNotify = "This node delivers no notifications."
@@ -92,14 +93,14 @@ func (s *Server) kpiWindow() time.Duration {
 
 // checkLine reports what a line of text must not hold: it is shown in tables
 // and written into headers.
-func checkLine(field, text string, most int) []Fault {
+func checkLine(field, text string, most int) []api.Fault {
 	switch {
 	case len(text) > most:
-		return []Fault{{field, clip(text), fmt.Sprintf("has %d bytes; at most %d fit", len(text), most)}}
+		return []api.Fault{{Field: field, Value: api.Clip(text), Problem: fmt.Sprintf("has %d bytes; at most %d fit", len(text), most)}}
 	case !utf8.ValidString(text):
-		return []Fault{{field, clip(strings.ToValidUTF8(text, "�")), "is not UTF-8"}}
+		return []api.Fault{{Field: field, Value: api.Clip(strings.ToValidUTF8(text, "�")), Problem: "is not UTF-8"}}
 	case strings.ContainsFunc(text, unicode.IsControl):
-		return []Fault{{field, clip(text), "has a line break or another control character; keep it on one line"}}
+		return []api.Fault{{Field: field, Value: api.Clip(text), Problem: "has a line break or another control character; keep it on one line"}}
 	}
 	return nil
 }
@@ -121,10 +122,10 @@ type state struct {
 
 // check compares the conditions with what there is now. What is so already was
 // perhaps made so by this request, whose answer was lost.
-func (c Conditions) check(s state) *Problem {
-	changed := func(field, value, problem string) *Problem {
-		return kindChanged.problem(fmt.Sprintf("%s %s %s; look at it again, then repeat the change", s.what, s.name, problem),
-			Fault{Field: field, Value: clip(value), Problem: problem})
+func (c Conditions) check(s state) *api.Problem {
+	changed := func(field, value, problem string) *api.Problem {
+		return api.Changed.Problem(fmt.Sprintf("%s %s %s; look at it again, then repeat the change", s.what, s.name, problem),
+			api.Fault{Field: field, Value: api.Clip(value), Problem: problem})
 	}
 	now := "was changed meanwhile"
 	if !s.exists {
@@ -132,7 +133,7 @@ func (c Conditions) check(s state) *Problem {
 	}
 	switch {
 	case c.IfNoneMatch != "" && c.IfNoneMatch != "*":
-		return invalid(Fault{"If-None-Match", clip(c.IfNoneMatch), "must be *, for a new one; use If-Match with a version"})
+		return api.Faulty(api.Fault{Field: "If-None-Match", Value: api.Clip(c.IfNoneMatch), Problem: "must be *, for a new one; use If-Match with a version"})
 	case c.IfNoneMatch != "" && s.exists:
 		return changed("If-None-Match", c.IfNoneMatch, "exists already")
 	case s.same():

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -87,12 +88,12 @@ func TestChannelsListsAndDecisionsOfARealCentral(t *testing.T) {
 		t.Errorf("got %+v", p)
 	}
 	for _, name := range []string{"a", "b"} {
-		ok[admin.Channel](t, f, call{method: "PUT", path: "/v1/channels/" + name, body: `{"kind":"desk","settings":{"floor": 3}}`})
+		ok[api.Channel](t, f, call{method: "PUT", path: "/v1/channels/" + name, body: `{"kind":"desk","settings":{"floor": 3}}`})
 	}
 	if p := problem(t, f.do(t, call{method: "PUT", path: "/v1/lists/ops", body: `{"recipients":[{"channel":"a"}]}`})); p.Status != 422 || p.Errors[0].Field != "recipients[0].address" {
 		t.Errorf("got %+v", p)
 	}
-	made := ok[admin.List](t, f, call{method: "PUT", path: "/v1/lists/ops", body: `{"recipients":[{"channel":"b","address":"nora"},{"channel":"a","address":"jane"},{"channel":"b","address":"eve"}]}`})
+	made := ok[api.List](t, f, call{method: "PUT", path: "/v1/lists/ops", body: `{"recipients":[{"channel":"b","address":"nora"},{"channel":"a","address":"jane"},{"channel":"b","address":"eve"}]}`})
 	if got := f.list(t, "ops").Version; got != made.Version {
 		t.Errorf("got version %s, want %s: what is stored is what was sent", got, made.Version)
 	}
@@ -109,11 +110,11 @@ func TestChannelsListsAndDecisionsOfARealCentral(t *testing.T) {
 	if p := problem(t, f.do(t, call{method: "POST", path: "/v1/notifications/n1/retry", body: `{"channel":"a"}`})); p.Status != 409 {
 		t.Errorf("got %+v, want the delivered copy left", p)
 	}
-	if k := ok[admin.NotificationKPIs](t, f, call{method: "GET", path: "/v1/notifications/kpis"}); k.All.Parked != 1 || k.Sites[0].Site != "plant-7" {
+	if k := ok[api.NotificationKPIs](t, f, call{method: "GET", path: "/v1/notifications/kpis"}); k.All.Parked != 1 || k.Sites[0].Site != "plant-7" {
 		t.Errorf("got %+v", k)
 	}
 	people.mended.Store(true)
-	ok[admin.DecidedNotification](t, f, call{method: "POST", path: "/v1/notifications/n1/retry"})
+	ok[api.DecidedNotification](t, f, call{method: "POST", path: "/v1/notifications/n1/retry"})
 	standing := f.until(t, "delivered delivered")
 	attempts := map[string]int{}
 	for _, c := range standing.Copies {
@@ -124,25 +125,25 @@ func TestChannelsListsAndDecisionsOfARealCentral(t *testing.T) {
 	if got := fmt.Sprint(attempts); got != "map[eve:1 jane:1 nora:2]" {
 		t.Errorf("got attempts %s, want only the one who refused asked again", got)
 	}
-	page := ok[admin.NotificationPage](t, f, call{method: "GET", path: "/v1/notifications?status=delivered&site=plant-7&subject=hot&limit=1"})
+	page := ok[api.NotificationPage](t, f, call{method: "GET", path: "/v1/notifications?status=delivered&site=plant-7&subject=hot&limit=1"})
 	if len(page.Notifications) != 1 || page.Next == "" {
 		t.Errorf("got %+v", page)
 	}
-	if r := ok[admin.TestResult](t, f, call{method: "POST", path: "/v1/channels/a/test", body: `{"address":"jane"}`}); !r.Accepted || r.Server != "floor 3" {
+	if r := ok[api.TestResult](t, f, call{method: "POST", path: "/v1/channels/a/test", body: `{"address":"jane"}`}); !r.Accepted || r.Server != "floor 3" {
 		t.Errorf("got %+v", r)
 	}
-	ok[admin.Channel](t, f, call{method: "POST", path: "/v1/channels/a/resume"})
+	ok[api.Channel](t, f, call{method: "POST", path: "/v1/channels/a/resume"})
 }
 
 // until waits for the statuses of both copies of the notification n1.
-func (f *fixture) until(t *testing.T, want string) (d admin.NotificationDetail) {
+func (f *fixture) until(t *testing.T, want string) (d api.NotificationDetail) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		d = ok[admin.NotificationDetail](t, f, call{method: "GET", path: "/v1/notifications/n1"})
+		d = ok[api.NotificationDetail](t, f, call{method: "GET", path: "/v1/notifications/n1"})
 		var is []string
 		for _, c := range d.Copies {
 			is = append(is, c.Status)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -77,15 +78,15 @@ func TestANotificationIsTaken(t *testing.T) {
 		o.Instance != "tank-4" || o.Script != "level.lua" || o.Execution != "7" || o.ParentExecution != "6" || time.Since(o.Enqueued) > time.Minute {
 		t.Errorf("it is %+v", n)
 	}
-	is := ok[admin.NotificationStatus](t, f, call{method: "GET", path: "/v1/notifications/" + strings.ToUpper(id)})
+	is := ok[api.NotificationStatus](t, f, call{method: "GET", path: "/v1/notifications/" + strings.ToUpper(id)})
 	if is.ID != id || is.Status != "retrying" || is.Retries != 2 || is.LastError != "greylisted" || is.Enqueued == nil || is.Delivered != nil {
 		t.Errorf("it stands as %+v", is)
 	}
-	minted := ok[admin.NotificationAccepted](t, f, call{method: "POST", path: "/v1/notifications", body: `{"list":"l","subject":"s"}`})
+	minted := ok[api.NotificationAccepted](t, f, call{method: "POST", path: "/v1/notifications", body: `{"list":"l","subject":"s"}`})
 	if _, known := d.taken[holdfast.ID(minted.ID)]; !known || minted.ID == "" {
 		t.Errorf("got id %q", minted.ID)
 	}
-	keyed := ok[admin.NotificationAccepted](t, f, call{method: "POST", path: "/v1/notifications", body: `{"list":"l","subject":"s"}`, header: map[string]string{"Idempotency-Key": "k"}})
+	keyed := ok[api.NotificationAccepted](t, f, call{method: "POST", path: "/v1/notifications", body: `{"list":"l","subject":"s"}`, header: map[string]string{"Idempotency-Key": "k"}})
 	if keyed.ID != "k" {
 		t.Errorf("got id %q, want the one of the header", keyed.ID)
 	}

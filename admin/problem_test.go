@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
 const message = `{"destination":"inventory","endpoint":"OrderApproved","payload":{"order":42}}`
@@ -164,7 +165,7 @@ func (endless) Read(p []byte) (int, error) {
 
 func TestAPanicIsAnAnswer(t *testing.T) {
 	t.Parallel()
-	f := serve(t, func(s *admin.Server) { s.Health = func() admin.Health { panic("oops") } })
+	f := serve(t, func(s *admin.Server) { s.Health = func() api.Health { panic("oops") } })
 	w := f.do(t, call{method: "GET", path: "/_rf/health"})
 	if p := problem(t, w); w.Code != 500 || strings.Contains(p.Detail, "oops") {
 		t.Errorf("got %d %q, want 500 without internals", w.Code, p.Detail)

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
 // route describes one operation: for the router, for the token check and for
@@ -23,10 +25,10 @@ type route struct {
 	tag           string
 	summary       string
 	description   string
-	role          Role
-	status        int             // of success; zero: 200
-	problems      map[kind]string // what it may refuse besides what every route may
-	request       reflect.Type    // of its JSON body; nil: it reads none
+	role          api.Role
+	status        int                 // of success; zero: 200
+	problems      map[api.Sort]string // what it may refuse besides what every route may
+	request       reflect.Type        // of its JSON body; nil: it reads none
 	bodyRequired  bool
 	bodyLimit     int64 // bytes; zero: smallBody
 	requestSample any
@@ -93,28 +95,28 @@ func (b *builder) operation(method, path string) *huma.Operation {
 func (b *builder) responses(r route) map[string]*huma.Response {
 	all := map[string]*huma.Response{}
 	texts := map[int][]string{}
-	add := func(k kind, text string) {
-		texts[kinds[k].status] = append(texts[kinds[k].status], text)
+	add := func(k api.Sort, text string) {
+		texts[k.Status()] = append(texts[k.Status()], text)
 	}
 	for k, text := range r.problems {
 		add(k, text)
 	}
-	add(kindUnauthorized, "A token is needed, or the one given is not known.")
-	add(kindRole, fmt.Sprintf("The token's role does not include %s; or a web page of another site asks.", r.role))
-	add(kindTooMany, "Too many unknown tokens came from this address; Retry-After says how long to wait.")
-	add(kindBusy, "More requests are in hand than there is room for; nothing was done.")
-	add(kindUnavailable, "The store is closed; send the same request again later.")
-	add(kindInternal, "The node failed; its log says why.")
+	add(api.Unauthorized, "A token is needed, or the one given is not known.")
+	add(api.RoleLacking, fmt.Sprintf("The token's role does not include %s; or a web page of another site asks.", r.role))
+	add(api.TooMany, "Too many unknown tokens came from this address; Retry-After says how long to wait.")
+	add(api.Busy, "More requests are in hand than there is room for; nothing was done.")
+	add(api.Unavailable, "The store is closed; send the same request again later.")
+	add(api.Internal, "The node failed; its log says why.")
 	if r.request != nil {
-		add(kindUnreadable, "The body is not a JSON object.")
-		add(kindMediaType, "The body must come as application/json.")
-		add(kindTimeout, "The body did not arrive in time.")
-		if _, ok := r.problems[kindTooLarge]; !ok {
-			add(kindTooLarge, "The body is larger than this route takes.")
+		add(api.Unreadable, "The body is not a JSON object.")
+		add(api.MediaType, "The body must come as application/json.")
+		add(api.TimedOut, "The body did not arrive in time.")
+		if _, ok := r.problems[api.TooLarge]; !ok {
+			add(api.TooLarge, "The body is larger than this route takes.")
 		}
 	}
-	if _, ok := r.problems[kindInvalid]; !ok {
-		add(kindInvalid, "A parameter or field is wrong or unknown; errors names each.")
+	if _, ok := r.problems[api.Invalid]; !ok {
+		add(api.Invalid, "A parameter or field is wrong or unknown; errors names each.")
 	}
 	for status, lines := range texts {
 		slices.Sort(lines)
@@ -125,7 +127,7 @@ func (b *builder) responses(r route) map[string]*huma.Response {
 
 // problem documents an answer that is a problem.
 func (b *builder) problem(text string) *huma.Response {
-	return &huma.Response{Description: text, Content: map[string]*huma.MediaType{problemType: {Schema: b.schema(reflect.TypeFor[Problem]())}}}
+	return &huma.Response{Description: text, Content: map[string]*huma.MediaType{api.ProblemType: {Schema: b.schema(reflect.TypeFor[api.Problem]())}}}
 }
 
 // config is huma without its routes for documentation, with our form of JSON
@@ -149,13 +151,13 @@ func (s *Server) version() string {
 }
 
 // verbatim is an answer that writes its own JSON.
-type verbatim interface{ appendJSON() ([]byte, error) }
+type verbatim interface{ AppendJSON() ([]byte, error) }
 
 // writeJSON writes an answer. That the client is gone is no error: there is
 // nobody to tell, and huma would panic.
 func writeJSON(w io.Writer, v any) error {
 	if own, ok := v.(verbatim); ok {
-		data, err := own.appendJSON()
+		data, err := own.AppendJSON()
 		if err != nil {
 			return err
 		}
@@ -180,14 +182,14 @@ func translate(ctx huma.Context, _ string, v any) (any, error) {
 		return v, nil
 	}
 	if e.Status != http.StatusUnprocessableEntity {
-		return kindInternal.problem("the node failed; its log says why"), nil
+		return api.Internal.Problem("the node failed; its log says why"), nil
 	}
-	faults := make([]Fault, 0, len(e.Errors))
+	faults := make([]api.Fault, 0, len(e.Errors))
 	for _, d := range e.Errors {
 		_, field, _ := strings.Cut(d.Location, ".")
-		f := Fault{Field: clip(field), Problem: "is wrong: " + d.Message}
+		f := api.Fault{Field: api.Clip(field), Problem: "is wrong: " + d.Message}
 		if d.Value != nil {
-			f.Value = clip(fmt.Sprint(d.Value))
+			f.Value = api.Clip(fmt.Sprint(d.Value))
 		}
 		switch {
 		case d.Message == "unknown query parameter":
@@ -199,8 +201,8 @@ func translate(ctx huma.Context, _ string, v any) (any, error) {
 		}
 		faults = append(faults, f)
 	}
-	slices.SortStableFunc(faults, func(a, b Fault) int { return strings.Compare(a.Field, b.Field) })
-	return invalid(faults...), nil
+	slices.SortStableFunc(faults, func(a, b api.Fault) int { return strings.Compare(a.Field, b.Field) })
+	return api.Faulty(faults...), nil
 }
 
 // bounds says between what a parameter has to lie.

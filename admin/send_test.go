@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
 func TestSendAnswersWhatBecameOfTheMessage(t *testing.T) {
@@ -21,10 +22,10 @@ func TestSendAnswersWhatBecameOfTheMessage(t *testing.T) {
 	f := serve(t)
 	body := `{"id":"0190C5A2-7B1E-7C3D-9A4F-1D2E3F405162","destination":"inventory","endpoint":"OrderApproved","payload":{"order":42}}`
 	const id = "0190c5a2-7b1e-7c3d-9a4f-1d2e3f405162"
-	want := admin.Accepted{ID: id, State: "pending", Accepted: true, Buffered: true, Durability: "local"}
-	check := func(w *httptest.ResponseRecorder, status int, want admin.Accepted) {
+	want := api.Accepted{ID: id, State: "pending", Accepted: true, Buffered: true, Durability: "local"}
+	check := func(w *httptest.ResponseRecorder, status int, want api.Accepted) {
 		t.Helper()
-		var got admin.Accepted
+		var got api.Accepted
 		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 			t.Fatalf("%v in %s", err, w.Body)
 		}
@@ -79,7 +80,7 @@ func TestAPayloadThatIsNotJSONIsShownInBase64(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := ok[admin.MessageDetail](t, f, call{method: "GET", path: "/v1/messages/binary"})
+	got := ok[api.MessageDetail](t, f, call{method: "GET", path: "/v1/messages/binary"})
 	if got.PayloadBase64 != "AAEC" || got.Payload != nil {
 		t.Errorf("got %q and %q, want AAEC and nothing", got.PayloadBase64, got.Payload)
 	}
@@ -130,7 +131,7 @@ func TestFieldsOfARequestReachTheMessage(t *testing.T) {
 			if c.key != "" {
 				header["Idempotency-Key"] = c.key
 			}
-			accepted := ok[admin.Accepted](t, f, call{method: "POST", path: "/v1/messages", body: c.body, header: header})
+			accepted := ok[api.Accepted](t, f, call{method: "POST", path: "/v1/messages", body: c.body, header: header})
 			r, err := f.store.Get(t.Context(), holdfast.ID(accepted.ID))
 			if err != nil {
 				t.Fatal(err)
@@ -146,13 +147,13 @@ func TestAnIDThatAPathMustEscapeIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	for _, id := range []string{"a/b", "..", "a%2Fb", "a?b#c", "~a&b=c;d"} {
 		f := serve(t)
-		body, err := json.Marshal(admin.NewMessage{ID: id, Destination: "inventory", Endpoint: "x"})
+		body, err := json.Marshal(api.NewMessage{ID: id, Destination: "inventory", Endpoint: "x"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		w := f.do(t, call{method: "POST", path: "/v1/messages", body: string(body)})
 		location := w.Header().Get("Location")
-		if got := ok[admin.MessageDetail](t, f, call{method: "GET", path: location}).ID; got != id {
+		if got := ok[api.MessageDetail](t, f, call{method: "GET", path: location}).ID; got != id {
 			t.Errorf("%s: got id %q, want %q", location, got, id)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/internal/serve"
 )
 
@@ -50,7 +51,7 @@ type Server struct {
 	Lanes func() []holdfast.LaneStatus
 	// Health is what GET /_rf/health answers; the server adds node, version
 	// and counts. Nil: always ok.
-	Health func() Health
+	Health func() api.Health
 	// Backup writes a copy of the database into a folder of the node's
 	// machine. It returns when that is done, and may take long. Nil: the node
 	// cannot. What is wrong with the folder is a FieldError of the field folder.
@@ -104,7 +105,7 @@ type Server struct {
 type Mount struct {
 	Pattern string // as http.ServeMux reads it: "GET /metrics"
 	Handler http.Handler
-	Role    Role // what a token must be allowed to; zero: no token is asked
+	Role    api.Role // what a token must be allowed to; zero: no token is asked
 	// Signed requests prove where they come from, so that the guard against
 	// web pages does not ask by which name they came: a proxy passes on its own.
 	Signed bool

@@ -10,6 +10,8 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
 	"github.com/holdfast-mq/holdfast/link"
 )
 
@@ -19,7 +21,7 @@ func TestSitesThroughTheClient(t *testing.T) {
 	f := serve(t)
 	server := httptest.NewServer(f.handler)
 	defer server.Close()
-	c, err := admin.NewClient(server.URL, "")
+	c, err := client.New(server.URL, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,17 +48,17 @@ func TestSitesThroughTheClient(t *testing.T) {
 		}
 	}
 	site := c.At("plant-7")
-	page, err := site.Messages(t.Context(), admin.MessageQuery{})
+	page, err := site.Messages(t.Context(), client.MessageQuery{})
 	if err != nil || len(page.Messages) != 2 {
 		t.Errorf("got %+v, %v; want the two that are parked", page, err)
 	}
-	if page, err = site.Messages(t.Context(), admin.MessageQuery{States: []string{"pending"}}); err != nil || len(page.Messages) != 1 {
+	if page, err = site.Messages(t.Context(), client.MessageQuery{States: []string{"pending"}}); err != nil || len(page.Messages) != 1 {
 		t.Errorf("got %+v, %v; want the one that waits", page, err)
 	}
 	if d, err := site.Message(t.Context(), "a"); err != nil || string(d.Payload) != `{"a": 1}` || d.WaitsFor != "" {
 		t.Errorf("got %+v, %v", d, err)
 	}
-	if m, err := site.Retry(t.Context(), "a", admin.RetryRequest{}); err != nil || m.State != "pending" {
+	if m, err := site.Retry(t.Context(), "a", api.RetryRequest{}); err != nil || m.State != "pending" {
 		t.Errorf("got %+v, %v", m, err)
 	}
 	if m, err := site.Discard(t.Context(), "b"); err != nil || m.State != "discarded" {
@@ -85,7 +87,7 @@ func TestTheCategoryIsTheSites(t *testing.T) {
 	})
 	server := httptest.NewServer(f.handler)
 	defer server.Close()
-	c, err := admin.NewClient(server.URL, "")
+	c, err := client.New(server.URL, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,11 +111,11 @@ func TestTheCategoryIsTheSites(t *testing.T) {
 		if err != nil || shown.Category != string(category) {
 			t.Errorf("%s is shown as %q (%v), want %q", id, shown.Category, err, category)
 		}
-		page, err := site.Messages(t.Context(), admin.MessageQuery{})
+		page, err := site.Messages(t.Context(), client.MessageQuery{})
 		if err != nil || page.Messages[0].ID != string(id) || page.Messages[0].Category != string(category) {
 			t.Errorf("%s is listed as %+v (%v), want %q", id, page.Messages, err, category)
 		}
-		if m, err := site.Retry(t.Context(), string(id), admin.RetryRequest{}); err != nil || m.Category != string(category) {
+		if m, err := site.Retry(t.Context(), string(id), api.RetryRequest{}); err != nil || m.Category != string(category) {
 			t.Errorf("%s is retried as %q (%v), want %q", id, m.Category, err, category)
 		}
 		if err := store.Change(id, park); err != nil {
@@ -128,8 +130,8 @@ func TestTheCategoryIsTheSites(t *testing.T) {
 func TestASiteIsShown(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
-	ok[admin.SiteToken](t, f, call{method: "POST", path: "/v1/sites", body: `{"name":"plant-7"}`})
-	s := ok[admin.Site](t, f, call{method: "GET", path: "/v1/sites/plant-7"})
+	ok[api.SiteToken](t, f, call{method: "POST", path: "/v1/sites", body: `{"name":"plant-7"}`})
+	s := ok[api.Site](t, f, call{method: "GET", path: "/v1/sites/plant-7"})
 	if s.State != "connected" || s.Pending != 3 || s.Parked != 2 || s.OldestMs != 60_000 || s.Version != "1.2.3" || s.LastSeen == nil {
 		t.Errorf("got %+v", s)
 	}
@@ -140,9 +142,9 @@ func TestASiteIsShown(t *testing.T) {
 func TestSitesRefuse(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
-	ok[admin.SiteToken](t, f, call{method: "POST", path: "/v1/sites", body: `{"name":"plant-7"}`})
-	ok[admin.SiteToken](t, f, call{method: "POST", path: "/v1/sites", body: `{"name":"plant-8"}`})
-	ok[admin.SiteToken](t, f, call{method: "POST", path: "/v1/sites", body: `{"name":"plant-9"}`})
+	ok[api.SiteToken](t, f, call{method: "POST", path: "/v1/sites", body: `{"name":"plant-7"}`})
+	ok[api.SiteToken](t, f, call{method: "POST", path: "/v1/sites", body: `{"name":"plant-8"}`})
+	ok[api.SiteToken](t, f, call{method: "POST", path: "/v1/sites", body: `{"name":"plant-9"}`})
 	f.sites.Away("plant-8", &link.ErrNotReachable{Site: "plant-8", LastSeen: time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)})
 	f.sites.Away("plant-9", link.ErrNoAnswer)
 	for trouble, want := range map[link.Trouble]struct {
@@ -157,7 +159,7 @@ func TestSitesRefuse(t *testing.T) {
 		link.Failed:      {http.StatusBadGateway, "site-failed", "its log says why"},
 	} {
 		name := "in-trouble-" + strings.ReplaceAll(string(trouble), "_", "-")
-		ok[admin.SiteToken](t, f, call{method: "POST", path: "/v1/sites", body: `{"name":"` + name + `"}`})
+		ok[api.SiteToken](t, f, call{method: "POST", path: "/v1/sites", body: `{"name":"` + name + `"}`})
 		f.sites.Away(name, fmt.Errorf("ask: %w", &link.ErrSite{Site: name, Trouble: trouble, Text: "x"}))
 		for _, c := range []call{
 			{method: "GET", path: "/v1/sites/" + name + "/messages"},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
@@ -37,12 +38,12 @@ func TestWrongTokensAreLimitedByAddress(t *testing.T) {
 	racetest.Bubble(t, func(t *testing.T) {
 		var out bytes.Buffer
 		f := serve(t, locked, logsTo(&out))
-		secret := tokens(t, f)[admin.Read]
+		secret := tokens(t, f)[api.Read]
 		out.Reset()
 		long := "/v1/messages/" + strings.Repeat("x", 20<<10)
 		got := map[int]int{}
 		for i := range 300 {
-			w := f.from(t, "192.0.2.7:4711", "GET", long, []string{admin.NewSecret(), "short"}[i%2])
+			w := f.from(t, "192.0.2.7:4711", "GET", long, []string{api.NewSecret(), "short"}[i%2])
 			got[w.Code]++
 			if wait := w.Header().Get("Retry-After"); (w.Code == http.StatusTooManyRequests) != (wait == "30") {
 				t.Errorf("got Retry-After %q with %d", wait, w.Code)
@@ -80,7 +81,7 @@ func TestALookUpThatFailsFillsNoLog(t *testing.T) {
 		f := serve(t, locked, logsTo(&out))
 		f.store.FailWith(errors.New("disk I/O error"))
 		for range 500 {
-			if w := f.from(t, "192.0.2.7:4711", "GET", "/v1/messages", admin.NewSecret()); w.Code != http.StatusInternalServerError {
+			if w := f.from(t, "192.0.2.7:4711", "GET", "/v1/messages", api.NewSecret()); w.Code != http.StatusInternalServerError {
 				t.Fatalf("got %d %s", w.Code, w.Body)
 			}
 		}

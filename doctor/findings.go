@@ -4,7 +4,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/postgres"
 	"github.com/holdfast-mq/holdfast/sqlite"
@@ -117,7 +117,7 @@ type ListenFound struct {
 // RunningFound is what a node said.
 type RunningFound struct {
 	URL    string
-	Health *admin.Health
+	Health *api.Health
 	Node   bool // a Holdfast answered, perhaps only that it wants a token
 	Err    error
 }

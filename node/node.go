@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/brief"
 	"github.com/holdfast-mq/holdfast/internal/run"
@@ -242,7 +243,7 @@ func (n *Node) build(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	api := &admin.Server{
+	server := &admin.Server{
 		Outbox: n.store, Enqueuer: n.store, Inbox: n.store, Tokens: n.store,
 		Destinations: n.destinations, Lanes: n.lanes, Waiters: &n.waiters, Control: n.dispatcher, Health: n.health, Backup: n.special.backUp, Acknowledge: n.special.acknowledge,
 		Node: n.cfg.Node.ID, Source: n.cfg.Source(), Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload, MaxBodies: n.cfg.Limits.Bodies,
@@ -251,19 +252,19 @@ func (n *Node) build(ctx context.Context) (err error) {
 		Mounts: append(n.peerMounts(receiver),
 			admin.Mount{Pattern: "GET /healthz", Handler: http.HandlerFunc(n.healthz)},
 			admin.Mount{Pattern: "GET /readyz", Handler: http.HandlerFunc(n.readyz)},
-			admin.Mount{Pattern: "GET /metrics", Handler: n.metrics.Handler(), Role: admin.Read},
+			admin.Mount{Pattern: "GET /metrics", Handler: n.metrics.Handler(), Role: api.Read},
 		),
 	}
 	if n.office != nil {
-		api.Notify, api.Channels = n.store, n.office.channels
+		server.Notify, server.Channels = n.store, n.office.channels
 	}
 	if n.central != nil {
-		api.Sites = n.central
+		server.Sites = n.central
 	}
 	if n.cfg.Tokens == config.TokensNever && !isLoopback(n.listener.Addr()) {
-		api.AllowedHosts = n.ownNames()
+		server.AllowedHosts = n.ownNames()
 	}
-	n.handler, err = api.Handler()
+	n.handler, err = server.Handler()
 	return err
 }
 

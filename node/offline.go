@@ -27,11 +27,11 @@ func Offline(ctx context.Context, c *config.Config) (url string, stop func() err
 	if err != nil {
 		return "", nil, err
 	}
-	api := &admin.Server{
+	operators := &admin.Server{
 		Outbox: db, Enqueuer: db, Inbox: db, Tokens: db, Node: "offline",
 		Destinations: func() []admin.Destination { return nil },
 	}
-	handler, err := api.Handler()
+	handler, err := operators.Handler()
 	if err != nil {
 		return "", nil, errors.Join(err, db.Close())
 	}

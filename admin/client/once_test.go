@@ -1,4 +1,4 @@
-package admin_test
+package client_test
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/client"
 	"github.com/holdfast-mq/holdfast/internal/exchangetest"
 )
 
@@ -14,7 +14,7 @@ import (
 func TestAQuestionToANodeIsAskedOnce(t *testing.T) {
 	t.Parallel()
 	s := exchangetest.Slamming(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{}`) }))
-	c, err := admin.NewClient(s.URL, "")
+	c, err := client.New(s.URL, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +22,7 @@ func TestAQuestionToANodeIsAskedOnce(t *testing.T) {
 	if _, err := c.Tokens(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Tokens(t.Context()); !errors.Is(err, admin.ErrUnreachable) || s.Requests() != 2 {
+	if _, err := c.Tokens(t.Context()); !errors.Is(err, client.ErrUnreachable) || s.Requests() != 2 {
 		t.Errorf("got %v after %d requests, want that it cannot be reached after 2", err, s.Requests())
 	}
 }
