@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -19,14 +18,6 @@ import (
 )
 
 const roleKey = "role" // in an operation's metadata
-
-type actorKey struct{}
-
-// actor is who makes the request: a token's name, or Local.
-func actor(ctx context.Context) string {
-	name, _ := ctx.Value(actorKey{}).(string)
-	return name
-}
 
 // authenticate is the middleware of the API's own routes.
 func (s *Server) authenticate(ctx huma.Context, next func(huma.Context)) {
@@ -48,7 +39,7 @@ func (s *Server) authenticate(ctx huma.Context, next func(huma.Context)) {
 		}
 		defer leave()
 	}
-	next(huma.WithValue(ctx, actorKey{}, name))
+	next(huma.WithContext(ctx, As(ctx.Context(), name)))
 }
 
 // allow does the same for a route of another package.
@@ -96,7 +87,7 @@ func (s *Server) authorize(r *http.Request, need api.Role) (string, *api.Problem
 		return "", s.refuseToken(r, "the token is not known here; it may have been deleted")
 	case err != nil:
 		few := s.few.With(slog.String("remote", serve.Address(r).String()))
-		return "", s.refuseTo(r.Context(), few, "look the token up", err) // anybody can make up a token
+		return "", s.Refusal(r.Context(), few, "look the token up", err) // anybody can make up a token
 	}
 	if api.Role(role).Rank() < need.Rank() {
 		return "", api.RoleLacking.Problem(fmt.Sprintf("this needs a token with the role %s; token %q has the role %s", need, name, role)).

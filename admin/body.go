@@ -36,7 +36,7 @@ func (b *body) Resolve(ctx huma.Context) []error {
 
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *api.Problem) {
 	if r.ContentLength > limit {
-		return nil, tooLarge(fmt.Sprint(r.ContentLength), limit)
+		return nil, api.TooLong(fmt.Sprint(r.ContentLength), limit)
 	}
 	data, err := io.ReadAll(http.MaxBytesReader(w, serve.ReadInTime(w, r), limit))
 	if err != nil {
@@ -44,7 +44,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *api
 			return nil, crowded()
 		}
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return nil, tooLarge(fmt.Sprintf("more than %d", limit), limit)
+			return nil, api.TooLong(fmt.Sprintf("more than %d", limit), limit)
 		}
 		if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
 			return nil, api.TimedOut.Problem("the body did not arrive in time; send it again")
@@ -57,11 +57,6 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *api
 			With("Accept", "application/json")
 	}
 	return data, nil
-}
-
-func tooLarge(size string, limit int64) *api.Problem {
-	return api.TooLarge.Problem(fmt.Sprintf("the request has %s bytes; this route takes at most %d", size, limit),
-		api.Fault{Field: "body", Value: size + " bytes", Problem: fmt.Sprintf("at most %d bytes are taken", limit)})
 }
 
 // isJSON also keeps pages of other sites out: a browser sends this type only

@@ -13,7 +13,7 @@ import (
 
 // categoryOf is the category of a destination; empty: it has none, or is not
 // known any more. The lane of a channel has that of notifications.
-func (s *Server) categoryOf(destination string) holdfast.Category {
+func (s *Service) categoryOf(destination string) holdfast.Category {
 	if _, is := notify.ChannelOf(destination); is {
 		return holdfast.CategoryNotification
 	}
@@ -23,7 +23,7 @@ func (s *Server) categoryOf(destination string) holdfast.Category {
 
 // toCentral says whether a request is a notification that this node forwards,
 // and fills in what such a request need not say.
-func (s *Server) toCentral(req *api.NewMessage) bool {
+func (s *Service) toCentral(req *api.NewMessage) bool {
 	to := req.Destination
 	if to == "" && req.Category == string(holdfast.CategoryNotification) {
 		to = notify.Central
@@ -39,7 +39,7 @@ func (s *Server) toCentral(req *api.NewMessage) bool {
 }
 
 // checkCategory compares what a request says with what its destination is.
-func (s *Server) checkCategory(req *api.NewMessage) []api.Fault {
+func (s *Service) checkCategory(req *api.NewMessage) []api.Fault {
 	d, known := s.destination(req.Destination)
 	if req.Category == "" || !known || string(d.Category) == req.Category {
 		return nil
@@ -52,7 +52,7 @@ func (s *Server) checkCategory(req *api.NewMessage) []api.Fault {
 }
 
 // inCategory are the destinations of a category, by name.
-func (s *Server) inCategory(category string) (names []string, faults []api.Fault) {
+func (s *Service) inCategory(category string) (names []string, faults []api.Fault) {
 	known := []string{string(holdfast.CategoryCachedDBWrite), string(holdfast.CategoryExternalSystem), string(holdfast.CategoryNotification)}
 	for _, d := range s.Destinations() {
 		if d.Category == "" {
@@ -80,10 +80,10 @@ func (s *Server) inCategory(category string) (names []string, faults []api.Fault
 // pageOfCategory lists the messages of some destinations, one destination after
 // the other: each is a list of its own in the store. A position is the store's
 // with the destination's name after an @.
-func (s *Server) pageOfCategory(ctx context.Context, q holdfast.Query, names []string) (*pageOutput, error) {
+func (m Messages) pageOfCategory(ctx context.Context, q holdfast.Query, names []string) (out api.MessagePage, err error) {
 	after, name, found := strings.Cut(q.After, "@")
 	if q.After != "" && (!found || name == "") {
-		return nil, api.Faulty(api.Fault{Field: "after", Value: api.Clip(q.After), Problem: "is not a place that a page of this list gave; take next of the page before, as it is"})
+		return out, api.Faulty(api.Fault{Field: "after", Value: api.Clip(q.After), Problem: "is not a place that a page of this list gave; take next of the page before, as it is"})
 	}
 	var all holdfast.Page
 	limit := q.Limit
@@ -99,9 +99,9 @@ func (s *Server) pageOfCategory(ctx context.Context, q holdfast.Query, names []s
 			break
 		}
 		q.Destination, q.After, q.Limit = d, after, limit-len(all.Records)
-		page, err := s.Outbox.List(ctx, q)
+		page, err := m.Outbox.List(ctx, q)
 		if err != nil {
-			return nil, s.refuse(ctx, "list messages", err)
+			return out, m.refuse(ctx, "list messages", err)
 		}
 		all.Records = append(all.Records, page.Records...)
 		if page.Next != "" {
@@ -109,5 +109,5 @@ func (s *Server) pageOfCategory(ctx context.Context, q holdfast.Query, names []s
 			break
 		}
 	}
-	return &pageOutput{s.pageOf(all)}, nil
+	return m.pageOf(all), nil
 }

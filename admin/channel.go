@@ -77,8 +77,8 @@ func settingsOf(raw json.RawMessage) (json.RawMessage, string) {
 	switch err := json.Compact(&b, raw); {
 	case err != nil || b.Bytes()[0] != '{':
 		return nil, "must be an object, {…}"
-	case b.Len() > mostSettings:
-		return nil, fmt.Sprintf("has %d bytes; at most %d fit", b.Len(), mostSettings)
+	case b.Len() > MostSettings:
+		return nil, fmt.Sprintf("has %d bytes; at most %d fit", b.Len(), MostSettings)
 	case bytes.Contains(b.Bytes(), []byte(`\u0000`)):
 		return nil, "has a NUL, which no setting needs and no database keeps"
 	}

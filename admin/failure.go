@@ -13,12 +13,12 @@ import (
 
 // refuse turns an error of the store into a problem. Its own text goes to the
 // log, not to the client, unless it is about what the client sent.
-func (s *Server) refuse(ctx context.Context, doing string, err error) *api.Problem {
-	return s.refuseTo(ctx, s.log(), doing, err)
+func (s *Service) refuse(ctx context.Context, doing string, err error) *api.Problem {
+	return s.Refusal(ctx, s.log(), doing, err)
 }
 
-// refuseTo is refuse with the log for the error's own text.
-func (s *Server) refuseTo(ctx context.Context, log *slog.Logger, doing string, err error) *api.Problem {
+// Refusal is refuse with the log for the error's own text.
+func (s *Service) Refusal(ctx context.Context, log *slog.Logger, doing string, err error) *api.Problem {
 	if away, ok := errors.AsType[*link.ErrNotReachable](err); ok {
 		return api.SiteAway.Problem(away.Error()+"; nothing was done").With("Retry-After", "30")
 	}
@@ -54,7 +54,7 @@ func (s *Server) refuseTo(ctx context.Context, log *slog.Logger, doing string, e
 }
 
 // refuseAt tells what a site cannot do while this node is well.
-func (s *Server) refuseAt(ctx context.Context, doing string, at *link.ErrSite, err error) *api.Problem {
+func (s *Service) refuseAt(ctx context.Context, doing string, at *link.ErrSite, err error) *api.Problem {
 	s.log().LogAttrs(ctx, slog.LevelWarn, "site did not do it", slog.String("site", at.Site), slog.String("doing", doing), slog.Any("error", err))
 	switch name := api.Clip(at.Site); at.Trouble {
 	case link.Busy:
@@ -75,7 +75,7 @@ func (s *Server) refuseAt(ctx context.Context, doing string, at *link.ErrSite, e
 }
 
 // missing says that a message is not kept, or what else went wrong.
-func (s *Server) missing(ctx context.Context, doing string, id holdfast.ID, err error) *api.Problem {
+func (s *Service) missing(ctx context.Context, doing string, id holdfast.ID, err error) *api.Problem {
 	if errors.Is(err, holdfast.ErrNotFound) {
 		return api.NotFound.Problem(fmt.Sprintf("no message %s is kept here; it never was, or its retention is over", id),
 			api.Fault{Field: "id", Value: api.Clip(string(id)), Problem: "is not kept here"})

@@ -12,18 +12,18 @@ import (
 
 // message makes the library's message of a request; what it cannot read it
 // reports. The fields themselves are checked by holdfast.Normalize.
-func (s *Server) message(req api.NewMessage, key string) (holdfast.Message, []api.Fault) {
+func (s *Service) message(req *api.NewMessage, key string) (holdfast.Message, []api.Fault) {
 	m := holdfast.Message{
 		ID: holdfast.ID(req.ID), Source: req.Source, Destination: req.Destination, Endpoint: req.Endpoint,
 		Kind: holdfast.Kind(req.Kind), CorrelationID: req.CorrelationID, OrderingKey: req.OrderingKey,
-		Headers: withOrigin(req.Headers, originOf(&req)), Payload: req.Payload,
+		Headers: withOrigin(req.Headers, originOf(req)), Payload: req.Payload,
 	}
 	if len(m.Payload) == 0 {
 		m.Payload = []byte("null")
 	}
 	id, faults := idOf(req.ID, key)
 	m.ID = id
-	faults = slices.Concat(faults, s.checkCategory(&req), api.FaultsOf(notify.CheckHeaders(req.Headers)), api.FaultsOf(originOf(&req).Validate()))
+	faults = slices.Concat(faults, s.checkCategory(req), api.FaultsOf(notify.CheckHeaders(req.Headers)), api.FaultsOf(originOf(req).Validate()))
 	d, known := s.destination(req.Destination)
 	if !known && req.Destination != "" {
 		faults = append(faults, s.unknownDestination(req.Destination))
@@ -40,7 +40,7 @@ func (s *Server) message(req api.NewMessage, key string) (holdfast.Message, []ap
 		}
 		m.Delay = delay
 	}
-	retry, fault := retryOf(&req)
+	retry, fault := retryOf(req)
 	m.Retry = retry
 	return m, append(faults, fault...)
 }
@@ -89,7 +89,7 @@ func ttlOf(text string) (time.Duration, []api.Fault) {
 	return ttl, nil
 }
 
-func (s *Server) unknownDestination(name string) api.Fault {
+func (s *Service) unknownDestination(name string) api.Fault {
 	known := map[string]Destination{}
 	for _, d := range s.Destinations() {
 		known[d.Name] = d

@@ -27,15 +27,15 @@ type fixture struct {
 func serve(tb testing.TB, edit ...func(*admin.Server)) *fixture {
 	tb.Helper()
 	store, sites, channels := &admintest.Memory{}, &admintest.Sites{}, &admintest.Channels{}
-	f := &fixture{store: store, sites: sites, channels: channels, Server: &admin.Server{
-		Outbox: store, Enqueuer: store, Inbox: store, Tokens: store, Sites: sites, Notify: store, Channels: channels, Node: "plant-7", Version: "1.2.3",
+	f := &fixture{store: store, sites: sites, channels: channels, Server: &admin.Server{Service: &admin.Service{
+		Outbox: store, Enqueuer: store, Inbox: store, Tokens: store, Central: sites, Notify: store, Channels: channels, Name: "plant-7", Version: "1.2.3",
 		Destinations: func() []admin.Destination {
 			return []admin.Destination{
 				{Name: "inventory", TTL: 24 * time.Hour},
 				{Name: "billing", Retry: holdfast.RetryPolicy{First: time.Minute, Factor: 1, Attempts: 4, Jitter: -1}},
 			}
 		},
-	}}
+	}}}
 	for _, e := range edit {
 		e(f.Server)
 	}

@@ -99,7 +99,7 @@ func tooMany(n int) []api.Fault {
 
 // recipientFaults says what is wrong with one recipient. field names it: its
 // place in a body, or a line.
-func (s *Server) recipientFaults(r notify.Recipient, book *notify.Book, field func(part string) string) []api.Fault {
+func (s *Service) recipientFaults(r notify.Recipient, book *notify.Book, field func(part string) string) []api.Fault {
 	faults := checkLine(field("address"), r.Address, mostAddress)
 	faults = append(faults, checkLine(field("name"), r.Name, mostText)...)
 	c, ok := book.Channels[r.Channel]

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-func (s *Server) messageOf(r holdfast.Record) api.Message {
+func (s *Service) messageOf(r *holdfast.Record) api.Message {
 	m := r.Message
 	return api.Message{
 		ID: string(m.ID), State: r.State.String(), Discarding: r.Discarding, Reason: string(r.Reason),
@@ -31,18 +31,21 @@ func instant(t time.Time) *time.Time {
 	return &t
 }
 
-func (s *Server) pageOf(p holdfast.Page) api.MessagePage {
+func (m Messages) pageOf(p holdfast.Page) api.MessagePage {
 	page := api.MessagePage{Messages: make([]api.Message, len(p.Records)), Next: p.Next}
-	for i, r := range p.Records {
-		page.Messages[i] = s.messageOf(r)
+	for i := range p.Records {
+		page.Messages[i] = m.show(&p.Records[i])
 	}
 	return page
 }
 
-func (s *Server) detailOf(r holdfast.Record) api.MessageDetail {
+func (m Messages) detailOf(r *holdfast.Record) api.MessageDetail {
 	d := api.MessageDetail{
-		Message: s.messageOf(r), WaitsFor: s.waitsFor(r), Headers: ownHeaders(r.Message.Headers),
+		Message: m.show(r), Headers: ownHeaders(r.Message.Headers),
 		History: make([]api.Event, len(r.History)),
+	}
+	if m.there == nil { // the lanes are the site's own
+		d.WaitsFor = m.waitsFor(r)
 	}
 	for i, e := range r.History {
 		d.History[i] = eventOf(e)

@@ -18,7 +18,7 @@ const severalSites = "Several sites have sent a notification of this id: give th
 
 // copies returns those of a notification, or why there are none. Without a site
 // the id alone has to name it.
-func (s *Server) copies(ctx context.Context, site, text string) ([]notify.Record, *api.Problem) {
+func (s *Service) copies(ctx context.Context, site, text string) ([]notify.Record, *api.Problem) {
 	if s.Notify == nil {
 		return nil, noNotify()
 	}
@@ -49,7 +49,7 @@ func (s *Server) copies(ctx context.Context, site, text string) ([]notify.Record
 }
 
 // siteOf finds who sent a notification, if that is clear.
-func (s *Server) siteOf(ctx context.Context, id holdfast.ID) (string, *api.Problem) {
+func (s *Service) siteOf(ctx context.Context, id holdfast.ID) (string, *api.Problem) {
 	sites, err := s.Notify.NotificationSites(ctx, id)
 	switch {
 	case err != nil:
@@ -79,7 +79,7 @@ func notNotified(id holdfast.ID, site string) *api.Problem {
 
 // ofID is a page of the notifications of one id, by site, of as many as the
 // query's limit has sites.
-func (s *Server) ofID(ctx context.Context, text string, q *notify.Query) (page notify.Page, p *api.Problem) {
+func (s *Service) ofID(ctx context.Context, text string, q *notify.Query) (page notify.Page, p *api.Problem) {
 	id, p := parseID(text)
 	if p != nil {
 		return page, p
@@ -107,21 +107,4 @@ func (s *Server) ofID(ctx context.Context, text string, q *notify.Query) (page n
 		}
 	}
 	return page, nil
-}
-
-func (s *Server) showNotification(ctx context.Context, in *recordInput) (*recordOutput, error) {
-	if s.Notify == nil {
-		return s.standing(ctx, in.ID)
-	}
-	copies, p := s.copies(ctx, in.Site, in.ID)
-	if p != nil {
-		return nil, p
-	}
-	d := notificationOf(copies)
-	for i := range copies {
-		if copies[i].Discarding || !copies[i].NextAttempt.IsZero() {
-			d.Copies[i].WaitsFor = s.copyWaitsFor(&copies[i])
-		}
-	}
-	return &recordOutput{d}, nil
 }

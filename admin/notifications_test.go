@@ -405,7 +405,7 @@ func TestANodeThatDeliversNoNotificationsSaysSo(t *testing.T) {
 			t.Errorf("%s %s: got %+v", c.method, c.path, p)
 		}
 	}
-	half := &admin.Server{Notify: f.store}
+	half := &admin.Server{Service: &admin.Service{Notify: f.store}}
 	if _, err := half.Handler(); err == nil || !strings.Contains(err.Error(), "Notify and Channels go together") {
 		t.Errorf("got %v, want half a server refused", err)
 	}

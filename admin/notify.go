@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,64 +10,18 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin/api"
-	"github.com/holdfast-mq/holdfast/notify"
 )
-
-// NotifyStore is what the routes about notifications need of a store. It is a
-// part of notify.Store, with the same promises.
-type NotifyStore interface {
-	NotificationLog
-	BookStore
-}
-
-// NotificationLog tells what became of notifications.
-type NotificationLog interface {
-	Notification(ctx context.Context, site string, id holdfast.ID) ([]notify.Record, error)
-	NotificationSites(ctx context.Context, id holdfast.ID) ([]string, error)
-	Notifications(ctx context.Context, q notify.Query) (notify.Page, error)
-	KPIs(ctx context.Context, stuckAfter, window time.Duration) (all notify.KPIs, sites map[string]notify.KPIs, err error)
-}
-
-// BookStore keeps channels and lists. What changes one is given the Version
-// that the caller has seen, zero for what is new.
-type BookStore interface {
-	Book(ctx context.Context) (notify.Book, error)
-	PutChannel(ctx context.Context, c notify.Channel) error
-	DeleteChannel(ctx context.Context, name string, version int64) error
-	PutList(ctx context.Context, l notify.List) error
-	DeleteList(ctx context.Context, name string, version int64) error
-}
-
-// Channels is who delivers over channels. Check and CheckRecipient block on
-// nothing: a list of ten thousand calls the latter for each.
-type Channels interface {
-	// Check reports everything that is wrong with a channel, as FieldErrors.
-	Check(c notify.Channel) error
-	// CheckRecipient reports what is wrong with an address on a channel.
-	CheckRecipient(c notify.Channel, address string) error
-	// Status is how the channels fare in this process, by name. One that it
-	// does not serve has no entry.
-	Status() map[string]holdfast.LaneStatus
-	// Resume lets a held channel go on at once. ErrNotFound: there is none of
-	// this name; ErrState: it is disabled.
-	Resume(ctx context.Context, name string) error
-	// Test sends a notification of its own, once, and keeps nothing of it. An
-	// error that wraps ErrNotFound or ErrInvalid is the caller's.
-	Test(ctx context.Context, name, address string) (notify.Report, error)
-}
 
 // What lists and channels may hold.
 const (
 	mostRecipients = 10_000 // of a list
-	mostSettings   = 64 << 10
+	MostSettings   = 64 << 10
 	mostWorkers    = 64
 	mostWaits      = 100
 	mostAddress    = 512  // bytes; it is a part of a key of the store
 	mostText       = 256  // bytes of a name for people, of a filter
 	mostLongText   = 1024 // bytes of a description
-	bookBody       = 8 << 20
 )
 
 func noNotify() *api.Problem {
@@ -77,14 +30,14 @@ func noNotify() *api.Problem {
 
 const unsupportedNotify = "This node delivers no notifications."
 
-func (s *Server) stuckAfter() time.Duration {
+func (s *Service) stuckAfter() time.Duration {
 	if s.StuckAfter == 0 {
 		return 10 * time.Minute
 	}
 	return s.StuckAfter
 }
 
-func (s *Server) kpiWindow() time.Duration {
+func (s *Service) kpiWindow() time.Duration {
 	if s.KPIWindow == 0 {
 		return time.Minute
 	}
@@ -170,5 +123,3 @@ func versionOf(v any) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:8])
 }
-
-func etag(version string) string { return `"` + version + `"` }

@@ -10,7 +10,7 @@ import (
 )
 
 // asNotification makes the message of a request one that central can read.
-func (s *Server) asNotification(req *api.NewMessage, m *holdfast.Message) (faults []api.Fault) {
+func (s *Service) asNotification(req *api.NewMessage, m *holdfast.Message) (faults []api.Fault) {
 	if req.Endpoint != notify.Endpoint {
 		faults = append(faults, api.Fault{Field: "endpoint", Value: api.Clip(req.Endpoint), Problem: "is not " + notify.Endpoint + ", which is all that central takes; leave it out"})
 	}
@@ -28,7 +28,7 @@ func (s *Server) asNotification(req *api.NewMessage, m *holdfast.Message) (fault
 
 // notifyByMessage takes a notification that came as a message, on a node that
 // brings it to its channels by itself.
-func (s *Server) notifyByMessage(ctx context.Context, req *api.NewMessage, key string, faults []api.Fault) (*sendOutput, error) {
+func (m Messages) notifyByMessage(ctx context.Context, req *api.NewMessage, key string, faults []api.Fault) (sent Sent, err error) {
 	for _, f := range []struct {
 		name  string
 		given bool
@@ -52,19 +52,17 @@ func (s *Server) notifyByMessage(ctx context.Context, req *api.NewMessage, key s
 	}
 	id, wrong := idOf(req.ID, key)
 	faults = append(faults, wrong...)
-	n, err := notify.Decode(holdfast.Message{ID: id, Source: s.source(), Payload: req.Payload})
+	n, err := notify.Decode(holdfast.Message{ID: id, Source: m.From(), Payload: req.Payload})
 	if err != nil {
 		faults = append(faults, payloadFault(err)...)
 	}
 	n.Origin = originOf(req)
-	n.ID, n.Origin.Site, n.Origin.Enqueued = id, s.source(), time.Now()
-	r, p := s.tell(ctx, n, faults)
+	n.ID, n.Origin.Site, n.Origin.Enqueued = id, m.From(), time.Now()
+	r, p := m.tell(ctx, n, faults)
 	if p != nil {
-		return nil, p
+		return sent, p
 	}
-	out := s.accepted(ctx, holdfast.Message{}, &holdfast.Submission{ID: r.ID, State: r.State, Duplicate: r.Duplicate})
-	out.Location = s.notificationAt(r.ID)
-	return out, nil
+	return Sent{m.accepted(ctx, holdfast.Message{}, &holdfast.Submission{ID: r.ID, State: r.State, Duplicate: r.Duplicate}), true}, nil
 }
 
 // payloadFault is what is wrong with the payload of a notification.

@@ -18,8 +18,8 @@ import (
 )
 
 var (
-	_ admin.NotifyStore = notify.Store(nil)
-	_ admin.Channels    = (*notify.Channels)(nil)
+	_ admin.NotifyStore   = notify.Store(nil)
+	_ admin.ChannelOffice = (*notify.Channels)(nil)
 )
 
 // central is a server over a real file and real channels, whose last hop is a

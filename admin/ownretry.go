@@ -12,6 +12,8 @@ import (
 // ask for.
 const longestInterval = 365 * 24 * time.Hour
 
+const mostRetries = 1_000_000
+
 func ownRetryOf(p *holdfast.RetryPolicy) (o api.OwnRetry) {
 	if p == nil {
 		return o

@@ -174,11 +174,11 @@ func TestAPanicIsAnAnswer(t *testing.T) {
 
 func TestAServerThatCannotWorkIsRefused(t *testing.T) {
 	t.Parallel()
-	_, err := (&admin.Server{AuthRequired: true, MaxPayload: -1}).Handler()
+	_, err := (&admin.Server{Service: &admin.Service{MaxPayload: -1}, AuthRequired: true}).Handler()
 	if err == nil {
 		t.Fatal("got no error")
 	}
-	for _, want := range []string{"Outbox", "Enqueuer", "Inbox", "Destinations", "Node", "MaxPayload", "lock everybody out"} {
+	for _, want := range []string{"Outbox", "Enqueuer", "Inbox", "Destinations", "Name", "MaxPayload", "lock everybody out"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("got %q, want %s in it", err, want)
 		}

@@ -35,6 +35,39 @@ type route struct {
 	slow          bool // the answer may take longer than the server's deadline
 }
 
+// answer is a whole answer of status 200, or of the route's.
+type answer[T any] struct{ Body T }
+
+func answerOf[T any](body T, err error) (*answer[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &answer[T]{body}, nil
+}
+
+// WithBody is in what asks with a body.
+type WithBody struct{ Content body }
+
+func (c *WithBody) body() *body { return &c.Content }
+
+// asked registers a route that takes a body. wrong is what its reader found wrong
+// with it: whoever answers tells that beside what else is.
+func asked[In, Req, Out any, P interface {
+	*In
+	body() *body
+}](b *builder, r route, h func(ctx context.Context, in *In, req *Req, wrong []api.Fault) (*Out, error),
+) {
+	r.request = reflect.TypeFor[Req]()
+	handle(b, r, func(ctx context.Context, in *In) (*Out, error) {
+		var req Req
+		wrong, p := P(in).body().decode(&req)
+		if p != nil {
+			return nil, p
+		}
+		return h(ctx, in, &req, wrong)
+	})
+}
+
 // handle registers a route. In's parameters are read and checked by huma, its
 // body by type body.
 func handle[In, Out any](b *builder, r route, h func(context.Context, *In) (*Out, error)) {
@@ -134,20 +167,13 @@ func (b *builder) problem(text string) *huma.Response {
 // and of problems.
 func (s *Server) config() huma.Config {
 	format := huma.Format{Marshal: writeJSON, Unmarshal: json.Unmarshal}
-	c := huma.DefaultConfig("Holdfast operator API", s.version())
+	c := huma.DefaultConfig("Holdfast operator API", s.Program())
 	c.OpenAPIPath, c.DocsPath, c.SchemasPath = "", "", ""
 	c.CreateHooks = nil // adds $schema to each answer
 	c.Formats = map[string]huma.Format{"application/json": format, "json": format}
 	c.RejectUnknownQueryParameters = true
 	c.Transformers = []huma.Transformer{translate}
 	return c
-}
-
-func (s *Server) version() string {
-	if s.Version == "" {
-		return "dev"
-	}
-	return s.Version
 }
 
 // verbatim is an answer that writes its own JSON.

@@ -2,71 +2,27 @@ package admin
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"log/slog"
 	"net/http"
-	"sync"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/internal/serve"
 )
-
-// DefaultMaxPayload is how many bytes a payload may have unless a Server says
-// otherwise.
-const DefaultMaxPayload = 1 << 20
 
 // DefaultMaxBodies is how many bytes the bodies of requests may have together
 // unless a Server says otherwise.
 const DefaultMaxBodies = 64 << 20
 
 // Server answers the operator API of one node. Its fields are set before
-// Handler is called and not changed afterwards; functions in it are called
-// concurrently and, but for Backup, must not block.
+// Handler is called and not changed afterwards.
 type Server struct {
-	Outbox   holdfast.Outbox
-	Enqueuer holdfast.Enqueuer
-	Inbox    holdfast.InboxLog
-	Tokens   TokenStore // nil: the node keeps no tokens
-	Sites    Sites      // nil: the node is no central, and has no such routes
+	*Service
 
-	// Notify keeps notifications, lists and channels, and Channels delivers
-	// them: both, or neither where that is another node's part.
-	Notify   NotifyStore
-	Channels Channels
-	// StuckAfter is how long a notification waits before it is shown as stuck,
-	// KPIWindow how far back delivered ones are counted. Zero: 10 min and 1 min.
-	StuckAfter, KPIWindow time.Duration
-
-	// Destinations are those that messages may be sent to, with what holds
-	// for a message that does not say otherwise.
-	Destinations func() []Destination
-	// Lanes tells how the lanes of the destinations fare; Dispatcher has it.
-	// Nil: nobody knows.
-	Lanes func() []holdfast.LaneStatus
-	// Health is what GET /_rf/health answers; the server adds node, version
-	// and counts. Nil: always ok.
-	Health func() api.Health
-	// Backup writes a copy of the database into a folder of the node's
-	// machine. It returns when that is done, and may take long. Nil: the node
-	// cannot. What is wrong with the folder is a FieldError of the field folder.
-	Backup func(ctx context.Context, folder string) (path string, size int64, err error)
-
-	// Acknowledge notes that people know of the present history of the database.
-	// Nil: there is only one.
-	Acknowledge func(ctx context.Context) error
-
-	Node       string // its id
-	Source     string // of messages that name none; empty: Node
-	Version    string // of the program
-	Durability string // the level that an acceptance reports; zero: "local"
-	MaxPayload int64  // bytes; zero: DefaultMaxPayload
-	MaxBodies  int64  // bytes of all requests' bodies in hand; zero: 64 MiB
+	MaxBodies int64 // bytes of all requests' bodies in hand; zero: 64 MiB
 
 	// AuthRequired asks every request for a token. Without it whoever can
 	// connect may do everything, as "local": for a loopback listener or a
@@ -84,18 +40,6 @@ type Server struct {
 	// same guard, with the same answers to a wrong path or method.
 	Mounts []Mount
 
-	// Waiters are told of each attempt by the dispatcher; then requests can wait
-	// for the first outcome of their message. Nil: none can.
-	Waiters *holdfast.Waiters
-
-	// Control pauses and resumes destinations; the dispatcher does. Nil: nobody can.
-	Control Control
-
-	// Notifier takes notifications. Nil: this node has none.
-	Notifier Notifier
-
-	Logger *slog.Logger // nil: none
-
 	few    *slog.Logger // for what anybody can cause
 	watch  *serve.Watch // over tokens that are refused
 	bodies *serve.Room
@@ -109,15 +53,6 @@ type Mount struct {
 	// Signed requests prove where they come from, so that the guard against
 	// web pages does not ask by which name they came: a proxy passes on its own.
 	Signed bool
-}
-
-// Destination is where messages may be sent to.
-type Destination struct {
-	Name     string
-	Category holdfast.Category    // empty: a peer
-	TTL      time.Duration        // of a message that gives none; zero: it never expires
-	Retry    holdfast.RetryPolicy // of a message that gives none; its zero fields: the default's
-	Wait     time.Duration        // for the first outcome, of a request that does not say; zero: none
 }
 
 // Handler returns the API. The error holds every fault of the Server.
@@ -137,7 +72,7 @@ func (s *Server) Handler() (http.Handler, error) {
 	b.notificationRecords()
 	b.channels()
 	b.lists()
-	if s.Sites != nil {
+	if s.Central != nil {
 		b.sites()
 	}
 	b.backups()
@@ -154,67 +89,18 @@ func (s *Server) Handler() (http.Handler, error) {
 }
 
 func (s *Server) check() error {
-	var faults []error
+	if s.Service == nil {
+		return errors.New("admin server: Service is nil")
+	}
+	faults := []error{s.Check()}
 	need := func(ok bool, name string) {
 		if !ok {
 			faults = append(faults, errors.New("admin server: "+name))
 		}
 	}
-	need(s.Outbox != nil, "Outbox is nil")
-	need(s.Enqueuer != nil, "Enqueuer is nil")
-	need(s.Inbox != nil, "Inbox is nil")
-	need(s.Destinations != nil, "Destinations is nil")
-	need((s.Notify == nil) == (s.Channels == nil), "Notify and Channels go together, and one of them is nil")
-	need(s.StuckAfter >= 0 && s.KPIWindow >= 0, "StuckAfter or KPIWindow is negative")
-	need(s.Node != "", "Node is empty")
-	need(s.MaxPayload >= 0, "MaxPayload is negative")
 	need(s.MaxBodies >= 0, "MaxBodies is negative")
 	need(!s.AuthRequired || s.Tokens != nil, "AuthRequired without Tokens would lock everybody out")
 	return errors.Join(faults...)
-}
-
-func (s *Server) log() *slog.Logger {
-	if s.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return s.Logger
-}
-
-func (s *Server) maxPayload() int64 {
-	if s.MaxPayload == 0 {
-		return DefaultMaxPayload
-	}
-	return s.MaxPayload
-}
-
-// source is who messages are from that do not say it.
-func (s *Server) source() string { return cmp.Or(s.Source, s.Node) }
-
-// destination finds one by name.
-func (s *Server) destination(name string) (Destination, bool) {
-	for _, d := range s.Destinations() {
-		if d.Name == name {
-			return d, true
-		}
-	}
-	return Destination{}, false
-}
-
-func (s *Server) knows(destination string) bool {
-	_, known := s.destination(destination)
-	return known
-}
-
-// lane finds the lane of a destination.
-func (s *Server) lane(name string) (holdfast.LaneStatus, bool) {
-	if s.Lanes != nil {
-		for _, l := range s.Lanes() {
-			if l.Destination == name {
-				return l, true
-			}
-		}
-	}
-	return holdfast.LaneStatus{}, false
 }
 
 // builder adds routes to the API while it is made.
@@ -222,8 +108,4 @@ type builder struct {
 	*Server
 	api    huma.API
 	strict map[string]bool // schemas of requests: what they do not list is refused
-
-	// changing is held by who changes a list or channel, from the look at what
-	// there is until it is stored.
-	changing sync.Mutex
 }

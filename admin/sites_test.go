@@ -205,7 +205,7 @@ func TestSitesRefuse(t *testing.T) {
 // A node that is no central has no such routes.
 func TestOnlyACentralHasSites(t *testing.T) {
 	t.Parallel()
-	f := serve(t, func(s *admin.Server) { s.Sites = nil })
+	f := serve(t, func(s *admin.Server) { s.Central = nil })
 	if w := f.do(t, call{method: "GET", path: "/v1/sites"}); w.Code != http.StatusNotFound {
 		t.Errorf("got %d", w.Code)
 	}

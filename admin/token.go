@@ -1,32 +1,13 @@
 package admin
 
 import (
-	"context"
 	"strings"
-	"time"
 
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// TokenStore keeps tokens as hashes of their secrets. Its methods are atomic
-// and may be called concurrently. It speaks in plain types, so that a store
-// need not import this package.
-type TokenStore interface {
-	// CreateToken keeps a token; a name that is taken is
-	// holdfast.ErrConflict.
-	CreateToken(ctx context.Context, name, role string, hash [32]byte) error
-	// DeleteToken ends a token; holdfast.ErrNotFound if there is none.
-	DeleteToken(ctx context.Context, name string) error
-	// FindToken returns the token with this hash, or holdfast.ErrNotFound. It
-	// is called for every request, and may note the time.
-	FindToken(ctx context.Context, hash [32]byte) (name, role string, err error)
-	// EachToken calls yield for each token, by name. lastUsed is zero if the
-	// token was never used, or nobody noted it.
-	EachToken(ctx context.Context, yield func(name, role string, created, lastUsed time.Time)) error
-}
-
 // checkToken reports what is wrong with a new token's name and role.
-func checkToken(t api.NewToken) []api.Fault {
+func checkToken(t *api.NewToken) []api.Fault {
 	var faults []api.Fault
 	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@"
 	bad := func(r rune) bool { return !strings.ContainsRune(allowed, r) }

@@ -12,7 +12,7 @@ import (
 const MaxWait = time.Minute
 
 // waitOf is for how long a request wants to wait.
-func (s *Server) waitOf(req *api.NewMessage) (time.Duration, []api.Fault) {
+func (s *Service) waitOf(req *api.NewMessage) (time.Duration, []api.Fault) {
 	d, _ := s.destination(req.Destination)
 	later := req.AttemptImmediately != nil && !*req.AttemptImmediately
 	if req.Wait == "" {

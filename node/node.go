@@ -243,23 +243,25 @@ func (n *Node) build(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	server := &admin.Server{
+	service := &admin.Service{
 		Outbox: n.store, Enqueuer: n.store, Inbox: n.store, Tokens: n.store,
 		Destinations: n.destinations, Lanes: n.lanes, Waiters: &n.waiters, Control: n.dispatcher, Health: n.health, Backup: n.special.backUp, Acknowledge: n.special.acknowledge,
-		Node: n.cfg.Node.ID, Source: n.cfg.Source(), Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload, MaxBodies: n.cfg.Limits.Bodies,
-		AuthRequired: protected, Anybody: n.cfg.Tokens == config.TokensNever, Logger: n.log,
-		Notifier: n.notifier(), StuckAfter: n.cfg.Notifications.Stuck, KPIWindow: n.cfg.Notifications.Window,
+		Name: n.cfg.Node.ID, Source: n.cfg.Source(), Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload,
+		Logger: n.log, Notifier: n.notifier(), StuckAfter: n.cfg.Notifications.Stuck, KPIWindow: n.cfg.Notifications.Window,
+	}
+	if n.office != nil {
+		service.Notify, service.Channels = n.store, n.office.channels
+	}
+	if n.central != nil {
+		service.Central = n.central
+	}
+	server := &admin.Server{
+		Service: service, MaxBodies: n.cfg.Limits.Bodies, AuthRequired: protected, Anybody: n.cfg.Tokens == config.TokensNever,
 		Mounts: append(n.peerMounts(receiver),
 			admin.Mount{Pattern: "GET /healthz", Handler: http.HandlerFunc(n.healthz)},
 			admin.Mount{Pattern: "GET /readyz", Handler: http.HandlerFunc(n.readyz)},
 			admin.Mount{Pattern: "GET /metrics", Handler: n.metrics.Handler(), Role: api.Read},
 		),
-	}
-	if n.office != nil {
-		server.Notify, server.Channels = n.store, n.office.channels
-	}
-	if n.central != nil {
-		server.Sites = n.central
 	}
 	if n.cfg.Tokens == config.TokensNever && !isLoopback(n.listener.Addr()) {
 		server.AllowedHosts = n.ownNames()

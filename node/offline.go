@@ -27,10 +27,10 @@ func Offline(ctx context.Context, c *config.Config) (url string, stop func() err
 	if err != nil {
 		return "", nil, err
 	}
-	operators := &admin.Server{
-		Outbox: db, Enqueuer: db, Inbox: db, Tokens: db, Node: "offline",
+	operators := &admin.Server{Service: &admin.Service{
+		Outbox: db, Enqueuer: db, Inbox: db, Tokens: db, Name: "offline",
 		Destinations: func() []admin.Destination { return nil },
-	}
+	}}
 	handler, err := operators.Handler()
 	if err != nil {
 		return "", nil, errors.Join(err, db.Close())

@@ -17,10 +17,10 @@ import (
 // nodeAPI is the API of one node.
 func nodeAPI(t testing.TB, db *postgres.DB) http.Handler {
 	t.Helper()
-	s := admin.Server{
-		Outbox: db, Enqueuer: db, Inbox: db, Notify: db, Channels: &admintest.Channels{}, Node: "n",
+	s := admin.Server{Service: &admin.Service{
+		Outbox: db, Enqueuer: db, Inbox: db, Notify: db, Channels: &admintest.Channels{}, Name: "n",
 		Destinations: func() []admin.Destination { return nil },
-	}
+	}}
 	h, err := s.Handler()
 	if err != nil {
 		t.Fatal(err)

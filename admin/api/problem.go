@@ -118,3 +118,9 @@ func FaultsOf(err error) []Fault {
 
 // Clip shortens a value that is shown again.
 func Clip(s string) string { return shown.Clip(s, 80) }
+
+// TooLong is the refusal of a request that has more bytes than are taken.
+func TooLong(size string, limit int64) *Problem {
+	return TooLarge.Problem(fmt.Sprintf("the request has %s bytes; this route takes at most %d", size, limit),
+		Fault{Field: "body", Value: size + " bytes", Problem: fmt.Sprintf("at most %d bytes are taken", limit)})
+}
