@@ -52,7 +52,8 @@ var mayImport = map[string][]string{
 	"postgres":            {".", "internal/belief", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
 	"metrics":             {"."},
 	"admin":               {".", "notify", "fanout", "track", "audit", "link", "replicate", "admin/api"},
-	"admin/api":           {"."},         // what both ends of the operator API say
+	"admin/api":           {"."}, // what both ends of the operator API say
+	"admin/httpapi":       {".", "admin", "admin/api"},
 	"admin/client":        {"admin/api"}, // for programs: it brings no node along
 	"web":                 {"admin", "admin/api"},
 	"config":              {},
