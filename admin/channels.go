@@ -120,7 +120,7 @@ func (s Channels) replace(ctx context.Context, c notify.Channel, spec *api.Chann
 		}
 		s.noted(ctx, "channel changed", slog.String("channel", c.Name), slog.String("channel_kind", c.Kind))
 		for _, w := range warnings {
-			s.log().WarnContext(ctx, "a setting of a channel is taken otherwise than it was sent", slog.String("channel", c.Name), slog.String("warning", w))
+			s.Log().WarnContext(ctx, "a setting of a channel is taken otherwise than it was sent", slog.String("channel", c.Name), slog.String("warning", w))
 		}
 		c.Changed, c.Version = time.Time{}, 0 // the store has set them
 	}

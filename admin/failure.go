@@ -14,7 +14,7 @@ import (
 // refuse turns an error of the store into a problem. Its own text goes to the
 // log, not to the client, unless it is about what the client sent.
 func (s *Service) refuse(ctx context.Context, doing string, err error) *api.Problem {
-	return s.Refusal(ctx, s.log(), doing, err)
+	return s.Refusal(ctx, s.Log(), doing, err)
 }
 
 // Refusal is refuse with the log for the error's own text.
@@ -55,7 +55,7 @@ func (s *Service) Refusal(ctx context.Context, log *slog.Logger, doing string, e
 
 // refuseAt tells what a site cannot do while this node is well.
 func (s *Service) refuseAt(ctx context.Context, doing string, at *link.ErrSite, err error) *api.Problem {
-	s.log().LogAttrs(ctx, slog.LevelWarn, "site did not do it", slog.String("site", at.Site), slog.String("doing", doing), slog.Any("error", err))
+	s.Log().LogAttrs(ctx, slog.LevelWarn, "site did not do it", slog.String("site", at.Site), slog.String("doing", doing), slog.Any("error", err))
 	switch name := api.Clip(at.Site); at.Trouble {
 	case link.Busy:
 		return api.SiteBusy.Problem(fmt.Sprintf("site %s has more commands than it works off; nothing was done: ask again in a moment", name)).

@@ -40,7 +40,7 @@ func parseLines(text string) (list []entry, faults []api.Fault) {
 		if e.Name, e.Address, problem = parseLine(text); problem != "" {
 			faults = append(faults, api.Fault{Field: fmt.Sprintf("line %d", line), Value: api.Clip(text), Problem: problem})
 		}
-		if list = append(list, e); len(list) > mostRecipients {
+		if list = append(list, e); len(list) > MostRecipients {
 			return nil, append(faults, tooMany(len(list))...)
 		}
 	}

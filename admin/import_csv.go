@@ -58,7 +58,7 @@ func parseCSV(text string) (list []entry, faults []api.Fault) {
 		case !e.fill(names, cells):
 			faults = append(faults, api.Fault{Field: fmt.Sprintf("line %d: disabled", e.line), Problem: "must be true or false"})
 		}
-		if list = append(list, e); len(list) > mostRecipients {
+		if list = append(list, e); len(list) > MostRecipients {
 			return nil, append(faults, tooMany(len(list))...)
 		}
 	}

@@ -91,10 +91,10 @@ func listFrom(spec *api.ListSpec, name string) (notify.List, []api.Fault) {
 }
 
 func tooMany(n int) []api.Fault {
-	if n <= mostRecipients {
+	if n <= MostRecipients {
 		return nil
 	}
-	return []api.Fault{{Field: "recipients", Value: fmt.Sprintf("more than %d recipients", mostRecipients), Problem: fmt.Sprintf("at most %d fit on a list; divide it", mostRecipients)}}
+	return []api.Fault{{Field: "recipients", Value: fmt.Sprintf("more than %d recipients", MostRecipients), Problem: fmt.Sprintf("at most %d fit on a list; divide it", MostRecipients)}}
 }
 
 // recipientFaults says what is wrong with one recipient. field names it: its

@@ -14,8 +14,6 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-const severalSites = "Several sites have sent a notification of this id: give the site."
-
 // copies returns those of a notification, or why there are none. Without a site
 // the id alone has to name it.
 func (s *Service) copies(ctx context.Context, site, text string) ([]notify.Record, *api.Problem) {

@@ -15,7 +15,7 @@ import (
 
 // What lists and channels may hold.
 const (
-	mostRecipients = 10_000 // of a list
+	MostRecipients = 10_000 // of a list
 	MostSettings   = 64 << 10
 	mostWorkers    = 64
 	mostWaits      = 100
@@ -27,8 +27,6 @@ const (
 func noNotify() *api.Problem {
 	return api.Unsupported.Problem("this node delivers no notifications, and keeps no lists and channels; ask central")
 }
-
-const unsupportedNotify = "This node delivers no notifications."
 
 func (s *Service) stuckAfter() time.Duration {
 	if s.StuckAfter == 0 {

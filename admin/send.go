@@ -77,7 +77,7 @@ func (m Messages) accepted(ctx context.Context, msg holdfast.Message, sub *holdf
 	if sub.Attempt != nil {
 		firstOutcome(&out, sub.Attempt)
 	}
-	if log := m.log(); !sub.Duplicate && log.Enabled(ctx, slog.LevelDebug) { // the store says that it is enqueued
+	if log := m.Log(); !sub.Duplicate && log.Enabled(ctx, slog.LevelDebug) { // the store says that it is enqueued
 		log.LogAttrs(ctx, slog.LevelDebug, "message accepted", slog.String("message_id", string(sub.ID)),
 			slog.String("destination", msg.Destination), slog.String("endpoint", msg.Endpoint), slog.String("actor", Actor(ctx)))
 	}

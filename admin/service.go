@@ -95,7 +95,7 @@ func (s *Service) Check() error {
 	return errors.Join(faults...)
 }
 
-func (s *Service) log() *slog.Logger {
+func (s *Service) Log() *slog.Logger {
 	if s.Logger == nil {
 		return slog.New(slog.DiscardHandler)
 	}
@@ -140,7 +140,7 @@ func (s *Service) lane(name string) (holdfast.LaneStatus, bool) {
 
 // noted logs who changed what.
 func (s *Service) noted(ctx context.Context, what string, attrs ...slog.Attr) {
-	s.log().LogAttrs(ctx, slog.LevelInfo, what, append(attrs, slog.String("actor", Actor(ctx)))...) //nolint:sloglint // constant at each call
+	s.Log().LogAttrs(ctx, slog.LevelInfo, what, append(attrs, slog.String("actor", Actor(ctx)))...) //nolint:sloglint // constant at each call
 }
 
 type actorKey struct{}

@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/httpapi"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/brief"
 	"github.com/holdfast-mq/holdfast/internal/run"
@@ -255,12 +256,12 @@ func (n *Node) build(ctx context.Context) (err error) {
 	if n.central != nil {
 		service.Central = n.central
 	}
-	server := &admin.Server{
+	server := &httpapi.Server{
 		Service: service, MaxBodies: n.cfg.Limits.Bodies, AuthRequired: protected, Anybody: n.cfg.Tokens == config.TokensNever,
 		Mounts: append(n.peerMounts(receiver),
-			admin.Mount{Pattern: "GET /healthz", Handler: http.HandlerFunc(n.healthz)},
-			admin.Mount{Pattern: "GET /readyz", Handler: http.HandlerFunc(n.readyz)},
-			admin.Mount{Pattern: "GET /metrics", Handler: n.metrics.Handler(), Role: api.Read},
+			httpapi.Mount{Pattern: "GET /healthz", Handler: http.HandlerFunc(n.healthz)},
+			httpapi.Mount{Pattern: "GET /readyz", Handler: http.HandlerFunc(n.readyz)},
+			httpapi.Mount{Pattern: "GET /metrics", Handler: n.metrics.Handler(), Role: api.Read},
 		),
 	}
 	if n.cfg.Tokens == config.TokensNever && !isLoopback(n.listener.Addr()) {

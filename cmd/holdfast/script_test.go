@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/admintest"
+	"github.com/holdfast-mq/holdfast/admin/httpapi"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
@@ -96,7 +97,7 @@ func setup(env *testscript.Env) error {
 		s.Backup = func(_ context.Context, folder string) (string, int64, error) {
 			return filepath.Join(folder, "x.db"), 4096, nil
 		}
-		handler, err := (&admin.Server{Service: &s, AuthRequired: name == "LOCKED_URL"}).Handler()
+		handler, err := (&httpapi.Server{Service: &s, AuthRequired: name == "LOCKED_URL"}).Handler()
 		if err != nil {
 			return err
 		}

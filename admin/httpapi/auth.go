@@ -1,0 +1,133 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/internal/retryafter"
+	"github.com/holdfast-mq/holdfast/internal/serve"
+)
+
+const roleKey = "role"
+
+// authenticate is the middleware of the API's own routes.
+func (s *Server) authenticate(ctx huma.Context, next func(huma.Context)) {
+	role, _ := ctx.Operation().Metadata[roleKey].(api.Role)
+	r, w := humago.Unwrap(ctx)
+	name, p := s.authorize(r, role)
+	if p == nil && !serve.Known(r) {
+		p = crowded()
+	}
+	if p != nil {
+		p.Answer(w)
+		return
+	}
+	if r.ContentLength != 0 {
+		leave, ok := s.bodies.Hold(r.Context(), r.ContentLength, ctx.Operation().MaxBodyBytes)
+		if !ok {
+			crowded().Answer(w)
+			return
+		}
+		defer leave()
+	}
+	next(huma.WithContext(ctx, admin.As(ctx.Context(), name)))
+}
+
+// allow does the same for a route of another package.
+func (s *Server) allow(role api.Role, next http.Handler) http.Handler {
+	if role == "" {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, p := s.authorize(r, role)
+		if p == nil && !serve.Known(r) {
+			p = crowded()
+		}
+		if p != nil {
+			p.Answer(w)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// authorize says who asks, or why the request is refused. A token that is
+// given counts even where none is needed: so its name is recorded.
+func (s *Server) authorize(r *http.Request, need api.Role) (string, *api.Problem) {
+	header := r.Header.Get("Authorization")
+	if !s.AuthRequired && (header == "" || s.Tokens == nil) {
+		if by := passedOnBy(r); by != "" && !s.Anybody {
+			return "", unauthorized("", "the request came through a proxy (header "+by+"), and only this machine is let in without a token: send one")
+		}
+		return api.Local, nil
+	}
+	if header == "" {
+		return "", unauthorized("", "send a token: Authorization: Bearer hf_…")
+	}
+	scheme, secret, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", unauthorized("", "the Authorization header must have the form: Bearer hf_…")
+	}
+	secret = strings.TrimSpace(secret)
+	if !api.WellFormed(secret) {
+		return "", s.refuseToken(r, "the token is mistyped or cut short; it begins with hf_ and has 52 characters")
+	}
+	name, role, err := s.Tokens.FindToken(r.Context(), sha256.Sum256([]byte(secret)))
+	switch {
+	case errors.Is(err, holdfast.ErrNotFound):
+		return "", s.refuseToken(r, "the token is not known here; it may have been deleted")
+	case err != nil:
+		few := s.few.With(slog.String("remote", serve.Address(r).String()))
+		return "", s.Refusal(r.Context(), few, "look the token up", err) // anybody can make up a token
+	}
+	if api.Role(role).Rank() < need.Rank() {
+		return "", api.RoleLacking.Problem(fmt.Sprintf("this needs a token with the role %s; token %q has the role %s", need, name, role)).
+			With("WWW-Authenticate", fmt.Sprintf(`Bearer realm="holdfast", error="insufficient_scope", scope="%s"`, need))
+	}
+	return name, nil
+}
+
+// refuseToken answers a request whose token is none of ours. Too many from one
+// address are told to wait, and the log is silent; who has a token always
+// passes.
+func (s *Server) refuseToken(r *http.Request, problem string) *api.Problem {
+	from := serve.Address(r)
+	within, tell := s.watch.Refuse(from)
+	if tell {
+		s.Log().LogAttrs(r.Context(), slog.LevelWarn, "unknown token refused",
+			slog.String("method", api.Clip(r.Method)), slog.String("path", api.Clip(r.URL.Path)), slog.String("remote", from.String()))
+	}
+	if !within {
+		return api.TooMany.Problem("too many unknown tokens come from this address; wait, and send one that is known").
+			With("Retry-After", retryafter.Seconds(serve.RefusedWait)).With("Connection", "close")
+	}
+	return unauthorized("invalid_token", problem)
+}
+
+// passedOnBy is the header by which a proxy says that the request is another's.
+func passedOnBy(r *http.Request) string {
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "Via"} {
+		if len(r.Header.Values(name)) > 0 {
+			return name
+		}
+	}
+	return ""
+}
+
+func unauthorized(code, detail string) *api.Problem {
+	challenge := `Bearer realm="holdfast"`
+	if code != "" {
+		challenge += fmt.Sprintf(`, error="%s"`, code)
+	}
+	return api.Unauthorized.Problem(detail).With("WWW-Authenticate", challenge)
+}
