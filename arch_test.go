@@ -29,10 +29,11 @@ var mayImport = map[string][]string{
 	"wire":                {"."},
 	"transport":           {".", "wire"},
 	"transport/grpclink":  {".", "wire"},
-	"internal/cursor":     {"."}, // places in lists, of both stores
-	"internal/exchange":   {"."}, // outcomes of the library, for all that call over HTTP
-	"internal/oauth":      {"."}, // the same, of those who fetch a token
-	"internal/belief":     {},    // in the clock, of both stores
+	"internal/cursor":     {"."},              // places in lists, of both stores
+	"internal/exchange":   {"."},              // outcomes of the library, for all that call over HTTP
+	"internal/oauth":      {"."},              // the same, of those who fetch a token
+	"internal/gate":       {".", "admin/api"}, // refusals of the operator API, to whoever is not let in
+	"internal/belief":     {},                 // in the clock, of both stores
 	"adapter/httpcall":    {"."},
 	"adapter/sqlwrite":    {"."},
 	"adapter/webhook":     {"."},
