@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/httpapi"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/brief"
+	"github.com/holdfast-mq/holdfast/internal/gate"
 	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/internal/serve"
 	"github.com/holdfast-mq/holdfast/internal/socket"
@@ -257,11 +258,12 @@ func (n *Node) build(ctx context.Context) (err error) {
 		service.Central = n.central
 	}
 	server := &httpapi.Server{
-		Service: service, MaxBodies: n.cfg.Limits.Bodies, AuthRequired: protected, Anybody: n.cfg.Tokens == config.TokensNever,
+		Service:  service,
+		Settings: gate.Settings{MaxBodies: n.cfg.Limits.Bodies, AuthRequired: protected, Anybody: n.cfg.Tokens == config.TokensNever},
 		Mounts: append(n.peerMounts(receiver),
-			httpapi.Mount{Pattern: "GET /healthz", Handler: http.HandlerFunc(n.healthz)},
-			httpapi.Mount{Pattern: "GET /readyz", Handler: http.HandlerFunc(n.readyz)},
-			httpapi.Mount{Pattern: "GET /metrics", Handler: n.metrics.Handler(), Role: api.Read},
+			gate.Route{Pattern: "GET /healthz", Handler: http.HandlerFunc(n.healthz)},
+			gate.Route{Pattern: "GET /readyz", Handler: http.HandlerFunc(n.readyz)},
+			gate.Route{Pattern: "GET /metrics", Handler: n.metrics.Handler(), Role: api.Read},
 		),
 	}
 	if n.cfg.Tokens == config.TokensNever && !isLoopback(n.listener.Addr()) {

@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/admin/httpapi"
+	"github.com/holdfast-mq/holdfast/internal/gate"
 )
 
 func locked(s *httpapi.Server) { s.AuthRequired = true }
@@ -63,7 +64,7 @@ func TestRolesOpenTheirRoutes(t *testing.T) {
 	}
 	f = serve(t, locked, func(s *httpapi.Server) {
 		s.Outbox, s.Enqueuer, s.Inbox, s.Tokens = f.store, f.store, f.store, f.store
-		s.Mounts = []httpapi.Mount{
+		s.Mounts = []gate.Route{
 			{Pattern: "GET /healthz", Handler: http.NotFoundHandler()},
 			{Pattern: "GET /mounted", Handler: http.NotFoundHandler(), Role: api.Read},
 		}
@@ -265,7 +266,7 @@ func TestForeignPagesAreKeptOut(t *testing.T) {
 func TestMountsAreBehindTheSameGuard(t *testing.T) {
 	t.Parallel()
 	f := serve(t, func(s *httpapi.Server) {
-		s.Mounts = []httpapi.Mount{{Pattern: "GET /metrics", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		s.Mounts = []gate.Route{{Pattern: "GET /metrics", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte("up 1\n"))
 		})}}
 	})

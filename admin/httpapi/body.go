@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/internal/gate"
 	"github.com/holdfast-mq/holdfast/internal/serve"
 )
 
@@ -41,7 +42,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *api
 	data, err := io.ReadAll(http.MaxBytesReader(w, serve.ReadInTime(w, r), limit))
 	if err != nil {
 		if errors.Is(err, serve.ErrCrowded) {
-			return nil, crowded()
+			return nil, gate.Crowded()
 		}
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			return nil, api.TooLong(fmt.Sprintf("more than %d", limit), limit)

@@ -42,7 +42,7 @@ func channelAnswer(c api.Channel, err error) (*channelOutput, error) {
 	return &channelOutput{ETag: etag(c.Version), Body: c}, nil
 }
 
-func (b *builder) channels() {
+func channels(b *builder) {
 	all := admin.Channels{Service: b.Service}
 	none := "There is no such channel."
 	handle(b, route{

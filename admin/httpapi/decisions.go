@@ -100,7 +100,7 @@ func (d *decided) route() route {
 	return r
 }
 
-func (b *builder) decisions() {
+func decisions(b *builder) {
 	for _, d := range allDecided() {
 		handle(b, d.route(), func(ctx context.Context, in *decisionInput) (*answer[api.Message], error) {
 			return answerOf(d.do(ctx, admin.Messages{Service: b.Service}, in.ID, &in.Content))
@@ -109,7 +109,7 @@ func (b *builder) decisions() {
 }
 
 // siteDecisions are the same about messages of a site.
-func (b *builder) siteDecisions() {
+func siteDecisions(b *builder) {
 	for _, d := range allDecided() {
 		there := d.route()
 		there.description = "As POST " + there.path + ", at the site."

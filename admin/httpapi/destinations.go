@@ -12,7 +12,7 @@ type destinationInput struct {
 	Name string `path:"name" doc:"The destination's name."`
 }
 
-func (b *builder) destinations() {
+func destinations(b *builder) {
 	all := admin.Destinations{Service: b.Service}
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/destinations", id: "list-destinations", tag: "destinations", role: api.Read,

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// document finishes the OpenAPI document and serves it.
-func (b *builder) document(mux *http.ServeMux) error {
+// document finishes the OpenAPI document and answers with it.
+func (b *builder) document() (http.Handler, error) {
 	doc := b.api.OpenAPI()
 	doc.Info.Description = "What programs and people ask of a Holdfast node: send messages, see what became of them, decide about those that wait. " +
 		"Every refusal is a problem document (RFC 9457) that names field, value and what to do. Durations are texts such as 90s, 24h, 7d or 2w; times are RFC 3339 in UTC."
@@ -52,21 +52,23 @@ func (b *builder) document(mux *http.ServeMux) error {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(doc); err != nil {
-		return fmt.Errorf("encode the OpenAPI document: %w", err)
+		return nil, fmt.Errorf("encode the OpenAPI document: %w", err)
 	}
-	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/openapi+json")
 		_, _ = w.Write(text.Bytes()) // the client is gone: nobody to tell
-	})
-	return nil
+	}), nil
 }
 
+// receive is the way in for peers, where a node has one.
+const receive = http.MethodPost + " /_rf/receive"
+
 // others documents routes that other packages serve on the same listener.
-func (b *builder) others() {
+func others(b *builder, receives bool) {
 	plain := func(text string) *huma.Response {
 		return &huma.Response{Description: text, Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}}}
 	}
-	if b.mounts(http.MethodPost + " /_rf/receive") {
+	if receives {
 		b.receiving()
 	}
 	b.open(http.MethodGet, "/healthz", "alive", "Is the process alive?", "For whoever would restart it. It asks for no token.",

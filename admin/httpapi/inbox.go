@@ -21,7 +21,7 @@ type doneInput struct {
 	ID string `path:"id" doc:"The message id; a UUID in any form."`
 }
 
-func (b *builder) inbox() {
+func inbox(b *builder) {
 	inbox := admin.Inbox{Service: b.Service}
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/inbox", id: "list-inbox", tag: "inbox", role: api.Read,

@@ -39,7 +39,7 @@ func listAnswer(l api.List, err error) (*listOutput, error) {
 	return &listOutput{ETag: etag(l.Version), Body: l}, nil
 }
 
-func (b *builder) lists() {
+func lists(b *builder) {
 	all := admin.Lists{Service: b.Service}
 	none, full := "There is no such list.", "The disk is full; nothing was changed."
 	changed := "It is another one by now than that which the condition or the version names."
@@ -72,5 +72,4 @@ func (b *builder) lists() {
 	}, func(ctx context.Context, in *deleteListInput) (*struct{}, error) {
 		return nil, all.Delete(ctx, in.Name, in.Conditions)
 	})
-	b.recipients()
 }

@@ -24,9 +24,9 @@ type idInput struct {
 	ID string `path:"id" doc:"The message id; a UUID in any form."`
 }
 
-func (b *builder) messages() {
+func messages(b *builder) {
 	messages := admin.Messages{Service: b.Service}
-	b.send()
+	send(b)
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/messages", id: "list-messages", tag: "messages", role: api.Read,
 		summary: "List messages", description: "Newest first, without payloads and histories; with category, the newest of each destination first.",
@@ -42,7 +42,6 @@ func (b *builder) messages() {
 	}, func(ctx context.Context, in *idInput) (*answer[api.MessageDetail], error) {
 		return answerOf(messages.Get(ctx, in.ID))
 	})
-	b.decisions()
 }
 
 type sendInput struct {
@@ -59,7 +58,7 @@ type sendOutput struct {
 // envelopeRoom is how many bytes all fields but the payload may have, escaped.
 const envelopeRoom = 128 << 10
 
-func (b *builder) send() {
+func send(b *builder) {
 	asked(b, route{
 		method: http.MethodPost, path: "/v1/messages", id: "send-message", tag: "messages", role: api.Operate,
 		summary: "Send a message",

@@ -4,16 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-func (b *builder) backups() {
+// node has the routes of the node itself.
+func node(b *builder) {
 	asked(b, route{
 		method: http.MethodPost, path: "/v1/backups", id: "create-backup", tag: "backups", role: api.Admin,
 		summary: "Make a backup",
@@ -27,9 +26,6 @@ func (b *builder) backups() {
 	}, func(ctx context.Context, _ *WithBody, req *api.NewBackup, wrong []api.Fault) (*answer[api.Backup], error) {
 		return answerOf(admin.Node{Service: b.Service}.Backup(ctx, req, wrong...))
 	})
-}
-
-func (b *builder) history() {
 	unsupported := "This node's store has no other histories."
 	handle(b, route{
 		method: http.MethodPost, path: "/v1/history/acknowledge", id: "acknowledge-history", tag: "diagnostics", role: api.Operate,
@@ -52,13 +48,13 @@ type failedInput struct {
 	Limit int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"How many at most."`
 }
 
-func (b *builder) diagnostics() {
-	node, messages := admin.Node{Service: b.Service}, admin.Messages{Service: b.Service}
+func diagnostics(b *builder) {
+	health, messages := admin.Node{Service: b.Service}, admin.Messages{Service: b.Service}
 	handle(b, route{
 		method: http.MethodGet, path: "/_rf/health", id: "health", tag: "diagnostics", role: api.Read,
 		summary: "Health of the node", description: "200 while it is ok or degraded, 503 with the same body when it is failing.",
 	}, func(context.Context, *struct{}) (*healthOutput, error) {
-		out := &healthOutput{Status: http.StatusOK, Body: node.Health()}
+		out := &healthOutput{Status: http.StatusOK, Body: health.Health()}
 		if out.Body.Status == api.Failing {
 			out.Status = http.StatusServiceUnavailable
 		}
@@ -75,7 +71,7 @@ func (b *builder) diagnostics() {
 		method: http.MethodGet, path: "/_rf/outbox/stats", id: "outbox-stats", tag: "diagnostics", role: api.Read,
 		summary: "Numbers of the outbox", description: "Kept in memory: asking costs nothing.",
 	}, func(context.Context, *struct{}) (*answer[api.OutboxStats], error) {
-		return answerOf(node.OutboxStats(), nil)
+		return answerOf(health.OutboxStats(), nil)
 	})
 	handle(b, route{
 		method: http.MethodGet, path: "/_rf/outbox/failed", id: "outbox-failed", tag: "diagnostics", role: api.Read,
@@ -96,13 +92,6 @@ func (b *builder) diagnostics() {
 		method: http.MethodGet, path: "/_rf/inbox/stats", id: "inbox-stats", tag: "diagnostics", role: api.Read,
 		summary: "Numbers of the inbox", description: "Kept in memory: asking costs nothing.",
 	}, func(context.Context, *struct{}) (*answer[api.InboxStats], error) {
-		return answerOf(node.InboxStats(), nil)
+		return answerOf(health.InboxStats(), nil)
 	})
-}
-
-// patient lets an answer take longer than the server allows others.
-func patient(ctx huma.Context, next func(huma.Context)) {
-	_, w := humago.Unwrap(ctx)
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // a recorder in a test has none
-	next(ctx)
 }

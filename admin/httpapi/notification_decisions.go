@@ -18,7 +18,7 @@ type decideInput struct {
 }
 
 // copyDecisions are the routes of what a person may do about a notification.
-func (b *builder) copyDecisions() {
+func copyDecisions(b *builder) {
 	all := admin.Notifications{Service: b.Service}
 	decideCopies(b, "retry", "Retry a notification", "Its parked and discarded copies are pending again: due at once, and failures count from zero. Recipients who have accepted are not asked again; those who refused are.",
 		holdfast.VerbRequeue, `{"channel":"mail"}`, all.Retry)

@@ -29,7 +29,7 @@ type recordInput struct {
 	Site string `query:"site" doc:"The site that sent it. Absent: it is found, if only one site has sent this id."`
 }
 
-func (b *builder) notificationRecords() {
+func notifications(b *builder) {
 	all := admin.Notifications{Service: b.Service}
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/notifications", id: "list-notifications", tag: "notifications", role: api.Read,
@@ -58,7 +58,6 @@ func (b *builder) notificationRecords() {
 	}, func(ctx context.Context, in *recordInput) (*answer[api.NotificationDetail], error) {
 		return answerOf(all.Get(ctx, in.Site, in.ID))
 	})
-	b.copyDecisions()
 }
 
 const severalSites = "Several sites have sent a notification of this id: give the site."

@@ -22,7 +22,7 @@ type notifyOutput struct {
 	Body     api.NotificationAccepted
 }
 
-func (b *builder) notifying() {
+func notifying(b *builder) {
 	const none = "This node takes no notifications."
 	asked(b, route{
 		method: http.MethodPost, path: "/v1/notifications", id: "send-notification", tag: "notifications", role: api.Operate,

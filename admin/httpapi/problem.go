@@ -12,9 +12,3 @@ func Unavailable(detail string) http.Handler {
 		api.Unavailable.Problem(detail).With("Retry-After", "1").Answer(w)
 	})
 }
-
-// crowded is said to somebody for whom there is no room now.
-func crowded() *api.Problem {
-	return api.Busy.Problem("the node has more requests in hand than it has room for; nothing was done: send the same request again in a moment").
-		With("Retry-After", "1")
-}

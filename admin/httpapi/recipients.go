@@ -32,7 +32,7 @@ func changeAnswer(c api.ListChange, err error) (*listChangeOutput, error) {
 	return &listChangeOutput{ETag: etag(c.Version), Body: c}, nil
 }
 
-func (b *builder) recipients() {
+func recipients(b *builder) {
 	all := admin.Lists{Service: b.Service}
 	none, full := "There is no such list.", "The disk is full; nothing was changed."
 	problems := map[api.Sort]string{api.NotFound: none, api.Changed: "Other nodes change the list all the time.", api.DiskFull: full, api.Unsupported: unsupportedNotify}

@@ -13,8 +13,11 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/internal/gate"
 )
 
 // route describes one operation: for the router, for the token check and for
@@ -79,14 +82,11 @@ func handle[In, Out any](b *builder, r route, h func(context.Context, *In) (*Out
 		Method: r.method, Path: r.path, OperationID: r.id, Tags: []string{r.tag},
 		Summary: r.summary, Description: r.description,
 		DefaultStatus: r.status, MaxBodyBytes: limit,
-		Metadata:   map[string]any{roleKey: r.role},
 		Security:   byToken(),
 		Extensions: map[string]any{"x-role": r.role},
 		Responses:  b.responses(r),
 	}
-	if r.slow {
-		op.Middlewares = huma.Middlewares{patient}
-	}
+	b.adding = gate.Route{Role: r.role, Long: r.slow, MaxBody: limit}
 	huma.Register(b.api, op, h)
 	// Afterwards: with a schema of the body in sight, huma would read, check
 	// and decode it too.
@@ -163,11 +163,36 @@ func (b *builder) problem(text string) *huma.Response {
 	return &huma.Response{Description: text, Content: map[string]*huma.MediaType{api.ProblemType: {Schema: b.schema(reflect.TypeFor[api.Problem]())}}}
 }
 
+// builder adds routes to the API while it is made. To huma it is a mux.
+type builder struct {
+	*admin.Service
+	api    huma.API
+	strict map[string]bool // schemas of requests: what they do not list is refused
+	routes []gate.Route
+	adding gate.Route // what holds of the route that huma is given
+}
+
+func newBuilder(s *admin.Service) *builder {
+	b := &builder{Service: s, strict: map[string]bool{}}
+	b.api = humago.New(b, config(s.Program()))
+	return b
+}
+
+// HandleFunc takes a route from huma.
+func (b *builder) HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request)) {
+	r := b.adding
+	r.Pattern, r.Handler = pattern, http.HandlerFunc(handler)
+	b.routes = append(b.routes, r)
+}
+
+// ServeHTTP is a mux's, and not asked: the gate has the mux.
+func (*builder) ServeHTTP(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) }
+
 // config is huma without its routes for documentation, with our form of JSON
 // and of problems.
-func (s *Server) config() huma.Config {
+func config(version string) huma.Config {
 	format := huma.Format{Marshal: writeJSON, Unmarshal: json.Unmarshal}
-	c := huma.DefaultConfig("Holdfast operator API", s.Program())
+	c := huma.DefaultConfig("Holdfast operator API", version)
 	c.OpenAPIPath, c.DocsPath, c.SchemasPath = "", "", ""
 	c.CreateHooks = nil // adds $schema to each answer
 	c.Formats = map[string]huma.Format{"application/json": format, "json": format}

@@ -52,7 +52,7 @@ func relayed(problems map[api.Sort]string) map[api.Sort]string {
 	return problems
 }
 
-func (b *builder) sites() {
+func sites(b *builder) {
 	sites := admin.Sites{Service: b.Service}
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/sites", id: "list-sites", tag: "sites", role: api.Read,
@@ -110,5 +110,5 @@ func (b *builder) sites() {
 		}
 		return answerOf(there.Get(ctx, in.ID))
 	})
-	b.siteDecisions()
+	siteDecisions(b)
 }

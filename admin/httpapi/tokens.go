@@ -14,7 +14,7 @@ type deleteTokenInput struct {
 	Force bool   `query:"force" doc:"Also the last one with the role admin."`
 }
 
-func (b *builder) tokens() {
+func tokens(b *builder) {
 	tokens := admin.Tokens{Service: b.Service}
 	unsupported := "This node keeps no tokens."
 	handle(b, route{

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/holdfast-mq/holdfast"
@@ -97,7 +98,9 @@ func setup(env *testscript.Env) error {
 		s.Backup = func(_ context.Context, folder string) (string, int64, error) {
 			return filepath.Join(folder, "x.db"), 4096, nil
 		}
-		handler, err := (&httpapi.Server{Service: &s, AuthRequired: name == "LOCKED_URL"}).Handler()
+		operators := httpapi.Server{Service: &s}
+		operators.AuthRequired = name == "LOCKED_URL"
+		handler, err := operators.Handler()
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package httpapi
+package gate
 
 import (
 	"crypto/sha256"
@@ -8,65 +8,42 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
-
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/internal/retryafter"
 	"github.com/holdfast-mq/holdfast/internal/serve"
 )
 
-const roleKey = "role"
-
-// authenticate is the middleware of the API's own routes.
-func (s *Server) authenticate(ctx huma.Context, next func(huma.Context)) {
-	role, _ := ctx.Operation().Metadata[roleKey].(api.Role)
-	r, w := humago.Unwrap(ctx)
-	name, p := s.authorize(r, role)
-	if p == nil && !serve.Known(r) {
-		p = crowded()
-	}
-	if p != nil {
-		p.Answer(w)
-		return
-	}
-	if r.ContentLength != 0 {
-		leave, ok := s.bodies.Hold(r.Context(), r.ContentLength, ctx.Operation().MaxBodyBytes)
-		if !ok {
-			crowded().Answer(w)
-			return
-		}
-		defer leave()
-	}
-	next(huma.WithContext(ctx, admin.As(ctx.Context(), name)))
-}
-
-// allow does the same for a route of another package.
-func (s *Server) allow(role api.Role, next http.Handler) http.Handler {
-	if role == "" {
-		return next
-	}
+// allow asks a route's requests for what the route needs, and holds room for their
+// bodies.
+func (g *gate) allow(to Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, p := s.authorize(r, role)
+		name, p := g.authorize(r, to.Role)
 		if p == nil && !serve.Known(r) {
-			p = crowded()
+			p = Crowded()
 		}
 		if p != nil {
 			p.Answer(w)
 			return
 		}
-		next.ServeHTTP(w, r)
+		if to.MaxBody > 0 && r.ContentLength != 0 {
+			leave, ok := g.bodies.Hold(r.Context(), r.ContentLength, to.MaxBody)
+			if !ok {
+				Crowded().Answer(w)
+				return
+			}
+			defer leave()
+		}
+		to.Handler.ServeHTTP(w, r.WithContext(g.As(r.Context(), name)))
 	})
 }
 
 // authorize says who asks, or why the request is refused. A token that is
 // given counts even where none is needed: so its name is recorded.
-func (s *Server) authorize(r *http.Request, need api.Role) (string, *api.Problem) {
+func (g *gate) authorize(r *http.Request, need api.Role) (string, *api.Problem) {
 	header := r.Header.Get("Authorization")
-	if !s.AuthRequired && (header == "" || s.Tokens == nil) {
-		if by := passedOnBy(r); by != "" && !s.Anybody {
+	if !g.AuthRequired && (header == "" || g.Find == nil) {
+		if by := passedOnBy(r); by != "" && !g.Anybody {
 			return "", unauthorized("", "the request came through a proxy (header "+by+"), and only this machine is let in without a token: send one")
 		}
 		return api.Local, nil
@@ -80,15 +57,15 @@ func (s *Server) authorize(r *http.Request, need api.Role) (string, *api.Problem
 	}
 	secret = strings.TrimSpace(secret)
 	if !api.WellFormed(secret) {
-		return "", s.refuseToken(r, "the token is mistyped or cut short; it begins with hf_ and has 52 characters")
+		return "", g.refuseToken(r, "the token is mistyped or cut short; it begins with hf_ and has 52 characters")
 	}
-	name, role, err := s.Tokens.FindToken(r.Context(), sha256.Sum256([]byte(secret)))
+	name, role, err := g.Find(r.Context(), sha256.Sum256([]byte(secret)))
 	switch {
 	case errors.Is(err, holdfast.ErrNotFound):
-		return "", s.refuseToken(r, "the token is not known here; it may have been deleted")
+		return "", g.refuseToken(r, "the token is not known here; it may have been deleted")
 	case err != nil:
-		few := s.few.With(slog.String("remote", serve.Address(r).String()))
-		return "", s.Refusal(r.Context(), few, "look the token up", err) // anybody can make up a token
+		few := g.few.With(slog.String("remote", serve.Address(r).String()))
+		return "", g.Refuse(r.Context(), few, "look the token up", err) // anybody can make up a token
 	}
 	if api.Role(role).Rank() < need.Rank() {
 		return "", api.RoleLacking.Problem(fmt.Sprintf("this needs a token with the role %s; token %q has the role %s", need, name, role)).
@@ -100,11 +77,11 @@ func (s *Server) authorize(r *http.Request, need api.Role) (string, *api.Problem
 // refuseToken answers a request whose token is none of ours. Too many from one
 // address are told to wait, and the log is silent; who has a token always
 // passes.
-func (s *Server) refuseToken(r *http.Request, problem string) *api.Problem {
+func (g *gate) refuseToken(r *http.Request, problem string) *api.Problem {
 	from := serve.Address(r)
-	within, tell := s.watch.Refuse(from)
+	within, tell := g.watch.Refuse(from)
 	if tell {
-		s.Log().LogAttrs(r.Context(), slog.LevelWarn, "unknown token refused",
+		g.Logger.LogAttrs(r.Context(), slog.LevelWarn, "unknown token refused",
 			slog.String("method", api.Clip(r.Method)), slog.String("path", api.Clip(r.URL.Path)), slog.String("remote", from.String()))
 	}
 	if !within {
@@ -130,4 +107,10 @@ func unauthorized(code, detail string) *api.Problem {
 		challenge += fmt.Sprintf(`, error="%s"`, code)
 	}
 	return api.Unauthorized.Problem(detail).With("WWW-Authenticate", challenge)
+}
+
+// Crowded is said to somebody for whom there is no room now.
+func Crowded() *api.Problem {
+	return api.Busy.Problem("the node has more requests in hand than it has room for; nothing was done: send the same request again in a moment").
+		With("Retry-After", "1")
 }

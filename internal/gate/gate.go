@@ -1,0 +1,102 @@
+package gate
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/internal/serve"
+)
+
+// DefaultMaxBodies is how many bytes the bodies of requests may have together
+// unless Settings say otherwise.
+const DefaultMaxBodies = 64 << 20
+
+// Settings say who is let in.
+type Settings struct {
+	MaxBodies int64 // bytes of all requests' bodies in hand; zero: 64 MiB
+
+	// AuthRequired asks every request for a token. Without it whoever can
+	// connect may do everything, as "local": for a loopback listener or a
+	// socket only. Requests of foreign web pages are refused then.
+	AuthRequired bool
+	// AllowedHosts are names, beside those of the loopback, that a request
+	// without a token may be addressed to. Where there is one, any IP address is
+	// allowed as well: a name of a foreign page is none.
+	AllowedHosts []string
+	// Anybody, without AuthRequired, takes also what a proxy has passed on.
+	// Otherwise that needs a token: it only looks as if it came from this machine.
+	Anybody bool
+}
+
+// Keys is what a gate knows of those who ask.
+type Keys struct {
+	// Find returns the token with this hash, or holdfast.ErrNotFound; it is called
+	// for every request. Nil: there are no tokens.
+	Find func(ctx context.Context, hash [32]byte) (name, role string, err error)
+	// Refuse tells, and logs, why Find could not.
+	Refuse func(ctx context.Context, log *slog.Logger, doing string, err error) *api.Problem
+	// As is a context in which name asks.
+	As func(ctx context.Context, name string) context.Context
+}
+
+// Route is what is behind the gate.
+type Route struct {
+	Pattern string // as http.ServeMux reads it: "GET /metrics"
+	Handler http.Handler
+	Role    api.Role // what a token must be allowed to; zero: no token is asked
+	// Signed requests prove where they come from, so that the guard against
+	// web pages does not ask by which name they came: a proxy passes on its own.
+	Signed bool
+	// Long is an answer that goes on for as long as it takes, such as a stream of
+	// events: the server's times for a request do not end it.
+	Long bool
+	// MaxBody is how many bytes a body may have, for which room is held until the
+	// answer; zero: no room is held.
+	MaxBody int64
+}
+
+// gate is one listener's.
+type gate struct {
+	Settings
+	Keys
+	Logger *slog.Logger
+	few    *slog.Logger // for what anybody can cause
+	watch  serve.Watch  // over tokens that are refused
+	bodies *serve.Room
+	routes []Route
+}
+
+// New is a handler of routes behind a gate. Nil log: silent. Patterns that exclude
+// each other panic, as http.ServeMux has it.
+func New(s Settings, k Keys, routes []Route, log *slog.Logger) http.Handler {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	g := &gate{Settings: s, Keys: k, Logger: log, few: serve.FewLines(log), bodies: serve.NewRoom(cmp.Or(s.MaxBodies, DefaultMaxBodies)), routes: routes}
+	mux := http.NewServeMux()
+	for _, r := range routes {
+		if r.Long {
+			r.Handler = patient(r.Handler)
+		}
+		if r.Role != "" {
+			r.Handler = g.allow(r)
+		}
+		mux.Handle(r.Pattern, r.Handler)
+	}
+	return g.guard(answerAll(mux))
+}
+
+// patient takes the server's times off a request. What is still to be read of a
+// body has times of its own (serve.TimedBody).
+func patient(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := http.NewResponseController(w)
+		_ = c.SetReadDeadline(time.Time{}) // a recorder in a test has none
+		_ = c.SetWriteDeadline(time.Time{})
+		next.ServeHTTP(w, r)
+	})
+}
