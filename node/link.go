@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/httpapi"
 	"github.com/holdfast-mq/holdfast/config"
-	"github.com/holdfast-mq/holdfast/internal/gate"
 	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/notify"
@@ -90,16 +90,16 @@ func (n *Node) held() map[string]time.Duration {
 
 // peerMounts are what other nodes ask: peers with a secret, and the sites of
 // central.
-func (n *Node) peerMounts(receiver http.Handler) (list []gate.Route) {
+func (n *Node) peerMounts(receiver http.Handler) (list []httpapi.Mount) {
 	if receiver != nil {
-		list = append(list, gate.Route{Pattern: "POST " + wire.ReceivePath, Handler: receiver, Signed: true})
+		list = append(list, httpapi.Mount{Pattern: "POST " + wire.ReceivePath, Handler: receiver, Signed: true})
 	}
 	if n.central == nil {
 		return list
 	}
 	h := n.central.Handler()
 	for _, path := range link.Paths() {
-		list = append(list, gate.Route{Pattern: "POST " + path, Handler: h, Signed: true})
+		list = append(list, httpapi.Mount{Pattern: "POST " + path, Handler: h, Signed: true})
 	}
 	return list
 }

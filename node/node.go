@@ -21,7 +21,6 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/httpapi"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/brief"
-	"github.com/holdfast-mq/holdfast/internal/gate"
 	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/internal/serve"
 	"github.com/holdfast-mq/holdfast/internal/socket"
@@ -258,12 +257,12 @@ func (n *Node) build(ctx context.Context) (err error) {
 		service.Central = n.central
 	}
 	server := &httpapi.Server{
-		Service:  service,
-		Settings: gate.Settings{MaxBodies: n.cfg.Limits.Bodies, AuthRequired: protected, Anybody: n.cfg.Tokens == config.TokensNever},
+		Service:   service,
+		MaxBodies: n.cfg.Limits.Bodies, AuthRequired: protected, Anybody: n.cfg.Tokens == config.TokensNever,
 		Mounts: append(n.peerMounts(receiver),
-			gate.Route{Pattern: "GET /healthz", Handler: http.HandlerFunc(n.healthz)},
-			gate.Route{Pattern: "GET /readyz", Handler: http.HandlerFunc(n.readyz)},
-			gate.Route{Pattern: "GET /metrics", Handler: n.metrics.Handler(), Role: api.Read},
+			httpapi.Mount{Pattern: "GET /healthz", Handler: http.HandlerFunc(n.healthz), Open: true},
+			httpapi.Mount{Pattern: "GET /readyz", Handler: http.HandlerFunc(n.readyz), Open: true},
+			httpapi.Mount{Pattern: "GET /metrics", Handler: n.metrics.Handler(), Role: api.Read},
 		),
 	}
 	if n.cfg.Tokens == config.TokensNever && !isLoopback(n.listener.Addr()) {

@@ -8,7 +8,6 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/admin/httpapi"
-	"github.com/holdfast-mq/holdfast/internal/gate"
 )
 
 func locked(s *httpapi.Server) { s.AuthRequired = true }
@@ -64,8 +63,8 @@ func TestRolesOpenTheirRoutes(t *testing.T) {
 	}
 	f = serve(t, locked, func(s *httpapi.Server) {
 		s.Outbox, s.Enqueuer, s.Inbox, s.Tokens = f.store, f.store, f.store, f.store
-		s.Mounts = []gate.Route{
-			{Pattern: "GET /healthz", Handler: http.NotFoundHandler()},
+		s.Mounts = []httpapi.Mount{
+			{Pattern: "GET /healthz", Handler: http.NotFoundHandler(), Open: true},
 			{Pattern: "GET /mounted", Handler: http.NotFoundHandler(), Role: api.Read},
 		}
 	})
@@ -266,9 +265,9 @@ func TestForeignPagesAreKeptOut(t *testing.T) {
 func TestMountsAreBehindTheSameGuard(t *testing.T) {
 	t.Parallel()
 	f := serve(t, func(s *httpapi.Server) {
-		s.Mounts = []gate.Route{{Pattern: "GET /metrics", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		s.Mounts = []httpapi.Mount{{Pattern: "GET /metrics", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte("up 1\n"))
-		})}}
+		}), Open: true}}
 	})
 	if w := f.do(t, call{method: "GET", path: "/metrics"}); w.Code != 200 || w.Body.String() != "up 1\n" {
 		t.Errorf("got %d %q", w.Code, w.Body)

@@ -12,12 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast/admin/httpapi"
-	"github.com/holdfast-mq/holdfast/internal/gate"
 )
 
 // receives gives the server a way in for peers, which its document then has.
 func receives(s *httpapi.Server) {
-	s.Mounts = append(s.Mounts, gate.Route{Pattern: "POST /_rf/receive", Handler: http.NotFoundHandler(), Signed: true})
+	s.Mounts = append(s.Mounts, httpapi.Mount{Pattern: "POST /_rf/receive", Handler: http.NotFoundHandler(), Signed: true})
 }
 
 var update = flag.Bool("update", false, "rewrite the golden files")

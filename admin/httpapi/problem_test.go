@@ -14,7 +14,6 @@ import (
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/admin/httpapi"
-	"github.com/holdfast-mq/holdfast/internal/gate"
 )
 
 const message = `{"destination":"inventory","endpoint":"OrderApproved","payload":{"order":42}}`
@@ -176,7 +175,7 @@ func TestAPanicIsAnAnswer(t *testing.T) {
 
 func TestAServerThatCannotWorkIsRefused(t *testing.T) {
 	t.Parallel()
-	_, err := (&httpapi.Server{Service: &admin.Service{MaxPayload: -1}, Settings: gate.Settings{AuthRequired: true}}).Handler()
+	_, err := (&httpapi.Server{Service: &admin.Service{MaxPayload: -1}, AuthRequired: true}).Handler()
 	if err == nil {
 		t.Fatal("got no error")
 	}

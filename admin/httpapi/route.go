@@ -74,6 +74,9 @@ func asked[In, Req, Out any, P interface {
 // handle registers a route. In's parameters are read and checked by huma, its
 // body by type body.
 func handle[In, Out any](b *builder, r route, h func(context.Context, *In) (*Out, error)) {
+	if r.role.Rank() == 0 {
+		panic("httpapi: " + r.id + " has no role, and would be open to everybody")
+	}
 	limit := r.bodyLimit
 	if limit == 0 {
 		limit = smallBody
@@ -178,9 +181,13 @@ func newBuilder(s *admin.Service) *builder {
 	return b
 }
 
-// HandleFunc takes a route from huma.
+// HandleFunc takes from huma the route that handle gives it, and no other.
 func (b *builder) HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request)) {
 	r := b.adding
+	b.adding = gate.Route{}
+	if r.Role == "" {
+		panic("httpapi: huma adds " + pattern + ", which nobody gave a role")
+	}
 	r.Pattern, r.Handler = pattern, http.HandlerFunc(handler)
 	b.routes = append(b.routes, r)
 }

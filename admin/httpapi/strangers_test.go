@@ -12,7 +12,6 @@ import (
 
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/admin/httpapi"
-	"github.com/holdfast-mq/holdfast/internal/gate"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
@@ -99,7 +98,7 @@ func TestPanicsFillNoLog(t *testing.T) {
 	racetest.Bubble(t, func(t *testing.T) {
 		var out bytes.Buffer
 		f := serve(t, logsTo(&out), func(s *httpapi.Server) {
-			s.Mounts = []gate.Route{{Pattern: "GET /broken/{rest...}", Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("broken") })}}
+			s.Mounts = []httpapi.Mount{{Pattern: "GET /broken/{rest...}", Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("broken") }), Open: true}}
 		})
 		for range 500 {
 			if w := f.from(t, "192.0.2.7:4711", "GET", "/broken/"+strings.Repeat("x", 2<<10), ""); w.Code != http.StatusInternalServerError {

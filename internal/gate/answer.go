@@ -41,6 +41,16 @@ func (w *trackedWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
+// FlushError sends the header, at least: without it a handler that has flushed and
+// then panics would end an answer that looks whole.
+func (w *trackedWriter) FlushError() error {
+	w.begun = true
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// Flush is FlushError for handlers that look for an http.Flusher.
+func (w *trackedWriter) Flush() { _ = w.FlushError() }
+
 // Unwrap lets http.ResponseController reach the connection.
 func (w *trackedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 

@@ -3,6 +3,8 @@ package gate
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -43,20 +45,43 @@ type Keys struct {
 	As func(ctx context.Context, name string) context.Context
 }
 
-// Route is what is behind the gate.
+// Route is what is behind the gate. It says who may ask, by exactly one of Role,
+// Signed and Open.
 type Route struct {
 	Pattern string // as http.ServeMux reads it: "GET /metrics"
 	Handler http.Handler
-	Role    api.Role // what a token must be allowed to; zero: no token is asked
-	// Signed requests prove where they come from, so that the guard against
+	Role    api.Role // what a token must be allowed to
+	// Signed requests prove where they come from, to the handler. The guard against
 	// web pages does not ask by which name they came: a proxy passes on its own.
 	Signed bool
+	// Open is for anybody, and no token is asked.
+	Open bool
 	// Long is an answer that goes on for as long as it takes, such as a stream of
-	// events: the server's times for a request do not end it.
+	// events: the server's times for a request do not end it. Strangers get none.
 	Long bool
 	// MaxBody is how many bytes a body may have, for which room is held until the
-	// answer; zero: no room is held.
+	// answer, or until it was read where that is Long; zero: no room is held.
 	MaxBody int64
+}
+
+// check refuses what would be open to everybody because somebody forgot to say
+// for whom it is.
+func (r *Route) check() error {
+	said := 0
+	for _, way := range []bool{r.Role != "", r.Signed, r.Open} {
+		if way {
+			said++
+		}
+	}
+	switch {
+	case said != 1:
+		return fmt.Errorf("route %q: say exactly one of Role, Signed and Open", r.Pattern)
+	case r.Role != "" && r.Role.Rank() == 0:
+		return fmt.Errorf("route %q: there is no role %q", r.Pattern, r.Role)
+	case r.Long && r.Open:
+		return fmt.Errorf("route %q: a Long answer to anybody would hold connections for strangers", r.Pattern)
+	}
+	return nil
 }
 
 // gate is one listener's.
@@ -70,15 +95,21 @@ type gate struct {
 	routes []Route
 }
 
-// New is a handler of routes behind a gate. Nil log: silent. Patterns that exclude
-// each other panic, as http.ServeMux has it.
-func New(s Settings, k Keys, routes []Route, log *slog.Logger) http.Handler {
+// New is a handler of routes behind a gate. Nil log: silent. The error holds every
+// fault of the routes; patterns that exclude each other panic, as http.ServeMux
+// has it.
+func New(s Settings, k Keys, routes []Route, log *slog.Logger) (http.Handler, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	g := &gate{Settings: s, Keys: k, Logger: log, few: serve.FewLines(log), bodies: serve.NewRoom(cmp.Or(s.MaxBodies, DefaultMaxBodies)), routes: routes}
 	mux := http.NewServeMux()
+	var faults []error
 	for _, r := range routes {
+		if err := r.check(); err != nil {
+			faults = append(faults, err)
+			continue
+		}
 		if r.Long {
 			r.Handler = patient(r.Handler)
 		}
@@ -87,7 +118,10 @@ func New(s Settings, k Keys, routes []Route, log *slog.Logger) http.Handler {
 		}
 		mux.Handle(r.Pattern, r.Handler)
 	}
-	return g.guard(answerAll(mux))
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	return g.guard(answerAll(mux)), nil
 }
 
 // patient takes the server's times off a request. What is still to be read of a

@@ -4,9 +4,11 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin/api"
@@ -32,10 +34,34 @@ func (g *gate) allow(to Route) http.Handler {
 				Crowded().Answer(w)
 				return
 			}
+			leave = sync.OnceFunc(leave)
 			defer leave()
+			if to.Long {
+				r.Body = &heldBody{r.Body, leave}
+			}
 		}
 		to.Handler.ServeHTTP(w, r.WithContext(g.As(r.Context(), name)))
 	})
+}
+
+// heldBody gives its room back when it was read: an answer that goes on for hours
+// would keep it from others.
+type heldBody struct {
+	io.ReadCloser
+	leave func()
+}
+
+func (b *heldBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.leave()
+	}
+	return n, err
+}
+
+func (b *heldBody) Close() error {
+	b.leave()
+	return b.ReadCloser.Close()
 }
 
 // authorize says who asks, or why the request is refused. A token that is
