@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -86,7 +87,7 @@ func (m Messages) pageOfCategory(ctx context.Context, q holdfast.Query, names []
 		return out, api.Faulty(api.Fault{Field: "after", Value: api.Clip(q.After), Problem: "is not a place that a page of this list gave; take next of the page before, as it is"})
 	}
 	var all holdfast.Page
-	limit := q.Limit
+	limit := cmp.Or(q.Limit, 50) // as the store has it
 	for _, d := range names {
 		if d < name { // it was listed, or is new since then
 			continue
@@ -99,7 +100,7 @@ func (m Messages) pageOfCategory(ctx context.Context, q holdfast.Query, names []
 			break
 		}
 		q.Destination, q.After, q.Limit = d, after, limit-len(all.Records)
-		page, err := m.Outbox.List(ctx, q)
+		page, err := m.outbox().List(ctx, q)
 		if err != nil {
 			return out, m.refuse(ctx, "list messages", err)
 		}

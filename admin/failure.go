@@ -19,6 +19,10 @@ func (s *Service) refuse(ctx context.Context, doing string, err error) *api.Prob
 
 // Refusal is refuse with the log for the error's own text.
 func (s *Service) Refusal(ctx context.Context, log *slog.Logger, doing string, err error) *api.Problem {
+	return s.explain(ctx, log, doing, err).Of(err)
+}
+
+func (s *Service) explain(ctx context.Context, log *slog.Logger, doing string, err error) *api.Problem {
 	if away, ok := errors.AsType[*link.ErrNotReachable](err); ok {
 		return api.SiteAway.Problem(away.Error()+"; nothing was done").With("Retry-After", "30")
 	}

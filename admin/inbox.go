@@ -31,7 +31,7 @@ func (i Inbox) Kept(ctx context.Context, q holdfast.KeptQuery) (out api.KeptPage
 	return out, nil
 }
 
-// Done marks one done, with the response to its repeati.
+// Done marks one done, with the response to its repeats.
 func (i Inbox) Done(ctx context.Context, text string, req *api.DoneRequest, wrong ...api.Fault) (is api.Done, err error) {
 	id, p := parseID(text)
 	if p != nil {

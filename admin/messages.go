@@ -35,7 +35,7 @@ func (m Messages) show(r *holdfast.Record) api.Message {
 type MessageQuery struct {
 	States      []string // each one or several, separated by commas
 	Destination string
-	Category    string // excludes Destination
+	Category    string // excludes Destination; a site has none
 	Held        bool
 	After       string // MessagePage.Next of the page before
 	Limit       int    // zero: the store's
@@ -54,6 +54,9 @@ func (m Messages) List(ctx context.Context, of *MessageQuery) (page api.MessageP
 			return page, m.refuse(ctx, "list messages", err)
 		}
 		return m.pageOf(found), nil
+	}
+	if m.there != nil {
+		return page, api.Unsupported.Problem("the categories of a site's destinations are known at the site; name a destination, or none")
 	}
 	if of.Destination != "" {
 		return page, api.Faulty(api.Fault{Field: "category", Value: api.Clip(of.Category), Problem: "excludes destination, which has one category; leave one of them out"})

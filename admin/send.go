@@ -20,6 +20,9 @@ type Sent struct {
 
 // Send takes a message. key gives the id where the request does not.
 func (m Messages) Send(ctx context.Context, req *api.NewMessage, key string, wrong ...api.Fault) (sent Sent, err error) {
+	if m.there != nil {
+		return sent, api.Unsupported.Problem("a message is sent at the site itself; from here its messages are looked at and decided about")
+	}
 	if size := int64(len(req.Payload)); size > m.LargestPayload() {
 		return sent, api.TooLarge.Problem(
 			fmt.Sprintf("the payload has %d bytes; this node takes at most %d: send large content by reference, or raise the node's limit", size, m.LargestPayload()),
@@ -90,7 +93,7 @@ func (s *Service) durability() string { return cmp.Or(s.Durability, "local") }
 // a field that could not be read follows from it.
 func withoutRepeats(faults []api.Fault) []api.Fault {
 	seen := map[string]bool{}
-	return slices.DeleteFunc(faults, func(f api.Fault) bool {
+	return slices.DeleteFunc(slices.Clone(faults), func(f api.Fault) bool {
 		again := seen[f.Field] && f.Problem != "" // else it is one of those that only count
 		seen[f.Field] = true
 		return again

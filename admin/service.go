@@ -150,8 +150,8 @@ func As(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, actorKey{}, name)
 }
 
-// Actor is who asks.
+// Actor is who asks: api.Local where nobody is said.
 func Actor(ctx context.Context) string {
 	name, _ := ctx.Value(actorKey{}).(string)
-	return name
+	return cmp.Or(name, api.Local)
 }

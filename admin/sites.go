@@ -14,8 +14,15 @@ import (
 // Sites are those of a central node.
 type Sites struct{ *Service }
 
+func noCentral() *api.Problem {
+	return api.Unsupported.Problem("this node is no central, and has no sites")
+}
+
 // List returns all, by name, with what each said last.
 func (s Sites) List(ctx context.Context) (api.SiteList, error) {
+	if s.Central == nil {
+		return api.SiteList{}, noCentral()
+	}
 	all, err := s.Central.Sites(ctx)
 	if err != nil {
 		return api.SiteList{}, s.refuse(ctx, "list sites", err)
@@ -46,6 +53,9 @@ func siteOf(s *link.SiteInfo) api.Site {
 
 // site finds one by name.
 func (s Sites) site(ctx context.Context, name string) (link.SiteInfo, error) {
+	if s.Central == nil {
+		return link.SiteInfo{}, noCentral()
+	}
 	all, err := s.Central.Sites(ctx)
 	if err != nil {
 		return link.SiteInfo{}, s.refuse(ctx, "look the site up", err)
@@ -73,6 +83,9 @@ func (s Sites) Get(ctx context.Context, name string) (api.Site, error) {
 
 // Add makes one; the token with which it enrolls is in the answer, this once.
 func (s Sites) Add(ctx context.Context, req *api.NewSite, wrong ...api.Fault) (t api.SiteToken, err error) {
+	if s.Central == nil {
+		return t, noCentral()
+	}
 	if faults := append(wrong, api.FaultsOf(link.CheckName(req.Name))...); len(faults) > 0 {
 		return t, api.Faulty(withoutRepeats(faults)...)
 	}
@@ -93,6 +106,9 @@ func tokenFor(name, token string) api.SiteToken {
 
 // Rotate makes a token with which it enrolls again; now: its credentials end at once.
 func (s Sites) Rotate(ctx context.Context, name string, now bool) (t api.SiteToken, err error) {
+	if s.Central == nil {
+		return t, noCentral()
+	}
 	token, err := s.Central.Rotate(ctx, name, now)
 	if errors.Is(err, holdfast.ErrNotFound) {
 		return t, noSite(name)
@@ -105,6 +121,9 @@ func (s Sites) Rotate(ctx context.Context, name string, now bool) (t api.SiteTok
 
 // Revoke shuts one out.
 func (s Sites) Revoke(ctx context.Context, name string) error {
+	if s.Central == nil {
+		return noCentral()
+	}
 	err := s.Central.Revoke(ctx, name)
 	if errors.Is(err, holdfast.ErrNotFound) {
 		return noSite(name)
@@ -115,7 +134,8 @@ func (s Sites) Revoke(ctx context.Context, name string) error {
 	return nil
 }
 
-// At is the messages of a site that may be asked.
+// At is the messages of a site that may be asked. They are looked at and decided
+// about from here; none is sent there, and categories are the site's own.
 func (s Sites) At(ctx context.Context, name string) (m Messages, err error) {
 	one, err := s.site(ctx, name)
 	if err != nil {

@@ -57,12 +57,12 @@ const (
 // endedBefore is the answer to a repeat of what was ended without being
 // delivered.
 func endedBefore(e *holdfast.EndedError) *api.Problem {
-	return api.WrongState.Problem(e.Error(), api.Fault{Field: "id", Value: string(e.ID), Problem: "belongs to a message that is " + e.State.String()})
+	return api.WrongState.Problem(e.Error(), api.Fault{Field: "id", Value: string(e.ID), Problem: "belongs to a message that is " + e.State.String()}).Of(e)
 }
 
 // refusedBy is the answer to what the destination has refused for good.
 func refusedBy(e *holdfast.RefusedError) *api.Problem {
-	p := api.Refused.Problem(e.Error())
+	p := api.Refused.Problem(e.Error()).Of(e)
 	p.Cause, p.Message, p.Code, p.TargetStatus = causeTarget, string(e.ID), e.Code, e.HTTPStatus()
 	return p
 }

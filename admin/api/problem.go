@@ -28,6 +28,7 @@ type Problem struct { //nolint:errname // the name of RFC 9457, and of the schem
 	TargetStatus int    `json:"targetStatus,omitempty" doc:"Where the destination refused it: the HTTP status that it answered; detail has the beginning of what it said. Absent: it does not speak HTTP, or was not asked." example:"422"`
 
 	header http.Header // sent along
+	err    error       // of the library; not sent
 }
 
 // Fault names a field of the request, the value found and what to do about it.
@@ -39,6 +40,16 @@ type Fault struct {
 
 // Error returns the detail.
 func (p *Problem) Error() string { return p.Detail }
+
+// Unwrap returns the error that was refused, or the library's of this sort, such as
+// holdfast.ErrNotFound. One that came over the wire has none.
+func (p *Problem) Unwrap() error { return p.err }
+
+// Of keeps the error that p explains.
+func (p *Problem) Of(err error) *Problem {
+	p.err = err
+	return p
+}
 
 // GetStatus returns the HTTP status; huma asks for it.
 func (p *Problem) GetStatus() int { return p.Status }

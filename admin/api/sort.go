@@ -1,6 +1,11 @@
 package api
 
-import "net/http"
+import (
+	"errors"
+	"net/http"
+
+	"github.com/holdfast-mq/holdfast"
+)
 
 // Sort is a sort of problem.
 type Sort uint8
@@ -71,6 +76,13 @@ var sorts = [...]struct {
 	DiskFull:        {http.StatusInsufficientStorage, "disk-full", "the disk is full"},
 }
 
+// errs are what Go callers branch on. Sorts that are about the request of HTTP, or
+// about a site, have none.
+var errs = map[Sort]error{
+	NotFound: holdfast.ErrNotFound, Conflict: holdfast.ErrConflict, WrongState: holdfast.ErrState, Invalid: holdfast.ErrInvalid,
+	Unsupported: errors.ErrUnsupported, Unavailable: holdfast.ErrUnavailable, Unknown: holdfast.ErrUnknown, DiskFull: holdfast.ErrDiskFull,
+}
+
 // Status is the HTTP status of each of the sort.
 func (s Sort) Status() int { return sorts[s].status }
 
@@ -78,6 +90,6 @@ func (s Sort) Status() int { return sorts[s].status }
 func (s Sort) Problem(detail string, faults ...Fault) *Problem {
 	return &Problem{
 		Type: "urn:holdfast:problem:" + sorts[s].slug, Title: sorts[s].title,
-		Status: sorts[s].status, Detail: detail, Errors: faults,
+		Status: sorts[s].status, Detail: detail, Errors: faults, err: errs[s],
 	}
 }

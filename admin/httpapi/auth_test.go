@@ -1,11 +1,16 @@
 package httpapi_test
 
 import (
+	"encoding/json"
 	"net/http"
+	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/admin/httpapi"
 )
@@ -277,5 +282,48 @@ func TestMountsAreBehindTheSameGuard(t *testing.T) {
 	}
 	if w := f.do(t, call{method: "POST", path: "/metrics"}); w.Code != 405 {
 		t.Errorf("a wrong method: got %d, want 405", w.Code)
+	}
+}
+
+// ADR 0030: whatever the document has of the API asks for a token where tokens are
+// asked for. The routes of the tag node are others', and say for whom they are.
+func TestEveryOperationOfTheDocumentAsksForAToken(t *testing.T) {
+	t.Parallel()
+	f := serve(t, locked)
+	var doc document
+	if err := json.Unmarshal(f.do(t, call{method: "GET", path: "/openapi.json"}).Body.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	asked, parameter := 0, regexp.MustCompile(`{[^}]+}`)
+	for path, operations := range doc.Paths {
+		for method, operation := range operations {
+			if slices.Contains(operation.Tags, "node") {
+				continue
+			}
+			asked++
+			path := parameter.ReplaceAllString(path, "x")
+			if w := f.do(t, call{method: strings.ToUpper(method), path: path}); w.Code != http.StatusUnauthorized {
+				t.Errorf("%s %s without a token: got %d", method, path, w.Code)
+			}
+		}
+	}
+	if asked == 0 {
+		t.Error("the document has no operations")
+	}
+}
+
+// ADR 0030: programs outside the module can write what a server is given.
+func TestAServerHasNoTypesThatOthersCannotName(t *testing.T) {
+	t.Parallel()
+	for _, of := range []reflect.Type{reflect.TypeFor[httpapi.Server](), reflect.TypeFor[httpapi.Mount](), reflect.TypeFor[admin.Service]()} {
+		for field := range of.Fields() {
+			has := field.Type
+			for has.Kind() == reflect.Slice || has.Kind() == reflect.Pointer {
+				has = has.Elem()
+			}
+			if field.IsExported() && strings.Contains(has.PkgPath(), "/internal/") {
+				t.Errorf("%s.%s is of %s", of, field.Name, has)
+			}
+		}
 	}
 }
