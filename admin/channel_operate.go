@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -40,7 +41,7 @@ func (s Channels) Resume(ctx context.Context, name string) (out api.Channel, err
 // Test sends a notification of its own. That it was refused is no error: the
 // result says so.
 func (s Channels) Test(ctx context.Context, name string, req *api.TestRequest, wrong ...api.Fault) (out api.TestResult, err error) {
-	if faults := append(wrong, checkLine("address", req.Address, mostAddress)...); len(faults) > 0 {
+	if faults := slices.Concat(wrong, checkLine("address", req.Address, mostAddress)); len(faults) > 0 {
 		return out, api.Faulty(withoutRepeats(faults)...)
 	}
 	book, p := s.book(ctx)

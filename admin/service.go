@@ -95,6 +95,7 @@ func (s *Service) Check() error {
 	return errors.Join(faults...)
 }
 
+// Log is the Logger, or a silent one.
 func (s *Service) Log() *slog.Logger {
 	if s.Logger == nil {
 		return slog.New(slog.DiscardHandler)

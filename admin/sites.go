@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -86,7 +87,7 @@ func (s Sites) Add(ctx context.Context, req *api.NewSite, wrong ...api.Fault) (t
 	if s.Central == nil {
 		return t, noCentral()
 	}
-	if faults := append(wrong, api.FaultsOf(link.CheckName(req.Name))...); len(faults) > 0 {
+	if faults := slices.Concat(wrong, api.FaultsOf(link.CheckName(req.Name))); len(faults) > 0 {
 		return t, api.Faulty(withoutRepeats(faults)...)
 	}
 	token, err := s.Central.Add(ctx, req.Name)

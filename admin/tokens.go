@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -37,7 +38,7 @@ func (t Tokens) Create(ctx context.Context, req *api.NewToken, wrong ...api.Faul
 	if t.Tokens == nil {
 		return made, noTokens()
 	}
-	if faults := append(wrong, checkToken(req)...); len(faults) > 0 {
+	if faults := slices.Concat(wrong, checkToken(req)); len(faults) > 0 {
 		return made, api.Faulty(withoutRepeats(faults)...)
 	}
 	secret := api.NewSecret()

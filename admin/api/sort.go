@@ -76,13 +76,6 @@ var sorts = [...]struct {
 	DiskFull:        {http.StatusInsufficientStorage, "disk-full", "the disk is full"},
 }
 
-// errs are what Go callers branch on. Sorts that are about the request of HTTP, or
-// about a site, have none.
-var errs = map[Sort]error{
-	NotFound: holdfast.ErrNotFound, Conflict: holdfast.ErrConflict, WrongState: holdfast.ErrState, Invalid: holdfast.ErrInvalid,
-	Unsupported: errors.ErrUnsupported, Unavailable: holdfast.ErrUnavailable, Unknown: holdfast.ErrUnknown, DiskFull: holdfast.ErrDiskFull,
-}
-
 // Status is the HTTP status of each of the sort.
 func (s Sort) Status() int { return sorts[s].status }
 
@@ -90,6 +83,30 @@ func (s Sort) Status() int { return sorts[s].status }
 func (s Sort) Problem(detail string, faults ...Fault) *Problem {
 	return &Problem{
 		Type: "urn:holdfast:problem:" + sorts[s].slug, Title: sorts[s].title,
-		Status: sorts[s].status, Detail: detail, Errors: faults, err: errs[s],
+		Status: sorts[s].status, Detail: detail, Errors: faults, err: s.is(),
 	}
+}
+
+// is what Go callers branch on; nil: the sort is about a request of HTTP, or about a
+// site.
+func (s Sort) is() error {
+	switch s { //nolint:exhaustive // as the comment says
+	case NotFound:
+		return holdfast.ErrNotFound
+	case Conflict:
+		return holdfast.ErrConflict
+	case WrongState:
+		return holdfast.ErrState
+	case Invalid:
+		return holdfast.ErrInvalid
+	case Unsupported:
+		return errors.ErrUnsupported
+	case Unavailable:
+		return holdfast.ErrUnavailable
+	case Unknown:
+		return holdfast.ErrUnknown
+	case DiskFull:
+		return holdfast.ErrDiskFull
+	}
+	return nil
 }

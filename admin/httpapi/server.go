@@ -74,7 +74,7 @@ func (s *Server) Handler() (http.Handler, error) {
 	if s.Tokens != nil {
 		keys.Find = s.Tokens.FindToken
 	}
-	routes := append(b.routes, gate.Route{Pattern: "GET /openapi.json", Handler: document, Open: true})
+	routes := slices.Concat(b.routes, []gate.Route{{Pattern: "GET /openapi.json", Handler: document, Open: true}})
 	for _, m := range s.Mounts {
 		routes = append(routes, gate.Route{Pattern: m.Pattern, Handler: m.Handler, Role: m.Role, Signed: m.Signed, Open: m.Open, Long: m.Long})
 	}

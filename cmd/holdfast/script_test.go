@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/holdfast-mq/holdfast"

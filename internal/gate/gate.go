@@ -124,13 +124,12 @@ func New(s Settings, k Keys, routes []Route, log *slog.Logger) (http.Handler, er
 	return g.guard(answerAll(mux)), nil
 }
 
-// patient takes the server's times off a request. What is still to be read of a
-// body has times of its own (serve.TimedBody).
+// patient takes the server's time for an answer off a request. Reading needs no such
+// thing: a body has times of its own (serve.TimedBody), and once it is read, net/http
+// waits for as long as it takes.
 func patient(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := http.NewResponseController(w)
-		_ = c.SetReadDeadline(time.Time{}) // a recorder in a test has none
-		_ = c.SetWriteDeadline(time.Time{})
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // a recorder in a test has none
 		next.ServeHTTP(w, r)
 	})
 }
