@@ -29,11 +29,12 @@ var mayImport = map[string][]string{
 	"wire":                {"."},
 	"transport":           {".", "wire"},
 	"transport/grpclink":  {".", "wire"},
-	"internal/cursor":     {"."}, // places in lists, of both stores
-	"internal/exchange":   {"."}, // outcomes of the library, for all that call over HTTP
-	"internal/oauth":      {"."}, // the same, of those who fetch a token
-	"internal/belief":     {},    // in the clock, of both stores
-	"adapter":             {"."}, // what a kind of destination is
+	"internal/cursor":     {"."},              // places in lists, of both stores
+	"internal/exchange":   {"."},              // outcomes of the library, for all that call over HTTP
+	"internal/oauth":      {"."},              // the same, of those who fetch a token
+	"internal/gate":       {".", "admin/api"}, // refusals of the operator API, to whoever is not let in
+	"internal/belief":     {},                 // in the clock, of both stores
+	"adapter":             {"."},              // what a kind of destination is
 	"adapter/httpcall":    {"."},
 	"adapter/sqlwrite":    {"."},
 	"adapter/webhook":     {"."},
@@ -52,13 +53,16 @@ var mayImport = map[string][]string{
 	"sqlite":              {".", "internal/belief", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
 	"postgres":            {".", "internal/belief", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
 	"metrics":             {"."},
-	"admin":               {".", "notify", "fanout", "track", "audit", "link", "replicate"},
-	"web":                 {"admin"},
+	"admin":               {".", "notify", "fanout", "track", "audit", "link", "replicate", "admin/api"},
+	"admin/api":           {"."}, // what both ends of the operator API say
+	"admin/httpapi":       {".", "admin", "admin/api"},
+	"admin/client":        {"admin/api"}, // for programs: it brings no node along
+	"web":                 {"admin", "admin/api"},
 	"config":              {"adapter"}, // the contract of kinds, and none of them: node hands them in
 	"gen":                 {},
-	"node":                {everything},                                                                           // the one place that knows all
-	"doctor":              {".", "adapter", "admin", "config", "link", "sqlite", "postgres", "transport", "wire"}, // looks at all that a node needs, and is no part of one
-	"cmd/holdfast":        {"node", "doctor", "config", "admin", "link", "gen", "cmd/holdfast/internal/demo"},     // link: enroll talks to central, not to a node
+	"node":                {everything},                                                                                                        // the one place that knows all
+	"doctor":              {".", "adapter", "admin", "admin/api", "admin/client", "config", "link", "sqlite", "postgres", "transport", "wire"}, // looks at all that a node needs, and is no part of one
+	"cmd/holdfast":        {"node", "doctor", "config", "admin/api", "admin/client", "link", "gen", "cmd/holdfast/internal/demo"},              // link: enroll talks to central, not to a node
 
 	// Kinds of destinations: their settings, and what is made of them. They stand apart
 	// from the adapters, which programs use without any configuration.

@@ -1,18 +1,20 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
 // categoryOf is the category of a destination; empty: it has none, or is not
 // known any more. The lane of a channel has that of notifications.
-func (s *Server) categoryOf(destination string) holdfast.Category {
+func (s *Service) categoryOf(destination string) holdfast.Category {
 	if _, is := notify.ChannelOf(destination); is {
 		return holdfast.CategoryNotification
 	}
@@ -22,7 +24,7 @@ func (s *Server) categoryOf(destination string) holdfast.Category {
 
 // toCentral says whether a request is a notification that this node forwards,
 // and fills in what such a request need not say.
-func (s *Server) toCentral(req *NewMessage) bool {
+func (s *Service) toCentral(req *api.NewMessage) bool {
 	to := req.Destination
 	if to == "" && req.Category == string(holdfast.CategoryNotification) {
 		to = notify.Central
@@ -38,7 +40,7 @@ func (s *Server) toCentral(req *NewMessage) bool {
 }
 
 // checkCategory compares what a request says with what its destination is.
-func (s *Server) checkCategory(req *NewMessage) []Fault {
+func (s *Service) checkCategory(req *api.NewMessage) []api.Fault {
 	d, known := s.destination(req.Destination)
 	if req.Category == "" || !known || string(d.Category) == req.Category {
 		return nil
@@ -47,11 +49,11 @@ func (s *Server) checkCategory(req *NewMessage) []Fault {
 	if d.Category != "" {
 		is = "of category " + string(d.Category)
 	}
-	return []Fault{{"category", clip(req.Category), fmt.Sprintf("is not that of destination %s, which is %s; leave it out, or name another destination", req.Destination, is)}}
+	return []api.Fault{{Field: "category", Value: api.Clip(req.Category), Problem: fmt.Sprintf("is not that of destination %s, which is %s; leave it out, or name another destination", req.Destination, is)}}
 }
 
 // inCategory are the destinations of a category, by name.
-func (s *Server) inCategory(category string) (names []string, faults []Fault) {
+func (s *Service) inCategory(category string) (names []string, faults []api.Fault) {
 	known := []string{string(holdfast.CategoryCachedDBWrite), string(holdfast.CategoryExternalSystem), string(holdfast.CategoryNotification)}
 	for _, d := range s.Destinations() {
 		if d.Category == "" {
@@ -70,7 +72,7 @@ func (s *Server) inCategory(category string) (names []string, faults []Fault) {
 		}
 	}
 	if slices.Sort(known); !slices.Contains(known, category) {
-		return nil, []Fault{{"category", clip(category), "is not a category of this node; there are " + strings.Join(slices.Compact(known), ", ")}}
+		return nil, []api.Fault{{Field: "category", Value: api.Clip(category), Problem: "is not a category of this node; there are " + strings.Join(slices.Compact(known), ", ")}}
 	}
 	slices.Sort(names)
 	return names, nil
@@ -79,13 +81,13 @@ func (s *Server) inCategory(category string) (names []string, faults []Fault) {
 // pageOfCategory lists the messages of some destinations, one destination after
 // the other: each is a list of its own in the store. A position is the store's
 // with the destination's name after an @.
-func (s *Server) pageOfCategory(ctx context.Context, q holdfast.Query, names []string) (*pageOutput, error) {
+func (m Messages) pageOfCategory(ctx context.Context, q holdfast.Query, names []string) (out api.MessagePage, err error) {
 	after, name, found := strings.Cut(q.After, "@")
 	if q.After != "" && (!found || name == "") {
-		return nil, invalid(Fault{"after", clip(q.After), "is not a place that a page of this list gave; take next of the page before, as it is"})
+		return out, api.Faulty(api.Fault{Field: "after", Value: api.Clip(q.After), Problem: "is not a place that a page of this list gave; take next of the page before, as it is"})
 	}
 	var all holdfast.Page
-	limit := q.Limit
+	limit := cmp.Or(q.Limit, 50) // as the store has it
 	for _, d := range names {
 		if d < name { // it was listed, or is new since then
 			continue
@@ -98,9 +100,9 @@ func (s *Server) pageOfCategory(ctx context.Context, q holdfast.Query, names []s
 			break
 		}
 		q.Destination, q.After, q.Limit = d, after, limit-len(all.Records)
-		page, err := s.Outbox.List(ctx, q)
+		page, err := m.outbox().List(ctx, q)
 		if err != nil {
-			return nil, s.refuse(ctx, "list messages", err)
+			return out, m.refuse(ctx, "list messages", err)
 		}
 		all.Records = append(all.Records, page.Records...)
 		if page.Next != "" {
@@ -108,5 +110,5 @@ func (s *Server) pageOfCategory(ctx context.Context, q holdfast.Query, names []s
 			break
 		}
 	}
-	return &pageOutput{s.pageOf(all)}, nil
+	return m.pageOf(all), nil
 }

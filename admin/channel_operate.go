@@ -5,72 +5,65 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
 )
-
-type testChannelInput struct {
-	Name    string `path:"name" doc:"The channel's name."`
-	Content body
-}
-
-type testChannelOutput struct{ Body TestResult }
 
 // longestTest bounds a test: an adapter's own limits are shorter.
 const longestTest = 5 * time.Minute
 
-func (s *Server) resumeChannel(ctx context.Context, in *channelInput) (*channelOutput, error) {
+// Resume lets a held one go on at once.
+func (s Channels) Resume(ctx context.Context, name string) (out api.Channel, err error) {
 	book, p := s.book(ctx)
 	if p != nil {
-		return nil, p
+		return out, p
 	}
-	c, ok := book.Channels[in.Name]
+	c, ok := book.Channels[name]
 	if !ok {
-		return nil, noChannel(in.Name, &book)
+		return out, noChannel(name, &book)
 	}
-	switch err := s.Channels.Resume(ctx, in.Name); {
+	switch err := s.Channels.Resume(ctx, name); {
 	case errors.Is(err, holdfast.ErrNotFound):
-		return nil, noChannel(in.Name, &book)
+		return out, noChannel(name, &book)
 	case errors.Is(err, holdfast.ErrState):
-		return nil, kindState.problem(fmt.Sprintf("channel %s is disabled; enable it instead", in.Name),
-			Fault{Field: "disabled", Value: "true", Problem: "is in the way of resuming"})
+		return out, api.WrongState.Problem(fmt.Sprintf("channel %s is disabled; enable it instead", name),
+			api.Fault{Field: "disabled", Value: "true", Problem: "is in the way of resuming"})
 	case err != nil:
-		return nil, s.refuse(ctx, "resume the channel", err)
+		return out, s.refuse(ctx, "resume the channel", err)
 	}
-	s.noted(ctx, "channel resumed by a person", slog.String("channel", in.Name))
-	return s.channelAnswer(c), nil
+	s.noted(ctx, "channel resumed by a person", slog.String("channel", name))
+	return s.show(&c), nil
 }
 
-func (s *Server) testChannel(ctx context.Context, in *testChannelInput) (*testChannelOutput, error) {
-	var req TestRequest
-	faults, p := in.Content.decode(&req)
-	if p != nil {
-		return nil, p
-	}
-	if faults = append(faults, checkLine("address", req.Address, mostAddress)...); len(faults) > 0 {
-		return nil, invalid(withoutRepeats(faults)...)
+// Test sends a notification of its own. That it was refused is no error: the
+// result says so.
+func (s Channels) Test(ctx context.Context, name string, req *api.TestRequest, wrong ...api.Fault) (out api.TestResult, err error) {
+	if faults := slices.Concat(wrong, checkLine("address", req.Address, mostAddress)); len(faults) > 0 {
+		return out, api.Faulty(withoutRepeats(faults)...)
 	}
 	book, p := s.book(ctx)
 	if p != nil {
-		return nil, p
+		return out, p
 	}
-	c, ok := book.Channels[in.Name]
+	c, ok := book.Channels[name]
 	if !ok {
-		return nil, noChannel(in.Name, &book)
+		return out, noChannel(name, &book)
 	}
 	if wrong := addressFaults("address", req.Address, s.Channels.CheckRecipient(c, req.Address)); len(wrong) > 0 {
-		return nil, invalid(wrong...)
+		return out, api.Faulty(wrong...)
 	}
 	ctx, cancel := context.WithTimeout(ctx, longestTest)
 	defer cancel()
-	report, err := s.Channels.Test(ctx, in.Name, req.Address)
+	report, err := s.Channels.Test(ctx, name, req.Address)
 	switch {
 	case errors.Is(err, holdfast.ErrNotFound):
-		return nil, noChannel(in.Name, &book)
+		return out, noChannel(name, &book)
 	case err != nil:
-		return nil, s.refuse(ctx, "test the channel", err)
+		return out, s.refuse(ctx, "test the channel", err)
 	}
-	s.noted(ctx, "channel tested", slog.String("channel", in.Name))
-	return &testChannelOutput{testResultOf(report)}, nil
+	s.noted(ctx, "channel tested", slog.String("channel", name))
+	return testResultOf(report), nil
 }

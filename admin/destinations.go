@@ -5,147 +5,86 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// DestinationStatus is a destination with its counts and its lane.
-type DestinationStatus struct {
-	Name        string     `json:"name"`
-	Category    string     `json:"category,omitempty" doc:"external-system, cached-db-write, notification or another; absent: a peer."`
-	Configured  bool       `json:"configured" doc:"False: messages for it are kept, and it is in no configuration any more."`
-	Pending     int64      `json:"pending"`
-	Parked      int64      `json:"parked"`
-	Expired     int64      `json:"expired"`
-	Lane        string     `json:"lane" enum:"up,down,held,paused,unknown" doc:"paused: a person wants it left alone; down: its last attempts failed, and one message probes it from time to time; held: a fault of the destination itself, such as refused credentials."`
-	Problem     string     `json:"problem,omitempty" doc:"What the last failure said, or why the lane is held."`
-	OldestDue   string     `json:"oldestDue,omitempty" doc:"For how long its due messages have made no progress; absent: they do, or there are none."`
-	DecidedBy   string     `json:"decidedBy,omitempty" doc:"Who paused or resumed it last: the name of a token, or local."`
-	DecidedAt   *time.Time `json:"decidedAt,omitempty"`
-	NextProbe   *time.Time `json:"nextProbe,omitempty" doc:"Of a lane that is down or held."`
-	Failures    int        `json:"failures" doc:"Failed attempts in a row."`
-	InFlight    int        `json:"inFlight" doc:"Requests under way."`
-	Concurrency int        `json:"concurrency" doc:"How many requests may be under way now."`
-	TTL         string     `json:"ttl,omitempty" doc:"Of a message that gives none."`
-	Timetable   []string   `json:"timetable,omitempty" nullable:"false" doc:"When a message that says nothing else is tried."`
-}
+// Destinations are where messages go.
+type Destinations struct{ *Service }
 
-// DestinationList is all destinations of a node, by name.
-type DestinationList struct {
-	Destinations []DestinationStatus `json:"destinations" nullable:"false"`
-}
-
-type destinationsOutput struct{ Body DestinationList }
-
-// Control is what people may do to a destination; holdfast.Dispatcher does it.
-type Control interface {
-	Pause(ctx context.Context, destination, actor string) error
-	Resume(ctx context.Context, destination, actor string) error
-}
-
-type destinationInput struct {
-	Name string `path:"name" doc:"The destination's name."`
-}
-
-type destinationOutput struct{ Body DestinationStatus }
-
-func (b *builder) destinations() {
-	handle(b, route{
-		method: http.MethodGet, path: "/v1/destinations", id: "list-destinations", tag: "destinations", role: Read,
-		summary: "List destinations", description: "What waits for each, and how its lane fares. The numbers are kept in memory: asking costs nothing.",
-	}, b.listDestinations)
-	none := "There is no such destination, and no message for one."
-	handle(b, route{
-		method: http.MethodGet, path: "/v1/destinations/{name}", id: "get-destination", tag: "destinations", role: Read,
-		summary: "Show a destination", description: "What waits for it, how its lane fares, and who paused or resumed it last.", problems: map[kind]string{kindNotFound: none},
-	}, b.getDestination)
-	handle(b, route{
-		method: http.MethodPost, path: "/v1/destinations/{name}/pause", id: "pause-destination", tag: "destinations", role: Operate,
-		summary: "Pause a destination",
-		description: "Nothing more is begun there, at any node of the store and over restarts, until somebody resumes it. Attempts under way end; " +
-			"messages wait uncharged, and their TTL runs on. Other nodes see it within seconds. One that is paused already stays as it is.",
-		problems: map[kind]string{kindNotFound: none},
-	}, b.pauseDestination)
-	handle(b, route{
-		method: http.MethodPost, path: "/v1/destinations/{name}/resume", id: "resume-destination", tag: "destinations", role: Operate,
-		summary: "Resume a destination", description: "Ends a pause, and has a destination that is held or down tried at once.",
-		problems: map[kind]string{kindNotFound: none},
-	}, b.resumeDestination)
-}
-
-func (s *Server) getDestination(_ context.Context, in *destinationInput) (*destinationOutput, error) {
-	list := s.allDestinations()
-	i := slices.IndexFunc(list, func(d DestinationStatus) bool { return d.Name == in.Name })
+// Get returns one.
+func (d Destinations) Get(name string) (api.DestinationStatus, error) {
+	list := d.List().Destinations
+	i := slices.IndexFunc(list, func(d api.DestinationStatus) bool { return d.Name == name })
 	if i < 0 {
-		return nil, kindNotFound.problem(fmt.Sprintf("there is no destination %s, and no message for one; GET /v1/destinations lists those there are", clip(in.Name)))
+		return api.DestinationStatus{}, api.NotFound.Problem(fmt.Sprintf("there is no destination %s, and no message for one; GET /v1/destinations lists those there are", api.Clip(name)))
 	}
-	return &destinationOutput{list[i]}, nil
+	return list[i], nil
 }
 
-func (s *Server) pauseDestination(ctx context.Context, in *destinationInput) (*destinationOutput, error) {
-	return s.decideDestination(ctx, in, "paused", Control.Pause)
+// Pause has nothing more begun there.
+func (d Destinations) Pause(ctx context.Context, name string) (api.DestinationStatus, error) {
+	return d.decide(ctx, name, "paused", Control.Pause)
 }
 
-func (s *Server) resumeDestination(ctx context.Context, in *destinationInput) (*destinationOutput, error) {
-	return s.decideDestination(ctx, in, "resumed", Control.Resume)
+// Resume ends a pause, and has one that is held or down tried at once.
+func (d Destinations) Resume(ctx context.Context, name string) (api.DestinationStatus, error) {
+	return d.decide(ctx, name, "resumed", Control.Resume)
 }
 
-func (s *Server) decideDestination(ctx context.Context, in *destinationInput, done string, decide func(c Control, ctx context.Context, destination, actor string) error) (*destinationOutput, error) {
-	if _, err := s.getDestination(ctx, in); err != nil {
-		return nil, err
+func (d Destinations) decide(ctx context.Context, name, done string, decide func(c Control, ctx context.Context, destination, actor string) error) (is api.DestinationStatus, err error) {
+	if _, err := d.Get(name); err != nil {
+		return is, err
 	}
-	if s.Control == nil {
-		return nil, kindState.problem("this node delivers nothing: nobody can pause or resume here")
+	if d.Control == nil {
+		return is, api.WrongState.Problem("this node delivers nothing: nobody can pause or resume here")
 	}
-	if err := decide(s.Control, ctx, in.Name, actor(ctx)); err != nil {
-		return nil, s.refuse(ctx, "decide about the destination", err)
+	if err := decide(d.Control, ctx, name, Actor(ctx)); err != nil {
+		return is, d.refuse(ctx, "decide about the destination", err)
 	}
-	s.noted(ctx, "destination "+done+" by a person", slog.String("destination", in.Name))
-	return s.getDestination(ctx, in)
+	d.noted(ctx, "destination "+done+" by a person", slog.String("destination", name))
+	return d.Get(name)
 }
 
-func (s *Server) listDestinations(context.Context, *struct{}) (*destinationsOutput, error) {
-	return &destinationsOutput{DestinationList{s.allDestinations()}}, nil
-}
-
-func (s *Server) allDestinations() []DestinationStatus {
-	counts := s.Outbox.Counts().Lanes
+// List returns all, by name.
+func (d Destinations) List() api.DestinationList {
+	counts := d.Outbox.Counts().Lanes
 	lanes := map[string]holdfast.LaneStatus{}
-	if s.Lanes != nil {
-		for _, l := range s.Lanes() {
+	if d.Lanes != nil {
+		for _, l := range d.Lanes() {
 			lanes[l.Destination] = l
 		}
 	}
-	list := []DestinationStatus{}
+	list := []api.DestinationStatus{}
 	seen := map[string]bool{}
-	for _, d := range s.Destinations() {
-		status := statusOf(d.Name, counts[d.Name], lanes)
-		status.Configured, status.Category = true, string(d.Category)
+	for _, one := range d.Destinations() {
+		status := statusOf(one.Name, counts[one.Name], lanes)
+		status.Configured, status.Category = true, string(one.Category)
 		status.TTL = "none"
-		if d.TTL > 0 {
-			status.TTL = formatDuration(d.TTL)
+		if one.TTL > 0 {
+			status.TTL = formatDuration(one.TTL)
 		}
-		table := d.Retry.Over(holdfast.DefaultRetry()).Timetable(10)
+		table := one.Retry.Over(holdfast.DefaultRetry()).Timetable(10)
 		status.Timetable = strings.Split(strings.TrimSuffix(table, "\n"), "\n")
 		list = append(list, status)
-		seen[d.Name] = true
+		seen[one.Name] = true
 	}
 	for name, c := range counts {
 		if !seen[name] && c != (holdfast.LaneCounts{}) && !strings.HasPrefix(name, notify.LanePrefix) { // GET /v1/channels has those
 			list = append(list, statusOf(name, c, lanes))
 		}
 	}
-	slices.SortFunc(list, func(a, b DestinationStatus) int { return cmp.Compare(a.Name, b.Name) })
-	return list
+	slices.SortFunc(list, func(a, b api.DestinationStatus) int { return cmp.Compare(a.Name, b.Name) })
+	return api.DestinationList{Destinations: list}
 }
 
-func statusOf(name string, c holdfast.LaneCounts, lanes map[string]holdfast.LaneStatus) DestinationStatus {
-	status := DestinationStatus{Name: name, Pending: c.Pending, Parked: c.Parked, Expired: c.Expired, Lane: "unknown"}
+func statusOf(name string, c holdfast.LaneCounts, lanes map[string]holdfast.LaneStatus) api.DestinationStatus {
+	status := api.DestinationStatus{Name: name, Pending: c.Pending, Parked: c.Parked, Expired: c.Expired, Lane: "unknown"}
 	l, ok := lanes[name]
 	if !ok {
 		return status

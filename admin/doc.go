@@ -1,25 +1,14 @@
-// Package admin is the operator API of a node, both ends: the HTTP server that
-// a node mounts, and the Go client that the command line uses.
+// Package admin is what operators can ask of a node and do there, in plain Go:
+// messages, the inbox, destinations, notifications, channels, lists, tokens, sites
+// and the node itself, each a type over one Service. Package httpapi offers it over
+// HTTP; pages and programs may call it as well.
 //
-// Promised: a message is answered with 202 after the store's commit, never
-// before; what a person decides (retry, discard, done) names the state that it
+// Promised: what a person decides (retry, discard, done) names the state that it
 // was seen in, and is refused rather than applied to another; the payload of a
-// message is stored and shown byte by byte as it was sent; memory per request
-// is bounded by the payload limit; every refusal is a problem document
-// (RFC 9457) that names field, value and what to do; the OpenAPI document at
-// /openapi.json is made from the code that serves.
+// message is stored and shown byte by byte as it was sent; a refusal is an
+// *api.Problem, which says all that is wrong at once. Who asks is in the context
+// (As), and stands in histories and in the log.
 //
-// Not promised: order among requests that overlap, that a page of a list is a
-// snapshot, and rate limits: a person or program with a token is trusted not
-// to flood its own node.
-//
-// Who may do what:
-//
-//	request ──► guard ──► route ──► token ──► role ──► handler
-//	            │         │         │         └ 403: names the role
-//	            │         │         └ 401: none, malformed or unknown
-//	            │         └ 404, 405
-//	            └ 403: a browser's request from a foreign page, when no token is asked
-//
-// The server is called by package node; Client by cmd/holdfast and by programs.
+// Not promised: who may do what, which is whoever's who calls; order among
+// questions that overlap; that a page of a list is a snapshot.
 package admin

@@ -4,14 +4,4 @@ package admin
 var (
 	ParseDuration  = parseDuration
 	FormatDuration = formatDuration
-	WellFormed     = wellFormed
-	NewSecret      = newSecret
 )
-
-// ProblemSorts lists the last parts of all problem types.
-func ProblemSorts() (sorts []string) {
-	for _, k := range kinds {
-		sorts = append(sorts, k.slug)
-	}
-	return sorts
-}

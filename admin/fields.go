@@ -6,23 +6,24 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
 // message makes the library's message of a request; what it cannot read it
 // reports. The fields themselves are checked by holdfast.Normalize.
-func (s *Server) message(req NewMessage, key string) (holdfast.Message, []Fault) {
+func (s *Service) message(req *api.NewMessage, key string) (holdfast.Message, []api.Fault) {
 	m := holdfast.Message{
 		ID: holdfast.ID(req.ID), Source: req.Source, Destination: req.Destination, Endpoint: req.Endpoint,
 		Kind: holdfast.Kind(req.Kind), CorrelationID: req.CorrelationID, OrderingKey: req.OrderingKey,
-		Headers: withOrigin(req.Headers, req.origin()), Payload: req.Payload,
+		Headers: withOrigin(req.Headers, originOf(req)), Payload: req.Payload,
 	}
 	if len(m.Payload) == 0 {
 		m.Payload = []byte("null")
 	}
 	id, faults := idOf(req.ID, key)
 	m.ID = id
-	faults = slices.Concat(faults, s.checkCategory(&req), faultsOf(notify.CheckHeaders(req.Headers)), faultsOf(req.origin().Validate()))
+	faults = slices.Concat(faults, s.checkCategory(req), api.FaultsOf(notify.CheckHeaders(req.Headers)), api.FaultsOf(originOf(req).Validate()))
 	d, known := s.destination(req.Destination)
 	if !known && req.Destination != "" {
 		faults = append(faults, s.unknownDestination(req.Destination))
@@ -35,22 +36,22 @@ func (s *Server) message(req NewMessage, key string) (holdfast.Message, []Fault)
 	if req.Delay != "" {
 		delay, problem := parseDuration(req.Delay)
 		if problem != "" {
-			faults = append(faults, Fault{"delay", clip(req.Delay), problem})
+			faults = append(faults, api.Fault{Field: "delay", Value: api.Clip(req.Delay), Problem: problem})
 		}
 		m.Delay = delay
 	}
-	retry, fault := retryOf(&req)
+	retry, fault := retryOf(req)
 	m.Retry = retry
 	return m, append(faults, fault...)
 }
 
-// origin is where a request says that it comes from.
-func (req *NewMessage) origin() notify.Origin {
+// originOf is where a request says that it comes from.
+func originOf(req *api.NewMessage) notify.Origin {
 	return notify.Origin{Instance: req.OriginInstance, Script: req.SourceScript, Execution: req.ExecutionID, ParentExecution: req.ParentExecutionID}
 }
 
 // idOf takes the id of the body or of the Idempotency-Key header.
-func idOf(inBody, key string) (holdfast.ID, []Fault) {
+func idOf(inBody, key string) (holdfast.ID, []api.Fault) {
 	if len(key) > 1 && key[0] == '"' && key[len(key)-1] == '"' {
 		key = key[1 : len(key)-1] // as the header's draft standard writes it
 	}
@@ -59,19 +60,19 @@ func idOf(inBody, key string) (holdfast.ID, []Fault) {
 	}
 	id, err := holdfast.ParseID(key)
 	if err != nil {
-		return holdfast.ID(inBody), []Fault{{"Idempotency-Key", clip(key), "is not a message id: 1 to 128 printable ASCII characters without spaces"}}
+		return holdfast.ID(inBody), []api.Fault{{Field: "Idempotency-Key", Value: api.Clip(key), Problem: "is not a message id: 1 to 128 printable ASCII characters without spaces"}}
 	}
 	if inBody == "" {
 		return id, nil
 	}
 	if other, err := holdfast.ParseID(inBody); err == nil && other != id {
-		return holdfast.ID(inBody), []Fault{{"Idempotency-Key", clip(key), fmt.Sprintf("differs from the body's id %q; leave one of them out", clip(inBody))}}
+		return holdfast.ID(inBody), []api.Fault{{Field: "Idempotency-Key", Value: api.Clip(key), Problem: fmt.Sprintf("differs from the body's id %q; leave one of them out", api.Clip(inBody))}}
 	}
 	return holdfast.ID(inBody), nil
 }
 
 // ttlOf reads a TTL; "none" is no expiry.
-func ttlOf(text string) (time.Duration, []Fault) {
+func ttlOf(text string) (time.Duration, []api.Fault) {
 	if text == "none" {
 		return 0, nil
 	}
@@ -83,15 +84,15 @@ func ttlOf(text string) (time.Duration, []Fault) {
 		problem = "would end at once; write none for no expiry"
 	}
 	if problem != "" {
-		return 0, []Fault{{"ttl", clip(text), problem}}
+		return 0, []api.Fault{{Field: "ttl", Value: api.Clip(text), Problem: problem}}
 	}
 	return ttl, nil
 }
 
-func (s *Server) unknownDestination(name string) Fault {
+func (s *Service) unknownDestination(name string) api.Fault {
 	known := map[string]Destination{}
 	for _, d := range s.Destinations() {
 		known[d.Name] = d
 	}
-	return Fault{"destination", clip(name), "is not a destination of this node; " + knownAs(known)}
+	return api.Fault{Field: "destination", Value: api.Clip(name), Problem: "is not a destination of this node; " + knownAs(known)}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -15,7 +16,7 @@ type entry struct {
 
 // parseRecipients reads recipients, or says of each line what is wrong with
 // it. A name with a comma that is not in quotes is not taken for two addresses.
-func parseRecipients(format, text string) ([]entry, []Fault) {
+func parseRecipients(format, text string) ([]entry, []api.Fault) {
 	text = strings.TrimPrefix(text, "\ufeff")
 	switch format {
 	case "", "lines":
@@ -23,10 +24,10 @@ func parseRecipients(format, text string) ([]entry, []Fault) {
 	case "csv":
 		return parseCSV(text)
 	}
-	return nil, []Fault{{"format", clip(format), "must be lines or csv"}}
+	return nil, []api.Fault{{Field: "format", Value: api.Clip(format), Problem: "must be lines or csv"}}
 }
 
-func parseLines(text string) (list []entry, faults []Fault) {
+func parseLines(text string) (list []entry, faults []api.Fault) {
 	line := 0
 	for text := range strings.Lines(text) {
 		line++
@@ -37,9 +38,9 @@ func parseLines(text string) (list []entry, faults []Fault) {
 		e := entry{line: line}
 		var problem string
 		if e.Name, e.Address, problem = parseLine(text); problem != "" {
-			faults = append(faults, Fault{fmt.Sprintf("line %d", line), clip(text), problem})
+			faults = append(faults, api.Fault{Field: fmt.Sprintf("line %d", line), Value: api.Clip(text), Problem: problem})
 		}
-		if list = append(list, e); len(list) > mostRecipients {
+		if list = append(list, e); len(list) > MostRecipients {
 			return nil, append(faults, tooMany(len(list))...)
 		}
 	}

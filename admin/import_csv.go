@@ -7,11 +7,13 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
 // parseCSV reads a table with a row of names above it. Programs that write
 // numbers with a comma separate cells by semicolons.
-func parseCSV(text string) (list []entry, faults []Fault) {
+func parseCSV(text string) (list []entry, faults []api.Fault) {
 	r := csv.NewReader(strings.NewReader(text))
 	head, _, _ := strings.Cut(text, "\n")
 	if strings.Contains(head, ";") && !strings.Contains(head, ",") {
@@ -19,23 +21,23 @@ func parseCSV(text string) (list []entry, faults []Fault) {
 	}
 	names, err := r.Read()
 	if err != nil {
-		return nil, []Fault{csvFault(err)}
+		return nil, []api.Fault{csvFault(err)}
 	}
 	known := []string{"address", "name", "channel", "disabled"}
 	if len(names) > len(known) {
-		return nil, []Fault{{"line 1", fmt.Sprintf("%d columns", len(names)), "has more columns than there are: " + strings.Join(known, ", ")}}
+		return nil, []api.Fault{{Field: "line 1", Value: fmt.Sprintf("%d columns", len(names)), Problem: "has more columns than there are: " + strings.Join(known, ", ")}}
 	}
 	for i, name := range names {
 		names[i] = strings.ToLower(strings.TrimSpace(name))
 		if !slices.Contains(known, names[i]) {
-			faults = append(faults, Fault{"line 1", clip(name), "is no column; the first row names the columns: " + strings.Join(known, ", ")})
+			faults = append(faults, api.Fault{Field: "line 1", Value: api.Clip(name), Problem: "is no column; the first row names the columns: " + strings.Join(known, ", ")})
 		}
 		if slices.Contains(names[:i], names[i]) {
-			faults = append(faults, Fault{"line 1", clip(name), "is a column a second time; keep one of them"})
+			faults = append(faults, api.Fault{Field: "line 1", Value: api.Clip(name), Problem: "is a column a second time; keep one of them"})
 		}
 	}
 	if !slices.Contains(names, "address") {
-		faults = append(faults, Fault{"line 1", clip(head), "has no column address; the first row names the columns: " + strings.Join(known, ", ")})
+		faults = append(faults, api.Fault{Field: "line 1", Value: api.Clip(head), Problem: "has no column address; the first row names the columns: " + strings.Join(known, ", ")})
 	}
 	if len(faults) > 0 {
 		return nil, faults
@@ -54,9 +56,9 @@ func parseCSV(text string) (list []entry, faults []Fault) {
 		case err != nil:
 			return nil, append(faults, csvFault(err)) // where the next row begins is not clear
 		case !e.fill(names, cells):
-			faults = append(faults, Fault{fmt.Sprintf("line %d: disabled", e.line), "", "must be true or false"})
+			faults = append(faults, api.Fault{Field: fmt.Sprintf("line %d: disabled", e.line), Problem: "must be true or false"})
 		}
-		if list = append(list, e); len(list) > mostRecipients {
+		if list = append(list, e); len(list) > MostRecipients {
 			return nil, append(faults, tooMany(len(list))...)
 		}
 	}
@@ -81,18 +83,18 @@ func (e *entry) fill(names, cells []string) (ok bool) {
 	return ok
 }
 
-func csvFault(err error) Fault {
+func csvFault(err error) api.Fault {
 	if errors.Is(err, io.EOF) {
-		return Fault{"text", "", "is empty; the first row names the columns, of which address is needed"}
+		return api.Fault{Field: "text", Problem: "is empty; the first row names the columns, of which address is needed"}
 	}
 	e, ok := errors.AsType[*csv.ParseError](err)
 	switch {
 	case !ok:
-		return Fault{"text", "", "cannot be read: " + clip(err.Error())}
+		return api.Fault{Field: "text", Problem: "cannot be read: " + api.Clip(err.Error())}
 	case errors.Is(err, csv.ErrFieldCount):
-		return Fault{fmt.Sprintf("line %d", e.StartLine), "", `has more or fewer cells than the first row; put a cell with a comma in quotes: "Doe, Jane"`}
+		return api.Fault{Field: fmt.Sprintf("line %d", e.StartLine), Problem: `has more or fewer cells than the first row; put a cell with a comma in quotes: "Doe, Jane"`}
 	}
-	return Fault{fmt.Sprintf("line %d", e.Line), "", fmt.Sprintf(`is not CSV (%v); put a cell with a comma in quotes, and double each quote in it: "Jane ""J"" Doe"`, e.Err)}
+	return api.Fault{Field: fmt.Sprintf("line %d", e.Line), Problem: fmt.Sprintf(`is not CSV (%v); put a cell with a comma in quotes, and double each quote in it: "Jane ""J"" Doe"`, e.Err)}
 }
 
 // yes reads what spreadsheets write.

@@ -5,64 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/notify"
 )
-
-// List is who gets a notification.
-type List struct {
-	Name        string      `json:"name,omitempty" doc:"1 to 64 letters, digits, dots, hyphens or underscores; notifications name it." example:"operators"`
-	Description string      `json:"description,omitempty" maxLength:"1024" doc:"For people, in one line."`
-	Partial     bool        `json:"partial,omitempty" doc:"A notification that some have refused for good is delivered, with a mark, if one has accepted. Else it parks."`
-	Recipients  []Recipient `json:"recipients" nullable:"false" maxItems:"10000" doc:"Each address once on each channel."`
-	Version     string      `json:"version,omitempty" doc:"Of what can be changed. Sent along, nothing is changed if it is another one by now."`
-	Changed     *time.Time  `json:"changed,omitempty" doc:"When it was changed last. Ignored when it is sent."`
-	Warnings    []string    `json:"warnings,omitempty" nullable:"false" doc:"Why somebody on it is not reached. Ignored when it is sent."`
-}
-
-// ListSpec is what PUT /v1/lists/{name} takes: a List, so that what was shown
-// can be sent back.
-type ListSpec List
-
-// Recipient is one address on a channel.
-type Recipient struct {
-	Channel  string `json:"channel" doc:"How it is reached: one of GET /v1/channels." example:"mail"`
-	Address  string `json:"address,omitempty" maxLength:"512" doc:"What the channel reads: a mail address, a topic. Absent where the channel has one target." example:"jane@example.com"`
-	Name     string `json:"name,omitempty" maxLength:"256" doc:"For people." example:"Doe, Jane"`
-	Disabled bool   `json:"disabled,omitempty" doc:"It is on the list and gets nothing."`
-}
-
-// RecipientSpec is what PUT /v1/lists/{name}/recipients takes.
-type RecipientSpec Recipient
-
-// ListSummary is a list without its recipients.
-type ListSummary struct {
-	Name        string     `json:"name"`
-	Description string     `json:"description,omitempty"`
-	Partial     bool       `json:"partial,omitempty"`
-	Recipients  int        `json:"recipients" doc:"How many it has."`
-	Disabled    int        `json:"disabled,omitempty" doc:"Of them, those that get nothing."`
-	Channels    []string   `json:"channels" nullable:"false" doc:"Those that its recipients are reached by."`
-	Version     string     `json:"version"`
-	Changed     *time.Time `json:"changed,omitempty"`
-	Warnings    []string   `json:"warnings,omitempty" nullable:"false" doc:"Why somebody on it is not reached."`
-}
-
-// Lists is all lists, by name.
-type Lists struct {
-	Lists []ListSummary `json:"lists" nullable:"false"`
-}
-
-// ListChange is the answer to a change of a list's recipients.
-type ListChange struct {
-	List       string   `json:"list"`
-	Added      int      `json:"added"`
-	Changed    int      `json:"changed" doc:"Were there, with another name, or disabled or not."`
-	Unchanged  int      `json:"unchanged" doc:"Were there already."`
-	Removed    int      `json:"removed"`
-	Recipients int      `json:"recipients" doc:"How many there are now."`
-	Version    string   `json:"version"`
-	Warnings   []string `json:"warnings,omitempty" nullable:"false" doc:"Why somebody on it is not reached."`
-}
 
 // target is what makes a recipient another one than the rest of its list.
 type target struct{ channel, address string }
@@ -77,19 +22,19 @@ func listVersion(l notify.List) string {
 	return versionOf(l)
 }
 
-func listOf(l notify.List, book *notify.Book) List {
-	out := List{
+func listOf(l notify.List, book *notify.Book) api.List {
+	out := api.List{
 		Name: l.Name, Description: l.Description, Partial: l.Partial, Version: listVersion(l), Changed: instant(l.Changed),
-		Warnings: listWarnings(&l, book), Recipients: make([]Recipient, len(l.Recipients)),
+		Warnings: listWarnings(&l, book), Recipients: make([]api.Recipient, len(l.Recipients)),
 	}
 	for i, r := range l.Recipients {
-		out.Recipients[i] = Recipient(r)
+		out.Recipients[i] = api.Recipient(r)
 	}
 	return out
 }
 
-func summaryOf(l notify.List, book *notify.Book) ListSummary {
-	out := ListSummary{
+func summaryOf(l notify.List, book *notify.Book) api.ListSummary {
+	out := api.ListSummary{
 		Name: l.Name, Description: l.Description, Partial: l.Partial, Recipients: len(l.Recipients), Channels: []string{},
 		Version: listVersion(l), Changed: instant(l.Changed), Warnings: listWarnings(&l, book),
 	}
@@ -131,12 +76,12 @@ func listWarnings(l *notify.List, book *notify.Book) (list []string) {
 	return list
 }
 
-// list reads a list; its recipients are checked against the channels later.
-func (spec *ListSpec) list(name string) (notify.List, []Fault) {
+// listFrom reads a list; its recipients are checked against the channels later.
+func listFrom(spec *api.ListSpec, name string) (notify.List, []api.Fault) {
 	l := notify.List{Name: name, Description: spec.Description, Partial: spec.Partial, Recipients: make([]notify.Recipient, len(spec.Recipients))}
-	faults := faultsOf(notify.CheckName("name", name))
+	faults := api.FaultsOf(notify.CheckName("name", name))
 	if spec.Name != "" && spec.Name != name {
-		faults = append(faults, Fault{"name", clip(spec.Name), "is not the name in the path; a list keeps its name"})
+		faults = append(faults, api.Fault{Field: "name", Value: api.Clip(spec.Name), Problem: "is not the name in the path; a list keeps its name"})
 	}
 	faults = append(faults, checkLine("description", spec.Description, mostLongText)...)
 	for i, r := range spec.Recipients {
@@ -145,24 +90,24 @@ func (spec *ListSpec) list(name string) (notify.List, []Fault) {
 	return l, faults
 }
 
-func tooMany(n int) []Fault {
-	if n <= mostRecipients {
+func tooMany(n int) []api.Fault {
+	if n <= MostRecipients {
 		return nil
 	}
-	return []Fault{{"recipients", fmt.Sprintf("more than %d recipients", mostRecipients), fmt.Sprintf("at most %d fit on a list; divide it", mostRecipients)}}
+	return []api.Fault{{Field: "recipients", Value: fmt.Sprintf("more than %d recipients", MostRecipients), Problem: fmt.Sprintf("at most %d fit on a list; divide it", MostRecipients)}}
 }
 
 // recipientFaults says what is wrong with one recipient. field names it: its
 // place in a body, or a line.
-func (s *Server) recipientFaults(r notify.Recipient, book *notify.Book, field func(part string) string) []Fault {
+func (s *Service) recipientFaults(r notify.Recipient, book *notify.Book, field func(part string) string) []api.Fault {
 	faults := checkLine(field("address"), r.Address, mostAddress)
 	faults = append(faults, checkLine(field("name"), r.Name, mostText)...)
 	c, ok := book.Channels[r.Channel]
 	switch {
 	case r.Channel == "":
-		faults = append(faults, Fault{field("channel"), "", "is missing; " + knownAs(book.Channels)})
+		faults = append(faults, api.Fault{Field: field("channel"), Problem: "is missing; " + knownAs(book.Channels)})
 	case !ok:
-		faults = append(faults, Fault{field("channel"), clip(r.Channel), "is not a channel; " + knownAs(book.Channels)})
+		faults = append(faults, api.Fault{Field: field("channel"), Value: api.Clip(r.Channel), Problem: "is not a channel; " + knownAs(book.Channels)})
 	case len(faults) == 0:
 		faults = addressFaults(field("address"), r.Address, s.Channels.CheckRecipient(c, r.Address))
 	}
@@ -170,13 +115,13 @@ func (s *Server) recipientFaults(r notify.Recipient, book *notify.Book, field fu
 }
 
 // addressFaults are what a channel says of an address.
-func addressFaults(field, address string, err error) []Fault {
+func addressFaults(field, address string, err error) []api.Fault {
 	if err == nil {
 		return nil
 	}
-	problem := "is not an address of this channel: " + clip(err.Error())
-	if faults := faultsOf(err); len(faults) > 0 {
+	problem := "is not an address of this channel: " + api.Clip(err.Error())
+	if faults := api.FaultsOf(err); len(faults) > 0 {
 		problem = faults[0].Problem
 	}
-	return []Fault{{field, clip(address), problem}}
+	return []api.Fault{{Field: field, Value: api.Clip(address), Problem: problem}}
 }

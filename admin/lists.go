@@ -3,149 +3,92 @@ package admin
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"reflect"
 	"slices"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-type listNameInput struct {
-	Name string `path:"name" doc:"The list's name."`
-}
+// Lists are who gets notifications.
+type Lists struct{ *Service }
 
-type putListInput struct {
-	Conditions
-	Name    string `path:"name" doc:"The list's name."`
-	Content body
-}
-
-type deleteListInput struct {
-	Conditions
-	Name string `path:"name" doc:"The list's name."`
-}
-
-type listsOutput struct{ Body Lists }
-
-type listOutput struct {
-	ETag string `header:"ETag" doc:"The version, for If-Match."`
-	Body List
-}
-
-func (b *builder) lists() {
-	none, full := "There is no such list.", "The disk is full; nothing was changed."
-	changed := "It is another one by now than that which the condition or the version names."
-	handle(b, route{
-		method: http.MethodGet, path: "/v1/lists", id: "list-lists", tag: "lists", role: Read,
-		summary: "List lists", description: "Without their recipients, by name.",
-		problems: map[kind]string{kindUnsupported: unsupportedNotify},
-	}, b.listLists)
-	handle(b, route{
-		method: http.MethodGet, path: "/v1/lists/{name}", id: "get-list", tag: "lists", role: Read,
-		summary: "Show a list", description: "With its recipients, and why somebody is not reached.",
-		problems: map[kind]string{kindNotFound: none, kindUnsupported: unsupportedNotify},
-	}, b.showList)
-	handle(b, route{
-		method: http.MethodPut, path: "/v1/lists/{name}", id: "put-list", tag: "lists", role: Admin,
-		summary:     "Make or replace a list",
-		description: "It counts for all notifications that are delivered from now on. What GET answers can be changed and sent back; the version in it keeps two people from overwriting each other.",
-		problems:    map[kind]string{kindChanged: changed, kindDiskFull: full, kindUnsupported: unsupportedNotify},
-		request:     reflect.TypeFor[ListSpec](), bodyRequired: true, bodyLimit: bookBody,
-		requestSample: json.RawMessage(`{"description":"Who is on call","recipients":[{"channel":"mail","address":"jane@example.com","name":"Doe, Jane"}]}`),
-	}, b.putList)
-	handle(b, route{
-		method: http.MethodDelete, path: "/v1/lists/{name}", id: "delete-list", tag: "lists", role: Admin,
-		summary: "Delete a list", description: "Notifications for it park, with that reason.",
-		problems: map[kind]string{kindNotFound: none, kindChanged: changed, kindDiskFull: full, kindUnsupported: unsupportedNotify},
-	}, b.deleteList)
-	b.recipients()
-}
-
-func (s *Server) listLists(ctx context.Context, _ *struct{}) (*listsOutput, error) {
+// List returns all, by name, without their recipients.
+func (s Lists) List(ctx context.Context) (out api.Lists, err error) {
 	book, p := s.book(ctx)
 	if p != nil {
-		return nil, p
+		return out, p
 	}
-	list := make([]ListSummary, 0, len(book.Lists))
+	list := make([]api.ListSummary, 0, len(book.Lists))
 	for _, l := range book.Lists {
 		list = append(list, summaryOf(l, &book))
 	}
-	slices.SortFunc(list, func(a, b ListSummary) int { return cmp.Compare(a.Name, b.Name) })
-	return &listsOutput{Lists{list}}, nil
+	slices.SortFunc(list, func(a, b api.ListSummary) int { return cmp.Compare(a.Name, b.Name) })
+	return api.Lists{Lists: list}, nil
 }
 
-func (s *Server) showList(ctx context.Context, in *listNameInput) (*listOutput, error) {
+// Get returns one with its recipients.
+func (s Lists) Get(ctx context.Context, name string) (out api.List, err error) {
 	book, p := s.book(ctx)
 	if p != nil {
-		return nil, p
+		return out, p
 	}
-	l, ok := book.Lists[in.Name]
+	l, ok := book.Lists[name]
 	if !ok {
-		return nil, noList(in.Name, &book)
+		return out, noList(name, &book)
 	}
-	return listAnswer(l, &book), nil
+	return listOf(l, &book), nil
 }
 
-func listAnswer(l notify.List, book *notify.Book) *listOutput {
-	shown := listOf(l, book)
-	return &listOutput{ETag: etag(shown.Version), Body: shown}
+func noList(name string, book *notify.Book) *api.Problem {
+	return api.NotFound.Problem(fmt.Sprintf("there is no list %q; %s", api.Clip(name), knownAs(book.Lists)),
+		api.Fault{Field: "name", Value: api.Clip(name), Problem: "is not the name of a list"})
 }
 
-func noList(name string, book *notify.Book) *Problem {
-	return kindNotFound.problem(fmt.Sprintf("there is no list %q; %s", clip(name), knownAs(book.Lists)),
-		Fault{Field: "name", Value: clip(name), Problem: "is not the name of a list"})
-}
-
-func (b *builder) putList(ctx context.Context, in *putListInput) (*listOutput, error) {
-	if b.Notify == nil {
-		return nil, noNotify()
+// Put makes or replaces one, if the conditions hold.
+func (s Lists) Put(ctx context.Context, name string, spec *api.ListSpec, only Conditions, wrong ...api.Fault) (out api.List, err error) {
+	if s.Notify == nil {
+		return out, noNotify()
 	}
-	var spec ListSpec
-	faults, p := in.Content.decode(&spec)
+	l, faults := listFrom(spec, name)
+	wrong = append(wrong, faults...)
+	return anew(s.Service, func() (api.List, error) { return s.replace(ctx, l, spec.Version, only, wrong) })
+}
+
+func (s Lists) replace(ctx context.Context, l notify.List, seen string, only Conditions, faults []api.Fault) (out api.List, err error) {
+	book, p := s.book(ctx)
 	if p != nil {
-		return nil, p
+		return out, p
 	}
-	l, wrong := spec.list(in.Name)
-	faults = append(faults, wrong...)
-	return anew(b, func() (*listOutput, error) { return b.replaceList(ctx, in, l, spec.Version, faults) })
-}
-
-func (b *builder) replaceList(ctx context.Context, in *putListInput, l notify.List, seen string, faults []Fault) (*listOutput, error) {
-	book, p := b.book(ctx)
-	if p != nil {
-		return nil, p
+	if faults := append(slices.Clone(faults), s.manyFaults(l.Recipients, &book)...); len(faults) > 0 {
+		return out, api.Faulty(withoutRepeats(faults)...)
 	}
-	if faults := append(slices.Clone(faults), b.manyFaults(l.Recipients, &book)...); len(faults) > 0 {
-		return nil, invalid(withoutRepeats(faults)...)
-	}
-	old, exists := book.Lists[in.Name]
-	is := state{"list", in.Name, exists, listVersion(old), seen, listVersion(l)}
-	if p := in.check(is); p != nil {
-		return nil, p
+	old, exists := book.Lists[l.Name]
+	is := state{"list", l.Name, exists, listVersion(old), seen, listVersion(l)}
+	if p := only.check(is); p != nil {
+		return out, p
 	}
 	if !is.same() {
 		l.Version = old.Version
-		if err := b.storeList(ctx, &l); err != nil {
-			return nil, err
+		if err := s.storeList(ctx, &l); err != nil {
+			return out, err
 		}
 	}
-	return listAnswer(l, &book), nil
+	return listOf(l, &book), nil
 }
 
 // manyFaults says what is wrong with the recipients of a list.
-func (s *Server) manyFaults(all []notify.Recipient, book *notify.Book) (faults []Fault) {
+func (s Lists) manyFaults(all []notify.Recipient, book *notify.Book) (faults []api.Fault) {
 	seen := make(map[target]int, len(all))
 	for i, r := range all {
 		field := func(part string) string { return fmt.Sprintf("recipients[%d].%s", i, part) }
 		faults = append(faults, s.recipientFaults(r, book, field)...)
 		if first, again := seen[targetOf(r)]; again {
-			faults = append(faults, Fault{field("address"), clip(r.Address), fmt.Sprintf("stands on channel %s a second time, after recipients[%d]; keep one of them", r.Channel, first)})
+			faults = append(faults, api.Fault{Field: field("address"), Value: api.Clip(r.Address), Problem: fmt.Sprintf("stands on channel %s a second time, after recipients[%d]; keep one of them", r.Channel, first)})
 			continue
 		}
 		seen[targetOf(r)] = i
@@ -154,7 +97,7 @@ func (s *Server) manyFaults(all []notify.Recipient, book *notify.Book) (faults [
 }
 
 // storeList writes a list that was checked.
-func (s *Server) storeList(ctx context.Context, l *notify.List) error {
+func (s Lists) storeList(ctx context.Context, l *notify.List) error {
 	if err := s.Notify.PutList(ctx, *l); err != nil {
 		return s.notStored(ctx, "store the list", err)
 	}
@@ -163,27 +106,29 @@ func (s *Server) storeList(ctx context.Context, l *notify.List) error {
 	return nil
 }
 
-func (b *builder) deleteList(ctx context.Context, in *deleteListInput) (*struct{}, error) {
-	return anew(b, func() (*struct{}, error) { return b.endList(ctx, in) })
+// Delete ends one, if the conditions hold.
+func (s Lists) Delete(ctx context.Context, name string, only Conditions) error {
+	_, err := anew(s.Service, func() (struct{}, error) { return struct{}{}, s.end(ctx, name, only) })
+	return err
 }
 
-func (b *builder) endList(ctx context.Context, in *deleteListInput) (*struct{}, error) {
-	book, p := b.book(ctx)
+func (s Lists) end(ctx context.Context, name string, only Conditions) error {
+	book, p := s.book(ctx)
 	if p != nil {
-		return nil, p
+		return p
 	}
-	l, ok := book.Lists[in.Name]
+	l, ok := book.Lists[name]
 	if !ok {
-		return nil, noList(in.Name, &book)
+		return noList(name, &book)
 	}
-	if p := in.check(state{what: "list", name: in.Name, exists: true, version: listVersion(l)}); p != nil {
-		return nil, p
+	if p := only.check(state{what: "list", name: name, exists: true, version: listVersion(l)}); p != nil {
+		return p
 	}
-	if err := b.Notify.DeleteList(ctx, in.Name, l.Version); errors.Is(err, holdfast.ErrNotFound) {
-		return nil, noList(in.Name, &book)
+	if err := s.Notify.DeleteList(ctx, name, l.Version); errors.Is(err, holdfast.ErrNotFound) {
+		return noList(name, &book)
 	} else if err != nil {
-		return nil, b.notStored(ctx, "delete the list", err)
+		return s.notStored(ctx, "delete the list", err)
 	}
-	b.noted(ctx, "list deleted", slog.String("list", in.Name))
-	return nil, nil //nolint:nilnil // huma's way to answer 204
+	s.noted(ctx, "list deleted", slog.String("list", name))
+	return nil
 }

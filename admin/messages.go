@@ -2,96 +2,96 @@ package admin
 
 import (
 	"context"
-	"net/http"
 	"strings"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-type idInput struct {
-	ID string `path:"id" doc:"The message id; a UUID in any form."`
+// Messages are those of an outbox: the node's own, or a site's (Sites.At).
+type Messages struct {
+	*Service
+	there holdfast.Outbox // of a site; nil: the node's own
 }
 
-type listInput struct {
-	State       []string `query:"state,explode" doc:"Only these states: repeat the parameter, or separate by commas."`
-	Destination string   `query:"destination" doc:"Only this destination."`
-	Held        bool     `query:"held" doc:"Only messages that are held, because their TTL is over by a clock that the node doubts: heldUntil. Pages are in no order of time."`
-	Category    string   `query:"category" maxLength:"128" doc:"Only destinations of this category, one after the other; excludes destination."`
-	After       string   `query:"after" maxLength:"512" doc:"The next of the page before."`
-	Limit       int      `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"How many at most."`
+func (m Messages) outbox() holdfast.Outbox {
+	if m.there != nil {
+		return m.there
+	}
+	return m.Outbox
 }
 
-type pageOutput struct{ Body MessagePage }
-
-type messageOutput struct{ Body Message }
-
-type detailOutput struct{ Body MessageDetail }
-
-func (b *builder) messages() {
-	b.send()
-	handle(b, route{
-		method: http.MethodGet, path: "/v1/messages", id: "list-messages", tag: "messages", role: Read,
-		summary: "List messages", description: "Newest first, without payloads and histories; with category, the newest of each destination first.",
-	}, b.list)
-	handle(b, route{
-		method: http.MethodGet, path: "/v1/messages/{id}", id: "get-message", tag: "messages", role: Read,
-		summary: "Show a message", description: "With its payload, its history, and in words why it has not been sent yet.",
-		problems: map[kind]string{kindNotFound: "No such message is kept."},
-	}, b.show)
-	b.decisions()
+// show is how a message is shown in lists. What is at a site has the category that
+// its destination has there: this node may have another destination of that name.
+func (m Messages) show(r *holdfast.Record) api.Message {
+	out := m.messageOf(r)
+	if m.there != nil {
+		out.Category = string(r.Category)
+	}
+	return out
 }
 
-func (s *Server) list(ctx context.Context, in *listInput) (*pageOutput, error) {
-	states, faults := statesOf(in.State)
+// MessageQuery narrows a list of messages. Zero fields do not narrow.
+type MessageQuery struct {
+	States      []string // each one or several, separated by commas
+	Destination string
+	Category    string // excludes Destination; a site has none
+	Held        bool
+	After       string // MessagePage.Next of the page before
+	Limit       int    // zero: the store's
+}
+
+// List is a page, newest first.
+func (m Messages) List(ctx context.Context, of *MessageQuery) (page api.MessagePage, err error) {
+	states, faults := statesOf(of.States)
 	if len(faults) > 0 {
-		return nil, invalid(faults...)
+		return page, api.Faulty(faults...)
 	}
-	q := holdfast.Query{States: states, Destination: in.Destination, Held: in.Held, Limit: in.Limit, After: in.After}
-	if in.Category == "" {
-		return s.page(ctx, q)
+	q := holdfast.Query{States: states, Destination: of.Destination, Held: of.Held, Limit: of.Limit, After: of.After}
+	if of.Category == "" {
+		found, err := m.outbox().List(ctx, q)
+		if err != nil {
+			return page, m.refuse(ctx, "list messages", err)
+		}
+		return m.pageOf(found), nil
 	}
-	if in.Destination != "" {
-		return nil, invalid(Fault{"category", clip(in.Category), "excludes destination, which has one category; leave one of them out"})
+	if m.there != nil {
+		return page, api.Unsupported.Problem("the categories of a site's destinations are known at the site; name a destination, or none")
 	}
-	names, faults := s.inCategory(in.Category)
+	if of.Destination != "" {
+		return page, api.Faulty(api.Fault{Field: "category", Value: api.Clip(of.Category), Problem: "excludes destination, which has one category; leave one of them out"})
+	}
+	names, faults := m.inCategory(of.Category)
 	if len(faults) > 0 {
-		return nil, invalid(faults...)
+		return page, api.Faulty(faults...)
 	}
-	return s.pageOfCategory(ctx, q, names)
+	return m.pageOfCategory(ctx, q, names)
 }
 
-// page lists messages of this node.
-func (s *Server) page(ctx context.Context, q holdfast.Query) (*pageOutput, error) {
-	page, err := s.Outbox.List(ctx, q)
+// Get returns one with all that is known of it.
+func (m Messages) Get(ctx context.Context, text string) (d api.MessageDetail, err error) {
+	id, p := parseID(text)
+	if p != nil {
+		return d, p
+	}
+	r, err := m.outbox().Get(ctx, id)
 	if err != nil {
-		return nil, s.refuse(ctx, "list messages", err)
+		return d, m.missing(ctx, "read the message", id, err)
 	}
-	return &pageOutput{s.pageOf(page)}, nil
+	return m.detailOf(&r), nil
 }
 
 // statesOf reads state=parked,expired and state=parked&state=expired.
-func statesOf(params []string) (states []holdfast.State, faults []Fault) {
+func statesOf(params []string) (states []holdfast.State, faults []api.Fault) {
 	for _, param := range params {
 		for name := range strings.SplitSeq(param, ",") {
 			state, err := holdfast.ParseState(strings.TrimSpace(name))
 			if err != nil {
-				faults = append(faults, faultsOf(err)...)
+				faults = append(faults, api.FaultsOf(err)...)
 				continue
 			}
 			states = append(states, state)
 		}
 	}
 	return states, faults
-}
-
-func (s *Server) show(ctx context.Context, in *idInput) (*detailOutput, error) {
-	id, p := parseID(in.ID)
-	if p != nil {
-		return nil, p
-	}
-	r, err := s.Outbox.Get(ctx, id)
-	if err != nil {
-		return nil, s.missing(ctx, "read the message", id, err)
-	}
-	return &detailOutput{s.detailOf(r)}, nil
 }

@@ -2,51 +2,18 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/internal/brief"
 	"github.com/holdfast-mq/holdfast/notify"
 )
-
-// RetryNotification is what POST /v1/notifications/{id}/retry takes.
-type RetryNotification struct {
-	Channel string `json:"channel,omitempty" doc:"Only the copy over this channel. Absent: all that are parked or discarded." example:"mail"`
-}
-
-// DiscardNotification is what POST /v1/notifications/{id}/discard takes.
-type DiscardNotification struct {
-	Channel string `json:"channel,omitempty" doc:"Only the copy over this channel. Absent: all that are neither delivered nor discarded." example:"mail"`
-	Reason  string `json:"reason,omitempty" maxLength:"1024" doc:"Why, in one line. It goes into the node's log, with who decided." example:"the alarm is over"`
-}
-
-// RunNotification is what POST /v1/notifications/{id}/run takes.
-type RunNotification struct {
-	Channel string `json:"channel,omitempty" doc:"Only the copy over this channel. Absent: all that are pending or retrying." example:"mail"`
-}
-
-// RescheduleNotification is what POST /v1/notifications/{id}/reschedule takes:
-// in or at.
-type RescheduleNotification struct {
-	Channel string `json:"channel,omitempty" doc:"Only the copy over this channel. Absent: all that are pending or retrying." example:"mail"`
-	In      string `json:"in,omitempty" doc:"How long from now, as a duration." example:"2h"`
-	At      string `json:"at,omitempty" doc:"When, by the node's clock, as RFC 3339 writes it; excludes in." example:"2026-11-30T06:00:00Z"`
-}
-
-type decideInput struct {
-	ID      string `path:"id" doc:"The notification id; a UUID in any form."`
-	Site    string `query:"site" doc:"The site that sent it. Absent: it is found, if only one site has sent this id."`
-	Content body
-}
-
-type decidedOutput struct{ Body DecidedNotification }
 
 // copyDecision is a person's decision about the copies of one notification: each is
 // a message, and the verb is that of messages.
@@ -56,122 +23,63 @@ type copyDecision struct {
 	do      func(ctx context.Context, of holdfast.Outbox, id holdfast.ID) (holdfast.Record, error)
 }
 
-// copyDecisions are the routes.
-func (b *builder) copyDecisions() {
-	for _, d := range []struct {
-		name, summary, text string
-		verb                holdfast.Verb
-		request             reflect.Type
-		sample              string
-		handler             func(ctx context.Context, in *decideInput) (*decidedOutput, error)
-	}{
-		{
-			"retry", "Retry a notification", "Its parked and discarded copies are pending again: due at once, and failures count from zero. Recipients who have accepted are not asked again; those who refused are.",
-			holdfast.VerbRequeue, reflect.TypeFor[RetryNotification](), `{"channel":"mail"}`, b.retryNotification,
-		},
-		{
-			"discard", "Discard a notification", "Gives up its copies that are not delivered. One that is being tried ends with that attempt, unless the attempt delivers it: discarding, until then. Their rows are kept for their retention.",
-			holdfast.VerbDiscard, reflect.TypeFor[DiscardNotification](), `{"reason":"the alarm is over"}`, b.discardNotification,
-		},
-		{
-			"run", "Run a notification now", "Makes its pending copies due at once; failures count on. A channel that is held or in back-off is waited for. Of a copy that is being tried it holds for the retry.",
-			holdfast.VerbReschedule, reflect.TypeFor[RunNotification](), `{"channel":"mail"}`, b.runNotification,
-		},
-		{
-			"reschedule", "Reschedule a notification", "Says when its pending copies are tried next. Of one that is being tried it holds for the retry, whatever that attempt comes to.",
-			holdfast.VerbReschedule, reflect.TypeFor[RescheduleNotification](), `{"in":"2h"}`, b.rescheduleNotification,
-		},
-	} {
-		handle(b, route{
-			method: http.MethodPost, path: "/v1/notifications/{id}/" + d.name, id: d.name + "-notification", tag: "notifications", role: Operate,
-			summary: d.summary, description: d.text, request: d.request, requestSample: json.RawMessage(d.sample), bodyRequired: d.name == "reschedule",
-			problems: map[kind]string{
-				kindNotFound: "No such notification is kept.", kindConflict: severalSites, kindState: "No copy of it is " + anyOf(statusesFor(d.verb)) + "; the problem names what they are.",
-				kindDiskFull: "The disk is full; nothing was changed.", kindUnsupported: unsupportedNotify,
-			},
-		}, d.handler)
-	}
-}
-
-func (s *Server) retryNotification(ctx context.Context, in *decideInput) (*decidedOutput, error) {
-	var req RetryNotification
-	if faults, p := in.Content.decode(&req); p != nil || len(faults) > 0 {
-		return nil, orInvalid(p, faults)
-	}
-	return s.decideCopies(ctx, in, copyDecision{holdfast.VerbRequeue, req.Channel, func(ctx context.Context, of holdfast.Outbox, id holdfast.ID) (holdfast.Record, error) {
-		return of.Requeue(ctx, id, holdfast.Requeue{Actor: actor(ctx)})
+// Retry makes the parked and discarded copies of one pending again. The site may
+// be empty where only one has sent the id; so it is below.
+func (s Notifications) Retry(ctx context.Context, site, id string, req *api.RetryNotification, wrong ...api.Fault) (api.DecidedNotification, error) {
+	return s.decideCopies(ctx, site, id, wrong, copyDecision{holdfast.VerbRequeue, req.Channel, func(ctx context.Context, of holdfast.Outbox, id holdfast.ID) (holdfast.Record, error) {
+		return of.Requeue(ctx, id, holdfast.Requeue{Actor: Actor(ctx)})
 	}})
 }
 
-func (s *Server) discardNotification(ctx context.Context, in *decideInput) (*decidedOutput, error) {
-	var req DiscardNotification
-	faults, p := in.Content.decode(&req)
-	if faults = append(faults, checkLine("reason", req.Reason, mostLongText)...); p != nil || len(faults) > 0 {
-		return nil, orInvalid(p, withoutRepeats(faults))
-	}
-	out, err := s.decideCopies(ctx, in, copyDecision{holdfast.VerbDiscard, req.Channel, func(ctx context.Context, of holdfast.Outbox, id holdfast.ID) (holdfast.Record, error) {
-		return of.Discard(ctx, id, actor(ctx))
+// Discard gives up the copies of one that are not delivered.
+func (s Notifications) Discard(ctx context.Context, site, id string, req *api.DiscardNotification, wrong ...api.Fault) (api.DecidedNotification, error) {
+	wrong = withoutRepeats(append(wrong, checkLine("reason", req.Reason, mostLongText)...))
+	out, err := s.decideCopies(ctx, site, id, wrong, copyDecision{holdfast.VerbDiscard, req.Channel, func(ctx context.Context, of holdfast.Outbox, id holdfast.ID) (holdfast.Record, error) {
+		return of.Discard(ctx, id, Actor(ctx))
 	}})
 	if err == nil {
-		s.log().LogAttrs(ctx, slog.LevelInfo, "notification discarded",
-			slog.String("message_id", out.Body.ID), slog.String("site", out.Body.Site), slog.String("actor", actor(ctx)), slog.String("reason", req.Reason))
+		s.noted(ctx, "notification discarded", slog.String("message_id", out.ID), slog.String("site", out.Site), slog.String("reason", req.Reason))
 	}
 	return out, err
 }
 
-func (s *Server) runNotification(ctx context.Context, in *decideInput) (*decidedOutput, error) {
-	var req RunNotification
-	if faults, p := in.Content.decode(&req); p != nil || len(faults) > 0 {
-		return nil, orInvalid(p, faults)
-	}
-	return s.rescheduleCopies(ctx, in, req.Channel, 0)
+// Run makes the pending copies of one due at once.
+func (s Notifications) Run(ctx context.Context, site, id string, req *api.RunNotification, wrong ...api.Fault) (api.DecidedNotification, error) {
+	return s.rescheduleCopies(ctx, site, id, wrong, req.Channel, 0)
 }
 
-func (s *Server) rescheduleNotification(ctx context.Context, in *decideInput) (*decidedOutput, error) {
-	var req RescheduleNotification
-	faults, p := in.Content.decode(&req)
-	if p != nil {
-		return nil, p
-	}
-	when := RescheduleRequest{In: req.In, At: req.At}
-	wait, wrong := when.in(time.Now())
-	if faults = append(faults, wrong...); len(faults) > 0 {
-		return nil, invalid(faults...)
-	}
-	return s.rescheduleCopies(ctx, in, req.Channel, wait)
+// Reschedule says when the pending copies of one are tried next.
+func (s Notifications) Reschedule(ctx context.Context, site, id string, req *api.RescheduleNotification, wrong ...api.Fault) (api.DecidedNotification, error) {
+	wait, faults := waitUntil(&api.RescheduleRequest{In: req.In, At: req.At}, time.Now())
+	return s.rescheduleCopies(ctx, site, id, append(wrong, faults...), req.Channel, wait)
 }
 
-func (s *Server) rescheduleCopies(ctx context.Context, in *decideInput, channel string, wait time.Duration) (*decidedOutput, error) {
-	return s.decideCopies(ctx, in, copyDecision{holdfast.VerbReschedule, channel, func(ctx context.Context, of holdfast.Outbox, id holdfast.ID) (holdfast.Record, error) {
-		return of.Reschedule(ctx, id, holdfast.Reschedule{In: wait, Actor: actor(ctx)})
+func (s Notifications) rescheduleCopies(ctx context.Context, site, id string, wrong []api.Fault, channel string, wait time.Duration) (api.DecidedNotification, error) {
+	return s.decideCopies(ctx, site, id, wrong, copyDecision{holdfast.VerbReschedule, channel, func(ctx context.Context, of holdfast.Outbox, id holdfast.ID) (holdfast.Record, error) {
+		return of.Reschedule(ctx, id, holdfast.Reschedule{In: wait, Actor: Actor(ctx)})
 	}})
-}
-
-// orInvalid is the problem of a body that cannot be read, or those of its fields.
-func orInvalid(p *Problem, faults []Fault) *Problem {
-	if p != nil {
-		return p
-	}
-	return invalid(faults...)
 }
 
 // decideCopies runs a decision about each copy. The state in the store at that
 // moment counts: a copy of which it cannot be so is left as it is.
-func (s *Server) decideCopies(ctx context.Context, in *decideInput, d copyDecision) (*decidedOutput, error) {
-	copies, p := s.copies(ctx, in.Site, in.ID)
+func (s Notifications) decideCopies(ctx context.Context, site, id string, wrong []api.Fault, d copyDecision) (out api.DecidedNotification, err error) {
+	if len(wrong) > 0 {
+		return out, api.Faulty(wrong...)
+	}
+	copies, p := s.copies(ctx, site, id)
 	if p != nil {
-		return nil, p
+		return out, p
 	}
 	if d.channel != "" && !slices.ContainsFunc(copies, func(r notify.Record) bool { return r.Channel == d.channel }) {
-		return nil, invalid(Fault{"channel", clip(d.channel), "has no copy of this notification"})
+		return out, api.Faulty(api.Fault{Field: "channel", Value: api.Clip(d.channel), Problem: "has no copy of this notification"})
 	}
 	n := &copies[0].Notification
-	out := DecidedNotification{ID: string(n.ID), Site: n.Origin.Site}
+	out = api.DecidedNotification{ID: string(n.ID), Site: n.Origin.Site}
 	var changed, found []string
 	for i := range copies {
 		c, gone, err := s.decideCopy(ctx, &copies[i], &d)
 		if err != nil {
-			return nil, s.halfway(ctx, copies[i].Message, changed, done(d.verb), err)
+			return out, s.halfway(ctx, copies[i].Message, changed, done(d.verb), err)
 		}
 		if c.Changed {
 			changed = append(changed, c.Channel)
@@ -182,17 +90,17 @@ func (s *Server) decideCopies(ctx context.Context, in *decideInput, d copyDecisi
 		out.Copies = append(out.Copies, c)
 	}
 	if len(changed) == 0 {
-		is, only := strings.Join(found, ", "), fmt.Sprintf("only what is %s can be %s", anyOf(statusesFor(d.verb)), done(d.verb))
-		return nil, kindState.problem(fmt.Sprintf("notification %s is %s; %s", out.ID, is, only), Fault{Field: "status", Value: is, Problem: only})
+		is, only := strings.Join(found, ", "), fmt.Sprintf("only what is %s can be %s", brief.AnyOf(StatusesFor(d.verb)), done(d.verb))
+		return out, api.WrongState.Problem(fmt.Sprintf("notification %s is %s; %s", out.ID, is, only), api.Fault{Field: "status", Value: is, Problem: only})
 	}
-	return &decidedOutput{out}, nil
+	return out, nil
 }
 
 // about says whether the decision is about this copy.
 func (d *copyDecision) about(c *notify.Record) bool { return d.channel == "" || d.channel == c.Channel }
 
 // standsAs says in words why nothing was changed.
-func standsAs(c *DecidedCopy, gone bool) string {
+func standsAs(c *api.DecidedCopy, gone bool) string {
 	switch {
 	case gone:
 		return c.Status + " for so long that its message is not kept any more"
@@ -204,8 +112,8 @@ func standsAs(c *DecidedCopy, gone bool) string {
 
 // decideCopy runs it about one, which says how it stands then; gone: its message
 // is purged.
-func (s *Server) decideCopy(ctx context.Context, of *notify.Record, d *copyDecision) (c DecidedCopy, gone bool, err error) {
-	c = DecidedCopy{Channel: of.Channel, Message: string(of.Message), Status: string(of.Status), Discarding: of.Discarding, NextAttempt: instant(of.NextAttempt)}
+func (s Notifications) decideCopy(ctx context.Context, of *notify.Record, d *copyDecision) (c api.DecidedCopy, gone bool, err error) {
+	c = api.DecidedCopy{Channel: of.Channel, Message: string(of.Message), Status: string(of.Status), Discarding: of.Discarding, NextAttempt: instant(of.NextAttempt)}
 	if of.Status == notify.Delivered || !d.about(of) {
 		return c, false, nil
 	}
@@ -221,8 +129,8 @@ func (s *Server) decideCopy(ctx context.Context, of *notify.Record, d *copyDecis
 	return c, false, err
 }
 
-// statusesFor are those of copies from which a verb starts.
-func statusesFor(v holdfast.Verb) (list []notify.Status) {
+// StatusesFor are those of copies from which a verb starts.
+func StatusesFor(v holdfast.Verb) (list []notify.Status) {
 	for _, state := range v.States() {
 		for tries := range 2 {
 			if status := notify.StatusOf(state, tries); !slices.Contains(list, status) {
@@ -234,7 +142,7 @@ func statusesFor(v holdfast.Verb) (list []notify.Status) {
 }
 
 // halfway says what was done before an error. To repeat the request is safe.
-func (s *Server) halfway(ctx context.Context, id holdfast.ID, changed []string, done string, err error) *Problem {
+func (s Notifications) halfway(ctx context.Context, id holdfast.ID, changed []string, done string, err error) *api.Problem {
 	p := s.missing(ctx, "change the notification", id, err)
 	if len(changed) > 0 {
 		p.Detail = fmt.Sprintf("the copies over %s were %s; then: %s", strings.Join(changed, ", "), done, p.Detail)

@@ -10,14 +10,13 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-const severalSites = "Several sites have sent a notification of this id: give the site."
-
 // copies returns those of a notification, or why there are none. Without a site
 // the id alone has to name it.
-func (s *Server) copies(ctx context.Context, site, text string) ([]notify.Record, *Problem) {
+func (s *Service) copies(ctx context.Context, site, text string) ([]notify.Record, *api.Problem) {
 	if s.Notify == nil {
 		return nil, noNotify()
 	}
@@ -26,7 +25,7 @@ func (s *Server) copies(ctx context.Context, site, text string) ([]notify.Record
 		return nil, p
 	}
 	if faults := checkLine("site", site, mostText); len(faults) > 0 {
-		return nil, invalid(faults...)
+		return nil, api.Faulty(faults...)
 	}
 	if site == "" {
 		if site, p = s.siteOf(ctx, id); p != nil {
@@ -48,7 +47,7 @@ func (s *Server) copies(ctx context.Context, site, text string) ([]notify.Record
 }
 
 // siteOf finds who sent a notification, if that is clear.
-func (s *Server) siteOf(ctx context.Context, id holdfast.ID) (string, *Problem) {
+func (s *Service) siteOf(ctx context.Context, id holdfast.ID) (string, *api.Problem) {
 	sites, err := s.Notify.NotificationSites(ctx, id)
 	switch {
 	case err != nil:
@@ -61,24 +60,24 @@ func (s *Server) siteOf(ctx context.Context, id holdfast.ID) (string, *Problem) 
 		if len(sites) > most {
 			names += ", …"
 		}
-		return "", kindConflict.problem(fmt.Sprintf("%d sites have sent a notification %s: %s; give the site", len(sites), id, names),
-			Fault{Field: "site", Problem: "is missing, and the id alone does not name one notification"})
+		return "", api.Conflict.Problem(fmt.Sprintf("%d sites have sent a notification %s: %s; give the site", len(sites), id, names),
+			api.Fault{Field: "site", Problem: "is missing, and the id alone does not name one notification"})
 	}
 	return sites[0], nil
 }
 
-func notNotified(id holdfast.ID, site string) *Problem {
+func notNotified(id holdfast.ID, site string) *api.Problem {
 	name := fmt.Sprintf("no notification %s", id)
 	if site != "" {
-		name += " of site " + clip(site)
+		name += " of site " + api.Clip(site)
 	}
-	return kindNotFound.problem(name+" is kept here: it never came, is still at its site, or its retention is over",
-		Fault{Field: "id", Value: clip(string(id)), Problem: "is not kept here"})
+	return api.NotFound.Problem(name+" is kept here: it never came, is still at its site, or its retention is over",
+		api.Fault{Field: "id", Value: api.Clip(string(id)), Problem: "is not kept here"})
 }
 
 // ofID is a page of the notifications of one id, by site, of as many as the
 // query's limit has sites.
-func (s *Server) ofID(ctx context.Context, text string, q *notify.Query) (page notify.Page, p *Problem) {
+func (s *Service) ofID(ctx context.Context, text string, q *notify.Query) (page notify.Page, p *api.Problem) {
 	id, p := parseID(text)
 	if p != nil {
 		return page, p
@@ -106,21 +105,4 @@ func (s *Server) ofID(ctx context.Context, text string, q *notify.Query) (page n
 		}
 	}
 	return page, nil
-}
-
-func (s *Server) showNotification(ctx context.Context, in *recordInput) (*recordOutput, error) {
-	if s.Notify == nil {
-		return s.standing(ctx, in.ID)
-	}
-	copies, p := s.copies(ctx, in.Site, in.ID)
-	if p != nil {
-		return nil, p
-	}
-	d := notificationOf(copies)
-	for i := range copies {
-		if copies[i].Discarding || !copies[i].NextAttempt.IsZero() {
-			d.Copies[i].WaitsFor = s.copyWaitsFor(&copies[i])
-		}
-	}
-	return &recordOutput{d}, nil
 }

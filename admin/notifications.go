@@ -3,104 +3,94 @@ package admin
 import (
 	"context"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-type notificationsInput struct {
-	Status  []string `query:"status,explode" doc:"Only these statuses: repeat the parameter, or separate by commas."`
-	ID      string   `query:"id" doc:"Only those of this id, of each site that has sent one; a UUID in any form."`
-	Channel string   `query:"channel" doc:"Only copies over this channel."`
-	List    string   `query:"list" doc:"Only to this list."`
-	Type    string   `query:"type" doc:"Only of this type."`
-	Site    string   `query:"site" doc:"Only from this site."`
-	Script  string   `query:"script" doc:"Only from this script."`
-	From    string   `query:"from" doc:"Only those that came at this instant or later: RFC 3339, or a day in UTC." example:"2026-11-28T08:00:00Z"`
-	To      string   `query:"to" doc:"Only those that came before this instant: RFC 3339, or a day in UTC." example:"2026-11-29"`
-	Subject string   `query:"subject" doc:"Words that are all in the subject, in any case."`
-	Stuck   bool     `query:"stuck" doc:"Only those that wait for longer than is usual."`
-	After   string   `query:"after" maxLength:"256" doc:"The next of the page before."`
-	Limit   int      `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"How many at most."`
+// Notifications are what people are told.
+type Notifications struct{ *Service }
+
+// NotificationQuery narrows a list of notifications. Zero fields do not narrow.
+// Times are RFC 3339, or a day in UTC.
+type NotificationQuery struct {
+	Status  []string // each one or several, separated by commas
+	ID      string   // of each site that has sent one
+	Channel string
+	List    string
+	Type    string
+	Site    string
+	Script  string
+	From    string // of when they came
+	To      string // excluded
+	Subject string // words
+	Stuck   bool
+	After   string // NotificationPage.Next of the page before
+	Limit   int    // zero: the store's
 }
 
-type notificationsOutput struct{ Body NotificationPage }
-
-type recordInput struct {
-	ID   string `path:"id" doc:"The notification id; a UUID in any form."`
-	Site string `query:"site" doc:"The site that sent it. Absent: it is found, if only one site has sent this id."`
-}
-
-type recordOutput struct{ Body NotificationDetail }
-
-type kpisOutput struct{ Body NotificationKPIs }
-
-func (b *builder) notificationRecords() {
-	handle(b, route{
-		method: http.MethodGet, path: "/v1/notifications", id: "list-notifications", tag: "notifications", role: Read,
-		summary: "List notifications", description: "Newest first, without bodies, recipients and histories.",
-		problems: map[kind]string{kindUnsupported: unsupportedNotify},
-	}, b.listNotifications)
-	handle(b, route{
-		method: http.MethodGet, path: "/v1/notifications/kpis", id: "notification-kpis", tag: "notifications", role: Read,
-		summary: "Numbers of notifications", description: "Of all sites together, and of each. They are counted in the store when they are asked for.",
-		problems: map[kind]string{kindUnsupported: unsupportedNotify},
-	}, b.notificationKPIs)
-	handle(b, route{
-		method: http.MethodGet, path: "/v1/notifications/{id}", id: "get-notification", tag: "notifications", role: Read,
-		summary: "Show a notification",
-		description: "How it stands, over which channels it goes, every attempt, and what became of each recipient. A site tells how it stands, and nothing else: " +
-			"by itself while it holds the notification, and by asking central afterwards.",
-		problems: map[kind]string{
-			kindNotFound: "No such notification is kept.", kindConflict: severalSites, kindUnavailable: "The notification has left this site, and central cannot be asked now.",
-			kindUnsupported: unsupportedNotify,
-		},
-	}, b.showNotification)
-	b.copyDecisions()
-}
-
-func (s *Server) listNotifications(ctx context.Context, in *notificationsInput) (*notificationsOutput, error) {
+// List is a page of copies, newest first.
+func (s Notifications) List(ctx context.Context, in *NotificationQuery) (out api.NotificationPage, err error) {
 	if s.Notify == nil {
-		return nil, noNotify()
+		return out, noNotify()
 	}
 	q := notify.Query{
 		Channel: in.Channel, List: in.List, Type: in.Type, Site: in.Site, Script: in.Script, Subject: in.Subject,
 		StuckAfter: s.stuckAfter(), OnlyStuck: in.Stuck, Limit: in.Limit, After: in.After,
 	}
-	var faults []Fault
+	var faults []api.Fault
 	for _, f := range []struct{ name, value string }{
 		{"channel", in.Channel}, {"list", in.List}, {"type", in.Type}, {"site", in.Site}, {"script", in.Script}, {"subject", in.Subject}, {"after", in.After},
 	} {
 		faults = append(faults, checkLine(f.name, f.value, mostText)...)
 	}
-	var wrong []Fault
+	var wrong []api.Fault
 	q.Status, wrong = notifyStatuses(in.Status)
 	faults = append(faults, wrong...)
 	q.From, wrong = instantOf("from", in.From)
 	faults = append(faults, wrong...)
 	q.To, wrong = instantOf("to", in.To)
 	if faults = append(faults, wrong...); len(faults) > 0 {
-		return nil, invalid(faults...)
+		return out, api.Faulty(faults...)
 	}
 	if in.ID != "" {
 		page, p := s.ofID(ctx, in.ID, &q)
 		if p != nil {
-			return nil, p
+			return out, p
 		}
-		return &notificationsOutput{notificationPageOf(&page)}, nil
+		return notificationPageOf(&page), nil
 	}
 	page, err := s.Notify.Notifications(ctx, q)
 	if err != nil {
-		return nil, s.refuse(ctx, "list notifications", err)
+		return out, s.refuse(ctx, "list notifications", err)
 	}
-	return &notificationsOutput{notificationPageOf(&page)}, nil
+	return notificationPageOf(&page), nil
+}
+
+// Get returns one with its copies, recipients and histories; of a node that
+// delivers none, how it stands. The site may be empty where only one has sent the id.
+func (s Notifications) Get(ctx context.Context, site, id string) (d api.NotificationDetail, err error) {
+	if s.Notify == nil {
+		return s.standing(ctx, id)
+	}
+	copies, p := s.copies(ctx, site, id)
+	if p != nil {
+		return d, p
+	}
+	d = notificationOf(copies)
+	for i := range copies {
+		if copies[i].Discarding || !copies[i].NextAttempt.IsZero() {
+			d.Copies[i].WaitsFor = s.copyWaitsFor(&copies[i])
+		}
+	}
+	return d, nil
 }
 
 // notifyStatuses reads status=parked,retrying and status=parked&status=retrying.
-func notifyStatuses(params []string) (list []notify.Status, faults []Fault) {
+func notifyStatuses(params []string) (list []notify.Status, faults []api.Fault) {
 	known := []notify.Status{notify.Pending, notify.Retrying, notify.Delivered, notify.Parked, notify.Discarded}
 	for _, param := range params {
 		for name := range strings.SplitSeq(param, ",") {
@@ -109,9 +99,9 @@ func notifyStatuses(params []string) (list []notify.Status, faults []Fault) {
 			case slices.Contains(known, status):
 				list = append(list, status)
 			case status == notify.Forwarding:
-				faults = append(faults, Fault{"status", string(status), "is not known to central: such a notification is still at its site"})
+				faults = append(faults, api.Fault{Field: "status", Value: string(status), Problem: "is not known to central: such a notification is still at its site"})
 			default:
-				faults = append(faults, Fault{"status", clip(string(status)), "must be one of pending, retrying, delivered, parked, discarded"})
+				faults = append(faults, api.Fault{Field: "status", Value: api.Clip(string(status)), Problem: "must be one of pending, retrying, delivered, parked, discarded"})
 			}
 		}
 	}
@@ -119,7 +109,7 @@ func notifyStatuses(params []string) (list []notify.Status, faults []Fault) {
 }
 
 // instantOf reads an instant, or the beginning of a day.
-func instantOf(field, text string) (time.Time, []Fault) {
+func instantOf(field, text string) (time.Time, []api.Fault) {
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -128,22 +118,23 @@ func instantOf(field, text string) (time.Time, []Fault) {
 			return t.UTC(), nil
 		}
 	}
-	return time.Time{}, []Fault{{field, clip(text), "is not an instant; write one such as 2026-11-28T08:00:00Z, or a day such as 2026-11-28"}}
+	return time.Time{}, []api.Fault{{Field: field, Value: api.Clip(text), Problem: "is not an instant; write one such as 2026-11-28T08:00:00Z, or a day such as 2026-11-28"}}
 }
 
-func (s *Server) notificationKPIs(ctx context.Context, _ *struct{}) (*kpisOutput, error) {
+// KPIs counts, in all and for each site.
+func (s Notifications) KPIs(ctx context.Context) (out api.NotificationKPIs, err error) {
 	if s.Notify == nil {
-		return nil, noNotify()
+		return out, noNotify()
 	}
 	all, sites, err := s.Notify.KPIs(ctx, s.stuckAfter(), s.kpiWindow())
 	if err != nil {
-		return nil, s.refuse(ctx, "count notifications", err)
+		return out, s.refuse(ctx, "count notifications", err)
 	}
-	out := NotificationKPIs{
-		StuckAfter: formatDuration(s.stuckAfter()), Window: formatDuration(s.kpiWindow()), All: kpisOf("", all), Sites: make([]KPIs, 0, len(sites)),
+	out = api.NotificationKPIs{
+		StuckAfter: formatDuration(s.stuckAfter()), Window: formatDuration(s.kpiWindow()), All: kpisOf("", all), Sites: make([]api.KPIs, 0, len(sites)),
 	}
 	for _, site := range slices.Sorted(maps.Keys(sites)) {
 		out.Sites = append(out.Sites, kpisOf(site, sites[site]))
 	}
-	return &kpisOutput{out}, nil
+	return out, nil
 }

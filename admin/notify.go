@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,79 +10,32 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/notify"
+	"github.com/holdfast-mq/holdfast/admin/api"
 )
-
-// NotifyStore is what the routes about notifications need of a store. It is a
-// part of notify.Store, with the same promises.
-type NotifyStore interface {
-	NotificationLog
-	BookStore
-}
-
-// NotificationLog tells what became of notifications.
-type NotificationLog interface {
-	Notification(ctx context.Context, site string, id holdfast.ID) ([]notify.Record, error)
-	NotificationSites(ctx context.Context, id holdfast.ID) ([]string, error)
-	Notifications(ctx context.Context, q notify.Query) (notify.Page, error)
-	KPIs(ctx context.Context, stuckAfter, window time.Duration) (all notify.KPIs, sites map[string]notify.KPIs, err error)
-}
-
-// BookStore keeps channels and lists. What changes one is given the Version
-// that the caller has seen, zero for what is new.
-type BookStore interface {
-	Book(ctx context.Context) (notify.Book, error)
-	PutChannel(ctx context.Context, c notify.Channel) error
-	DeleteChannel(ctx context.Context, name string, version int64) error
-	PutList(ctx context.Context, l notify.List) error
-	DeleteList(ctx context.Context, name string, version int64) error
-}
-
-// Channels is who delivers over channels. Check and CheckRecipient block on
-// nothing: a list of ten thousand calls the latter for each.
-type Channels interface {
-	// Check reports everything that is wrong with a channel, as FieldErrors.
-	Check(c notify.Channel) error
-	// CheckRecipient reports what is wrong with an address on a channel.
-	CheckRecipient(c notify.Channel, address string) error
-	// Status is how the channels fare in this process, by name. One that it
-	// does not serve has no entry.
-	Status() map[string]holdfast.LaneStatus
-	// Resume lets a held channel go on at once. ErrNotFound: there is none of
-	// this name; ErrState: it is disabled.
-	Resume(ctx context.Context, name string) error
-	// Test sends a notification of its own, once, and keeps nothing of it. An
-	// error that wraps ErrNotFound or ErrInvalid is the caller's.
-	Test(ctx context.Context, name, address string) (notify.Report, error)
-}
 
 // What lists and channels may hold.
 const (
-	mostRecipients = 10_000 // of a list
-	mostSettings   = 64 << 10
+	MostRecipients = 10_000 // of a list
+	MostSettings   = 64 << 10
 	mostWorkers    = 64
 	mostWaits      = 100
 	mostAddress    = 512  // bytes; it is a part of a key of the store
 	mostText       = 256  // bytes of a name for people, of a filter
 	mostLongText   = 1024 // bytes of a description
-	bookBody       = 8 << 20
 )
 
-func noNotify() *Problem {
-	return kindUnsupported.problem("this node delivers no notifications, and keeps no lists and channels; ask central")
+func noNotify() *api.Problem {
+	return api.Unsupported.Problem("this node delivers no notifications, and keeps no lists and channels; ask central")
 }
 
-const unsupportedNotify = "This node delivers no notifications."
-
-func (s *Server) stuckAfter() time.Duration {
+func (s *Service) stuckAfter() time.Duration {
 	if s.StuckAfter == 0 {
 		return 10 * time.Minute
 	}
 	return s.StuckAfter
 }
 
-func (s *Server) kpiWindow() time.Duration {
+func (s *Service) kpiWindow() time.Duration {
 	if s.KPIWindow == 0 {
 		return time.Minute
 	}
@@ -92,14 +44,14 @@ func (s *Server) kpiWindow() time.Duration {
 
 // checkLine reports what a line of text must not hold: it is shown in tables
 // and written into headers.
-func checkLine(field, text string, most int) []Fault {
+func checkLine(field, text string, most int) []api.Fault {
 	switch {
 	case len(text) > most:
-		return []Fault{{field, clip(text), fmt.Sprintf("has %d bytes; at most %d fit", len(text), most)}}
+		return []api.Fault{{Field: field, Value: api.Clip(text), Problem: fmt.Sprintf("has %d bytes; at most %d fit", len(text), most)}}
 	case !utf8.ValidString(text):
-		return []Fault{{field, clip(strings.ToValidUTF8(text, "�")), "is not UTF-8"}}
+		return []api.Fault{{Field: field, Value: api.Clip(strings.ToValidUTF8(text, "�")), Problem: "is not UTF-8"}}
 	case strings.ContainsFunc(text, unicode.IsControl):
-		return []Fault{{field, clip(text), "has a line break or another control character; keep it on one line"}}
+		return []api.Fault{{Field: field, Value: api.Clip(text), Problem: "has a line break or another control character; keep it on one line"}}
 	}
 	return nil
 }
@@ -121,10 +73,10 @@ type state struct {
 
 // check compares the conditions with what there is now. What is so already was
 // perhaps made so by this request, whose answer was lost.
-func (c Conditions) check(s state) *Problem {
-	changed := func(field, value, problem string) *Problem {
-		return kindChanged.problem(fmt.Sprintf("%s %s %s; look at it again, then repeat the change", s.what, s.name, problem),
-			Fault{Field: field, Value: clip(value), Problem: problem})
+func (c Conditions) check(s state) *api.Problem {
+	changed := func(field, value, problem string) *api.Problem {
+		return api.Changed.Problem(fmt.Sprintf("%s %s %s; look at it again, then repeat the change", s.what, s.name, problem),
+			api.Fault{Field: field, Value: api.Clip(value), Problem: problem})
 	}
 	now := "was changed meanwhile"
 	if !s.exists {
@@ -132,7 +84,7 @@ func (c Conditions) check(s state) *Problem {
 	}
 	switch {
 	case c.IfNoneMatch != "" && c.IfNoneMatch != "*":
-		return invalid(Fault{"If-None-Match", clip(c.IfNoneMatch), "must be *, for a new one; use If-Match with a version"})
+		return api.Faulty(api.Fault{Field: "If-None-Match", Value: api.Clip(c.IfNoneMatch), Problem: "must be *, for a new one; use If-Match with a version"})
 	case c.IfNoneMatch != "" && s.exists:
 		return changed("If-None-Match", c.IfNoneMatch, "exists already")
 	case s.same():
@@ -169,5 +121,3 @@ func versionOf(v any) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:8])
 }
-
-func etag(version string) string { return `"` + version + `"` }

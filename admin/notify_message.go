@@ -5,18 +5,19 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
 // asNotification makes the message of a request one that central can read.
-func (s *Server) asNotification(req *NewMessage, m *holdfast.Message) (faults []Fault) {
+func (s *Service) asNotification(req *api.NewMessage, m *holdfast.Message) (faults []api.Fault) {
 	if req.Endpoint != notify.Endpoint {
-		faults = append(faults, Fault{"endpoint", clip(req.Endpoint), "is not " + notify.Endpoint + ", which is all that central takes; leave it out"})
+		faults = append(faults, api.Fault{Field: "endpoint", Value: api.Clip(req.Endpoint), Problem: "is not " + notify.Endpoint + ", which is all that central takes; leave it out"})
 	}
 	if req.Source != "" {
-		faults = append(faults, Fault{"source", clip(req.Source), "cannot be chosen: a notification comes from this site (SF-19)"})
+		faults = append(faults, api.Fault{Field: "source", Value: api.Clip(req.Source), Problem: "cannot be chosen: a notification comes from this site (SF-19)"})
 	}
-	o := req.origin()
+	o := originOf(req)
 	o.Enqueued = time.Now()
 	m.Headers = withOrigin(req.Headers, o)
 	if _, err := notify.Decode(*m); err != nil {
@@ -27,7 +28,7 @@ func (s *Server) asNotification(req *NewMessage, m *holdfast.Message) (faults []
 
 // notifyByMessage takes a notification that came as a message, on a node that
 // brings it to its channels by itself.
-func (s *Server) notifyByMessage(ctx context.Context, req *NewMessage, key string, faults []Fault) (*sendOutput, error) {
+func (m Messages) notifyByMessage(ctx context.Context, req *api.NewMessage, key string, faults []api.Fault) (sent Sent, err error) {
 	for _, f := range []struct {
 		name  string
 		given bool
@@ -46,31 +47,29 @@ func (s *Server) notifyByMessage(ctx context.Context, req *NewMessage, key strin
 		{"wait", req.Wait != ""},
 	} {
 		if f.given {
-			faults = append(faults, Fault{Field: f.name, Problem: "does not apply to a notification here: it goes to the channels of its list, which have their own; leave it out"})
+			faults = append(faults, api.Fault{Field: f.name, Problem: "does not apply to a notification here: it goes to the channels of its list, which have their own; leave it out"})
 		}
 	}
 	id, wrong := idOf(req.ID, key)
 	faults = append(faults, wrong...)
-	n, err := notify.Decode(holdfast.Message{ID: id, Source: s.source(), Payload: req.Payload})
+	n, err := notify.Decode(holdfast.Message{ID: id, Source: m.From(), Payload: req.Payload})
 	if err != nil {
 		faults = append(faults, payloadFault(err)...)
 	}
-	n.Origin = req.origin()
-	n.ID, n.Origin.Site, n.Origin.Enqueued = id, s.source(), time.Now()
-	r, p := s.tell(ctx, n, faults)
+	n.Origin = originOf(req)
+	n.ID, n.Origin.Site, n.Origin.Enqueued = id, m.From(), time.Now()
+	r, p := m.tell(ctx, n, faults)
 	if p != nil {
-		return nil, p
+		return sent, p
 	}
-	out := s.accepted(ctx, holdfast.Message{}, &holdfast.Submission{ID: r.ID, State: r.State, Duplicate: r.Duplicate})
-	out.Location = s.notificationAt(r.ID)
-	return out, nil
+	return Sent{m.accepted(ctx, holdfast.Message{}, &holdfast.Submission{ID: r.ID, State: r.State, Duplicate: r.Duplicate}), true}, nil
 }
 
 // payloadFault is what is wrong with the payload of a notification.
-func payloadFault(err error) []Fault {
-	list := faultsOf(err)
+func payloadFault(err error) []api.Fault {
+	list := api.FaultsOf(err)
 	if len(list) == 0 {
-		return []Fault{{Field: "payload", Problem: "is not a notification: " + err.Error()}}
+		return []api.Fault{{Field: "payload", Problem: "is not a notification: " + err.Error()}}
 	}
 	for i := range list {
 		list[i].Field = "payload." + list[i].Field

@@ -2,151 +2,60 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
-	"reflect"
+	"slices"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// Notifier is the way of notifications out of a node: at a site to central,
-// elsewhere to their channels. Its methods are called concurrently.
-type Notifier interface {
-	// Submit takes a notification durably; it has an id. An id that is known
-	// with the same content is a Duplicate, with other content ErrConflict.
-	Submit(ctx context.Context, n notify.Notification) (holdfast.Receipt, error)
-	// Status says how a notification stands. An id that nobody knows is
-	// ErrNotFound. ErrUnavailable: it is at central, which cannot be asked now.
-	Status(ctx context.Context, id holdfast.ID) (notify.Standing, error)
-}
-
-// NewNotification is what POST /v1/notifications takes.
-type NewNotification struct {
-	ID      string `json:"id,omitempty" maxLength:"128" doc:"The notification id, 1 to 128 printable ASCII characters; a UUID in any form is one value. Absent: the node mints one. Send the same id again when you do not know whether a request arrived."`
-	Type    string `json:"type,omitempty" maxLength:"128" doc:"What you call this sort of notification; for people and rules."`
-	List    string `json:"list" maxLength:"64" doc:"Who is told: the name of a list at central. Whether there is one is found out when it is delivered." example:"operators"`
-	Subject string `json:"subject" doc:"One line of at most 1000 bytes; breaks in it become spaces." example:"Tank 4 is full"`
-	Body    string `json:"body,omitempty" doc:"Plain text."`
-
-	OriginInstance    string `json:"originInstance,omitempty" maxLength:"256" doc:"Which instance of a program it comes from; kept with it, also when that instance is gone."`
-	SourceScript      string `json:"sourceScript,omitempty" maxLength:"256" doc:"Which script or program part it comes from."`
-	ExecutionID       string `json:"executionId,omitempty" maxLength:"256" doc:"Which run of the script."`
-	ParentExecutionID string `json:"parentExecutionId,omitempty" maxLength:"256" doc:"Which run started that run."`
-
-	Data json.RawMessage `json:"data,omitempty" doc:"Any JSON, for programs that receive it."`
-}
-
-// NotificationAccepted is the answer to a notification that was taken.
-type NotificationAccepted struct {
-	ID         string `json:"id" doc:"The notification id, in its canonical form. It is the same from here to the people who are told."`
-	Accepted   bool   `json:"accepted" doc:"Always true: a refusal is a problem document."`
-	Durability string `json:"durability" doc:"How far it is safe: local is on this node's disk." example:"local"`
-	Duplicate  bool   `json:"duplicate" doc:"The id was known, with the same content: this request changed nothing."`
-}
-
-type notifyInput struct {
-	Key     string `header:"Idempotency-Key" doc:"Gives the id, where the body does not."`
-	Content body
-}
-
-type notifyOutput struct {
-	Status   int
-	Location string `header:"Location" doc:"Where the notification can be watched."`
-	Body     NotificationAccepted
-}
-
-func (b *builder) notifying() {
-	const none = "This node takes no notifications."
-	handle(b, route{
-		method: http.MethodPost, path: "/v1/notifications", id: "send-notification", tag: "notifications", role: Operate,
-		summary: "Tell people",
-		description: "The answer comes after the notification is on disk; a site forwards it to central, which knows who is on the list. " +
-			"The same id with the same type, list, subject, body and data is the same notification: sending it again is safe and changes nothing.",
-		status: http.StatusAccepted,
-		problems: map[kind]string{
-			kindConflict: "The id belongs to a notification with other content.",
-			kindTooLarge: fmt.Sprintf("The notification is larger than this node takes: %d bytes.", b.maxPayload()),
-			kindDiskFull: "The disk is full; nothing was accepted.", kindUnsupported: none,
-		},
-		request: reflect.TypeFor[NewNotification](), bodyRequired: true, bodyLimit: b.maxPayload() + envelopeRoom,
-		requestSample: json.RawMessage(`{"list":"operators","subject":"Tank 4 is full","body":"Level 98 %."}`),
-	}, b.notify)
-	responses := b.operation(http.MethodPost, "/v1/notifications").Responses
-	repeat := *responses["202"]
-	repeat.Description = "The id was known with the same content; this request changed nothing."
-	responses["200"] = &repeat
-	responses["202"].Description = "The notification is new, and on disk."
-}
-
-func (s *Server) notify(ctx context.Context, in *notifyInput) (*notifyOutput, error) {
-	var req NewNotification
-	faults, p := in.Content.decode(&req)
-	if p != nil {
-		return nil, p
-	}
+// Tell takes a notification. key gives the id where the request does not.
+func (s Notifications) Tell(ctx context.Context, req *api.NewNotification, key string, wrong ...api.Fault) (taken api.NotificationAccepted, err error) {
 	n := notify.Notification{
 		Type: req.Type, List: req.List, Subject: req.Subject, Body: req.Body, Data: req.Data,
 		Origin: notify.Origin{
 			Instance: req.OriginInstance, Script: req.SourceScript, Execution: req.ExecutionID, ParentExecution: req.ParentExecutionID, Enqueued: time.Now(),
 		},
 	}
-	id, wrong := idOf(req.ID, in.Key)
+	id, faults := idOf(req.ID, key)
 	n.ID = id
 	payload, err := notify.Encode(n)
-	if size := int64(len(payload)); size > s.maxPayload() {
-		return nil, tooLarge(fmt.Sprint(size), s.maxPayload())
+	if size := int64(len(payload)); size > s.LargestPayload() {
+		return taken, api.TooLong(fmt.Sprint(size), s.LargestPayload())
 	}
-	r, p := s.tell(ctx, n, append(faults, append(wrong, faultsOf(err)...)...))
+	r, p := s.tell(ctx, n, slices.Concat(wrong, faults, api.FaultsOf(err)))
 	if p != nil {
-		return nil, p
+		return taken, p
 	}
-	out := &notifyOutput{
-		Status: http.StatusAccepted, Location: s.notificationAt(r.ID),
-		Body: NotificationAccepted{ID: string(r.ID), Accepted: true, Durability: s.durability(), Duplicate: r.Duplicate},
-	}
-	if r.Duplicate {
-		out.Status = http.StatusOK
-	}
-	return out, nil
-}
-
-// notificationAt is where a notification of this node's programs can be watched.
-func (s *Server) notificationAt(id holdfast.ID) string {
-	at := "/v1/notifications/" + segment(string(id))
-	if s.Notify != nil { // others may have sent the same id
-		at += "?site=" + url.QueryEscape(s.source())
-	}
-	return at
+	return api.NotificationAccepted{ID: string(r.ID), Accepted: true, Durability: s.durability(), Duplicate: r.Duplicate}, nil
 }
 
 // tell hands a notification over, unless there are faults.
-func (s *Server) tell(ctx context.Context, n notify.Notification, faults []Fault) (holdfast.Receipt, *Problem) {
+func (s *Service) tell(ctx context.Context, n notify.Notification, faults []api.Fault) (holdfast.Receipt, *api.Problem) {
 	if s.Notifier == nil {
 		return holdfast.Receipt{}, s.noNotifications()
 	}
 	if n.ID == "" {
 		n.ID = holdfast.NewID()
 	} else if id, err := holdfast.ParseID(string(n.ID)); err != nil {
-		faults = append(faults, faultsOf(err)...)
+		faults = append(faults, api.FaultsOf(err)...)
 	} else {
 		n.ID = id
 	}
-	if faults = append(faults, faultsOf(n.Origin.Validate())...); len(faults) > 0 {
-		return holdfast.Receipt{}, invalid(withoutRepeats(faults)...)
+	if faults = append(faults, api.FaultsOf(n.Origin.Validate())...); len(faults) > 0 {
+		return holdfast.Receipt{}, api.Faulty(withoutRepeats(faults)...)
 	}
 	r, err := s.Notifier.Submit(ctx, n)
 	switch {
 	case errors.Is(err, holdfast.ErrConflict):
-		return r, kindConflict.problem(
+		return r, api.Conflict.Problem(
 			fmt.Sprintf("notification %s is known with other content; take a new id for a new notification", n.ID),
-			Fault{Field: "id", Value: string(n.ID), Problem: "belongs to a notification with other content"})
+			api.Fault{Field: "id", Value: string(n.ID), Problem: "belongs to a notification with other content"})
 	case err != nil:
-		return r, s.refuse(ctx, "store the notification", err).inDoubt(err, n.ID)
+		return r, inDoubt(s.refuse(ctx, "store the notification", err), err, n.ID)
 	case r.State == holdfast.Discarded, r.State == holdfast.Expired: // the id was known
 		return r, endedBefore(&holdfast.EndedError{ID: r.ID, State: r.State})
 	}
@@ -155,28 +64,28 @@ func (s *Server) tell(ctx context.Context, n notify.Notification, faults []Fault
 
 // standing is what a node knows of a notification that does not bring it to
 // people by itself.
-func (s *Server) standing(ctx context.Context, text string) (*recordOutput, error) {
+func (s *Service) standing(ctx context.Context, text string) (d api.NotificationDetail, err error) {
 	if s.Notifier == nil {
-		return nil, s.noNotifications()
+		return d, s.noNotifications()
 	}
 	id, p := parseID(text)
 	if p != nil {
-		return nil, p
+		return d, p
 	}
 	is, err := s.Notifier.Status(ctx, id)
 	switch {
 	case errors.Is(err, holdfast.ErrNotFound):
-		return nil, kindNotFound.problem(fmt.Sprintf("no notification %s is known; it never was, or its retention is over", id),
-			Fault{Field: "id", Value: clip(string(id)), Problem: "is not the id of a notification that is kept"})
+		return d, api.NotFound.Problem(fmt.Sprintf("no notification %s is known; it never was, or its retention is over", id),
+			api.Fault{Field: "id", Value: api.Clip(string(id)), Problem: "is not the id of a notification that is kept"})
 	case errors.Is(err, holdfast.ErrUnavailable):
-		return nil, kindUnavailable.problem(fmt.Sprintf("the notification is not at this site any more, and central cannot be asked now: %v; ask again later", err)).
-			with("Retry-After", "5")
+		return d, api.Unavailable.Problem(fmt.Sprintf("the notification is not at this site any more, and central cannot be asked now: %v; ask again later", err)).
+			With("Retry-After", "5")
 	case err != nil:
-		return nil, s.refuse(ctx, "look for the notification", err)
+		return d, s.refuse(ctx, "look for the notification", err)
 	}
-	return &recordOutput{NotificationDetail{NotificationStatus: notificationStatusOf(&is)}}, nil
+	return api.NotificationDetail{NotificationStatus: notificationStatusOf(&is)}, nil
 }
 
-func (s *Server) noNotifications() *Problem {
-	return kindUnsupported.problem(fmt.Sprintf("node %s takes no notifications; send them to a node of role site, central or standalone that does", s.Node))
+func (s *Service) noNotifications() *api.Problem {
+	return api.Unsupported.Problem(fmt.Sprintf("node %s takes no notifications; send them to a node of role site, central or standalone that does", s.Name))
 }

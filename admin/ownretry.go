@@ -5,19 +5,16 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
 // longestInterval is the longest wait between two attempts that a message may
 // ask for.
 const longestInterval = 365 * 24 * time.Hour
 
-// OwnRetry is what a message says of its retries, as NewMessage takes it.
-type OwnRetry struct {
-	MaxRetries    *int   `json:"maxRetries,omitempty" doc:"Its own limit: retries after the first attempt, of which those that find nobody do not count; 0: without limit; -1: it is never retried, as only a Go program can ask. Absent: the destination's."`
-	RetryInterval string `json:"retryInterval,omitempty" doc:"Its own fixed wait between two attempts. Absent: the destination's waits, or waits of its own that grow, as only a Go program can give." example:"30s"`
-}
+const mostRetries = 1_000_000
 
-func ownRetryOf(p *holdfast.RetryPolicy) (o OwnRetry) {
+func ownRetryOf(p *holdfast.RetryPolicy) (o api.OwnRetry) {
 	if p == nil {
 		return o
 	}
@@ -39,15 +36,15 @@ func ownRetryOf(p *holdfast.RetryPolicy) (o OwnRetry) {
 
 // retryOf is the policy of a message that brings one, or parts of one; nil: all
 // is the destination's.
-func retryOf(req *NewMessage) (*holdfast.RetryPolicy, []Fault) {
+func retryOf(req *api.NewMessage) (*holdfast.RetryPolicy, []api.Fault) {
 	var p holdfast.RetryPolicy
-	var faults []Fault
+	var faults []api.Fault
 	if n := req.MaxRetries; n != nil {
 		switch {
 		case *n < 0:
-			faults = append(faults, Fault{"maxRetries", fmt.Sprint(*n), "must not be negative; 0 means without limit"})
+			faults = append(faults, api.Fault{Field: "maxRetries", Value: fmt.Sprint(*n), Problem: "must not be negative; 0 means without limit"})
 		case *n > mostRetries:
-			faults = append(faults, Fault{"maxRetries", fmt.Sprint(*n), fmt.Sprintf("must be at most %d; 0 means without limit", mostRetries)})
+			faults = append(faults, api.Fault{Field: "maxRetries", Value: fmt.Sprint(*n), Problem: fmt.Sprintf("must be at most %d; 0 means without limit", mostRetries)})
 		case *n == 0:
 			p.Attempts = holdfast.Unlimited
 		default:
@@ -63,7 +60,7 @@ func retryOf(req *NewMessage) (*holdfast.RetryPolicy, []Fault) {
 			problem = "is longer than " + formatDuration(longestInterval)
 		}
 		if problem != "" {
-			faults = append(faults, Fault{"retryInterval", clip(req.RetryInterval), problem})
+			faults = append(faults, api.Fault{Field: "retryInterval", Value: api.Clip(req.RetryInterval), Problem: problem})
 		}
 		p.First, p.Max, p.Factor = d, d, 1
 	}

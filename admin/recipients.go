@@ -2,119 +2,63 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
-	"reflect"
 	"slices"
 
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-type putRecipientInput struct {
-	Name    string `path:"name" doc:"The list's name."`
-	Content body
-}
-
-type deleteRecipientInput struct {
-	Name    string `path:"name" doc:"The list's name."`
-	Channel string `query:"channel" doc:"The recipient's channel."`
-	Address string `query:"address" doc:"Its address. Absent: the one target that the channel has."`
-}
-
-// ImportRequest is what POST /v1/lists/{name}/recipients/import takes.
-type ImportRequest struct {
-	Channel string `json:"channel,omitempty" doc:"Of recipients for which the text names none." example:"mail"`
-	Format  string `json:"format,omitempty" enum:"lines,csv" doc:"lines: one recipient a line, an address or a name with the address in angle brackets; csv: with a first row that names the columns address, name, channel, disabled. Absent: lines."`
-	Text    string `json:"text" doc:"The recipients. All of them are taken, or none." example:"\"Doe, Jane\" <jane@example.com>"`
-}
-
-type listChangeOutput struct {
-	ETag string `header:"ETag" doc:"The version of the list, for If-Match."`
-	Body ListChange
-}
-
-func (b *builder) recipients() {
-	none, full := "There is no such list.", "The disk is full; nothing was changed."
-	problems := map[kind]string{kindNotFound: none, kindChanged: "Other nodes change the list all the time.", kindDiskFull: full, kindUnsupported: unsupportedNotify}
-	handle(b, route{
-		method: http.MethodPut, path: "/v1/lists/{name}/recipients", id: "put-recipient", tag: "lists", role: Admin,
-		summary: "Add or change a recipient", description: "The one with this channel and address. Doing it again changes nothing.",
-		problems: problems, request: reflect.TypeFor[RecipientSpec](), bodyRequired: true,
-		requestSample: json.RawMessage(`{"channel":"mail","address":"jane@example.com","name":"Doe, Jane"}`),
-	}, b.putRecipient)
-	handle(b, route{
-		method: http.MethodDelete, path: "/v1/lists/{name}/recipients", id: "delete-recipient", tag: "lists", role: Admin,
-		summary: "Remove a recipient", description: "The one with this channel and address.",
-		problems: map[kind]string{
-			kindNotFound: "There is no such list, or nobody of this channel and address on it.", kindChanged: problems[kindChanged], kindDiskFull: full, kindUnsupported: unsupportedNotify,
-		},
-	}, b.deleteRecipient)
-	handle(b, route{
-		method: http.MethodPost, path: "/v1/lists/{name}/recipients/import", id: "import-recipients", tag: "lists", role: Admin,
-		summary: "Import recipients", description: "Adds those that are not on the list yet, and changes those that are. A line that is wrong is named, and nothing is changed then.",
-		problems: problems, request: reflect.TypeFor[ImportRequest](), bodyRequired: true, bodyLimit: bookBody,
-		requestSample: json.RawMessage(`{"channel":"mail","text":"john@example.com\n\"Doe, Jane\" <jane@example.com>"}`),
-	}, b.importRecipients)
-}
-
-func (b *builder) putRecipient(ctx context.Context, in *putRecipientInput) (*listChangeOutput, error) {
-	var spec RecipientSpec
-	faults, p := in.Content.decode(&spec)
-	if p != nil {
-		return nil, p
+// PutRecipient adds one to a list, or changes the one of this channel and address.
+func (s Lists) PutRecipient(ctx context.Context, name string, spec *api.RecipientSpec, wrong ...api.Fault) (out api.ListChange, err error) {
+	if len(wrong) > 0 {
+		return out, api.Faulty(wrong...)
 	}
-	if len(faults) > 0 {
-		return nil, invalid(faults...)
-	}
-	r := notify.Recipient(spec)
-	return b.changeList(ctx, in.Name, func(l *notify.List, book *notify.Book, out *ListChange) *Problem {
-		if faults := b.recipientFaults(r, book, func(part string) string { return part }); len(faults) > 0 {
-			return invalid(faults...)
+	r := notify.Recipient(*spec)
+	return s.changeList(ctx, name, func(l *notify.List, book *notify.Book, out *api.ListChange) *api.Problem {
+		if faults := s.recipientFaults(r, book, func(part string) string { return part }); len(faults) > 0 {
+			return api.Faulty(faults...)
 		}
 		join(l, out, r)
 		return nil
 	})
 }
 
-func (b *builder) deleteRecipient(ctx context.Context, in *deleteRecipientInput) (*listChangeOutput, error) {
-	gone := target{in.Channel, in.Address}
-	return b.changeList(ctx, in.Name, func(l *notify.List, book *notify.Book, out *ListChange) *Problem {
-		if in.Channel == "" {
-			return invalid(Fault{"channel", "", "is missing; " + knownAs(book.Channels)})
+// DeleteRecipient removes one from a list.
+func (s Lists) DeleteRecipient(ctx context.Context, name, channel, address string) (api.ListChange, error) {
+	gone := target{channel, address}
+	return s.changeList(ctx, name, func(l *notify.List, book *notify.Book, out *api.ListChange) *api.Problem {
+		if channel == "" {
+			return api.Faulty(api.Fault{Field: "channel", Problem: "is missing; " + knownAs(book.Channels)})
 		}
 		rest := slices.DeleteFunc(slices.Clone(l.Recipients), func(r notify.Recipient) bool { return targetOf(r) == gone })
 		if out.Removed = len(l.Recipients) - len(rest); out.Removed == 0 {
-			return kindNotFound.problem(fmt.Sprintf("list %s has no recipient %q on channel %q", l.Name, clip(in.Address), clip(in.Channel)),
-				Fault{Field: "address", Value: clip(in.Address), Problem: "is not on the list, on this channel"})
+			return api.NotFound.Problem(fmt.Sprintf("list %s has no recipient %q on channel %q", l.Name, api.Clip(address), api.Clip(channel)),
+				api.Fault{Field: "address", Value: api.Clip(address), Problem: "is not on the list, on this channel"})
 		}
 		l.Recipients = rest
 		return nil
 	})
 }
 
-func (b *builder) importRecipients(ctx context.Context, in *putRecipientInput) (*listChangeOutput, error) {
-	var req ImportRequest
-	faults, p := in.Content.decode(&req)
-	if p != nil {
-		return nil, p
+// Import adds all recipients of a text to a list, or none.
+func (s Lists) Import(ctx context.Context, name string, req *api.ImportRequest, wrong ...api.Fault) (out api.ListChange, err error) {
+	entries, faults := parseRecipients(req.Format, req.Text)
+	if faults = append(wrong, faults...); len(faults) > 0 {
+		return out, api.Faulty(faults...)
 	}
-	entries, wrong := parseRecipients(req.Format, req.Text)
-	if faults = append(faults, wrong...); len(faults) > 0 {
-		return nil, invalid(faults...)
-	}
-	return b.changeList(ctx, in.Name, func(l *notify.List, book *notify.Book, out *ListChange) *Problem {
-		var faults []Fault
+	return s.changeList(ctx, name, func(l *notify.List, book *notify.Book, out *api.ListChange) *api.Problem {
+		var faults []api.Fault
 		news := make([]notify.Recipient, len(entries))
 		for i, e := range entries {
 			if e.Channel == "" {
 				e.Channel = req.Channel
 			}
-			faults = append(faults, b.recipientFaults(e.Recipient, book, func(part string) string { return fmt.Sprintf("line %d: %s", e.line, part) })...)
+			faults = append(faults, s.recipientFaults(e.Recipient, book, func(part string) string { return fmt.Sprintf("line %d: %s", e.line, part) })...)
 			news[i] = e.Recipient
 		}
 		if len(faults) > 0 {
-			return invalid(faults...)
+			return api.Faulty(faults...)
 		}
 		join(l, out, news...)
 		return nil
@@ -122,7 +66,7 @@ func (b *builder) importRecipients(ctx context.Context, in *putRecipientInput) (
 }
 
 // join adds recipients to a list, or changes those that it has.
-func join(l *notify.List, out *ListChange, news ...notify.Recipient) {
+func join(l *notify.List, out *api.ListChange, news ...notify.Recipient) {
 	all := slices.Clone(l.Recipients)
 	at := make(map[target]int, len(all)+len(news))
 	for i, r := range all {
@@ -146,31 +90,31 @@ func join(l *notify.List, out *ListChange, news ...notify.Recipient) {
 }
 
 // changeList changes the recipients of a list that there is.
-func (b *builder) changeList(ctx context.Context, name string, change func(*notify.List, *notify.Book, *ListChange) *Problem) (*listChangeOutput, error) {
-	return anew(b, func() (*listChangeOutput, error) { return b.changeListOnce(ctx, name, change) })
+func (s Lists) changeList(ctx context.Context, name string, change func(*notify.List, *notify.Book, *api.ListChange) *api.Problem) (out api.ListChange, err error) {
+	return anew(s.Service, func() (api.ListChange, error) { return s.changeListOnce(ctx, name, change) })
 }
 
-func (b *builder) changeListOnce(ctx context.Context, name string, change func(*notify.List, *notify.Book, *ListChange) *Problem) (*listChangeOutput, error) {
-	book, p := b.book(ctx)
+func (s Lists) changeListOnce(ctx context.Context, name string, change func(*notify.List, *notify.Book, *api.ListChange) *api.Problem) (out api.ListChange, err error) {
+	book, p := s.book(ctx)
 	if p != nil {
-		return nil, p
+		return out, p
 	}
 	l, ok := book.Lists[name]
 	if !ok {
-		return nil, noList(name, &book)
+		return out, noList(name, &book)
 	}
-	out := ListChange{List: name}
+	out = api.ListChange{List: name}
 	if p := change(&l, &book, &out); p != nil {
-		return nil, p
+		return out, p
 	}
 	if faults := tooMany(len(l.Recipients)); len(faults) > 0 {
-		return nil, invalid(faults...)
+		return out, api.Faulty(faults...)
 	}
 	if out.Added+out.Changed+out.Removed > 0 {
-		if err := b.storeList(ctx, &l); err != nil {
-			return nil, err
+		if err := s.storeList(ctx, &l); err != nil {
+			return out, err
 		}
 	}
 	out.Recipients, out.Version, out.Warnings = len(l.Recipients), listVersion(l), listWarnings(&l, &book)
-	return &listChangeOutput{ETag: etag(out.Version), Body: out}, nil
+	return out, nil
 }

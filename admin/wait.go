@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
 // MaxWait is the longest that a request may wait for the first outcome of the
@@ -11,7 +12,7 @@ import (
 const MaxWait = time.Minute
 
 // waitOf is for how long a request wants to wait.
-func (s *Server) waitOf(req *NewMessage) (time.Duration, []Fault) {
+func (s *Service) waitOf(req *api.NewMessage) (time.Duration, []api.Fault) {
 	d, _ := s.destination(req.Destination)
 	later := req.AttemptImmediately != nil && !*req.AttemptImmediately
 	if req.Wait == "" {
@@ -29,13 +30,13 @@ func (s *Server) waitOf(req *NewMessage) (time.Duration, []Fault) {
 		problem = "waits for an attempt, and attemptImmediately is false; leave one of them out"
 	}
 	if problem != "" {
-		return 0, []Fault{{"wait", clip(req.Wait), problem}}
+		return 0, []api.Fault{{Field: "wait", Value: api.Clip(req.Wait), Problem: problem}}
 	}
 	return wait, nil
 }
 
 // firstOutcome puts into an answer what the first attempt came to.
-func firstOutcome(out *Accepted, a *holdfast.AttemptInfo) {
+func firstOutcome(out *api.Accepted, a *holdfast.AttemptInfo) {
 	out.Outcome = a.Outcome.String()
 	if a.Failure != nil {
 		out.LastError = a.Failure.Error()
@@ -55,13 +56,13 @@ const (
 
 // endedBefore is the answer to a repeat of what was ended without being
 // delivered.
-func endedBefore(e *holdfast.EndedError) *Problem {
-	return kindState.problem(e.Error(), Fault{Field: "id", Value: string(e.ID), Problem: "belongs to a message that is " + e.State.String()})
+func endedBefore(e *holdfast.EndedError) *api.Problem {
+	return api.WrongState.Problem(e.Error(), api.Fault{Field: "id", Value: string(e.ID), Problem: "belongs to a message that is " + e.State.String()}).Of(e)
 }
 
 // refusedBy is the answer to what the destination has refused for good.
-func refusedBy(e *holdfast.RefusedError) *Problem {
-	p := kindRefused.problem(e.Error())
+func refusedBy(e *holdfast.RefusedError) *api.Problem {
+	p := api.Refused.Problem(e.Error()).Of(e)
 	p.Cause, p.Message, p.Code, p.TargetStatus = causeTarget, string(e.ID), e.Code, e.HTTPStatus()
 	return p
 }

@@ -11,7 +11,7 @@ import (
 
 // waitsFor says in words why a message has not been sent, or what would make
 // it go on. It is empty where nothing is waited for.
-func (s *Server) waitsFor(r holdfast.Record) string {
+func (s *Service) waitsFor(r *holdfast.Record) string {
 	if !r.HeldUntil.IsZero() && !r.Discarding {
 		verb := "run"
 		if r.State == holdfast.Parked {
@@ -40,7 +40,7 @@ func (s *Server) waitsFor(r holdfast.Record) string {
 	return ""
 }
 
-func (s *Server) pendingBecause(r holdfast.Record) string {
+func (s *Service) pendingBecause(r *holdfast.Record) string {
 	to := r.Message.Destination
 	if channel, ok := notify.ChannelOf(to); ok && s.Channels != nil {
 		return s.channelBecause(channel, r.Due)
@@ -84,7 +84,7 @@ func shellWord(s string) string {
 
 // nextRetry numbers the retry to come against the budget. Attempts that are
 // not charged repeat a number: they do not use the budget up.
-func nextRetry(r holdfast.Record, destination holdfast.RetryPolicy) string {
+func nextRetry(r *holdfast.Record, destination holdfast.RetryPolicy) string {
 	var policy holdfast.RetryPolicy
 	if r.Message.Retry != nil {
 		policy = *r.Message.Retry
@@ -128,7 +128,7 @@ func laneState(l holdfast.LaneStatus) string {
 }
 
 // copyWaitsFor says why a copy of a notification has not been delivered yet.
-func (s *Server) copyWaitsFor(c *notify.Record) string {
+func (s *Service) copyWaitsFor(c *notify.Record) string {
 	if c.Discarding {
 		return "its attempt is under way; it is discarded then, unless that delivers it"
 	}
@@ -136,7 +136,7 @@ func (s *Server) copyWaitsFor(c *notify.Record) string {
 }
 
 // channelBecause says why a copy of a notification waits for its channel.
-func (s *Server) channelBecause(channel string, due time.Time) string {
+func (s *Service) channelBecause(channel string, due time.Time) string {
 	l, served := s.Channels.Status()[channel]
 	wait := time.Until(due)
 	switch {

@@ -11,7 +11,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
 	"github.com/holdfast-mq/holdfast/internal/namedfile"
 )
 
@@ -106,7 +107,7 @@ func onlyOurs(cert, key string) *tls.Config {
 
 func askHealth(ctx context.Context, o Options, url string, conf *tls.Config) RunningFound {
 	r := RunningFound{URL: url}
-	c, err := admin.NewClient(url, o.Token)
+	c, err := client.New(url, o.Token)
 	if err != nil {
 		r.Err = err
 		return r
@@ -126,7 +127,7 @@ func askHealth(ctx context.Context, o Options, url string, conf *tls.Config) Run
 		r.Err = errors.New("it does not answer as a node does")
 	}
 	// Our API answers with problems of its own kinds, a stranger with anything.
-	if p, ok := errors.AsType[*admin.Problem](err); ok {
+	if p, ok := errors.AsType[*api.Problem](err); ok {
 		r.Node = p.Type != "about:blank" && p.Type != ""
 	}
 	return r

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast/adapter"
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/postgres"
 	"github.com/holdfast-mq/holdfast/sqlite"
@@ -118,7 +118,7 @@ type ListenFound struct {
 // RunningFound is what a node said.
 type RunningFound struct {
 	URL    string
-	Health *admin.Health
+	Health *api.Health
 	Node   bool // a Holdfast answered, perhaps only that it wants a token
 	Err    error
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/config"
 )
 
@@ -65,18 +65,18 @@ func noHealth(f *Findings) string {
 	return "no node runs"
 }
 
-func judgeHealth(g in, h *admin.Health) Check {
+func judgeHealth(g in, h *api.Health) Check {
 	var items []string
 	for _, c := range h.Checks {
-		if c.Status != admin.OK {
+		if c.Status != api.OK {
 			items = append(items, c.Name+": "+c.Status+": "+c.Detail)
 		}
 	}
 	detail := fmt.Sprintf("node %s says %s; started %s", h.Node, h.Status, h.Started.UTC().Format(time.RFC3339))
 	switch h.Status {
-	case admin.OK:
+	case api.OK:
 		return g.ok("health", detail)
-	case admin.Degraded:
+	case api.Degraded:
 		return g.warning("health", detail, "it works; see to what it lists").listing(items)
 	}
 	return g.failing("health", detail, "see to what it lists; its log says more").listing(items)

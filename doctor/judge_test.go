@@ -18,7 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/doctor"
 	"github.com/holdfast-mq/holdfast/sqlite"
@@ -53,9 +54,9 @@ func healthy() *doctor.Findings {
 		Disk:   doctor.DiskFound{Kind: "ext4", Free: 80 << 30, Total: 100 << 30, Files: 1e6, Inodes: 2e6},
 		Sync:   doctor.SyncFound{Count: 50, Median: 800 * time.Microsecond, P99: 4 * time.Millisecond},
 		Listen: doctor.ListenFound{Address: "127.0.0.1:8420", Taken: true},
-		Running: doctor.RunningFound{URL: "http://127.0.0.1:8420", Node: true, Health: &admin.Health{
-			Status: admin.OK, Node: "plant-7", Version: "1.2.3", Started: noon.Add(-time.Hour),
-			Checks: []admin.Check{{Name: "store", Status: admin.OK, Detail: "durability local"}},
+		Running: doctor.RunningFound{URL: "http://127.0.0.1:8420", Node: true, Health: &api.Health{
+			Status: api.OK, Node: "plant-7", Version: "1.2.3", Started: noon.Add(-time.Hour),
+			Checks: []api.Check{{Name: "store", Status: api.OK, Detail: "durability local"}},
 		}},
 		Cert: &doctor.CertFound{Path: "/etc/holdfast/cert.pem", Until: noon.AddDate(0, 2, 0)},
 		Peers: []doctor.PeerFound{{
@@ -139,7 +140,7 @@ func TestEachFindingHasItsJudgement(t *testing.T) {
 		"an address that is silent":     {func(f *doctor.Findings) { f.Listen.Err = os.ErrDeadlineExceeded }, "address", doctor.Warning, "neither"},
 		"an address of elsewhere":       {func(f *doctor.Findings) { f.Listen.Foreign = true }, "address", doctor.Failing, "not an address of this machine"},
 		"a node that hangs": {func(f *doctor.Findings) {
-			f.Running = doctor.RunningFound{Err: fmt.Errorf("%w: %w", admin.ErrUnreachable, context.DeadlineExceeded)}
+			f.Running = doctor.RunningFound{Err: fmt.Errorf("%w: %w", client.ErrUnreachable, context.DeadlineExceeded)}
 		}, "address", doctor.Failing, "hangs"},
 		"any port": {func(f *doctor.Findings) { f.Listen.AnyPort = true }, "address", doctor.Skipped, "--url"},
 		// F1-21: nobody can operate it, whether it starts or not.
@@ -154,10 +155,10 @@ func TestEachFindingHasItsJudgement(t *testing.T) {
 			f.Running.Health, f.Running.Err = nil, errors.New("no token was given")
 		}, "health", doctor.Skipped, "--token-file"},
 		"degraded": {func(f *doctor.Findings) {
-			f.Running.Health.Status = admin.Degraded
-			f.Running.Health.Checks = append(f.Running.Health.Checks, admin.Check{Name: "destination inventory", Status: admin.Degraded, Detail: "down: refused"})
+			f.Running.Health.Status = api.Degraded
+			f.Running.Health.Checks = append(f.Running.Health.Checks, api.Check{Name: "destination inventory", Status: api.Degraded, Detail: "down: refused"})
 		}, "health", doctor.Warning, "down: refused"},
-		"failing":              {func(f *doctor.Findings) { f.Running.Health.Status = admin.Failing }, "health", doctor.Failing, "failing"},
+		"failing":              {func(f *doctor.Findings) { f.Running.Health.Status = api.Failing }, "health", doctor.Failing, "failing"},
 		"another release runs": {func(f *doctor.Findings) { f.Running.Health.Version = "1.2.2" }, "version of the node", doctor.Warning, "1.2.2"},
 
 		"no folder":                 {func(f *doctor.Findings) { stopped(f); f.Folder.Err, f.File.Err = fs.ErrNotExist, fs.ErrNotExist }, "data folder", doctor.Warning, "mounted"},

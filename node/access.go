@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/postgres"
 	"github.com/holdfast-mq/holdfast/sqlite"
@@ -36,7 +36,7 @@ func (n *Node) authRequired(ctx context.Context) (bool, error) {
 // access is what the open store tells of who may use the node.
 func (n *Node) access(ctx context.Context) (a config.Access, err error) {
 	if err := n.store.EachToken(ctx, func(_, role string, _, _ time.Time) {
-		if role == string(admin.Admin) {
+		if role == string(api.Admin) {
 			a.Admins++
 		}
 	}); err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
@@ -56,7 +57,7 @@ func TestSitesAreNotCutOffForALackOfTokens(t *testing.T) {
 			reader := ""
 			c.conf.Tokens = config.TokensNever
 			if err := c.run(t, "{}", func(url string) {
-				var made admin.CreatedToken
+				var made api.CreatedToken
 				if _, answer := ask(t, "POST", url+"/v1/tokens", `{"name":"reader","role":"read"}`); json.Unmarshal([]byte(answer), &made) == nil {
 					reader = made.Secret
 				}

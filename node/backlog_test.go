@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/doctor"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
@@ -101,7 +101,7 @@ func noticed(t *testing.T, db *sqlite.DB) {
 
 // unadvised wants that nobody is told of a destination that the configuration
 // does not name, nor to give messages up.
-func unadvised(t *testing.T, h *admin.Health, log string) {
+func unadvised(t *testing.T, h *api.Health, log string) {
 	t.Helper()
 	for _, c := range h.Checks {
 		if c.Name == "destinations" || strings.Contains(c.Detail, "discard") || strings.Contains(c.Detail, "does not name") {
@@ -204,5 +204,5 @@ func whileItRuns(t *testing.T, c *config.Config, waits []string) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	unadvised(t, &admin.Health{}, log.String())
+	unadvised(t, &api.Health{}, log.String())
 }

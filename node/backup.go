@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -229,9 +229,9 @@ func (b *backups) health() (name, status, detail string) {
 		last = fmt.Sprintf("last backup %s, %d bytes, %s", s.last.at.Format(time.RFC3339), s.last.size, s.last.path)
 	}
 	if s.problem != "" {
-		return "backup", admin.Degraded, s.problem + "; " + last
+		return "backup", api.Degraded, s.problem + "; " + last
 	}
-	return "backup", admin.OK, last
+	return "backup", api.OK, last
 }
 
 // backUp makes a copy under a name of its own in the folder.

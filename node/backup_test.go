@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/node"
@@ -108,7 +108,7 @@ func TestOI14BackupsByTheClock(t *testing.T) {
 		defer c.db.Close()
 		began := time.Now().UTC()
 		c.start()
-		if name, status, detail := c.health(); name != "backup" || status != admin.OK || detail != "none has been made yet" {
+		if name, status, detail := c.health(); name != "backup" || status != api.OK || detail != "none has been made yet" {
 			t.Errorf("health: %s %s %s", name, status, detail)
 		}
 		c.pass(59 * time.Second)
@@ -180,7 +180,7 @@ func TestOI14BackupsThatCannotBeMade(t *testing.T) {
 		c.start()
 		defer func() { c.stop() }()
 		c.pass(3 * time.Hour)
-		if _, status, detail := c.health(); status != admin.Degraded || !strings.Contains(detail, c.folder) {
+		if _, status, detail := c.health(); status != api.Degraded || !strings.Contains(detail, c.folder) {
 			t.Errorf("health: %s %s", status, detail)
 		}
 		if n := strings.Count(c.log.String(), "no backup was made"); n != 1 {
@@ -196,7 +196,7 @@ func TestOI14BackupsThatCannotBeMade(t *testing.T) {
 		if got := c.names(); len(got) != 1 {
 			t.Errorf("got %q", got)
 		}
-		if _, status, _ := c.health(); status != admin.OK || !strings.Contains(c.log.String(), "backups are made again") {
+		if _, status, _ := c.health(); status != api.OK || !strings.Contains(c.log.String(), "backups are made again") {
 			t.Errorf("health: %s; log:\n%s", status, c.log.String())
 		}
 	})

@@ -14,13 +14,13 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/node"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
-func health(t *testing.T, url string) admin.Health {
+func health(t *testing.T, url string) api.Health {
 	t.Helper()
 	r, err := http.Get(url + "/_rf/health")
 	if err != nil {
@@ -31,14 +31,14 @@ func health(t *testing.T, url string) admin.Health {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var h admin.Health
+	var h api.Health
 	if err := json.Unmarshal(text, &h); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
 	return h
 }
 
-func check(h *admin.Health, name string) *admin.Check {
+func check(h *api.Health, name string) *api.Check {
 	for i := range h.Checks {
 		if h.Checks[i].Name == name {
 			return &h.Checks[i]
@@ -77,7 +77,7 @@ func TestOI12DamagedFile(t *testing.T) {
 	url := serve(t, c)
 	h := health(t, url)
 	damage := check(&h, "damaged file")
-	if h.Status != admin.Degraded || damage == nil || !strings.Contains(damage.Detail, "salvaged: 1 messages") || !strings.Contains(damage.Detail, "move that file away") {
+	if h.Status != api.Degraded || damage == nil || !strings.Contains(damage.Detail, "salvaged: 1 messages") || !strings.Contains(damage.Detail, "move that file away") {
 		t.Fatalf("health is %+v", h)
 	}
 	waittest.Until(t, "the message is delivered", func() bool { return health(t, url).Pending == 0 })

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/notify"
@@ -118,4 +118,4 @@ func (b Built) Look(ctx context.Context) error   { return b.progress.Run(ctx) }
 func (b Built) Looked() map[string]time.Duration { return b.progress.Oldest() }
 
 // Health is what the node says of itself.
-func (b Built) Health() admin.Health { return b.health() }
+func (b Built) Health() api.Health { return b.health() }

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/httpapi"
 	"github.com/holdfast-mq/holdfast/link"
 )
 
@@ -84,7 +84,7 @@ func (f *front) stopped() error {
 // waits answers for a start that waits. It is alive: a restart helps nothing.
 func waits() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/", admin.Unavailable("the node starts, and waits for its database; nothing was done: send the same request again"))
+	mux.Handle("/", httpapi.Unavailable("the node starts, and waits for its database; nothing was done: send the same request again"))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, waiting, http.StatusServiceUnavailable)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/internal/brief"
 	"github.com/holdfast-mq/holdfast/notify"
 )
@@ -87,22 +88,22 @@ func (n *Node) limit(lane string) int {
 }
 
 // health is the node's own judgement, for people and for probes.
-func (n *Node) health() admin.Health {
-	h := admin.Health{Status: admin.OK, Role: string(n.cfg.Role), Started: n.started}
+func (n *Node) health() api.Health {
+	h := api.Health{Status: api.OK, Role: string(n.cfg.Role), Started: n.started}
 	add := func(name, status, detail string) {
-		h.Checks = append(h.Checks, admin.Check{Name: name, Status: status, Detail: detail})
-		if status == admin.Failing || h.Status == admin.OK {
+		h.Checks = append(h.Checks, api.Check{Name: name, Status: status, Detail: detail})
+		if status == api.Failing || h.Status == api.OK {
 			h.Status = status
 		}
 	}
 	if err := n.store.Err(); err != nil {
-		add("store", admin.Failing, err.Error())
+		add("store", api.Failing, err.Error())
 	} else {
-		add("store", admin.OK, "durability "+n.store.Durability())
+		add("store", api.OK, "durability "+n.store.Durability())
 	}
 	n.logHealth(add)
 	for _, g := range n.cfg.GivenUp() {
-		add(g.Key, admin.OK, "warning: "+g.What)
+		add(g.Key, api.OK, "warning: "+g.What)
 	}
 	n.clockHealth(add)
 	n.special.checks(add)
@@ -113,7 +114,7 @@ func (n *Node) health() admin.Health {
 	n.linkHealth(add)
 	n.office.health(add)
 	if parked := n.store.Counts().Parked; parked > 0 {
-		add("parked", admin.OK, fmt.Sprintf("waiting for a person: %d", parked))
+		add("parked", api.OK, fmt.Sprintf("waiting for a person: %d", parked))
 	}
 	return h
 }
@@ -121,7 +122,7 @@ func (n *Node) health() admin.Health {
 // logHealth tells while lines are lost, and for a while after.
 func (n *Node) logHealth(add addCheck) {
 	if lines, last := n.lines.lost(); lines > 0 && time.Since(last) < 5*time.Minute {
-		add("log", admin.Degraded, fmt.Sprintf("%s could not be written, the last %s ago: see who reads the node's output, and whether its disk is full",
+		add("log", api.Degraded, fmt.Sprintf("%s could not be written, the last %s ago: see who reads the node's output, and whether its disk is full",
 			brief.Count(lines, "line", "lines"), time.Since(last).Round(time.Second)))
 	}
 }
@@ -130,7 +131,7 @@ func (n *Node) logHealth(add addCheck) {
 func (n *Node) progressHealth(add addCheck) {
 	standing, err := n.progress.Standstills()
 	if err != nil {
-		add("progress", admin.Failing, err.Error())
+		add("progress", api.Failing, err.Error())
 	}
 	var stuck, lost []string
 	for _, s := range standing {
@@ -143,23 +144,23 @@ func (n *Node) progressHealth(add addCheck) {
 		}
 	}
 	if len(stuck) > 0 {
-		add("progress", admin.Failing, fmt.Sprintf("up, and due messages have not moved for over %s: %s", holdfast.StandstillAfter, brief.List(stuck)))
+		add("progress", api.Failing, fmt.Sprintf("up, and due messages have not moved for over %s: %s", holdfast.StandstillAfter, brief.List(stuck)))
 	}
 	if len(lost) > 0 {
-		add("destinations", admin.Degraded, "messages wait for "+brief.List(lost)+", which the configuration does not name; "+admin.Unserved(lost))
+		add("destinations", api.Degraded, "messages wait for "+brief.List(lost)+", which the configuration does not name; "+admin.Unserved(lost))
 	}
 	s := n.seen.Load()
 	if s == nil {
 		return
 	}
 	if s.gone != nil {
-		add("progress", admin.Failing, s.gone.Error())
+		add("progress", api.Failing, s.gone.Error())
 	}
 	if s.closed != "" {
-		add("tokens", admin.Degraded, s.closed+"; "+n.cfg.FirstToken())
+		add("tokens", api.Degraded, s.closed+"; "+n.cfg.FirstToken())
 	}
 	if len(s.unfit) > 0 {
-		add("seed", admin.Degraded, "lists of the seed do not fit: "+brief.Join(s.unfit, "; ", 5))
+		add("seed", api.Degraded, "lists of the seed do not fit: "+brief.Join(s.unfit, "; ", 5))
 	}
 }
 
@@ -171,21 +172,21 @@ func laneHealth(name string, s holdfast.LaneStatus, add addCheck) {
 	}
 	switch {
 	case s.Owner != "":
-		add(name, admin.Degraded, "nothing is delivered from here, the store is another's: "+s.Owner+since)
+		add(name, api.Degraded, "nothing is delivered from here, the store is another's: "+s.Owner+since)
 	case s.Decision.Paused:
-		add(name, admin.Degraded, fmt.Sprintf("paused by %s at %s; when it may go on: holdfast destinations resume %s",
+		add(name, api.Degraded, fmt.Sprintf("paused by %s at %s; when it may go on: holdfast destinations resume %s",
 			s.Decision.Actor, s.Decision.At.UTC().Format(time.RFC3339), s.Destination))
 	case s.Held:
-		add(name, admin.Degraded, "held: "+s.Problem+since)
+		add(name, api.Degraded, "held: "+s.Problem+since)
 	case !s.Up:
-		add(name, admin.Degraded, "down: "+s.Problem+since)
+		add(name, api.Degraded, "down: "+s.Problem+since)
 	case s.Busy > 0:
-		add(name, admin.Degraded, fmt.Sprintf("asked for a pause, %s left%s", s.Busy.Round(time.Second), since))
+		add(name, api.Degraded, fmt.Sprintf("asked for a pause, %s left%s", s.Busy.Round(time.Second), since))
 	case s.Standstill != nil && s.Standstill.Cause == holdfast.CauseFailing:
-		add(name, admin.Degraded, "tried without success: "+s.Problem+since)
+		add(name, api.Degraded, "tried without success: "+s.Problem+since)
 	}
 	if s.Hanging > 0 {
-		add(name, admin.Degraded, brief.Count(s.Hanging, "request ignores its time-out", "requests ignore their time-out"))
+		add(name, api.Degraded, brief.Count(s.Hanging, "request ignores its time-out", "requests ignore their time-out"))
 	}
 }
 
@@ -195,9 +196,9 @@ func (n *Node) clockHealth(add addCheck) {
 	if d.Claimed == 0 {
 		return
 	}
-	status, held := admin.OK, "nothing is held because of it"
+	status, held := api.OK, "nothing is held because of it"
 	if d.Held > 0 {
-		status, held = admin.Degraded, brief.Count(d.Held, "message is", "messages are")+" held because of it: past the time if the clock is right; if it is wrong, set it"
+		status, held = api.Degraded, brief.Count(d.Held, "message is", "messages are")+" held because of it: past the time if the clock is right; if it is wrong, set it"
 	}
 	add("clock", status, fmt.Sprintf("%s have passed that only the clock knows of, believed in %s at the latest; %s",
 		d.Claimed.Round(time.Second), d.Left.Round(time.Second), held))
@@ -205,11 +206,11 @@ func (n *Node) clockHealth(add addCheck) {
 
 // healthz is for a supervisor: 503 means that a restart may help.
 func (n *Node) healthz(w http.ResponseWriter, _ *http.Request) {
-	if h := n.health(); h.Status == admin.Failing {
-		away := slices.ContainsFunc(h.Checks, func(c admin.Check) bool { return c.Name == databaseCheck && c.Status == admin.Failing })
+	if h := n.health(); h.Status == api.Failing {
+		away := slices.ContainsFunc(h.Checks, func(c api.Check) bool { return c.Name == databaseCheck && c.Status == api.Failing })
 		var problems []string
 		for _, c := range h.Checks { // nothing moves while the database is away
-			if c.Status == admin.Failing && c.Name != databaseCheck && (!away || c.Name != "progress") {
+			if c.Status == api.Failing && c.Name != databaseCheck && (!away || c.Name != "progress") {
 				problems = append(problems, c.Name+": "+c.Detail)
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/internal/brief"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -37,10 +37,10 @@ func addIntegrity(add addCheck, c sqlite.IntegrityCheck) {
 		brief.Count(c.Messages, "message", "messages"), brief.Count(c.InboxIDs, "inbox id", "inbox ids"), c.Structure)
 	switch {
 	case c.Err != nil:
-		add("integrity", admin.Degraded, "the check did not end: "+c.Err.Error())
+		add("integrity", api.Degraded, "the check did not end: "+c.Err.Error())
 	case c.Broken > 0:
-		add("integrity", admin.Degraded, fmt.Sprintf("%s; damaged messages: %d", detail, c.Broken))
+		add("integrity", api.Degraded, fmt.Sprintf("%s; damaged messages: %d", detail, c.Broken))
 	default:
-		add("integrity", admin.OK, detail)
+		add("integrity", api.OK, detail)
 	}
 }

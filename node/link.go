@@ -7,6 +7,8 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/httpapi"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/link"
@@ -88,16 +90,16 @@ func (n *Node) held() map[string]time.Duration {
 
 // peerMounts are what other nodes ask: peers with a secret, and the sites of
 // central.
-func (n *Node) peerMounts(receiver http.Handler) (list []admin.Mount) {
+func (n *Node) peerMounts(receiver http.Handler) (list []httpapi.Mount) {
 	if receiver != nil {
-		list = append(list, admin.Mount{Pattern: "POST " + wire.ReceivePath, Handler: receiver, Signed: true})
+		list = append(list, httpapi.Mount{Pattern: "POST " + wire.ReceivePath, Handler: receiver, Signed: true})
 	}
 	if n.central == nil {
 		return list
 	}
 	h := n.central.Handler()
 	for _, path := range link.Paths() {
-		list = append(list, admin.Mount{Pattern: "POST " + path, Handler: h, Signed: true})
+		list = append(list, httpapi.Mount{Pattern: "POST " + path, Handler: h, Signed: true})
 	}
 	return list
 }
@@ -132,14 +134,14 @@ func (n *Node) linkHealth(add addCheck) {
 	}
 	switch s := n.site.Status(); {
 	case s.Site == "":
-		add("central", admin.Degraded, "this site is not enrolled: "+s.Problem)
+		add("central", api.Degraded, "this site is not enrolled: "+s.Problem)
 	case !s.Stalled.IsZero():
-		add("central", admin.Degraded, "messages are due, and none has got through since "+s.Stalled.UTC().Format(time.RFC3339))
+		add("central", api.Degraded, "messages are due, and none has got through since "+s.Stalled.UTC().Format(time.RFC3339))
 	case !s.Connected && s.Problem != "":
-		add("central", admin.Degraded, "not reachable: "+s.Problem)
+		add("central", api.Degraded, "not reachable: "+s.Problem)
 	case s.Replaying:
-		add("central", admin.OK, "connected; central has lost something and gets it again")
+		add("central", api.OK, "connected; central has lost something and gets it again")
 	case s.Connected:
-		add("central", admin.OK, "connected as "+s.Site)
+		add("central", api.OK, "connected as "+s.Site)
 	}
 }

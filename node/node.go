@@ -18,6 +18,8 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/adapter"
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/httpapi"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/brief"
 	"github.com/holdfast-mq/holdfast/internal/run"
@@ -243,28 +245,31 @@ func (n *Node) build(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	api := &admin.Server{
+	service := &admin.Service{
 		Outbox: n.store, Enqueuer: n.store, Inbox: n.store, Tokens: n.store,
 		Destinations: n.destinations, Lanes: n.lanes, Waiters: &n.waiters, Control: n.dispatcher, Health: n.health, Backup: n.special.backUp, Acknowledge: n.special.acknowledge,
-		Node: n.cfg.Node.ID, Source: n.cfg.Source(), Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload, MaxBodies: n.cfg.Limits.Bodies,
-		AuthRequired: protected, Anybody: n.cfg.Tokens == config.TokensNever, Logger: n.log,
-		Notifier: n.notifier(), StuckAfter: n.cfg.Notifications.Stuck, KPIWindow: n.cfg.Notifications.Window,
-		Mounts: append(n.peerMounts(receiver),
-			admin.Mount{Pattern: "GET /healthz", Handler: http.HandlerFunc(n.healthz)},
-			admin.Mount{Pattern: "GET /readyz", Handler: http.HandlerFunc(n.readyz)},
-			admin.Mount{Pattern: "GET /metrics", Handler: n.metrics.Handler(), Role: admin.Read},
-		),
+		Name: n.cfg.Node.ID, Source: n.cfg.Source(), Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload,
+		Logger: n.log, Notifier: n.notifier(), StuckAfter: n.cfg.Notifications.Stuck, KPIWindow: n.cfg.Notifications.Window,
 	}
 	if n.office != nil {
-		api.Notify, api.Channels = n.store, n.office.channels
+		service.Notify, service.Channels = n.store, n.office.channels
 	}
 	if n.central != nil {
-		api.Sites = n.central
+		service.Central = n.central
+	}
+	server := &httpapi.Server{
+		Service:   service,
+		MaxBodies: n.cfg.Limits.Bodies, AuthRequired: protected, Anybody: n.cfg.Tokens == config.TokensNever,
+		Mounts: append(n.peerMounts(receiver),
+			httpapi.Mount{Pattern: "GET /healthz", Handler: http.HandlerFunc(n.healthz), Open: true},
+			httpapi.Mount{Pattern: "GET /readyz", Handler: http.HandlerFunc(n.readyz), Open: true},
+			httpapi.Mount{Pattern: "GET /metrics", Handler: n.metrics.Handler(), Role: api.Read},
+		),
 	}
 	if n.cfg.Tokens == config.TokensNever && !isLoopback(n.listener.Addr()) {
-		api.AllowedHosts = n.ownNames()
+		server.AllowedHosts = n.ownNames()
 	}
-	n.handler, err = api.Handler()
+	n.handler, err = server.Handler()
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/httpapi"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/socket"
 )
@@ -27,11 +28,11 @@ func Offline(ctx context.Context, c *config.Config) (url string, stop func() err
 	if err != nil {
 		return "", nil, err
 	}
-	api := &admin.Server{
-		Outbox: db, Enqueuer: db, Inbox: db, Tokens: db, Node: "offline",
+	operators := &httpapi.Server{Service: &admin.Service{
+		Outbox: db, Enqueuer: db, Inbox: db, Tokens: db, Name: "offline",
 		Destinations: func() []admin.Destination { return nil },
-	}
-	handler, err := api.Handler()
+	}}
+	handler, err := operators.Handler()
 	if err != nil {
 		return "", nil, errors.Join(err, db.Close())
 	}

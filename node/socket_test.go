@@ -13,7 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/socket"
 	"github.com/holdfast-mq/holdfast/node"
@@ -58,23 +59,23 @@ func TestTwoNodesOverUnixSockets(t *testing.T) {
 	sender := on(t, shop, fmt.Sprintf("destinations: {warehouse: {url: %q, secret: {env: SECRET}}}", socket.URL(warehouse)))
 	sender.Node.ID = "shop"
 	serve(t, sender)
-	from, err := admin.NewClient(socket.URL(shop), "")
+	from, err := client.New(socket.URL(shop), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	const messages = 40
 	for n := range messages {
-		if _, err := from.Send(t.Context(), admin.NewMessage{ID: fmt.Sprintf("count-%d", n), Destination: "warehouse", Endpoint: "Counted"}); err != nil {
+		if _, err := from.Send(t.Context(), api.NewMessage{ID: fmt.Sprintf("count-%d", n), Destination: "warehouse", Endpoint: "Counted"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	to, err := admin.NewClient(socket.URL(warehouse), "")
+	to, err := client.New(socket.URL(warehouse), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	deadline := time.Now().Add(30 * time.Second)
 	for {
-		page, err := to.Inbox(t.Context(), admin.InboxQuery{Limit: 2 * messages})
+		page, err := to.Inbox(t.Context(), client.InboxQuery{Limit: 2 * messages})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +120,7 @@ func TestTheSocketOfADeadProcessIsReplaced(t *testing.T) {
 	dead.SetUnlinkOnClose(false)
 	dead.Close()
 	serve(t, on(t, path, ""))
-	c, err := admin.NewClient(socket.URL(path), "")
+	c, err := client.New(socket.URL(path), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/internal/setting"
@@ -59,7 +59,7 @@ func (f *file) checks(add addCheck) {
 		if d.Done {
 			detail += "; to acknowledge it, move that file away"
 		}
-		add("damaged file", admin.Degraded, detail)
+		add("damaged file", api.Degraded, detail)
 	}
 	if c, ok := f.db.Integrity(); ok {
 		addIntegrity(add, c)
@@ -101,16 +101,16 @@ func (f *file) diskCheck() (status, detail string) {
 	}
 	switch {
 	case d.Full:
-		return admin.Degraded, fmt.Sprintf("full (%s at %s): nothing new is accepted, outcomes are recorded with what is left; %s; "+
+		return api.Degraded, fmt.Sprintf("full (%s at %s): nothing new is accepted, outcomes are recorded with what is left; %s; "+
 			"free some space there, or purge messages, and it goes on by itself", free, f.data, reserve)
 	case d.Held < d.Reserve:
-		return admin.Degraded, fmt.Sprintf("nearly full (%s at %s): %s for the time when it is full; free some space there", free, f.data, reserve)
+		return api.Degraded, fmt.Sprintf("nearly full (%s at %s): %s for the time when it is full; free some space there", free, f.data, reserve)
 	}
 	if d.Log > longLog {
-		return admin.Degraded, fmt.Sprintf("the log %s-wal has %s and cannot be emptied: another program reads the file for long, or its disk does not take writes; "+
+		return api.Degraded, fmt.Sprintf("the log %s-wal has %s and cannot be emptied: another program reads the file for long, or its disk does not take writes; "+
 			"end that program, or look at the system's log", f.db.Path(), size(d.Log))
 	}
-	return admin.OK, free
+	return api.OK, free
 }
 
 // size rounds bytes to what a person reads.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/metrics"
@@ -94,16 +94,16 @@ func (s *shared) checks(add addCheck) {
 	status, detail := s.database(is)
 	add(databaseCheck, status, detail)
 	if g := s.db.Gap(); g != nil {
-		add("history", admin.Degraded, g.String()+"; have senders send again what they have sent since, with the same ids, then tell the nodes: holdfast acknowledge")
+		add("history", api.Degraded, g.String()+"; have senders send again what they have sent since, with the same ids, then tell the nodes: holdfast acknowledge")
 	}
 	if is.err != nil {
 		return
 	}
 	i := &is.server
 	if s.db.Full() {
-		add("disk", admin.Degraded, "the disk of the database server is full: nothing new is accepted; free some space there, and it goes on by itself")
+		add("disk", api.Degraded, "the disk of the database server is full: nothing new is accepted; free some space there, and it goes on by itself")
 	}
-	add("nodes", admin.OK, fmt.Sprintf("alive: %s", strings.Join(is.alive(), ", ")))
+	add("nodes", api.OK, fmt.Sprintf("alive: %s", strings.Join(is.alive(), ", ")))
 	if q := i.Queue(); q.Dead > manyDead && q.Dead > 2*q.Live {
 		detail := fmt.Sprintf("the queue has %d dead rows and %d live ones, so that claims become slow; ", q.Dead, q.Live)
 		switch {
@@ -114,10 +114,10 @@ func (s *shared) checks(add addCheck) {
 		default:
 			detail += "autovacuum does not keep up: see whether it is switched off, or give it more"
 		}
-		add("dead rows", admin.Degraded, detail)
+		add("dead rows", api.Degraded, detail)
 	}
 	if left := i.Most - i.Connections; left < fewLeft {
-		add("connections", admin.Degraded, fmt.Sprintf("the server has %d of %d connections left: raise max_connections, or find who takes them", left, i.Most))
+		add("connections", api.Degraded, fmt.Sprintf("the server has %d of %d connections left: raise max_connections, or find who takes them", left, i.Most))
 	}
 }
 
@@ -125,16 +125,16 @@ func (s *shared) checks(add addCheck) {
 // only one.
 func (s *shared) database(is *serverSeen) (status, detail string) {
 	if since := s.db.Stalled(); since > 0 {
-		return admin.Failing, fmt.Sprintf("no commit has come back for %s%s", since.Round(time.Second), is.why())
+		return api.Failing, fmt.Sprintf("no commit has come back for %s%s", since.Round(time.Second), is.why())
 	}
 	if is.err != nil {
-		return admin.Failing, is.err.Error()
+		return api.Failing, is.err.Error()
 	}
 	if rivals := s.db.Primaries(); len(rivals) > 0 {
-		return admin.Failing, fmt.Sprintf("several servers of the address take writes: %s; end all but one, and what was written to those is gone: this node goes with the latest timeline of its system, and of two with the same timeline it may write to either", strings.Join(rivals, ", "))
+		return api.Failing, fmt.Sprintf("several servers of the address take writes: %s; end all but one, and what was written to those is gone: this node goes with the latest timeline of its system, and of two with the same timeline it may write to either", strings.Join(rivals, ", "))
 	}
 	i := &is.server
-	return admin.OK, fmt.Sprintf("PostgreSQL %s at %s, database %s", i.Version, i.Address, i.Database)
+	return api.OK, fmt.Sprintf("PostgreSQL %s at %s, database %s", i.Version, i.Address, i.Database)
 }
 
 // why says what commits wait for.

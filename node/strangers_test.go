@@ -20,7 +20,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/bearer"
 	"github.com/holdfast-mq/holdfast/internal/certtest"
@@ -32,7 +32,7 @@ import (
 const withSource = "receive: {secrets: {shop: {env: SECRET}}, endpoints: {Book: {keep: true}}}\n"
 
 // withToken makes a token at a node that has not started yet.
-func withToken(t *testing.T, c *config.Config, role admin.Role) (secret string) {
+func withToken(t *testing.T, c *config.Config, role api.Role) (secret string) {
 	t.Helper()
 	db := open(t, c.Data)
 	secret = bearer.New("hf_")
@@ -80,7 +80,7 @@ func refusals(metrics, reason string) int {
 func TestGuessesAtTokensAreRefusedAndCounted(t *testing.T) {
 	t.Parallel()
 	c := parse(t, "tokens: always\n")
-	token := withToken(t, c, admin.Admin)
+	token := withToken(t, c, api.Admin)
 	url := serve(t, c)
 	got := map[int]int{}
 	for n := 0; got[http.StatusTooManyRequests] < 30 && n < 1000; n++ {

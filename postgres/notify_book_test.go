@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/admintest"
+	"github.com/holdfast-mq/holdfast/admin/httpapi"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/postgres"
 )
@@ -17,10 +18,10 @@ import (
 // nodeAPI is the API of one node.
 func nodeAPI(t testing.TB, db *postgres.DB) http.Handler {
 	t.Helper()
-	s := admin.Server{
-		Outbox: db, Enqueuer: db, Inbox: db, Notify: db, Channels: &admintest.Channels{}, Node: "n",
+	s := httpapi.Server{Service: &admin.Service{
+		Outbox: db, Enqueuer: db, Inbox: db, Notify: db, Channels: &admintest.Channels{}, Name: "n",
 		Destinations: func() []admin.Destination { return nil },
-	}
+	}}
 	h, err := s.Handler()
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/client"
 )
 
 func (a *app) acknowledgeCommand(g *global) *cobra.Command {
@@ -19,7 +19,7 @@ No node's health tells of it any more. "holdfast status" says what it is about.`
   holdfast acknowledge`,
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error { return c.AcknowledgeHistory(ctx) })
+			return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error { return c.AcknowledgeHistory(ctx) })
 		},
 	}
 }

@@ -9,7 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
 	"github.com/holdfast-mq/holdfast/node"
 )
 
@@ -46,7 +47,7 @@ takes as long as the database is large; --timeout ends it.`,
 	return cmd
 }
 
-func (a *app) backup(cmd *cobra.Command, g global, data, folder string) (made admin.Backup, err error) {
+func (a *app) backup(cmd *cobra.Command, g global, data, folder string) (made api.Backup, err error) {
 	if folder, err = filepath.Abs(folder); err != nil {
 		return made, usage(err)
 	}
@@ -54,7 +55,7 @@ func (a *app) backup(cmd *cobra.Command, g global, data, folder string) (made ad
 		if !cmd.Flags().Changed("timeout") {
 			g.timeout = 24 * time.Hour
 		}
-		err = a.ask(cmd, &g, func(ctx context.Context, c *admin.Client) error {
+		err = a.ask(cmd, &g, func(ctx context.Context, c *client.Client) error {
 			made, err = c.Backup(ctx, folder)
 			return err
 		})

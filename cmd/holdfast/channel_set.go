@@ -9,7 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
 )
 
 type channelFlags struct {
@@ -57,12 +58,12 @@ func (c *channels) change(cmd *cobra.Command, name string, f *channelFlags) erro
 			return err
 		}
 	}
-	return c.ask(cmd, c.global, func(ctx context.Context, node *admin.Client) error {
+	return c.ask(cmd, c.global, func(ctx context.Context, node *client.Client) error {
 		old, err := node.Channel(ctx, name)
 		if err != nil && !absent(err) {
 			return err
 		}
-		spec := admin.ChannelSpec(old)
+		spec := api.ChannelSpec(old)
 		f.over(cmd, &spec)
 		if settings != nil {
 			spec.Settings = settings
@@ -84,12 +85,12 @@ func (c *channels) change(cmd *cobra.Command, name string, f *channelFlags) erro
 
 // absent says whether nothing is kept under a name.
 func absent(err error) bool {
-	p, ok := errors.AsType[*admin.Problem](err)
+	p, ok := errors.AsType[*api.Problem](err)
 	return ok && p.Status == http.StatusNotFound
 }
 
 // over changes what flags were given for.
-func (f *channelFlags) over(cmd *cobra.Command, spec *admin.ChannelSpec) {
+func (f *channelFlags) over(cmd *cobra.Command, spec *api.ChannelSpec) {
 	given := cmd.Flags().Changed
 	if given("kind") {
 		spec.Kind = f.kind
@@ -100,7 +101,7 @@ func (f *channelFlags) over(cmd *cobra.Command, spec *admin.ChannelSpec) {
 	if given("disabled") {
 		spec.Disabled = f.disabled
 	}
-	retry := admin.ChannelRetry{}
+	retry := api.ChannelRetry{}
 	if spec.Retry != nil {
 		retry = *spec.Retry
 	}

@@ -12,7 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
 	"github.com/holdfast-mq/holdfast/internal/brief"
 )
 
@@ -42,19 +43,19 @@ func (c *channels) list() *cobra.Command {
 		Aliases: []string{"list"},
 		Args:    args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.ask(cmd, c.global, func(ctx context.Context, node *admin.Client) error {
+			return c.ask(cmd, c.global, func(ctx context.Context, node *client.Client) error {
 				list, err := node.Channels(ctx)
 				switch {
 				case err != nil:
 					return err
 				case c.json:
-					return printJSON(c.stdout, admin.ChannelList{Channels: list})
+					return printJSON(c.stdout, api.ChannelList{Channels: list})
 				}
 				rows := make([][]string, len(list))
 				for i, one := range list {
 					s := one.Status
 					if s == nil {
-						s = &admin.ChannelStatus{}
+						s = &api.ChannelStatus{}
 					}
 					rows[i] = []string{one.Name, one.Kind, s.State, optional(s.Since), fmt.Sprint(s.Due), fmt.Sprint(s.InFlight), fmt.Sprint(s.Parked), s.Reason}
 				}
@@ -71,7 +72,7 @@ func (c *channels) show() *cobra.Command {
 		Example: `  holdfast channels show mail`,
 		Args:    args(1, 1, "the channel's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return c.ask(cmd, c.global, func(ctx context.Context, node *admin.Client) error {
+			return c.ask(cmd, c.global, func(ctx context.Context, node *client.Client) error {
 				one, err := node.Channel(ctx, given[0])
 				switch {
 				case err != nil:
@@ -85,7 +86,7 @@ func (c *channels) show() *cobra.Command {
 	}
 }
 
-func printChannel(w io.Writer, c *admin.Channel) error {
+func printChannel(w io.Writer, c *api.Channel) error {
 	s := newSheet(w)
 	s.line("name", c.Name)
 	s.line("kind", c.Kind)
@@ -116,7 +117,7 @@ func printChannel(w io.Writer, c *admin.Channel) error {
 }
 
 // retryOf is how often a channel tries, in words.
-func retryOf(r *admin.ChannelRetry) string {
+func retryOf(r *api.ChannelRetry) string {
 	attempts, waits := 10, "1m"
 	if r != nil {
 		if r.Attempts != nil && *r.Attempts > 0 {
@@ -149,7 +150,7 @@ refused the address or the credentials, and 1 if it may work later.`,
 				g.timeout = 6 * time.Minute // the node bounds it
 			}
 			address := strings.Join(given[1:], "")
-			return c.ask(cmd, &g, func(ctx context.Context, node *admin.Client) error {
+			return c.ask(cmd, &g, func(ctx context.Context, node *client.Client) error {
 				r, err := node.TestChannel(ctx, given[0], address)
 				switch {
 				case err != nil:
@@ -171,7 +172,7 @@ refused the address or the credentials, and 1 if it may work later.`,
 	}
 }
 
-func printTest(w io.Writer, r *admin.TestResult) error {
+func printTest(w io.Writer, r *api.TestResult) error {
 	s := newSheet(w)
 	s.line("result", r.Result)
 	s.line("outcome", strings.ReplaceAll(r.Outcome, "_", " "))
@@ -196,7 +197,7 @@ func (c *channels) resume() *cobra.Command {
 		Example: `  holdfast channels resume mail`,
 		Args:    args(1, 1, "the channel's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return c.ask(cmd, c.global, func(ctx context.Context, node *admin.Client) error {
+			return c.ask(cmd, c.global, func(ctx context.Context, node *client.Client) error {
 				one, err := node.ResumeChannel(ctx, given[0])
 				switch {
 				case err != nil:
@@ -220,7 +221,7 @@ func (c *channels) remove() *cobra.Command {
   holdfast channels rm old-mail --force`,
 		Args: args(1, 1, "the channel's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return c.ask(cmd, c.global, func(ctx context.Context, node *admin.Client) error {
+			return c.ask(cmd, c.global, func(ctx context.Context, node *client.Client) error {
 				if err := node.DeleteChannel(ctx, given[0], force); err != nil || c.json {
 					return err
 				}

@@ -8,12 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
 )
 
 // decisions are the commands that decide about messages: of the node, or of the
 // site that is the first argument of each.
-func (a *app) decisions(g *global, group string, atSite func(site string) func(*admin.Client) *admin.Client) []*cobra.Command {
+func (a *app) decisions(g *global, group string, atSite func(site string) func(*client.Client) *client.Client) []*cobra.Command {
 	d := &deciding{a, g, group, atSite}
 	return []*cobra.Command{d.retry(), d.discard(), d.run(), d.reschedule()}
 }
@@ -22,11 +23,11 @@ type deciding struct {
 	*app
 	*global
 	group  string
-	atSite func(site string) func(*admin.Client) *admin.Client // nil: the node's own
+	atSite func(site string) func(*client.Client) *client.Client // nil: the node's own
 }
 
 // command makes one of them. Each id is tried.
-func (d *deciding) command(name, short, long, flags string, change func(context.Context, *admin.Client, string) (admin.Message, error)) *cobra.Command {
+func (d *deciding) command(name, short, long, flags string, change func(context.Context, *client.Client, string) (api.Message, error)) *cobra.Command {
 	use, site, ids, least := " ID...", "", "one or more message ids", 1
 	if d.atSite != nil {
 		use, site, ids, least = " SITE ID...", " plant-7", "the site's name and one or more message ids", 2
@@ -41,7 +42,7 @@ func (d *deciding) command(name, short, long, flags string, change func(context.
 			if d.atSite != nil {
 				of, given = d.atSite(given[0]), given[1:]
 			}
-			return d.decide(cmd, d.global, given, func(ctx context.Context, c *admin.Client, id string) (admin.Message, error) {
+			return d.decide(cmd, d.global, given, func(ctx context.Context, c *client.Client, id string) (api.Message, error) {
 				return change(ctx, of(c), id)
 			})
 		},
@@ -49,10 +50,10 @@ func (d *deciding) command(name, short, long, flags string, change func(context.
 }
 
 func (d *deciding) retry() *cobra.Command {
-	var r admin.RetryRequest
+	var r api.RetryRequest
 	cmd := d.command("retry", "Retry messages that are parked, expired or discarded",
 		"Failures count from zero,\nthey are due at once, and their TTL begins anew. Of an ordering key, whichever was\naccepted first goes first.", " --ttl 7d",
-		func(ctx context.Context, c *admin.Client, id string) (admin.Message, error) {
+		func(ctx context.Context, c *client.Client, id string) (api.Message, error) {
 			return c.Retry(ctx, id, r)
 		})
 	cmd.Flags().StringVar(&r.TTL, "ttl", "", "a new TTL: 90s, 24h, 7d; default: as long as the message had at first")
@@ -63,7 +64,7 @@ func (d *deciding) retry() *cobra.Command {
 func (d *deciding) discard() *cobra.Command {
 	return d.command("discard", "Give up messages that are not delivered",
 		"One that is being tried\nends with that attempt, unless the attempt delivers it. They are not deleted: their\nrows are kept for their retention, and retry takes them up again.", "",
-		func(ctx context.Context, c *admin.Client, id string) (admin.Message, error) {
+		func(ctx context.Context, c *client.Client, id string) (api.Message, error) {
 			return c.Discard(ctx, id)
 		})
 }
@@ -71,16 +72,16 @@ func (d *deciding) discard() *cobra.Command {
 func (d *deciding) run() *cobra.Command {
 	return d.command("run", "Make pending messages due at once",
 		"Failures count on. One\nthat is being tried is tried again at once, if it has to be. A destination that is\ndown or held, and an earlier message of the ordering key, are waited for.", "",
-		func(ctx context.Context, c *admin.Client, id string) (admin.Message, error) { return c.Run(ctx, id) })
+		func(ctx context.Context, c *client.Client, id string) (api.Message, error) { return c.Run(ctx, id) })
 }
 
 func (d *deciding) reschedule() *cobra.Command {
-	var r admin.RescheduleRequest
+	var r api.RescheduleRequest
 	cmd := d.command("reschedule", "Say when pending messages are tried next",
 		"Of one that is being\ntried it holds for the retry. It has to be before the message's TTL ends.", " --in 2h",
-		func(ctx context.Context, c *admin.Client, id string) (admin.Message, error) {
+		func(ctx context.Context, c *client.Client, id string) (api.Message, error) {
 			if err := timed(&r); err != nil {
-				return admin.Message{}, err
+				return api.Message{}, err
 			}
 			return c.Reschedule(ctx, id, r)
 		})
@@ -90,12 +91,12 @@ func (d *deciding) reschedule() *cobra.Command {
 
 // timeFlags add the flags that say when something is tried next; timed wants one of
 // them.
-func timeFlags(cmd *cobra.Command, r *admin.RescheduleRequest) {
+func timeFlags(cmd *cobra.Command, r *api.RescheduleRequest) {
 	cmd.Flags().StringVar(&r.In, "in", "", "how long from now: 90s, 2h, 1d")
 	cmd.Flags().StringVar(&r.At, "at", "", "when, as an instant: 2026-11-30T06:00:00Z")
 }
 
-func timed(r *admin.RescheduleRequest) error {
+func timed(r *api.RescheduleRequest) error {
 	if r.In == "" && r.At == "" {
 		return usage(errors.New("say --in, such as 2h, or --at, such as 2026-11-30T06:00:00Z"))
 	}
@@ -103,8 +104,8 @@ func timed(r *admin.RescheduleRequest) error {
 }
 
 // decide changes each message, and tells how it stands.
-func (a *app) decide(cmd *cobra.Command, g *global, ids []string, change func(context.Context, *admin.Client, string) (admin.Message, error)) error {
-	return a.each(cmd, g, ids, "a message id is empty", func(ctx context.Context, c *admin.Client, id string) error {
+func (a *app) decide(cmd *cobra.Command, g *global, ids []string, change func(context.Context, *client.Client, string) (api.Message, error)) error {
+	return a.each(cmd, g, ids, "a message id is empty", func(ctx context.Context, c *client.Client, id string) error {
 		m, err := change(ctx, c, id)
 		switch {
 		case err != nil:
@@ -130,10 +131,10 @@ func afterwards(discarding bool, due *time.Time) string {
 
 // each does the same with each id; one that is refused does not stop the
 // others, a node that is gone does.
-func (a *app) each(cmd *cobra.Command, g *global, ids []string, empty string, f func(context.Context, *admin.Client, string) error) error {
+func (a *app) each(cmd *cobra.Command, g *global, ids []string, empty string, f func(context.Context, *client.Client, string) error) error {
 	var faults several
 	for _, id := range ids {
-		err := a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
+		err := a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
 			if id == "" {
 				return usage(errors.New(empty))
 			}
@@ -142,7 +143,7 @@ func (a *app) each(cmd *cobra.Command, g *global, ids []string, empty string, f 
 		if err != nil {
 			faults = append(faults, err)
 		}
-		if _, refused := errors.AsType[*admin.Problem](err); err != nil && !refused {
+		if _, refused := errors.AsType[*api.Problem](err); err != nil && !refused {
 			break
 		}
 	}

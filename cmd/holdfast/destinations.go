@@ -7,7 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
 )
 
 func (a *app) destinationsCommand(g *global) *cobra.Command {
@@ -28,13 +29,13 @@ func (a *app) destinationsList(g *global) *cobra.Command {
   holdfast destinations ls --json`,
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
+			return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
 				list, err := c.Destinations(ctx)
 				switch {
 				case err != nil:
 					return err
 				case g.json:
-					return printJSON(a.stdout, admin.DestinationList{Destinations: list})
+					return printJSON(a.stdout, api.DestinationList{Destinations: list})
 				}
 				return destinationTable(a.stdout, list)
 			})
@@ -42,7 +43,7 @@ func (a *app) destinationsList(g *global) *cobra.Command {
 	}
 }
 
-func destinationTable(w io.Writer, list []admin.DestinationStatus) error {
+func destinationTable(w io.Writer, list []api.DestinationStatus) error {
 	rows := make([][]string, len(list))
 	for i := range list {
 		d := &list[i]
@@ -52,7 +53,7 @@ func destinationTable(w io.Writer, list []admin.DestinationStatus) error {
 }
 
 // reasonOf is why a destination does not deliver, in words.
-func reasonOf(d *admin.DestinationStatus) string {
+func reasonOf(d *api.DestinationStatus) string {
 	switch {
 	case d.Lane == "paused":
 		return "paused by " + d.DecidedBy
@@ -69,7 +70,7 @@ func (a *app) destinationShow(g *global) *cobra.Command {
 		Example: `  holdfast destinations show inventory`,
 		Args:    args(1, 1, "the destination's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return a.oneDestination(cmd, g, given[0], (*admin.Client).Destination)
+			return a.oneDestination(cmd, g, given[0], (*client.Client).Destination)
 		},
 	}
 }
@@ -84,7 +85,7 @@ uncharged, and their TTL runs on.`,
 		Example: `  holdfast destinations pause inventory`,
 		Args:    args(1, 1, "the destination's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return a.oneDestination(cmd, g, given[0], (*admin.Client).PauseDestination)
+			return a.oneDestination(cmd, g, given[0], (*client.Client).PauseDestination)
 		},
 	}
 }
@@ -96,13 +97,13 @@ func (a *app) destinationResume(g *global) *cobra.Command {
 		Example: `  holdfast destinations resume inventory`,
 		Args:    args(1, 1, "the destination's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return a.oneDestination(cmd, g, given[0], (*admin.Client).ResumeDestination)
+			return a.oneDestination(cmd, g, given[0], (*client.Client).ResumeDestination)
 		},
 	}
 }
 
-func (a *app) oneDestination(cmd *cobra.Command, g *global, name string, ask func(c *admin.Client, ctx context.Context, name string) (admin.DestinationStatus, error)) error {
-	return a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
+func (a *app) oneDestination(cmd *cobra.Command, g *global, name string, ask func(c *client.Client, ctx context.Context, name string) (api.DestinationStatus, error)) error {
+	return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
 		d, err := ask(c, ctx, name)
 		switch {
 		case err != nil:
@@ -114,7 +115,7 @@ func (a *app) oneDestination(cmd *cobra.Command, g *global, name string, ask fun
 	})
 }
 
-func printDestination(w io.Writer, d *admin.DestinationStatus) error {
+func printDestination(w io.Writer, d *api.DestinationStatus) error {
 	s := newSheet(w)
 	s.line("name", d.Name)
 	s.line("category", d.Category)
@@ -143,7 +144,7 @@ the node is ok or degraded, and 1 if it is failing.`,
   holdfast status --json`,
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
+			return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
 				h, err := c.Health(ctx)
 				switch {
 				case err != nil:
@@ -153,7 +154,7 @@ the node is ok or degraded, and 1 if it is failing.`,
 				default:
 					err = printStatus(a.stdout, &h)
 				}
-				if err == nil && h.Status == admin.Failing {
+				if err == nil && h.Status == api.Failing {
 					return verdict(exitFailure)
 				}
 				return err
@@ -162,7 +163,7 @@ the node is ok or degraded, and 1 if it is failing.`,
 	}
 }
 
-func printStatus(w io.Writer, h *admin.Health) error {
+func printStatus(w io.Writer, h *api.Health) error {
 	s := newSheet(w)
 	s.line("node", h.Node)
 	s.line("role", h.Role)
@@ -171,7 +172,7 @@ func printStatus(w io.Writer, h *admin.Health) error {
 	s.line("status", h.Status)
 	s.line("waiting", fmt.Sprintf("%d pending, %d parked", h.Pending, h.Parked))
 	for _, c := range h.Checks {
-		if c.Status != admin.OK {
+		if c.Status != api.OK {
 			s.line(c.Status, c.Name+": "+c.Detail)
 		}
 	}

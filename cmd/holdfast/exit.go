@@ -10,7 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/node"
 )
@@ -64,7 +65,7 @@ func exitCode(err error) int {
 	if c, ok := errors.AsType[*codedError](err); ok {
 		return c.code
 	}
-	if p, ok := errors.AsType[*admin.Problem](err); ok {
+	if p, ok := errors.AsType[*api.Problem](err); ok {
 		if p.Message != "" { // the destination has refused it
 			return exitConflict
 		}
@@ -79,7 +80,7 @@ func exitCode(err error) int {
 	if _, ok := errors.AsType[*config.Error](err); ok {
 		return exitUsage
 	}
-	if errors.Is(err, admin.ErrUnreachable) {
+	if errors.Is(err, client.ErrUnreachable) {
 		return exitUnreachable
 	}
 	return exitFailure
@@ -136,16 +137,16 @@ func report(w io.Writer, cmd *cobra.Command, err error) {
 }
 
 func adviceFor(cmd *cobra.Command, err error) string {
-	if p, ok := errors.AsType[*admin.Problem](err); ok {
+	if p, ok := errors.AsType[*api.Problem](err); ok {
 		if p.Status == http.StatusUnauthorized {
 			return "give it with --token-file, --token or " + envToken
 		}
 		return ""
 	}
-	if errors.Is(err, admin.ErrUnreachable) {
+	if errors.Is(err, client.ErrUnreachable) {
 		unknown, isUnknown := errors.AsType[x509.UnknownAuthorityError](err)
 		switch {
-		case errors.Is(err, admin.ErrScheme):
+		case errors.Is(err, client.ErrScheme):
 			return ""
 		case isUnknown && unknown.Cert != nil:
 			return "name the file with the authority of its certificate, or the certificate itself, with --ca or " + envCA

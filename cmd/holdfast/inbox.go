@@ -7,7 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
 )
 
 func (a *app) inboxCommand(g *global) *cobra.Command {
@@ -21,7 +22,7 @@ func (a *app) inboxCommand(g *global) *cobra.Command {
 }
 
 func (a *app) inboxListCommand(g *global) *cobra.Command {
-	var q admin.InboxQuery
+	var q client.InboxQuery
 	var all bool
 	cmd := &cobra.Command{
 		Use: "ls", Aliases: []string{"list"},
@@ -41,11 +42,11 @@ are marked done. With --json each has its payload.`,
 	return cmd
 }
 
-func (a *app) listInbox(cmd *cobra.Command, g *global, q admin.InboxQuery, all bool) error {
+func (a *app) listInbox(cmd *cobra.Command, g *global, q client.InboxQuery, all bool) error {
 	return eachPage(a, q.After, all, g.json, func(after int64) (next int64, err error) {
 		q.After = after
-		var page admin.KeptPage
-		err = a.ask(cmd, g, func(ctx context.Context, c *admin.Client) (err error) {
+		var page api.KeptPage
+		err = a.ask(cmd, g, func(ctx context.Context, c *client.Client) (err error) {
 			page, err = c.Inbox(ctx, q)
 			return err
 		})
@@ -81,7 +82,7 @@ response is no error.`,
   holdfast inbox done order-42 --response-file - <answer.json`,
 		Args: args(1, 1, "one message id"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			req := admin.DoneRequest{Source: source}
+			req := api.DoneRequest{Source: source}
 			if response != "" && file != "" {
 				return usage(errors.New("--response and --response-file exclude each other; keep one"))
 			}
@@ -109,8 +110,8 @@ response is no error.`,
 	return cmd
 }
 
-func (a *app) done(cmd *cobra.Command, g *global, id string, req admin.DoneRequest) error {
-	return a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
+func (a *app) done(cmd *cobra.Command, g *global, id string, req api.DoneRequest) error {
+	return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
 		d, err := c.Done(ctx, id, req)
 		switch {
 		case err != nil:

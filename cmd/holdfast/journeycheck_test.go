@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -83,7 +84,7 @@ func (j *journey) settle(atSite, atCentral map[string]string) {
 func (j *journey) messages(ctx context.Context) map[string]string {
 	states := map[string]string{}
 	for site := range j.sites {
-		page, err := j.clients[site].Messages(ctx, admin.MessageQuery{Limit: 500})
+		page, err := j.clients[site].Messages(ctx, client.MessageQuery{Limit: 500})
 		if err != nil && ctx.Err() == nil {
 			j.t.Fatal(err)
 		}
@@ -96,7 +97,7 @@ func (j *journey) messages(ctx context.Context) map[string]string {
 
 func (j *journey) notifications(ctx context.Context) map[string]string {
 	states := map[string]string{}
-	page, err := j.clients[people].Notifications(ctx, admin.NotificationQuery{Limit: 500})
+	page, err := j.clients[people].Notifications(ctx, client.NotificationQuery{Limit: 500})
 	if err != nil && ctx.Err() == nil {
 		j.t.Fatal(err)
 	}
@@ -115,11 +116,11 @@ func (j *journey) counts(atSite, atCentral map[string]string) {
 	if err != nil {
 		j.t.Fatal(err)
 	}
-	got := map[string]admin.KPIs{"": kpis.All}
+	got := map[string]api.KPIs{"": kpis.All}
 	for _, k := range kpis.Sites {
 		got[k.Site] = k
 	}
-	want := map[string]admin.KPIs{}
+	want := map[string]api.KPIs{}
 	for _, state := range atCentral {
 		site, state, _ := strings.Cut(state, " ")
 		for _, of := range []string{"", site} {
@@ -151,13 +152,13 @@ func (j *journey) counts(atSite, atCentral map[string]string) {
 			}
 		}
 		stats, err := j.clients[site].OutboxStats(j.t.Context())
-		if err != nil || stats != (admin.OutboxStats{Failed: int64(len(parked))}) {
+		if err != nil || stats != (api.OutboxStats{Failed: int64(len(parked))}) {
 			j.t.Errorf("%s counts %+v, %v; want %d parked", site, stats, err, len(parked))
 		}
 		j.listed(site, parked) // also has the site say anew how it fares
 		eventually(j.t, "central hears how "+site+" fares", func() bool {
 			list, err := j.clients[people].Sites(j.t.Context())
-			i := slices.IndexFunc(list, func(s admin.Site) bool { return s.Name == site })
+			i := slices.IndexFunc(list, func(s api.Site) bool { return s.Name == site })
 			return err == nil && list[i].State == "connected" && list[i].Pending == 0 && list[i].Parked == int64(len(parked))
 		})
 	}
@@ -166,7 +167,7 @@ func (j *journey) counts(atSite, atCentral map[string]string) {
 // listed asks a site through central for what is parked there, and why.
 func (j *journey) listed(site string, want map[string]string) {
 	j.t.Helper()
-	var page admin.MessagePage
+	var page api.MessagePage
 	if err := json.Unmarshal([]byte(succeeds(j.t, "sites", "parked", site, "--all", "--json", "--url", j.central.url())), &page); err != nil {
 		j.t.Fatal(err)
 	}
@@ -230,11 +231,11 @@ func (j *journey) maybe(id string) bool {
 	if err != nil {
 		j.t.Fatal(err)
 	}
-	return slices.ContainsFunc(d.Copies, func(c admin.NotificationCopy) bool { return wasMaybe(c.History) })
+	return slices.ContainsFunc(d.Copies, func(c api.NotificationCopy) bool { return wasMaybe(c.History) })
 }
 
-func wasMaybe(history []admin.Event) bool {
-	return slices.ContainsFunc(history, func(e admin.Event) bool { return e.MaybeReceived })
+func wasMaybe(history []api.Event) bool {
+	return slices.ContainsFunc(history, func(e api.Event) bool { return e.MaybeReceived })
 }
 
 // effects compares what the target has done: a call comes again only where its

@@ -15,7 +15,7 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/client"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/notify"
 )
@@ -40,7 +40,7 @@ func TestKillSiteAndCentral(t *testing.T) {
 	for _, name := range []string{"plant-1", "plant-2"} {
 		sites[name] = siteNode(t, dir, name, central, "")
 	}
-	clients := []*admin.Client{asked(t, sites["plant-1"]), asked(t, sites["plant-2"])}
+	clients := []*client.Client{asked(t, sites["plant-1"]), asked(t, sites["plant-2"])}
 	atCentral := asked(t, central)
 	ctx, stopProducers := context.WithCancel(t.Context())
 	defer stopProducers()
@@ -87,7 +87,7 @@ func TestKillSiteAndCentral(t *testing.T) {
 }
 
 // idle tells whether sites and then central have nothing left.
-func idle(t *testing.T, central *admin.Client, sites []*admin.Client) bool {
+func idle(t *testing.T, central *client.Client, sites []*client.Client) bool {
 	t.Helper()
 	for _, site := range sites {
 		stats, err := site.OutboxStats(t.Context())
@@ -100,11 +100,11 @@ func idle(t *testing.T, central *admin.Client, sites []*admin.Client) bool {
 }
 
 // wantDelivered compares what the sites have accepted with the rows of central.
-func wantDelivered(t *testing.T, central *admin.Client, accepted map[string]string) {
+func wantDelivered(t *testing.T, central *client.Client, accepted map[string]string) {
 	t.Helper()
 	found := map[string]bool{}
 	for after, more := "", true; more; more = after != "" {
-		page, err := central.Notifications(t.Context(), admin.NotificationQuery{Limit: 500, After: after})
+		page, err := central.Notifications(t.Context(), client.NotificationQuery{Limit: 500, After: after})
 		if err != nil {
 			t.Fatal(err)
 		}

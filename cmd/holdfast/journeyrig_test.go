@@ -14,7 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
 	"github.com/holdfast-mq/holdfast/internal/mailpittest"
 	"github.com/holdfast-mq/holdfast/internal/mariatest"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
@@ -67,9 +68,9 @@ central: {url: "%s", timeout: 5s}
 }
 
 // asked is a client of a node.
-func asked(t *testing.T, node *child) *admin.Client {
+func asked(t *testing.T, node *child) *client.Client {
 	t.Helper()
-	c, err := admin.NewClient(node.url(), "")
+	c, err := client.New(node.url(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +99,7 @@ type journey struct {
 	t       *testing.T
 	central *child
 	sites   map[string]*child
-	clients map[string]*admin.Client // by site; central's under its own name
+	clients map[string]*client.Client // by site; central's under its own name
 	mail    *mailpittest.Server
 	target  *target
 	rows    map[string]*sql.DB // by destination
@@ -111,7 +112,7 @@ func newJourney(t *testing.T) *journey {
 	t.Helper()
 	dir := t.TempDir()
 	j := &journey{
-		t: t, sites: map[string]*child{}, clients: map[string]*admin.Client{}, rows: map[string]*sql.DB{},
+		t: t, sites: map[string]*child{}, clients: map[string]*client.Client{}, rows: map[string]*sql.DB{},
 		mail:   mailpittest.Start(t, "--database", filepath.Join(dir, "mails.db"), "--max", "0", "--smtp-allowed-recipients", `@plant\.test$`),
 		target: &target{effects: map[string]string{}, calls: map[string]int{}, seen: map[mood]*atomic.Int64{broken: {}, silent: {}, refusing: {}}},
 	}
@@ -171,7 +172,7 @@ func (j *journey) send(ctx context.Context, p parcel, n int) {
 		if p.parks != "" {
 			list = "gone"
 		}
-		_, err = c.Notify(ctx, admin.NewNotification{ID: p.id, List: list, Subject: "Batch " + p.id, Body: payload})
+		_, err = c.Notify(ctx, api.NewNotification{ID: p.id, List: list, Subject: "Batch " + p.id, Body: payload})
 	default:
 		endpoint, wait := "Book", false
 		if p.parks == "permanent" {
@@ -180,7 +181,7 @@ func (j *journey) send(ctx context.Context, p parcel, n int) {
 		if p.parks == "exhausted" {
 			endpoint = "Late"
 		}
-		_, err = c.Send(ctx, admin.NewMessage{ID: p.id, Destination: p.to, Endpoint: endpoint, Payload: []byte(payload), AttemptImmediately: &wait})
+		_, err = c.Send(ctx, api.NewMessage{ID: p.id, Destination: p.to, Endpoint: endpoint, Payload: []byte(payload), AttemptImmediately: &wait})
 	}
 	if err != nil {
 		j.t.Errorf("%s was not accepted: %v", p.id, err)

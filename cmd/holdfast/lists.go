@@ -10,7 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
 	"github.com/holdfast-mq/holdfast/internal/brief"
 )
 
@@ -39,13 +40,13 @@ func (l *lists) list() *cobra.Command {
   holdfast lists ls --json`,
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return l.ask(cmd, l.global, func(ctx context.Context, node *admin.Client) error {
+			return l.ask(cmd, l.global, func(ctx context.Context, node *client.Client) error {
 				all, err := node.Lists(ctx)
 				switch {
 				case err != nil:
 					return err
 				case l.json:
-					return printJSON(l.stdout, admin.Lists{Lists: all})
+					return printJSON(l.stdout, api.Lists{Lists: all})
 				}
 				rows := make([][]string, len(all))
 				for i, one := range all {
@@ -69,7 +70,7 @@ func (l *lists) show() *cobra.Command {
   holdfast lists show operators --json >operators.json`,
 		Args: args(1, 1, "the list's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return l.ask(cmd, l.global, func(ctx context.Context, node *admin.Client) error {
+			return l.ask(cmd, l.global, func(ctx context.Context, node *client.Client) error {
 				one, err := node.List(ctx, given[0])
 				switch {
 				case err != nil:
@@ -83,7 +84,7 @@ func (l *lists) show() *cobra.Command {
 	}
 }
 
-func printList(w io.Writer, l *admin.List) error {
+func printList(w io.Writer, l *api.List) error {
 	s := newSheet(w)
 	s.line("name", l.Name)
 	s.line("description", l.Description)
@@ -132,13 +133,13 @@ the list was changed meanwhile.`,
 			if err != nil {
 				return err
 			}
-			return l.ask(cmd, l.global, func(ctx context.Context, node *admin.Client) error {
+			return l.ask(cmd, l.global, func(ctx context.Context, node *client.Client) error {
 				if file == "" {
 					old, err := node.List(ctx, given[0])
 					if err != nil && !absent(err) {
 						return err
 					}
-					spec = admin.ListSpec(old)
+					spec = api.ListSpec(old)
 				}
 				if cmd.Flags().Changed("description") {
 					spec.Description = description
@@ -147,7 +148,7 @@ the list was changed meanwhile.`,
 					spec.Partial = partial
 				}
 				if spec.Recipients == nil {
-					spec.Recipients = []admin.Recipient{}
+					spec.Recipients = []api.Recipient{}
 				}
 				made, err := node.PutList(ctx, given[0], spec)
 				switch {
@@ -168,7 +169,7 @@ the list was changed meanwhile.`,
 	return cmd
 }
 
-func (l *lists) fromFile(file string) (spec admin.ListSpec, err error) {
+func (l *lists) fromFile(file string) (spec api.ListSpec, err error) {
 	if file == "" {
 		return spec, nil
 	}
@@ -197,7 +198,7 @@ func (l *lists) remove() *cobra.Command {
 		Example: `  holdfast lists rm old-team`,
 		Args:    args(1, 1, "the list's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return l.ask(cmd, l.global, func(ctx context.Context, node *admin.Client) error {
+			return l.ask(cmd, l.global, func(ctx context.Context, node *client.Client) error {
 				if err := node.DeleteList(ctx, given[0]); err != nil || l.json {
 					return err
 				}

@@ -9,7 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
 )
 
 func (a *app) messagesCommand(g *global) *cobra.Command {
@@ -24,7 +25,7 @@ func (a *app) messagesCommand(g *global) *cobra.Command {
 }
 
 func (a *app) listCommand(g *global) *cobra.Command {
-	var q admin.MessageQuery
+	var q client.MessageQuery
 	var all, quiet bool
 	cmd := &cobra.Command{
 		Use: "ls", Aliases: []string{"list"},
@@ -50,14 +51,14 @@ func (a *app) listCommand(g *global) *cobra.Command {
 }
 
 // own is the client of the node's own messages; sites have others.
-func own(c *admin.Client) *admin.Client { return c }
+func own(c *client.Client) *client.Client { return c }
 
-func (a *app) listMessages(cmd *cobra.Command, g *global, of func(*admin.Client) *admin.Client, q admin.MessageQuery, all, quiet bool) error {
+func (a *app) listMessages(cmd *cobra.Command, g *global, of func(*client.Client) *client.Client, q client.MessageQuery, all, quiet bool) error {
 	var ids []string
 	return eachPage(a, q.After, all, g.json, func(after string) (next string, err error) {
 		q.After = after
-		var page admin.MessagePage
-		err = a.ask(cmd, g, func(ctx context.Context, c *admin.Client) (err error) {
+		var page api.MessagePage
+		err = a.ask(cmd, g, func(ctx context.Context, c *client.Client) (err error) {
 			page, err = of(c).Messages(ctx, q)
 			return err
 		})
@@ -90,7 +91,7 @@ func printIDs(w io.Writer, ids []string) error {
 	return nil
 }
 
-func messageTable(w io.Writer, messages []admin.Message) error {
+func messageTable(w io.Writer, messages []api.Message) error {
 	rows := make([][]string, len(messages))
 	for i, m := range messages {
 		rows[i] = []string{m.ID, m.State, m.Destination, m.Endpoint, fmt.Sprint(m.Tries), at(m.Created), strings.TrimSpace(m.Reason + " " + m.LastError)}

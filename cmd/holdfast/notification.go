@@ -10,7 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
 )
 
 func (n *notifications) show() *cobra.Command {
@@ -22,7 +23,7 @@ func (n *notifications) show() *cobra.Command {
   holdfast notifications show alarm-42 --site plant-7`,
 		Args: args(1, 1, "one notification id"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return n.ask(cmd, n.global, func(ctx context.Context, c *admin.Client) error {
+			return n.ask(cmd, n.global, func(ctx context.Context, c *client.Client) error {
 				d, err := c.Notification(ctx, site, given[0])
 				switch {
 				case err != nil:
@@ -68,7 +69,7 @@ func (s sheet) end() error {
 	return nil
 }
 
-func printNotification(w io.Writer, d *admin.NotificationDetail) error {
+func printNotification(w io.Writer, d *api.NotificationDetail) error {
 	s := newSheet(w)
 	s.line("id", d.ID)
 	s.line("status", d.Status)
@@ -99,7 +100,7 @@ func printNotification(w io.Writer, d *admin.NotificationDetail) error {
 	return err
 }
 
-func printCopy(w io.Writer, c *admin.NotificationCopy) error {
+func printCopy(w io.Writer, c *api.NotificationCopy) error {
 	state := copyState(c.CopyStatus)
 	if c.Partial {
 		state += " (partial: some refused it for good)"
@@ -141,7 +142,7 @@ func printCopy(w io.Writer, c *admin.NotificationCopy) error {
 	return table(w, []string{"AT", "EVENT", "STATE", "CYCLE", "ATTEMPT", "TOOK", "DETAIL"}, rows)
 }
 
-func recipientRow(r *admin.RecipientStatus) []string {
+func recipientRow(r *api.RecipientStatus) []string {
 	var detail []string
 	for _, part := range []string{r.Code, r.Text} {
 		if part != "" {

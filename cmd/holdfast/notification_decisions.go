@@ -6,7 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
 )
 
 // notificationDecision is what the commands that decide about notifications have in
@@ -14,7 +15,7 @@ import (
 type notificationDecision struct {
 	name, short, long, example string
 	copies                     string // which copies it is about
-	change                     func(ctx context.Context, c *admin.Client, site, id, channel string) (admin.DecidedNotification, error)
+	change                     func(ctx context.Context, c *client.Client, site, id, channel string) (api.DecidedNotification, error)
 }
 
 func (n *notifications) command(d *notificationDecision) *cobra.Command {
@@ -25,7 +26,7 @@ func (n *notifications) command(d *notificationDecision) *cobra.Command {
 		Example: "  holdfast notifications " + d.name + " " + d.example,
 		Args:    args(1, -1, "one or more notification ids"),
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			return n.decide(cmd, ids, func(ctx context.Context, c *admin.Client, id string) (admin.DecidedNotification, error) {
+			return n.decide(cmd, ids, func(ctx context.Context, c *client.Client, id string) (api.DecidedNotification, error) {
 				return d.change(ctx, c, site, id, channel)
 			})
 		},
@@ -42,8 +43,8 @@ func (n *notifications) retry() *cobra.Command {
 due at once. Recipients who have accepted are not asked again; those who refused
 are.`,
 		example: "alarm-42 alarm-43 --channel mail",
-		change: func(ctx context.Context, c *admin.Client, site, id, channel string) (admin.DecidedNotification, error) {
-			return c.RetryNotification(ctx, site, id, admin.RetryNotification{Channel: channel})
+		change: func(ctx context.Context, c *client.Client, site, id, channel string) (api.DecidedNotification, error) {
+			return c.RetryNotification(ctx, site, id, api.RetryNotification{Channel: channel})
 		},
 	})
 }
@@ -56,8 +57,8 @@ func (n *notifications) discard() *cobra.Command {
 with that attempt, unless the attempt delivers it. They are not deleted: their
 rows are kept for their retention, and retry takes them up again.`,
 		example: "alarm-42 --reason 'the alarm is over'",
-		change: func(ctx context.Context, c *admin.Client, site, id, channel string) (admin.DecidedNotification, error) {
-			return c.DiscardNotification(ctx, site, id, admin.DiscardNotification{Channel: channel, Reason: reason})
+		change: func(ctx context.Context, c *client.Client, site, id, channel string) (api.DecidedNotification, error) {
+			return c.DiscardNotification(ctx, site, id, api.DiscardNotification{Channel: channel, Reason: reason})
 		},
 	})
 	cmd.Flags().StringVar(&reason, "reason", "", "why, in one line, for the node's log")
@@ -71,31 +72,31 @@ func (n *notifications) run() *cobra.Command {
 tried is tried again at once, if it has to be. A channel that is held or in
 back-off is waited for.`,
 		example: "alarm-42",
-		change: func(ctx context.Context, c *admin.Client, site, id, channel string) (admin.DecidedNotification, error) {
-			return c.RunNotification(ctx, site, id, admin.RunNotification{Channel: channel})
+		change: func(ctx context.Context, c *client.Client, site, id, channel string) (api.DecidedNotification, error) {
+			return c.RunNotification(ctx, site, id, api.RunNotification{Channel: channel})
 		},
 	})
 }
 
 func (n *notifications) reschedule() *cobra.Command {
-	var r admin.RescheduleRequest
+	var r api.RescheduleRequest
 	cmd := n.command(&notificationDecision{
 		name: "reschedule", short: "Say when pending notifications are tried next", copies: "pending or retrying",
 		long:    "Of one that is being\ntried it holds for the retry.",
 		example: "alarm-42 --in 2h",
-		change: func(ctx context.Context, c *admin.Client, site, id, channel string) (admin.DecidedNotification, error) {
+		change: func(ctx context.Context, c *client.Client, site, id, channel string) (api.DecidedNotification, error) {
 			if err := timed(&r); err != nil {
-				return admin.DecidedNotification{}, err
+				return api.DecidedNotification{}, err
 			}
-			return c.RescheduleNotification(ctx, site, id, admin.RescheduleNotification{Channel: channel, In: r.In, At: r.At})
+			return c.RescheduleNotification(ctx, site, id, api.RescheduleNotification{Channel: channel, In: r.In, At: r.At})
 		},
 	})
 	timeFlags(cmd, &r)
 	return cmd
 }
 
-func (n *notifications) decide(cmd *cobra.Command, ids []string, change func(context.Context, *admin.Client, string) (admin.DecidedNotification, error)) error {
-	return n.each(cmd, n.global, ids, "a notification id is empty", func(ctx context.Context, c *admin.Client, id string) error {
+func (n *notifications) decide(cmd *cobra.Command, ids []string, change func(context.Context, *client.Client, string) (api.DecidedNotification, error)) error {
+	return n.each(cmd, n.global, ids, "a notification id is empty", func(ctx context.Context, c *client.Client, id string) error {
 		d, err := change(ctx, c, id)
 		switch {
 		case err != nil:
@@ -114,7 +115,7 @@ func (n *notifications) decide(cmd *cobra.Command, ids []string, change func(con
 }
 
 // copyAfterwards is what becomes of a copy next.
-func copyAfterwards(c *admin.DecidedCopy) string {
+func copyAfterwards(c *api.DecidedCopy) string {
 	if !c.Changed {
 		return ", and was left"
 	}

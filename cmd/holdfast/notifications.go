@@ -8,7 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
 	"github.com/holdfast-mq/holdfast/internal/span"
 )
 
@@ -30,7 +31,7 @@ func (a *app) notificationsCommand(g *global) *cobra.Command {
 }
 
 type notificationFlags struct {
-	q          admin.NotificationQuery
+	q          client.NotificationQuery
 	from, to   string
 	all, quiet bool
 }
@@ -95,11 +96,11 @@ func ago(flag, text string) (time.Time, error) {
 
 func (n *notifications) pages(cmd *cobra.Command, f notificationFlags) error {
 	var ids []string
-	var last admin.Notification
+	var last api.Notification
 	return eachPage(n.app, f.q.After, f.all, n.json, func(after string) (next string, err error) {
 		f.q.After = after
-		var page admin.NotificationPage
-		err = n.ask(cmd, n.global, func(ctx context.Context, c *admin.Client) (err error) {
+		var page api.NotificationPage
+		err = n.ask(cmd, n.global, func(ctx context.Context, c *client.Client) (err error) {
 			page, err = c.Notifications(ctx, f.q)
 			return err
 		})
@@ -124,7 +125,7 @@ func (n *notifications) pages(cmd *cobra.Command, f notificationFlags) error {
 	})
 }
 
-func notificationTable(w io.Writer, list []admin.Notification) error {
+func notificationTable(w io.Writer, list []api.Notification) error {
 	rows := make([][]string, len(list))
 	for i, x := range list {
 		rows[i] = []string{x.ID, copyState(x.CopyStatus), x.Channel, x.List, x.Site, fmt.Sprint(x.Tries), at(x.Created), x.Subject, x.LastError}
@@ -133,7 +134,7 @@ func notificationTable(w io.Writer, list []admin.Notification) error {
 }
 
 // copyState is the status with what a person looks for.
-func copyState(c admin.CopyStatus) string {
+func copyState(c api.CopyStatus) string {
 	switch {
 	case c.Stuck:
 		return c.Status + " (stuck)"
@@ -158,7 +159,7 @@ func (n *notifications) kpis() *cobra.Command {
   holdfast notifications kpis --json`,
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return n.ask(cmd, n.global, func(ctx context.Context, c *admin.Client) error {
+			return n.ask(cmd, n.global, func(ctx context.Context, c *client.Client) error {
 				k, err := c.NotificationKPIs(ctx)
 				switch {
 				case err != nil:
@@ -177,7 +178,7 @@ func (n *notifications) kpis() *cobra.Command {
 	}
 }
 
-func kpiRow(name string, k admin.KPIs) []string {
+func kpiRow(name string, k api.KPIs) []string {
 	oldest := "-"
 	if k.OldestSeconds > 0 {
 		oldest = (time.Duration(k.OldestSeconds) * time.Second).String()

@@ -7,11 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
 )
 
 type notifyFlags struct {
-	n           admin.NewNotification
+	n           api.NewNotification
 	data        string
 	quiet, asks bool
 }
@@ -74,7 +75,7 @@ func (a *app) tell(cmd *cobra.Command, g *global, f *notifyFlags, list string) e
 		}
 		n.Data = data
 	}
-	return a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
+	return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
 		taken, err := c.Notify(ctx, n)
 		switch {
 		case err != nil:
@@ -96,7 +97,7 @@ func (a *app) notificationStatus(cmd *cobra.Command, g *global, id string) error
 	if id == "" {
 		return usage(errors.New("the notification id is empty"))
 	}
-	return a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
+	return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
 		is, err := c.NotificationStatus(ctx, id)
 		switch {
 		case err != nil:

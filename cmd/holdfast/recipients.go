@@ -11,12 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
 	"github.com/holdfast-mq/holdfast/internal/brief"
 )
 
 // changed tells what became of a list.
-func (l *lists) changed(c *admin.ListChange) error {
+func (l *lists) changed(c *api.ListChange) error {
 	if l.json {
 		return printJSON(l.stdout, c)
 	}
@@ -27,7 +28,7 @@ func (l *lists) changed(c *admin.ListChange) error {
 }
 
 func (l *lists) add() *cobra.Command {
-	var r admin.RecipientSpec
+	var r api.RecipientSpec
 	cmd := &cobra.Command{
 		Use:   "add NAME [ADDRESS]",
 		Short: "Add a recipient to a list, or change the one of this channel and address",
@@ -37,7 +38,7 @@ func (l *lists) add() *cobra.Command {
 		Args: args(1, 2, "the list's name and at most one address"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			r.Address = strings.Join(given[1:], "")
-			return l.ask(cmd, l.global, func(ctx context.Context, node *admin.Client) error {
+			return l.ask(cmd, l.global, func(ctx context.Context, node *client.Client) error {
 				c, err := node.PutRecipient(ctx, given[0], r)
 				if err != nil {
 					return err
@@ -60,7 +61,7 @@ func (l *lists) drop() *cobra.Command {
 		Example: `  holdfast lists remove operators jane@example.com --channel mail`,
 		Args:    args(1, 2, "the list's name and at most one address"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return l.ask(cmd, l.global, func(ctx context.Context, node *admin.Client) error {
+			return l.ask(cmd, l.global, func(ctx context.Context, node *client.Client) error {
 				c, err := node.DeleteRecipient(ctx, given[0], channel, strings.Join(given[1:], ""))
 				if err != nil {
 					return err
@@ -74,7 +75,7 @@ func (l *lists) drop() *cobra.Command {
 }
 
 func (l *lists) imports() *cobra.Command {
-	var r admin.ImportRequest
+	var r api.ImportRequest
 	cmd := &cobra.Command{
 		Use:   "import NAME FILE",
 		Short: "Add recipients of a file to a list, all of them or none",
@@ -105,7 +106,7 @@ changed. A file is one of
 				r.Format = "csv"
 			}
 			r.Text = string(text)
-			return l.ask(cmd, l.global, func(ctx context.Context, node *admin.Client) error {
+			return l.ask(cmd, l.global, func(ctx context.Context, node *client.Client) error {
 				c, err := node.ImportRecipients(ctx, given[0], r)
 				if err != nil {
 					return err

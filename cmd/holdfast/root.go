@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/client"
 	"github.com/holdfast-mq/holdfast/internal/brief"
 	"github.com/holdfast-mq/holdfast/internal/namedfile"
 )
@@ -115,7 +115,7 @@ func args(least, most int, expected string) cobra.PositionalArgs {
 }
 
 // ask runs f with a client of the node and one answer's time.
-func (a *app) ask(cmd *cobra.Command, g *global, f func(ctx context.Context, c *admin.Client) error) error {
+func (a *app) ask(cmd *cobra.Command, g *global, f func(ctx context.Context, c *client.Client) error) error {
 	if g.timeout <= 0 {
 		return usage(fmt.Errorf("--timeout %s: must be longer than nothing", g.timeout))
 	}
@@ -128,7 +128,7 @@ func (a *app) ask(cmd *cobra.Command, g *global, f func(ctx context.Context, c *
 	return f(ctx, c)
 }
 
-func (a *app) client(cmd *cobra.Command, g *global) (*admin.Client, error) {
+func (a *app) client(cmd *cobra.Command, g *global) (*client.Client, error) {
 	address := g.url
 	if given := a.getenv(envURL); given != "" && !cmd.Flags().Changed("url") {
 		address = given
@@ -141,7 +141,7 @@ func (a *app) client(cmd *cobra.Command, g *global) (*admin.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := admin.NewClient(address, token)
+	c, err := client.New(address, token)
 	if err != nil {
 		return nil, usage(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/admintest"
+	"github.com/holdfast-mq/holdfast/admin/httpapi"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
@@ -78,9 +79,9 @@ func setup(env *testscript.Env) error {
 	env.Values[storeKey{}], env.Values[channelsKey{}], env.Values[sitesKey{}] = store, channels, sites
 	env.Setenv("GORACE", "atexit_sleep_ms=0") // or each process waits for a second at its end
 	for _, name := range []string{"HOLDFAST_URL", "LOCKED_URL", "SITE_URL"} {
-		s := admin.Server{
-			Outbox: store, Enqueuer: store, Inbox: store, Tokens: store, Sites: sites, Notify: store, Channels: channels,
-			Node: "test", AuthRequired: name == "LOCKED_URL", MaxPayload: 99,
+		s := admin.Service{
+			Outbox: store, Enqueuer: store, Inbox: store, Tokens: store, Central: sites, Notify: store, Channels: channels,
+			Name: "test", MaxPayload: 99,
 			Destinations: func() []admin.Destination {
 				return []admin.Destination{{Name: "inventory", TTL: 24 * time.Hour}, {Name: "billing", Category: holdfast.CategoryExternalSystem}}
 			},
@@ -97,7 +98,9 @@ func setup(env *testscript.Env) error {
 		s.Backup = func(_ context.Context, folder string) (string, int64, error) {
 			return filepath.Join(folder, "x.db"), 4096, nil
 		}
-		handler, err := s.Handler()
+		operators := httpapi.Server{Service: &s}
+		operators.AuthRequired = name == "LOCKED_URL"
+		handler, err := operators.Handler()
 		if err != nil {
 			return err
 		}

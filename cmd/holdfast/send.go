@@ -12,12 +12,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
 	"github.com/holdfast-mq/holdfast/internal/span"
 )
 
 type sendFlags struct {
-	m       admin.NewMessage
+	m       api.NewMessage
 	headers []string
 	retries int
 	later   bool
@@ -107,7 +108,7 @@ func (a *app) send(cmd *cobra.Command, g *global, f *sendFlags, given []string) 
 	if m.Payload, err = a.payload(f.file, given[2:]); err != nil {
 		return err
 	}
-	return a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
+	return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
 		sent, err := c.Send(ctx, m)
 		switch {
 		case err != nil:
@@ -126,7 +127,7 @@ func (a *app) send(cmd *cobra.Command, g *global, f *sendFlags, given []string) 
 }
 
 // said is what the first attempt has brought, where it was waited for.
-func said(sent admin.Accepted) string {
+func said(sent api.Accepted) string {
 	switch {
 	case sent.LastError != "":
 		return fmt.Sprintf(" (%s: %s)", plain(sent.Outcome), plain(sent.LastError))

@@ -12,7 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
 )
 
 func (a *app) showCommand(g *global) *cobra.Command {
@@ -25,8 +26,8 @@ func (a *app) showCommand(g *global) *cobra.Command {
 	}
 }
 
-func (a *app) showMessage(cmd *cobra.Command, g *global, of func(*admin.Client) *admin.Client, id string) error {
-	return a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
+func (a *app) showMessage(cmd *cobra.Command, g *global, of func(*client.Client) *client.Client, id string) error {
+	return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
 		m, err := of(c).Message(ctx, id)
 		switch {
 		case err != nil:
@@ -38,7 +39,7 @@ func (a *app) showMessage(cmd *cobra.Command, g *global, of func(*admin.Client) 
 	})
 }
 
-func printMessage(w io.Writer, m admin.MessageDetail) error {
+func printMessage(w io.Writer, m api.MessageDetail) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	line := func(name, value string) {
 		if value != "" {
@@ -102,7 +103,7 @@ func printMessage(w io.Writer, m admin.MessageDetail) error {
 }
 
 // ownRetries says what a message asks for in place of its destination's retries.
-func ownRetries(m *admin.Message) string {
+func ownRetries(m *api.Message) string {
 	var parts []string
 	if n := m.MaxRetries; n != nil {
 		switch {
@@ -120,7 +121,7 @@ func ownRetries(m *admin.Message) string {
 	return strings.Join(parts, ", ")
 }
 
-func historyRow(e admin.Event) []string {
+func historyRow(e api.Event) []string {
 	attempt, took := "", ""
 	if e.Attempt > 0 {
 		attempt, took = fmt.Sprint(e.Attempt), fmt.Sprintf("%gms", e.TookMs)

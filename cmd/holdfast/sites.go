@@ -8,7 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
 )
 
 func (a *app) sitesCommand(g *global) *cobra.Command {
@@ -26,8 +27,8 @@ when it was last seen.`,
 }
 
 // of names the client of a site's messages.
-func of(site string) func(*admin.Client) *admin.Client {
-	return func(c *admin.Client) *admin.Client { return c.At(site) }
+func of(site string) func(*client.Client) *client.Client {
+	return func(c *client.Client) *client.Client { return c.At(site) }
 }
 
 func (a *app) siteAdd(g *global) *cobra.Command {
@@ -40,7 +41,7 @@ there. The token is good once, for a day; central keeps only a hash of it.`,
 		Example: `  holdfast sites add plant-7 --central https://central.example:8420`,
 		Args:    args(1, 1, "the site's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return a.siteToken(cmd, g, central, func(ctx context.Context, c *admin.Client) (admin.SiteToken, error) { return c.AddSite(ctx, given[0]) })
+			return a.siteToken(cmd, g, central, func(ctx context.Context, c *client.Client) (api.SiteToken, error) { return c.AddSite(ctx, given[0]) })
 		},
 	}
 	centralFlag(cmd, &central)
@@ -52,8 +53,8 @@ func centralFlag(cmd *cobra.Command, central *string) {
 }
 
 // siteToken prints a token, and on standard error what to do with it.
-func (a *app) siteToken(cmd *cobra.Command, g *global, central string, ask func(context.Context, *admin.Client) (admin.SiteToken, error)) error {
-	return a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
+func (a *app) siteToken(cmd *cobra.Command, g *global, central string, ask func(context.Context, *client.Client) (api.SiteToken, error)) error {
+	return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
 		t, err := ask(ctx, c)
 		switch {
 		case err != nil:
@@ -101,7 +102,7 @@ that was stolen ends at once with --now; the site is out until it enrolls again.
   holdfast enroll https://central.example:8420 --force    # at the site`,
 		Args: args(1, 1, "the site's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return a.siteToken(cmd, g, central, func(ctx context.Context, c *admin.Client) (admin.SiteToken, error) {
+			return a.siteToken(cmd, g, central, func(ctx context.Context, c *client.Client) (api.SiteToken, error) {
 				return c.RotateSite(ctx, given[0], now)
 			})
 		},
@@ -118,7 +119,7 @@ func (a *app) siteRevoke(g *global) *cobra.Command {
 		Example: `  holdfast sites revoke plant-7`,
 		Args:    args(1, 1, "the site's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
+			return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
 				if err := c.RevokeSite(ctx, given[0]); err != nil {
 					return err
 				}
@@ -139,13 +140,13 @@ func (a *app) siteList(g *global) *cobra.Command {
 		Example: `  holdfast sites ls --json`,
 		Args:    args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd, g, func(ctx context.Context, c *admin.Client) error {
+			return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
 				list, err := c.Sites(ctx)
 				switch {
 				case err != nil:
 					return err
 				case g.json:
-					return printJSON(a.stdout, admin.SiteList{Sites: list})
+					return printJSON(a.stdout, api.SiteList{Sites: list})
 				}
 				rows := make([][]string, len(list))
 				for i, s := range list {
@@ -158,7 +159,7 @@ func (a *app) siteList(g *global) *cobra.Command {
 }
 
 // siteRow leaves out what only a connected site tells.
-func siteRow(s *admin.Site) []string {
+func siteRow(s *api.Site) []string {
 	row := []string{s.Name, s.State, optional(s.LastSeen), "-", "-", "-", s.Version}
 	if s.State == "connected" {
 		row[3], row[4] = fmt.Sprint(s.Pending), fmt.Sprint(s.Parked)
@@ -170,7 +171,7 @@ func siteRow(s *admin.Site) []string {
 }
 
 func (a *app) siteParked(g *global) *cobra.Command {
-	q := admin.MessageQuery{States: []string{"parked"}}
+	q := client.MessageQuery{States: []string{"parked"}}
 	var all, quiet bool
 	cmd := &cobra.Command{
 		Use:   "parked SITE",

@@ -8,7 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/admin/client"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/node"
 )
@@ -44,7 +45,7 @@ type tokens struct {
 }
 
 // ask calls f with a client of the node, or of the store.
-func (t *tokens) ask(cmd *cobra.Command, f func(ctx context.Context, c *admin.Client) error) error {
+func (t *tokens) ask(cmd *cobra.Command, f func(ctx context.Context, c *client.Client) error) error {
 	if t.over.Data == "" && t.over.Store == "" && t.file == "" {
 		return t.app.ask(cmd, t.global, f)
 	}
@@ -59,7 +60,7 @@ func (t *tokens) ask(cmd *cobra.Command, f func(ctx context.Context, c *admin.Cl
 	if err != nil {
 		return ofStores(err)
 	}
-	c, err := admin.NewClient(url, "")
+	c, err := client.New(url, "")
 	if err == nil {
 		err = f(cmd.Context(), c)
 	}
@@ -97,8 +98,8 @@ it. The roles are
   holdfast tokens create first --role admin --config /etc/holdfast/holdfast.yaml`,
 		Args: args(1, 1, "the token's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return t.ask(cmd, func(ctx context.Context, c *admin.Client) error {
-				created, err := c.CreateToken(ctx, admin.NewToken{Name: given[0], Role: admin.Role(role)})
+			return t.ask(cmd, func(ctx context.Context, c *client.Client) error {
+				created, err := c.CreateToken(ctx, api.NewToken{Name: given[0], Role: api.Role(role)})
 				switch {
 				case err != nil:
 					return err
@@ -111,7 +112,7 @@ it. The roles are
 			})
 		},
 	}
-	cmd.Flags().StringVar(&role, "role", string(admin.Read), "read, operate or admin")
+	cmd.Flags().StringVar(&role, "role", string(api.Read), "read, operate or admin")
 	return cmd
 }
 
@@ -121,13 +122,13 @@ func (t *tokens) list() *cobra.Command {
 		Short: "List tokens",
 		Args:  args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return t.ask(cmd, func(ctx context.Context, c *admin.Client) error {
+			return t.ask(cmd, func(ctx context.Context, c *client.Client) error {
 				list, err := c.Tokens(ctx)
 				switch {
 				case err != nil:
 					return err
 				case t.json:
-					return printJSON(t.stdout, admin.TokenList{Tokens: list})
+					return printJSON(t.stdout, api.TokenList{Tokens: list})
 				}
 				rows := make([][]string, len(list))
 				for i, k := range list {
@@ -156,7 +157,7 @@ the role admin stays unless --force is given: without one nobody can operate a
 node that asks for tokens.`,
 		Args: args(1, 1, "the token's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return t.ask(cmd, func(ctx context.Context, c *admin.Client) error {
+			return t.ask(cmd, func(ctx context.Context, c *client.Client) error {
 				if err := c.DeleteToken(ctx, given[0], force); err != nil {
 					return err
 				}

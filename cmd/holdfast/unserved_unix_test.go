@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/doctor"
 )
 
@@ -67,7 +67,7 @@ func TestTheAdviceAboutADestinationThatIsGoneWorks(t *testing.T) {
 	if m := message(t, c, "other"); m.State != "pending" {
 		t.Errorf("a message of another destination is %s", m.State)
 	}
-	eventually(t, "health is well again", func() bool { return healthOf(t, c).Status == admin.OK })
+	eventually(t, "health is well again", func() bool { return healthOf(t, c).Status == api.OK })
 	checks, _, _, _ = examined(t, c.args[2:]...)
 	wantChecks(t, checks, map[string]doctor.Status{"without a destination": doctor.OK})
 }
@@ -86,7 +86,7 @@ func accepted(t *testing.T, c *child, id, to, delay string) {
 	}
 }
 
-func healthOf(t *testing.T, c *child) (h admin.Health) {
+func healthOf(t *testing.T, c *child) (h api.Health) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(get(t, c.url()+"/_rf/health")), &h); err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func shell(t *testing.T, c *child, line string) string {
 	return string(out)
 }
 
-func message(t *testing.T, c *child, id string) (m admin.Message) {
+func message(t *testing.T, c *child, id string) (m api.Message) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(get(t, c.url()+"/v1/messages/"+id)), &m); err != nil {
 		t.Fatal(err)

@@ -28,3 +28,16 @@ func Count[N int | int64](n N, one, many string) string {
 	}
 	return fmt.Sprintf("%d %s", n, many)
 }
+
+// AnyOf names what one of is needed: "parked, expired or discarded".
+func AnyOf[T any](list []T) string {
+	names := make([]string, len(list))
+	for i, s := range list {
+		names[i] = fmt.Sprint(s)
+	}
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}

@@ -1,0 +1,105 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/internal/exchange"
+)
+
+// maxAnswer bounds what is read of an answer: a page of the largest payloads.
+const maxAnswer = 1 << 30
+
+// do asks, and decodes the answer into out. path is escaped already.
+func (c *Client) do(ctx context.Context, method, path string, query url.Values, body []byte, out any) error {
+	resp, err := c.roundTrip(ctx, method, path, query, body)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }() // it was only read
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return c.problemOf(resp)
+	}
+	if out == nil {
+		return nil
+	}
+	return decodeAnswer(resp, out)
+}
+
+func (c *Client) roundTrip(ctx context.Context, method, path string, query url.Values, body []byte) (*http.Response, error) {
+	target := c.base.String() + path
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	req.Header.Set("Accept", "application/json")
+	if len(body) > 0 {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	resp, f := c.http.Do(req, nil)
+	if f != nil {
+		if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return nil, fmt.Errorf("%s %s: %w", method, path, ctx.Err())
+		}
+		err = f.Err
+		if exchange.PlainFromTLS(err) {
+			err = fmt.Errorf("%w: it speaks plain HTTP; write http:// in place of https://", ErrScheme)
+		}
+		return nil, fmt.Errorf("%w at %s: %w", ErrUnreachable, c.at, err)
+	}
+	return resp, nil
+}
+
+func decodeAnswer(resp *http.Response, out any) error {
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(out); err != nil {
+		return fmt.Errorf("%s %s: read the answer: %w", resp.Request.Method, resp.Request.URL.Path, err)
+	}
+	return nil
+}
+
+// problemOf reads a refusal, also one that something between us and the node
+// has written.
+func (c *Client) problemOf(resp *http.Response) error {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil {
+		return fmt.Errorf("%s %s: %s: read the answer: %w", resp.Request.Method, resp.Request.URL.Path, resp.Status, err)
+	}
+	if c.base.Scheme == "http" && exchange.PlainToTLS(resp.StatusCode, text) {
+		return fmt.Errorf("%w at %s: %w: it does; write https:// in place of http://", ErrUnreachable, c.at, ErrScheme)
+	}
+	p := &api.Problem{}
+	t, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if t == api.ProblemType && json.Unmarshal(text, p) == nil && p.Detail != "" {
+		p.Status = resp.StatusCode // a proxy may have changed it
+		return p
+	}
+	return &api.Problem{
+		Type: "about:blank", Title: http.StatusText(resp.StatusCode), Status: resp.StatusCode,
+		Detail: fmt.Sprintf("%s %s: answered %s, and not by a Holdfast node: %q", resp.Request.Method, resp.Request.URL.Path,
+			resp.Status, api.Clip(strings.TrimSpace(string(text)))),
+	}
+}
+
+// ask asks with a body of JSON.
+func (c *Client) ask(ctx context.Context, method, path string, req, out any) error {
+	body, err := json.Marshal(req)
+	if err != nil {
+		return fmt.Errorf("encode %T: %w", req, err)
+	}
+	return c.do(ctx, method, path, nil, body, out)
+}

@@ -1,0 +1,46 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+)
+
+type destinationInput struct {
+	Name string `path:"name" doc:"The destination's name."`
+}
+
+func destinations(b *builder) {
+	all := admin.Destinations{Service: b.Service}
+	handle(b, route{
+		method: http.MethodGet, path: "/v1/destinations", id: "list-destinations", tag: "destinations", role: api.Read,
+		summary: "List destinations", description: "What waits for each, and how its lane fares. The numbers are kept in memory: asking costs nothing.",
+	}, func(context.Context, *struct{}) (*answer[api.DestinationList], error) {
+		return answerOf(all.List(), nil)
+	})
+	none := "There is no such destination, and no message for one."
+	handle(b, route{
+		method: http.MethodGet, path: "/v1/destinations/{name}", id: "get-destination", tag: "destinations", role: api.Read,
+		summary: "Show a destination", description: "What waits for it, how its lane fares, and who paused or resumed it last.", problems: map[api.Sort]string{api.NotFound: none},
+	}, func(_ context.Context, in *destinationInput) (*answer[api.DestinationStatus], error) {
+		return answerOf(all.Get(in.Name))
+	})
+	handle(b, route{
+		method: http.MethodPost, path: "/v1/destinations/{name}/pause", id: "pause-destination", tag: "destinations", role: api.Operate,
+		summary: "Pause a destination",
+		description: "Nothing more is begun there, at any node of the store and over restarts, until somebody resumes it. Attempts under way end; " +
+			"messages wait uncharged, and their TTL runs on. Other nodes see it within seconds. One that is paused already stays as it is.",
+		problems: map[api.Sort]string{api.NotFound: none},
+	}, func(ctx context.Context, in *destinationInput) (*answer[api.DestinationStatus], error) {
+		return answerOf(all.Pause(ctx, in.Name))
+	})
+	handle(b, route{
+		method: http.MethodPost, path: "/v1/destinations/{name}/resume", id: "resume-destination", tag: "destinations", role: api.Operate,
+		summary: "Resume a destination", description: "Ends a pause, and has a destination that is held or down tried at once.",
+		problems: map[api.Sort]string{api.NotFound: none},
+	}, func(ctx context.Context, in *destinationInput) (*answer[api.DestinationStatus], error) {
+		return answerOf(all.Resume(ctx, in.Name))
+	})
+}

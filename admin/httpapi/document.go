@@ -1,0 +1,126 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/holdfast-mq/holdfast/admin/api"
+)
+
+// document finishes the OpenAPI document and answers with it.
+func (b *builder) document() (http.Handler, error) {
+	doc := b.api.OpenAPI()
+	doc.Info.Description = "What programs and people ask of a Holdfast node: send messages, see what became of them, decide about those that wait. " +
+		"Every refusal is a problem document (RFC 9457) that names field, value and what to do. Durations are texts such as 90s, 24h, 7d or 2w; times are RFC 3339 in UTC."
+	doc.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
+	doc.Info.Contact = &huma.Contact{Name: "Holdfast", URL: "https://github.com/holdfast-mq/holdfast"}
+	doc.Servers = []*huma.Server{{URL: "/", Description: "The node that serves this document."}}
+	doc.Tags = []*huma.Tag{
+		{Name: "messages", Description: "The outbox: what is to be sent, and what became of it."},
+		{Name: "inbox", Description: "Received messages that wait to be fetched."},
+		{Name: "destinations", Description: "Where messages go, and how that fares."},
+		{Name: "notifications", Description: "What people are told, and whether it reached them. A node that delivers none answers unsupported; so it does below."},
+		{Name: "channels", Description: "The ways to people: mail servers, chat rooms, webhooks."},
+		{Name: "lists", Description: "Who gets a notification."},
+		{Name: "backups", Description: "Copies of the database."},
+		{Name: "tokens", Description: "Who may use this API."},
+		{Name: "sites", Description: "Sites that forward to this central node: who they are, and what waits there. Only a central node has these routes."},
+		{Name: "diagnostics", Description: "Health and numbers."},
+		{Name: "node", Description: "Routes of the same listener that are not part of the operator API."},
+	}
+	doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {
+		Type: "http", Scheme: "bearer",
+		Description: "A token of POST /v1/tokens. A listener on the loopback may ask for none. The roles are read, operate and admin; each includes those before it. x-role of an operation is the one that it needs.",
+	}}
+	// Left behind by Register; our routes answer with Problem.
+	schemas := doc.Components.Schemas.Map()
+	delete(schemas, "ErrorModel")
+	delete(schemas, "ErrorDetail")
+	for name, schema := range schemas {
+		if !b.strict[name] {
+			schema.AdditionalProperties = nil // answers may grow
+		}
+	}
+
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(doc); err != nil {
+		return nil, fmt.Errorf("encode the OpenAPI document: %w", err)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/openapi+json")
+		_, _ = w.Write(text.Bytes()) // the client is gone: nobody to tell
+	}), nil
+}
+
+// receive is the way in for peers, where a node has one.
+const receive = http.MethodPost + " /_rf/receive"
+
+// others documents routes that other packages serve on the same listener.
+func others(b *builder, receives bool) {
+	plain := func(text string) *huma.Response {
+		return &huma.Response{Description: text, Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}}}
+	}
+	if receives {
+		b.receiving()
+	}
+	b.open(http.MethodGet, "/healthz", "alive", "Is the process alive?", "For whoever would restart it. It asks for no token.",
+		map[int]*huma.Response{http.StatusOK: plain("It is.")})
+	b.open(http.MethodGet, "/readyz", "ready", "Can the node take messages?", "For whoever would send it requests. It asks for no token.",
+		map[int]*huma.Response{
+			http.StatusOK:                 plain("It can."),
+			http.StatusServiceUnavailable: plain("It cannot now: it starts, stops, or cannot store."),
+		})
+	b.open(http.MethodGet, "/openapi.json", "openapi", "This document", "OpenAPI 3.1. It asks for no token.",
+		map[int]*huma.Response{http.StatusOK: {
+			Description: "The document.",
+			Content:     map[string]*huma.MediaType{"application/openapi+json": {Schema: &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}}},
+		}})
+	b.other(http.MethodGet, "/metrics", "metrics", "Metrics", "In the text format of Prometheus.",
+		map[int]*huma.Response{
+			http.StatusOK:              plain("The metrics."),
+			http.StatusUnauthorized:    b.problem("A token is needed, or the one given is not known."),
+			http.StatusForbidden:       b.problem("The node does not answer to this name without a token."),
+			http.StatusTooManyRequests: b.problem("Too many unknown tokens came from this address; Retry-After says how long to wait."),
+		})
+	metrics := b.operation(http.MethodGet, "/metrics")
+	metrics.Security, metrics.Extensions = byToken(), map[string]any{"x-role": api.Read}
+}
+
+// receiving documents the way in for peers.
+func (b *builder) receiving() {
+	b.other(http.MethodPost, "/_rf/receive", "receive", "Receive messages of a peer",
+		"The wire protocol between nodes: one envelope or a batch of them, signed by the peer's secret rather than by a token. The guide on the wire protocol has its form. "+
+			"Only a node whose configuration names a source, in receive.secrets, has this route.",
+		map[int]*huma.Response{
+			http.StatusOK:           {Description: "Each message is stored or done; the answer names each."},
+			http.StatusUnauthorized: {Description: "The signature is missing, wrong or too old; nothing was written."},
+		})
+	b.operation(http.MethodPost, "/_rf/receive").RequestBody = &huma.RequestBody{
+		Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}}},
+	}
+}
+
+// open documents a route that asks for no token.
+func (b *builder) open(method, path, id, summary, description string, responses map[int]*huma.Response) {
+	responses[http.StatusForbidden] = b.problem("Where nobody needs a token, the node answers to names of its own machine only.")
+	b.other(method, path, id, summary, description, responses)
+}
+
+func (b *builder) other(method, path, id, summary, description string, responses map[int]*huma.Response) {
+	op := &huma.Operation{
+		Method: method, Path: path, OperationID: id, Summary: summary, Description: description,
+		Tags: []string{"node"}, Responses: map[string]*huma.Response{}, Security: []map[string][]string{{}},
+	}
+	for status, r := range responses {
+		op.Responses[strconv.Itoa(status)] = r
+	}
+	b.api.OpenAPI().AddOperation(op)
+}

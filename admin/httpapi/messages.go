@@ -1,0 +1,99 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+)
+
+type listInput struct {
+	State       []string `query:"state,explode" doc:"Only these states: repeat the parameter, or separate by commas."`
+	Destination string   `query:"destination" doc:"Only this destination."`
+	Held        bool     `query:"held" doc:"Only messages that are held, because their TTL is over by a clock that the node doubts: heldUntil. Pages are in no order of time."`
+	Category    string   `query:"category" maxLength:"128" doc:"Only destinations of this category, one after the other; excludes destination."`
+	After       string   `query:"after" maxLength:"512" doc:"The next of the page before."`
+	Limit       int      `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"How many at most."`
+}
+
+type idInput struct {
+	ID string `path:"id" doc:"The message id; a UUID in any form."`
+}
+
+func messages(b *builder) {
+	messages := admin.Messages{Service: b.Service}
+	send(b)
+	handle(b, route{
+		method: http.MethodGet, path: "/v1/messages", id: "list-messages", tag: "messages", role: api.Read,
+		summary: "List messages", description: "Newest first, without payloads and histories; with category, the newest of each destination first.",
+	}, func(ctx context.Context, in *listInput) (*answer[api.MessagePage], error) {
+		return answerOf(messages.List(ctx, &admin.MessageQuery{
+			States: in.State, Destination: in.Destination, Held: in.Held, Category: in.Category, After: in.After, Limit: in.Limit,
+		}))
+	})
+	handle(b, route{
+		method: http.MethodGet, path: "/v1/messages/{id}", id: "get-message", tag: "messages", role: api.Read,
+		summary: "Show a message", description: "With its payload, its history, and in words why it has not been sent yet.",
+		problems: map[api.Sort]string{api.NotFound: "No such message is kept."},
+	}, func(ctx context.Context, in *idInput) (*answer[api.MessageDetail], error) {
+		return answerOf(messages.Get(ctx, in.ID))
+	})
+}
+
+type sendInput struct {
+	WithBody
+	Key string `header:"Idempotency-Key" doc:"Gives the id, where the body does not."`
+}
+
+type sendOutput struct {
+	Status   int
+	Location string `header:"Location" doc:"Where the message can be watched."`
+	Body     api.Accepted
+}
+
+// envelopeRoom is how many bytes all fields but the payload may have, escaped.
+const envelopeRoom = 128 << 10
+
+func send(b *builder) {
+	asked(b, route{
+		method: http.MethodPost, path: "/v1/messages", id: "send-message", tag: "messages", role: api.Operate,
+		summary: "Send a message",
+		description: "The answer comes after the message is on disk. The same id with the same content (kind, destination, endpoint, " +
+			"payload; never headers) is the same message: sending it again is safe and changes nothing. With wait the answer comes " +
+			"after the first attempt: what the destination refuses for good is a problem, everything else is tried again.",
+		status: http.StatusAccepted,
+		problems: map[api.Sort]string{
+			api.Conflict:   "The id belongs to a message with other content.",
+			api.TooLarge:   fmt.Sprintf("The payload is larger than this node takes: %d bytes.", b.LargestPayload()),
+			api.DiskFull:   "The disk is full; nothing was accepted.",
+			api.Refused:    "The request waited, or one of the same id did before, and the destination has refused the message for good.",
+			api.WrongState: "The id is that of a message that was discarded or has expired: it is not sent again unless a person retries it.",
+		},
+		bodyRequired: true, bodyLimit: b.LargestPayload() + envelopeRoom,
+		requestSample: json.RawMessage(`{"destination":"inventory","endpoint":"OrderApproved","payload":{"order":42}}`),
+	}, b.sent)
+	responses := b.operation(http.MethodPost, "/v1/messages").Responses
+	repeat := *responses["202"]
+	repeat.Description = "Delivered, where the request waited; or the id was known with the same content, and this request changed nothing."
+	responses["200"] = &repeat
+	responses["202"].Description = "The message is new, and on disk."
+}
+
+func (b *builder) sent(ctx context.Context, in *sendInput, req *api.NewMessage, wrong []api.Fault) (*sendOutput, error) {
+	sent, err := admin.Messages{Service: b.Service}.Send(ctx, req, in.Key, wrong...)
+	if err != nil {
+		return nil, err
+	}
+	out := &sendOutput{Status: http.StatusAccepted, Location: "/v1/messages/" + api.Segment(sent.ID), Body: sent.Accepted}
+	if sent.Notification {
+		out.Location = b.notificationAt(sent.ID)
+	}
+	if sent.Duplicate || sent.Outcome != "" && sent.State == holdfast.Delivered.String() {
+		out.Status = http.StatusOK
+	}
+	return out, nil
+}

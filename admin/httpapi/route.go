@@ -1,0 +1,294 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/internal/gate"
+)
+
+// route describes one operation: for the router, for the token check and for
+// the OpenAPI document.
+type route struct {
+	method, path  string
+	id            string // operation id
+	tag           string
+	summary       string
+	description   string
+	role          api.Role
+	status        int                 // of success; zero: 200
+	problems      map[api.Sort]string // what it may refuse besides what every route may
+	request       reflect.Type        // of its JSON body; nil: it reads none
+	bodyRequired  bool
+	bodyLimit     int64 // bytes; zero: smallBody
+	requestSample any
+	slow          bool // the answer may take longer than the server's deadline
+}
+
+// answer is a whole answer of status 200, or of the route's.
+type answer[T any] struct{ Body T }
+
+func answerOf[T any](body T, err error) (*answer[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &answer[T]{body}, nil
+}
+
+// WithBody is in what asks with a body.
+type WithBody struct{ Content body }
+
+func (c *WithBody) body() *body { return &c.Content }
+
+// asked registers a route that takes a body. wrong is what its reader found wrong
+// with it: whoever answers tells that beside what else is.
+func asked[In, Req, Out any, P interface {
+	*In
+	body() *body
+}](b *builder, r route, h func(ctx context.Context, in *In, req *Req, wrong []api.Fault) (*Out, error),
+) {
+	r.request = reflect.TypeFor[Req]()
+	handle(b, r, func(ctx context.Context, in *In) (*Out, error) {
+		var req Req
+		wrong, p := P(in).body().decode(&req)
+		if p != nil {
+			return nil, p
+		}
+		return h(ctx, in, &req, wrong)
+	})
+}
+
+// handle registers a route. In's parameters are read and checked by huma, its
+// body by type body.
+func handle[In, Out any](b *builder, r route, h func(context.Context, *In) (*Out, error)) {
+	if r.role.Rank() == 0 {
+		panic("httpapi: " + r.id + " has no role, and would be open to everybody")
+	}
+	limit := r.bodyLimit
+	if limit == 0 {
+		limit = smallBody
+	}
+	op := huma.Operation{
+		Method: r.method, Path: r.path, OperationID: r.id, Tags: []string{r.tag},
+		Summary: r.summary, Description: r.description,
+		DefaultStatus: r.status, MaxBodyBytes: limit,
+		Security:   byToken(),
+		Extensions: map[string]any{"x-role": r.role},
+		Responses:  b.responses(r),
+	}
+	b.adding = gate.Route{Role: r.role, Long: r.slow, MaxBody: limit}
+	huma.Register(b.api, op, h)
+	// Afterwards: with a schema of the body in sight, huma would read, check
+	// and decode it too.
+	if r.request != nil {
+		b.strict[r.request.Name()] = true
+		registered := b.operation(r.method, r.path)
+		registered.RequestBody = &huma.RequestBody{
+			Required: r.bodyRequired,
+			Content: map[string]*huma.MediaType{"application/json": {
+				Schema: b.schema(r.request), Example: r.requestSample,
+			}},
+		}
+	}
+}
+
+// byToken says that a token may be asked for: whether it is, the node's settings
+// say. Which role it needs is said by x-role, since the scopes of a bearer token
+// mean nothing to OpenAPI.
+func byToken() []map[string][]string { return []map[string][]string{{}, {"token": {}}} }
+
+func (b *builder) schema(t reflect.Type) *huma.Schema {
+	return b.api.OpenAPI().Components.Schemas.Schema(t, true, t.Name())
+}
+
+func (b *builder) operation(method, path string) *huma.Operation {
+	item := b.api.OpenAPI().Paths[path]
+	switch method {
+	case http.MethodPost:
+		return item.Post
+	case http.MethodPut:
+		return item.Put
+	case http.MethodDelete:
+		return item.Delete
+	}
+	return item.Get
+}
+
+// responses documents what the route answers beside its success.
+func (b *builder) responses(r route) map[string]*huma.Response {
+	all := map[string]*huma.Response{}
+	texts := map[int][]string{}
+	add := func(k api.Sort, text string) {
+		texts[k.Status()] = append(texts[k.Status()], text)
+	}
+	for k, text := range r.problems {
+		add(k, text)
+	}
+	add(api.Unauthorized, "A token is needed, or the one given is not known.")
+	add(api.RoleLacking, fmt.Sprintf("The token's role does not include %s; or a web page of another site asks.", r.role))
+	add(api.TooMany, "Too many unknown tokens came from this address; Retry-After says how long to wait.")
+	add(api.Busy, "More requests are in hand than there is room for; nothing was done.")
+	add(api.Unavailable, "The store is closed; send the same request again later.")
+	add(api.Internal, "The node failed; its log says why.")
+	if r.request != nil {
+		add(api.Unreadable, "The body is not a JSON object.")
+		add(api.MediaType, "The body must come as application/json.")
+		add(api.TimedOut, "The body did not arrive in time.")
+		if _, ok := r.problems[api.TooLarge]; !ok {
+			add(api.TooLarge, "The body is larger than this route takes.")
+		}
+	}
+	if _, ok := r.problems[api.Invalid]; !ok {
+		add(api.Invalid, "A parameter or field is wrong or unknown; errors names each.")
+	}
+	for status, lines := range texts {
+		slices.Sort(lines)
+		all[strconv.Itoa(status)] = b.problem(strings.Join(lines, " "))
+	}
+	return all
+}
+
+// problem documents an answer that is a problem.
+func (b *builder) problem(text string) *huma.Response {
+	return &huma.Response{Description: text, Content: map[string]*huma.MediaType{api.ProblemType: {Schema: b.schema(reflect.TypeFor[api.Problem]())}}}
+}
+
+// builder adds routes to the API while it is made. To huma it is a mux.
+type builder struct {
+	*admin.Service
+	api    huma.API
+	strict map[string]bool // schemas of requests: what they do not list is refused
+	routes []gate.Route
+	adding gate.Route // what holds of the route that huma is given
+}
+
+func newBuilder(s *admin.Service) *builder {
+	b := &builder{Service: s, strict: map[string]bool{}}
+	b.api = humago.New(b, config(s.Program()))
+	return b
+}
+
+// HandleFunc takes from huma the route that handle gives it, and no other.
+func (b *builder) HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request)) {
+	r := b.adding
+	b.adding = gate.Route{}
+	if r.Role == "" {
+		panic("httpapi: huma adds " + pattern + ", which nobody gave a role")
+	}
+	r.Pattern, r.Handler = pattern, http.HandlerFunc(handler)
+	b.routes = append(b.routes, r)
+}
+
+// ServeHTTP is a mux's, and not asked: the gate has the mux.
+func (*builder) ServeHTTP(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) }
+
+// config is huma without its routes for documentation, with our form of JSON
+// and of problems.
+func config(version string) huma.Config {
+	format := huma.Format{Marshal: writeJSON, Unmarshal: json.Unmarshal}
+	c := huma.DefaultConfig("Holdfast operator API", version)
+	c.OpenAPIPath, c.DocsPath, c.SchemasPath = "", "", ""
+	c.CreateHooks = nil // adds $schema to each answer
+	c.Formats = map[string]huma.Format{"application/json": format, "json": format}
+	c.RejectUnknownQueryParameters = true
+	c.Transformers = []huma.Transformer{translate}
+	return c
+}
+
+// verbatim is an answer that writes its own JSON.
+type verbatim interface{ AppendJSON() ([]byte, error) }
+
+// writeJSON writes an answer. That the client is gone is no error: there is
+// nobody to tell, and huma would panic.
+func writeJSON(w io.Writer, v any) error {
+	if own, ok := v.(verbatim); ok {
+		data, err := own.AppendJSON()
+		if err != nil {
+			return err
+		}
+		_, _ = w.Write(append(data, '\n'))
+		return nil
+	}
+	var b bytes.Buffer // whole or not at all: an error must not leave half an answer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, _ = w.Write(b.Bytes())
+	return nil
+}
+
+// translate turns huma's own refusals, all of which are about parameters,
+// into ours.
+func translate(ctx huma.Context, _ string, v any) (any, error) {
+	e, ok := v.(*huma.ErrorModel)
+	if !ok {
+		return v, nil
+	}
+	if e.Status != http.StatusUnprocessableEntity {
+		return api.Internal.Problem("the node failed; its log says why"), nil
+	}
+	faults := make([]api.Fault, 0, len(e.Errors))
+	for _, d := range e.Errors {
+		_, field, _ := strings.Cut(d.Location, ".")
+		f := api.Fault{Field: api.Clip(field), Problem: "is wrong: " + d.Message}
+		if d.Value != nil {
+			f.Value = api.Clip(fmt.Sprint(d.Value))
+		}
+		switch {
+		case d.Message == "unknown query parameter":
+			f.Problem = "is not a parameter of this route" + parameters(ctx.Operation())
+		case d.Message == "invalid integer":
+			f.Problem = "must be a whole number"
+		case strings.HasPrefix(d.Message, "expected "):
+			f.Problem = bounds(ctx.Operation(), field, d.Message)
+		}
+		faults = append(faults, f)
+	}
+	slices.SortStableFunc(faults, func(a, b api.Fault) int { return strings.Compare(a.Field, b.Field) })
+	return api.Faulty(faults...), nil
+}
+
+// bounds says between what a parameter has to lie.
+func bounds(op *huma.Operation, name, message string) string {
+	at := slices.IndexFunc(op.Parameters, func(p *huma.Param) bool { return p.Name == name })
+	if at < 0 || op.Parameters[at].Schema == nil {
+		return "is not what is " + message
+	}
+	switch s := op.Parameters[at].Schema; {
+	case s.Minimum != nil && s.Maximum != nil:
+		return fmt.Sprintf("must be from %.0f to %.0f", *s.Minimum, *s.Maximum)
+	case s.Minimum != nil:
+		return fmt.Sprintf("must be %.0f or more", *s.Minimum)
+	case s.MaxLength != nil:
+		return fmt.Sprintf("must have at most %d characters", *s.MaxLength)
+	}
+	return "is not what is " + message
+}
+
+func parameters(op *huma.Operation) string {
+	var names []string
+	for _, p := range op.Parameters {
+		if p.In == "query" {
+			names = append(names, p.Name)
+		}
+	}
+	if len(names) == 0 {
+		return "; it has none"
+	}
+	return "; there are " + strings.Join(names, ", ")
+}

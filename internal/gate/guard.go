@@ -1,0 +1,62 @@
+package gate
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-mq/holdfast/admin/api"
+)
+
+// guard keeps web pages of other sites away from a listener that asks for no
+// token: those that a browser sends here by a name which resolves to the
+// loopback (DNS rebinding), and those that post here across sites. It also
+// turns a panic into an answer.
+func (g *gate) guard(next http.Handler) http.Handler {
+	var foreign http.CrossOriginProtection
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Cache-Control", "no-store")
+		if !g.AuthRequired && !g.signed(r) {
+			if !g.answersTo(r.Host) {
+				api.ForeignHost.Problem(fmt.Sprintf("this node does not answer to the name %q without a token; use localhost or 127.0.0.1", api.Clip(r.Host)),
+					api.Fault{Field: "Host", Value: api.Clip(r.Host), Problem: "is not a name of the loopback"}).Answer(w)
+				return
+			}
+			if err := foreign.Check(r); err != nil {
+				api.ForeignOrigin.Problem("a web page of another site may not change anything here",
+					api.Fault{Field: "Origin", Value: api.Clip(r.Header.Get("Origin")), Problem: "is not this node"}).Answer(w)
+				return
+			}
+		}
+		tracked := &trackedWriter{ResponseWriter: w}
+		defer g.recover(tracked, r)
+		next.ServeHTTP(tracked, r)
+	})
+}
+
+// signed says whether the request goes to a route that proves its sender.
+func (g *gate) signed(r *http.Request) bool {
+	return slices.ContainsFunc(g.routes, func(m Route) bool {
+		return m.Signed && m.Pattern == r.Method+" "+r.URL.Path
+	})
+}
+
+func (g *gate) answersTo(hostport string) bool {
+	host := hostport
+	if h, _, err := net.SplitHostPort(hostport); err == nil {
+		host = h
+	}
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	if host == "" || host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && (ip.IsLoopback() || len(g.AllowedHosts) > 0) {
+		return true
+	}
+	return slices.ContainsFunc(g.AllowedHosts, func(allowed string) bool { return strings.EqualFold(allowed, host) })
+}

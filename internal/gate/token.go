@@ -1,0 +1,142 @@
+package gate
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin/api"
+	"github.com/holdfast-mq/holdfast/internal/retryafter"
+	"github.com/holdfast-mq/holdfast/internal/serve"
+)
+
+// allow asks a route's requests for what the route needs, and holds room for their
+// bodies.
+func (g *gate) allow(to Route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name, p := g.authorize(r, to.Role)
+		if p == nil && !serve.Known(r) {
+			p = Crowded()
+		}
+		if p != nil {
+			p.Answer(w)
+			return
+		}
+		if to.MaxBody > 0 && r.ContentLength != 0 {
+			leave, ok := g.bodies.Hold(r.Context(), r.ContentLength, to.MaxBody)
+			if !ok {
+				Crowded().Answer(w)
+				return
+			}
+			leave = sync.OnceFunc(leave)
+			defer leave()
+			if to.Long {
+				r.Body = &heldBody{r.Body, leave}
+			}
+		}
+		to.Handler.ServeHTTP(w, r.WithContext(g.As(r.Context(), name)))
+	})
+}
+
+// heldBody gives its room back when it was read: an answer that goes on for hours
+// would keep it from others.
+type heldBody struct {
+	io.ReadCloser
+	leave func()
+}
+
+func (b *heldBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.leave()
+	}
+	return n, err
+}
+
+func (b *heldBody) Close() error {
+	b.leave()
+	return b.ReadCloser.Close()
+}
+
+// authorize says who asks, or why the request is refused. A token that is
+// given counts even where none is needed: so its name is recorded.
+func (g *gate) authorize(r *http.Request, need api.Role) (string, *api.Problem) {
+	header := r.Header.Get("Authorization")
+	if !g.AuthRequired && (header == "" || g.Find == nil) {
+		if by := passedOnBy(r); by != "" && !g.Anybody {
+			return "", unauthorized("", "the request came through a proxy (header "+by+"), and only this machine is let in without a token: send one")
+		}
+		return api.Local, nil
+	}
+	if header == "" {
+		return "", unauthorized("", "send a token: Authorization: Bearer hf_…")
+	}
+	scheme, secret, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", unauthorized("", "the Authorization header must have the form: Bearer hf_…")
+	}
+	secret = strings.TrimSpace(secret)
+	if !api.WellFormed(secret) {
+		return "", g.refuseToken(r, "the token is mistyped or cut short; it begins with hf_ and has 52 characters")
+	}
+	name, role, err := g.Find(r.Context(), sha256.Sum256([]byte(secret)))
+	switch {
+	case errors.Is(err, holdfast.ErrNotFound):
+		return "", g.refuseToken(r, "the token is not known here; it may have been deleted")
+	case err != nil:
+		few := g.few.With(slog.String("remote", serve.Address(r).String()))
+		return "", g.Refuse(r.Context(), few, "look the token up", err) // anybody can make up a token
+	}
+	if api.Role(role).Rank() < need.Rank() {
+		return "", api.RoleLacking.Problem(fmt.Sprintf("this needs a token with the role %s; token %q has the role %s", need, name, role)).
+			With("WWW-Authenticate", fmt.Sprintf(`Bearer realm="holdfast", error="insufficient_scope", scope="%s"`, need))
+	}
+	return name, nil
+}
+
+// refuseToken answers a request whose token is none of ours. Too many from one
+// address are told to wait, and the log is silent; who has a token always
+// passes.
+func (g *gate) refuseToken(r *http.Request, problem string) *api.Problem {
+	from := serve.Address(r)
+	within, tell := g.watch.Refuse(from)
+	if tell {
+		g.Logger.LogAttrs(r.Context(), slog.LevelWarn, "unknown token refused",
+			slog.String("method", api.Clip(r.Method)), slog.String("path", api.Clip(r.URL.Path)), slog.String("remote", from.String()))
+	}
+	if !within {
+		return api.TooMany.Problem("too many unknown tokens come from this address; wait, and send one that is known").
+			With("Retry-After", retryafter.Seconds(serve.RefusedWait)).With("Connection", "close")
+	}
+	return unauthorized("invalid_token", problem)
+}
+
+// passedOnBy is the header by which a proxy says that the request is another's.
+func passedOnBy(r *http.Request) string {
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "Via"} {
+		if len(r.Header.Values(name)) > 0 {
+			return name
+		}
+	}
+	return ""
+}
+
+func unauthorized(code, detail string) *api.Problem {
+	challenge := `Bearer realm="holdfast"`
+	if code != "" {
+		challenge += fmt.Sprintf(`, error="%s"`, code)
+	}
+	return api.Unauthorized.Problem(detail).With("WWW-Authenticate", challenge)
+}
+
+// Crowded is said to somebody for whom there is no room now.
+func Crowded() *api.Problem {
+	return api.Busy.Problem("the node has more requests in hand than it has room for; nothing was done: send the same request again in a moment").
+		With("Retry-After", "1")
+}
