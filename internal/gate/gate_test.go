@@ -3,6 +3,7 @@ package gate_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -39,7 +40,9 @@ func asked(t *testing.T, routes ...gate.Route) *http.Client {
 	t.Cleanup(func() {
 		calls.CloseIdleConnections()
 		_ = server.Close()
-		<-ended // that it was closed
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
 	})
 	return &http.Client{Transport: calls}
 }
