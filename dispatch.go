@@ -430,6 +430,26 @@ func (d *Dispatcher) Status() []LaneStatus {
 	return list
 }
 
+// Lane reports the lane of one destination as Status does, at a cost that does
+// not depend on how many there are. It is the zero LaneStatus where nobody here
+// delivers there. known is false before Run: it is not decided who does.
+func (d *Dispatcher) Lane(destination string) (s LaneStatus, known bool) {
+	r := d.running.Load()
+	if r == nil {
+		return LaneStatus{}, false
+	}
+	l := r.lanes[destination]
+	if l == nil {
+		return LaneStatus{}, true
+	}
+	s = l.status()
+	s.Owner = r.owner()
+	if p := d.watch.Load(); p != nil {
+		s.Standstill = p.standstill(destination)
+	}
+	return s, true
+}
+
 func (r *dispatch) statuses() []LaneStatus {
 	owner := r.owner()
 	list := make([]LaneStatus, len(r.order))

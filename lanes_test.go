@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
@@ -220,6 +222,43 @@ func TestWhatAnOutcomeMakesDueIsTriedAtOnce(t *testing.T) {
 		time.Sleep(time.Second)
 		if n := to.count(); n != 20 {
 			t.Errorf("%d of 20 are delivered after a second", n)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// B0: who asks about one lane gets what Status says of
+// it, and is told whether nobody delivers there or nobody knows yet.
+func TestOneLaneIsAskedForByName(t *testing.T) {
+	t.Parallel()
+	racetest.Bubble(t, func(t *testing.T) {
+		db := openStore(t)
+		defer closeStore(t, db)
+		to := &script{}
+		d := &holdfast.Dispatcher{Store: db, Lanes: db, Routes: map[string]holdfast.Route{"a": {Deliverer: to}, "b": {Deliverer: to}}}
+		if s, known := d.Lane("a"); known || s.Destination != "" {
+			t.Errorf("before Run: %+v, %v; want that nobody knows", s, known)
+		}
+		stop := dispatch(t, d)
+		synctest.Wait()
+		if s, known := d.Lane("c"); !known || s.Destination != "" {
+			t.Errorf("without a route: %+v, %v; want that nobody delivers there", s, known)
+		}
+		if err := d.Pause(t.Context(), "a", "anna"); err != nil {
+			t.Fatal(err)
+		}
+		enqueue(t, db, holdfast.Message{Destination: "a"})
+		time.Sleep(5 * time.Minute)
+		for _, want := range d.Status() {
+			got, known := d.Lane(want.Destination)
+			if diff := cmp.Diff(want, got); !known || diff != "" {
+				t.Errorf("lane %s, known %v, differs from its status:\n%s", want.Destination, known, diff)
+			}
+		}
+		if s := statusOf(t, d, "a"); s.Standstill == nil {
+			t.Errorf("the paused lane does not stand still: %+v", s)
 		}
 		if err := stop(); err != nil {
 			t.Error(err)

@@ -62,7 +62,7 @@ func TestADispatcherWhoseStoreIsAnothers(t *testing.T) {
 			}
 		}
 		began = time.Now()
-		s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: d.Waiters, Lanes: d.Status}
+		s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: d.Waiters, Lane: d.Lane}
 		if _, err := s.Submit(t.Context(), holdfast.Message{Destination: "a", Endpoint: "E"}, time.Hour); err != nil || time.Since(began) > 0 {
 			t.Errorf("a caller waited %s (%v)", time.Since(began), err)
 		}

@@ -153,7 +153,7 @@ func (s *Server) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 }
 
 func (s *Server) submitter() *holdfast.Submitter {
-	return &holdfast.Submitter{Enqueuer: s.Enqueuer, Outbox: s.Outbox, Waiters: s.Waiters, Lanes: s.Lanes}
+	return &holdfast.Submitter{Enqueuer: s.Enqueuer, Outbox: s.Outbox, Waiters: s.Waiters, Lane: s.laneNow}
 }
 
 func conflict(id holdfast.ID) *Problem {

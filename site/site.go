@@ -97,7 +97,7 @@ func New(conf Config) (*Site, error) {
 	s.dispatcher = &holdfast.Dispatcher{
 		Store: conf.Store, Lanes: conf.Store, Routes: routes, Poll: conf.Poll, Grace: conf.Grace, Observer: observer{s, conf.Observer}, Waiters: s.waiters, Logger: s.log,
 	}
-	s.submitter = &holdfast.Submitter{Enqueuer: conf.Store, Outbox: conf.Store, Waiters: s.waiters, Lanes: s.dispatcher.Status}
+	s.submitter = &holdfast.Submitter{Enqueuer: conf.Store, Outbox: conf.Store, Waiters: s.waiters, Lane: s.dispatcher.Lane}
 	s.forwarder = &Forwarder{Enqueuer: conf.Store, Outbox: conf.Store, Name: s.conf.Name, Ask: conf.Ask}
 	return s, nil
 }
