@@ -74,6 +74,9 @@ func (r *dispatch) start(l *laneRun) {
 	}
 	l.line()
 	want := (len(l.ready) + perRequest - 1) / perRequest
+	if want > 0 {
+		r.agenda.busy[l] = struct{}{}
+	}
 	for want = min(want, l.slots()); want > 0; want-- {
 		l.active++
 		go r.worker(l)

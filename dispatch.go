@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -77,8 +78,9 @@ type dispatch struct {
 	d       *Dispatcher
 	log     *slog.Logger
 	poll    time.Duration
+	mu      sync.RWMutex // of lanes: the loop alone changes it, and others read
 	lanes   map[string]*laneRun
-	order   []*laneRun
+	agenda  agenda
 	slots   map[string]int  // what wants returns, used again
 	shared  Shared          // the store, if others use it too
 	owned   Owned           // the store, if one process at a time has it
@@ -95,7 +97,7 @@ type dispatch struct {
 	told     atomic.Pointer[time.Time] // when the run was to stop, whatever it waited for then
 	trouble  time.Duration             // since settlements fail: how long to wait next; 0: they do not
 	looked   time.Time                 // when attempts that hang were looked for
-	next     time.Time                 // when the loop looks at the latest; zero: it does now
+	polled   time.Time                 // when the store was last asked without a reason
 	faults   faultKeeper
 	hasty    sync.WaitGroup // calls of Hasten
 
@@ -129,9 +131,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	stopBeside := r.beside()
 	err = r.loop(ctx)
 	stopBeside()
-	for _, l := range r.order {
-		d.Waiters.shut(l.name, func() map[ID]struct{} { return nil }) // what lingers keeps nobody waiting
-	}
+	d.Waiters.shutAll() // what lingers keeps nobody waiting
 	r.faults.wait()
 	r.halt(nil)
 	r.hasty.Wait()
@@ -207,6 +207,7 @@ func (d *Dispatcher) begin(ctx context.Context) (*dispatch, error) {
 func (d *Dispatcher) newRun(ctx context.Context) (*dispatch, error) {
 	r := &dispatch{
 		d: d, log: d.Logger, poll: d.Poll, lanes: map[string]*laneRun{}, slots: map[string]int{},
+		agenda:  agenda{busy: map[*laneRun]struct{}{}, away: map[*laneRun]struct{}{}},
 		reports: reports{ring: make(chan struct{}, 1)}, settled: make(chan settleAnswer, 1),
 	}
 	if r.log == nil {
@@ -227,11 +228,9 @@ func (d *Dispatcher) newRun(ctx context.Context) (*dispatch, error) {
 		if err := route.check(name); err != nil {
 			return nil, fmt.Errorf("%w: route %s: %w", ErrInvalid, name, err)
 		}
-		l := newLaneRun(name, route, heldClaims/len(routes))
-		r.lanes[name] = l
-		r.order = append(r.order, l)
+		r.lanes[name] = newLaneRun(name, route)
+		r.agenda.add(r.lanes[name])
 	}
-	slices.SortFunc(r.order, func(a, b *laneRun) int { return strings.Compare(a.name, b.name) })
 	if d.Lanes == nil {
 		return r, nil
 	}
@@ -251,6 +250,7 @@ func (d *Dispatcher) newRun(ctx context.Context) (*dispatch, error) {
 	for _, f := range faults {
 		if l := r.lanes[f.Destination]; l != nil {
 			l.hold(f.Problem, time.Now()) // probed at once: the fault may be mended
+			r.agenda.busy[l] = struct{}{}
 		}
 	}
 	return r, nil
@@ -258,8 +258,8 @@ func (d *Dispatcher) newRun(ctx context.Context) (*dispatch, error) {
 
 // loop is the one goroutine that decides.
 func (r *dispatch) loop(ctx context.Context) error {
-	wake, unsubscribe := r.d.Store.Wake()
-	defer unsubscribe()
+	wake := r.d.Store.Wake()
+	defer wake.Stop()
 	defer context.AfterFunc(ctx, func() {
 		now := time.Now()
 		r.told.Store(&now)
@@ -270,8 +270,8 @@ func (r *dispatch) loop(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return r.stop()
-		case <-wake:
-			r.mayHaveMore()
+		case <-wake.C:
+			r.woken(wake)
 		case <-r.reports.ring:
 			r.collect()
 		case a := <-r.settled:
@@ -279,72 +279,85 @@ func (r *dispatch) loop(ctx context.Context) error {
 				return errors.Join(err, r.abort())
 			}
 		case <-timer.C:
-			r.next = time.Time{}
-			r.mayHaveMore()
 		}
+		now := time.Now()
+		r.agenda.ring(now)
 		// Not only when the timer fires: events put it off again and again.
-		if now := time.Now(); now.Sub(r.looked) >= time.Second {
+		if now.Sub(r.looked) >= time.Second {
 			r.looked = now
 			r.giveUpHung(now)
 			r.notice()
+		}
+		if now.Sub(r.polled) >= r.poll {
+			r.polled = now
+			r.agenda.poll()
+			r.allotAway()
 		}
 		r.heed()
 		r.obey()
 		r.allot()
 		r.settle()
-		wait, err := r.refill(ctx)
+		err := r.refill(ctx)
 		if errors.Is(err, ErrClosed) {
 			return errors.Join(err, r.abort())
 		}
 		if err != nil && ctx.Err() == nil {
 			r.log.ErrorContext(ctx, "claim failed", slog.Any("error", err))
 		}
-		timer.Reset(r.sleep(wait, time.Now()))
+		timer.Reset(max(time.Until(r.agenda.nextAlarm(r.polled.Add(r.poll))), 0))
 	}
 }
 
-// sleep is how long the loop waits for an event. One after which the store was
-// not asked puts off nothing that it had told: a message would stay due for as long
-// as such events come.
-func (r *dispatch) sleep(wait time.Duration, now time.Time) time.Duration {
-	if at := now.Add(wait); r.next.IsZero() || at.Before(r.next) {
-		r.next = at
+// woken has the store asked for the lanes that a wake-up names.
+func (r *dispatch) woken(wake *Wake) {
+	g := &r.agenda
+	var all bool
+	if g.names, all = wake.Take(g.names[:0]); all {
+		g.askAll()
+		return
 	}
-	return max(r.next.Sub(now), 0)
-}
-
-func (r *dispatch) mayHaveMore() {
-	for _, l := range r.order {
-		l.more = true
-	}
-}
-
-// wants collects what the lanes can use.
-func (r *dispatch) wants(now time.Time) (slots map[string]int, wait time.Duration) {
-	slots, wait = r.slots, r.poll
-	clear(slots)
-	for _, l := range r.order {
-		want, probeIn := l.want(now)
-		if probeIn > 0 {
-			wait = min(wait, probeIn)
-		}
-		if want > 0 && r.trouble == 0 {
-			slots[l.name] = want
+	for _, name := range g.names {
+		if l := r.lanes[name]; l != nil {
+			g.ask(l)
 		}
 	}
-	return slots, wait
 }
 
-// refill claims for the slots that are free and starts workers. It returns
-// how long there is nothing to do but wait for a wake-up.
-func (r *dispatch) refill(ctx context.Context) (time.Duration, error) {
-	slots, wait := r.wants(time.Now())
+// wants collects what the lanes can use that are looked at. One that has to wait
+// is reminded; one that can use nothing is at rest until something happens to it.
+func (r *dispatch) wants(now time.Time) map[string]int {
+	clear(r.slots)
+	g := &r.agenda
+	most := g.most()
+	look := g.look
+	g.look = g.look[:0]
+	for _, l := range look {
+		l.place.next = false
+		want, wait := l.want(now, most)
+		if wait > 0 {
+			g.remind(l, now.Add(wait))
+		}
+		if want > 0 {
+			r.slots[l.name] = want
+			g.mark(l) // until it is claimed
+		}
+	}
+	clear(look[len(g.look):])
+	return r.slots
+}
+
+// refill claims for the slots that are free and starts workers.
+func (r *dispatch) refill(ctx context.Context) error {
+	if r.trouble > 0 || len(r.agenda.look) == 0 {
+		return nil
+	}
+	slots := r.wants(time.Now())
 	if len(slots) == 0 {
-		return wait, nil
+		return nil
 	}
 	batch, err := r.d.Store.Claim(ctx, slots)
 	if err != nil {
-		return wait, err
+		return err // they are looked at with the next event
 	}
 	taken := time.Now()
 	for _, c := range batch.Claims {
@@ -356,22 +369,25 @@ func (r *dispatch) refill(ctx context.Context) (time.Duration, error) {
 		}
 		l.incoming = append(l.incoming, c)
 	}
-	for name, want := range slots {
-		l := r.lanes[name]
-		l.more = len(l.incoming) >= want
+	claimed := r.agenda.look
+	r.agenda.look = nil
+	for _, l := range claimed {
+		l.place.next = false
+		l.more = len(l.incoming) >= slots[l.name]
 		l.filled = l.more
 		r.start(l)
+		next, some := batch.Next[l.name]
 		if l.more && !l.withholds() {
-			wait = 0 // there is more than was asked for
+			next, some = 0, true // there is more than was asked for
+		}
+		if some {
+			r.agenda.remind(l, taken.Add(max(next, time.Millisecond))) // if there is no slot, the workers ring earlier
 		}
 	}
-	if batch.Next >= 0 {
-		wait = min(wait, batch.Next)
+	if r.agenda.look == nil {
+		r.agenda.look = claimed[:0]
 	}
-	if wait == 0 {
-		wait = time.Millisecond // there is more, but no slot: the workers ring earlier
-	}
-	return wait, nil
+	return nil
 }
 
 // allot asks for this dispatcher's part of each destination. What it holds for
@@ -380,11 +396,30 @@ func (r *dispatch) allot() {
 	if r.shared == nil {
 		return
 	}
-	for _, l := range r.order {
-		switch before, now := l.allot(r.shared.Share(l.name, l.route.Limit)); {
-		case now > before:
-			r.start(l)
-		case now == 0 && before > 0:
+	for _, l := range r.agenda.look {
+		r.allotTo(l)
+	}
+	for l := range r.agenda.busy {
+		r.allotTo(l)
+	}
+}
+
+// allotAway asks for the lanes that others have: those may be gone.
+func (r *dispatch) allotAway() {
+	for l := range r.agenda.away {
+		r.allotTo(l)
+	}
+}
+
+func (r *dispatch) allotTo(l *laneRun) {
+	switch before, now := l.allot(r.shared.Share(l.name, l.route.Limit)); {
+	case now > before:
+		delete(r.agenda.away, l)
+		r.start(l)
+		r.agenda.ask(l)
+	case now == 0:
+		r.agenda.away[l] = struct{}{}
+		if before > 0 {
 			r.shut(l)
 		}
 	}
@@ -393,12 +428,17 @@ func (r *dispatch) allot() {
 // notice has lanes that are down learn of new messages. The numbers are in
 // memory; none are asked for while every lane is up.
 func (r *dispatch) notice() {
-	if !slices.ContainsFunc(r.order, func(l *laneRun) bool { return l.down }) {
-		return
-	}
-	lanes := r.d.Store.Counts().Lanes
-	for _, l := range r.order {
-		l.notice(lanes[l.name].Pending)
+	var lanes map[string]LaneCounts
+	for l := range r.agenda.busy {
+		if !l.down {
+			continue
+		}
+		if lanes == nil {
+			lanes = r.d.Store.Counts().Lanes
+		}
+		if l.notice(lanes[l.name].Pending) {
+			r.agenda.mark(l)
+		}
 	}
 }
 
@@ -438,7 +478,9 @@ func (d *Dispatcher) Lane(destination string) (s LaneStatus, known bool) {
 	if r == nil {
 		return LaneStatus{}, false
 	}
+	r.mu.RLock()
 	l := r.lanes[destination]
+	r.mu.RUnlock()
 	if l == nil {
 		return LaneStatus{}, true
 	}
@@ -452,8 +494,12 @@ func (d *Dispatcher) Lane(destination string) (s LaneStatus, known bool) {
 
 func (r *dispatch) statuses() []LaneStatus {
 	owner := r.owner()
-	list := make([]LaneStatus, len(r.order))
-	for i, l := range r.order {
+	r.mu.RLock()
+	lanes := slices.Collect(maps.Values(r.lanes))
+	r.mu.RUnlock()
+	slices.SortFunc(lanes, func(a, b *laneRun) int { return strings.Compare(a.name, b.name) })
+	list := make([]LaneStatus, len(lanes))
+	for i, l := range lanes {
 		list[i] = l.status()
 		list[i].Owner = owner
 	}

@@ -58,10 +58,10 @@ type laneRun struct {
 	failing    time.Time    // since when attempts get nowhere; zero: the last one did
 
 	// The loop's alone.
+	place    place
 	incoming []Claim
 	more     bool // the store may have due messages
-	target   int  // how many ready claims it keeps
-	most     int  // the largest target
+	target   int  // how many ready claims it keeps, if there is room
 	filled   bool // the last claim got all that was asked for
 	firstSeq int64
 	several  bool      // the streak is over more than one message
@@ -114,23 +114,21 @@ func (s *LaneStatus) tries() bool {
 	return s.Up && s.Busy == 0 && s.Limit > 0 && !s.Closed && !s.Decision.Paused && s.Owner == ""
 }
 
-// newLaneRun makes a lane that holds at most about most claims.
-func newLaneRun(name string, route Route, most int) *laneRun {
+func newLaneRun(name string, route Route) *laneRun {
 	l := &laneRun{name: name, route: route, limit: min(startLimit, route.Limit), share: route.Limit, more: true, inFlight: map[*attempt]struct{}{}}
 	if route.OwnSchedule {
 		l.limit = route.Limit
 	}
 	l.batch, _ = route.Deliverer.(BatchDeliverer)
-	l.most = min(max(most, startLimit), laneClaims)
-	l.target = min(2*route.Limit, l.most)
+	l.target = min(2*route.Limit, laneClaims)
 	l.since = time.Now()
 	l.lastEnd = l.since
 	return l
 }
 
-// want says how many messages the lane can use now, and, while it is down,
-// how long until it is probed.
-func (l *laneRun) want(now time.Time) (n int, probeIn time.Duration) {
+// want says how many messages the lane can use now, of which it may hold about
+// most, or how long it has to wait: for its next probe, or to go on.
+func (l *laneRun) want(now time.Time, most int) (n int, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.share == 0 || l.decision.Paused {
@@ -152,11 +150,12 @@ func (l *laneRun) want(now time.Time) (n int, probeIn time.Duration) {
 		return 0, 0
 	}
 	if len(l.ready) == 0 && l.filled {
-		l.target = min(2*l.target, l.most) // it was faster than we were
+		l.target = min(2*l.target, most) // it was faster than we were
 		l.filled = false
 	}
 	// Ask for a good part at once: a claim per message would cost a turn each.
-	if n = l.target - len(l.ready); n < l.target/4 {
+	target := min(l.target, most)
+	if n = target - len(l.ready); n < target/4 {
 		return 0, 0
 	}
 	return n, 0
@@ -354,22 +353,31 @@ func (l *laneRun) planProbe(f *Failure, now time.Time) {
 }
 
 // notice learns how many messages wait for a lane that is down. With a new one
-// the next probe is soon, whatever the lane has seen.
-func (l *laneRun) notice(pending int64) {
+// the next probe is soon, whatever the lane has seen; it says whether it is sooner.
+func (l *laneRun) notice(pending int64) (sooner bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	came := l.pending >= 0 && pending > l.pending
 	l.pending = pending
 	if !came || !l.withholds() {
-		return
+		return false
 	}
 	soon := soonAfter
 	if l.held {
 		soon = heldSoon
 	}
-	if at := latest(l.probed.Add(soon), l.asked); at.Before(l.nextProbe) {
+	at := latest(l.probed.Add(soon), l.asked)
+	if sooner = at.Before(l.nextProbe); sooner {
 		l.nextProbe = at
 	}
+	return sooner
+}
+
+// rests says that the lane needs nobody who looks at it.
+func (l *laneRun) rests() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.down && l.active == 0 && len(l.inFlight) == 0 && len(l.ready) == 0
 }
 
 func latest(a, b time.Time) time.Time {

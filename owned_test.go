@@ -22,7 +22,7 @@ func (s *lent) Owner() string { return *s.to.Load() }
 
 func (s *lent) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, error) {
 	if s.Owner() != "" {
-		return holdfast.Batch{Next: -1}, nil
+		return holdfast.Batch{}, nil
 	}
 	return s.Store.Claim(ctx, slots)
 }

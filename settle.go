@@ -45,6 +45,7 @@ func (r *dispatch) learn(request []finished, now time.Time) {
 	if a == nil {
 		return // nobody was asked
 	}
+	r.agenda.mark(l)
 	l.judge(request, now)
 	if worked(request) {
 		change := l.succeeded(a)
@@ -261,7 +262,11 @@ func (r *dispatch) answered(a settleAnswer) error {
 		r.tell(&a.list[i], &a.sent[i], a.won[i])
 	}
 	r.d.Waiters.recorded(a.list)
-	r.mayHaveMore()
+	for i := range a.list { // the next one of its ordering key may be due
+		if l := r.lanes[a.list[i].claim.Message.Destination]; l != nil {
+			r.agenda.ask(l)
+		}
+	}
 	return nil
 }
 
@@ -336,9 +341,12 @@ func (r *dispatch) observe(a AttemptInfo) {
 // keep their slots until they return, so that a deliverer that never does
 // cannot pile up.
 func (r *dispatch) giveUpHung(now time.Time) {
-	for _, l := range r.order {
+	for l := range r.agenda.busy {
 		for _, a := range l.hung(now.Add(-l.route.Timeout - hungAfter)) {
 			r.abandon(l, a, now, "hung", "the attempt ignored its time-out")
+		}
+		if l.rests() {
+			delete(r.agenda.busy, l)
 		}
 	}
 }

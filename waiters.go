@@ -175,6 +175,18 @@ func (w *Waiters) postponed(id ID) {
 	w.leave(id)
 }
 
+// shutAll ends the waits for all that are waited for now.
+func (w *Waiters) shutAll() {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id := range w.list {
+		w.leave(id)
+	}
+}
+
 // shut ends the waits for a destination that is not tried now, but for
 // messages in hand: they get what their attempt comes to.
 func (w *Waiters) shut(destination string, inHand func() map[ID]struct{}) {

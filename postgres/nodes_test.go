@@ -333,17 +333,17 @@ func TestListeningIsTakenUpAgain(t *testing.T) {
 	a, b := opened(t, dsn, quick("a")), opened(t, dsn, quick("b"))
 	put(t, a, holdfast.Message{ID: "first"})
 	until(t, b, 1)
-	wake, stop := b.Wake()
-	defer stop()
+	wake := b.Wake()
+	defer wake.Stop()
 	woken := func(id holdfast.ID) time.Duration {
 		t.Helper()
-		for len(wake) > 0 {
-			<-wake
+		for len(wake.C) > 0 {
+			<-wake.C
 		}
 		began := time.Now()
 		put(t, a, holdfast.Message{ID: id})
 		select {
-		case <-wake:
+		case <-wake.C:
 		case <-time.After(5 * time.Second):
 			t.Fatalf("nobody woke for %s", id)
 		}
