@@ -35,7 +35,7 @@ type Route struct {
 // one message at a time while it is down.
 type Dispatcher struct {
 	Store  Store
-	Routes map[string]Route // by destination; messages for others wait until there is one
+	Routes map[string]Route // by destination, at the start; SetRoute and RemoveRoute change them; messages for others wait until there is one
 	Lanes  Lanes            // keeps lane faults over restarts; nil: they are not kept
 
 	// OnParked and OnExpired are told of each message that parked or expired,
@@ -58,6 +58,11 @@ type Dispatcher struct {
 	running atomic.Pointer[dispatch]
 	watch   atomic.Pointer[Progress]
 	busy    atomic.Bool
+
+	mu      sync.Mutex            // guards what follows
+	set     map[string]*laneRoute // instead of Routes; nil: there is none
+	live    *dispatch             // the run that is told of changes
+	changes []reroute             // that it has not taken over
 }
 
 // Bounds of what a dispatcher holds. Claims carry payloads, so the lanes
@@ -99,7 +104,8 @@ type dispatch struct {
 	looked   time.Time                 // when attempts that hang were looked for
 	polled   time.Time                 // when the store was last asked without a reason
 	faults   faultKeeper
-	hasty    sync.WaitGroup // calls of Hasten
+	faulty   map[string]string // why a destination was held at the start, until its route is removed
+	hasty    sync.WaitGroup    // calls of Hasten
 
 	decisions decisions
 }
@@ -115,7 +121,12 @@ var errShutdown = errors.New("shutting down")
 // process ends before, the next owner tries the message again. A store that is
 // away (ErrUnavailable) is waited for. A Dispatcher runs once at a time.
 func (d *Dispatcher) Run(ctx context.Context) error {
+	if !d.busy.CompareAndSwap(false, true) {
+		return fmt.Errorf("dispatch: %w: it is running already", ErrState)
+	}
+	defer d.busy.Store(false)
 	r, err := d.begin(ctx)
+	defer d.leave()
 	if err != nil {
 		return fmt.Errorf("dispatch: %w", err)
 	}
@@ -123,15 +134,14 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		return nil // it was told to stop before the store could be asked
 	}
 	defer r.halt(nil)
-	if !d.busy.CompareAndSwap(false, true) {
-		return fmt.Errorf("dispatch: %w: it is running already", ErrState)
-	}
-	defer d.busy.Store(false)
 	d.running.Store(r)
 	stopBeside := r.beside()
 	err = r.loop(ctx)
 	stopBeside()
 	d.Waiters.shutAll() // what lingers keeps nobody waiting
+	for l := range r.agenda.busy {
+		l.retire()
+	}
 	r.faults.wait()
 	r.halt(nil)
 	r.hasty.Wait()
@@ -220,40 +230,38 @@ func (d *Dispatcher) newRun(ctx context.Context) (*dispatch, error) {
 	r.faults.lanes, r.faults.log = d.Lanes, r.log
 	r.shared, _ = d.Store.(Shared)
 	r.owned, _ = d.Store.(Owned)
-	routes, err := d.routes(ctx)
+	if d.Lanes != nil {
+		r.decisions.lanes, r.decisions.log, r.decisions.ring = d.Lanes, r.log, r.reports.ring
+		if err := r.recall(context.WithoutCancel(ctx)); err != nil { // as in routes: an early stop is no failure
+			return nil, err
+		}
+	}
+	routes, err := d.routes(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	for name, route := range routes {
-		if err := route.check(name); err != nil {
-			return nil, fmt.Errorf("%w: route %s: %w", ErrInvalid, name, err)
-		}
-		r.lanes[name] = newLaneRun(name, route)
-		r.agenda.add(r.lanes[name])
-	}
-	if d.Lanes == nil {
-		return r, nil
-	}
-	r.decisions.lanes, r.decisions.log, r.decisions.ring = d.Lanes, r.log, r.reports.ring
-	ctx = context.WithoutCancel(ctx) // as in routes: an early stop is no failure
-	if err := r.decisions.read(ctx); err != nil {
-		return nil, err
-	}
-	r.decisions.done = r.decisions.last.Load()
-	for name, l := range r.lanes {
-		l.decision = (*r.decisions.done)[name]
-	}
-	faults, err := d.Lanes.LaneFaults(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range faults {
-		if l := r.lanes[f.Destination]; l != nil {
-			l.hold(f.Problem, time.Now()) // probed at once: the fault may be mended
-			r.agenda.busy[l] = struct{}{}
-		}
+		r.add(name, route)
 	}
 	return r, nil
+}
+
+// recall reads what is kept of destinations: what people decided, and why they
+// were held.
+func (r *dispatch) recall(ctx context.Context) error {
+	if err := r.decisions.read(ctx); err != nil {
+		return err
+	}
+	r.decisions.done = r.decisions.last.Load()
+	faults, err := r.d.Lanes.LaneFaults(ctx)
+	if err != nil {
+		return err
+	}
+	r.faulty = make(map[string]string, len(faults))
+	for _, f := range faults {
+		r.faulty[f.Destination] = f.Problem
+	}
+	return nil
 }
 
 // loop is the one goroutine that decides.
@@ -293,6 +301,7 @@ func (r *dispatch) loop(ctx context.Context) error {
 			r.agenda.poll()
 			r.allotAway()
 		}
+		r.reroute()
 		r.heed()
 		r.obey()
 		r.allot()

@@ -25,6 +25,7 @@ var _ holdfast.Shared = (*common)(nil)
 func (s *common) Share(_ string, limit int) int { return limit }
 func (s *common) Holds(holdfast.Claim) bool     { return true }
 func (s *common) Alone() bool                   { return false }
+func (s *common) Leave(string)                  {}
 
 func (s *common) Settle(ctx context.Context, list ...holdfast.Settlement) ([]bool, error) {
 	<-time.After(s.before)

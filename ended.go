@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"time"
 )
 
@@ -69,11 +68,14 @@ func (n endings) Deliver(ctx context.Context, m Message) (Receipt, error) {
 	return Receipt{ID: m.ID, State: Delivered}, nil
 }
 
+var errEndedRoute = fmt.Errorf("%w: route %s: the destination is for the callbacks OnParked and OnExpired", ErrInvalid, EndedDestination)
+
 // routes are the dispatcher's own and that of the notices. The store learns
 // which are asked for; those of before are delivered in any case.
-func (d *Dispatcher) routes(ctx context.Context) (map[string]Route, error) {
-	if _, taken := d.Routes[EndedDestination]; taken {
-		return nil, fmt.Errorf("%w: route %s: the destination is for the callbacks OnParked and OnExpired", ErrInvalid, EndedDestination)
+func (d *Dispatcher) routes(ctx context.Context, r *dispatch) (map[string]*laneRoute, error) {
+	routes, err := d.present(r)
+	if err != nil {
+		return nil, err
 	}
 	// A run that was told to stop before it began is none that failed.
 	waiting, err := d.Store.NotifyEnded(context.WithoutCancel(ctx), d.OnParked != nil, d.OnExpired != nil)
@@ -81,11 +83,12 @@ func (d *Dispatcher) routes(ctx context.Context) (map[string]Route, error) {
 		return nil, err
 	}
 	if d.OnParked == nil && d.OnExpired == nil && !waiting {
-		return d.Routes, nil
+		return routes, nil
 	}
-	routes := map[string]Route{EndedDestination: {
-		Deliverer: endings{d.OnParked, d.OnExpired}, Retry: RetryPolicy{Attempts: Unlimited}, ChargeAll: true,
-	}}
-	maps.Copy(routes, d.Routes)
+	own := Route{Deliverer: endings{d.OnParked, d.OnExpired}, Retry: RetryPolicy{Attempts: Unlimited}, ChargeAll: true}
+	if err := own.check(EndedDestination); err != nil {
+		return nil, err
+	}
+	routes[EndedDestination] = newLaneRoute(own)
 	return routes, nil
 }

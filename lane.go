@@ -31,11 +31,10 @@ func patience() RetryPolicy {
 
 // laneRun is a lane during one run.
 type laneRun struct {
-	name  string
-	route Route
-	batch BatchDeliverer // nil: one by one
+	name string
 
 	mu         sync.Mutex // guards what follows; the workers use it
+	route      *laneRoute // the loop alone changes it
 	ready      []Claim
 	readyBytes int
 	active     int // workers
@@ -59,6 +58,7 @@ type laneRun struct {
 
 	// The loop's alone.
 	place    place
+	formers  []former // routes of before that attempts are in hand of
 	incoming []Claim
 	more     bool // the store may have due messages
 	target   int  // how many ready claims it keeps, if there is room
@@ -114,12 +114,11 @@ func (s *LaneStatus) tries() bool {
 	return s.Up && s.Busy == 0 && s.Limit > 0 && !s.Closed && !s.Decision.Paused && s.Owner == ""
 }
 
-func newLaneRun(name string, route Route) *laneRun {
-	l := &laneRun{name: name, route: route, limit: min(startLimit, route.Limit), share: route.Limit, more: true, inFlight: map[*attempt]struct{}{}}
+func newLaneRun(name string, route *laneRoute) *laneRun {
+	l := &laneRun{name: name, route: route, limit: min(startLimit, route.Limit), share: route.Limit, more: true}
 	if route.OwnSchedule {
 		l.limit = route.Limit
 	}
-	l.batch, _ = route.Deliverer.(BatchDeliverer)
 	l.target = min(2*route.Limit, laneClaims)
 	l.since = time.Now()
 	l.lastEnd = l.since
@@ -131,7 +130,7 @@ func newLaneRun(name string, route Route) *laneRun {
 func (l *laneRun) want(now time.Time, most int) (n int, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.share == 0 || l.decision.Paused {
+	if l.closed || l.share == 0 || l.decision.Paused {
 		return 0, 0
 	}
 	if l.withholds() {

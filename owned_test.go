@@ -94,6 +94,7 @@ type several struct {
 func (s *several) Share(string, int) int     { return int(s.share.Load()) }
 func (s *several) Holds(holdfast.Claim) bool { return true }
 func (s *several) Alone() bool               { return false }
+func (s *several) Leave(string)              {}
 func (s *several) Standing(context.Context, holdfast.ID) (holdfast.Standing, error) {
 	return holdfast.Standing{}, holdfast.ErrNotFound
 }

@@ -46,6 +46,7 @@ func (r *dispatch) learn(request []finished, now time.Time) {
 		return // nobody was asked
 	}
 	r.agenda.mark(l)
+	l.retire()
 	l.judge(request, now)
 	if worked(request) {
 		change := l.succeeded(a)
@@ -76,6 +77,9 @@ func (r *dispatch) learn(request []finished, now time.Time) {
 
 // changed acts on a lane's change.
 func (r *dispatch) changed(l *laneRun, change laneChange, f *Failure) {
+	if r.lanes[l.name] != l {
+		return // its route was removed
+	}
 	switch change {
 	case laneWentUp:
 		r.log.InfoContext(r.work, "destination is up", slog.String("destination", l.name))
@@ -179,7 +183,11 @@ func (f *finished) settlement() Settlement {
 	p := RetryPolicy{}
 	chargeAll := false
 	if f.lane != nil {
-		p, chargeAll = f.lane.policy(c), f.lane.route.ChargeAll
+		route := f.lane.route
+		if f.attempt != nil {
+			route = f.attempt.route // it ends as it began
+		}
+		p, chargeAll = route.policy(c), route.ChargeAll
 	}
 	s.Outcome, s.Code, s.Maybe, s.State = f.failure.Outcome, f.failure.Code, f.failure.MaybeDelivered, Pending
 	s.Error = errorText(f.failure, c.Message.ID)
@@ -342,9 +350,10 @@ func (r *dispatch) observe(a AttemptInfo) {
 // cannot pile up.
 func (r *dispatch) giveUpHung(now time.Time) {
 	for l := range r.agenda.busy {
-		for _, a := range l.hung(now.Add(-l.route.Timeout - hungAfter)) {
+		for _, a := range l.hung(now.Add(-hungAfter)) {
 			r.abandon(l, a, now, "hung", "the attempt ignored its time-out")
 		}
+		l.retire()
 		if l.rests() {
 			delete(r.agenda.busy, l)
 		}
@@ -363,12 +372,12 @@ func (r *dispatch) abandon(l *laneRun, a *attempt, now time.Time, code, text str
 	r.learn(list, now)
 }
 
-// hung marks the attempts that began before the given time as given up.
+// hung marks the attempts whose time was over before the given time as given up.
 func (l *laneRun) hung(before time.Time) (list []*attempt) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for a := range l.inFlight {
-		if !a.abandoned && a.began.Before(before) {
+		if !a.abandoned && a.began.Add(a.route.Timeout).Before(before) {
 			a.abandoned = true
 			l.hanging++
 			list = append(list, a)

@@ -61,6 +61,10 @@ type Shared interface {
 	// others have them.
 	Share(destination string, limit int) int
 
+	// Leave says that this dispatcher delivers to a destination no more: others
+	// have its part from then on. Claim for it takes that back.
+	Leave(destination string)
+
 	// Holds says whether a claim is still the caller's. It is not when the store
 	// has not heard of the caller for so long that it may have given the message
 	// to another.

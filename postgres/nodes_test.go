@@ -318,6 +318,14 @@ func TestTheSharesAddUp(t *testing.T) {
 			})
 		}
 	}
+	nodes[1].Leave("a")
+	waittest.Until(t, "others take the share of a node that has left a lane", func() bool {
+		return nodes[0].Share("a", 20)+nodes[2].Share("a", 20) == 20
+	})
+	if _, err := nodes[1].Claim(t.Context(), map[string]int{"a": 1}); err != nil { // it comes back
+		t.Fatal(err)
+	}
+	waittest.Until(t, "it has its share again", func() bool { return nodes[1].Share("a", 3) == 1 })
 	shut(t, nodes[2])
 	nodes = nodes[:2]
 	waittest.Until(t, "others take the share of a node that has gone", func() bool {

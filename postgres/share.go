@@ -64,3 +64,16 @@ func (db *DB) Holds(c holdfast.Claim) bool {
 	h, ok := db.claim.held[c.Seq]
 	return ok && h.token == c.Token
 }
+
+// Leave implements holdfast.Shared.
+func (db *DB) Leave(destination string) {
+	s, lane := db.self, db.names.number(destination)
+	s.mu.Lock()
+	if s.serving[lane] {
+		s.lanes = slices.DeleteFunc(s.lanes, func(l int32) bool { return l == lane })
+	}
+	delete(s.serving, lane)
+	delete(s.since, lane)
+	s.mu.Unlock()
+	s.askBeat()
+}
