@@ -43,9 +43,14 @@ type Dispatcher struct {
 	// together with the change, and an error of the callback tries it again
 	// (OI-05, OI-06), by DefaultRetry without end; a Permanent Failure parks the
 	// notice. They may use the store: no transaction is open. Nil: nobody is
-	// told, and notices of before are dropped. Every dispatcher of one store has
-	// to set the same.
+	// told, and notices of before are dropped, unless another dispatcher of the
+	// process runs on the store and has callbacks: it keeps them. Of two that have
+	// different ones the second does not Run (ErrState). Dispatchers of several
+	// processes have to set the same.
 	OnParked, OnExpired func(ctx context.Context, e Ended) error
+	// Beside says that the callbacks of the store are another dispatcher's affair,
+	// whether it runs already or not: notices are left alone.
+	Beside bool
 
 	Poll     time.Duration // backstop of wake-ups and timers; zero: 1 s (OI-04)
 	Grace    time.Duration // for work in hand at a stop; zero: 10 s (SF-10)
@@ -83,6 +88,7 @@ type dispatch struct {
 	d       *Dispatcher
 	log     *slog.Logger
 	poll    time.Duration
+	wake    *Wake
 	mu      sync.RWMutex // of lanes: the loop alone changes it, and others read
 	lanes   map[string]*laneRun
 	agenda  agenda
@@ -125,7 +131,9 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		return fmt.Errorf("dispatch: %w: it is running already", ErrState)
 	}
 	defer d.busy.Store(false)
-	r, err := d.begin(ctx)
+	wake := d.Store.Wake()
+	defer wake.Stop()
+	r, err := d.begin(ctx, wake)
 	defer d.leave()
 	if err != nil {
 		return fmt.Errorf("dispatch: %w", err)
@@ -197,9 +205,9 @@ func (route *Route) check(name string) error {
 // begin asks the store for what a run begins with, and again while it is away:
 // an outage at the start ends a dispatcher as little as a later one. It returns
 // nil if ctx ends meanwhile.
-func (d *Dispatcher) begin(ctx context.Context) (*dispatch, error) {
+func (d *Dispatcher) begin(ctx context.Context, wake *Wake) (*dispatch, error) {
 	for told := false; ; told = true {
-		r, err := d.newRun(ctx)
+		r, err := d.newRun(ctx, wake)
 		if !errors.Is(err, ErrUnavailable) {
 			return r, err
 		}
@@ -214,9 +222,9 @@ func (d *Dispatcher) begin(ctx context.Context) (*dispatch, error) {
 	}
 }
 
-func (d *Dispatcher) newRun(ctx context.Context) (*dispatch, error) {
+func (d *Dispatcher) newRun(ctx context.Context, wake *Wake) (*dispatch, error) {
 	r := &dispatch{
-		d: d, log: d.Logger, poll: d.Poll, lanes: map[string]*laneRun{}, slots: map[string]int{},
+		d: d, wake: wake, log: d.Logger, poll: d.Poll, lanes: map[string]*laneRun{}, slots: map[string]int{},
 		agenda:  agenda{busy: map[*laneRun]struct{}{}, away: map[*laneRun]struct{}{}},
 		reports: reports{ring: make(chan struct{}, 1)}, settled: make(chan settleAnswer, 1),
 	}
@@ -266,8 +274,6 @@ func (r *dispatch) recall(ctx context.Context) error {
 
 // loop is the one goroutine that decides.
 func (r *dispatch) loop(ctx context.Context) error {
-	wake := r.d.Store.Wake()
-	defer wake.Stop()
 	defer context.AfterFunc(ctx, func() {
 		now := time.Now()
 		r.told.Store(&now)
@@ -278,8 +284,8 @@ func (r *dispatch) loop(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return r.stop()
-		case <-wake.C:
-			r.woken(wake)
+		case <-r.wake.C:
+			r.woken()
 		case <-r.reports.ring:
 			r.collect()
 		case a := <-r.settled:
@@ -318,10 +324,10 @@ func (r *dispatch) loop(ctx context.Context) error {
 }
 
 // woken has the store asked for the lanes that a wake-up names.
-func (r *dispatch) woken(wake *Wake) {
+func (r *dispatch) woken() {
 	g := &r.agenda
 	var all bool
-	if g.names, all = wake.Take(g.names[:0]); all {
+	if g.names, all = r.wake.Take(g.names[:0]); all {
 		g.askAll()
 		return
 	}

@@ -70,12 +70,42 @@ func (n endings) Deliver(ctx context.Context, m Message) (Receipt, error) {
 
 var errEndedRoute = fmt.Errorf("%w: route %s: the destination is for the callbacks OnParked and OnExpired", ErrInvalid, EndedDestination)
 
+// callbacks are those that a dispatcher has.
+type callbacks struct{ parked, expired bool }
+
+var errCallbacks = fmt.Errorf("%w: another dispatcher of the store has other callbacks: both need the same of OnParked and OnExpired, or one of them is Beside", ErrState)
+
+// asks notes which callbacks the dispatcher of a subscription has. kept says that
+// it has none and another one of the process has: they stay as they are (F1-40).
+func (w *Wake) asks(c callbacks) (kept bool, err error) {
+	none := callbacks{}
+	w.of.mu.Lock()
+	defer w.of.mu.Unlock()
+	for other := range w.of.list {
+		switch {
+		case other == w || other.asked == none || other.asked == c:
+		case c == none:
+			return true, nil
+		default:
+			return false, errCallbacks
+		}
+	}
+	w.asked = c
+	return false, nil
+}
+
 // routes are the dispatcher's own and that of the notices. The store learns
 // which are asked for; those of before are delivered in any case.
 func (d *Dispatcher) routes(ctx context.Context, r *dispatch) (map[string]*laneRoute, error) {
 	routes, err := d.present(r)
 	if err != nil {
 		return nil, err
+	}
+	if d.Beside {
+		return routes, nil
+	}
+	if kept, err := r.wake.asks(callbacks{d.OnParked != nil, d.OnExpired != nil}); err != nil || kept {
+		return routes, err
 	}
 	// A run that was told to stop before it began is none that failed.
 	waiting, err := d.Store.NotifyEnded(context.WithoutCancel(ctx), d.OnParked != nil, d.OnExpired != nil)

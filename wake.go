@@ -18,6 +18,7 @@ type Wake struct {
 	ring  chan struct{}
 	names map[string]struct{} // guarded by of
 	all   bool                // the same
+	asked callbacks           // that the dispatcher has; guarded by of
 }
 
 // Subscribe begins a subscription, which has all destinations to take at first:
