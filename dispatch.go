@@ -73,7 +73,7 @@ type Dispatcher struct {
 // Bounds of what a dispatcher holds. Claims carry payloads, so the lanes
 // bound bytes as well.
 const (
-	heldClaims  = 20000   // ready in all lanes together, each an equal part
+	heldClaims  = 20000   // ready in all lanes together: one that claims gets up to an equal part, at least startLimit
 	laneClaims  = 2048    // ready in one lane at most
 	laneBytes   = 4 << 20 // of payloads, ready in one lane
 	batchBytes  = 1 << 20 // of payloads, in one request

@@ -104,15 +104,12 @@ func (d *Dispatcher) routes(ctx context.Context, r *dispatch) (map[string]*laneR
 	if d.Beside {
 		return routes, nil
 	}
-	if kept, err := r.wake.asks(callbacks{d.OnParked != nil, d.OnExpired != nil}); err != nil || kept {
-		return routes, err
-	}
 	// A run that was told to stop before it began is none that failed.
-	waiting, err := d.Store.NotifyEnded(context.WithoutCancel(ctx), d.OnParked != nil, d.OnExpired != nil)
+	needed, err := d.askNotices(context.WithoutCancel(ctx), r.wake)
 	if err != nil {
 		return nil, err
 	}
-	if d.OnParked == nil && d.OnExpired == nil && !waiting {
+	if !needed {
 		return routes, nil
 	}
 	own := Route{Deliverer: endings{d.OnParked, d.OnExpired}, Retry: RetryPolicy{Attempts: Unlimited}, ChargeAll: true}
@@ -121,4 +118,18 @@ func (d *Dispatcher) routes(ctx context.Context, r *dispatch) (map[string]*laneR
 	}
 	routes[EndedDestination] = newLaneRoute(own)
 	return routes, nil
+}
+
+// askNotices has the store write the notices that the dispatcher has callbacks for,
+// and says whether it needs a route for them. One dispatcher at a time asks: what the
+// store is told last is what was decided last.
+func (d *Dispatcher) askNotices(ctx context.Context, wake *Wake) (needed bool, err error) {
+	wake.of.asking <- struct{}{}
+	defer func() { <-wake.of.asking }()
+	own := callbacks{d.OnParked != nil, d.OnExpired != nil}
+	if kept, err := wake.asks(own); err != nil || kept {
+		return false, err
+	}
+	waiting, err := d.Store.NotifyEnded(ctx, own.parked, own.expired)
+	return waiting || own.parked || own.expired, err
 }

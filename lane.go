@@ -149,7 +149,7 @@ func (l *laneRun) want(now time.Time, most int) (n int, wait time.Duration) {
 		return 0, 0
 	}
 	if len(l.ready) == 0 && l.filled {
-		l.target = min(2*l.target, most) // it was faster than we were
+		l.target = max(l.target, min(2*l.target, most)) // it was faster than we were
 		l.filled = false
 	}
 	// Ask for a good part at once: a claim per message would cost a turn each.
@@ -376,7 +376,7 @@ func (l *laneRun) notice(pending int64) (sooner bool) {
 func (l *laneRun) rests() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.down && l.active == 0 && len(l.inFlight) == 0 && len(l.ready) == 0
+	return (l.closed || !l.down) && l.active == 0 && len(l.inFlight) == 0 && len(l.ready) == 0
 }
 
 func latest(a, b time.Time) time.Time {

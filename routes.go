@@ -63,8 +63,13 @@ func (d *Dispatcher) SetRoute(destination string, route Route) (former <-chan st
 // a route again, as those of a destination without one do: pending, their TTL
 // running on. Who waits for one (Waiters) is told. Of several nodes that share a
 // store the others have its part. former is as in SetRoute. A destination without
-// a route is left as it is.
+// a route is left as it is, and so is EndedDestination: it is the callbacks' own.
 func (d *Dispatcher) RemoveRoute(destination string) (former <-chan struct{}) {
+	if destination == EndedDestination {
+		done := make(chan struct{})
+		close(done)
+		return done
+	}
 	return d.reroute(destination, nil)
 }
 

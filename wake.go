@@ -6,8 +6,9 @@ import "sync"
 // messages to claim. The zero value has no subscriptions; its methods may be
 // called concurrently and do not block.
 type Wakes struct {
-	mu   sync.Mutex
-	list map[*Wake]struct{}
+	mu     sync.Mutex
+	list   map[*Wake]struct{}
+	asking chan struct{} // full while a dispatcher asks the store for its callbacks
 }
 
 // Wake is one subscription. What comes while nobody takes is kept, each name once.
@@ -29,7 +30,7 @@ func (w *Wakes) Subscribe() *Wake {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.list == nil {
-		w.list = map[*Wake]struct{}{}
+		w.list, w.asking = map[*Wake]struct{}{}, make(chan struct{}, 1)
 	}
 	w.list[one] = struct{}{}
 	one.wake("", true)

@@ -67,13 +67,16 @@ func (db *DB) Holds(c holdfast.Claim) bool {
 
 // Leave implements holdfast.Shared.
 func (db *DB) Leave(destination string) {
-	s, lane := db.self, db.names.number(destination)
+	db.self.leave(db.names.number(destination))
+	db.self.askBeat()
+}
+
+func (s *self) leave(lane int32) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.serving[lane] {
 		s.lanes = slices.DeleteFunc(s.lanes, func(l int32) bool { return l == lane })
 	}
 	delete(s.serving, lane)
 	delete(s.since, lane)
-	s.mu.Unlock()
-	s.askBeat()
 }
