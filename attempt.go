@@ -67,6 +67,9 @@ func (r *reports) peek() []finished {
 // start moves what was claimed into the ready queue and starts workers for
 // the slots that are free.
 func (r *dispatch) start(l *laneRun) {
+	if l.closed {
+		return
+	}
 	perRequest := r.batchSize(l, l.route)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,17 +154,26 @@ func (r *dispatch) batchSize(l *laneRun, route *laneRoute) (n int) {
 func (r *dispatch) worker(l *laneRun) {
 	for {
 		route := l.present()
+		if route == nil {
+			return
+		}
 		a := l.next(route, r.batchSize(l, route))
+		route.hand.put()
 		if a == nil || l.ended(a, r.deliver(l, a), &r.reports) {
 			return
 		}
 	}
 }
 
-// present is the route as it is now.
+// present takes the route as it is now in hand; nil ends the worker.
 func (l *laneRun) present() *laneRoute {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closed {
+		l.active--
+		return nil
+	}
+	l.route.hand.take()
 	return l.route
 }
 
@@ -184,6 +196,7 @@ func (l *laneRun) next(route *laneRoute, size int) *attempt {
 		n++
 	}
 	a := &attempt{claims: l.ready[:n:n], route: l.route, began: time.Now()}
+	a.route.hand.take()
 	l.ready = l.ready[n:]
 	l.readyBytes -= bytes
 	if len(l.ready) == 0 {
@@ -205,6 +218,7 @@ func (l *laneRun) ended(a *attempt, list []finished, to *reports) (held bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.inFlight, a)
+	a.route.hand.put()
 	l.lastEnd = time.Now()
 	if a.abandoned {
 		l.hanging--

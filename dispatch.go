@@ -66,6 +66,7 @@ type Dispatcher struct {
 
 	mu      sync.Mutex            // guards what follows
 	set     map[string]*laneRoute // instead of Routes; nil: there is none
+	given   map[string]*laneRoute // of Routes, to the last run
 	live    *dispatch             // the run that is told of changes
 	changes []reroute             // that it has not taken over
 }
@@ -146,10 +147,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	stopBeside := r.beside()
 	err = r.loop(ctx)
 	stopBeside()
-	d.Waiters.shutAll() // what lingers keeps nobody waiting
-	for l := range r.agenda.busy {
-		l.retire()
-	}
+	d.Waiters.shutAll(func(destination string) bool { return r.lanes[destination] != nil }) // what lingers keeps nobody waiting
 	r.faults.wait()
 	r.halt(nil)
 	r.hasty.Wait()
@@ -378,7 +376,7 @@ func (r *dispatch) refill(ctx context.Context) error {
 	for _, c := range batch.Claims {
 		c.taken = taken
 		l := r.lanes[c.Message.Destination]
-		if l == nil { // a store that gives more than it was asked for
+		if l == nil || l.closed { // a store that gives more than it was asked for
 			r.giveBack([]Claim{c})
 			continue
 		}
@@ -427,6 +425,9 @@ func (r *dispatch) allotAway() {
 }
 
 func (r *dispatch) allotTo(l *laneRun) {
+	if l.closed {
+		return
+	}
 	switch before, now := l.allot(r.shared.Share(l.name, l.route.Limit)); {
 	case now > before:
 		delete(r.agenda.away, l)
@@ -496,7 +497,7 @@ func (d *Dispatcher) Lane(destination string) (s LaneStatus, known bool) {
 	r.mu.RLock()
 	l := r.lanes[destination]
 	r.mu.RUnlock()
-	if l == nil {
+	if l == nil || l.isRemoved() {
 		return LaneStatus{}, true
 	}
 	s = l.status()
@@ -512,6 +513,7 @@ func (r *dispatch) statuses() []LaneStatus {
 	r.mu.RLock()
 	lanes := slices.Collect(maps.Values(r.lanes))
 	r.mu.RUnlock()
+	lanes = slices.DeleteFunc(lanes, (*laneRun).isRemoved)
 	slices.SortFunc(lanes, func(a, b *laneRun) int { return strings.Compare(a.name, b.name) })
 	list := make([]LaneStatus, len(lanes))
 	for i, l := range lanes {

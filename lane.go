@@ -42,6 +42,7 @@ type laneRun struct {
 	limit      int
 	share      int // of the route's limit: others may deliver to the destination, too
 	closed     bool
+	removed    bool // its route: it is there for what is in hand; the loop alone changes it
 	inFlight   map[*attempt]struct{}
 	down       bool
 	streak     int // failures in a row
@@ -58,7 +59,6 @@ type laneRun struct {
 
 	// The loop's alone.
 	place    place
-	formers  []former // routes of before that attempts are in hand of
 	incoming []Claim
 	more     bool // the store may have due messages
 	target   int  // how many ready claims it keeps, if there is room
@@ -163,11 +163,11 @@ func (l *laneRun) want(now time.Time, most int) (n int, wait time.Duration) {
 // withholds says that messages wait because the lane is down.
 func (l *laneRun) withholds() bool { return l.down && !l.route.OwnSchedule }
 
-// probing says whether a request of since the lane went down is under way.
-// Older ones may take long, and no probe waits for them.
+// probing says whether a request by the route of since the lane went down is under
+// way. Older ones may take long, and no probe waits for them.
 func (l *laneRun) probing() bool {
 	for a := range l.inFlight {
-		if !a.abandoned && a.began.After(l.since) {
+		if !a.abandoned && a.route == l.route && a.began.After(l.since) {
 			return true
 		}
 	}

@@ -34,7 +34,7 @@ type place struct {
 }
 
 func (g *agenda) add(l *laneRun) {
-	l.place = place{at: len(g.all)}
+	l.place.at = len(g.all)
 	g.all = append(g.all, l)
 	g.mark(l)
 }

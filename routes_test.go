@@ -258,7 +258,9 @@ func TestRoutesChangeAtOnce(t *testing.T) {
 					if (i+n)%3 == 0 {
 						<-d.RemoveRoute(name)
 					} else {
-						setRoute(t, d, name, holdfast.Route{Deliverer: to, Limit: 1 + n%5})
+						if _, err := d.SetRoute(name, holdfast.Route{Deliverer: to, Limit: 1 + n%5}); err != nil {
+							t.Error(err)
+						}
 					}
 					time.Sleep(time.Duration(7+i) * time.Millisecond)
 				}

@@ -42,11 +42,17 @@ func (r *dispatch) collect() {
 // messages did.
 func (r *dispatch) learn(request []finished, now time.Time) {
 	l, a := request[0].lane, request[0].attempt
+	r.forget(l)
 	if a == nil {
 		return // nobody was asked
 	}
 	r.agenda.mark(l)
-	l.retire()
+	if l.removed || a.route != l.route { // it says nothing about the route of now
+		if l.release(a) {
+			r.start(l)
+		}
+		return
+	}
 	l.judge(request, now)
 	if worked(request) {
 		change := l.succeeded(a)
@@ -77,9 +83,6 @@ func (r *dispatch) learn(request []finished, now time.Time) {
 
 // changed acts on a lane's change.
 func (r *dispatch) changed(l *laneRun, change laneChange, f *Failure) {
-	if r.lanes[l.name] != l {
-		return // its route was removed
-	}
 	switch change {
 	case laneWentUp:
 		r.log.InfoContext(r.work, "destination is up", slog.String("destination", l.name))
@@ -353,7 +356,7 @@ func (r *dispatch) giveUpHung(now time.Time) {
 		for _, a := range l.hung(now.Add(-hungAfter)) {
 			r.abandon(l, a, now, "hung", "the attempt ignored its time-out")
 		}
-		l.retire()
+		r.forget(l)
 		if l.rests() {
 			delete(r.agenda.busy, l)
 		}

@@ -175,15 +175,20 @@ func (w *Waiters) postponed(id ID) {
 	w.leave(id)
 }
 
-// shutAll ends the waits for all that are waited for now.
-func (w *Waiters) shutAll() {
+// shutAll ends the waits for the destinations that are ours.
+func (w *Waiters) shutAll(ours func(destination string) bool) {
 	if w == nil {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for id := range w.list {
-		w.leave(id)
+	for id, waiting := range w.list {
+		for one := range waiting {
+			if ours(one.destination) { // all of one id have the same
+				w.leave(id)
+			}
+			break
+		}
 	}
 }
 
