@@ -339,7 +339,7 @@ func (r *dispatch) woken() {
 // wants collects what the lanes can use that are looked at. One that has to wait
 // is reminded; one that can use nothing is at rest until something happens to it.
 func (r *dispatch) wants(now time.Time) map[string]int {
-	clear(r.slots)
+	r.slots = emptied(r.slots)
 	g := &r.agenda
 	most := g.most()
 	look := g.look

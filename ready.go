@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"container/heap"
+	"maps"
 	"time"
 )
 
@@ -22,6 +23,7 @@ type agenda struct {
 	alarms alarms                // later
 	busy   map[*laneRun]struct{} // that are not at rest
 	away   map[*laneRun]struct{} // of which others have every request
+	peak   int                   // the most that busy has held
 	names  []string              // what a wake-up named, used again
 }
 
@@ -69,6 +71,31 @@ func (g *agenda) poll() {
 		g.ask(g.all[g.turn])
 		g.turn++
 	}
+}
+
+// smallMap is up to how many entries a map is used again: to clear one, or to go over
+// it, costs as much as the most that it has held.
+const smallMap = 1000
+
+// emptied is a map without entries, the given one if it is small.
+func emptied[V any](m map[string]V) map[string]V {
+	if len(m) > smallMap {
+		return map[string]V{}
+	}
+	clear(m)
+	return m
+}
+
+// shrink makes what held many lanes that are at rest now small again. held is how
+// many it held before.
+func (g *agenda) shrink(held int) {
+	g.peak = max(g.peak, held)
+	if g.peak <= smallMap || len(g.busy) > g.peak/4 {
+		return
+	}
+	busy := make(map[*laneRun]struct{}, len(g.busy))
+	maps.Copy(busy, g.busy)
+	g.busy, g.peak = busy, len(busy)
 }
 
 // remind has a lane looked at again at the given time, or before.

@@ -299,3 +299,16 @@ func TestAnEqualRouteChangesNothing(t *testing.T) {
 		}
 	})
 }
+
+// B2: a map that was large once is not gone over for ever.
+func TestALargeMapIsNotUsedAgain(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]struct {
+		again bool
+		peak  int
+	}{10: {true, 10}, 5000: {false, 1}} {
+		if again, busy, peak := holdfast.KeepsSmallMaps(n); again != want.again || busy != 1 || peak != want.peak {
+			t.Errorf("of %d entries: used again %t, %d are busy, room for %d; want %+v", n, again, busy, peak, want)
+		}
+	}
+}

@@ -352,6 +352,7 @@ func (r *dispatch) observe(a AttemptInfo) {
 // keep their slots until they return, so that a deliverer that never does
 // cannot pile up.
 func (r *dispatch) giveUpHung(now time.Time) {
+	held := len(r.agenda.busy)
 	for l := range r.agenda.busy {
 		for _, a := range l.hung(now.Add(-hungAfter)) {
 			r.abandon(l, a, now, "hung", "the attempt ignored its time-out")
@@ -361,6 +362,7 @@ func (r *dispatch) giveUpHung(now time.Time) {
 			delete(r.agenda.busy, l)
 		}
 	}
+	r.agenda.shrink(held)
 }
 
 func (r *dispatch) abandon(l *laneRun, a *attempt, now time.Time, code, text string) {

@@ -65,8 +65,7 @@ func (w *Wakes) Some() bool {
 func (w *Wake) wake(destination string, all bool) {
 	switch {
 	case all:
-		w.all = true
-		clear(w.names)
+		w.all, w.names = true, emptied(w.names)
 	case !w.all:
 		w.names[destination] = struct{}{}
 	}
@@ -84,7 +83,7 @@ func (w *Wake) Take(into []string) (names []string, all bool) {
 	for name := range w.names {
 		into = append(into, name)
 	}
-	clear(w.names)
+	w.names = emptied(w.names)
 	all, w.all = w.all, false
 	return into, all
 }
