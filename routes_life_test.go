@@ -22,6 +22,7 @@ func TestCallbacksStayWhenTheirRouteIsRemoved(t *testing.T) {
 		var c told
 		d.OnParked = c.call
 		stop := dispatch(t, d)
+		synctest.Wait()
 		if !closed(d.RemoveRoute(holdfast.EndedDestination)) {
 			t.Error("there is a former route")
 		}
