@@ -14,6 +14,7 @@ import (
 // attempt is one request in flight: one message, or a batch.
 type attempt struct {
 	claims    []Claim
+	route     *laneRoute
 	began     time.Time
 	abandoned bool // guarded by the lane
 	held      bool // its slot, until the loop has learned from it; guarded by the lane
@@ -66,7 +67,10 @@ func (r *reports) peek() []finished {
 // start moves what was claimed into the ready queue and starts workers for
 // the slots that are free.
 func (r *dispatch) start(l *laneRun) {
-	perRequest := r.batchSize(l)
+	if l.closed {
+		return
+	}
+	perRequest := r.batchSize(l, l.route)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.withholds() && len(l.incoming) > 1 {
@@ -74,6 +78,9 @@ func (r *dispatch) start(l *laneRun) {
 	}
 	l.line()
 	want := (len(l.ready) + perRequest - 1) / perRequest
+	if want > 0 {
+		r.agenda.busy[l] = struct{}{}
+	}
 	for want = min(want, l.slots()); want > 0; want-- {
 		l.active++
 		go r.worker(l)
@@ -128,9 +135,9 @@ func (l *laneRun) line() {
 	l.incoming = l.incoming[:0]
 }
 
-// batchSize is how many messages one request carries at most now.
-func (r *dispatch) batchSize(l *laneRun) (n int) {
-	if l.batch == nil {
+// batchSize is how many messages one request of a route carries at most now.
+func (r *dispatch) batchSize(l *laneRun, route *laneRoute) (n int) {
+	if route.batch == nil {
 		return 1
 	}
 	defer func() {
@@ -139,25 +146,45 @@ func (r *dispatch) batchSize(l *laneRun) (n int) {
 			n = 1
 		}
 	}()
-	return max(l.batch.BatchSize(), 1)
+	return max(route.batch.BatchSize(), 1)
 }
 
 // worker makes attempts one after the other while the lane has claims, slots
 // and success. After a failure the loop decides first what the lane bears.
 func (r *dispatch) worker(l *laneRun) {
 	for {
-		a := l.next(r.batchSize(l))
+		route := l.present()
+		if route == nil {
+			return
+		}
+		a := l.next(route, r.batchSize(l, route))
+		route.hand.put()
 		if a == nil || l.ended(a, r.deliver(l, a), &r.reports) {
 			return
 		}
 	}
 }
 
-// next takes the next request, of at most size messages, out of the ready
-// queue; nil ends the worker.
-func (l *laneRun) next(size int) *attempt {
+// present takes the route as it is now in hand; nil ends the worker.
+func (l *laneRun) present() *laneRoute {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closed {
+		l.active--
+		return nil
+	}
+	l.route.hand.take()
+	return l.route
+}
+
+// next takes the next request out of the ready queue, of at most size messages,
+// which is the route's; nil ends the worker.
+func (l *laneRun) next(route *laneRoute, size int) *attempt {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if route != l.route { // it has changed this moment, and may take one only
+		size = 1
+	}
 	l.active-- // it counts again if there is something to do
 	if len(l.ready) == 0 || l.slots() <= 0 {
 		return nil
@@ -168,11 +195,15 @@ func (l *laneRun) next(size int) *attempt {
 		bytes += len(l.ready[n].Message.Payload)
 		n++
 	}
-	a := &attempt{claims: l.ready[:n:n], began: time.Now()}
+	a := &attempt{claims: l.ready[:n:n], route: l.route, began: time.Now()}
+	a.route.hand.take()
 	l.ready = l.ready[n:]
 	l.readyBytes -= bytes
 	if len(l.ready) == 0 {
 		l.ready = nil
+	}
+	if l.inFlight == nil {
+		l.inFlight = map[*attempt]struct{}{}
 	}
 	l.inFlight[a] = struct{}{}
 	return a
@@ -187,6 +218,7 @@ func (l *laneRun) ended(a *attempt, list []finished, to *reports) (held bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.inFlight, a)
+	a.route.hand.put()
 	l.lastEnd = time.Now()
 	if a.abandoned {
 		l.hanging--
@@ -223,18 +255,18 @@ func (r *dispatch) deliver(l *laneRun, a *attempt) []finished {
 			list = append(list, finished{lane: l, claim: c, failure: &Failure{Outcome: NotStarted}})
 		case c.Expires >= 0 && c.Expires <= time.Since(c.taken):
 			list = append(list, finished{lane: l, claim: c, failure: &Failure{Outcome: NotStarted}})
-		case c.Failures > 0 && l.policy(&c).Spent(c.Failures):
+		case c.Failures > 0 && a.route.policy(&c).Spent(c.Failures):
 			list = append(list, finished{lane: l, claim: c, failure: &Failure{Outcome: Permanent, Code: "budget_spent", Reason: ReasonExhausted, Err: errBudget}})
 		default:
-			c.Message.Attempt.RetryFor = l.retryFor(&c)
+			c.Message.Attempt.RetryFor = a.route.retryFor(&c)
 			send = append(send, c)
 		}
 	}
 	if len(send) == 0 {
 		return list
 	}
-	ctx, cancel := context.WithTimeout(r.work, l.route.Timeout)
-	results := r.call(ctx, l, send)
+	ctx, cancel := context.WithTimeout(r.work, a.route.Timeout)
+	results := r.call(ctx, a.route, send)
 	cancel()
 	took := time.Since(a.began)
 	for i, c := range send {
@@ -250,10 +282,10 @@ func (r *dispatch) deliver(l *laneRun, a *attempt) []finished {
 var errBudget = errors.New("the retry budget is spent")
 
 // call runs the deliverer, whose panic is a failed attempt.
-func (r *dispatch) call(ctx context.Context, l *laneRun, send []Claim) (results []Result) {
+func (r *dispatch) call(ctx context.Context, route *laneRoute, send []Claim) (results []Result) {
 	defer func() {
 		if p := recover(); p != nil {
-			r.log.ErrorContext(ctx, "deliverer panicked", slog.String("destination", l.name),
+			r.log.ErrorContext(ctx, "deliverer panicked", slog.String("destination", send[0].Message.Destination),
 				slog.String("message_id", string(send[0].Message.ID)), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 			results = make([]Result, len(send))
 			for i := range results {
@@ -262,14 +294,14 @@ func (r *dispatch) call(ctx context.Context, l *laneRun, send []Claim) (results 
 		}
 	}()
 	if len(send) == 1 {
-		receipt, err := l.route.Deliverer.Deliver(ctx, send[0].Message)
+		receipt, err := route.Deliverer.Deliver(ctx, send[0].Message)
 		return []Result{{receipt, err}}
 	}
 	ms := make([]Message, len(send))
 	for i := range send {
 		ms[i] = send[i].Message
 	}
-	results = l.batch.DeliverBatch(ctx, ms)
+	results = route.batch.DeliverBatch(ctx, ms)
 	for len(results) < len(send) {
 		results = append(results, Result{Err: &Failure{Code: "no_result", MaybeDelivered: true, Err: errNoResult}})
 	}
@@ -303,19 +335,19 @@ func (r *dispatch) classify(err error) *Failure {
 const codeShutdown = "shutdown"
 
 // policy is the message's own over the route's.
-func (l *laneRun) policy(c *Claim) RetryPolicy {
+func (route *laneRoute) policy(c *Claim) RetryPolicy {
 	if c.Message.Retry == nil {
-		return l.route.Retry
+		return route.Retry
 	}
-	return c.Message.Retry.Over(l.route.Retry)
+	return c.Message.Retry.Over(route.Retry)
 }
 
 // retryFor is how much longer this node will try the message by itself, as
 // the receiver needs to know (OI-10). Only a TTL is an end: attempts that find
 // nobody may be free, a lane may be held, and a node may stand still.
-func (l *laneRun) retryFor(c *Claim) time.Duration {
+func (route *laneRoute) retryFor(c *Claim) time.Duration {
 	if c.Expires < 0 {
 		return -1
 	}
-	return max(c.Expires-time.Since(c.taken), 0) + l.route.Timeout
+	return max(c.Expires-time.Since(c.taken), 0) + route.Timeout
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,7 +35,7 @@ type Route struct {
 // one message at a time while it is down.
 type Dispatcher struct {
 	Store  Store
-	Routes map[string]Route // by destination; messages for others wait until there is one
+	Routes map[string]Route // by destination, at the start; SetRoute and RemoveRoute change them; messages for others wait until there is one
 	Lanes  Lanes            // keeps lane faults over restarts; nil: they are not kept
 
 	// OnParked and OnExpired are told of each message that parked or expired,
@@ -42,9 +43,14 @@ type Dispatcher struct {
 	// together with the change, and an error of the callback tries it again
 	// (OI-05, OI-06), by DefaultRetry without end; a Permanent Failure parks the
 	// notice. They may use the store: no transaction is open. Nil: nobody is
-	// told, and notices of before are dropped. Every dispatcher of one store has
-	// to set the same.
+	// told, and notices of before are dropped, unless another dispatcher of the
+	// process runs on the store and has callbacks: it keeps them. Of two that have
+	// different ones the second does not Run (ErrState). Dispatchers of several
+	// processes have to set the same.
 	OnParked, OnExpired func(ctx context.Context, e Ended) error
+	// Beside says that the callbacks of the store are another dispatcher's affair,
+	// whether it runs already or not: notices are left alone.
+	Beside bool
 
 	Poll     time.Duration // backstop of wake-ups and timers; zero: 1 s (OI-04)
 	Grace    time.Duration // for work in hand at a stop; zero: 10 s (SF-10)
@@ -57,12 +63,18 @@ type Dispatcher struct {
 	running atomic.Pointer[dispatch]
 	watch   atomic.Pointer[Progress]
 	busy    atomic.Bool
+
+	mu      sync.Mutex            // guards what follows
+	set     map[string]*laneRoute // instead of Routes; nil: there is none
+	given   map[string]*laneRoute // of Routes, to the last run
+	live    *dispatch             // the run that is told of changes
+	changes []reroute             // that it has not taken over
 }
 
 // Bounds of what a dispatcher holds. Claims carry payloads, so the lanes
 // bound bytes as well.
 const (
-	heldClaims  = 20000   // ready in all lanes together, each an equal part
+	heldClaims  = 20000   // ready in all lanes together: one that claims gets up to an equal part, at least startLimit
 	laneClaims  = 2048    // ready in one lane at most
 	laneBytes   = 4 << 20 // of payloads, ready in one lane
 	batchBytes  = 1 << 20 // of payloads, in one request
@@ -77,8 +89,10 @@ type dispatch struct {
 	d       *Dispatcher
 	log     *slog.Logger
 	poll    time.Duration
+	wake    *Wake
+	mu      sync.RWMutex // of lanes: the loop alone changes it, and others read
 	lanes   map[string]*laneRun
-	order   []*laneRun
+	agenda  agenda
 	slots   map[string]int  // what wants returns, used again
 	shared  Shared          // the store, if others use it too
 	owned   Owned           // the store, if one process at a time has it
@@ -95,9 +109,10 @@ type dispatch struct {
 	told     atomic.Pointer[time.Time] // when the run was to stop, whatever it waited for then
 	trouble  time.Duration             // since settlements fail: how long to wait next; 0: they do not
 	looked   time.Time                 // when attempts that hang were looked for
-	next     time.Time                 // when the loop looks at the latest; zero: it does now
+	polled   time.Time                 // when the store was last asked without a reason
 	faults   faultKeeper
-	hasty    sync.WaitGroup // calls of Hasten
+	faulty   map[string]string // why a destination was held at the start, until its route is removed
+	hasty    sync.WaitGroup    // calls of Hasten
 
 	decisions decisions
 }
@@ -113,7 +128,14 @@ var errShutdown = errors.New("shutting down")
 // process ends before, the next owner tries the message again. A store that is
 // away (ErrUnavailable) is waited for. A Dispatcher runs once at a time.
 func (d *Dispatcher) Run(ctx context.Context) error {
-	r, err := d.begin(ctx)
+	if !d.busy.CompareAndSwap(false, true) {
+		return fmt.Errorf("dispatch: %w: it is running already", ErrState)
+	}
+	defer d.busy.Store(false)
+	wake := d.Store.Wake()
+	defer wake.Stop()
+	r, err := d.begin(ctx, wake)
+	defer d.leave()
 	if err != nil {
 		return fmt.Errorf("dispatch: %w", err)
 	}
@@ -121,17 +143,11 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		return nil // it was told to stop before the store could be asked
 	}
 	defer r.halt(nil)
-	if !d.busy.CompareAndSwap(false, true) {
-		return fmt.Errorf("dispatch: %w: it is running already", ErrState)
-	}
-	defer d.busy.Store(false)
 	d.running.Store(r)
 	stopBeside := r.beside()
 	err = r.loop(ctx)
 	stopBeside()
-	for _, l := range r.order {
-		d.Waiters.shut(l.name, func() map[ID]struct{} { return nil }) // what lingers keeps nobody waiting
-	}
+	d.Waiters.shutAll(func(destination string) bool { return r.lanes[destination] != nil }) // what lingers keeps nobody waiting
 	r.faults.wait()
 	r.halt(nil)
 	r.hasty.Wait()
@@ -187,9 +203,9 @@ func (route *Route) check(name string) error {
 // begin asks the store for what a run begins with, and again while it is away:
 // an outage at the start ends a dispatcher as little as a later one. It returns
 // nil if ctx ends meanwhile.
-func (d *Dispatcher) begin(ctx context.Context) (*dispatch, error) {
+func (d *Dispatcher) begin(ctx context.Context, wake *Wake) (*dispatch, error) {
 	for told := false; ; told = true {
-		r, err := d.newRun(ctx)
+		r, err := d.newRun(ctx, wake)
 		if !errors.Is(err, ErrUnavailable) {
 			return r, err
 		}
@@ -204,9 +220,10 @@ func (d *Dispatcher) begin(ctx context.Context) (*dispatch, error) {
 	}
 }
 
-func (d *Dispatcher) newRun(ctx context.Context) (*dispatch, error) {
+func (d *Dispatcher) newRun(ctx context.Context, wake *Wake) (*dispatch, error) {
 	r := &dispatch{
-		d: d, log: d.Logger, poll: d.Poll, lanes: map[string]*laneRun{}, slots: map[string]int{},
+		d: d, wake: wake, log: d.Logger, poll: d.Poll, lanes: map[string]*laneRun{}, slots: map[string]int{},
+		agenda:  agenda{busy: map[*laneRun]struct{}{}, away: map[*laneRun]struct{}{}},
 		reports: reports{ring: make(chan struct{}, 1)}, settled: make(chan settleAnswer, 1),
 	}
 	if r.log == nil {
@@ -219,47 +236,42 @@ func (d *Dispatcher) newRun(ctx context.Context) (*dispatch, error) {
 	r.faults.lanes, r.faults.log = d.Lanes, r.log
 	r.shared, _ = d.Store.(Shared)
 	r.owned, _ = d.Store.(Owned)
-	routes, err := d.routes(ctx)
+	if d.Lanes != nil {
+		r.decisions.lanes, r.decisions.log, r.decisions.ring = d.Lanes, r.log, r.reports.ring
+		if err := r.recall(context.WithoutCancel(ctx)); err != nil { // as in routes: an early stop is no failure
+			return nil, err
+		}
+	}
+	routes, err := d.routes(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	for name, route := range routes {
-		if err := route.check(name); err != nil {
-			return nil, fmt.Errorf("%w: route %s: %w", ErrInvalid, name, err)
-		}
-		l := newLaneRun(name, route, heldClaims/len(routes))
-		r.lanes[name] = l
-		r.order = append(r.order, l)
-	}
-	slices.SortFunc(r.order, func(a, b *laneRun) int { return strings.Compare(a.name, b.name) })
-	if d.Lanes == nil {
-		return r, nil
-	}
-	r.decisions.lanes, r.decisions.log, r.decisions.ring = d.Lanes, r.log, r.reports.ring
-	ctx = context.WithoutCancel(ctx) // as in routes: an early stop is no failure
-	if err := r.decisions.read(ctx); err != nil {
-		return nil, err
-	}
-	r.decisions.done = r.decisions.last.Load()
-	for name, l := range r.lanes {
-		l.decision = (*r.decisions.done)[name]
-	}
-	faults, err := d.Lanes.LaneFaults(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range faults {
-		if l := r.lanes[f.Destination]; l != nil {
-			l.hold(f.Problem, time.Now()) // probed at once: the fault may be mended
-		}
+		r.add(name, route)
 	}
 	return r, nil
 }
 
+// recall reads what is kept of destinations: what people decided, and why they
+// were held.
+func (r *dispatch) recall(ctx context.Context) error {
+	if err := r.decisions.read(ctx); err != nil {
+		return err
+	}
+	r.decisions.done = r.decisions.last.Load()
+	faults, err := r.d.Lanes.LaneFaults(ctx)
+	if err != nil {
+		return err
+	}
+	r.faulty = make(map[string]string, len(faults))
+	for _, f := range faults {
+		r.faulty[f.Destination] = f.Problem
+	}
+	return nil
+}
+
 // loop is the one goroutine that decides.
 func (r *dispatch) loop(ctx context.Context) error {
-	wake, unsubscribe := r.d.Store.Wake()
-	defer unsubscribe()
 	defer context.AfterFunc(ctx, func() {
 		now := time.Now()
 		r.told.Store(&now)
@@ -270,8 +282,8 @@ func (r *dispatch) loop(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return r.stop()
-		case <-wake:
-			r.mayHaveMore()
+		case <-r.wake.C:
+			r.woken()
 		case <-r.reports.ring:
 			r.collect()
 		case a := <-r.settled:
@@ -279,99 +291,116 @@ func (r *dispatch) loop(ctx context.Context) error {
 				return errors.Join(err, r.abort())
 			}
 		case <-timer.C:
-			r.next = time.Time{}
-			r.mayHaveMore()
 		}
+		now := time.Now()
+		r.agenda.ring(now)
 		// Not only when the timer fires: events put it off again and again.
-		if now := time.Now(); now.Sub(r.looked) >= time.Second {
+		if now.Sub(r.looked) >= time.Second {
 			r.looked = now
 			r.giveUpHung(now)
 			r.notice()
 		}
+		if now.Sub(r.polled) >= r.poll {
+			r.polled = now
+			r.agenda.poll()
+			r.allotAway()
+		}
+		r.reroute()
 		r.heed()
 		r.obey()
 		r.allot()
 		r.settle()
-		wait, err := r.refill(ctx)
+		err := r.refill(ctx)
 		if errors.Is(err, ErrClosed) {
 			return errors.Join(err, r.abort())
 		}
 		if err != nil && ctx.Err() == nil {
 			r.log.ErrorContext(ctx, "claim failed", slog.Any("error", err))
 		}
-		timer.Reset(r.sleep(wait, time.Now()))
+		timer.Reset(max(time.Until(r.agenda.nextAlarm(r.polled.Add(r.poll))), 0))
 	}
 }
 
-// sleep is how long the loop waits for an event. One after which the store was
-// not asked puts off nothing that it had told: a message would stay due for as long
-// as such events come.
-func (r *dispatch) sleep(wait time.Duration, now time.Time) time.Duration {
-	if at := now.Add(wait); r.next.IsZero() || at.Before(r.next) {
-		r.next = at
+// woken has the store asked for the lanes that a wake-up names.
+func (r *dispatch) woken() {
+	g := &r.agenda
+	var all bool
+	if g.names, all = r.wake.Take(g.names[:0]); all {
+		g.askAll()
+		return
 	}
-	return max(r.next.Sub(now), 0)
-}
-
-func (r *dispatch) mayHaveMore() {
-	for _, l := range r.order {
-		l.more = true
-	}
-}
-
-// wants collects what the lanes can use.
-func (r *dispatch) wants(now time.Time) (slots map[string]int, wait time.Duration) {
-	slots, wait = r.slots, r.poll
-	clear(slots)
-	for _, l := range r.order {
-		want, probeIn := l.want(now)
-		if probeIn > 0 {
-			wait = min(wait, probeIn)
-		}
-		if want > 0 && r.trouble == 0 {
-			slots[l.name] = want
+	for _, name := range g.names {
+		if l := r.lanes[name]; l != nil {
+			g.ask(l)
 		}
 	}
-	return slots, wait
 }
 
-// refill claims for the slots that are free and starts workers. It returns
-// how long there is nothing to do but wait for a wake-up.
-func (r *dispatch) refill(ctx context.Context) (time.Duration, error) {
-	slots, wait := r.wants(time.Now())
+// wants collects what the lanes can use that are looked at. One that has to wait
+// is reminded; one that can use nothing is at rest until something happens to it.
+func (r *dispatch) wants(now time.Time) map[string]int {
+	r.slots = emptied(r.slots)
+	g := &r.agenda
+	most := g.most()
+	look := g.look
+	g.look = g.look[:0]
+	for _, l := range look {
+		l.place.next = false
+		want, wait := l.want(now, most)
+		if wait > 0 {
+			g.remind(l, now.Add(wait))
+		}
+		if want > 0 {
+			r.slots[l.name] = want
+			g.mark(l) // until it is claimed
+		}
+	}
+	clear(look[len(g.look):])
+	return r.slots
+}
+
+// refill claims for the slots that are free and starts workers.
+func (r *dispatch) refill(ctx context.Context) error {
+	if r.trouble > 0 || len(r.agenda.look) == 0 {
+		return nil
+	}
+	slots := r.wants(time.Now())
 	if len(slots) == 0 {
-		return wait, nil
+		return nil
 	}
 	batch, err := r.d.Store.Claim(ctx, slots)
 	if err != nil {
-		return wait, err
+		return err // they are looked at with the next event
 	}
 	taken := time.Now()
 	for _, c := range batch.Claims {
 		c.taken = taken
 		l := r.lanes[c.Message.Destination]
-		if l == nil { // a store that gives more than it was asked for
+		if l == nil || l.closed { // a store that gives more than it was asked for
 			r.giveBack([]Claim{c})
 			continue
 		}
 		l.incoming = append(l.incoming, c)
 	}
-	for name, want := range slots {
-		l := r.lanes[name]
-		l.more = len(l.incoming) >= want
+	claimed := r.agenda.look
+	r.agenda.look = nil
+	for _, l := range claimed {
+		l.place.next = false
+		l.more = len(l.incoming) >= slots[l.name]
 		l.filled = l.more
 		r.start(l)
+		next, some := batch.Next[l.name]
 		if l.more && !l.withholds() {
-			wait = 0 // there is more than was asked for
+			next, some = 0, true // there is more than was asked for
+		}
+		if some {
+			r.agenda.remind(l, taken.Add(max(next, time.Millisecond))) // if there is no slot, the workers ring earlier
 		}
 	}
-	if batch.Next >= 0 {
-		wait = min(wait, batch.Next)
+	if r.agenda.look == nil {
+		r.agenda.look = claimed[:0]
 	}
-	if wait == 0 {
-		wait = time.Millisecond // there is more, but no slot: the workers ring earlier
-	}
-	return wait, nil
+	return nil
 }
 
 // allot asks for this dispatcher's part of each destination. What it holds for
@@ -380,11 +409,33 @@ func (r *dispatch) allot() {
 	if r.shared == nil {
 		return
 	}
-	for _, l := range r.order {
-		switch before, now := l.allot(r.shared.Share(l.name, l.route.Limit)); {
-		case now > before:
-			r.start(l)
-		case now == 0 && before > 0:
+	for _, l := range r.agenda.look {
+		r.allotTo(l)
+	}
+	for l := range r.agenda.busy {
+		r.allotTo(l)
+	}
+}
+
+// allotAway asks for the lanes that others have: those may be gone.
+func (r *dispatch) allotAway() {
+	for l := range r.agenda.away {
+		r.allotTo(l)
+	}
+}
+
+func (r *dispatch) allotTo(l *laneRun) {
+	if l.closed {
+		return
+	}
+	switch before, now := l.allot(r.shared.Share(l.name, l.route.Limit)); {
+	case now > before:
+		delete(r.agenda.away, l)
+		r.start(l)
+		r.agenda.ask(l)
+	case now == 0:
+		r.agenda.away[l] = struct{}{}
+		if before > 0 {
 			r.shut(l)
 		}
 	}
@@ -393,12 +444,17 @@ func (r *dispatch) allot() {
 // notice has lanes that are down learn of new messages. The numbers are in
 // memory; none are asked for while every lane is up.
 func (r *dispatch) notice() {
-	if !slices.ContainsFunc(r.order, func(l *laneRun) bool { return l.down }) {
-		return
-	}
-	lanes := r.d.Store.Counts().Lanes
-	for _, l := range r.order {
-		l.notice(lanes[l.name].Pending)
+	var lanes map[string]LaneCounts
+	for l := range r.agenda.busy {
+		if !l.down {
+			continue
+		}
+		if lanes == nil {
+			lanes = r.d.Store.Counts().Lanes
+		}
+		if l.notice(lanes[l.name].Pending) {
+			r.agenda.mark(l)
+		}
 	}
 }
 
@@ -430,10 +486,37 @@ func (d *Dispatcher) Status() []LaneStatus {
 	return list
 }
 
+// Lane reports the lane of one destination as Status does, at a cost that does
+// not depend on how many there are. It is the zero LaneStatus where nobody here
+// delivers there. known is false before Run: it is not decided who does.
+func (d *Dispatcher) Lane(destination string) (s LaneStatus, known bool) {
+	r := d.running.Load()
+	if r == nil {
+		return LaneStatus{}, false
+	}
+	r.mu.RLock()
+	l := r.lanes[destination]
+	r.mu.RUnlock()
+	if l == nil || l.isRemoved() {
+		return LaneStatus{}, true
+	}
+	s = l.status()
+	s.Owner = r.owner()
+	if p := d.watch.Load(); p != nil {
+		s.Standstill = p.standstill(destination)
+	}
+	return s, true
+}
+
 func (r *dispatch) statuses() []LaneStatus {
 	owner := r.owner()
-	list := make([]LaneStatus, len(r.order))
-	for i, l := range r.order {
+	r.mu.RLock()
+	lanes := slices.Collect(maps.Values(r.lanes))
+	r.mu.RUnlock()
+	lanes = slices.DeleteFunc(lanes, (*laneRun).isRemoved)
+	slices.SortFunc(lanes, func(a, b *laneRun) int { return strings.Compare(a.name, b.name) })
+	list := make([]LaneStatus, len(lanes))
+	for i, l := range lanes {
 		list[i] = l.status()
 		list[i].Owner = owner
 	}

@@ -25,6 +25,7 @@ var _ holdfast.Shared = (*common)(nil)
 func (s *common) Share(_ string, limit int) int { return limit }
 func (s *common) Holds(holdfast.Claim) bool     { return true }
 func (s *common) Alone() bool                   { return false }
+func (s *common) Leave(string)                  {}
 
 func (s *common) Settle(ctx context.Context, list ...holdfast.Settlement) ([]bool, error) {
 	<-time.After(s.before)
@@ -66,7 +67,7 @@ func TestAnOutcomeOfOursIsToldWithAllThatItBrought(t *testing.T) {
 				to := holdfast.Route{Deliverer: answering(answer), Retry: holdfast.RetryPolicy{First: time.Hour}}
 				d := &holdfast.Dispatcher{Store: store, Waiters: waiters, Routes: map[string]holdfast.Route{"erp": to}}
 				stop := dispatch(t, d)
-				s := &holdfast.Submitter{Enqueuer: db, Outbox: store, Waiters: waiters, Lanes: d.Status}
+				s := &holdfast.Submitter{Enqueuer: db, Outbox: store, Waiters: waiters, Lane: d.Lane}
 				ended := make(chan struct{})
 				for _, comes := range []time.Duration{0, 5 * time.Second} {
 					go func() {
@@ -196,7 +197,7 @@ func TestALookIsNeitherWaitedForNorCutOff(t *testing.T) {
 		}
 		d := &holdfast.Dispatcher{Store: store, Waiters: waiters, Routes: map[string]holdfast.Route{"erp": {Deliverer: answering(nil)}}}
 		stop := dispatch(t, d)
-		s := &holdfast.Submitter{Enqueuer: db, Outbox: store, Waiters: waiters, Lanes: d.Status}
+		s := &holdfast.Submitter{Enqueuer: db, Outbox: store, Waiters: waiters, Lane: d.Lane}
 		began := time.Now()
 		got, err := s.Submit(t.Context(), call, time.Hour)
 		if took := time.Since(began); err != nil || got.Attempt == nil || took > 2*time.Second {

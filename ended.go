@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"time"
 )
 
@@ -69,23 +68,68 @@ func (n endings) Deliver(ctx context.Context, m Message) (Receipt, error) {
 	return Receipt{ID: m.ID, State: Delivered}, nil
 }
 
+var errEndedRoute = fmt.Errorf("%w: route %s: the destination is for the callbacks OnParked and OnExpired", ErrInvalid, EndedDestination)
+
+// callbacks are those that a dispatcher has.
+type callbacks struct{ parked, expired bool }
+
+var errCallbacks = fmt.Errorf("%w: another dispatcher of the store has other callbacks: both need the same of OnParked and OnExpired, or one of them is Beside", ErrState)
+
+// asks notes which callbacks the dispatcher of a subscription has. kept says that
+// it has none and another one of the process has: they stay as they are (F1-40).
+func (w *Wake) asks(c callbacks) (kept bool, err error) {
+	none := callbacks{}
+	w.of.mu.Lock()
+	defer w.of.mu.Unlock()
+	for other := range w.of.list {
+		switch {
+		case other == w || other.asked == none || other.asked == c:
+		case c == none:
+			return true, nil
+		default:
+			return false, errCallbacks
+		}
+	}
+	w.asked = c
+	return false, nil
+}
+
 // routes are the dispatcher's own and that of the notices. The store learns
 // which are asked for; those of before are delivered in any case.
-func (d *Dispatcher) routes(ctx context.Context) (map[string]Route, error) {
-	if _, taken := d.Routes[EndedDestination]; taken {
-		return nil, fmt.Errorf("%w: route %s: the destination is for the callbacks OnParked and OnExpired", ErrInvalid, EndedDestination)
-	}
-	// A run that was told to stop before it began is none that failed.
-	waiting, err := d.Store.NotifyEnded(context.WithoutCancel(ctx), d.OnParked != nil, d.OnExpired != nil)
+func (d *Dispatcher) routes(ctx context.Context, r *dispatch) (map[string]*laneRoute, error) {
+	routes, err := d.present(r)
 	if err != nil {
 		return nil, err
 	}
-	if d.OnParked == nil && d.OnExpired == nil && !waiting {
-		return d.Routes, nil
+	if d.Beside {
+		return routes, nil
 	}
-	routes := map[string]Route{EndedDestination: {
-		Deliverer: endings{d.OnParked, d.OnExpired}, Retry: RetryPolicy{Attempts: Unlimited}, ChargeAll: true,
-	}}
-	maps.Copy(routes, d.Routes)
+	// A run that was told to stop before it began is none that failed.
+	needed, err := d.askNotices(context.WithoutCancel(ctx), r.wake)
+	if err != nil {
+		return nil, err
+	}
+	if !needed {
+		return routes, nil
+	}
+	own := Route{Deliverer: endings{d.OnParked, d.OnExpired}, Retry: RetryPolicy{Attempts: Unlimited}, ChargeAll: true}
+	if err := own.check(EndedDestination); err != nil {
+		return nil, err
+	}
+	routes[EndedDestination] = newLaneRoute(own)
 	return routes, nil
+}
+
+// askNotices has the store write the notices that the dispatcher has callbacks for,
+// and says whether it needs a route for them. One dispatcher at a time asks: what the
+// store is told last is what was decided last.
+func (d *Dispatcher) askNotices(ctx context.Context, wake *Wake) (needed bool, err error) {
+	wake.of.asking <- struct{}{}
+	defer func() { <-wake.of.asking }()
+	own := callbacks{d.OnParked != nil, d.OnExpired != nil}
+	if kept, err := wake.asks(own); err != nil || kept {
+		return false, err
+	}
+	waiting, err := d.Store.NotifyEnded(ctx, own.parked, own.expired)
+	return waiting || own.parked || own.expired, err
 }

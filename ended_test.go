@@ -386,3 +386,94 @@ func TestEndedDestinationIsTheStores(t *testing.T) {
 		t.Errorf("route: got %v, want ErrInvalid and the way out", err)
 	}
 }
+
+// F1-40: a second dispatcher of the store that has no callbacks leaves those of the
+// first as they are, whatever it delivers and whichever stops first.
+func TestCallbacksOutliveASecondDispatcher(t *testing.T) {
+	t.Parallel()
+	racetest.Bubble(t, func(t *testing.T) {
+		db := openStore(t)
+		defer closeStore(t, db)
+		c := &told{}
+		first := refusing(db)
+		first.OnParked = c.call
+		stopFirst := dispatch(t, first)
+		synctest.Wait()
+		second := &holdfast.Dispatcher{Store: db, Routes: map[string]holdfast.Route{"b": {Deliverer: &script{answer: always(errPermanent)}}}}
+		stopSecond := dispatch(t, second)
+		synctest.Wait()
+		enqueue(t, db, holdfast.Message{ID: "one", Destination: "a"})
+		synctest.Wait()
+		enqueue(t, db, holdfast.Message{ID: "two", Destination: "b"})
+		synctest.Wait()
+		wantTold(t, c, "one", "two")
+		if hasEndedLane(second) {
+			t.Error("the second dispatcher takes notices")
+		}
+		stopped(t, stopFirst)
+		enqueue(t, db, holdfast.Message{ID: "three", Destination: "b"})
+		time.Sleep(time.Minute)
+		wantTold(t, c, "one", "two")
+		stopFirst = dispatch(t, first)
+		synctest.Wait()
+		wantTold(t, c, "one", "two", "three")
+		stopped(t, stopSecond)
+		stopped(t, stopFirst)
+	})
+}
+
+// F1-40: a dispatcher that is Beside leaves notices of before to the one that has the
+// callbacks, also where it runs first.
+func TestADispatcherBesideLeavesNoticesAlone(t *testing.T) {
+	t.Parallel()
+	racetest.Bubble(t, func(t *testing.T) {
+		db := openStore(t)
+		defer closeStore(t, db)
+		c := &told{answer: func(n int) error {
+			if n == 1 {
+				return errors.New("not now")
+			}
+			return nil
+		}}
+		d := refusing(db)
+		d.OnParked = c.call
+		stop := dispatch(t, d)
+		enqueue(t, db, holdfast.Message{ID: "m", Destination: "a"})
+		synctest.Wait()
+		stopped(t, stop)
+		beside := &holdfast.Dispatcher{Store: db, Beside: true, Routes: map[string]holdfast.Route{"b": {Deliverer: &script{}}}}
+		stopBeside := dispatch(t, beside)
+		time.Sleep(time.Minute)
+		wantTold(t, c, "m")
+		stop = dispatch(t, d)
+		synctest.Wait()
+		wantTold(t, c, "m", "m")
+		stopped(t, stopBeside)
+		stopped(t, stop)
+	})
+}
+
+// F1-40: of two dispatchers that have different callbacks the second says so, and the
+// first one's stay.
+func TestDispatchersThatDisagreeAboutCallbacks(t *testing.T) {
+	t.Parallel()
+	racetest.Bubble(t, func(t *testing.T) {
+		db := openStore(t)
+		defer closeStore(t, db)
+		c := &told{}
+		first, second := refusing(db), refusing(db)
+		first.OnParked, second.OnExpired = c.call, c.call
+		stop := dispatch(t, first)
+		synctest.Wait()
+		if err := second.Run(t.Context()); !errors.Is(err, holdfast.ErrState) || !strings.Contains(err.Error(), "OnParked") {
+			t.Errorf("got %v, want that the callbacks differ", err)
+		}
+		enqueue(t, db, holdfast.Message{ID: "m", Destination: "a"})
+		synctest.Wait()
+		wantTold(t, c, "m")
+		stopped(t, stop)
+		stop = dispatch(t, second) // alone it may
+		synctest.Wait()
+		stopped(t, stop)
+	})
+}

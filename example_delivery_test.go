@@ -113,3 +113,47 @@ func ExampleMessage_orderingKey() {
 	// paid
 	// shipped
 }
+
+// Routes come and go while the dispatcher runs. An attempt ends by the route that it
+// began with; a deliverer can be closed once that is told.
+func ExampleDispatcher_SetRoute() {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	db, end := openExample(ctx)
+	defer end()
+
+	d := &holdfast.Dispatcher{Store: db}
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
+
+	to := func(which string, arrived chan holdfast.ID) holdfast.Route {
+		return holdfast.Route{Limit: 2, Deliverer: deliverer(func(m holdfast.Message) error {
+			fmt.Println(m.ID, "arrives at", which)
+			arrived <- m.ID
+			return nil
+		})}
+	}
+	arrived := make(chan holdfast.ID)
+	send := func(id holdfast.ID) {
+		_, err := db.Enqueue(ctx, holdfast.Message{ID: id, Destination: "subscriber", Endpoint: "Event"})
+		must(err)
+	}
+
+	send("first") // waits: there is no route
+	_, err := d.SetRoute("subscriber", to("the old address", arrived))
+	must(err)
+	<-arrived
+	former, err := d.SetRoute("subscriber", to("the new address", arrived))
+	must(err)
+	<-former // nothing goes to the old address any more
+	send("second")
+	<-arrived
+	<-d.RemoveRoute("subscriber")
+	send("third") // waits until there is a route again
+
+	stop()
+	must(<-ended)
+	// Output:
+	// first arrives at the old address
+	// second arrives at the new address
+}

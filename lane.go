@@ -31,11 +31,10 @@ func patience() RetryPolicy {
 
 // laneRun is a lane during one run.
 type laneRun struct {
-	name  string
-	route Route
-	batch BatchDeliverer // nil: one by one
+	name string
 
 	mu         sync.Mutex // guards what follows; the workers use it
+	route      *laneRoute // the loop alone changes it
 	ready      []Claim
 	readyBytes int
 	active     int // workers
@@ -43,6 +42,7 @@ type laneRun struct {
 	limit      int
 	share      int // of the route's limit: others may deliver to the destination, too
 	closed     bool
+	removed    bool // its route: it is there for what is in hand; the loop alone changes it
 	inFlight   map[*attempt]struct{}
 	down       bool
 	streak     int // failures in a row
@@ -58,10 +58,10 @@ type laneRun struct {
 	failing    time.Time    // since when attempts get nowhere; zero: the last one did
 
 	// The loop's alone.
+	place    place
 	incoming []Claim
 	more     bool // the store may have due messages
-	target   int  // how many ready claims it keeps
-	most     int  // the largest target
+	target   int  // how many ready claims it keeps, if there is room
 	filled   bool // the last claim got all that was asked for
 	firstSeq int64
 	several  bool      // the streak is over more than one message
@@ -114,26 +114,23 @@ func (s *LaneStatus) tries() bool {
 	return s.Up && s.Busy == 0 && s.Limit > 0 && !s.Closed && !s.Decision.Paused && s.Owner == ""
 }
 
-// newLaneRun makes a lane that holds at most about most claims.
-func newLaneRun(name string, route Route, most int) *laneRun {
-	l := &laneRun{name: name, route: route, limit: min(startLimit, route.Limit), share: route.Limit, more: true, inFlight: map[*attempt]struct{}{}}
+func newLaneRun(name string, route *laneRoute) *laneRun {
+	l := &laneRun{name: name, route: route, limit: min(startLimit, route.Limit), share: route.Limit, more: true}
 	if route.OwnSchedule {
 		l.limit = route.Limit
 	}
-	l.batch, _ = route.Deliverer.(BatchDeliverer)
-	l.most = min(max(most, startLimit), laneClaims)
-	l.target = min(2*route.Limit, l.most)
+	l.target = min(2*route.Limit, laneClaims)
 	l.since = time.Now()
 	l.lastEnd = l.since
 	return l
 }
 
-// want says how many messages the lane can use now, and, while it is down,
-// how long until it is probed.
-func (l *laneRun) want(now time.Time) (n int, probeIn time.Duration) {
+// want says how many messages the lane can use now, of which it may hold about
+// most, or how long it has to wait: for its next probe, or to go on.
+func (l *laneRun) want(now time.Time, most int) (n int, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.share == 0 || l.decision.Paused {
+	if l.closed || l.share == 0 || l.decision.Paused {
 		return 0, 0
 	}
 	if l.withholds() {
@@ -152,11 +149,12 @@ func (l *laneRun) want(now time.Time) (n int, probeIn time.Duration) {
 		return 0, 0
 	}
 	if len(l.ready) == 0 && l.filled {
-		l.target = min(2*l.target, l.most) // it was faster than we were
+		l.target = max(l.target, min(2*l.target, most)) // it was faster than we were
 		l.filled = false
 	}
 	// Ask for a good part at once: a claim per message would cost a turn each.
-	if n = l.target - len(l.ready); n < l.target/4 {
+	target := min(l.target, most)
+	if n = target - len(l.ready); n < target/4 {
 		return 0, 0
 	}
 	return n, 0
@@ -165,11 +163,11 @@ func (l *laneRun) want(now time.Time) (n int, probeIn time.Duration) {
 // withholds says that messages wait because the lane is down.
 func (l *laneRun) withholds() bool { return l.down && !l.route.OwnSchedule }
 
-// probing says whether a request of since the lane went down is under way.
-// Older ones may take long, and no probe waits for them.
+// probing says whether a request by the route of since the lane went down is under
+// way. Older ones may take long, and no probe waits for them.
 func (l *laneRun) probing() bool {
 	for a := range l.inFlight {
-		if !a.abandoned && a.began.After(l.since) {
+		if !a.abandoned && a.route == l.route && a.began.After(l.since) {
 			return true
 		}
 	}
@@ -354,22 +352,31 @@ func (l *laneRun) planProbe(f *Failure, now time.Time) {
 }
 
 // notice learns how many messages wait for a lane that is down. With a new one
-// the next probe is soon, whatever the lane has seen.
-func (l *laneRun) notice(pending int64) {
+// the next probe is soon, whatever the lane has seen; it says whether it is sooner.
+func (l *laneRun) notice(pending int64) (sooner bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	came := l.pending >= 0 && pending > l.pending
 	l.pending = pending
 	if !came || !l.withholds() {
-		return
+		return false
 	}
 	soon := soonAfter
 	if l.held {
 		soon = heldSoon
 	}
-	if at := latest(l.probed.Add(soon), l.asked); at.Before(l.nextProbe) {
+	at := latest(l.probed.Add(soon), l.asked)
+	if sooner = at.Before(l.nextProbe); sooner {
 		l.nextProbe = at
 	}
+	return sooner
+}
+
+// rests says that the lane needs nobody who looks at it.
+func (l *laneRun) rests() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return (l.closed || !l.down) && l.active == 0 && len(l.inFlight) == 0 && len(l.ready) == 0
 }
 
 func latest(a, b time.Time) time.Time {

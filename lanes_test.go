@@ -3,9 +3,15 @@ package holdfast_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
@@ -163,16 +169,16 @@ type meagre struct {
 }
 
 func (m *meagre) Claim(ctx context.Context, want map[string]int) (holdfast.Batch, error) {
-	if m.asked++; m.asked%2 == 1 {
-		return holdfast.Batch{}, nil
-	}
-	less := map[string]int{}
+	less, now := map[string]int{}, map[string]time.Duration{}
 	for name := range want {
-		less[name] = 1
+		less[name], now[name] = 1, 0
+	}
+	if m.asked++; m.asked%2 == 1 {
+		return holdfast.Batch{Next: now}, nil
 	}
 	b, err := m.Store.Claim(ctx, less)
 	if len(b.Claims) > 0 {
-		b.Next = 0
+		b.Next = now
 	}
 	return b, err
 }
@@ -200,7 +206,7 @@ func TestWhatAStoreStillHasIsAskedForAtOnce(t *testing.T) {
 // silent is a store whose wake-ups are lost.
 type silent struct{ holdfast.Store }
 
-func (silent) Wake() (<-chan struct{}, func()) { return nil, func() {} }
+func (silent) Wake() *holdfast.Wake { return new(holdfast.Wakes).Subscribe() }
 
 // OI-04: what becomes due by the outcome of another message, as the next one of an
 // ordering key does, is tried at once, also without a wake-up, and not only at the
@@ -220,6 +226,137 @@ func TestWhatAnOutcomeMakesDueIsTriedAtOnce(t *testing.T) {
 		time.Sleep(time.Second)
 		if n := to.count(); n != 20 {
 			t.Errorf("%d of 20 are delivered after a second", n)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// B0: who asks about one lane gets what Status says of
+// it, and is told whether nobody delivers there or nobody knows yet.
+func TestOneLaneIsAskedForByName(t *testing.T) {
+	t.Parallel()
+	racetest.Bubble(t, func(t *testing.T) {
+		db := openStore(t)
+		defer closeStore(t, db)
+		to := &script{}
+		d := &holdfast.Dispatcher{Store: db, Lanes: db, Routes: map[string]holdfast.Route{"a": {Deliverer: to}, "b": {Deliverer: to}}}
+		if s, known := d.Lane("a"); known || s.Destination != "" {
+			t.Errorf("before Run: %+v, %v; want that nobody knows", s, known)
+		}
+		stop := dispatch(t, d)
+		synctest.Wait()
+		if s, known := d.Lane("c"); !known || s.Destination != "" {
+			t.Errorf("without a route: %+v, %v; want that nobody delivers there", s, known)
+		}
+		if err := d.Pause(t.Context(), "a", "anna"); err != nil {
+			t.Fatal(err)
+		}
+		enqueue(t, db, holdfast.Message{Destination: "a"})
+		time.Sleep(5 * time.Minute)
+		for _, want := range d.Status() {
+			got, known := d.Lane(want.Destination)
+			if diff := cmp.Diff(want, got); !known || diff != "" {
+				t.Errorf("lane %s, known %v, differs from its status:\n%s", want.Destination, known, diff)
+			}
+		}
+		if s := statusOf(t, d, "a"); s.Standstill == nil {
+			t.Errorf("the paused lane does not stand still: %+v", s)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// noted is a store that notes of which lanes it was asked for messages.
+type noted struct {
+	holdfast.Store
+	mu    sync.Mutex
+	asked map[string]int
+}
+
+func (n *noted) Claim(ctx context.Context, want map[string]int) (holdfast.Batch, error) {
+	n.mu.Lock()
+	for name := range want {
+		n.asked[name]++
+	}
+	n.mu.Unlock()
+	return n.Store.Claim(ctx, want)
+}
+
+// take returns how often each lane was asked for since the last time.
+func (n *noted) take() map[string]int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	asked := n.asked
+	n.asked = map[string]int{}
+	return asked
+}
+
+// manyRoutes are n routes to one deliverer, named by number.
+func manyRoutes(n int, to holdfast.Deliverer) map[string]holdfast.Route {
+	routes := map[string]holdfast.Route{}
+	for i := range n {
+		routes[strconv.Itoa(i)] = holdfast.Route{Deliverer: to, Retry: holdfast.RetryPolicy{First: time.Minute, Factor: 1, Jitter: -1}}
+	}
+	return routes
+}
+
+// B2: lanes that have nothing to do are not asked for when another one has.
+func TestALaneAtRestIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	racetest.Bubble(t, func(t *testing.T) {
+		db := openStore(t)
+		defer closeStore(t, db)
+		store, to := &noted{Store: db, asked: map[string]int{}}, &script{}
+		stop := dispatch(t, &holdfast.Dispatcher{Store: store, Poll: time.Hour, Routes: manyRoutes(2500, to)})
+		synctest.Wait()
+		if asked := store.take(); len(asked) != 2500 {
+			t.Errorf("asked for %d lanes at the start, want 2500", len(asked))
+		}
+		enqueue(t, db, numbered(100, "7")...)
+		enqueue(t, db, holdfast.Message{Destination: "nobody's"})
+		synctest.Wait()
+		to.become(always(errTransient)) // and once more by itself, a minute later
+		enqueue(t, db, holdfast.Message{ID: "late", Destination: "8"})
+		synctest.Wait()
+		to.become(nil)
+		time.Sleep(2 * time.Minute)
+		wantState(t, db, "late", holdfast.Delivered)
+		if asked := slices.Sorted(maps.Keys(store.take())); !slices.Equal(asked, []string{"7", "8"}) {
+			t.Errorf("asked for %q, want 7 and 8", asked)
+		}
+		if n := to.count(); n != 102 {
+			t.Errorf("%d attempts, want 102", n)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// OI-04: where wake-ups are lost, polls find what waits: each asks for a thousand
+// lanes, the next ones.
+func TestPollsGoOverAllLanes(t *testing.T) {
+	t.Parallel()
+	racetest.Bubble(t, func(t *testing.T) {
+		db := openStore(t)
+		defer closeStore(t, db)
+		store := &noted{Store: silent{db}, asked: map[string]int{}}
+		stop := dispatch(t, &holdfast.Dispatcher{Store: store, Routes: manyRoutes(2500, &script{})})
+		synctest.Wait()
+		store.take()
+		time.Sleep(1500 * time.Millisecond)
+		if n := len(store.take()); n != 1000 {
+			t.Errorf("a poll asked for %d lanes, want 1000", n)
+		}
+		enqueue(t, db, holdfast.Message{ID: "m", Destination: "1234"})
+		time.Sleep(3 * time.Second)
+		wantState(t, db, "m", holdfast.Delivered)
+		if n := len(store.take()); n != 2500 {
+			t.Errorf("three more asked for %d lanes, want 2500", n)
 		}
 		if err := stop(); err != nil {
 			t.Error(err)

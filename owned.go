@@ -22,7 +22,7 @@ func (r *dispatch) heed() {
 		return
 	}
 	r.log.WarnContext(r.work, "another process has the store: nothing is delivered from here until it lets go", slog.String("owner", owner))
-	for _, l := range r.order {
+	for _, l := range r.agenda.all {
 		r.shut(l)
 	}
 }

@@ -22,7 +22,7 @@ func (s *lent) Owner() string { return *s.to.Load() }
 
 func (s *lent) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, error) {
 	if s.Owner() != "" {
-		return holdfast.Batch{Next: -1}, nil
+		return holdfast.Batch{}, nil
 	}
 	return s.Store.Claim(ctx, slots)
 }
@@ -62,7 +62,7 @@ func TestADispatcherWhoseStoreIsAnothers(t *testing.T) {
 			}
 		}
 		began = time.Now()
-		s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: d.Waiters, Lanes: d.Status}
+		s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: d.Waiters, Lane: d.Lane}
 		if _, err := s.Submit(t.Context(), holdfast.Message{Destination: "a", Endpoint: "E"}, time.Hour); err != nil || time.Since(began) > 0 {
 			t.Errorf("a caller waited %s (%v)", time.Since(began), err)
 		}
@@ -94,6 +94,7 @@ type several struct {
 func (s *several) Share(string, int) int     { return int(s.share.Load()) }
 func (s *several) Holds(holdfast.Claim) bool { return true }
 func (s *several) Alone() bool               { return false }
+func (s *several) Leave(string)              {}
 func (s *several) Standing(context.Context, holdfast.ID) (holdfast.Standing, error) {
 	return holdfast.Standing{}, holdfast.ErrNotFound
 }

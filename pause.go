@@ -101,17 +101,30 @@ func (r *dispatch) obey() {
 	if last == r.decisions.done {
 		return
 	}
+	before := r.decisions.done
 	r.decisions.done = last
-	for _, l := range r.order {
-		d := (*last)[l.name]
-		switch l.decide(d, time.Now()) {
-		case lanePaused:
-			r.log.WarnContext(r.work, "destination paused by a person", slog.String("destination", l.name), slog.String("actor", d.Actor))
-			r.shut(l)
-		case laneResumed:
-			r.log.InfoContext(r.work, "destination resumed by a person", slog.String("destination", l.name), slog.String("actor", d.Actor))
-		case laneUntouched:
+	for name := range *last {
+		r.obeyFor(r.lanes[name], (*last)[name])
+	}
+	for name := range *before {
+		if _, decided := (*last)[name]; !decided {
+			r.obeyFor(r.lanes[name], LaneDecision{})
 		}
+	}
+}
+
+func (r *dispatch) obeyFor(l *laneRun, d LaneDecision) {
+	if l == nil {
+		return
+	}
+	switch l.decide(d, time.Now()) {
+	case lanePaused:
+		r.log.WarnContext(r.work, "destination paused by a person", slog.String("destination", l.name), slog.String("actor", d.Actor))
+		r.shut(l)
+	case laneResumed:
+		r.log.InfoContext(r.work, "destination resumed by a person", slog.String("destination", l.name), slog.String("actor", d.Actor))
+		r.agenda.mark(l)
+	case laneUntouched:
 	}
 }
 

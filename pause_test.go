@@ -37,7 +37,7 @@ func TestAPausedDestinationIsLeftAlone(t *testing.T) {
 		if s := statusOf(t, d, "erp"); !s.Decision.Paused || s.Decision.Actor != "anna" || s.Ready != 0 {
 			t.Errorf("status %+v", s)
 		}
-		s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: waiters, Lanes: d.Status}
+		s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: waiters, Lane: d.Lane}
 		if told, longest := callers(t, s, 3); told != 0 || longest != 0 {
 			t.Errorf("%d callers were told of an attempt, after %s", told, longest)
 		}
@@ -106,7 +106,7 @@ func TestAPauseKeepsNobodyWaiting(t *testing.T) {
 			time.Sleep(time.Second)
 			paused <- d.Pause(context.WithoutCancel(t.Context()), "erp", "anna")
 		}()
-		s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: waiters, Lanes: d.Status}
+		s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: waiters, Lane: d.Lane}
 		if told, longest := callers(t, s, 20); told != 5 || longest != 5*time.Second {
 			t.Errorf("%d of 20 were told, the last of all after %s; want the 5 in hand", told, longest)
 		}

@@ -100,6 +100,16 @@ func (p *Progress) Standstills() (list []Standstill, err error) {
 	return s.standstills, s.err
 }
 
+// standstill is that of one destination; nil: there was none at the last look.
+func (p *Progress) standstill(destination string) *Standstill {
+	all, _ := p.Standstills()
+	i, found := slices.BinarySearchFunc(all, destination, func(s Standstill, name string) int { return strings.Compare(s.Destination, name) })
+	if !found {
+		return nil
+	}
+	return &all[i]
+}
+
 // Oldest is for how long the oldest due message of each destination has waited
 // as of the last look: since it was due, or since it was tried first if nothing
 // has got anywhere since. Destinations without due messages have zero.

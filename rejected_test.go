@@ -71,7 +71,7 @@ func TestARefusalThatWasToldHasEnded(t *testing.T) {
 					OnParked: func(context.Context, holdfast.Ended) error { parked++; return nil },
 				}
 				stop := dispatch(t, d)
-				s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: waiters, Lanes: d.Status}
+				s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: waiters, Lane: d.Lane}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				if c.leaves > 0 {
@@ -229,7 +229,7 @@ func TestARefusalIsToldWithTheLastCode(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: waiters, Lanes: d.Status}
+		s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: waiters, Lane: d.Lane}
 		m.Endpoint, m.Payload = "E", []byte("{}")
 		_, err := s.Submit(t.Context(), m, time.Minute)
 		if refused, ok := errors.AsType[*holdfast.RefusedError](err); !ok || refused.Code != errPermanent.Code || refused.Text != "still not" {

@@ -42,8 +42,16 @@ func (r *dispatch) collect() {
 // messages did.
 func (r *dispatch) learn(request []finished, now time.Time) {
 	l, a := request[0].lane, request[0].attempt
+	r.forget(l)
 	if a == nil {
 		return // nobody was asked
+	}
+	r.agenda.mark(l)
+	if l.removed || a.route != l.route { // it says nothing about the route of now
+		if l.release(a) {
+			r.start(l)
+		}
+		return
 	}
 	l.judge(request, now)
 	if worked(request) {
@@ -178,7 +186,11 @@ func (f *finished) settlement() Settlement {
 	p := RetryPolicy{}
 	chargeAll := false
 	if f.lane != nil {
-		p, chargeAll = f.lane.policy(c), f.lane.route.ChargeAll
+		route := f.lane.route
+		if f.attempt != nil {
+			route = f.attempt.route // it ends as it began
+		}
+		p, chargeAll = route.policy(c), route.ChargeAll
 	}
 	s.Outcome, s.Code, s.Maybe, s.State = f.failure.Outcome, f.failure.Code, f.failure.MaybeDelivered, Pending
 	s.Error = errorText(f.failure, c.Message.ID)
@@ -261,7 +273,11 @@ func (r *dispatch) answered(a settleAnswer) error {
 		r.tell(&a.list[i], &a.sent[i], a.won[i])
 	}
 	r.d.Waiters.recorded(a.list)
-	r.mayHaveMore()
+	for i := range a.list { // the next one of its ordering key may be due
+		if l := r.lanes[a.list[i].claim.Message.Destination]; l != nil {
+			r.agenda.ask(l)
+		}
+	}
 	return nil
 }
 
@@ -336,11 +352,17 @@ func (r *dispatch) observe(a AttemptInfo) {
 // keep their slots until they return, so that a deliverer that never does
 // cannot pile up.
 func (r *dispatch) giveUpHung(now time.Time) {
-	for _, l := range r.order {
-		for _, a := range l.hung(now.Add(-l.route.Timeout - hungAfter)) {
+	held := len(r.agenda.busy)
+	for l := range r.agenda.busy {
+		for _, a := range l.hung(now.Add(-hungAfter)) {
 			r.abandon(l, a, now, "hung", "the attempt ignored its time-out")
 		}
+		r.forget(l)
+		if l.rests() {
+			delete(r.agenda.busy, l)
+		}
 	}
+	r.agenda.shrink(held)
 }
 
 func (r *dispatch) abandon(l *laneRun, a *attempt, now time.Time, code, text string) {
@@ -355,12 +377,12 @@ func (r *dispatch) abandon(l *laneRun, a *attempt, now time.Time, code, text str
 	r.learn(list, now)
 }
 
-// hung marks the attempts that began before the given time as given up.
+// hung marks the attempts whose time was over before the given time as given up.
 func (l *laneRun) hung(before time.Time) (list []*attempt) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for a := range l.inFlight {
-		if !a.abandoned && a.began.Before(before) {
+		if !a.abandoned && a.began.Add(a.route.Timeout).Before(before) {
 			a.abandoned = true
 			l.hanging++
 			list = append(list, a)

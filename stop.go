@@ -17,7 +17,7 @@ func (r *dispatch) stop() error { return r.wind(false) }
 func (r *dispatch) abort() error { return r.wind(true) }
 
 func (r *dispatch) wind(closed bool) error {
-	for _, l := range r.order {
+	for _, l := range r.agenda.all {
 		l.mu.Lock()
 		l.closed = true
 		l.mu.Unlock()
@@ -82,7 +82,7 @@ func (r *dispatch) wind(closed bool) error {
 
 func (r *dispatch) inHand() int {
 	n := 0
-	for _, l := range r.order {
+	for l := range r.agenda.busy {
 		l.mu.Lock()
 		for a := range l.inFlight {
 			if !a.abandoned {
@@ -97,7 +97,7 @@ func (r *dispatch) inHand() int {
 // stuck names the messages whose attempts did not return.
 func (r *dispatch) stuck() error {
 	var ids []string
-	for _, l := range r.order {
+	for l := range r.agenda.busy {
 		l.mu.Lock()
 		for a := range l.inFlight {
 			for _, c := range a.claims {

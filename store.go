@@ -14,7 +14,7 @@ type Store interface {
 
 	// Claim takes due messages for each lane that is asked for, at most as
 	// many as its number says, and reports how long until the earliest of the
-	// rest is due (Next; a store may say less). A claimed message belongs to
+	// rest of each is due (Next; a store may say less). A claimed message belongs to
 	// the caller until Settle; the store gives it to nobody else before its
 	// owner is gone. A message whose TTL has passed is never claimed: it
 	// becomes expired here, so that expiry cannot race a delivery. Claim does
@@ -37,10 +37,9 @@ type Store interface {
 	// restarts. waiting tells that notices of before wait to be delivered.
 	NotifyEnded(ctx context.Context, parked, expired bool) (waiting bool, err error)
 
-	// Wake returns a channel that gets a value, or already holds one, when
-	// messages may have become claimable, and a function that ends the
-	// subscription. A poll is the backstop.
-	Wake() (wake <-chan struct{}, stop func())
+	// Wake subscribes to the destinations whose messages may have become
+	// claimable. A poll is the backstop.
+	Wake() *Wake
 }
 
 // Gauges tell how much waits, and for how long.
@@ -61,6 +60,10 @@ type Shared interface {
 	// may be this dispatcher's now. It changes as others come and go. Zero: none,
 	// others have them.
 	Share(destination string, limit int) int
+
+	// Leave says that this dispatcher delivers to a destination no more: others
+	// have its part from then on. Claim for it takes that back.
+	Leave(destination string)
 
 	// Holds says whether a claim is still the caller's. It is not when the store
 	// has not heard of the caller for so long that it may have given the message
@@ -87,7 +90,9 @@ type Owned interface {
 // Batch is what one Claim call got.
 type Batch struct {
 	Claims []Claim
-	Next   time.Duration // until the next due message of the asked lanes; negative: none is known
+	// Next is how long until the next message of each lane that was asked for is
+	// due; of those that are absent none is known.
+	Next map[string]time.Duration
 }
 
 // Claim is a message in the hands of one owner.

@@ -18,9 +18,9 @@ type Submitter struct {
 	Outbox   Outbox
 	// Waiters are those of the dispatcher (Dispatcher.Waiters). Nil: no call waits.
 	Waiters *Waiters
-	// Lanes tell how the destinations fare; Dispatcher.Status does. Nil: nobody
+	// Lane tells how a destination fares; Dispatcher.Lane does. Nil: nobody
 	// knows, and what will not be tried now is waited for.
-	Lanes func() []LaneStatus
+	Lane func(destination string) (s LaneStatus, known bool)
 }
 
 // Submission is what became of a message that was submitted.
@@ -149,14 +149,9 @@ func (s *Submitter) endedBefore(ctx context.Context, was Receipt) error {
 
 // isShut says that nothing is tried at a destination now.
 func (s *Submitter) isShut(destination string) bool {
-	if s.Lanes == nil {
+	if s.Lane == nil {
 		return false
 	}
-	lanes := s.Lanes()
-	for i := range lanes {
-		if lanes[i].Destination == destination {
-			return !lanes[i].tries()
-		}
-	}
-	return len(lanes) > 0 // nobody delivers there; without any, the dispatcher has yet to run
+	lane, known := s.Lane(destination)
+	return known && !lane.tries()
 }

@@ -66,7 +66,7 @@ func TestNobodyWaitsForAnAttemptThatWillNotBeMadeNow(t *testing.T) {
 				}}
 				d := &holdfast.Dispatcher{Store: db, Waiters: waiters, Routes: map[string]holdfast.Route{"erp": {Deliverer: to}}}
 				stop := dispatch(t, d)
-				s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: waiters, Lanes: d.Status}
+				s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: waiters, Lane: d.Lane}
 				if told, longest := callers(t, s, 64); longest > time.Second || (told > 0) != c.told {
 					t.Errorf("%d of 64 were told of their attempt, the last of all after %s", told, longest)
 				}
@@ -100,7 +100,7 @@ func TestAStopKeepsNobodyWaiting(t *testing.T) {
 			time.Sleep(time.Second)
 			stopped <- stop()
 		}()
-		s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: waiters, Lanes: d.Status}
+		s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: waiters, Lane: d.Lane}
 		if told, longest := callers(t, s, 64); told != 5 || longest != 3*time.Second {
 			t.Errorf("%d were told of their attempt, the last of all after %s; want the 5 in hand after 3 s", told, longest)
 		}
@@ -124,7 +124,7 @@ func TestNobodyWaitsWithoutARoute(t *testing.T) {
 		d := &holdfast.Dispatcher{Store: db, Waiters: waiters, Routes: map[string]holdfast.Route{"other": {Deliverer: &script{}}}}
 		stop := dispatch(t, d)
 		synctest.Wait()
-		s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: waiters, Lanes: d.Status}
+		s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: waiters, Lane: d.Lane}
 		if told, longest := callers(t, s, 2); told != 0 || longest != 0 {
 			t.Errorf("%d told, after %s", told, longest)
 		}
@@ -138,19 +138,23 @@ func TestNobodyWaitsWithoutARoute(t *testing.T) {
 // other, whatever the reason.
 func TestForWhichLaneACallerWaits(t *testing.T) {
 	t.Parallel()
-	lane := func(edit func(s *holdfast.LaneStatus)) func() []holdfast.LaneStatus {
+	type asked = func(destination string) (holdfast.LaneStatus, bool)
+	lane := func(edit func(s *holdfast.LaneStatus)) asked {
 		s := holdfast.LaneStatus{Destination: "erp", Up: true, Limit: 1}
 		edit(&s)
-		return func() []holdfast.LaneStatus {
-			return []holdfast.LaneStatus{{Destination: "other"}, s}
+		return func(destination string) (holdfast.LaneStatus, bool) {
+			if destination == s.Destination {
+				return s, true
+			}
+			return holdfast.LaneStatus{}, true
 		}
 	}
 	for name, c := range map[string]struct {
-		lanes func() []holdfast.LaneStatus
+		lane  asked
 		waits bool
 	}{
 		"it is tried":             {lane(func(*holdfast.LaneStatus) {}), true},
-		"no lane is known yet":    {func() []holdfast.LaneStatus { return nil }, true},
+		"no lane is known yet":    {func(string) (s holdfast.LaneStatus, known bool) { return s, false }, true},
 		"nobody tells":            {nil, true},
 		"nobody delivers there":   {lane(func(s *holdfast.LaneStatus) { s.Destination = "erp2" }), false},
 		"it is down":              {lane(func(s *holdfast.LaneStatus) { s.Up = false }), false},
@@ -165,7 +169,7 @@ func TestForWhichLaneACallerWaits(t *testing.T) {
 			racetest.Bubble(t, func(t *testing.T) {
 				db := openStore(t)
 				defer closeStore(t, db)
-				s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: &holdfast.Waiters{}, Lanes: c.lanes}
+				s := &holdfast.Submitter{Enqueuer: db, Outbox: db, Waiters: &holdfast.Waiters{}, Lane: c.lane}
 				began, want := time.Now(), time.Duration(0)
 				if c.waits {
 					want = 10 * time.Second

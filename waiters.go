@@ -175,6 +175,23 @@ func (w *Waiters) postponed(id ID) {
 	w.leave(id)
 }
 
+// shutAll ends the waits for the destinations that are ours.
+func (w *Waiters) shutAll(ours func(destination string) bool) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, waiting := range w.list {
+		for one := range waiting {
+			if ours(one.destination) { // all of one id have the same
+				w.leave(id)
+			}
+			break
+		}
+	}
+}
+
 // shut ends the waits for a destination that is not tried now, but for
 // messages in hand: they get what their attempt comes to.
 func (w *Waiters) shut(destination string, inHand func() map[ID]struct{}) {

@@ -63,7 +63,7 @@ func (m Messages) Send(ctx context.Context, req *api.NewMessage, key string, wro
 }
 
 func (s *Service) submitter() *holdfast.Submitter {
-	return &holdfast.Submitter{Enqueuer: s.Enqueuer, Outbox: s.Outbox, Waiters: s.Waiters, Lanes: s.Lanes}
+	return &holdfast.Submitter{Enqueuer: s.Enqueuer, Outbox: s.Outbox, Waiters: s.Waiters, Lane: s.laneNow}
 }
 
 func conflict(id holdfast.ID) *api.Problem {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,9 +39,15 @@ type Service struct {
 	// Destinations are those that messages may be sent to, with what holds
 	// for a message that does not say otherwise.
 	Destinations func() []Destination
+	// Destination is one of them by name, for a node that has many. Nil: it is
+	// looked for among all.
+	Destination func(name string) (d Destination, known bool)
 	// Lanes tells how the lanes of the destinations fare; Dispatcher has it.
 	// Nil: nobody knows.
 	Lanes func() []holdfast.LaneStatus
+	// Lane is that of one destination, as Dispatcher.Lane is. Nil: it is looked
+	// for among all.
+	Lane func(destination string) (l holdfast.LaneStatus, known bool)
 	// Health is what GET /_rf/health answers; Node adds node, version
 	// and counts. Nil: always ok.
 	Health func() api.Health
@@ -114,6 +121,9 @@ func (s *Service) From() string { return cmp.Or(s.Source, s.Name) }
 
 // destination finds one by name.
 func (s *Service) destination(name string) (Destination, bool) {
+	if s.Destination != nil {
+		return s.Destination(name)
+	}
 	for _, d := range s.Destinations() {
 		if d.Name == name {
 			return d, true
@@ -129,14 +139,24 @@ func (s *Service) knows(destination string) bool {
 
 // lane finds the lane of a destination.
 func (s *Service) lane(name string) (holdfast.LaneStatus, bool) {
-	if s.Lanes != nil {
-		for _, l := range s.Lanes() {
-			if l.Destination == name {
-				return l, true
-			}
-		}
+	l, known := s.laneNow(name)
+	return l, known && l.Destination != ""
+}
+
+// laneNow is what Dispatcher.Lane says. Without any lane the dispatcher has yet
+// to run.
+func (s *Service) laneNow(name string) (l holdfast.LaneStatus, known bool) {
+	switch {
+	case s.Lane != nil:
+		return s.Lane(name)
+	case s.Lanes == nil:
+		return l, false
 	}
-	return holdfast.LaneStatus{}, false
+	all := s.Lanes()
+	if i := slices.IndexFunc(all, func(l holdfast.LaneStatus) bool { return l.Destination == name }); i >= 0 {
+		return all[i], true
+	}
+	return l, len(all) > 0
 }
 
 // noted logs who changed what.

@@ -33,22 +33,35 @@ func (n *Node) destinationNames() []string {
 
 // destinations are what the API accepts messages for.
 func (n *Node) destinations() []admin.Destination {
-	var list []admin.Destination
-	for _, name := range n.destinationNames() {
-		d, ok := n.cfg.Destinations[name]
-		if !ok {
-			d = config.DefaultDestination()
-		}
-		to := admin.Destination{Name: name, TTL: max(d.TTL, 0), Retry: retryPolicy(d.Retry)}
-		if d.Foreign != nil {
-			to.Category, to.Wait = d.Foreign.Kind().Category, foreignWait
-		}
-		list = append(list, to)
-	}
+	names := n.destinationNames()
 	if n.site != nil {
-		list = append(list, admin.Destination{Name: link.Lane, Category: holdfast.CategoryNotification})
+		names = append(names, link.Lane)
+	}
+	var list []admin.Destination
+	for _, name := range names {
+		d, _ := n.destination(name)
+		list = append(list, d)
 	}
 	return list
+}
+
+// destination is one of them: each message asks for its own, however many there are.
+func (n *Node) destination(name string) (to admin.Destination, known bool) {
+	d, known := n.cfg.Destinations[name]
+	switch {
+	case n.site != nil && name == link.Lane:
+		return admin.Destination{Name: name, Category: holdfast.CategoryNotification}, true
+	case n.cfg.SelfOnly() && name == self:
+		d, known = config.DefaultDestination(), true
+	}
+	if !known {
+		return to, false
+	}
+	to = admin.Destination{Name: name, TTL: max(d.TTL, 0), Retry: retryPolicy(d.Retry)}
+	if d.Foreign != nil {
+		to.Category, to.Wait = d.Foreign.Kind().Category, foreignWait
+	}
+	return to, true
 }
 
 // retryPolicy converts a configured policy: the file counts retries, the
@@ -193,6 +206,17 @@ func (n *Node) admit(sources map[string]config.Source) error {
 
 // refused counts what did not get as far as the inbox.
 func (n *Node) refused(r transport.Refused) { n.metrics.ObserveRefused(r.Code) }
+
+// lane is how one destination or channel fares; unknown before the dispatcher runs.
+func (n *Node) lane(destination string) (l holdfast.LaneStatus, known bool) {
+	if n.dispatcher == nil {
+		return l, false
+	}
+	if l, known = n.dispatcher.Lane(destination); !known || l.Destination != "" {
+		return l, known
+	}
+	return n.office.lane(destination), true
+}
 
 // lanes are how destinations and channels fare; none before the dispatcher runs.
 func (n *Node) lanes() []holdfast.LaneStatus {

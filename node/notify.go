@@ -75,6 +75,14 @@ func (o *office) parts(stop context.Context) []run.Part {
 	return []run.Part{{Name: "notifications", Run: atOnce(stop, o.channels.Run)}, {Name: "notification sweeper", Run: o.sweeper.Run}}
 }
 
+// lane is how the channel of a destination fares.
+func (o *office) lane(destination string) (l holdfast.LaneStatus) {
+	if name, is := notify.ChannelOf(destination); is && o != nil {
+		return o.channels.Status()[name]
+	}
+	return l
+}
+
 // lanes are how the channels fare, as lanes.
 func (o *office) lanes() (list []holdfast.LaneStatus) {
 	if o == nil {

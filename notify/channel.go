@@ -92,7 +92,7 @@ func (c *Channels) start(ctx context.Context, channel Channel) {
 	}
 	r := &channelRun{channel: channel, ended: make(chan struct{}), replaced: make(chan struct{})}
 	r.dispatcher = &holdfast.Dispatcher{
-		Store: c.Messages, Lanes: c.Lanes, Poll: c.Poll, Grace: c.Grace, Last: lastWords, Observer: c.Observer, Progress: c.Progress, Logger: c.Logger,
+		Store: c.Messages, Beside: true, Lanes: c.Lanes, Poll: c.Poll, Grace: c.Grace, Last: lastWords, Observer: c.Observer, Progress: c.Progress, Logger: c.Logger,
 		Routes: map[string]holdfast.Route{Lane(channel.Name): {
 			Deliverer: &courier{store: c.Store, books: c.Books, adapters: &c.adapters, log: c.Logger, late: &c.late}, Retry: c.policy(ctx, &channel), Timeout: sendTimeout, Limit: workers,
 		}},

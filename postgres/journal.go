@@ -35,8 +35,8 @@ func (db *DB) Follow(ctx context.Context, name string, fn func(ctx context.Conte
 	if err := db.unbound(ctx, func(tx *ownTx) error { return tx.exec(addFollower, name) }); err != nil {
 		return fmt.Errorf("follow journal as %s: %w", name, err)
 	}
-	wake, stop := db.Wake()
-	defer stop()
+	wake := db.Wake()
+	defer wake.Stop()
 	poll := time.NewTicker(time.Second)
 	defer poll.Stop()
 	for {
@@ -56,7 +56,7 @@ func (db *DB) Follow(ctx context.Context, name string, fn func(ctx context.Conte
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-wake:
+		case <-wake.C:
 		case <-poll.C:
 		}
 	}

@@ -127,7 +127,7 @@ func (db *DB) ClaimWith(ctx context.Context, slots map[string]int, between func(
 	if err != nil {
 		return nil, err
 	}
-	k := &taking{db: db, owner: owner, number: db.claim.next(), want: map[int32]int{}, soon: -1}
+	k := &taking{db: db, owner: owner, number: db.claim.next(), want: map[int32]int{}, names: map[int32]string{}}
 	if err := k.ask(ctx, slots); err != nil {
 		return nil, err
 	}

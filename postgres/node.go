@@ -179,7 +179,7 @@ func (db *DB) entered(ctx context.Context, l lease) error {
 	db.claim.drop(l.owner)
 	db.past.enter(l.turn)
 	db.log.InfoContext(ctx, "node entered", slog.String("node", db.opts.Node), slog.Int64("owner", l.owner), slog.Bool("after_another_start", l.former != 0))
-	db.wakes.wakeAll()
+	db.wakes.here.RingAll()
 	if err := db.renew(ctx); err != nil {
 		return err
 	}

@@ -200,16 +200,23 @@ func (db *DB) prolong(ctx context.Context, turn uint64) error {
 		db.log.InfoContext(ctx, "database is there again")
 	}
 	s.trust, s.others, s.peers = asked.Add(s.trustFor()), others, peers
-	for _, l := range lanes {
-		if _, ok := s.since[l]; !ok {
-			wait := time.Duration(0)
-			if len(others[l]) > 1 { // they hear of this node at their next beat
-				wait = time.Duration(1.5 * beatShare * float64(db.opts.Lease))
-			}
-			s.since[l] = asked.Add(wait)
-		}
-	}
+	s.announced(lanes, asked)
 	return nil
+}
+
+// announced notes from when on this node has its part of the lanes that a beat told
+// the others of. One that it has left meanwhile it has none of.
+func (s *self) announced(lanes []int32, asked time.Time) {
+	for _, l := range lanes {
+		if _, known := s.since[l]; known || !s.serving[l] {
+			continue
+		}
+		wait := time.Duration(0)
+		if len(s.others[l]) > 1 { // they hear of this node at their next beat
+			wait = time.Duration(1.5 * beatShare * float64(s.db.opts.Lease))
+		}
+		s.since[l] = asked.Add(wait)
+	}
 }
 
 // listened notes which of the others have been heard of since.

@@ -64,3 +64,19 @@ func (db *DB) Holds(c holdfast.Claim) bool {
 	h, ok := db.claim.held[c.Seq]
 	return ok && h.token == c.Token
 }
+
+// Leave implements holdfast.Shared.
+func (db *DB) Leave(destination string) {
+	db.self.leave(db.names.number(destination))
+	db.self.askBeat()
+}
+
+func (s *self) leave(lane int32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.serving[lane] {
+		s.lanes = slices.DeleteFunc(s.lanes, func(l int32) bool { return l == lane })
+	}
+	delete(s.serving, lane)
+	delete(s.since, lane)
+}

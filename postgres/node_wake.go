@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast"
 )
 
 // Waiters in this process are woken by the commit itself. Other nodes are told
@@ -24,8 +26,9 @@ const (
 )
 
 type wakes struct {
+	here holdfast.Wakes // the dispatchers of this process
+
 	mu     sync.Mutex
-	rings  map[chan struct{}]struct{}
 	lanes  map[int32]struct{} // to be told to others
 	notify chan struct{}
 
@@ -36,38 +39,18 @@ type wakes struct {
 }
 
 func newWakes() *wakes {
-	return &wakes{rings: map[chan struct{}]struct{}{}, lanes: map[int32]struct{}{}, notify: make(chan struct{}, 1), heard: make(chan struct{})}
+	return &wakes{lanes: map[int32]struct{}{}, notify: make(chan struct{}, 1), heard: make(chan struct{})}
 }
 
 // Wake implements holdfast.Store.
-func (db *DB) Wake() (<-chan struct{}, func()) {
-	w := db.wakes
-	ring := make(chan struct{}, 1)
-	ring <- struct{}{} // what was there before
-	w.mu.Lock()
-	w.rings[ring] = struct{}{}
-	w.mu.Unlock()
-	return ring, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.rings, ring)
-	}
-}
-
-func (w *wakes) wakeAll() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for ring := range w.rings {
-		select {
-		case ring <- struct{}{}:
-		default:
-		}
-	}
-}
+func (db *DB) Wake() *holdfast.Wake { return db.wakes.here.Subscribe() }
 
 // wake tells this process at once, and others soon.
-func (w *wakes) wake(lanes map[int32]struct{}) {
-	w.wakeAll()
+func (db *DB) wake(lanes map[int32]struct{}) {
+	w := db.wakes
+	for l := range lanes {
+		db.ring(l)
+	}
 	w.mu.Lock()
 	for l := range lanes {
 		w.lanes[l] = struct{}{}
@@ -76,6 +59,16 @@ func (w *wakes) wake(lanes map[int32]struct{}) {
 	select {
 	case w.notify <- struct{}{}:
 	default:
+	}
+}
+
+// ring tells the dispatchers of this process of one lane, or of all where its name
+// is not known here.
+func (db *DB) ring(lane int32) {
+	if name := db.names.lane(lane); name != "" {
+		db.wakes.here.Ring(name)
+	} else {
+		db.wakes.here.RingAll()
 	}
 }
 
@@ -111,21 +104,6 @@ func (db *DB) tellOthers(ctx context.Context, text string) {
 	if err := db.read(ctx, tellAll, []any{wakeChannel, text}, func(pgx.Rows) error { return nil }); err != nil && ctx.Err() == nil {
 		db.log.DebugContext(ctx, "other nodes not told, they poll", slog.Any("error", err))
 	}
-}
-
-// serves says whether this node delivers for one of the lanes of a notification.
-func (s *self) serves(lanes string) bool {
-	if lanes == "" {
-		return true // too many to be named
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for name := range strings.FieldsSeq(lanes) {
-		if l, err := strconv.ParseInt(name, 10, 32); err != nil || s.serving[int32(l)] || s.db.names.lane(int32(l)) == "" {
-			return true
-		}
-	}
-	return false
 }
 
 // notifyOn tells other nodes.
@@ -174,7 +152,7 @@ func (db *DB) listen(ctx context.Context) error {
 	if _, err := conn.Exec(ctx, "LISTEN "+wakeChannel); err != nil {
 		return err
 	}
-	db.wakes.wakeAll() // what was missed
+	db.wakes.here.RingAll() // what was missed
 	db.wakes.hearing.Do(func() { close(db.wakes.heard) })
 	for {
 		// A server that is gone without a word is noticed by asking.
@@ -183,7 +161,7 @@ func (db *DB) listen(ctx context.Context) error {
 		cancel()
 		switch {
 		case err == nil:
-			db.heard(n.Payload)
+			db.heard(ctx, n.Payload)
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case bounded.Err() != nil && !conn.IsClosed():
@@ -210,13 +188,29 @@ func ping(ctx context.Context, conn *pgx.Conn) error {
 }
 
 // heard wakes this process, unless it has told itself.
-func (db *DB) heard(text string) {
+func (db *DB) heard(ctx context.Context, text string) {
 	owner, what, _ := strings.Cut(text, ":")
 	switch {
 	case owner == strconv.FormatInt(db.self.owner(), 10):
 	case what == hello:
 		db.self.askBeat()
-	case db.self.serves(what):
-		db.wakes.wakeAll()
+	case what == "": // too many to be named
+		db.wakes.here.RingAll()
+	default:
+		db.heardOf(ctx, what)
+	}
+}
+
+// heardOf wakes for the lanes of a notification.
+func (db *DB) heardOf(ctx context.Context, lanes string) {
+	named := map[int32]holdfast.LaneCounts{}
+	for text := range strings.FieldsSeq(lanes) {
+		if l, err := strconv.ParseInt(text, 10, 32); err == nil {
+			named[int32(l)] = holdfast.LaneCounts{}
+		}
+	}
+	db.meet(ctx, named)
+	for l := range named {
+		db.ring(l)
 	}
 }

@@ -318,6 +318,14 @@ func TestTheSharesAddUp(t *testing.T) {
 			})
 		}
 	}
+	nodes[1].Leave("a")
+	waittest.Until(t, "others take the share of a node that has left a lane", func() bool {
+		return nodes[0].Share("a", 20)+nodes[2].Share("a", 20) == 20
+	})
+	if _, err := nodes[1].Claim(t.Context(), map[string]int{"a": 1}); err != nil { // it comes back
+		t.Fatal(err)
+	}
+	waittest.Until(t, "it has its share again", func() bool { return nodes[1].Share("a", 3) == 1 })
 	shut(t, nodes[2])
 	nodes = nodes[:2]
 	waittest.Until(t, "others take the share of a node that has gone", func() bool {
@@ -333,17 +341,17 @@ func TestListeningIsTakenUpAgain(t *testing.T) {
 	a, b := opened(t, dsn, quick("a")), opened(t, dsn, quick("b"))
 	put(t, a, holdfast.Message{ID: "first"})
 	until(t, b, 1)
-	wake, stop := b.Wake()
-	defer stop()
+	wake := b.Wake()
+	defer wake.Stop()
 	woken := func(id holdfast.ID) time.Duration {
 		t.Helper()
-		for len(wake) > 0 {
-			<-wake
+		for len(wake.C) > 0 {
+			<-wake.C
 		}
 		began := time.Now()
 		put(t, a, holdfast.Message{ID: id})
 		select {
-		case <-wake:
+		case <-wake.C:
 		case <-time.After(5 * time.Second):
 			t.Fatalf("nobody woke for %s", id)
 		}

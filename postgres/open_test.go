@@ -55,8 +55,8 @@ func TestPooler(t *testing.T) {
 	if err != nil {
 		t.Fatalf("Open a second time: %v", err)
 	}
-	wake, stop := db.Wake()
-	defer stop()
+	wake := db.Wake()
+	defer wake.Stop()
 	woken := false
 	for began := time.Now(); !woken; { // listening begins a little later
 		if time.Since(began) > time.Minute {
@@ -64,7 +64,7 @@ func TestPooler(t *testing.T) {
 		}
 		for empty := false; !empty; {
 			select {
-			case <-wake:
+			case <-wake.C:
 			default:
 				empty = true
 			}
@@ -73,7 +73,7 @@ func TestPooler(t *testing.T) {
 			t.Fatal(err)
 		}
 		select {
-		case <-wake:
+		case <-wake.C:
 			woken = true
 		case <-time.After(200 * time.Millisecond):
 		}

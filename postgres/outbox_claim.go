@@ -107,7 +107,7 @@ func (c *claims) rewind(lanes ...int32) {
 // Claim implements holdfast.Store. Of several nodes that ask at once each gets
 // other messages: rows that another one is looking at are passed over.
 func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, error) {
-	batch := holdfast.Batch{Next: -1}
+	batch := holdfast.Batch{Next: map[string]time.Duration{}}
 	if err := db.usable(ctx); err != nil {
 		return batch, fmt.Errorf("claim: %w", err)
 	}
@@ -118,11 +118,11 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 	if err != nil {
 		return batch, fmt.Errorf("claim: %w", err)
 	}
-	k := &taking{db: db, turn: turn, owner: owner, number: db.claim.next(), want: map[int32]int{}, soon: -1}
+	k := &taking{db: db, turn: turn, owner: owner, number: db.claim.next(), want: map[int32]int{}, names: map[int32]string{}}
 	if err := k.ask(ctx, slots); err != nil {
 		return batch, fmt.Errorf("claim: %w", err)
 	}
-	batch.Next = k.soon
+	maps.Copy(batch.Next, k.soon)
 	if len(k.lanes) == 0 {
 		return batch, nil
 	}
@@ -136,8 +136,8 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 		return batch, fmt.Errorf("claim: %w", errLeaseOver)
 	}
 	batch.Claims, err = k.finish(ctx)
-	if k.next >= 0 && (batch.Next < 0 || k.next < batch.Next) {
-		batch.Next = k.next
+	for id, wait := range k.next {
+		batch.Next[k.names[id]] = wait
 	}
 	return batch, err
 }
@@ -156,9 +156,10 @@ type taking struct {
 	expired []int64
 	aside   map[int64]int64 // what is not handed out now, and when it is due: outbox_held.go
 	bytes   int
-	now     int64         // the database's, at the claim
-	next    time.Duration // until the next row is due
-	soon    time.Duration // until others have heard that this node shares a lane
+	now     int64 // the database's, at the claim
+	names   map[int32]string
+	next    map[int32]time.Duration  // until the next row of a lane is due
+	soon    map[string]time.Duration // until others have heard that this node shares a lane
 	began   time.Time
 }
 
@@ -187,7 +188,7 @@ func (k *taking) ask(ctx context.Context, slots map[string]int) error {
 	}
 	for name, id := range known {
 		if slots[name] > 0 {
-			lanes, k.want[id] = append(lanes, id), slots[name]
+			lanes, k.want[id], k.names[id] = append(lanes, id), slots[name], name
 		}
 	}
 	slices.Sort(lanes)
@@ -195,11 +196,15 @@ func (k *taking) ask(ctx context.Context, slots map[string]int) error {
 		return err
 	}
 	for _, id := range lanes {
-		if wait := k.db.self.ready(id); wait == 0 {
+		wait := k.db.self.ready(id)
+		if wait == 0 {
 			k.lanes = append(k.lanes, id)
-		} else if k.soon < 0 || wait < k.soon {
-			k.soon = wait
+			continue
 		}
+		if k.soon == nil {
+			k.soon = map[string]time.Duration{}
+		}
+		k.soon[k.names[id]] = wait
 	}
 	return nil
 }
@@ -208,7 +213,7 @@ func (k *taking) run(tx *ownTx) error {
 	if err := tx.still(k.turn); err != nil {
 		return err
 	}
-	k.rows, k.expired, k.aside, k.whole, k.bytes, k.next, k.began = nil, nil, nil, nil, 0, -1, time.Now()
+	k.rows, k.expired, k.aside, k.whole, k.bytes, k.next, k.began = nil, nil, nil, nil, 0, map[int32]time.Duration{}, time.Now()
 	c := &k.db.claim
 	c.mu.Lock()
 	place, suspects := c.unplaced, c.suspects && c.suspect == 0
@@ -384,23 +389,23 @@ func (k *taking) look(tx *ownTx) {
 	}
 	for _, id := range k.lanes {
 		if got[id] >= k.want[id] || k.full() {
-			k.next = 0
+			k.next[id] = 0
 		}
 	}
 	tx.last = append(tx.last, statement{nextDue, []any{k.lanes, k.now}, func(rows pgx.Rows) error {
 		var now int64
+		var lane int32
 		var due *int64
 		var unplaced, suspects bool
-		if err := rows.Scan(&now, &due, &unplaced, &suspects); err != nil {
+		if err := rows.Scan(&now, &lane, &due, &unplaced, &suspects); err != nil {
 			return err
 		}
-		if due != nil && *due < heldDue {
-			if wait := max(duration(*due-now), 0); k.next < 0 || wait < k.next {
-				k.next = wait
-			}
-		}
-		if unplaced {
-			k.next = 0
+		_, more := k.next[lane] // then it is due now
+		switch {
+		case unplaced:
+			k.next[lane] = 0
+		case !more && due != nil && *due < heldDue:
+			k.next[lane] = max(duration(*due-now), 0)
 		}
 		tx.after = append(tx.after, func() { k.db.claim.saw(unplaced, suspects) })
 		return nil

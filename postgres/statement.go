@@ -162,7 +162,7 @@ const (
 			SELECT deaths FROM hf_queue AS q WHERE q.deaths > 0 AND q.lane = ANY ($1::integer[]) AND q.due <= (SELECT hf_now()) AND q.owner IS NULL LIMIT 10000) AS s
 		GROUP BY deaths ORDER BY deaths LIMIT 1`
 	// nextDue tells when the next row of each lane is due.
-	nextDue = `SELECT hf_now(), (SELECT q.due FROM hf_queue AS q WHERE q.lane = w.lane AND q.lane > 0 AND q.due > $2 AND q.owner IS NULL AND q.deaths = 0 ORDER BY q.due LIMIT 1),
+	nextDue = `SELECT hf_now(), w.lane, (SELECT q.due FROM hf_queue AS q WHERE q.lane = w.lane AND q.lane > 0 AND q.due > $2 AND q.owner IS NULL AND q.deaths = 0 ORDER BY q.due LIMIT 1),
 		EXISTS (SELECT FROM hf_queue AS q WHERE q.blocked = 2), EXISTS (SELECT FROM hf_queue AS q WHERE q.deaths > 0)
 		FROM unnest($1::integer[]) AS w (lane)`
 	giveBack = `UPDATE hf_queue AS q SET owner = NULL, claim = NULL

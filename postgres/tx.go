@@ -241,7 +241,7 @@ func (tx *ownTx) publish() {
 	tx.db.meet(tx.ctx, tx.counts)
 	tx.db.tally.add(tx)
 	if len(tx.woken) > 0 {
-		tx.db.wakes.wake(tx.woken)
+		tx.db.wake(tx.woken)
 	}
 }
 

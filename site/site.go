@@ -133,7 +133,7 @@ func New(conf Config) (*Site, error) {
 	if k, ok := conf.Central.Deliverer.(holder); ok {
 		s.sweeper.Held = k.Held
 	}
-	s.submitter = &holdfast.Submitter{Enqueuer: conf.Store, Outbox: conf.Store, Waiters: s.waiters, Lanes: s.dispatcher.Status}
+	s.submitter = &holdfast.Submitter{Enqueuer: conf.Store, Outbox: conf.Store, Waiters: s.waiters, Lane: s.dispatcher.Lane}
 	s.forwarder = &Forwarder{Enqueuer: conf.Store, Outbox: conf.Store, Name: s.conf.Name, Ask: conf.Ask}
 	return s, nil
 }

@@ -109,10 +109,7 @@ func (db *DB) adopt(ctx context.Context) error {
 	}
 	db.owner = owner
 	db.log.InfoContext(ctx, "took the file over", slog.String("path", db.path), slog.Int64("epoch", db.epoch))
-	ls := db.lanes
-	ls.mu.Lock()
-	ls.wake()
-	ls.mu.Unlock()
+	db.lanes.wakes.RingAll()
 	// Nobody told of the ids that the former owner has forgotten.
 	db.sweeps.mu.Lock()
 	defer db.sweeps.mu.Unlock()
@@ -177,7 +174,7 @@ func (db *DB) idle() bool {
 }
 
 // idle says whether nobody would miss the ownership here.
-func (ls *lanes) idle() bool { return len(ls.wakers)+len(ls.leases) == 0 && !ls.db.decided.Load() }
+func (ls *lanes) idle() bool { return !ls.wakes.Some() && len(ls.leases) == 0 && !ls.db.decided.Load() }
 
 // resign ends the ownership in memory, unless it is in use. In one step: whoever
 // claims from here on gets nothing.

@@ -285,8 +285,7 @@ func TestSuspectsGoWithTheFile(t *testing.T) {
 			b := h.attach(t, path, virtual())
 			defer a.shut(t)
 			defer b.shut(t)
-			_, stop := b.Wake()
-			defer stop()
+			defer b.Wake().Stop()
 			time.Sleep(handedOver)
 			owners(t, b, a)
 			if n := b.Careful(); n != 1000 {

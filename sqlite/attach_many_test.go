@@ -107,11 +107,11 @@ func TestAnotherTakesOver(t *testing.T) {
 		if len(held) != 1 {
 			t.Fatalf("claimed %v", idsOf(held))
 		}
-		wake, stop := other.Wake()
-		defer stop()
-		<-wake
+		wake := other.Wake()
+		defer wake.Stop()
+		<-wake.C
 		owner.shut(t)
-		<-wake
+		<-wake.C
 		time.Sleep(2 * time.Second)
 		got := claims(t, other, 10)
 		if len(got) == 0 {

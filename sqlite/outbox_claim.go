@@ -20,7 +20,7 @@ const claimBytes = 8 << 20
 // writer's connection, so that a row which was settled a moment ago is never
 // handed out again.
 func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, error) {
-	batch := holdfast.Batch{Next: -1}
+	batch := holdfast.Batch{Next: make(map[string]time.Duration, len(slots))}
 	if err := db.writer.usable(ctx); err != nil {
 		return batch, fmt.Errorf("claim: %w", err)
 	}
@@ -51,7 +51,9 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 	suspects := k.durable && len(ls.suspects) > 0
 	ls.mu.Unlock()
 	if full {
-		batch.Next = roomPoll
+		for name := range slots {
+			batch.Next[name] = roomPoll
+		}
 		return batch, nil
 	}
 	if len(k.table) > 0 || suspects {
@@ -63,8 +65,8 @@ func (db *DB) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch, 
 	now = db.clock.now()
 	ls.mu.Lock()
 	for name := range slots {
-		if wait := ls.locked(name).untilDue(now); wait >= 0 && (batch.Next < 0 || wait < batch.Next) {
-			batch.Next = wait
+		if wait := ls.locked(name).untilDue(now); wait >= 0 {
+			batch.Next[name] = wait
 		}
 	}
 	ls.mu.Unlock()

@@ -35,7 +35,7 @@ type lanes struct {
 	// nextExpiry is no later than the earliest expiry of a row that waits.
 	nextExpiry int64
 
-	wakers map[chan struct{}]struct{}
+	wakes holdfast.Wakes
 }
 
 // lane is one destination. Everything but id and order, which are the
@@ -78,7 +78,7 @@ type lease struct {
 func newLanes(db *DB) *lanes {
 	return &lanes{
 		db: db, most: everything, byName: map[string]*lane{}, leases: map[int64]lease{},
-		suspects: map[int64]*lane{}, wakers: map[chan struct{}]struct{}{},
+		suspects: map[int64]*lane{},
 	}
 }
 
@@ -118,16 +118,17 @@ func (ls *lanes) publish(tx *writeTx) {
 		}
 	}
 	ls.nextExpiry = min(ls.nextExpiry, tx.expiry)
-	wake := false
+	var last *lane
 	for i := range tx.fresh {
 		f := &tx.fresh[i]
-		if f.due != never {
-			ls.addFresh(f, tx.now)
-			wake = true
+		if f.due == never {
+			continue
 		}
-	}
-	if wake {
-		ls.wake()
+		ls.addFresh(f, tx.now)
+		if f.lane != last { // those of one call stand together
+			ls.wakes.Ring(f.lane.name)
+			last = f.lane
+		}
 	}
 	ls.mu.Unlock()
 }
@@ -251,34 +252,8 @@ func (ls *lanes) lease(l *lane, c holdfast.Claim, now int64, durable bool) holdf
 	return c
 }
 
-// wake tells every subscriber that there may be something to claim.
-func (ls *lanes) wake() {
-	for c := range ls.wakers {
-		select {
-		case c <- struct{}{}:
-		default:
-		}
-	}
-}
-
 // dispatches says whether a dispatcher of this process runs on the store.
-func (ls *lanes) dispatches() bool {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	return len(ls.wakers) > 0
-}
+func (ls *lanes) dispatches() bool { return ls.wakes.Some() }
 
 // Wake implements holdfast.Store.
-func (db *DB) Wake() (<-chan struct{}, func()) {
-	c := make(chan struct{}, 1)
-	c <- struct{}{}
-	ls := db.lanes
-	ls.mu.Lock()
-	ls.wakers[c] = struct{}{}
-	ls.mu.Unlock()
-	return c, func() {
-		ls.mu.Lock()
-		delete(ls.wakers, c)
-		ls.mu.Unlock()
-	}
-}
+func (db *DB) Wake() *holdfast.Wake { return db.lanes.wakes.Subscribe() }

@@ -161,9 +161,9 @@ func (db *DB) loadMessageCounters(c *conn) error {
 		ls.nextExpiry = min(ls.nextExpiry, r.expires)
 		if r.due != never {
 			ls.addFresh(&freshRow{lane: l, due: r.due}, now)
+			ls.wakes.Ring(l.name)
 		}
 	}
-	ls.wake()
 	return nil
 }
 
@@ -190,7 +190,7 @@ func (db *DB) startAfresh(c *conn) error {
 		ls.rewind(l)
 	}
 	ls.nextExpiry = 0
-	ls.wake()
+	ls.wakes.RingAll()
 	ls.mu.Unlock()
 	return db.seed(c)
 }

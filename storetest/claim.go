@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -53,16 +54,16 @@ func claims(t *testing.T, m Maker) {
 			}
 		},
 		"Next tells when the next message is due": func(k *kit) {
-			if b, err := k.Claim(k.ctx(), map[string]int{"a": 1}); err != nil || b.Next >= 0 {
-				k.t.Errorf("an empty lane: next in %s, %v; want never", b.Next, err)
+			if b, err := k.Claim(k.ctx(), map[string]int{"a": 1}); err != nil || len(b.Next) > 0 {
+				k.t.Errorf("an empty lane: next in %v, %v; want none", b.Next, err)
 			}
 			k.put(holdfast.Message{ID: "late", Delay: time.Minute}, holdfast.Message{ID: "other", Destination: "b", Delay: time.Second})
-			if b, err := k.Claim(k.ctx(), map[string]int{"a": 1}); err != nil || b.Next < 0 || b.Next > time.Minute+time.Millisecond {
-				k.t.Errorf("next in %s, %v; want at most a minute", b.Next, err)
+			if b, err := k.Claim(k.ctx(), map[string]int{"a": 1}); err != nil || len(b.Next) != 1 || b.Next["a"] > time.Minute+time.Millisecond {
+				k.t.Errorf("next in %v, %v; want at most a minute", b.Next, err)
 			}
 			k.put(many(2, "now", holdfast.Message{})...)
-			if b, err := k.Claim(k.ctx(), map[string]int{"a": 1}); err != nil || len(b.Claims) != 1 || b.Next != 0 {
-				k.t.Errorf("%d claims, next in %s, %v; want 1 and 0", len(b.Claims), b.Next, err)
+			if b, err := k.Claim(k.ctx(), map[string]int{"a": 1}); err != nil || len(b.Claims) != 1 || len(b.Next) != 1 || b.Next["a"] != 0 {
+				k.t.Errorf("%d claims, next in %v, %v; want 1 and 0", len(b.Claims), b.Next, err)
 			}
 		},
 		"what waits is due at once where its destination works": hastened,
@@ -239,31 +240,36 @@ func twoOwners(k *kit) {
 }
 
 func wake(k *kit) {
-	c, stop := k.Wake()
-	woken := func(what string, want bool) {
+	w := k.Wake()
+	woken := func(what string, want ...string) {
 		k.t.Helper()
-		got := false
-		select {
-		case <-c:
-			got = true
-		default:
+		for len(w.C) > 0 {
+			<-w.C
 		}
-		if got != want {
-			k.t.Errorf("%s: woken %t, want %t", what, got, want)
+		got, all := w.Take(nil)
+		if all {
+			got = append(got, "all")
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			k.t.Errorf("%s: woken for %q, want %q", what, got, want)
 		}
 	}
-	woken("at first", true)
-	woken("before anything happened", false)
+	woken("at first", "all")
+	woken("before anything happened")
 	k.put(holdfast.Message{ID: "m"})
-	woken("by an enqueue", true)
-	k.wins(k.one("m"), parked())
-	k.claim(1)
-	for len(c) > 0 {
-		<-c
+	if len(w.C) == 0 {
+		k.t.Error("an enqueue has not rung")
 	}
+	woken("by an enqueue", "a")
+	k.put(holdfast.Message{}, holdfast.Message{Destination: "b"}, holdfast.Message{}, holdfast.Message{Destination: "c", Delay: time.Hour})
+	woken("by enqueues to several destinations", "a", "b", "c")
+	k.wins(k.one("m"), parked())
+	k.claim(2)
+	woken("before the requeue")
 	k.requeue("m")
-	woken("by a requeue", true)
-	stop()
+	woken("by a requeue", "a")
+	w.Stop()
 	k.put(holdfast.Message{})
-	woken("after its end", false)
+	woken("after its end")
 }

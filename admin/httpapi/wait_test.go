@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
@@ -160,5 +161,35 @@ func TestARepeatGetsTheSameAnswer(t *testing.T) {
 			}
 			time.Sleep(2 * time.Second)
 		})
+	}
+}
+
+// B0: what a message costs to be accepted does not depend on how many destinations
+// there are: the server asks about its own, and never for all.
+func TestAMessageAsksAboutItsOwnDestination(t *testing.T) {
+	t.Parallel()
+	f := serve(t, func(s *httpapi.Server) {
+		s.Destinations = func() []admin.Destination {
+			t.Error("asked for all destinations")
+			return nil
+		}
+		s.Destination = func(name string) (admin.Destination, bool) {
+			return admin.Destination{Name: name, Wait: time.Second}, name == "inventory"
+		}
+		s.Lanes = func() []holdfast.LaneStatus {
+			t.Error("asked for all lanes")
+			return nil
+		}
+		s.Lane = func(name string) (holdfast.LaneStatus, bool) {
+			return holdfast.LaneStatus{Destination: name}, true // down: nobody waits
+		}
+		s.Waiters = &holdfast.Waiters{}
+	})
+	post := call{method: "POST", path: "/v1/messages", body: `{"id":"m","destination":"inventory","endpoint":"E"}`}
+	if w := f.do(t, post); w.Code != http.StatusAccepted {
+		t.Errorf("got %d %s, want 202", w.Code, w.Body)
+	}
+	if w := f.do(t, call{method: "GET", path: "/v1/messages/m"}); w.Code != http.StatusOK {
+		t.Errorf("got %d %s, want 200", w.Code, w.Body)
 	}
 }

@@ -1,0 +1,338 @@
+package holdfast
+
+import (
+	"container/heap"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+)
+
+// laneRoute is a lane's route for a while: an attempt keeps the one that it began
+// with, whatever the lane has next.
+type laneRoute struct {
+	Route
+	batch BatchDeliverer // nil: one by one
+	hand  *hand
+}
+
+func newLaneRoute(route Route) *laneRoute {
+	batch, _ := route.Deliverer.(BatchDeliverer)
+	return &laneRoute{route, batch, &hand{}}
+}
+
+// same says that a route differs in nothing that can be told.
+func (route *laneRoute) same(as *laneRoute) bool {
+	a, b := route.Route, as.Route
+	if !reflect.ValueOf(a.Deliverer).Comparable() || !reflect.ValueOf(b.Deliverer).Comparable() || a.Deliverer != b.Deliverer {
+		return false
+	}
+	a.Deliverer, b.Deliverer = nil, nil
+	return reflect.DeepEqual(a, b)
+}
+
+// hand counts the uses of a route's deliverer, in whatever run they began.
+type hand struct {
+	mu    sync.Mutex
+	n     int
+	ended []chan struct{} // closed when there is none
+}
+
+func (h *hand) take() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.n++
+}
+
+func (h *hand) put() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.n--; h.n > 0 {
+		return
+	}
+	for _, c := range h.ended {
+		close(c)
+	}
+	h.ended = nil
+}
+
+// reroute is a route that the loop is to take over; nil: to remove.
+type reroute struct {
+	destination string
+	route       *laneRoute
+	before      *laneRoute // nil: there was none
+	former      chan struct{}
+}
+
+// tell has former closed when nothing by the route of before is in hand, which
+// nothing takes any more.
+func (c *reroute) tell() {
+	if c.before == nil {
+		close(c.former)
+		return
+	}
+	h := c.before.hand
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.n == 0 {
+		close(c.former)
+		return
+	}
+	h.ended = append(h.ended, c.former)
+}
+
+// SetRoute adds the route of a destination, or changes it, also while the
+// dispatcher runs. It returns at once. Messages of a new route that wait already
+// are tried; a changed one holds from the next attempt on: what is in hand ends
+// as it began, by the deliverer, time-out and policy of before. A lane that is
+// down or held is probed at once, if it has a message that is due; what attempts by
+// the route of before come to says nothing about it, but they count against the
+// limit. What a person has decided stands: a destination that is paused stays
+// paused. A route that equals the one of before changes nothing, and there is no
+// former one.
+//
+// former is closed when the deliverer of before is not called any more, so that
+// it can be closed; at once where there was none, or nothing is in hand, but not
+// before an attempt that ignores its time-out returns, also one of a Run that has
+// ended. A deliverer that waits for it waits for itself. What was set stays for the
+// next Run, and stands instead of Routes. Errors name the route. SetRoute and
+// RemoveRoute may be called concurrently; of two calls for one destination the
+// later one holds.
+func (d *Dispatcher) SetRoute(destination string, route Route) (former <-chan struct{}, err error) {
+	if err := checkName("destination", destination); err != nil {
+		return nil, fmt.Errorf("%w: route %s: %w", ErrInvalid, clip(destination), err)
+	}
+	if destination == EndedDestination {
+		return nil, errEndedRoute
+	}
+	if err := route.check(destination); err != nil {
+		return nil, fmt.Errorf("%w: route %s: %w", ErrInvalid, destination, err)
+	}
+	return d.reroute(destination, newLaneRoute(route)), nil
+}
+
+// RemoveRoute has nobody deliver to a destination from here, and says why it
+// was held no more. Messages that are claimed and not begun go back uncharged,
+// attempts in hand end by the policy of before, and all others wait until there is
+// a route again, as those of a destination without one do: pending, their TTL
+// running on. Who waits for one (Waiters) is told. Of several nodes that share a
+// store the others have its part once nothing is in hand. former is as in SetRoute. A destination without
+// a route is left as it is, and so is EndedDestination: it is the callbacks' own.
+func (d *Dispatcher) RemoveRoute(destination string) (former <-chan struct{}) {
+	if destination == EndedDestination {
+		done := make(chan struct{})
+		close(done)
+		return done
+	}
+	return d.reroute(destination, nil)
+}
+
+func (d *Dispatcher) reroute(destination string, route *laneRoute) <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.set == nil {
+		d.set = map[string]*laneRoute{}
+	}
+	c := reroute{destination, route, d.current(destination), make(chan struct{})}
+	if route != nil && c.before != nil && route.same(c.before) {
+		d.set[destination] = c.before
+		close(c.former)
+		return c.former
+	}
+	d.set[destination] = route
+	if route == nil && d.Routes[destination].Deliverer == nil {
+		delete(d.set, destination) // nothing to remember
+		delete(d.given, destination)
+	}
+	if d.live == nil {
+		c.tell()
+		return c.former
+	}
+	d.changes = append(d.changes, c)
+	select {
+	case d.live.reports.ring <- struct{}{}:
+	default:
+	}
+	return c.former
+}
+
+// current is the route of a destination as it was last set, or given to a run.
+func (d *Dispatcher) current(destination string) *laneRoute {
+	if route, set := d.set[destination]; set {
+		return route
+	}
+	return d.given[destination]
+}
+
+// present are the routes that a run begins with; what changes from here on it is told.
+func (d *Dispatcher) present(r *dispatch) (map[string]*laneRoute, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	routes := make(map[string]*laneRoute, len(d.Routes)+len(d.set))
+	given := map[string]*laneRoute{}
+	for name, route := range d.Routes {
+		if _, other := d.set[name]; other {
+			continue
+		}
+		if name == EndedDestination {
+			return nil, errEndedRoute
+		}
+		if err := route.check(name); err != nil {
+			return nil, fmt.Errorf("%w: route %s: %w", ErrInvalid, name, err)
+		}
+		routes[name] = newLaneRoute(route)
+		if before := d.given[name]; before != nil {
+			routes[name].hand = before.hand // of runs before, too
+		}
+		given[name] = routes[name]
+	}
+	for name, route := range d.set {
+		if route != nil {
+			routes[name] = route
+		}
+	}
+	for _, c := range d.changes { // of a begin that failed: they are among these routes
+		c.tell()
+	}
+	d.given, d.live, d.changes = given, r, nil
+	return routes, nil
+}
+
+// leave ends what present began: nothing more is begun.
+func (d *Dispatcher) leave() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, c := range d.changes {
+		c.tell()
+	}
+	d.live, d.changes = nil, nil
+}
+
+// reroute takes over what has changed.
+func (r *dispatch) reroute() {
+	r.d.mu.Lock()
+	changes := r.d.changes
+	r.d.changes = nil
+	r.d.mu.Unlock()
+	for _, c := range changes {
+		l := r.lanes[c.destination]
+		switch {
+		case l == nil && c.route != nil:
+			r.add(c.destination, c.route)
+		case l == nil:
+		case c.route == nil:
+			r.drop(l)
+		default:
+			if l.removed {
+				l.revive()
+				r.agenda.add(l)
+			}
+			l.change(c.route, time.Now())
+			r.agenda.ask(l)
+			r.start(l)
+		}
+		c.tell()
+	}
+}
+
+// add makes the lane of a route. One that was held stays so, and is probed at
+// once: the fault may be mended.
+func (r *dispatch) add(name string, route *laneRoute) {
+	l := newLaneRun(name, route)
+	if r.decisions.done != nil {
+		l.decision = (*r.decisions.done)[name]
+	}
+	if problem := r.faulty[name]; problem != "" {
+		l.hold(problem, time.Now())
+		r.agenda.busy[l] = struct{}{}
+	}
+	r.mu.Lock()
+	r.lanes[name] = l
+	r.mu.Unlock()
+	r.agenda.add(l)
+}
+
+// drop ends the lane of a route that is removed. While something of it is in hand
+// it stays among the lanes, as that counts against the limit.
+func (r *dispatch) drop(l *laneRun) {
+	if l.removed {
+		return
+	}
+	l.mu.Lock()
+	l.closed, l.removed = true, true
+	l.mu.Unlock()
+	r.agenda.remove(l)
+	r.shut(l)
+	delete(r.faulty, l.name)
+	if l.held {
+		r.faults.keep(l.name, "")
+	}
+	r.forget(l)
+}
+
+// forget has a lane that was removed be no more, once nothing of it is in hand.
+func (r *dispatch) forget(l *laneRun) {
+	if !l.removed || !l.empty() || r.lanes[l.name] != l {
+		return
+	}
+	r.mu.Lock()
+	delete(r.lanes, l.name)
+	r.mu.Unlock()
+	if r.shared != nil {
+		r.shared.Leave(l.name)
+	}
+}
+
+// empty says that no attempt of the lane is in hand.
+func (l *laneRun) empty() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.inFlight) == 0
+}
+
+// isRemoved says that the lane's route was removed, and none set since.
+func (l *laneRun) isRemoved() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.removed
+}
+
+// revive makes a removed lane one that knows nothing, but what of it is in hand.
+func (l *laneRun) revive() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fresh := newLaneRun(l.name, l.route)
+	l.closed, l.removed, l.down, l.held, l.problem = false, false, false, false, ""
+	l.streak, l.several, l.run, l.probes, l.pauses, l.hastens = 0, false, 0, 0, 0, 0
+	l.limit, l.share, l.since, l.lastEnd = fresh.limit, fresh.share, fresh.since, fresh.lastEnd
+	l.failing, l.moved, l.hasten, l.delayed = time.Time{}, time.Time{}, time.Time{}, nil
+}
+
+// change gives the lane another route, for what begins from now on.
+func (l *laneRun) change(route *laneRoute, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.share == l.route.Limit {
+		l.share = route.Limit // until the next look at what others have
+	}
+	l.route, l.share = route, min(l.share, route.Limit)
+	l.limit = min(max(l.limit, min(startLimit, route.Limit)), route.Limit)
+	if route.OwnSchedule {
+		l.limit = route.Limit
+	}
+	l.target = min(2*route.Limit, laneClaims)
+	l.resume, l.asked, l.nextProbe = time.Time{}, time.Time{}, now
+}
+
+// remove takes a lane off the agenda, but for what of it is in hand.
+func (g *agenda) remove(l *laneRun) {
+	last := len(g.all) - 1
+	g.all[l.place.at] = g.all[last]
+	g.all[l.place.at].place.at = l.place.at
+	g.all[last] = nil
+	g.all = g.all[:last]
+	if l.place.heap > 0 {
+		heap.Remove(&g.alarms, l.place.heap-1)
+	}
+	delete(g.away, l)
+}
