@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -336,111 +333,6 @@ func (r *dispatch) woken() {
 	}
 }
 
-// wants collects what the lanes can use that are looked at. One that has to wait
-// is reminded; one that can use nothing is at rest until something happens to it.
-func (r *dispatch) wants(now time.Time) map[string]int {
-	r.slots = emptied(r.slots)
-	g := &r.agenda
-	most := g.most()
-	look := g.look
-	g.look = g.look[:0]
-	for _, l := range look {
-		l.place.next = false
-		want, wait := l.want(now, most)
-		if wait > 0 {
-			g.remind(l, now.Add(wait))
-		}
-		if want > 0 {
-			r.slots[l.name] = want
-			g.mark(l) // until it is claimed
-		}
-	}
-	clear(look[len(g.look):])
-	return r.slots
-}
-
-// refill claims for the slots that are free and starts workers.
-func (r *dispatch) refill(ctx context.Context) error {
-	if r.trouble > 0 || len(r.agenda.look) == 0 {
-		return nil
-	}
-	slots := r.wants(time.Now())
-	if len(slots) == 0 {
-		return nil
-	}
-	batch, err := r.d.Store.Claim(ctx, slots)
-	if err != nil {
-		return err // they are looked at with the next event
-	}
-	taken := time.Now()
-	for _, c := range batch.Claims {
-		c.taken = taken
-		l := r.lanes[c.Message.Destination]
-		if l == nil || l.closed { // a store that gives more than it was asked for
-			r.giveBack([]Claim{c})
-			continue
-		}
-		l.incoming = append(l.incoming, c)
-	}
-	claimed := r.agenda.look
-	r.agenda.look = nil
-	for _, l := range claimed {
-		l.place.next = false
-		l.more = len(l.incoming) >= slots[l.name]
-		l.filled = l.more
-		r.start(l)
-		next, some := batch.Next[l.name]
-		if l.more && !l.withholds() {
-			next, some = 0, true // there is more than was asked for
-		}
-		if some {
-			r.agenda.remind(l, taken.Add(max(next, time.Millisecond))) // if there is no slot, the workers ring earlier
-		}
-	}
-	if r.agenda.look == nil {
-		r.agenda.look = claimed[:0]
-	}
-	return nil
-}
-
-// allot asks for this dispatcher's part of each destination. What it holds for
-// one that others have now goes back; of one that it has more of, more begins.
-func (r *dispatch) allot() {
-	if r.shared == nil {
-		return
-	}
-	for _, l := range r.agenda.look {
-		r.allotTo(l)
-	}
-	for l := range r.agenda.busy {
-		r.allotTo(l)
-	}
-}
-
-// allotAway asks for the lanes that others have: those may be gone.
-func (r *dispatch) allotAway() {
-	for l := range r.agenda.away {
-		r.allotTo(l)
-	}
-}
-
-func (r *dispatch) allotTo(l *laneRun) {
-	if l.closed {
-		return
-	}
-	switch before, now := l.allot(r.shared.Share(l.name, l.route.Limit)); {
-	case now > before:
-		delete(r.agenda.away, l)
-		r.start(l)
-		r.agenda.ask(l)
-	case now == 0:
-		r.agenda.away[l] = struct{}{}
-		if before > 0 {
-			r.shut(l)
-		}
-	}
-}
-
 // notice has lanes that are down learn of new messages. The numbers are in
 // memory; none are asked for while every lane is up.
 func (r *dispatch) notice() {
@@ -456,69 +348,4 @@ func (r *dispatch) notice() {
 			r.agenda.mark(l)
 		}
 	}
-}
-
-// Status reports the lanes as they are now, and, where no Progress was given,
-// the destinations without a route whose messages wait. It is empty before Run.
-func (d *Dispatcher) Status() []LaneStatus {
-	r := d.running.Load()
-	if r == nil {
-		return nil
-	}
-	list := r.statuses()
-	p := d.watch.Load()
-	if p == nil {
-		return list
-	}
-	standing, _ := p.Standstills() // what the store did not tell is the watch's affair
-	at := 0                        // both are in order
-	for _, s := range standing {
-		for at < len(list) && list[at].Destination < s.Destination {
-			at++
-		}
-		switch {
-		case at < len(list) && list[at].Destination == s.Destination:
-			list[at].Standstill = &s
-		case d.Progress == nil:
-			list = slices.Insert(list, at, LaneStatus{Destination: s.Destination, Standstill: &s})
-		}
-	}
-	return list
-}
-
-// Lane reports the lane of one destination as Status does, at a cost that does
-// not depend on how many there are. It is the zero LaneStatus where nobody here
-// delivers there. known is false before Run: it is not decided who does.
-func (d *Dispatcher) Lane(destination string) (s LaneStatus, known bool) {
-	r := d.running.Load()
-	if r == nil {
-		return LaneStatus{}, false
-	}
-	r.mu.RLock()
-	l := r.lanes[destination]
-	r.mu.RUnlock()
-	if l == nil || l.isRemoved() {
-		return LaneStatus{}, true
-	}
-	s = l.status()
-	s.Owner = r.owner()
-	if p := d.watch.Load(); p != nil {
-		s.Standstill = p.standstill(destination)
-	}
-	return s, true
-}
-
-func (r *dispatch) statuses() []LaneStatus {
-	owner := r.owner()
-	r.mu.RLock()
-	lanes := slices.Collect(maps.Values(r.lanes))
-	r.mu.RUnlock()
-	lanes = slices.DeleteFunc(lanes, (*laneRun).isRemoved)
-	slices.SortFunc(lanes, func(a, b *laneRun) int { return strings.Compare(a.name, b.name) })
-	list := make([]LaneStatus, len(lanes))
-	for i, l := range lanes {
-		list[i] = l.status()
-		list[i].Owner = owner
-	}
-	return list
 }

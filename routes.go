@@ -111,13 +111,13 @@ func (d *Dispatcher) SetRoute(destination string, route Route) (former <-chan st
 	return d.reroute(destination, newLaneRoute(route)), nil
 }
 
-// RemoveRoute has nobody deliver to a destination from here, and says why it
-// was held no more. Messages that are claimed and not begun go back uncharged,
-// attempts in hand end by the policy of before, and all others wait until there is
-// a route again, as those of a destination without one do: pending, their TTL
-// running on. Who waits for one (Waiters) is told. Of several nodes that share a
-// store the others have its part once nothing is in hand. former is as in SetRoute. A destination without
-// a route is left as it is, and so is EndedDestination: it is the callbacks' own.
+// RemoveRoute has nobody deliver to a destination from here, and forgets why it was
+// held. Messages that are claimed and not begun go back uncharged, attempts in hand end
+// by the policy of before, and all others wait until there is a route again, as those
+// of a destination without one do: pending, their TTL running on. Who waits for one
+// (Waiters) is told. Of several nodes that share a store the others have its part once
+// nothing is in hand. former is as in SetRoute. A destination without a route is left as
+// it is, and so is EndedDestination: it is the callbacks' own.
 func (d *Dispatcher) RemoveRoute(destination string) (former <-chan struct{}) {
 	if destination == EndedDestination {
 		done := make(chan struct{})

@@ -1,0 +1,72 @@
+package holdfast
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Status reports the lanes as they are now, and, where no Progress was given,
+// the destinations without a route whose messages wait. It is empty before Run.
+func (d *Dispatcher) Status() []LaneStatus {
+	r := d.running.Load()
+	if r == nil {
+		return nil
+	}
+	list := r.statuses()
+	p := d.watch.Load()
+	if p == nil {
+		return list
+	}
+	standing, _ := p.Standstills() // what the store did not tell is the watch's affair
+	at := 0                        // both are in order
+	for _, s := range standing {
+		for at < len(list) && list[at].Destination < s.Destination {
+			at++
+		}
+		switch {
+		case at < len(list) && list[at].Destination == s.Destination:
+			list[at].Standstill = &s
+		case d.Progress == nil:
+			list = slices.Insert(list, at, LaneStatus{Destination: s.Destination, Standstill: &s})
+		}
+	}
+	return list
+}
+
+// Lane reports the lane of one destination as Status does, at a cost that does
+// not depend on how many there are. It is the zero LaneStatus where nobody here
+// delivers there. known is false before Run: it is not decided who does.
+func (d *Dispatcher) Lane(destination string) (s LaneStatus, known bool) {
+	r := d.running.Load()
+	if r == nil {
+		return LaneStatus{}, false
+	}
+	r.mu.RLock()
+	l := r.lanes[destination]
+	r.mu.RUnlock()
+	if l == nil || l.isRemoved() {
+		return LaneStatus{}, true
+	}
+	s = l.status()
+	s.Owner = r.owner()
+	if p := d.watch.Load(); p != nil {
+		s.Standstill = p.standstill(destination)
+	}
+	return s, true
+}
+
+func (r *dispatch) statuses() []LaneStatus {
+	owner := r.owner()
+	r.mu.RLock()
+	lanes := slices.Collect(maps.Values(r.lanes))
+	r.mu.RUnlock()
+	lanes = slices.DeleteFunc(lanes, (*laneRun).isRemoved)
+	slices.SortFunc(lanes, func(a, b *laneRun) int { return strings.Compare(a.name, b.name) })
+	list := make([]LaneStatus, len(lanes))
+	for i, l := range lanes {
+		list[i] = l.status()
+		list[i].Owner = owner
+	}
+	return list
+}
