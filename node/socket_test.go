@@ -65,7 +65,7 @@ func TestTwoNodesOverUnixSockets(t *testing.T) {
 	}
 	const messages = 40
 	for n := range messages {
-		if _, err := from.Send(t.Context(), api.NewMessage{ID: fmt.Sprintf("count-%d", n), Destination: "warehouse", Endpoint: "Counted"}); err != nil {
+		if _, err := from.Messages().Send(t.Context(), api.NewMessage{ID: fmt.Sprintf("count-%d", n), Destination: "warehouse", Endpoint: "Counted"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -75,7 +75,7 @@ func TestTwoNodesOverUnixSockets(t *testing.T) {
 	}
 	deadline := time.Now().Add(30 * time.Second)
 	for {
-		page, err := to.Inbox(t.Context(), client.InboxQuery{Limit: 2 * messages})
+		page, err := to.Inbox().List(t.Context(), client.InboxQuery{Limit: 2 * messages})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestTheSocketOfADeadProcessIsReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Destinations(t.Context()); err != nil {
+	if _, err := c.Destinations().List(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

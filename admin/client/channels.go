@@ -3,53 +3,47 @@ package client
 import (
 	"context"
 	"net/http"
-	"net/url"
 
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// Channels lists the channels with how they fare.
-func (c *Client) Channels(ctx context.Context) ([]api.Channel, error) {
-	var list api.ChannelList
-	err := c.do(ctx, http.MethodGet, "/v1/channels", nil, nil, &list)
+// Channels are the ways on which notifications reach people.
+type Channels struct{ c *Client }
+
+// Channels returns the channels of the node.
+func (c *Client) Channels() Channels { return Channels{c} }
+
+func channelPath(name string) string { return "/v1/channels/" + api.Segment(name) }
+
+// List returns the channels with how they fare.
+func (h Channels) List(ctx context.Context) ([]api.Channel, error) {
+	list, err := get[api.ChannelList](ctx, h.c, "/v1/channels", nil)
 	return list.Channels, err
 }
 
-// Channel returns one channel.
-func (c *Client) Channel(ctx context.Context, name string) (api.Channel, error) {
-	var one api.Channel
-	err := c.do(ctx, http.MethodGet, "/v1/channels/"+api.Segment(name), nil, nil, &one)
-	return one, err
+// Get returns one channel.
+func (h Channels) Get(ctx context.Context, name string) (api.Channel, error) {
+	return get[api.Channel](ctx, h.c, channelPath(name), nil)
 }
 
-// PutChannel makes or replaces a channel. With a Version it replaces only the
-// one that was seen.
-func (c *Client) PutChannel(ctx context.Context, name string, spec api.ChannelSpec) (api.Channel, error) {
-	var one api.Channel
-	err := c.ask(ctx, http.MethodPut, "/v1/channels/"+api.Segment(name), spec, &one)
-	return one, err
+// Put makes or replaces a channel. With a Version it replaces only the one that
+// was seen.
+func (h Channels) Put(ctx context.Context, name string, spec api.ChannelSpec) (api.Channel, error) {
+	return send[api.Channel](ctx, h.c, http.MethodPut, channelPath(name), nil, spec)
 }
 
-// DeleteChannel ends a channel; by force also while it is needed.
-func (c *Client) DeleteChannel(ctx context.Context, name string, force bool) error {
-	query := url.Values{}
-	if force {
-		query.Set("force", "true")
-	}
-	return c.do(ctx, http.MethodDelete, "/v1/channels/"+api.Segment(name), query, nil, nil)
+// Delete ends a channel; by force also while it is needed.
+func (h Channels) Delete(ctx context.Context, name string, force bool) error {
+	return h.c.do(ctx, http.MethodDelete, channelPath(name), flag("force", force), nil, nil)
 }
 
-// ResumeChannel lets a held channel go on at once.
-func (c *Client) ResumeChannel(ctx context.Context, name string) (api.Channel, error) {
-	var one api.Channel
-	err := c.do(ctx, http.MethodPost, "/v1/channels/"+api.Segment(name)+"/resume", nil, nil, &one)
-	return one, err
+// Resume lets a held channel go on at once.
+func (h Channels) Resume(ctx context.Context, name string) (api.Channel, error) {
+	return send[api.Channel](ctx, h.c, http.MethodPost, channelPath(name)+"/resume", nil, nil)
 }
 
-// TestChannel sends a notification of its own. That it was refused is no
-// error: the result says so.
-func (c *Client) TestChannel(ctx context.Context, name, address string) (api.TestResult, error) {
-	var r api.TestResult
-	err := c.ask(ctx, http.MethodPost, "/v1/channels/"+api.Segment(name)+"/test", api.TestRequest{Address: address}, &r)
-	return r, err
+// Test sends a notification of its own. That it was refused is no error: the
+// result says so.
+func (h Channels) Test(ctx context.Context, name, address string) (api.TestResult, error) {
+	return send[api.TestResult](ctx, h.c, http.MethodPost, channelPath(name)+"/test", nil, api.TestRequest{Address: address})
 }

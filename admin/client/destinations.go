@@ -8,27 +8,31 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// Destinations lists the destinations with their lanes.
-func (c *Client) Destinations(ctx context.Context) ([]api.DestinationStatus, error) {
-	var list api.DestinationList
-	err := c.do(ctx, http.MethodGet, "/v1/destinations", nil, nil, &list)
+// Destinations are where messages go, with their lanes.
+type Destinations struct{ c *Client }
+
+// Destinations returns the destinations of the node.
+func (c *Client) Destinations() Destinations { return Destinations{c} }
+
+// List returns the destinations with their lanes.
+func (d Destinations) List(ctx context.Context) ([]api.DestinationStatus, error) {
+	list, err := get[api.DestinationList](ctx, d.c, "/v1/destinations", nil)
 	return list.Destinations, err
 }
 
-// Destination shows one destination.
-func (c *Client) Destination(ctx context.Context, name string) (d api.DestinationStatus, err error) {
-	err = c.do(ctx, http.MethodGet, "/v1/destinations/"+url.PathEscape(name), nil, nil, &d)
-	return d, err
+// Get returns one destination.
+func (d Destinations) Get(ctx context.Context, name string) (api.DestinationStatus, error) {
+	return get[api.DestinationStatus](ctx, d.c, destinationPath(name), nil)
 }
 
-// PauseDestination has nothing more begun at a destination.
-func (c *Client) PauseDestination(ctx context.Context, name string) (d api.DestinationStatus, err error) {
-	err = c.do(ctx, http.MethodPost, "/v1/destinations/"+url.PathEscape(name)+"/pause", nil, nil, &d)
-	return d, err
+// Pause has nothing more begun at a destination.
+func (d Destinations) Pause(ctx context.Context, name string) (api.DestinationStatus, error) {
+	return send[api.DestinationStatus](ctx, d.c, http.MethodPost, destinationPath(name)+"/pause", nil, nil)
 }
 
-// ResumeDestination ends a pause, and has a destination tried at once.
-func (c *Client) ResumeDestination(ctx context.Context, name string) (d api.DestinationStatus, err error) {
-	err = c.do(ctx, http.MethodPost, "/v1/destinations/"+url.PathEscape(name)+"/resume", nil, nil, &d)
-	return d, err
+// Resume ends a pause, and has a destination tried at once.
+func (d Destinations) Resume(ctx context.Context, name string) (api.DestinationStatus, error) {
+	return send[api.DestinationStatus](ctx, d.c, http.MethodPost, destinationPath(name)+"/resume", nil, nil)
 }
+
+func destinationPath(name string) string { return "/v1/destinations/" + url.PathEscape(name) }

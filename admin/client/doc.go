@@ -1,5 +1,6 @@
 // Package client asks a node what its operator API (package api) can be asked.
-// The command line is its first user; programs may be others.
+// The command line is its first user; programs may be others. What the API has by
+// resource, the client has too: c.Messages().Retry, c.Lists().Put.
 //
 // Promised: each method is one request, asked once; a refusal of the node is an
 // *api.Problem; where no node answers, the error wraps ErrUnreachable; a token

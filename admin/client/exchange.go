@@ -95,11 +95,30 @@ func (c *Client) problemOf(resp *http.Response) error {
 	}
 }
 
-// ask asks with a body of JSON.
-func (c *Client) ask(ctx context.Context, method, path string, req, out any) error {
-	body, err := json.Marshal(req)
-	if err != nil {
-		return fmt.Errorf("encode %T: %w", req, err)
+// get asks for a T.
+func get[T any](ctx context.Context, c *Client, path string, query url.Values) (answer T, err error) {
+	err = c.do(ctx, http.MethodGet, path, query, nil, &answer)
+	return answer, err
+}
+
+// send asks with req as JSON, or with no body where it is nil, and returns the T of
+// the answer.
+func send[T any](ctx context.Context, c *Client, method, path string, query url.Values, req any) (answer T, err error) {
+	var body []byte
+	if req != nil {
+		if body, err = json.Marshal(req); err != nil {
+			return answer, fmt.Errorf("encode %T: %w", req, err)
+		}
 	}
-	return c.do(ctx, method, path, nil, body, out)
+	err = c.do(ctx, method, path, query, body, &answer)
+	return answer, err
+}
+
+// withRaw encodes req with raw as one of its fields, to the byte as the caller has
+// written it.
+func withRaw(what string, req any, field string, raw json.RawMessage) ([]byte, error) {
+	if raw != nil && !json.Valid(raw) {
+		return nil, fmt.Errorf("%s: the %s is not JSON", what, field)
+	}
+	return api.Spliced(req, field, raw)
 }

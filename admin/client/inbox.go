@@ -2,13 +2,17 @@ package client
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"strconv"
 
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
+
+// Inbox is what was received and waits to be fetched.
+type Inbox struct{ c *Client }
+
+// Inbox returns the inbox of the node.
+func (c *Client) Inbox() Inbox { return Inbox{c} }
 
 // InboxQuery narrows a list of received messages. Zero fields do not narrow.
 type InboxQuery struct {
@@ -17,8 +21,8 @@ type InboxQuery struct {
 	Limit    int   // 1 to 500; zero: 50
 }
 
-// Inbox returns one page of received messages that wait, oldest first.
-func (c *Client) Inbox(ctx context.Context, q InboxQuery) (api.KeptPage, error) {
+// List returns one page of received messages that wait, oldest first.
+func (b Inbox) List(ctx context.Context, q InboxQuery) (api.KeptPage, error) {
 	after := ""
 	if q.After != 0 {
 		after = strconv.FormatInt(q.After, 10)
@@ -27,24 +31,18 @@ func (c *Client) Inbox(ctx context.Context, q InboxQuery) (api.KeptPage, error) 
 	if q.Endpoint != "" {
 		query.Set("endpoint", q.Endpoint)
 	}
-	var p api.KeptPage
-	err := c.do(ctx, http.MethodGet, "/v1/inbox", query, nil, &p)
-	return p, err
+	return get[api.KeptPage](ctx, b.c, "/v1/inbox", query)
 }
 
 // Done marks a received message done; calling it again with the same response
 // is no error.
-func (c *Client) Done(ctx context.Context, id string, r api.DoneRequest) (api.Done, error) {
-	var d api.Done
+func (b Inbox) Done(ctx context.Context, id string, r api.DoneRequest) (d api.Done, err error) {
 	raw := r.Response
 	r.Response = nil
-	if raw != nil && !json.Valid(raw) {
-		return d, fmt.Errorf("done: the response is not JSON")
-	}
-	body, err := api.Spliced(r, "response", raw)
+	body, err := withRaw("done", r, "response", raw)
 	if err != nil {
 		return d, err
 	}
-	err = c.do(ctx, http.MethodPost, "/v1/inbox/"+api.Segment(id)+"/done", nil, body, &d)
+	err = b.c.do(ctx, http.MethodPost, "/v1/inbox/"+api.Segment(id)+"/done", nil, body, &d)
 	return d, err
 }

@@ -8,55 +8,52 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// Lists lists the lists.
-func (c *Client) Lists(ctx context.Context) ([]api.ListSummary, error) {
-	var all api.Lists
-	err := c.do(ctx, http.MethodGet, "/v1/lists", nil, nil, &all)
+// Lists are the lists of recipients.
+type Lists struct{ c *Client }
+
+// Lists returns the lists of the node.
+func (c *Client) Lists() Lists { return Lists{c} }
+
+func listPath(name string) string { return "/v1/lists/" + api.Segment(name) }
+
+// List returns the lists, without their recipients.
+func (l Lists) List(ctx context.Context) ([]api.ListSummary, error) {
+	all, err := get[api.Lists](ctx, l.c, "/v1/lists", nil)
 	return all.Lists, err
 }
 
-// List returns one list with its recipients.
-func (c *Client) List(ctx context.Context, name string) (api.List, error) {
-	var one api.List
-	err := c.do(ctx, http.MethodGet, "/v1/lists/"+api.Segment(name), nil, nil, &one)
-	return one, err
+// Get returns one list with its recipients.
+func (l Lists) Get(ctx context.Context, name string) (api.List, error) {
+	return get[api.List](ctx, l.c, listPath(name), nil)
 }
 
-// PutList makes or replaces a list. With a Version it replaces only the one
-// that was seen.
-func (c *Client) PutList(ctx context.Context, name string, spec api.ListSpec) (api.List, error) {
-	var one api.List
-	err := c.ask(ctx, http.MethodPut, "/v1/lists/"+api.Segment(name), spec, &one)
-	return one, err
+// Put makes or replaces a list. With a Version it replaces only the one that was
+// seen.
+func (l Lists) Put(ctx context.Context, name string, spec api.ListSpec) (api.List, error) {
+	return send[api.List](ctx, l.c, http.MethodPut, listPath(name), nil, spec)
 }
 
-// DeleteList ends a list.
-func (c *Client) DeleteList(ctx context.Context, name string) error {
-	return c.do(ctx, http.MethodDelete, "/v1/lists/"+api.Segment(name), nil, nil, nil)
+// Delete ends a list.
+func (l Lists) Delete(ctx context.Context, name string) error {
+	return l.c.do(ctx, http.MethodDelete, listPath(name), nil, nil, nil)
 }
 
 // PutRecipient adds a recipient to a list, or changes the one of this channel
 // and address.
-func (c *Client) PutRecipient(ctx context.Context, list string, r api.RecipientSpec) (api.ListChange, error) {
-	var change api.ListChange
-	err := c.ask(ctx, http.MethodPut, "/v1/lists/"+api.Segment(list)+"/recipients", r, &change)
-	return change, err
+func (l Lists) PutRecipient(ctx context.Context, list string, r api.RecipientSpec) (api.ListChange, error) {
+	return send[api.ListChange](ctx, l.c, http.MethodPut, listPath(list)+"/recipients", nil, r)
 }
 
 // DeleteRecipient removes a recipient from a list.
-func (c *Client) DeleteRecipient(ctx context.Context, list, channel, address string) (api.ListChange, error) {
+func (l Lists) DeleteRecipient(ctx context.Context, list, channel, address string) (api.ListChange, error) {
 	query := url.Values{"channel": {channel}}
 	if address != "" {
 		query.Set("address", address)
 	}
-	var change api.ListChange
-	err := c.do(ctx, http.MethodDelete, "/v1/lists/"+api.Segment(list)+"/recipients", query, nil, &change)
-	return change, err
+	return send[api.ListChange](ctx, l.c, http.MethodDelete, listPath(list)+"/recipients", query, nil)
 }
 
-// ImportRecipients adds all recipients of a text to a list, or none.
-func (c *Client) ImportRecipients(ctx context.Context, list string, r api.ImportRequest) (api.ListChange, error) {
-	var change api.ListChange
-	err := c.ask(ctx, http.MethodPost, "/v1/lists/"+api.Segment(list)+"/recipients/import", r, &change)
-	return change, err
+// Import adds all recipients of a text to a list, or none.
+func (l Lists) Import(ctx context.Context, list string, r api.ImportRequest) (api.ListChange, error) {
+	return send[api.ListChange](ctx, l.c, http.MethodPost, listPath(list)+"/recipients/import", nil, r)
 }

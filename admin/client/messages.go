@@ -2,14 +2,27 @@ package client
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
 
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
+
+// Messages are the messages of an outbox: the node's own, or that of a site
+// (Client.At).
+type Messages struct {
+	c    *Client
+	path string
+}
+
+// Messages returns the messages of the outbox that the client is about.
+func (c *Client) Messages() Messages {
+	if c.outbox == "" {
+		return Messages{c, "/v1/messages"}
+	}
+	return Messages{c, c.outbox}
+}
 
 // MessageQuery narrows a list of messages. Zero fields do not narrow.
 type MessageQuery struct {
@@ -21,32 +34,27 @@ type MessageQuery struct {
 	Limit       int    // 1 to 500; zero: 50
 }
 
-// Send sends a message. It is safe to call again with the same ID when an
-// error leaves open whether the message was taken.
-func (c *Client) Send(ctx context.Context, m api.NewMessage) (api.Accepted, error) {
-	var a api.Accepted
-	raw := m.Payload
-	m.Payload = nil
-	if raw != nil && !json.Valid(raw) {
-		return a, fmt.Errorf("send: the payload is not JSON")
-	}
-	body, err := api.Spliced(m, "payload", raw)
+// Send sends a message of the node's own, also through a client of a site. It is
+// safe to call again with the same ID when an error leaves open whether the
+// message was taken.
+func (m Messages) Send(ctx context.Context, n api.NewMessage) (a api.Accepted, err error) {
+	raw := n.Payload
+	n.Payload = nil
+	body, err := withRaw("send", n, "payload", raw)
 	if err != nil {
 		return a, err
 	}
-	err = c.do(ctx, http.MethodPost, "/v1/messages", nil, body, &a)
+	err = m.c.do(ctx, http.MethodPost, "/v1/messages", nil, body, &a)
 	return a, err
 }
 
-// Message returns one message with its payload and history.
-func (c *Client) Message(ctx context.Context, id string) (api.MessageDetail, error) {
-	var d api.MessageDetail
-	err := c.do(ctx, http.MethodGet, c.messages()+"/"+api.Segment(id), nil, nil, &d)
-	return d, err
+// Get returns one message with its payload and history.
+func (m Messages) Get(ctx context.Context, id string) (api.MessageDetail, error) {
+	return get[api.MessageDetail](ctx, m.c, m.path+"/"+api.Segment(id), nil)
 }
 
-// Messages returns one page of messages, newest first.
-func (c *Client) Messages(ctx context.Context, q MessageQuery) (api.MessagePage, error) {
+// List returns one page of messages, newest first.
+func (m Messages) List(ctx context.Context, q MessageQuery) (api.MessagePage, error) {
 	query := paging(q.After, q.Limit)
 	for _, s := range q.States {
 		query.Add("state", s)
@@ -60,16 +68,12 @@ func (c *Client) Messages(ctx context.Context, q MessageQuery) (api.MessagePage,
 	if q.Held {
 		query.Set("held", "true")
 	}
-	var p api.MessagePage
-	err := c.do(ctx, http.MethodGet, c.messages(), query, nil, &p)
-	return p, err
+	return get[api.MessagePage](ctx, m.c, m.path, query)
 }
 
-// Failed returns one page of parked messages, newest first.
-func (c *Client) Failed(ctx context.Context, after string, limit int) (api.MessagePage, error) {
-	var p api.MessagePage
-	err := c.do(ctx, http.MethodGet, "/_rf/outbox/failed", paging(after, limit), nil, &p)
-	return p, err
+// Failed returns one page of the node's own parked messages, newest first.
+func (m Messages) Failed(ctx context.Context, after string, limit int) (api.MessagePage, error) {
+	return get[api.MessagePage](ctx, m.c, "/_rf/outbox/failed", paging(after, limit))
 }
 
 func paging(after string, limit int) url.Values {
@@ -84,34 +88,26 @@ func paging(after string, limit int) url.Values {
 }
 
 // Retry starts a new cycle of a parked, expired or discarded message.
-func (c *Client) Retry(ctx context.Context, id string, r api.RetryRequest) (api.Message, error) {
-	var m api.Message
-	body, err := json.Marshal(r)
-	if err != nil {
-		return m, fmt.Errorf("encode retry: %w", err)
-	}
-	err = c.do(ctx, http.MethodPost, c.messages()+"/"+api.Segment(id)+"/retry", nil, body, &m)
-	return m, err
+func (m Messages) Retry(ctx context.Context, id string, r api.RetryRequest) (api.Message, error) {
+	return m.decide(ctx, id, "/retry", r)
 }
 
 // Run makes a pending message due at once.
-func (c *Client) Run(ctx context.Context, id string) (api.Message, error) {
-	var m api.Message
-	err := c.do(ctx, http.MethodPost, c.messages()+"/"+api.Segment(id)+"/run", nil, nil, &m)
-	return m, err
+func (m Messages) Run(ctx context.Context, id string) (api.Message, error) {
+	return m.decide(ctx, id, "/run", nil)
 }
 
 // Reschedule says when a pending message is tried next.
-func (c *Client) Reschedule(ctx context.Context, id string, r api.RescheduleRequest) (api.Message, error) {
-	var m api.Message
-	err := c.ask(ctx, http.MethodPost, c.messages()+"/"+api.Segment(id)+"/reschedule", r, &m)
-	return m, err
+func (m Messages) Reschedule(ctx context.Context, id string, r api.RescheduleRequest) (api.Message, error) {
+	return m.decide(ctx, id, "/reschedule", r)
 }
 
 // Discard gives up a message that is not delivered; one that is being tried ends
 // with that attempt.
-func (c *Client) Discard(ctx context.Context, id string) (api.Message, error) {
-	var m api.Message
-	err := c.do(ctx, http.MethodPost, c.messages()+"/"+api.Segment(id)+"/discard", nil, nil, &m)
-	return m, err
+func (m Messages) Discard(ctx context.Context, id string) (api.Message, error) {
+	return m.decide(ctx, id, "/discard", nil)
+}
+
+func (m Messages) decide(ctx context.Context, id, verb string, req any) (api.Message, error) {
+	return send[api.Message](ctx, m.c, http.MethodPost, m.path+"/"+api.Segment(id)+verb, nil, req)
 }

@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"mime"
 	"net/http"
 
@@ -28,28 +26,18 @@ func (c *Client) Health(ctx context.Context) (api.Health, error) {
 
 // OutboxStats returns the numbers of the outbox.
 func (c *Client) OutboxStats(ctx context.Context) (api.OutboxStats, error) {
-	var s api.OutboxStats
-	err := c.do(ctx, http.MethodGet, "/_rf/outbox/stats", nil, nil, &s)
-	return s, err
+	return get[api.OutboxStats](ctx, c, "/_rf/outbox/stats", nil)
 }
 
 // InboxStats returns the numbers of the inbox.
 func (c *Client) InboxStats(ctx context.Context) (api.InboxStats, error) {
-	var s api.InboxStats
-	err := c.do(ctx, http.MethodGet, "/_rf/inbox/stats", nil, nil, &s)
-	return s, err
+	return get[api.InboxStats](ctx, c, "/_rf/inbox/stats", nil)
 }
 
 // Backup makes the node write a copy of its database into a folder of its
 // machine. It takes as long as the database is large.
 func (c *Client) Backup(ctx context.Context, folder string) (api.Backup, error) {
-	var made api.Backup
-	body, err := json.Marshal(api.NewBackup{Folder: folder})
-	if err != nil {
-		return made, fmt.Errorf("encode backup: %w", err)
-	}
-	err = c.do(ctx, http.MethodPost, "/v1/backups", nil, body, &made)
-	return made, err
+	return send[api.Backup](ctx, c, http.MethodPost, "/v1/backups", nil, api.NewBackup{Folder: folder})
 }
 
 // AcknowledgeHistory says that people know that the database has another history.

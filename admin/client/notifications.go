@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"time"
@@ -11,28 +9,30 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// Notify tells people. It is safe to call again with the same ID when an error
+// Notifications are what people are told.
+type Notifications struct{ c *Client }
+
+// Notifications returns the notifications of the node.
+func (c *Client) Notifications() Notifications { return Notifications{c} }
+
+func notificationPath(id string) string { return "/v1/notifications/" + api.Segment(id) }
+
+// Send tells people. It is safe to call again with the same ID when an error
 // leaves open whether the notification was taken.
-func (c *Client) Notify(ctx context.Context, n api.NewNotification) (api.NotificationAccepted, error) {
-	var a api.NotificationAccepted
+func (o Notifications) Send(ctx context.Context, n api.NewNotification) (a api.NotificationAccepted, err error) {
 	raw := n.Data
 	n.Data = nil
-	if raw != nil && !json.Valid(raw) {
-		return a, fmt.Errorf("notify: the data is not JSON")
-	}
-	body, err := api.Spliced(n, "data", raw)
+	body, err := withRaw("notify", n, "data", raw)
 	if err != nil {
 		return a, err
 	}
-	err = c.do(ctx, http.MethodPost, "/v1/notifications", nil, body, &a)
+	err = o.c.do(ctx, http.MethodPost, "/v1/notifications", nil, body, &a)
 	return a, err
 }
 
-// NotificationStatus says how a notification stands.
-func (c *Client) NotificationStatus(ctx context.Context, id string) (api.NotificationStatus, error) {
-	var s api.NotificationStatus
-	err := c.do(ctx, http.MethodGet, "/v1/notifications/"+api.Segment(id), nil, nil, &s)
-	return s, err
+// Status says how a notification stands, by its id alone.
+func (o Notifications) Status(ctx context.Context, id string) (api.NotificationStatus, error) {
+	return get[api.NotificationStatus](ctx, o.c, notificationPath(id), nil)
 }
 
 // NotificationQuery narrows a list of notifications. Zero fields do not narrow.
@@ -46,8 +46,8 @@ type NotificationQuery struct {
 	Limit                                      int    // 1 to 500; zero: 50
 }
 
-// Notifications returns one page of copies, newest first.
-func (c *Client) Notifications(ctx context.Context, q NotificationQuery) (api.NotificationPage, error) {
+// List returns one page of copies, newest first.
+func (o Notifications) List(ctx context.Context, q NotificationQuery) (api.NotificationPage, error) {
 	query := paging(q.After, q.Limit)
 	for _, s := range q.Statuses {
 		query.Add("status", s)
@@ -67,17 +67,13 @@ func (c *Client) Notifications(ctx context.Context, q NotificationQuery) (api.No
 	if q.Stuck {
 		query.Set("stuck", "true")
 	}
-	var p api.NotificationPage
-	err := c.do(ctx, http.MethodGet, "/v1/notifications", query, nil, &p)
-	return p, err
+	return get[api.NotificationPage](ctx, o.c, "/v1/notifications", query)
 }
 
-// Notification returns one notification with its copies, recipients and
-// histories. The site may be empty where only one has sent the id.
-func (c *Client) Notification(ctx context.Context, site, id string) (api.NotificationDetail, error) {
-	var d api.NotificationDetail
-	err := c.do(ctx, http.MethodGet, "/v1/notifications/"+api.Segment(id), ofSite(site), nil, &d)
-	return d, err
+// Get returns one notification with its copies, recipients and histories. The
+// site may be empty where only one has sent the id.
+func (o Notifications) Get(ctx context.Context, site, id string) (api.NotificationDetail, error) {
+	return get[api.NotificationDetail](ctx, o.c, notificationPath(id), ofSite(site))
 }
 
 // ofSite names the site of a notification.
@@ -88,42 +84,32 @@ func ofSite(site string) url.Values {
 	return url.Values{"site": {site}}
 }
 
-// NotificationKPIs returns the numbers of all sites and of each.
-func (c *Client) NotificationKPIs(ctx context.Context) (api.NotificationKPIs, error) {
-	var k api.NotificationKPIs
-	err := c.do(ctx, http.MethodGet, "/v1/notifications/kpis", nil, nil, &k)
-	return k, err
+// KPIs returns the numbers of all sites and of each.
+func (o Notifications) KPIs(ctx context.Context) (api.NotificationKPIs, error) {
+	return get[api.NotificationKPIs](ctx, o.c, "/v1/notifications/kpis", nil)
 }
 
-// RetryNotification makes its parked and discarded copies pending again. The site may be
-// empty where only one has sent the id.
-func (c *Client) RetryNotification(ctx context.Context, site, id string, r api.RetryNotification) (api.DecidedNotification, error) {
-	return c.decideNotification(ctx, site, id, "/retry", r)
+// Retry makes its parked and discarded copies pending again. The site may be empty
+// where only one has sent the id; this holds for the decisions below, too.
+func (o Notifications) Retry(ctx context.Context, site, id string, r api.RetryNotification) (api.DecidedNotification, error) {
+	return o.decide(ctx, site, id, "/retry", r)
 }
 
-// DiscardNotification gives up its copies that are not delivered. The site may be empty where
-// only one has sent the id.
-func (c *Client) DiscardNotification(ctx context.Context, site, id string, r api.DiscardNotification) (api.DecidedNotification, error) {
-	return c.decideNotification(ctx, site, id, "/discard", r)
+// Discard gives up its copies that are not delivered.
+func (o Notifications) Discard(ctx context.Context, site, id string, r api.DiscardNotification) (api.DecidedNotification, error) {
+	return o.decide(ctx, site, id, "/discard", r)
 }
 
-// RunNotification makes its pending copies due at once. The site may be empty
-// where only one has sent the id.
-func (c *Client) RunNotification(ctx context.Context, site, id string, r api.RunNotification) (api.DecidedNotification, error) {
-	return c.decideNotification(ctx, site, id, "/run", r)
+// Run makes its pending copies due at once.
+func (o Notifications) Run(ctx context.Context, site, id string, r api.RunNotification) (api.DecidedNotification, error) {
+	return o.decide(ctx, site, id, "/run", r)
 }
 
-// RescheduleNotification says when its pending copies are tried next. The site may
-// be empty where only one has sent the id.
-func (c *Client) RescheduleNotification(ctx context.Context, site, id string, r api.RescheduleNotification) (api.DecidedNotification, error) {
-	return c.decideNotification(ctx, site, id, "/reschedule", r)
+// Reschedule says when its pending copies are tried next.
+func (o Notifications) Reschedule(ctx context.Context, site, id string, r api.RescheduleNotification) (api.DecidedNotification, error) {
+	return o.decide(ctx, site, id, "/reschedule", r)
 }
 
-func (c *Client) decideNotification(ctx context.Context, site, id, verb string, req any) (d api.DecidedNotification, err error) {
-	body, err := json.Marshal(req)
-	if err != nil {
-		return d, fmt.Errorf("encode %T: %w", req, err)
-	}
-	err = c.do(ctx, http.MethodPost, "/v1/notifications/"+api.Segment(id)+verb, ofSite(site), body, &d)
-	return d, err
+func (o Notifications) decide(ctx context.Context, site, id, verb string, req any) (api.DecidedNotification, error) {
+	return send[api.DecidedNotification](ctx, o.c, http.MethodPost, notificationPath(id)+verb, ofSite(site), req)
 }

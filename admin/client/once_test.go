@@ -19,10 +19,10 @@ func TestAQuestionToANodeIsAskedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	if _, err := c.Tokens(t.Context()); err != nil {
+	if _, err := c.Tokens().List(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Tokens(t.Context()); !errors.Is(err, client.ErrUnreachable) || s.Requests() != 2 {
+	if _, err := c.Tokens().List(t.Context()); !errors.Is(err, client.ErrUnreachable) || s.Requests() != 2 {
 		t.Errorf("got %v after %d requests, want that it cannot be reached after 2", err, s.Requests())
 	}
 }

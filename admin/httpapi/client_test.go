@@ -43,36 +43,36 @@ func TestTheClientAsksEveryRoute(t *testing.T) {
 	}
 	payload := `{ "a":1.0, "b":"<é>" }`
 	retries := 3
-	sent, err := c.Send(ctx, api.NewMessage{ID: "a/b", Destination: "inventory", Endpoint: "x", MaxRetries: &retries, Payload: []byte(payload)})
+	sent, err := c.Messages().Send(ctx, api.NewMessage{ID: "a/b", Destination: "inventory", Endpoint: "x", MaxRetries: &retries, Payload: []byte(payload)})
 	must(err)
 	if diff := cmp.Diff(api.Accepted{ID: "a/b", State: "pending", Accepted: true, Buffered: true, Durability: "local"}, sent); diff != "" {
 		t.Errorf("send (-want +got):\n%s", diff)
 	}
-	shown, err := c.Message(ctx, "a/b")
+	shown, err := c.Messages().Get(ctx, "a/b")
 	must(err)
 	if string(shown.Payload) != payload {
 		t.Errorf("got payload %s, want %s", shown.Payload, payload)
 	}
 	f.put(t, "a/b", park)
-	page, err := c.Messages(ctx, client.MessageQuery{States: []string{"parked", "expired"}, Destination: "inventory", Limit: 10})
+	page, err := c.Messages().List(ctx, client.MessageQuery{States: []string{"parked", "expired"}, Destination: "inventory", Limit: 10})
 	must(err)
-	failed, err := c.Failed(ctx, "", 0)
+	failed, err := c.Messages().Failed(ctx, "", 0)
 	must(err)
 	if diff := cmp.Diff(page, failed); diff != "" || len(page.Messages) != 1 {
 		t.Errorf("got %d messages; failed (-messages +failed):\n%s", len(page.Messages), diff)
 	}
-	held, err := c.Messages(ctx, client.MessageQuery{Held: true})
+	held, err := c.Messages().List(ctx, client.MessageQuery{Held: true})
 	must(err)
 	if len(held.Messages) != 0 {
 		t.Errorf("%d messages are held", len(held.Messages))
 	}
-	m, err := c.Retry(ctx, "a/b", api.RetryRequest{TTL: "1h"})
+	m, err := c.Messages().Retry(ctx, "a/b", api.RetryRequest{TTL: "1h"})
 	must(err)
 	if m.State != "pending" || m.Cycle != 2 {
 		t.Errorf("retry: got %+v", m)
 	}
 	f.put(t, "a/b", park)
-	m, err = c.Discard(ctx, "a/b")
+	m, err = c.Messages().Discard(ctx, "a/b")
 	must(err)
 	if m.State != "discarded" || m.Reason != "operator" {
 		t.Errorf("discard: got %+v", m)
@@ -80,30 +80,30 @@ func TestTheClientAsksEveryRoute(t *testing.T) {
 
 	_, err = f.store.Keep(ctx, 0, holdfast.Message{ID: "k", Source: "engine", Endpoint: "x", Payload: []byte(payload)})
 	must(err)
-	inbox, err := c.Inbox(ctx, client.InboxQuery{Endpoint: "x", Limit: 5})
+	inbox, err := c.Inbox().List(ctx, client.InboxQuery{Endpoint: "x", Limit: 5})
 	must(err)
 	if len(inbox.Messages) != 1 || string(inbox.Messages[0].Payload) != payload {
 		t.Errorf("inbox: got %+v", inbox)
 	}
-	done, err := c.Done(ctx, "k", api.DoneRequest{Response: []byte(`[1]`)})
+	done, err := c.Inbox().Done(ctx, "k", api.DoneRequest{Response: []byte(`[1]`)})
 	must(err)
 	if done != (api.Done{ID: "k", Source: "engine", Done: true}) {
 		t.Errorf("done: got %+v", done)
 	}
 
-	destinations, err := c.Destinations(ctx)
+	destinations, err := c.Destinations().List(ctx)
 	must(err)
 	if len(destinations) != 2 {
 		t.Errorf("destinations: got %+v", destinations)
 	}
-	created, err := c.CreateToken(ctx, api.NewToken{Name: "erp", Role: api.Read})
+	created, err := c.Tokens().Create(ctx, api.NewToken{Name: "erp", Role: api.Read})
 	must(err)
-	list, err := c.Tokens(ctx)
+	list, err := c.Tokens().List(ctx)
 	must(err)
 	if !api.WellFormed(created.Secret) || len(list) != 1 || list[0].Name != "erp" {
 		t.Errorf("tokens: got %+v and %+v", created, list)
 	}
-	must(c.DeleteToken(ctx, "erp", false))
+	must(c.Tokens().Delete(ctx, "erp", false))
 	if s, err := c.OutboxStats(ctx); err != nil || s != (api.OutboxStats{}) {
 		t.Errorf("outbox: got %+v, %v", s, err)
 	}
@@ -119,15 +119,15 @@ func TestARefusalIsAProblem(t *testing.T) {
 	t.Parallel()
 	f := serve(t, locked)
 	secret := tokens(t, f)[api.Read]
-	_, err := asks(t, f, secret).Send(t.Context(), api.NewMessage{Destination: "inventory", Endpoint: "x"})
+	_, err := asks(t, f, secret).Messages().Send(t.Context(), api.NewMessage{Destination: "inventory", Endpoint: "x"})
 	if p, ok := errors.AsType[*api.Problem](err); !ok || p.Status != 403 || !strings.Contains(p.Detail, "role operate") {
 		t.Errorf("got %v, want a 403 problem", err)
 	}
-	_, err = asks(t, f, "").Messages(t.Context(), client.MessageQuery{})
+	_, err = asks(t, f, "").Messages().List(t.Context(), client.MessageQuery{})
 	if p, ok := errors.AsType[*api.Problem](err); !ok || p.Status != 401 {
 		t.Errorf("got %v, want a 401 problem", err)
 	}
-	if _, err := asks(t, f, secret).Messages(t.Context(), client.MessageQuery{}); err != nil {
+	if _, err := asks(t, f, secret).Messages().List(t.Context(), client.MessageQuery{}); err != nil {
 		t.Errorf("got %v", err)
 	}
 }
@@ -148,7 +148,7 @@ func TestAnAnswerOfSomethingElseIsToldApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Message(t.Context(), "m")
+	_, err = c.Messages().Get(t.Context(), "m")
 	p, ok := errors.AsType[*api.Problem](err)
 	if want := `GET /base/v1/messages/m: answered 404 Not Found, and not by a Holdfast node: "404 page not found"`; !ok || p.Status != 404 || p.Detail != want {
 		t.Errorf("got %v, want %s", err, want)
@@ -162,13 +162,13 @@ func TestNobodyThereIsUnreachable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Destinations(t.Context())
+	_, err = c.Destinations().List(t.Context())
 	if !errors.Is(err, client.ErrUnreachable) || !strings.Contains(err.Error(), socket) {
 		t.Errorf("got %v, want ErrUnreachable that names the socket", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.Destinations(ctx); !errors.Is(err, context.Canceled) || errors.Is(err, client.ErrUnreachable) {
+	if _, err := c.Destinations().List(ctx); !errors.Is(err, context.Canceled) || errors.Is(err, client.ErrUnreachable) {
 		t.Errorf("got %v, want only that the context has ended", err)
 	}
 }
@@ -187,7 +187,7 @@ func TestASocketIsAnAddress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Destinations(t.Context()); err != nil {
+	if _, err := c.Destinations().List(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -27,14 +27,14 @@ func TestSitesThroughTheClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	made, err := c.AddSite(t.Context(), "plant-7")
+	made, err := c.Sites().Add(t.Context(), "plant-7")
 	if err != nil || !strings.HasPrefix(made.Token, "hfe_") || made.Name != "plant-7" || time.Until(made.Expires) < 23*time.Hour {
 		t.Fatalf("got %+v, %v", made, err)
 	}
-	if _, err := c.AddSite(t.Context(), "plant-7"); err == nil || !strings.Contains(err.Error(), "plant-7") {
+	if _, err := c.Sites().Add(t.Context(), "plant-7"); err == nil || !strings.Contains(err.Error(), "plant-7") {
 		t.Errorf("got %v, want that the name is taken", err)
 	}
-	if again, err := c.RotateSite(t.Context(), "plant-7", false); err != nil || again.Token == made.Token {
+	if again, err := c.Sites().Rotate(t.Context(), "plant-7", false); err != nil || again.Token == made.Token {
 		t.Errorf("got %+v, %v", again, err)
 	}
 	store := f.sites.At("plant-7")
@@ -49,30 +49,30 @@ func TestSitesThroughTheClient(t *testing.T) {
 		}
 	}
 	site := c.At("plant-7")
-	page, err := site.Messages(t.Context(), client.MessageQuery{})
+	page, err := site.Messages().List(t.Context(), client.MessageQuery{})
 	if err != nil || len(page.Messages) != 2 {
 		t.Errorf("got %+v, %v; want the two that are parked", page, err)
 	}
-	if page, err = site.Messages(t.Context(), client.MessageQuery{States: []string{"pending"}}); err != nil || len(page.Messages) != 1 {
+	if page, err = site.Messages().List(t.Context(), client.MessageQuery{States: []string{"pending"}}); err != nil || len(page.Messages) != 1 {
 		t.Errorf("got %+v, %v; want the one that waits", page, err)
 	}
-	if d, err := site.Message(t.Context(), "a"); err != nil || string(d.Payload) != `{"a": 1}` || d.WaitsFor != "" {
+	if d, err := site.Messages().Get(t.Context(), "a"); err != nil || string(d.Payload) != `{"a": 1}` || d.WaitsFor != "" {
 		t.Errorf("got %+v, %v", d, err)
 	}
-	if m, err := site.Retry(t.Context(), "a", api.RetryRequest{}); err != nil || m.State != "pending" {
+	if m, err := site.Messages().Retry(t.Context(), "a", api.RetryRequest{}); err != nil || m.State != "pending" {
 		t.Errorf("got %+v, %v", m, err)
 	}
-	if m, err := site.Discard(t.Context(), "b"); err != nil || m.State != "discarded" {
+	if m, err := site.Messages().Discard(t.Context(), "b"); err != nil || m.State != "discarded" {
 		t.Errorf("got %+v, %v", m, err)
 	}
-	if err := c.RevokeSite(t.Context(), "plant-7"); err != nil {
+	if err := c.Sites().Revoke(t.Context(), "plant-7"); err != nil {
 		t.Error(err)
 	}
-	sites, err := c.Sites(t.Context())
+	sites, err := c.Sites().List(t.Context())
 	if err != nil || len(sites) != 1 || sites[0].State != "revoked" || sites[0].Revoked == nil {
 		t.Errorf("got %+v, %v", sites, err)
 	}
-	if _, err := site.Message(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), "revoked") {
+	if _, err := site.Messages().Get(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), "revoked") {
 		t.Errorf("got %v, want that it is revoked", err)
 	}
 }
@@ -93,7 +93,7 @@ func TestTheCategoryIsTheSites(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := c.AddSite(t.Context(), "plant-7"); err != nil {
+	if _, err := c.Sites().Add(t.Context(), "plant-7"); err != nil {
 		t.Fatal(err)
 	}
 	store, site := f.sites.At("plant-7"), c.At("plant-7")
@@ -108,21 +108,21 @@ func TestTheCategoryIsTheSites(t *testing.T) {
 		if err := store.Change(id, func(r *holdfast.Record) { park(r); r.Category = category }); err != nil {
 			t.Fatal(err)
 		}
-		shown, err := site.Message(t.Context(), string(id))
+		shown, err := site.Messages().Get(t.Context(), string(id))
 		if err != nil || shown.Category != string(category) {
 			t.Errorf("%s is shown as %q (%v), want %q", id, shown.Category, err, category)
 		}
-		page, err := site.Messages(t.Context(), client.MessageQuery{})
+		page, err := site.Messages().List(t.Context(), client.MessageQuery{})
 		if err != nil || page.Messages[0].ID != string(id) || page.Messages[0].Category != string(category) {
 			t.Errorf("%s is listed as %+v (%v), want %q", id, page.Messages, err, category)
 		}
-		if m, err := site.Retry(t.Context(), string(id), api.RetryRequest{}); err != nil || m.Category != string(category) {
+		if m, err := site.Messages().Retry(t.Context(), string(id), api.RetryRequest{}); err != nil || m.Category != string(category) {
 			t.Errorf("%s is retried as %q (%v), want %q", id, m.Category, err, category)
 		}
 		if err := store.Change(id, park); err != nil {
 			t.Fatal(err)
 		}
-		if m, err := site.Discard(t.Context(), string(id)); err != nil || m.Category != string(category) {
+		if m, err := site.Messages().Discard(t.Context(), string(id)); err != nil || m.Category != string(category) {
 			t.Errorf("%s is discarded as %q (%v), want %q", id, m.Category, err, category)
 		}
 	}

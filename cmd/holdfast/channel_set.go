@@ -59,7 +59,7 @@ func (c *channels) change(cmd *cobra.Command, name string, f *channelFlags) erro
 		}
 	}
 	return c.ask(cmd, c.global, func(ctx context.Context, node *client.Client) error {
-		old, err := node.Channel(ctx, name)
+		old, err := node.Channels().Get(ctx, name)
 		if err != nil && !absent(err) {
 			return err
 		}
@@ -68,7 +68,7 @@ func (c *channels) change(cmd *cobra.Command, name string, f *channelFlags) erro
 		if settings != nil {
 			spec.Settings = settings
 		}
-		made, err := node.PutChannel(ctx, name, spec)
+		made, err := node.Channels().Put(ctx, name, spec)
 		if err != nil {
 			return err
 		}

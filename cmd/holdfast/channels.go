@@ -44,7 +44,7 @@ func (c *channels) list() *cobra.Command {
 		Args:    args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.ask(cmd, c.global, func(ctx context.Context, node *client.Client) error {
-				list, err := node.Channels(ctx)
+				list, err := node.Channels().List(ctx)
 				switch {
 				case err != nil:
 					return err
@@ -73,7 +73,7 @@ func (c *channels) show() *cobra.Command {
 		Args:    args(1, 1, "the channel's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return c.ask(cmd, c.global, func(ctx context.Context, node *client.Client) error {
-				one, err := node.Channel(ctx, given[0])
+				one, err := node.Channels().Get(ctx, given[0])
 				switch {
 				case err != nil:
 					return err
@@ -151,7 +151,7 @@ refused the address or the credentials, and 1 if it may work later.`,
 			}
 			address := strings.Join(given[1:], "")
 			return c.ask(cmd, &g, func(ctx context.Context, node *client.Client) error {
-				r, err := node.TestChannel(ctx, given[0], address)
+				r, err := node.Channels().Test(ctx, given[0], address)
 				switch {
 				case err != nil:
 					return err
@@ -198,7 +198,7 @@ func (c *channels) resume() *cobra.Command {
 		Args:    args(1, 1, "the channel's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return c.ask(cmd, c.global, func(ctx context.Context, node *client.Client) error {
-				one, err := node.ResumeChannel(ctx, given[0])
+				one, err := node.Channels().Resume(ctx, given[0])
 				switch {
 				case err != nil:
 					return err
@@ -222,7 +222,7 @@ func (c *channels) remove() *cobra.Command {
 		Args: args(1, 1, "the channel's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return c.ask(cmd, c.global, func(ctx context.Context, node *client.Client) error {
-				if err := node.DeleteChannel(ctx, given[0], force); err != nil || c.json {
+				if err := node.Channels().Delete(ctx, given[0], force); err != nil || c.json {
 					return err
 				}
 				_, err := fmt.Fprintf(c.stdout, "channel %s is removed\n", given[0])

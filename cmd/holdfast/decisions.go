@@ -54,7 +54,7 @@ func (d *deciding) retry() *cobra.Command {
 	cmd := d.command("retry", "Retry messages that are parked, expired or discarded",
 		"Failures count from zero,\nthey are due at once, and their TTL begins anew. Of an ordering key, whichever was\naccepted first goes first.", " --ttl 7d",
 		func(ctx context.Context, c *client.Client, id string) (api.Message, error) {
-			return c.Retry(ctx, id, r)
+			return c.Messages().Retry(ctx, id, r)
 		})
 	cmd.Flags().StringVar(&r.TTL, "ttl", "", "a new TTL: 90s, 24h, 7d; default: as long as the message had at first")
 	cmd.Flags().BoolVar(&r.Force, "force", false, "send it even where the receiver may have forgotten the id, and might do it a second time")
@@ -65,14 +65,16 @@ func (d *deciding) discard() *cobra.Command {
 	return d.command("discard", "Give up messages that are not delivered",
 		"One that is being tried\nends with that attempt, unless the attempt delivers it. They are not deleted: their\nrows are kept for their retention, and retry takes them up again.", "",
 		func(ctx context.Context, c *client.Client, id string) (api.Message, error) {
-			return c.Discard(ctx, id)
+			return c.Messages().Discard(ctx, id)
 		})
 }
 
 func (d *deciding) run() *cobra.Command {
 	return d.command("run", "Make pending messages due at once",
 		"Failures count on. One\nthat is being tried is tried again at once, if it has to be. A destination that is\ndown or held, and an earlier message of the ordering key, are waited for.", "",
-		func(ctx context.Context, c *client.Client, id string) (api.Message, error) { return c.Run(ctx, id) })
+		func(ctx context.Context, c *client.Client, id string) (api.Message, error) {
+			return c.Messages().Run(ctx, id)
+		})
 }
 
 func (d *deciding) reschedule() *cobra.Command {
@@ -83,7 +85,7 @@ func (d *deciding) reschedule() *cobra.Command {
 			if err := timed(&r); err != nil {
 				return api.Message{}, err
 			}
-			return c.Reschedule(ctx, id, r)
+			return c.Messages().Reschedule(ctx, id, r)
 		})
 	timeFlags(cmd, &r)
 	return cmd

@@ -30,7 +30,7 @@ func (a *app) destinationsList(g *global) *cobra.Command {
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-				list, err := c.Destinations(ctx)
+				list, err := c.Destinations().List(ctx)
 				switch {
 				case err != nil:
 					return err
@@ -70,7 +70,7 @@ func (a *app) destinationShow(g *global) *cobra.Command {
 		Example: `  holdfast destinations show inventory`,
 		Args:    args(1, 1, "the destination's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return a.oneDestination(cmd, g, given[0], (*client.Client).Destination)
+			return a.oneDestination(cmd, g, given[0], client.Destinations.Get)
 		},
 	}
 }
@@ -85,7 +85,7 @@ uncharged, and their TTL runs on.`,
 		Example: `  holdfast destinations pause inventory`,
 		Args:    args(1, 1, "the destination's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return a.oneDestination(cmd, g, given[0], (*client.Client).PauseDestination)
+			return a.oneDestination(cmd, g, given[0], client.Destinations.Pause)
 		},
 	}
 }
@@ -97,14 +97,14 @@ func (a *app) destinationResume(g *global) *cobra.Command {
 		Example: `  holdfast destinations resume inventory`,
 		Args:    args(1, 1, "the destination's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return a.oneDestination(cmd, g, given[0], (*client.Client).ResumeDestination)
+			return a.oneDestination(cmd, g, given[0], client.Destinations.Resume)
 		},
 	}
 }
 
-func (a *app) oneDestination(cmd *cobra.Command, g *global, name string, ask func(c *client.Client, ctx context.Context, name string) (api.DestinationStatus, error)) error {
+func (a *app) oneDestination(cmd *cobra.Command, g *global, name string, ask func(d client.Destinations, ctx context.Context, name string) (api.DestinationStatus, error)) error {
 	return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-		d, err := ask(c, ctx, name)
+		d, err := ask(c.Destinations(), ctx, name)
 		switch {
 		case err != nil:
 			return err

@@ -47,7 +47,7 @@ func (a *app) listInbox(cmd *cobra.Command, g *global, q client.InboxQuery, all 
 		q.After = after
 		var page api.KeptPage
 		err = a.ask(cmd, g, func(ctx context.Context, c *client.Client) (err error) {
-			page, err = c.Inbox(ctx, q)
+			page, err = c.Inbox().List(ctx, q)
 			return err
 		})
 		switch {
@@ -112,7 +112,7 @@ response is no error.`,
 
 func (a *app) done(cmd *cobra.Command, g *global, id string, req api.DoneRequest) error {
 	return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-		d, err := c.Done(ctx, id, req)
+		d, err := c.Inbox().Done(ctx, id, req)
 		switch {
 		case err != nil:
 			return err

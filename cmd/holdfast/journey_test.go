@@ -35,7 +35,7 @@ func TestJourney(t *testing.T) {
 		j.mail.Stop()
 		j.target.feel(silent)
 	}, func() bool {
-		page, err := j.clients[people].Notifications(t.Context(), client.NotificationQuery{Statuses: []string{"retrying"}})
+		page, err := j.clients[people].Notifications().List(t.Context(), client.NotificationQuery{Statuses: []string{"retrying"}})
 		return err == nil && len(page.Notifications) > 0 && j.target.seen[silent].Load() > 0
 	}, func() {
 		j.target.feel(well)
@@ -104,7 +104,7 @@ func (j *journey) sendAll(list []parcel) {
 
 // waits tells whether notifications of a site cannot go on.
 func (j *journey) waits(site string) bool {
-	page, err := j.clients[site].Messages(j.t.Context(), client.MessageQuery{Destination: people, States: []string{"pending"}, Limit: 1})
+	page, err := j.clients[site].Messages().List(j.t.Context(), client.MessageQuery{Destination: people, States: []string{"pending"}, Limit: 1})
 	return err == nil && len(page.Messages) > 0
 }
 
@@ -117,7 +117,7 @@ func (j *journey) mend() {
 		ids := strings.Fields(succeeds(j.t, "sites", "parked", site, "--all", "-q", "--url", j.central.url()))
 		succeeds(j.t, append([]string{"sites", "retry", site, "--url", j.central.url()}, ids...)...)
 	}
-	if _, err := j.clients[people].PutList(j.t.Context(), "gone", api.ListSpec{Recipients: []api.Recipient{{Channel: "mail", Address: "jane@plant.test"}}}); err != nil {
+	if _, err := j.clients[people].Lists().Put(j.t.Context(), "gone", api.ListSpec{Recipients: []api.Recipient{{Channel: "mail", Address: "jane@plant.test"}}}); err != nil {
 		j.t.Fatal(err)
 	}
 	ids := strings.Fields(succeeds(j.t, "notifications", "ls", "--status", "parked", "--all", "-q", "--url", j.central.url()))

@@ -84,7 +84,7 @@ func (j *journey) settle(atSite, atCentral map[string]string) {
 func (j *journey) messages(ctx context.Context) map[string]string {
 	states := map[string]string{}
 	for site := range j.sites {
-		page, err := j.clients[site].Messages(ctx, client.MessageQuery{Limit: 500})
+		page, err := j.clients[site].Messages().List(ctx, client.MessageQuery{Limit: 500})
 		if err != nil && ctx.Err() == nil {
 			j.t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func (j *journey) messages(ctx context.Context) map[string]string {
 
 func (j *journey) notifications(ctx context.Context) map[string]string {
 	states := map[string]string{}
-	page, err := j.clients[people].Notifications(ctx, client.NotificationQuery{Limit: 500})
+	page, err := j.clients[people].Notifications().List(ctx, client.NotificationQuery{Limit: 500})
 	if err != nil && ctx.Err() == nil {
 		j.t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func (j *journey) notifications(ctx context.Context) map[string]string {
 // sites.
 func (j *journey) counts(atSite, atCentral map[string]string) {
 	j.t.Helper()
-	kpis, err := j.clients[people].NotificationKPIs(j.t.Context())
+	kpis, err := j.clients[people].Notifications().KPIs(j.t.Context())
 	if err != nil {
 		j.t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func (j *journey) counts(atSite, atCentral map[string]string) {
 	}
 	for id, state := range atCentral {
 		site, state, _ := strings.Cut(state, " ")
-		s, err := j.clients[site].NotificationStatus(j.t.Context(), id)
+		s, err := j.clients[site].Notifications().Status(j.t.Context(), id)
 		if err != nil || s.Status != strings.Fields(state)[0] {
 			j.t.Errorf("%s says of %s: %s, %v; want %s", site, id, s.Status, err, state)
 		}
@@ -157,7 +157,7 @@ func (j *journey) counts(atSite, atCentral map[string]string) {
 		}
 		j.listed(site, parked) // also has the site say anew how it fares
 		eventually(j.t, "central hears how "+site+" fares", func() bool {
-			list, err := j.clients[people].Sites(j.t.Context())
+			list, err := j.clients[people].Sites().List(j.t.Context())
 			i := slices.IndexFunc(list, func(s api.Site) bool { return s.Name == site })
 			return err == nil && list[i].State == "connected" && list[i].Pending == 0 && list[i].Parked == int64(len(parked))
 		})
@@ -227,7 +227,7 @@ func (j *journey) mails(want []string) {
 // maybe tells whether an attempt of a notification is marked so at central.
 func (j *journey) maybe(id string) bool {
 	j.t.Helper()
-	d, err := j.clients[people].Notification(j.t.Context(), "", id)
+	d, err := j.clients[people].Notifications().Get(j.t.Context(), "", id)
 	if err != nil {
 		j.t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func (j *journey) effects(want []string) {
 			continue
 		}
 		site, _, _ := strings.Cut(id, "-mes-")
-		m, err := j.clients[site].Message(j.t.Context(), id)
+		m, err := j.clients[site].Messages().Get(j.t.Context(), id)
 		if err != nil || !wasMaybe(m.History) {
 			j.t.Errorf("%s was called %d times, and no answer was lost: %v", id, n, err)
 		}

@@ -95,7 +95,7 @@ func idle(t *testing.T, central *client.Client, sites []*client.Client) bool {
 			return false
 		}
 	}
-	kpis, err := central.NotificationKPIs(t.Context())
+	kpis, err := central.Notifications().KPIs(t.Context())
 	return err == nil && kpis.All.Depth == 0
 }
 
@@ -104,7 +104,7 @@ func wantDelivered(t *testing.T, central *client.Client, accepted map[string]str
 	t.Helper()
 	found := map[string]bool{}
 	for after, more := "", true; more; more = after != "" {
-		page, err := central.Notifications(t.Context(), client.NotificationQuery{Limit: 500, After: after})
+		page, err := central.Notifications().List(t.Context(), client.NotificationQuery{Limit: 500, After: after})
 		if err != nil {
 			t.Fatal(err)
 		}

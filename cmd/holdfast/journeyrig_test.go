@@ -172,7 +172,7 @@ func (j *journey) send(ctx context.Context, p parcel, n int) {
 		if p.parks != "" {
 			list = "gone"
 		}
-		_, err = c.Notify(ctx, api.NewNotification{ID: p.id, List: list, Subject: "Batch " + p.id, Body: payload})
+		_, err = c.Notifications().Send(ctx, api.NewNotification{ID: p.id, List: list, Subject: "Batch " + p.id, Body: payload})
 	default:
 		endpoint, wait := "Book", false
 		if p.parks == "permanent" {
@@ -181,7 +181,7 @@ func (j *journey) send(ctx context.Context, p parcel, n int) {
 		if p.parks == "exhausted" {
 			endpoint = "Late"
 		}
-		_, err = c.Send(ctx, api.NewMessage{ID: p.id, Destination: p.to, Endpoint: endpoint, Payload: []byte(payload), AttemptImmediately: &wait})
+		_, err = c.Messages().Send(ctx, api.NewMessage{ID: p.id, Destination: p.to, Endpoint: endpoint, Payload: []byte(payload), AttemptImmediately: &wait})
 	}
 	if err != nil {
 		j.t.Errorf("%s was not accepted: %v", p.id, err)

@@ -41,7 +41,7 @@ func (l *lists) list() *cobra.Command {
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return l.ask(cmd, l.global, func(ctx context.Context, node *client.Client) error {
-				all, err := node.Lists(ctx)
+				all, err := node.Lists().List(ctx)
 				switch {
 				case err != nil:
 					return err
@@ -71,7 +71,7 @@ func (l *lists) show() *cobra.Command {
 		Args: args(1, 1, "the list's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return l.ask(cmd, l.global, func(ctx context.Context, node *client.Client) error {
-				one, err := node.List(ctx, given[0])
+				one, err := node.Lists().Get(ctx, given[0])
 				switch {
 				case err != nil:
 					return err
@@ -135,7 +135,7 @@ the list was changed meanwhile.`,
 			}
 			return l.ask(cmd, l.global, func(ctx context.Context, node *client.Client) error {
 				if file == "" {
-					old, err := node.List(ctx, given[0])
+					old, err := node.Lists().Get(ctx, given[0])
 					if err != nil && !absent(err) {
 						return err
 					}
@@ -150,7 +150,7 @@ the list was changed meanwhile.`,
 				if spec.Recipients == nil {
 					spec.Recipients = []api.Recipient{}
 				}
-				made, err := node.PutList(ctx, given[0], spec)
+				made, err := node.Lists().Put(ctx, given[0], spec)
 				switch {
 				case err != nil:
 					return err
@@ -199,7 +199,7 @@ func (l *lists) remove() *cobra.Command {
 		Args:    args(1, 1, "the list's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return l.ask(cmd, l.global, func(ctx context.Context, node *client.Client) error {
-				if err := node.DeleteList(ctx, given[0]); err != nil || l.json {
+				if err := node.Lists().Delete(ctx, given[0]); err != nil || l.json {
 					return err
 				}
 				_, err := fmt.Fprintf(l.stdout, "list %s is removed\n", given[0])

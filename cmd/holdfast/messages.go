@@ -59,7 +59,7 @@ func (a *app) listMessages(cmd *cobra.Command, g *global, of func(*client.Client
 		q.After = after
 		var page api.MessagePage
 		err = a.ask(cmd, g, func(ctx context.Context, c *client.Client) (err error) {
-			page, err = of(c).Messages(ctx, q)
+			page, err = of(c).Messages().List(ctx, q)
 			return err
 		})
 		switch {

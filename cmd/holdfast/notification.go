@@ -24,7 +24,7 @@ func (n *notifications) show() *cobra.Command {
 		Args: args(1, 1, "one notification id"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return n.ask(cmd, n.global, func(ctx context.Context, c *client.Client) error {
-				d, err := c.Notification(ctx, site, given[0])
+				d, err := c.Notifications().Get(ctx, site, given[0])
 				switch {
 				case err != nil:
 					return err

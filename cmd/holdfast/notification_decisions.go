@@ -44,7 +44,7 @@ due at once. Recipients who have accepted are not asked again; those who refused
 are.`,
 		example: "alarm-42 alarm-43 --channel mail",
 		change: func(ctx context.Context, c *client.Client, site, id, channel string) (api.DecidedNotification, error) {
-			return c.RetryNotification(ctx, site, id, api.RetryNotification{Channel: channel})
+			return c.Notifications().Retry(ctx, site, id, api.RetryNotification{Channel: channel})
 		},
 	})
 }
@@ -58,7 +58,7 @@ with that attempt, unless the attempt delivers it. They are not deleted: their
 rows are kept for their retention, and retry takes them up again.`,
 		example: "alarm-42 --reason 'the alarm is over'",
 		change: func(ctx context.Context, c *client.Client, site, id, channel string) (api.DecidedNotification, error) {
-			return c.DiscardNotification(ctx, site, id, api.DiscardNotification{Channel: channel, Reason: reason})
+			return c.Notifications().Discard(ctx, site, id, api.DiscardNotification{Channel: channel, Reason: reason})
 		},
 	})
 	cmd.Flags().StringVar(&reason, "reason", "", "why, in one line, for the node's log")
@@ -73,7 +73,7 @@ tried is tried again at once, if it has to be. A channel that is held or in
 back-off is waited for.`,
 		example: "alarm-42",
 		change: func(ctx context.Context, c *client.Client, site, id, channel string) (api.DecidedNotification, error) {
-			return c.RunNotification(ctx, site, id, api.RunNotification{Channel: channel})
+			return c.Notifications().Run(ctx, site, id, api.RunNotification{Channel: channel})
 		},
 	})
 }
@@ -88,7 +88,7 @@ func (n *notifications) reschedule() *cobra.Command {
 			if err := timed(&r); err != nil {
 				return api.DecidedNotification{}, err
 			}
-			return c.RescheduleNotification(ctx, site, id, api.RescheduleNotification{Channel: channel, In: r.In, At: r.At})
+			return c.Notifications().Reschedule(ctx, site, id, api.RescheduleNotification{Channel: channel, In: r.In, At: r.At})
 		},
 	})
 	timeFlags(cmd, &r)

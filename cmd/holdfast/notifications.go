@@ -101,7 +101,7 @@ func (n *notifications) pages(cmd *cobra.Command, f notificationFlags) error {
 		f.q.After = after
 		var page api.NotificationPage
 		err = n.ask(cmd, n.global, func(ctx context.Context, c *client.Client) (err error) {
-			page, err = c.Notifications(ctx, f.q)
+			page, err = c.Notifications().List(ctx, f.q)
 			return err
 		})
 		switch {
@@ -160,7 +160,7 @@ func (n *notifications) kpis() *cobra.Command {
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return n.ask(cmd, n.global, func(ctx context.Context, c *client.Client) error {
-				k, err := c.NotificationKPIs(ctx)
+				k, err := c.Notifications().KPIs(ctx)
 				switch {
 				case err != nil:
 					return err

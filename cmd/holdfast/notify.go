@@ -76,7 +76,7 @@ func (a *app) tell(cmd *cobra.Command, g *global, f *notifyFlags, list string) e
 		n.Data = data
 	}
 	return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-		taken, err := c.Notify(ctx, n)
+		taken, err := c.Notifications().Send(ctx, n)
 		switch {
 		case err != nil:
 			return err
@@ -98,7 +98,7 @@ func (a *app) notificationStatus(cmd *cobra.Command, g *global, id string) error
 		return usage(errors.New("the notification id is empty"))
 	}
 	return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-		is, err := c.NotificationStatus(ctx, id)
+		is, err := c.Notifications().Status(ctx, id)
 		switch {
 		case err != nil:
 			return err

@@ -39,7 +39,7 @@ func (l *lists) add() *cobra.Command {
 		RunE: func(cmd *cobra.Command, given []string) error {
 			r.Address = strings.Join(given[1:], "")
 			return l.ask(cmd, l.global, func(ctx context.Context, node *client.Client) error {
-				c, err := node.PutRecipient(ctx, given[0], r)
+				c, err := node.Lists().PutRecipient(ctx, given[0], r)
 				if err != nil {
 					return err
 				}
@@ -62,7 +62,7 @@ func (l *lists) drop() *cobra.Command {
 		Args:    args(1, 2, "the list's name and at most one address"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return l.ask(cmd, l.global, func(ctx context.Context, node *client.Client) error {
-				c, err := node.DeleteRecipient(ctx, given[0], channel, strings.Join(given[1:], ""))
+				c, err := node.Lists().DeleteRecipient(ctx, given[0], channel, strings.Join(given[1:], ""))
 				if err != nil {
 					return err
 				}
@@ -107,7 +107,7 @@ changed. A file is one of
 			}
 			r.Text = string(text)
 			return l.ask(cmd, l.global, func(ctx context.Context, node *client.Client) error {
-				c, err := node.ImportRecipients(ctx, given[0], r)
+				c, err := node.Lists().Import(ctx, given[0], r)
 				if err != nil {
 					return err
 				}

@@ -109,7 +109,7 @@ func (a *app) send(cmd *cobra.Command, g *global, f *sendFlags, given []string) 
 		return err
 	}
 	return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-		sent, err := c.Send(ctx, m)
+		sent, err := c.Messages().Send(ctx, m)
 		switch {
 		case err != nil:
 			return err

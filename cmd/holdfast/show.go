@@ -28,7 +28,7 @@ func (a *app) showCommand(g *global) *cobra.Command {
 
 func (a *app) showMessage(cmd *cobra.Command, g *global, of func(*client.Client) *client.Client, id string) error {
 	return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-		m, err := of(c).Message(ctx, id)
+		m, err := of(c).Messages().Get(ctx, id)
 		switch {
 		case err != nil:
 			return err

@@ -41,7 +41,9 @@ there. The token is good once, for a day; central keeps only a hash of it.`,
 		Example: `  holdfast sites add plant-7 --central https://central.example:8420`,
 		Args:    args(1, 1, "the site's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return a.siteToken(cmd, g, central, func(ctx context.Context, c *client.Client) (api.SiteToken, error) { return c.AddSite(ctx, given[0]) })
+			return a.siteToken(cmd, g, central, func(ctx context.Context, c *client.Client) (api.SiteToken, error) {
+				return c.Sites().Add(ctx, given[0])
+			})
 		},
 	}
 	centralFlag(cmd, &central)
@@ -103,7 +105,7 @@ that was stolen ends at once with --now; the site is out until it enrolls again.
 		Args: args(1, 1, "the site's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return a.siteToken(cmd, g, central, func(ctx context.Context, c *client.Client) (api.SiteToken, error) {
-				return c.RotateSite(ctx, given[0], now)
+				return c.Sites().Rotate(ctx, given[0], now)
 			})
 		},
 	}
@@ -120,7 +122,7 @@ func (a *app) siteRevoke(g *global) *cobra.Command {
 		Args:    args(1, 1, "the site's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-				if err := c.RevokeSite(ctx, given[0]); err != nil {
+				if err := c.Sites().Revoke(ctx, given[0]); err != nil {
 					return err
 				}
 				if g.json {
@@ -141,7 +143,7 @@ func (a *app) siteList(g *global) *cobra.Command {
 		Args:    args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.ask(cmd, g, func(ctx context.Context, c *client.Client) error {
-				list, err := c.Sites(ctx)
+				list, err := c.Sites().List(ctx)
 				switch {
 				case err != nil:
 					return err

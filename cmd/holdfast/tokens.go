@@ -99,7 +99,7 @@ it. The roles are
 		Args: args(1, 1, "the token's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return t.ask(cmd, func(ctx context.Context, c *client.Client) error {
-				created, err := c.CreateToken(ctx, api.NewToken{Name: given[0], Role: api.Role(role)})
+				created, err := c.Tokens().Create(ctx, api.NewToken{Name: given[0], Role: api.Role(role)})
 				switch {
 				case err != nil:
 					return err
@@ -123,7 +123,7 @@ func (t *tokens) list() *cobra.Command {
 		Args:  args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return t.ask(cmd, func(ctx context.Context, c *client.Client) error {
-				list, err := c.Tokens(ctx)
+				list, err := c.Tokens().List(ctx)
 				switch {
 				case err != nil:
 					return err
@@ -158,7 +158,7 @@ node that asks for tokens.`,
 		Args: args(1, 1, "the token's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return t.ask(cmd, func(ctx context.Context, c *client.Client) error {
-				if err := c.DeleteToken(ctx, given[0], force); err != nil {
+				if err := c.Tokens().Delete(ctx, given[0], force); err != nil {
 					return err
 				}
 				if t.json {
