@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// document finishes the OpenAPI document and answers with it.
-func (b *builder) document() (http.Handler, error) {
+// document finishes the OpenAPI document and answers with it. Its text is made when
+// it is first asked for: it costs more than the rest of a start.
+func (b *builder) document() http.Handler {
 	doc := b.api.OpenAPI()
 	doc.Info.Description = "What programs and people ask of a Holdfast node: send messages, see what became of them, decide about those that wait. " +
 		"Every refusal is a problem document (RFC 9457) that names field, value and what to do. Durations are texts such as 90s, 24h, 7d or 2w; times are RFC 3339 in UTC."
@@ -47,17 +49,22 @@ func (b *builder) document() (http.Handler, error) {
 		}
 	}
 
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(doc); err != nil {
-		return nil, fmt.Errorf("encode the OpenAPI document: %w", err)
-	}
+	text := sync.OnceValues(func() ([]byte, error) {
+		var text bytes.Buffer
+		enc := json.NewEncoder(&text)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		err := enc.Encode(doc)
+		return text.Bytes(), err
+	})
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		b, err := text()
+		if err != nil {
+			panic(fmt.Errorf("encode the OpenAPI document: %w", err)) // a fault of ours: the gate logs it and answers
+		}
 		w.Header().Set("Content-Type", "application/openapi+json")
-		_, _ = w.Write(text.Bytes()) // the client is gone: nobody to tell
-	}), nil
+		_, _ = w.Write(b) // the client is gone: nobody to tell
+	})
 }
 
 // receive is the way in for peers, where a node has one.

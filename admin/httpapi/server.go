@@ -66,15 +66,11 @@ func (s *Server) Handler() (http.Handler, error) {
 		sites(b)
 	}
 	others(b, slices.ContainsFunc(s.Mounts, func(m Mount) bool { return m.Pattern == receive }))
-	document, err := b.document()
-	if err != nil {
-		return nil, err
-	}
 	keys := gate.Keys{Refuse: s.Refusal, As: admin.As}
 	if s.Tokens != nil {
 		keys.Find = s.Tokens.FindToken
 	}
-	routes := slices.Concat(b.routes, []gate.Route{{Pattern: "GET /openapi.json", Handler: document, Open: true}})
+	routes := slices.Concat(b.routes, []gate.Route{{Pattern: "GET /openapi.json", Handler: b.document(), Open: true}})
 	for _, m := range s.Mounts {
 		routes = append(routes, gate.Route{Pattern: m.Pattern, Handler: m.Handler, Role: m.Role, Signed: m.Signed, Open: m.Open, Long: m.Long})
 	}

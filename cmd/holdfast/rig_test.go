@@ -126,6 +126,7 @@ type child struct {
 	cmd     *exec.Cmd
 	out     tailWriter
 	reader  *os.File // instead of out; nil: out
+	told    bool     // a test that fails tells what it has logged
 }
 
 func (p *child) url() string { return "http://" + p.address }
@@ -137,6 +138,14 @@ func (p *child) start() {
 	path, err := exec.LookPath(p.args[0])
 	if err != nil {
 		p.t.Fatal(err)
+	}
+	if !p.told {
+		p.told = true
+		p.t.Cleanup(func() {
+			if p.t.Failed() {
+				p.t.Logf("%v, the end of its log:\n%s", p.args, p.tail())
+			}
+		})
 	}
 	p.cmd = exec.Command(path, p.args[1:]...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
