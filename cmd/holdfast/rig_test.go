@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/porttest"
 	"github.com/holdfast-mq/holdfast/sqlite"
 	"github.com/holdfast-mq/holdfast/transport"
 	"github.com/holdfast-mq/holdfast/wire"
@@ -90,21 +90,14 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// freeAddress finds a port that nothing uses now, below those that the system
-// gives to connections that go out: else one of these could take it while its
-// server is down.
+// freeAddress finds an address for a child.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	var err error
-	for range 50 {
-		var l net.Listener
-		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 12000+rand.IntN(18000))); err == nil {
-			defer l.Close()
-			return l.Addr().String()
-		}
+	port, err := porttest.Free()
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal(err)
-	return ""
+	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
 // stop ends the processes as an operator would, and wants no complaint.

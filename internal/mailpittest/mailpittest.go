@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -15,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/holdfast-mq/holdfast/internal/porttest"
 )
 
 // patience is how long anything here waits for the process.
@@ -120,19 +121,12 @@ func (s *Server) Get(t testing.TB, path string, into any) string {
 	return string(raw)
 }
 
-// free finds a port below those that the system gives to connections that go out: else one of these
-// could take it while the server is down.
+// free finds a port.
 func free(t testing.TB) int {
 	t.Helper()
-	var err error
-	for range 50 {
-		port := 12000 + rand.IntN(18000)
-		var l net.Listener
-		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
-			_ = l.Close()
-			return port
-		}
+	port, err := porttest.Free()
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatalf("find a free port: %v", err)
-	return 0
+	return port
 }

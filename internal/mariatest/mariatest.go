@@ -23,6 +23,8 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/holdfast-mq/holdfast/internal/porttest"
 )
 
 // patience is how long anything here waits for a process, and for an answer.
@@ -97,7 +99,7 @@ func (s *Server) create() error {
 		return errors.Join(fmt.Errorf("make its files: %w\n%s", err, out), os.RemoveAll(s.dir))
 	}
 	for range 5 {
-		if s.Port, err = freePort(); err != nil {
+		if s.Port, err = porttest.Free(); err != nil {
 			break
 		}
 		if err = s.Start(); err == nil || !strings.Contains(s.log(), "Can't start server: Bind") {
@@ -218,21 +220,4 @@ func common() []string {
 		return []string{"--no-defaults", "--user=root"}
 	}
 	return []string{"--no-defaults"}
-}
-
-// freePort finds one below those that the system gives to connections that go
-// out: else a client could be given the port of a server that is down.
-func freePort() (int, error) {
-	var errs error
-	for range 50 {
-		var b [2]byte
-		_, _ = rand.Read(b[:]) // it does not fail
-		port := 12000 + (int(b[0])<<8|int(b[1]))%18000
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err == nil {
-			return port, l.Close()
-		}
-		errs = errors.Join(errs, err)
-	}
-	return 0, fmt.Errorf("find a free port: %w", errs)
 }

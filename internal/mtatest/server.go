@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -16,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/holdfast-mq/holdfast/internal/porttest"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
 )
 
@@ -173,19 +173,12 @@ func (s *Server) tell(name string, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// free finds a port below those that the system gives to connections that go
-// out: else one of these could take it while the server is down.
+// free finds a port.
 func free(t testing.TB) int {
 	t.Helper()
-	var err error
-	for range 50 {
-		port := 12000 + rand.IntN(18000)
-		var l net.Listener
-		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
-			_ = l.Close()
-			return port
-		}
+	port, err := porttest.Free()
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatalf("find a free port: %v", err)
-	return 0
+	return port
 }

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"strconv"
 	"testing"
+
+	"github.com/holdfast-mq/holdfast/internal/porttest"
 )
 
 // Pooling is how long a client of a pooler has a connection to the server.
@@ -49,7 +51,7 @@ func newPooler(s *Server, p Pooling) (*Pooler, error) {
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	port, err := porttest.Free()
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"math/big"
 	"strings"
 	"sync"
 	"testing"
@@ -115,11 +114,3 @@ func (s *Server) copy(name, template string) error {
 }
 
 func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }
-
-func randomInt(below int64) int {
-	n, err := rand.Int(rand.Reader, big.NewInt(below))
-	if err != nil {
-		panic(err) // crypto/rand does not fail
-	}
-	return int(n.Int64())
-}

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast/internal/porttest"
 )
 
 // superuser is the user of each DSN.
@@ -113,7 +115,7 @@ func (s *Server) create(o Options) error {
 		return err
 	}
 	for range 5 {
-		if s.port, err = freePort(); err != nil {
+		if s.port, err = porttest.Free(); err != nil {
 			return err
 		}
 		if _, err = s.keep.write("data/postgresql.conf", s.settings(o)); err != nil {
@@ -160,21 +162,6 @@ func (s *Server) sockets() string {
 		return ""
 	}
 	return s.keep.dir
-}
-
-// freePort finds one below those that the system gives to connections that go out: a client that
-// dials a server which is down could else be given the server's own port, and be connected to itself.
-func freePort() (int, error) {
-	var errs error
-	for range 50 {
-		port := 12000 + randomInt(18000)
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err == nil {
-			return port, l.Close()
-		}
-		errs = errors.Join(errs, err)
-	}
-	return 0, fmt.Errorf("find a free port: %w", errs)
 }
 
 // DSN is the URL of a database of the server.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast/internal/porttest"
 )
 
 // Standby starts a second server that copies all that this one writes, under a name that
@@ -55,7 +57,7 @@ func (s *Server) follow(primary *Server, name string, o Options) error {
 		return err
 	}
 	var err error
-	if s.port, err = freePort(); err != nil {
+	if s.port, err = porttest.Free(); err != nil {
 		return err
 	}
 	o.Settings = maps.Clone(o.Settings)

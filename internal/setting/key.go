@@ -286,8 +286,10 @@ func Password[S any](name string, at func(s *S) *Secret, told ...Row) Entry[S] {
 	return SecretKey(name, at, (*Loader).password, told...)
 }
 
+var linked = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+
 // Plain returns a text of a Key without its Markdown: code is shown as it is, and
 // of links only the text.
 func Plain(text string) string {
-	return strings.ReplaceAll(regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(text, "$1"), "`", "")
+	return strings.ReplaceAll(linked.ReplaceAllString(text, "$1"), "`", "")
 }
