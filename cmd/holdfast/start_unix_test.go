@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -50,6 +51,45 @@ func TestAStartWaitsForItsDatabase(t *testing.T) {
 			if err := c.ends(); err != nil {
 				t.Fatalf("%s: %v", c.what, err)
 			}
+		}
+		eventually(t, c.what+": it is ready", func() bool { return get(t, node.url()+"/readyz") == "ready\n" })
+		if err := node.end(); err != nil {
+			t.Errorf("%s: stop: %v\n%s", c.what, err, node.tail())
+		}
+	}
+}
+
+// F1-122: a database that has no room for one more connection, and a standby that is
+// promoted later, are waited for as one that is away.
+func TestAStartWaitsForRoomAndForAPromotion(t *testing.T) {
+	t.Parallel()
+	primary := pgtest.Start(t, pgtest.Options{})
+	standby := primary.Standby(t, "other", pgtest.Options{})
+	dsn := primary.Database(t)
+	name := strings.TrimPrefix(path(t, dsn), "/")
+	if err := primary.Exec("postgres", `CREATE ROLE guest LOGIN PASSWORD 'guest' CONNECTION LIMIT 0`); err != nil {
+		t.Fatal(err)
+	}
+	if err := primary.Exec(name, `GRANT ALL ON SCHEMA public TO guest`); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		what, dsn, says string
+		ends            func() error
+	}{
+		{"no room", changed(t, dsn, func(u *url.URL) { u.User = url.UserPassword("guest", "guest") }), "no free connection", func() error {
+			return primary.Exec("postgres", `ALTER ROLE guest CONNECTION LIMIT 20`)
+		}},
+		{"a standby", standby.DSN(name), "standby", func() error { return errors.Join(primary.Stop(pgtest.Fast), standby.Promote()) }},
+	} {
+		node := sharing(t, c.dsn, "a", "stop: 2s\ndrain: 0s\n")
+		node.start()
+		eventually(t, c.what+": it says what it waits for", func() bool {
+			return strings.Contains(node.tail(), "the start waits") && strings.Contains(node.tail(), c.says)
+		})
+		node.answersThatItWaits()
+		if err := c.ends(); err != nil {
+			t.Fatalf("%s: %v", c.what, err)
 		}
 		eventually(t, c.what+": it is ready", func() bool { return get(t, node.url()+"/readyz") == "ready\n" })
 		if err := node.end(); err != nil {
