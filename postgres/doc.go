@@ -37,4 +37,6 @@
 //
 // Nodes wake each other by NOTIFY, outside of the transaction that wrote, at
 // most every few milliseconds; a poll is the backstop (node_wake.go).
+//
+// DESIGN.md explains the hard parts: groups, claims, leases, deaths, commits in doubt.
 package postgres

@@ -51,6 +51,9 @@
 // salvaged into a new one (salvage_damage.go). A message that is not what was accepted
 // is never sent (check_hash.go).
 //
+// DESIGN.md explains the hard parts: the writer, claims, the time after an unclean stop,
+// salvage.
+//
 // What it does not promise: survival of a disk that dies, or of a power cut
 // with Options.Normal.
 package sqlite
