@@ -85,7 +85,8 @@ func retryPolicy(r config.Retry) holdfast.RetryPolicy {
 	return p
 }
 
-func (n *Node) buildDispatcher(ctx context.Context) error {
+// routeDestinations gives the dispatcher its routes, but for the channels, which come and go.
+func (n *Node) routeDestinations(ctx context.Context) error {
 	routes := map[string]holdfast.Route{}
 	for _, name := range n.destinationNames() {
 		d, ok := n.cfg.Destinations[name]
@@ -114,9 +115,7 @@ func (n *Node) buildDispatcher(ctx context.Context) error {
 			return err
 		}
 	}
-	n.dispatcher = &holdfast.Dispatcher{
-		Store: n.store, Lanes: n.store, Routes: routes, Poll: n.cfg.Poll, Grace: n.grace(), Observer: n.metrics, Waiters: &n.waiters, Progress: n.progress, Logger: n.log,
-	}
+	n.dispatcher.Routes = routes
 	return nil
 }
 
@@ -206,26 +205,3 @@ func (n *Node) admit(sources map[string]config.Source) error {
 
 // refused counts what did not get as far as the inbox.
 func (n *Node) refused(r transport.Refused) { n.metrics.ObserveRefused(r.Code) }
-
-// lane is how one destination or channel fares; unknown before the dispatcher runs.
-func (n *Node) lane(destination string) (l holdfast.LaneStatus, known bool) {
-	if n.dispatcher == nil {
-		return l, false
-	}
-	if l, known = n.dispatcher.Lane(destination); !known || l.Destination != "" {
-		return l, known
-	}
-	return n.office.lane(destination), true
-}
-
-// lanes are how destinations and channels fare; none before the dispatcher runs.
-func (n *Node) lanes() []holdfast.LaneStatus {
-	if n.dispatcher == nil {
-		return nil
-	}
-	lanes := n.dispatcher.Status()
-	if lanes == nil { // channels may run before it: theirs alone would say that nobody delivers to a destination
-		return nil
-	}
-	return slices.Concat(lanes, n.office.lanes())
-}

@@ -102,12 +102,9 @@ func Build(ctx context.Context, c *config.Config, log io.Writer) (b Built, err e
 }
 
 // Lanes are those that the node tells of.
-func (b Built) Lanes() []holdfast.LaneStatus { return b.lanes() }
+func (b Built) Lanes() []holdfast.LaneStatus { return b.dispatcher.Status() }
 
-// ChannelLanes are those of its channels alone, while RunChannels runs.
-func (b Built) ChannelLanes() []holdfast.LaneStatus { return b.office.lanes() }
-
-// RunChannels is the part that brings notifications to people.
+// RunChannels is the part that follows the channels.
 func (b Built) RunChannels(ctx context.Context) error { return b.office.channels.Run(ctx) }
 
 // RunDispatcher is the part that delivers to destinations.

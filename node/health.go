@@ -24,14 +24,14 @@ type seen struct {
 	closed string // why nobody can operate the node; empty: somebody can
 }
 
-// buildProgress makes the watch of what makes no progress, for all dispatchers
-// of this node.
+// buildProgress makes the watch of what makes no progress.
 func (n *Node) buildProgress() {
 	n.progress = &holdfast.Progress{
-		Store: patient{n.store, n.special.away}, Lanes: n.lanes, Logger: n.log,
+		Store: patient{n.store, n.special.away}, Lanes: n.dispatcher.Status, Logger: n.log,
 		Known:     func(name string) bool { return n.cfg.Serves(name) || n.special.elsewhere(name, 0) },
 		Elsewhere: func(name string) bool { return n.special.elsewhere(name, n.limit(name)) },
 	}
+	n.dispatcher.Progress = n.progress
 }
 
 // patient asks a store that may be away for a moment, which its own checks tell.
@@ -108,11 +108,8 @@ func (n *Node) health() api.Health {
 	n.clockHealth(add)
 	n.special.checks(add)
 	n.progressHealth(add)
-	for _, s := range n.dispatcher.Status() {
-		laneHealth("destination "+s.Destination, s, add)
-	}
+	n.lanesHealth(add)
 	n.linkHealth(add)
-	n.office.health(add)
 	if parked := n.store.Counts().Parked; parked > 0 {
 		add("parked", api.OK, fmt.Sprintf("waiting for a person: %d", parked))
 	}
@@ -161,6 +158,17 @@ func (n *Node) progressHealth(add addCheck) {
 	}
 	if len(s.unfit) > 0 {
 		add("seed", api.Degraded, "lists of the seed do not fit: "+brief.Join(s.unfit, "; ", 5))
+	}
+}
+
+// lanesHealth adds destinations and channels that do not fare well.
+func (n *Node) lanesHealth(add addCheck) {
+	for _, s := range n.dispatcher.Status() {
+		name := "destination " + s.Destination
+		if channel, is := notify.ChannelOf(s.Destination); is {
+			name = "channel " + channel
+		}
+		laneHealth(name, s, add)
 	}
 }
 

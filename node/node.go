@@ -137,7 +137,7 @@ func (n *Node) serve(ctx context.Context) (err error) {
 	err = run.All(stop, n.halt.watch(slices.Concat(
 		[]run.Part{{Name: "store", Run: n.watchStore}, {Name: "sweeper", Run: n.sweeper().Run}},
 		n.special.parts,
-		n.office.parts(stop),
+		n.office.parts(),
 		n.linkParts(stop),
 		[]run.Part{
 			{Name: "progress", Run: n.progress.Run},
@@ -219,12 +219,14 @@ func (l late) ObserveReceived(r holdfast.ReceivedInfo) {
 
 // build makes the parts out of the configuration.
 func (n *Node) build(ctx context.Context) (err error) {
+	n.dispatcher = &holdfast.Dispatcher{Store: n.store, Lanes: n.store, Poll: n.cfg.Poll, Grace: n.grace(), Waiters: &n.waiters, Logger: n.log}
 	n.buildProgress()
-	measured := metrics.Options{Counts: n.store.Counts, Lanes: n.lanes, Oldest: n.progress.Oldest, Held: func() int64 { return n.store.Doubt().Held }, Refused: n.guard.Refused, Version: n.opts.Version, Commit: n.opts.Commit, LogLost: n.lines.dropped}
+	measured := metrics.Options{Counts: n.store.Counts, Lanes: n.dispatcher.Status, Oldest: n.progress.Oldest, Held: func() int64 { return n.store.Doubt().Held }, Refused: n.guard.Refused, Version: n.opts.Version, Commit: n.opts.Commit, LogLost: n.lines.dropped}
 	n.special.measure(&measured)
 	if n.metrics, err = metrics.New(measured); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
+	n.dispatcher.Observer = n.metrics
 	if n.endpoints, err = n.buildEndpoints(); err != nil {
 		return err
 	}
@@ -234,7 +236,7 @@ func (n *Node) build(ctx context.Context) (err error) {
 	if err := n.buildLink(); err != nil {
 		return err
 	}
-	if err := n.buildDispatcher(ctx); err != nil {
+	if err := n.routeDestinations(ctx); err != nil {
 		return err
 	}
 	receiver, err := n.buildReceiver()
@@ -247,7 +249,7 @@ func (n *Node) build(ctx context.Context) (err error) {
 	}
 	service := &admin.Service{
 		Outbox: n.store, Enqueuer: n.store, Inbox: n.store, Tokens: n.store,
-		Destinations: n.destinations, Destination: n.destination, Lanes: n.lanes, Lane: n.lane, Waiters: &n.waiters, Control: n.dispatcher, Health: n.health, Backup: n.special.backUp, Acknowledge: n.special.acknowledge,
+		Destinations: n.destinations, Destination: n.destination, Lanes: n.dispatcher.Status, Lane: n.dispatcher.Lane, Waiters: &n.waiters, Control: n.dispatcher, Health: n.health, Backup: n.special.backUp, Acknowledge: n.special.acknowledge,
 		Name: n.cfg.Node.ID, Source: n.cfg.Source(), Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload,
 		Logger: n.log, Notifier: n.notifier(), StuckAfter: n.cfg.Notifications.Stuck, KPIWindow: n.cfg.Notifications.Window,
 	}

@@ -5,10 +5,8 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
-	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/notify"
@@ -39,8 +37,8 @@ func (n *Node) buildOffice(ctx context.Context) error {
 		ingester: ingester,
 		desk:     &notify.Desk{Ingester: ingester, Site: n.cfg.Source()},
 		channels: &notify.Channels{
-			Store: n.store, Books: books, Messages: n.store, Lanes: n.store, Kinds: n.kinds(n.mayUse, n.log),
-			Grace: n.grace(), Poll: n.cfg.Notifications.Poll, Observer: n.metrics, Progress: n.progress, Answers: &n.answers, Logger: n.log,
+			Store: n.store, Books: books, Dispatcher: n.dispatcher, Kinds: n.kinds(n.mayUse, n.log),
+			Poll: n.cfg.Notifications.Poll, Answers: &n.answers, Logger: n.log,
 		},
 		sweeper: &notify.Sweeper{Store: n.store, Keep: n.cfg.Notifications.Retention, Every: n.cfg.Notifications.Sweep, Logger: n.log},
 	}
@@ -68,37 +66,9 @@ func (n *Node) lookAtChannels(ctx context.Context) error {
 	return nil
 }
 
-func (o *office) parts(stop context.Context) []run.Part {
+func (o *office) parts() []run.Part {
 	if o == nil {
 		return nil
 	}
-	return []run.Part{{Name: "notifications", Run: atOnce(stop, o.channels.Run)}, {Name: "notification sweeper", Run: o.sweeper.Run}}
-}
-
-// lane is how the channel of a destination fares.
-func (o *office) lane(destination string) (l holdfast.LaneStatus) {
-	if name, is := notify.ChannelOf(destination); is && o != nil {
-		return o.channels.Status()[name]
-	}
-	return l
-}
-
-// lanes are how the channels fare, as lanes.
-func (o *office) lanes() (list []holdfast.LaneStatus) {
-	if o == nil {
-		return nil
-	}
-	for _, s := range o.channels.Status() {
-		list = append(list, s)
-	}
-	slices.SortFunc(list, func(a, b holdfast.LaneStatus) int { return strings.Compare(a.Destination, b.Destination) })
-	return list
-}
-
-// health adds the channels that do not fare well.
-func (o *office) health(add addCheck) {
-	for _, s := range o.lanes() {
-		name, _ := notify.ChannelOf(s.Destination)
-		laneHealth("channel "+name, s, add)
-	}
+	return []run.Part{{Name: "notifications", Run: o.channels.Run}, {Name: "notification sweeper", Run: o.sweeper.Run}}
 }
