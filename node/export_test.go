@@ -47,10 +47,10 @@ func TooMany(names []string, hourly, daily int) (remove []string) {
 	return remove
 }
 
-// Held is what the sweeper of a site keeps back, on a disk that is full or not.
-func Held(site *link.Site, full bool) map[string]time.Duration {
-	n := &Node{cfg: &config.Config{}, site: site, special: special{full: func() bool { return full }}}
-	return n.sweeper().Held()
+// Held is what a site keeps of what it has forwarded, on a disk that is full or not.
+func Held(central *link.Site, full bool) map[string]time.Duration {
+	n := &Node{cfg: &config.Config{}, special: special{full: func() bool { return full }}}
+	return n.forward(central).Deliverer.(forwards).Held()
 }
 
 // Bounded is the stop of a node that does f.
@@ -102,13 +102,13 @@ func Build(ctx context.Context, c *config.Config, log io.Writer) (b Built, err e
 }
 
 // Lanes are those that the node tells of.
-func (b Built) Lanes() []holdfast.LaneStatus { return b.dispatcher.Status() }
+func (b Built) Lanes() []holdfast.LaneStatus { return b.lanes() }
 
 // RunChannels is the part that follows the channels.
-func (b Built) RunChannels(ctx context.Context) error { return b.office.channels.Run(ctx) }
+func (b Built) RunChannels(ctx context.Context) error { return b.role.parts[0].Run(ctx) }
 
 // RunDispatcher is the part that delivers to destinations.
-func (b Built) RunDispatcher(ctx context.Context) error { return b.dispatcher.Run(ctx) }
+func (b Built) RunDispatcher(ctx context.Context) error { return b.site.Run(ctx) }
 
 // Look is the part that watches what makes no progress; Looked what it has seen.
 func (b Built) Look(ctx context.Context) error   { return b.progress.Run(ctx) }

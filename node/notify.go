@@ -7,13 +7,10 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/holdfast-mq/holdfast/config"
-	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// office is the part of a node that brings notifications to people; a site has
-// none.
+// office is the part of a node that brings notifications to people.
 type office struct {
 	books    *notify.Books
 	ingester *notify.Ingester
@@ -25,29 +22,26 @@ type office struct {
 	sown []string // lists that the seed has made since this start
 }
 
-// buildOffice makes it, with what the seed adds.
-func (n *Node) buildOffice(ctx context.Context) error {
-	if n.cfg.Role == config.Site {
-		return nil
-	}
+// newOffice makes it, with what the seed adds.
+func (n *Node) newOffice(ctx context.Context) (*office, error) {
 	books := notify.NewBooks(n.store)
 	ingester := &notify.Ingester{Store: n.store, Books: books}
-	n.office = &office{
+	o := &office{
 		books:    books,
 		ingester: ingester,
 		desk:     &notify.Desk{Ingester: ingester, Site: n.cfg.Source()},
 		channels: &notify.Channels{
-			Store: n.store, Books: books, Dispatcher: n.dispatcher, Kinds: n.kinds(n.mayUse, n.log),
+			Store: n.store, Books: books, Dispatcher: n.site.Dispatcher(), Kinds: n.kinds(n.mayUse, n.log),
 			Poll: n.cfg.Notifications.Poll, Answers: &n.answers, Logger: n.log,
 		},
 		sweeper: &notify.Sweeper{Store: n.store, Keep: n.cfg.Notifications.Retention, Every: n.cfg.Notifications.Sweep, Logger: n.log},
 	}
 	if n.cfg.Notifications.Seed != "" {
-		if err := n.sow(ctx, n.cfg.Notifications.Seed); err != nil {
-			return err
+		if err := n.sow(ctx, o, n.cfg.Notifications.Seed); err != nil {
+			return nil, err
 		}
 	}
-	return n.lookAtChannels(ctx)
+	return o, n.lookAtChannels(ctx)
 }
 
 // lookAtChannels tells of channels that will be held at their next delivery,
@@ -64,11 +58,4 @@ func (n *Node) lookAtChannels(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (o *office) parts() []run.Part {
-	if o == nil {
-		return nil
-	}
-	return []run.Part{{Name: "notifications", Run: o.channels.Run}, {Name: "notification sweeper", Run: o.sweeper.Run}}
 }

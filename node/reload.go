@@ -34,8 +34,8 @@ func (n *Node) reload(ctx context.Context, now, c *config.Config) {
 	}
 	n.readmit(ctx, now, c)
 	n.renew(ctx, now, c)
-	if c.Notifications.Seed != "" && c.Notifications.Seed == now.Notifications.Seed && n.office != nil {
-		if err := n.sow(ctx, c.Notifications.Seed); err != nil {
+	if c.Notifications.Seed != "" && c.Notifications.Seed == now.Notifications.Seed && n.role.sow != nil {
+		if err := n.role.sow(ctx, c.Notifications.Seed); err != nil {
 			log.ErrorContext(ctx, "not reloaded", slog.String("setting", "notifications.seed"), slog.Any("error", err))
 		} else {
 			log.InfoContext(ctx, "reloaded", slog.String("setting", "notifications.seed"))
