@@ -10,15 +10,6 @@ import (
 	"github.com/holdfast-mq/holdfast/link"
 )
 
-// CentralFound is where a site forwards to.
-type CentralFound struct {
-	URL, File string
-	Enroll    string // the command
-	Site      string // by which central knows this node
-	Identity  error  // the credential cannot be used
-	Err       error  // nobody takes connections
-}
-
 // askCentral looks for the credential, and opens a connection. Central is not
 // asked anything: only a node that runs has something to ask.
 func askCentral(ctx context.Context, o Options, asking *sync.WaitGroup, f *Findings) {

@@ -111,6 +111,7 @@ func (n *Node) buildSite(ctx context.Context, central holdfast.Route, ask func(c
 // routes are the destinations of the configuration.
 func (n *Node) routes(ctx context.Context) (map[string]site.Destination, error) {
 	all := map[string]site.Destination{}
+	n.renewals = renewals{}
 	for _, name := range n.destinationNames() {
 		d, ok := n.cfg.Destinations[name]
 		if !ok {
@@ -141,9 +142,9 @@ func (n *Node) routes(ctx context.Context) (map[string]site.Destination, error) 
 
 func (n *Node) deliverer(name string, d config.Destination) (adapter.Deliverer, error) {
 	if d.Foreign != nil {
-		return n.foreign(name, d)
+		return foreign(n.renewals, name, d, n.cfg)
 	}
-	peer, err := renewable(n, name, d, func(d config.Destination) (*transport.Client, error) { return n.client(name, d) })
+	peer, err := renewable(n.renewals, name, d, func(d config.Destination) (*transport.Client, error) { return n.client(name, d) })
 	return renewedPeer{peer}, err
 }
 

@@ -19,8 +19,7 @@ import (
 // AuthRequired asks as if the node listened on that address, without opening
 // it: tests listen on the loopback only.
 func AuthRequired(ctx context.Context, address net.Addr, db *sqlite.DB, tokens config.Tokens) (bool, error) {
-	n := &Node{cfg: &config.Config{Listen: address.String(), Tokens: tokens, Data: "DATA"}, store: db, log: slog.New(slog.DiscardHandler)}
-	return n.authRequired(ctx)
+	return authRequired(ctx, &config.Config{Listen: address.String(), Tokens: tokens, Data: "DATA"}, db, slog.New(slog.DiscardHandler))
 }
 
 // Backups runs the backups of a store until ctx ends.
@@ -80,9 +79,9 @@ type Built struct {
 
 // Build makes one.
 func Build(ctx context.Context, c *config.Config, log io.Writer) (b Built, err error) {
-	n := &Node{cfg: c, started: time.Now(), halt: newHalt(ctx), lines: newLogging(c.Log, log)}
+	n := &Node{cfg: c, started: time.Now(), halt: newHalt(ctx), lines: newLogging(c.Log, log), secrets: &folder{conf: &c.Notifications}}
 	n.log = n.lines.Logger
-	if n.listener, err = n.listen(ctx); err != nil {
+	if n.listener, err = listen(ctx, c.Listen); err != nil {
 		return b, err
 	}
 	if err = n.buildFront(ctx); err != nil {

@@ -66,7 +66,7 @@ func (n *Node) watchFile(ctx context.Context) error {
 		if n.role.look != nil {
 			s.unfit = n.role.look(ctx)
 		}
-		if a, err := n.access(ctx); err == nil { // else the store's own checks tell
+		if a, err := access(ctx, n.store); err == nil { // else the store's own checks tell
 			s.closed, _ = n.cfg.NoAdmin(a)
 		}
 		n.seen.Store(s)

@@ -66,7 +66,7 @@ type Node struct {
 	role      role
 	endpoints *holdfast.Endpoints
 	clients   []adapter.Deliverer
-	renewals  map[string]func(config.Destination) error // by destination: takes over its secrets
+	renewals  renewals // by destination
 	waiters   holdfast.Waiters
 	handler   http.Handler
 	tls       *tls.Config
@@ -76,7 +76,7 @@ type Node struct {
 	gaveUp    atomic.Bool // what waited for the store
 	progress  *holdfast.Progress
 	seen      atomic.Pointer[seen]
-	seedUses  atomic.Pointer[[]notify.SecretUse]        // of secrets, by the channels of the seed
+	secrets   *folder                                   // of channels
 	peers     atomic.Pointer[map[string]transport.Peer] // who may send, by source
 }
 
@@ -90,7 +90,7 @@ const (
 // Serve runs a node until ctx ends, which is a stop without error, also while
 // the node is still starting.
 func Serve(ctx context.Context, cfg *config.Config, o Options) error {
-	n := &Node{cfg: cfg, opts: o, started: time.Now(), halt: newHalt(ctx), lines: newLogging(cfg.Log, o.Log)}
+	n := &Node{cfg: cfg, opts: o, started: time.Now(), halt: newHalt(ctx), lines: newLogging(cfg.Log, o.Log), secrets: &folder{conf: &cfg.Notifications}}
 	n.log = n.lines.Logger
 	defer n.lines.close()
 	defer n.halt.begin()
@@ -107,7 +107,7 @@ func Serve(ctx context.Context, cfg *config.Config, o Options) error {
 func (n *Node) serve(ctx context.Context) (err error) {
 	// The address first: a second node on this machine fails here, without
 	// having touched anything.
-	if n.listener, err = n.listen(ctx); err != nil {
+	if n.listener, err = listen(ctx, n.cfg.Listen); err != nil {
 		return err
 	}
 	n.log.InfoContext(ctx, "listening", slog.String("address", n.url()))
@@ -197,27 +197,6 @@ func (n *Node) finishForwards(ctx context.Context) error {
 	return nil
 }
 
-// late passes on what the store observes once there is somebody to tell.
-type late struct{ n *Node }
-
-func (l late) ObserveAttempt(a holdfast.AttemptInfo) {
-	if m := l.n.metrics; m != nil {
-		m.ObserveAttempt(a)
-	}
-}
-
-func (l late) ObserveExpired(count int) {
-	if m := l.n.metrics; m != nil {
-		m.ObserveExpired(count)
-	}
-}
-
-func (l late) ObserveReceived(r holdfast.ReceivedInfo) {
-	if m := l.n.metrics; m != nil {
-		m.ObserveReceived(r)
-	}
-}
-
 // build makes the parts out of the configuration.
 func (n *Node) build(ctx context.Context) (err error) {
 	n.buildProgress()
@@ -236,7 +215,7 @@ func (n *Node) build(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	protected, err := n.authRequired(ctx)
+	protected, err := authRequired(ctx, n.cfg, n.store, n.log)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func (n *Node) newOffice(ctx context.Context) (*office, error) {
 		ingester: ingester,
 		desk:     &notify.Desk{Ingester: ingester, Site: n.cfg.Source()},
 		channels: &notify.Channels{
-			Store: n.store, Books: books, Dispatcher: n.site.Dispatcher(), Kinds: n.kinds(n.mayUse, n.log),
+			Store: n.store, Books: books, Dispatcher: n.site.Dispatcher(), Kinds: n.secrets.kinds(n.secrets.mayUse, n.log),
 			Poll: n.cfg.Notifications.Poll, Answers: &n.answers, Logger: n.log,
 		},
 		sweeper: &notify.Sweeper{Store: n.store, Keep: n.cfg.Notifications.Retention, Every: n.cfg.Notifications.Sweep, Logger: n.log},
@@ -51,7 +51,7 @@ func (n *Node) lookAtChannels(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	check := &notify.Channels{Kinds: n.kinds(n.mayUse, slog.New(slog.DiscardHandler))}
+	check := &notify.Channels{Kinds: n.secrets.kinds(n.secrets.mayUse, slog.New(slog.DiscardHandler))}
 	for _, name := range slices.Sorted(maps.Keys(book.Channels)) {
 		if err := check.Check(book.Channels[name]); err != nil {
 			n.log.WarnContext(ctx, "the settings of a channel do not work", slog.String("channel", name), slog.Any("error", err))

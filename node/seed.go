@@ -75,8 +75,8 @@ func Preflight(c *config.Config) error {
 	if c.Notifications.Seed == "" {
 		return nil
 	}
-	n := &Node{cfg: c, log: slog.New(slog.DiscardHandler)}
-	_, err := n.readSeed(c.Notifications.Seed, &notify.Channels{Kinds: n.kinds(n.mayUse, n.log)})
+	n := &Node{cfg: c, log: slog.New(slog.DiscardHandler), secrets: &folder{conf: &c.Notifications}}
+	_, err := n.readSeed(c.Notifications.Seed, &notify.Channels{Kinds: n.secrets.kinds(n.secrets.mayUse, n.log)})
 	return err
 }
 
@@ -88,8 +88,8 @@ func (n *Node) readSeed(file string, kinds *notify.Channels) (*config.Seed, erro
 		return nil, err
 	}
 	channels, lists := seedBook(seed)
-	before := n.seedUses.Load()
-	n.bindSeed(channels)
+	before := n.secrets.seedUses.Load()
+	n.secrets.bindSeed(channels)
 	known := map[string]notify.Channel{}
 	var faults []config.Fault
 	for _, c := range channels {
@@ -108,7 +108,7 @@ func (n *Node) readSeed(file string, kinds *notify.Channels) (*config.Seed, erro
 		}
 	}
 	if len(faults) > 0 {
-		n.seedUses.Store(before) // a seed with faults changes nothing
+		n.secrets.seedUses.Store(before) // a seed with faults changes nothing
 		return nil, &config.Error{Faults: faults}
 	}
 	return seed, nil
