@@ -19,6 +19,8 @@ type Route struct {
 	Timeout   time.Duration // of one attempt; zero: 30 s
 	Limit     int           // the most requests in flight; zero: 20
 	ChargeAll bool          // an attempt that found nobody counts against the budget too (SF-07)
+	Poll      time.Duration // the longest time between two looks for what is due; zero: as often as the dispatcher polls
+	Last      time.Duration // for an attempt to return that was cut off at a stop; zero: 2 s
 
 	// OwnSchedule has each message keep exactly its own schedule, as webhooks
 	// promise (WH-02, WH-03): while the destination is down, nothing is withheld
@@ -51,7 +53,6 @@ type Dispatcher struct {
 
 	Poll     time.Duration // backstop of wake-ups and timers; zero: 1 s (OI-04)
 	Grace    time.Duration // for work in hand at a stop; zero: 10 s (SF-10)
-	Last     time.Duration // for attempts to return that were cut off at its end; zero: 2 s
 	Observer Observer
 	Waiters  *Waiters     // who waits for first attempts; nil: nobody
 	Progress *Progress    // that of all dispatchers of the store, run by whoever made it; nil: one of its own
@@ -186,6 +187,10 @@ func (route *Route) check(name string) error {
 		return &FieldError{"route." + name + ".timeout", route.Timeout.String(), "must not be negative"}
 	case route.Limit < 0:
 		return &FieldError{"route." + name + ".limit", strconv.Itoa(route.Limit), "must not be negative"}
+	case route.Poll < 0:
+		return &FieldError{"route." + name + ".poll", route.Poll.String(), "must not be negative"}
+	case route.Last < 0:
+		return &FieldError{"route." + name + ".last", route.Last.String(), "must not be negative"}
 	}
 	route.Retry = route.Retry.Over(DefaultRetry())
 	if route.Timeout == 0 {
@@ -193,6 +198,9 @@ func (route *Route) check(name string) error {
 	}
 	if route.Limit == 0 {
 		route.Limit = 20
+	}
+	if route.Last == 0 {
+		route.Last = lastWords
 	}
 	return route.Retry.Validate()
 }

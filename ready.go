@@ -62,13 +62,16 @@ func (g *agenda) askAll() {
 	}
 }
 
-// poll has it asked for the next ones.
+// poll has it asked for the next ones. A lane that has a poll of its own has an alarm
+// for it.
 func (g *agenda) poll() {
 	for range min(pollLanes, len(g.all)) {
 		if g.turn >= len(g.all) {
 			g.turn = 0
 		}
-		g.ask(g.all[g.turn])
+		if l := g.all[g.turn]; l.route.Poll == 0 {
+			g.ask(l)
+		}
 		g.turn++
 	}
 }

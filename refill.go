@@ -19,6 +19,9 @@ func (r *dispatch) wants(now time.Time) map[string]int {
 		if wait > 0 {
 			g.remind(l, now.Add(wait))
 		}
+		if l.route.Poll > 0 {
+			g.remind(l, now.Add(l.route.Poll))
+		}
 		if want > 0 {
 			r.slots[l.name] = want
 			g.mark(l) // until it is claimed

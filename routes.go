@@ -267,10 +267,12 @@ func (r *dispatch) drop(l *laneRun) {
 	if l.held {
 		r.faults.keep(l.name, "")
 	}
-	r.forget(l)
+	r.agenda.busy[l] = struct{}{} // until it is forgotten
 }
 
-// forget has a lane that was removed be no more, once nothing of it is in hand.
+// forget has a lane that was removed be no more, once nothing of it is in hand. It is
+// called every second: a route that is set at once again keeps its part of what others
+// deliver to, too.
 func (r *dispatch) forget(l *laneRun) {
 	if !l.removed || !l.empty() || r.lanes[l.name] != l {
 		return

@@ -224,6 +224,8 @@ func TestARouteThatCannotBeIsRefused(t *testing.T) {
 	}{
 		"no deliverer":     {"erp", holdfast.Route{}, "route erp"},
 		"negative limit":   {"erp", holdfast.Route{Deliverer: to, Limit: -1}, "route.erp.limit"},
+		"negative poll":    {"erp", holdfast.Route{Deliverer: to, Poll: -1}, "route.erp.poll"},
+		"negative last":    {"erp", holdfast.Route{Deliverer: to, Last: -1}, "route.erp.last"},
 		"a policy's fault": {"erp", holdfast.Route{Deliverer: to, Retry: holdfast.RetryPolicy{Attempts: -5}}, "route erp"},
 		"no name":          {"", holdfast.Route{Deliverer: to}, "destination"},
 		"the callbacks'":   {holdfast.EndedDestination, holdfast.Route{Deliverer: to}, "OnParked"},

@@ -42,7 +42,6 @@ func (r *dispatch) collect() {
 // messages did.
 func (r *dispatch) learn(request []finished, now time.Time) {
 	l, a := request[0].lane, request[0].attempt
-	r.forget(l)
 	if a == nil {
 		return // nobody was asked
 	}

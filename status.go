@@ -34,6 +34,23 @@ func (d *Dispatcher) Status() []LaneStatus {
 	return list
 }
 
+// Unserved are the destinations that have due messages and no deliverer here or, as
+// Progress.Known says, anywhere, by name, as of the last look of the watch. Their messages
+// stay pending (SF-11). It asks no database.
+func (d *Dispatcher) Unserved() (names []string) {
+	p := d.watch.Load()
+	if p == nil {
+		return nil
+	}
+	standing, _ := p.Standstills()
+	for _, s := range standing {
+		if s.Cause == CauseNoRoute {
+			names = append(names, s.Destination)
+		}
+	}
+	return names
+}
+
 // Lane reports the lane of one destination as Status does, at a cost that does
 // not depend on how many there are. It is the zero LaneStatus where nobody here
 // delivers there. known is false before Run: it is not decided who does.

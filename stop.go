@@ -3,6 +3,7 @@ package holdfast
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/holdfast-mq/holdfast/internal/brief"
@@ -29,22 +30,20 @@ func (r *dispatch) wind(closed bool) error {
 	if grace == 0 {
 		grace = 10 * time.Second
 	}
-	last := r.d.Last
-	if last == 0 {
-		last = lastWords
-	}
 	if told := r.told.Load(); told != nil { // a store that hangs has taken its part of it
 		grace = max(grace-time.Since(*told), 0)
 	}
-	cut := closed
+	var cut, returned time.Time // attempts were cut off; one has returned
 	if closed {
-		grace = last
+		cut, grace = time.Now(), lastWords
 		r.halt(errShutdown)
 	}
 	end := time.NewTimer(grace)
 	defer end.Stop()
-	for {
-		hand := r.inHand() // before the reports are read: they come first
+	for hand := -1; ; {
+		if now := r.inHand(); now != hand { // before the reports are read: they come first
+			hand, returned = now, time.Now()
+		}
 		r.collect()
 		if closed {
 			r.outbox = nil
@@ -54,6 +53,9 @@ func (r *dispatch) wind(closed bool) error {
 		if hand == 0 && !r.settling && len(r.outbox) == 0 {
 			return nil
 		}
+		if !cut.IsZero() {
+			end.Reset(time.Until(r.end(cut, returned)))
+		}
 		select {
 		case <-r.reports.ring:
 		case a := <-r.settled:
@@ -61,37 +63,66 @@ func (r *dispatch) wind(closed bool) error {
 			if err != nil && !closed {
 				return errors.Join(err, r.abort())
 			}
-			if cut && a.err != nil && !closed {
+			if !cut.IsZero() && a.err != nil && !closed {
 				r.linger()
 				return fmt.Errorf("stop: %d outcomes not recorded: %w", len(a.list), a.err)
 			}
 		case <-end.C:
-			if cut {
+			if !cut.IsZero() {
 				err := r.stuck()
 				if !closed {
 					r.linger()
 				}
 				return err
 			}
-			cut = true
+			cut = time.Now()
 			r.halt(errShutdown)
-			end.Reset(last)
 		}
 	}
 }
 
-func (r *dispatch) inHand() int {
-	n := 0
-	for l := range r.agenda.busy {
-		l.mu.Lock()
-		for a := range l.inFlight {
-			if !a.abandoned {
-				n++
-			}
-		}
-		l.mu.Unlock()
+func (r *dispatch) inHand() (n int) {
+	for range r.hand() {
+		n++
 	}
 	return n
+}
+
+// end is until when those in hand may return that were cut off, and what the last one
+// that returned came to may be recorded.
+func (r *dispatch) end(cut, returned time.Time) time.Time {
+	until := cut
+	for a := range r.hand() {
+		until = latest(until, cut.Add(a.route.Last))
+	}
+	if r.settling || len(r.outbox) > 0 {
+		until = latest(until, latest(cut, returned).Add(lastWords))
+	}
+	return until
+}
+
+// hand goes over the attempts in hand that were not given up.
+func (r *dispatch) hand() iter.Seq[*attempt] {
+	return func(yield func(*attempt) bool) {
+		for l := range r.agenda.busy {
+			for _, a := range l.hand() {
+				if !yield(a) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (l *laneRun) hand() (list []*attempt) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for a := range l.inFlight {
+		if !a.abandoned {
+			list = append(list, a)
+		}
+	}
+	return list
 }
 
 // stuck names the messages whose attempts did not return.

@@ -13,6 +13,7 @@ import (
 	"github.com/emersion/go-smtp"
 
 	hf "github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -90,8 +91,10 @@ func openPost(ctx context.Context, dir string, channels ...notify.Channel) (*mai
 func (p *mailing) run(ctx context.Context) {
 	ctx, p.stop = context.WithCancel(ctx)
 	p.ended = make(chan error, 1)
-	c := &notify.Channels{Store: p.db, Books: p.books, Messages: p.db, Lanes: p.db, Kinds: mailKinds(), Grace: 50 * time.Millisecond}
-	go func() { p.ended <- c.Run(ctx) }()
+	c := &notify.Channels{Store: p.db, Books: p.books, Dispatcher: &hf.Dispatcher{Store: p.db, Lanes: p.db, Grace: 50 * time.Millisecond}, Kinds: mailKinds()}
+	go func() {
+		p.ended <- run.All(ctx, run.Part{Name: "channels", Run: c.Run}, run.Part{Name: "dispatcher", Run: c.Dispatcher.Run})
+	}()
 }
 
 func (p *mailing) Close() error {

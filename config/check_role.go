@@ -2,17 +2,9 @@ package config
 
 import (
 	"net/url"
-	"time"
 
 	"github.com/holdfast-mq/holdfast/internal/secrets"
 	"github.com/holdfast-mq/holdfast/internal/setting"
-)
-
-// Bounds of a poll: below, it is nothing but load; above, what is due waits for
-// longer than SF-06 allows.
-const (
-	leastPoll = 100 * time.Millisecond
-	mostPoll  = 10 * time.Second
 )
 
 func checkRole(r *setting.Report, c *Config) {

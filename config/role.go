@@ -146,3 +146,10 @@ func checkHost(r *setting.Report, path, host string) {
 		r.Fault(path, host, setting.Problem{What: "is no host", Fix: "write its name or IP address, without port, or *.example.com for all below"})
 	}
 }
+
+// Bounds of a poll: below, it is nothing but load; above, what is due waits for
+// longer than SF-06 allows.
+const (
+	leastPoll = 100 * time.Millisecond
+	mostPoll  = 10 * time.Second
+)

@@ -61,8 +61,8 @@ func LoadSeed(file string, env Env) (*Seed, error) {
 	}
 	s := &Seed{Channels: map[string]SeedChannel{}, Lists: map[string]SeedList{}, report: l.Report}
 	l.Document(data, setting.Keys{
-		"channels": l.Names(func(name, path string, n *yaml.Node) { s.Channels[name] = seedChannel(l, path, n) }),
-		"lists":    l.Names(func(name, path string, n *yaml.Node) { s.Lists[name] = seedList(l, path, n) }),
+		"channels": setting.Names(l, func(name, path string, n *yaml.Node) { s.Channels[name] = seedChannel(l, path, n) }),
+		"lists":    setting.Names(l, func(name, path string, n *yaml.Node) { s.Lists[name] = seedList(l, path, n) }),
 	})
 	for _, name := range slices.Sorted(maps.Keys(s.Lists)) {
 		checkSeedList(l, setting.Join("lists", name), s.Lists[name])
@@ -75,15 +75,15 @@ func seedChannel(l *setting.Loader, path string, n *yaml.Node) (c SeedChannel) {
 		"kind":     setting.Text(l, &c.Kind, "email"),
 		"settings": func(path string, n *yaml.Node) { c.Settings = asJSON(l, path, n) },
 		"retry": l.Mapping(setting.Keys{
-			"attempts": func(path string, n *yaml.Node) { c.Attempts = new(int); l.Integer(c.Attempts, "10")(path, n) },
+			"attempts": func(path string, n *yaml.Node) { c.Attempts = new(int); setting.Integer(l, c.Attempts, "10")(path, n) },
 			"interval": func(path string, n *yaml.Node) {
 				c.Interval = new(time.Duration)
 				l.Duration(c.Interval)(path, n)
 			},
 			"waits": func(path string, n *yaml.Node) { c.Waits = waits(l, path, n) },
 		}),
-		"workers":  l.Integer(&c.Workers, "4"),
-		"disabled": l.Boolean(&c.Disabled),
+		"workers":  setting.Integer(l, &c.Workers, "4"),
+		"disabled": setting.Boolean(l, &c.Disabled),
 	})
 	if c.Kind == "" {
 		l.Fault(setting.Join(path, "kind"), "", setting.Problem{What: "is not set", Fix: "write the kind of channel, such as email"})
@@ -94,7 +94,7 @@ func seedChannel(l *setting.Loader, path string, n *yaml.Node) (c SeedChannel) {
 func seedList(l *setting.Loader, path string, n *yaml.Node) (s SeedList) {
 	l.Object(path, n, setting.Keys{
 		"description": setting.Text(l, &s.Description, "who is on call"),
-		"partial":     l.Boolean(&s.Partial),
+		"partial":     setting.Boolean(l, &s.Partial),
 		"recipients": func(path string, n *yaml.Node) {
 			for i, item := range l.List(path, n, "write a list, such as [{channel: mail, address: ops@example.com}]") {
 				var r SeedRecipient
@@ -102,7 +102,7 @@ func seedList(l *setting.Loader, path string, n *yaml.Node) (s SeedList) {
 					"channel":  setting.Text(l, &r.Channel, "mail"),
 					"address":  setting.Text(l, &r.Address, "ops@example.com"),
 					"name":     setting.Text(l, &r.Name, "Operations"),
-					"disabled": l.Boolean(&r.Disabled),
+					"disabled": setting.Boolean(l, &r.Disabled),
 				})
 				s.Recipients = append(s.Recipients, r)
 			}
@@ -130,7 +130,7 @@ func checkSeedList(l *setting.Loader, path string, s SeedList) {
 // json reads any mapping, for those who know what it means.
 func asJSON(l *setting.Loader, path string, n *yaml.Node) []byte {
 	n, ok := l.Value(path, n)
-	if !ok || !l.IsMapping(path, n) {
+	if !ok || !setting.IsMapping(l, path, n) {
 		return nil
 	}
 	var v map[string]any

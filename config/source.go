@@ -16,15 +16,15 @@ func source(l *setting.Loader, path string, n *yaml.Node) Source {
 		s.Secrets = secretList(l, path, n)
 		reported(l, path, s.Secrets)
 		return s
-	} else if !l.IsMapping(path, n) {
+	} else if !setting.IsMapping(l, path, n) {
 		return s
 	}
 	var ref setting.Reference
 	many := setting.Join(path, "secrets")
 	l.Object(path, n, setting.Keys{
 		"hmac":    setting.Text(l, &s.HMAC, "v1"),
-		"env":     l.HiddenText(&ref.Env, setting.ReferenceFix),
-		"file":    l.HiddenText(&ref.File, setting.ReferenceFix),
+		"env":     setting.HiddenText(l, &ref.Env, setting.ReferenceFix),
+		"file":    setting.HiddenText(l, &ref.File, setting.ReferenceFix),
 		"secrets": func(path string, n *yaml.Node) { s.Secrets = secretList(l, path, n) },
 	})
 	if !l.Given(many) {

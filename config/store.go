@@ -55,7 +55,7 @@ func store(l *setting.Loader, c *Config) setting.Decode {
 
 func storeElsewhere(l *setting.Loader, path string, n *yaml.Node) Database {
 	var ref setting.Reference
-	l.Object(path, n, setting.Keys{"env": l.HiddenText(&ref.Env, storeFix), "file": l.HiddenText(&ref.File, storeFix)})
+	l.Object(path, n, setting.Keys{"env": setting.HiddenText(l, &ref.Env, storeFix), "file": setting.HiddenText(l, &ref.File, storeFix)})
 	f, ok := l.LookUp(path, ref, setting.Wanted{What: "the address of the database", None: "names neither a variable nor a file", Fix: storeFix, MakeFix: addressFix})
 	if !ok {
 		l.Bad[path] = true // the checks need not look

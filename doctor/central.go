@@ -6,24 +6,14 @@ import (
 	"io/fs"
 	"sync"
 
-	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/exchange"
 	"github.com/holdfast-mq/holdfast/link"
 )
 
-// CentralFound is where a site forwards to.
-type CentralFound struct {
-	URL, File string
-	Enroll    string // the command
-	Site      string // by which central knows this node
-	Identity  error  // the credential cannot be used
-	Err       error  // nobody takes connections
-}
-
 // askCentral looks for the credential, and opens a connection. Central is not
 // asked anything: only a node that runs has something to ask.
 func askCentral(ctx context.Context, o Options, asking *sync.WaitGroup, f *Findings) {
-	if o.Config.Role != config.Site {
+	if o.Config.Central.URL == "" {
 		return
 	}
 	c := &CentralFound{URL: o.Config.Central.URL, File: o.Config.CredentialFile(), Enroll: o.Config.EnrollCommand()}

@@ -156,3 +156,12 @@ type BackupsFound struct {
 	At     time.Time
 	Err    error
 }
+
+// CentralFound is where a site forwards to.
+type CentralFound struct {
+	URL, File string
+	Enroll    string // the command
+	Site      string // by which central knows this node
+	Identity  error  // the credential cannot be used
+	Err       error  // nobody takes connections
+}

@@ -8,47 +8,57 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/postgres"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
+// keeper is a store as far as it knows who may use the node.
+type keeper interface {
+	admin.TokenStore
+	Sites(ctx context.Context) ([]link.Info, error)
+	Counts() holdfast.Counts
+}
+
 // authRequired says whether requests need a token, and fails where nobody could
 // be let in. Who is served without one is not cut off for that (F1-21).
-func (n *Node) authRequired(ctx context.Context) (bool, error) {
-	if !n.cfg.AsksForTokens() {
+func authRequired(ctx context.Context, c *config.Config, in keeper, log *slog.Logger) (bool, error) {
+	if !c.AsksForTokens() {
 		return false, nil
 	}
-	a, err := n.access(ctx)
+	a, err := access(ctx, in)
 	if err != nil {
 		return false, err
 	}
-	switch what, starts := n.cfg.NoAdmin(a); {
+	switch what, starts := c.NoAdmin(a); {
 	case !starts:
-		return false, fmt.Errorf("listen on %s: %s; %s", n.cfg.Listen, what, n.cfg.FirstToken())
+		return false, fmt.Errorf("listen on %s: %s; %s", c.Listen, what, c.FirstToken())
 	case what != "":
-		n.log.ErrorContext(ctx, "nobody can operate this node", slog.String("fault", what), slog.String("fix", n.cfg.FirstToken()))
+		log.ErrorContext(ctx, "nobody can operate this node", slog.String("fault", what), slog.String("fix", c.FirstToken()))
 	}
 	return true, nil
 }
 
 // access is what the open store tells of who may use the node.
-func (n *Node) access(ctx context.Context) (a config.Access, err error) {
-	if err := n.store.EachToken(ctx, func(_, role string, _, _ time.Time) {
+func access(ctx context.Context, in keeper) (a config.Access, err error) {
+	if err := in.EachToken(ctx, func(_, role string, _, _ time.Time) {
 		if role == string(api.Admin) {
 			a.Admins++
 		}
 	}); err != nil {
 		return a, err
 	}
-	sites, err := n.store.Sites(ctx)
+	sites, err := in.Sites(ctx)
 	for _, s := range sites {
 		if !s.Enrolled.IsZero() && s.Revoked.IsZero() {
 			a.Sites++
 		}
 	}
-	counts := n.store.Counts()
+	counts := in.Counts()
 	a.Waiting = counts.Pending+counts.Claimed > 0
 	return a, err
 }

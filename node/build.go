@@ -5,16 +5,18 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net/http"
 	"slices"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/adapter"
 	"github.com/holdfast-mq/holdfast/adapter/httpcall"
 	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/httpapi"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/namedfile"
 	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/notify"
+	"github.com/holdfast-mq/holdfast/site"
 	"github.com/holdfast-mq/holdfast/transport"
 	"github.com/holdfast-mq/holdfast/wire"
 )
@@ -34,7 +36,7 @@ func (n *Node) destinationNames() []string {
 // destinations are what the API accepts messages for.
 func (n *Node) destinations() []admin.Destination {
 	names := n.destinationNames()
-	if n.site != nil {
+	if n.site.Forwarder() != nil {
 		names = append(names, link.Lane)
 	}
 	var list []admin.Destination
@@ -49,7 +51,8 @@ func (n *Node) destinations() []admin.Destination {
 func (n *Node) destination(name string) (to admin.Destination, known bool) {
 	d, known := n.cfg.Destinations[name]
 	switch {
-	case n.site != nil && name == link.Lane:
+	case known:
+	case name == link.Lane && n.site.Forwarder() != nil:
 		return admin.Destination{Name: name, Category: holdfast.CategoryNotification}, true
 	case n.cfg.SelfOnly() && name == self:
 		d, known = config.DefaultDestination(), true
@@ -85,46 +88,63 @@ func retryPolicy(r config.Retry) holdfast.RetryPolicy {
 	return p
 }
 
-func (n *Node) buildDispatcher(ctx context.Context) error {
-	routes := map[string]holdfast.Route{}
+// peer is the category of destinations that are nodes, to the site: to the API they have none.
+const peer holdfast.Category = "peer"
+
+// buildSite makes what delivers and sweeps, which is what a program has that is a site.
+// central is the way there, and ask who asks it; a node without one is alone.
+func (n *Node) buildSite(ctx context.Context, central holdfast.Route, ask func(ctx context.Context, id holdfast.ID) (notify.Standing, error)) error {
+	destinations, err := n.routes(ctx)
+	if err != nil {
+		return err
+	}
+	r := n.cfg.Retention
+	n.site, err = site.New(site.Config{
+		Store: n.store, Name: n.cfg.Source(), Destinations: destinations, Central: central, Ask: ask, Alone: central.Deliverer == nil,
+		Poll: n.cfg.Poll, Grace: n.grace(), Observer: n.metrics, Waiters: &n.waiters, Progress: n.progress,
+		Retention: &holdfast.Retention{Delivered: r.Delivered, Expired: r.Expired, Discarded: r.Discarded, Parked: max(r.Parked, 0)}, // Never is negative
+		Sweep:     r.Sweep, Inbox: n.store, InboxRetention: r.Inbox, Logger: n.log,
+	})
+	return err
+}
+
+// routes are the destinations of the configuration.
+func (n *Node) routes(ctx context.Context) (map[string]site.Destination, error) {
+	all := map[string]site.Destination{}
+	n.renewals = renewals{}
 	for _, name := range n.destinationNames() {
 		d, ok := n.cfg.Destinations[name]
 		if !ok {
-			routes[name] = holdfast.Route{Deliverer: &transport.Local{Receiver: n.endpoints, Source: n.cfg.Source()}}
+			local := &transport.Local{Receiver: n.endpoints, Source: n.cfg.Source()}
+			all[name] = site.Destination{Category: peer, Route: holdfast.Route{Deliverer: local, Retry: holdfast.DefaultRetry()}}
 			continue
 		}
 		client, err := n.deliverer(name, d)
 		if err != nil {
-			return fmt.Errorf("destination %s: %w", name, err)
+			return nil, fmt.Errorf("destination %s: %w", name, err)
 		}
 		n.clients = append(n.clients, client)
-		routes[name] = holdfast.Route{
-			Deliverer: client, Retry: retryPolicy(d.Retry), Timeout: d.Timeout,
+		to := site.Destination{Category: peer, Route: holdfast.Route{
+			Deliverer: client, Retry: retryPolicy(d.Retry).Over(holdfast.DefaultRetry()), Timeout: d.Timeout,
 			Limit: d.Concurrency, ChargeAll: d.Charge == config.ChargeEveryAttempt,
 			OwnSchedule: d.Schedule == config.ScheduleMessage,
+		}}
+		if d.Foreign != nil {
+			to.Category = d.Foreign.Kind().Category
 		}
+		all[name] = to
 		if err := n.store.ConfigureLane(ctx, name, holdfast.LaneSettings{Strict: d.Order == config.OrderStrict}); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if n.site != nil {
-		routes[link.Lane] = n.toCentral()
-		n.clients = append(n.clients, n.site)
-		if err := n.store.ConfigureLane(ctx, link.Lane, holdfast.LaneSettings{LiveFirst: true}); err != nil {
-			return err
-		}
-	}
-	n.dispatcher = &holdfast.Dispatcher{
-		Store: n.store, Lanes: n.store, Routes: routes, Poll: n.cfg.Poll, Grace: n.grace(), Observer: n.metrics, Waiters: &n.waiters, Progress: n.progress, Logger: n.log,
-	}
-	return nil
+	return all, nil
 }
 
 func (n *Node) deliverer(name string, d config.Destination) (adapter.Deliverer, error) {
 	if d.Foreign != nil {
-		return n.foreign(name, d)
+		return foreign(n.renewals, name, d, n.cfg)
 	}
-	peer, err := renewable(n, name, d, func(d config.Destination) (*transport.Client, error) { return n.client(name, d) })
+	peer, err := renewable(n.renewals, name, d, func(d config.Destination) (*transport.Client, error) { return n.client(name, d) })
 	return renewedPeer{peer}, err
 }
 
@@ -166,16 +186,16 @@ func (n *Node) buildEndpoints() (*holdfast.Endpoints, error) {
 	return e, nil
 }
 
-// buildReceiver makes the way in for peers; nil where nobody could sign, so
+// buildReceiver makes the way in for peers; none where nobody could sign, so
 // that nothing is there to be asked.
-func (n *Node) buildReceiver() (http.Handler, error) {
+func (n *Node) buildReceiver() ([]httpapi.Mount, error) {
 	if len(n.cfg.Receive.Sources) == 0 {
-		return nil, nil //nolint:nilnil // there is none, and that is no error
+		return nil, nil
 	}
 	if err := n.admit(n.cfg.Receive.Sources); err != nil {
 		return nil, err
 	}
-	return transport.NewServer(transport.ServerConfig{
+	h, err := transport.NewServer(transport.ServerConfig{
 		Receiver: n.endpoints, Destination: n.cfg.Node.ID, Names: slices.Compact([]string{n.cfg.Node.ID, n.cfg.Source()}), MaxPayload: int(n.cfg.Limits.Payload), Logger: n.log,
 		// The endpoints have bounds of their own; this one is for memory.
 		Concurrency: 512, Timeout: n.patience(), Refused: n.refused, Heard: n.store.HearTime,
@@ -184,6 +204,7 @@ func (n *Node) buildReceiver() (http.Handler, error) {
 			return p, ok
 		},
 	})
+	return []httpapi.Mount{{Pattern: "POST " + wire.ReceivePath, Handler: h, Signed: true}}, err
 }
 
 // admit makes these the sources that may send, each with its secrets.
@@ -206,26 +227,3 @@ func (n *Node) admit(sources map[string]config.Source) error {
 
 // refused counts what did not get as far as the inbox.
 func (n *Node) refused(r transport.Refused) { n.metrics.ObserveRefused(r.Code) }
-
-// lane is how one destination or channel fares; unknown before the dispatcher runs.
-func (n *Node) lane(destination string) (l holdfast.LaneStatus, known bool) {
-	if n.dispatcher == nil {
-		return l, false
-	}
-	if l, known = n.dispatcher.Lane(destination); !known || l.Destination != "" {
-		return l, known
-	}
-	return n.office.lane(destination), true
-}
-
-// lanes are how destinations and channels fare; none before the dispatcher runs.
-func (n *Node) lanes() []holdfast.LaneStatus {
-	if n.dispatcher == nil {
-		return nil
-	}
-	lanes := n.dispatcher.Status()
-	if lanes == nil { // channels may run before it: theirs alone would say that nobody delivers to a destination
-		return nil
-	}
-	return slices.Concat(lanes, n.office.lanes())
-}

@@ -19,8 +19,7 @@ import (
 // AuthRequired asks as if the node listened on that address, without opening
 // it: tests listen on the loopback only.
 func AuthRequired(ctx context.Context, address net.Addr, db *sqlite.DB, tokens config.Tokens) (bool, error) {
-	n := &Node{cfg: &config.Config{Listen: address.String(), Tokens: tokens, Data: "DATA"}, store: db, log: slog.New(slog.DiscardHandler)}
-	return n.authRequired(ctx)
+	return authRequired(ctx, &config.Config{Listen: address.String(), Tokens: tokens, Data: "DATA"}, db, slog.New(slog.DiscardHandler))
 }
 
 // Backups runs the backups of a store until ctx ends.
@@ -47,10 +46,10 @@ func TooMany(names []string, hourly, daily int) (remove []string) {
 	return remove
 }
 
-// Held is what the sweeper of a site keeps back, on a disk that is full or not.
-func Held(site *link.Site, full bool) map[string]time.Duration {
-	n := &Node{cfg: &config.Config{}, site: site, special: special{full: func() bool { return full }}}
-	return n.sweeper().Held()
+// Held is what a site keeps of what it has forwarded, on a disk that is full or not.
+func Held(central *link.Site, full bool) map[string]time.Duration {
+	n := &Node{cfg: &config.Config{}, special: special{full: func() bool { return full }}}
+	return n.forward(central).Deliverer.(forwards).Held()
 }
 
 // Bounded is the stop of a node that does f.
@@ -80,9 +79,9 @@ type Built struct {
 
 // Build makes one.
 func Build(ctx context.Context, c *config.Config, log io.Writer) (b Built, err error) {
-	n := &Node{cfg: c, started: time.Now(), halt: newHalt(ctx), lines: newLogging(c.Log, log)}
+	n := &Node{cfg: c, started: time.Now(), halt: newHalt(ctx), lines: newLogging(c.Log, log), secrets: &folder{conf: &c.Notifications}}
 	n.log = n.lines.Logger
-	if n.listener, err = n.listen(ctx); err != nil {
+	if n.listener, err = listen(ctx, c.Listen); err != nil {
 		return b, err
 	}
 	if err = n.buildFront(ctx); err != nil {
@@ -104,14 +103,11 @@ func Build(ctx context.Context, c *config.Config, log io.Writer) (b Built, err e
 // Lanes are those that the node tells of.
 func (b Built) Lanes() []holdfast.LaneStatus { return b.lanes() }
 
-// ChannelLanes are those of its channels alone, while RunChannels runs.
-func (b Built) ChannelLanes() []holdfast.LaneStatus { return b.office.lanes() }
-
-// RunChannels is the part that brings notifications to people.
-func (b Built) RunChannels(ctx context.Context) error { return b.office.channels.Run(ctx) }
+// RunChannels is the part that follows the channels.
+func (b Built) RunChannels(ctx context.Context) error { return b.role.parts[0].Run(ctx) }
 
 // RunDispatcher is the part that delivers to destinations.
-func (b Built) RunDispatcher(ctx context.Context) error { return b.dispatcher.Run(ctx) }
+func (b Built) RunDispatcher(ctx context.Context) error { return b.site.Run(ctx) }
 
 // Look is the part that watches what makes no progress; Looked what it has seen.
 func (b Built) Look(ctx context.Context) error   { return b.progress.Run(ctx) }

@@ -27,10 +27,10 @@ const shownOfRefusal = 300
 const foreignWait = 10 * time.Second
 
 // foreign makes the way to a destination that is no peer.
-func (n *Node) foreign(name string, d config.Destination) (adapter.Deliverer, error) {
-	create := func(d config.Destination) (adapter.Deliverer, error) { return open(d, n.cfg) }
+func foreign(all renewals, name string, d config.Destination, c *config.Config) (adapter.Deliverer, error) {
+	create := func(d config.Destination) (adapter.Deliverer, error) { return open(d, c) }
 	if d.Foreign.Kind().Renewed {
-		return renewable(n, name, d, create)
+		return renewable(all, name, d, create)
 	}
 	return create(d)
 }

@@ -38,7 +38,7 @@ func (n *Node) buildFront(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	n.guard = n.newGuard()
+	n.guard = newGuard(n.cfg.Limits, n.log)
 	f := &front{ended: make(chan struct{})}
 	f.answer(waits())
 	f.srv = n.guard.Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*f.handler.Load()).ServeHTTP(w, r) }))

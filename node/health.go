@@ -24,8 +24,7 @@ type seen struct {
 	closed string // why nobody can operate the node; empty: somebody can
 }
 
-// buildProgress makes the watch of what makes no progress, for all dispatchers
-// of this node.
+// buildProgress makes the watch of what makes no progress.
 func (n *Node) buildProgress() {
 	n.progress = &holdfast.Progress{
 		Store: patient{n.store, n.special.away}, Lanes: n.lanes, Logger: n.log,
@@ -33,6 +32,9 @@ func (n *Node) buildProgress() {
 		Elsewhere: func(name string) bool { return n.special.elsewhere(name, n.limit(name)) },
 	}
 }
+
+// lanes are how destinations and channels fare; none before the dispatcher runs.
+func (n *Node) lanes() []holdfast.LaneStatus { return n.site.Lanes() }
 
 // patient asks a store that may be away for a moment, which its own checks tell.
 type patient struct {
@@ -61,13 +63,10 @@ func (n *Node) watchFile(ctx context.Context) error {
 			lost = now
 		}
 		s := &seen{gone: n.special.present()}
-		if n.office != nil && len(n.office.grown()) > 0 {
-			book, err := n.office.books.Book(ctx)
-			if err == nil { // else the look at what is overdue tells
-				s.unfit = n.office.unfit(&book)
-			}
+		if n.role.look != nil {
+			s.unfit = n.role.look(ctx)
 		}
-		if a, err := n.access(ctx); err == nil { // else the store's own checks tell
+		if a, err := access(ctx, n.store); err == nil { // else the store's own checks tell
 			s.closed, _ = n.cfg.NoAdmin(a)
 		}
 		n.seen.Store(s)
@@ -81,7 +80,7 @@ func (n *Node) watchFile(ctx context.Context) error {
 
 // limit is how many requests a lane may have at most.
 func (n *Node) limit(lane string) int {
-	if route, ok := n.dispatcher.Routes[lane]; ok {
+	if route, ok := n.site.Dispatcher().Routes[lane]; ok {
 		return route.Limit
 	}
 	return notify.DefaultWorkers
@@ -89,7 +88,7 @@ func (n *Node) limit(lane string) int {
 
 // health is the node's own judgement, for people and for probes.
 func (n *Node) health() api.Health {
-	h := api.Health{Status: api.OK, Role: string(n.cfg.Role), Started: n.started}
+	h := api.Health{Status: api.OK, Role: string(n.role.name), Started: n.started}
 	add := func(name, status, detail string) {
 		h.Checks = append(h.Checks, api.Check{Name: name, Status: status, Detail: detail})
 		if status == api.Failing || h.Status == api.OK {
@@ -108,11 +107,10 @@ func (n *Node) health() api.Health {
 	n.clockHealth(add)
 	n.special.checks(add)
 	n.progressHealth(add)
-	for _, s := range n.dispatcher.Status() {
-		laneHealth("destination "+s.Destination, s, add)
+	n.lanesHealth(add)
+	if n.role.health != nil {
+		n.role.health(add)
 	}
-	n.linkHealth(add)
-	n.office.health(add)
 	if parked := n.store.Counts().Parked; parked > 0 {
 		add("parked", api.OK, fmt.Sprintf("waiting for a person: %d", parked))
 	}
@@ -133,20 +131,16 @@ func (n *Node) progressHealth(add addCheck) {
 	if err != nil {
 		add("progress", api.Failing, err.Error())
 	}
-	var stuck, lost []string
+	var stuck []string
 	for _, s := range standing {
-		switch s.Cause {
-		case holdfast.CauseStuck:
+		if s.Cause == holdfast.CauseStuck { // of all others the lane's own check tells
 			stuck = append(stuck, s.Destination)
-		case holdfast.CauseNoRoute:
-			lost = append(lost, s.Destination)
-		case holdfast.CauseNotOwner, holdfast.CausePaused, holdfast.CauseHeld, holdfast.CauseDown, holdfast.CauseBusy, holdfast.CauseFailing: // the lane's own check tells
 		}
 	}
 	if len(stuck) > 0 {
 		add("progress", api.Failing, fmt.Sprintf("up, and due messages have not moved for over %s: %s", holdfast.StandstillAfter, brief.List(stuck)))
 	}
-	if len(lost) > 0 {
+	if lost := n.site.Unserved(); len(lost) > 0 {
 		add("destinations", api.Degraded, "messages wait for "+brief.List(lost)+", which the configuration does not name; "+admin.Unserved(lost))
 	}
 	s := n.seen.Load()
@@ -161,6 +155,17 @@ func (n *Node) progressHealth(add addCheck) {
 	}
 	if len(s.unfit) > 0 {
 		add("seed", api.Degraded, "lists of the seed do not fit: "+brief.Join(s.unfit, "; ", 5))
+	}
+}
+
+// lanesHealth adds destinations and channels that do not fare well.
+func (n *Node) lanesHealth(add addCheck) {
+	for _, s := range n.lanes() {
+		name := "destination " + s.Destination
+		if channel, is := notify.ChannelOf(s.Destination); is {
+			name = "channel " + channel
+		}
+		laneHealth(name, s, add)
 	}
 }
 

@@ -24,7 +24,7 @@ func (n *Node) serveHTTP(ctx context.Context) error {
 	n.front.answer(n.handler)
 	n.front.begin()
 	if n.state.CompareAndSwap(starting, ready) {
-		n.log.InfoContext(ctx, "started", slog.String("version", n.opts.Version), slog.String("node", n.cfg.Node.ID), slog.String("role", string(n.cfg.Role)),
+		n.log.InfoContext(ctx, "started", slog.String("version", n.opts.Version), slog.String("node", n.cfg.Node.ID), slog.String("role", string(n.role.name)),
 			slog.String("address", n.url()), slog.Duration("took", time.Since(n.started)))
 	}
 	if n.opts.Ready != nil {
@@ -36,8 +36,8 @@ func (n *Node) serveHTTP(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	n.waiters.Release()
-	if n.central != nil {
-		n.central.Close()
+	if n.role.close != nil {
+		n.role.close()
 	}
 	err := shutDown(ctx, srv, n.halt.left(n.grace()))
 	// What the store has given up is answered now. Shutdown looks less and less often

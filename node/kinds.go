@@ -13,10 +13,10 @@ const mail = "email"
 
 // kinds are the ways to people that a channel may be, with who may use which
 // secret.
-func (n *Node) kinds(mayUse func(notify.SecretUse) error, log *slog.Logger) map[string]notify.Kind {
+func (f *folder) kinds(mayUse func(notify.SecretUse) error, log *slog.Logger) map[string]notify.Kind {
 	all := map[string]notify.Kind{mail: {
 		New: func(c notify.Channel) (notify.Adapter, error) {
-			return email.New(c.Settings, email.Options{Secret: n.secret, MayUse: mayUse, Logger: log})
+			return email.New(c.Settings, email.Options{Secret: f.secret, MayUse: mayUse, Logger: log})
 		},
 		CheckAddress: func(address string) error {
 			_, err := email.ParseAddress(address)
@@ -26,7 +26,7 @@ func (n *Node) kinds(mayUse func(notify.SecretUse) error, log *slog.Logger) map[
 	for _, kind := range chat.Kinds() {
 		all[kind] = notify.Kind{
 			New: func(c notify.Channel) (notify.Adapter, error) {
-				return chat.New(c.Kind, c.Settings, chat.Options{Secret: n.secret, MayUse: mayUse, Logger: log})
+				return chat.New(c.Kind, c.Settings, chat.Options{Secret: f.secret, MayUse: mayUse, Logger: log})
 			},
 			CheckAddress: func(address string) error { return chat.CheckAddress(kind, address) },
 		}

@@ -3,8 +3,10 @@ package node
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 
+	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/serve"
 	"github.com/holdfast-mq/holdfast/internal/socket"
 	"github.com/holdfast-mq/holdfast/wire"
@@ -12,22 +14,21 @@ import (
 
 // newGuard bounds what strangers cost. The largest message that is taken fits
 // twice into what they may hold, and into one address's share of it.
-func (n *Node) newGuard() *serve.Guard {
-	l := n.cfg.Limits
+func newGuard(l config.Limits, log *slog.Logger) *serve.Guard {
 	return serve.NewGuard(serve.Limits{
 		Connections: l.Connections, Bytes: max(l.Strangers, 2*(l.Payload+wire.Overhead)),
-	}, n.log)
+	}, log)
 }
 
 // listen takes the address, or says who may have it.
-func (n *Node) listen(ctx context.Context) (net.Listener, error) {
-	network, address := "tcp", n.cfg.Listen
+func listen(ctx context.Context, to string) (net.Listener, error) {
+	network, address := "tcp", to
 	if path, ok := socket.Parse(address); ok {
 		network, address = "unix", path
 	}
 	l, err := serve.Listen(ctx, network, address)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", n.cfg.Listen, err)
+		return nil, fmt.Errorf("listen on %s: %w", to, err)
 	}
 	return l, nil
 }

@@ -25,9 +25,9 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/internal/serve"
 	"github.com/holdfast-mq/holdfast/internal/socket"
-	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/metrics"
 	"github.com/holdfast-mq/holdfast/notify"
+	"github.com/holdfast-mq/holdfast/site"
 	"github.com/holdfast-mq/holdfast/transport"
 )
 
@@ -58,28 +58,26 @@ type Node struct {
 	halt    *halt
 	answers notify.Answers
 
-	listener   net.Listener
-	store      store
-	special    special
-	metrics    *metrics.Metrics
-	dispatcher *holdfast.Dispatcher
-	endpoints  *holdfast.Endpoints
-	clients    []adapter.Deliverer
-	renewals   map[string]func(config.Destination) error // by destination: takes over its secrets
-	waiters    holdfast.Waiters
-	office     *office       // nil: a site has none
-	site       *link.Site    // nil: this node is none
-	central    *link.Central // nil: this node is none
-	handler    http.Handler
-	tls        *tls.Config
-	front      *front
-	guard      *serve.Guard
-	state      atomic.Int32
-	gaveUp     atomic.Bool // what waited for the store
-	progress   *holdfast.Progress
-	seen       atomic.Pointer[seen]
-	seedUses   atomic.Pointer[[]notify.SecretUse]        // of secrets, by the channels of the seed
-	peers      atomic.Pointer[map[string]transport.Peer] // who may send, by source
+	listener  net.Listener
+	store     store
+	special   special
+	metrics   *metrics.Metrics
+	site      *site.Site // delivers and sweeps
+	role      role
+	endpoints *holdfast.Endpoints
+	clients   []adapter.Deliverer
+	renewals  renewals // by destination
+	waiters   holdfast.Waiters
+	handler   http.Handler
+	tls       *tls.Config
+	front     *front
+	guard     *serve.Guard
+	state     atomic.Int32
+	gaveUp    atomic.Bool // what waited for the store
+	progress  *holdfast.Progress
+	seen      atomic.Pointer[seen]
+	secrets   *folder                                   // of channels
+	peers     atomic.Pointer[map[string]transport.Peer] // who may send, by source
 }
 
 // States of a node, for /readyz.
@@ -92,7 +90,7 @@ const (
 // Serve runs a node until ctx ends, which is a stop without error, also while
 // the node is still starting.
 func Serve(ctx context.Context, cfg *config.Config, o Options) error {
-	n := &Node{cfg: cfg, opts: o, started: time.Now(), halt: newHalt(ctx), lines: newLogging(cfg.Log, o.Log)}
+	n := &Node{cfg: cfg, opts: o, started: time.Now(), halt: newHalt(ctx), lines: newLogging(cfg.Log, o.Log), secrets: &folder{conf: &cfg.Notifications}}
 	n.log = n.lines.Logger
 	defer n.lines.close()
 	defer n.halt.begin()
@@ -109,7 +107,7 @@ func Serve(ctx context.Context, cfg *config.Config, o Options) error {
 func (n *Node) serve(ctx context.Context) (err error) {
 	// The address first: a second node on this machine fails here, without
 	// having touched anything.
-	if n.listener, err = n.listen(ctx); err != nil {
+	if n.listener, err = listen(ctx, n.cfg.Listen); err != nil {
 		return err
 	}
 	n.log.InfoContext(ctx, "listening", slog.String("address", n.url()))
@@ -135,18 +133,18 @@ func (n *Node) serve(ctx context.Context) (err error) {
 	n.banner()
 	stop := n.halt.stop
 	err = run.All(stop, n.halt.watch(slices.Concat(
-		[]run.Part{{Name: "store", Run: n.watchStore}, {Name: "sweeper", Run: n.sweeper().Run}},
+		[]run.Part{{Name: "store", Run: n.watchStore}},
 		n.special.parts,
-		n.office.parts(stop),
-		n.linkParts(stop),
+		n.role.parts,
+		atOnce(stop, n.role.links...),
 		[]run.Part{
 			{Name: "progress", Run: n.progress.Run},
 			{Name: "health", Run: n.watchFile},
 			{Name: "reload", Run: n.watchReload},
 			{Name: "endpoints", Run: n.finishForwards},
-			{Name: "dispatcher", Run: atOnce(stop, n.dispatcher.Run)},
-			{Name: "http", Run: n.serveHTTP},
 		},
+		atOnce(stop, run.Part{Name: "outbox", Run: n.site.Run}),
+		[]run.Part{{Name: "http", Run: n.serveHTTP}},
 	))...)
 	if errors.Is(err, holdfast.ErrClosed) && n.store.Err() != nil {
 		err = fmt.Errorf("the store has stopped: %w", n.store.Err())
@@ -168,20 +166,23 @@ func (n *Node) leave(ctx context.Context, what string, err error) error {
 	return nil
 }
 
-// atOnce stops a part as soon as the node is told to stop, and not only when
-// its turn comes: the parts before it take their grace meanwhile, and the
+// atOnce stops parts as soon as the node is told to stop, and not only when
+// their turn comes: the parts before them take their grace meanwhile, and the
 // whole stop takes one grace rather than their sum.
-func atOnce(stop context.Context, part func(ctx context.Context) error) func(ctx context.Context) error {
-	return func(ctx context.Context) error {
-		both, cancel := context.WithCancel(ctx)
-		defer cancel()
-		defer context.AfterFunc(stop, cancel)()
-		err := part(both)
-		if err == nil && stop.Err() != nil {
-			<-ctx.Done() // it is no early end
-		}
-		return err
+func atOnce(stop context.Context, parts ...run.Part) (list []run.Part) {
+	for _, p := range parts {
+		list = append(list, run.Part{Name: p.Name, Run: func(ctx context.Context) error {
+			both, cancel := context.WithCancel(ctx)
+			defer cancel()
+			defer context.AfterFunc(stop, cancel)()
+			err := p.Run(both)
+			if err == nil && stop.Err() != nil {
+				<-ctx.Done() // it is no early end
+			}
+			return err
+		}})
 	}
+	return list
 }
 
 // finishForwards waits at the stop for calls of local programs that are under
@@ -196,27 +197,6 @@ func (n *Node) finishForwards(ctx context.Context) error {
 	return nil
 }
 
-// late passes on what the store observes once there is somebody to tell.
-type late struct{ n *Node }
-
-func (l late) ObserveAttempt(a holdfast.AttemptInfo) {
-	if m := l.n.metrics; m != nil {
-		m.ObserveAttempt(a)
-	}
-}
-
-func (l late) ObserveExpired(count int) {
-	if m := l.n.metrics; m != nil {
-		m.ObserveExpired(count)
-	}
-}
-
-func (l late) ObserveReceived(r holdfast.ReceivedInfo) {
-	if m := l.n.metrics; m != nil {
-		m.ObserveReceived(r)
-	}
-}
-
 // build makes the parts out of the configuration.
 func (n *Node) build(ctx context.Context) (err error) {
 	n.buildProgress()
@@ -228,39 +208,28 @@ func (n *Node) build(ctx context.Context) (err error) {
 	if n.endpoints, err = n.buildEndpoints(); err != nil {
 		return err
 	}
-	if err := n.buildOffice(ctx); err != nil {
-		return err
-	}
-	if err := n.buildLink(); err != nil {
-		return err
-	}
-	if err := n.buildDispatcher(ctx); err != nil {
+	if err := n.buildRole(ctx); err != nil {
 		return err
 	}
 	receiver, err := n.buildReceiver()
 	if err != nil {
 		return err
 	}
-	protected, err := n.authRequired(ctx)
+	protected, err := authRequired(ctx, n.cfg, n.store, n.log)
 	if err != nil {
 		return err
 	}
 	service := &admin.Service{
 		Outbox: n.store, Enqueuer: n.store, Inbox: n.store, Tokens: n.store,
-		Destinations: n.destinations, Destination: n.destination, Lanes: n.lanes, Lane: n.lane, Waiters: &n.waiters, Control: n.dispatcher, Health: n.health, Backup: n.special.backUp, Acknowledge: n.special.acknowledge,
+		Destinations: n.destinations, Destination: n.destination, Lanes: n.lanes, Lane: n.site.Dispatcher().Lane, Waiters: &n.waiters, Control: n.site.Dispatcher(), Health: n.health, Backup: n.special.backUp, Acknowledge: n.special.acknowledge,
 		Name: n.cfg.Node.ID, Source: n.cfg.Source(), Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload,
-		Logger: n.log, Notifier: n.notifier(), StuckAfter: n.cfg.Notifications.Stuck, KPIWindow: n.cfg.Notifications.Window,
+		Logger: n.log, StuckAfter: n.cfg.Notifications.Stuck, KPIWindow: n.cfg.Notifications.Window,
 	}
-	if n.office != nil {
-		service.Notify, service.Channels = n.store, n.office.channels
-	}
-	if n.central != nil {
-		service.Central = n.central
-	}
+	n.role.operate(service)
 	server := &httpapi.Server{
 		Service:   service,
 		MaxBodies: n.cfg.Limits.Bodies, AuthRequired: protected, Anybody: n.cfg.Tokens == config.TokensNever,
-		Mounts: append(n.peerMounts(receiver),
+		Mounts: append(slices.Concat(receiver, n.role.mounts),
 			httpapi.Mount{Pattern: "GET /healthz", Handler: http.HandlerFunc(n.healthz), Open: true},
 			httpapi.Mount{Pattern: "GET /readyz", Handler: http.HandlerFunc(n.readyz), Open: true},
 			httpapi.Mount{Pattern: "GET /metrics", Handler: n.metrics.Handler(), Role: api.Read},
@@ -302,21 +271,6 @@ func (n *Node) watchStore(ctx context.Context) error {
 	}
 }
 
-func (n *Node) sweeper() *holdfast.Sweeper {
-	r := n.cfg.Retention
-	s := &holdfast.Sweeper{
-		Outbox: n.store, Inbox: n.store,
-		Retention: holdfast.Retention{
-			Delivered: r.Delivered, Expired: r.Expired, Discarded: r.Discarded, Parked: max(r.Parked, 0), // Never is negative
-		},
-		InboxRetention: r.Inbox, Every: r.Sweep, Observer: n.metrics, Logger: n.log,
-	}
-	if n.site != nil {
-		s.Held = n.held
-	}
-	return s
-}
-
 // banner tells a person what was started and what to try first.
 func (n *Node) banner() {
 	if n.opts.Out == nil || n.cfg.Log.Format == config.LogJSON {
@@ -327,28 +281,16 @@ func (n *Node) banner() {
 	fmt.Fprintf(&b, "holdfast %s: node %s\n", n.opts.Version, n.cfg.Node.ID)
 	fmt.Fprintf(&b, "  data        %s (durability: %s)\n", n.special.place, n.store.Durability())
 	fmt.Fprintf(&b, "  listening   %s\n", n.url())
-	switch n.cfg.Role {
-	case config.Site:
-		fmt.Fprintf(&b, "  central     %s\n", n.cfg.Central.URL)
-		if n.site.Status().Site == "" {
-			fmt.Fprintf(&b, "              not enrolled: %s\n", n.cfg.EnrollCommand())
-		}
-	case config.CentralOfSites:
-		fmt.Fprintf(&b, "  role        central: let a site in with holdfast sites add NAME%s\n", n.asked())
-	case config.Standalone:
-	}
-	if len(names) > 0 || n.cfg.Role == config.Standalone {
-		fmt.Fprintf(&b, "  sends to    %s\n", orNone(names))
+	n.role.greet(&b)
+	if len(names) > 0 {
+		fmt.Fprintf(&b, "  sends to    %s\n", strings.Join(names, ", "))
 	}
 	fmt.Fprintf(&b, "  waiting     %s, %d parked\n", brief.Count(counts.Pending, "message", "messages"), counts.Parked)
 	if len(names) > 0 {
 		fmt.Fprintf(&b, "\nSend a first message:\n\n  %s/v1/messages -H 'Content-Type: application/json' \\\n    -d '{\"destination\": \"%s\", \"endpoint\": \"Hello\", \"payload\": {\"n\": 1}}'\n", n.curl(), names[0])
 	}
-	if n.cfg.Role == config.Site {
-		fmt.Fprintf(&b, "\nTell people:\n\n  %s/v1/notifications -H 'Content-Type: application/json' \\\n    -d '{\"list\": \"operators\", \"subject\": \"Tank 4 is full\"}'\n", n.curl())
-	}
-	if n.cfg.SelfOnly() {
-		fmt.Fprintf(&b, "\nand see it arrive in this node's own inbox:\n\n  %s/v1/inbox\n", n.curl())
+	if n.role.invite != nil {
+		n.role.invite(&b)
 	}
 	b.WriteString("\nStop with Ctrl-C.\n")
 	// Nobody is served worse if it cannot be read.
@@ -389,11 +331,4 @@ func (n *Node) curl() string {
 		return "curl -s --unix-socket '" + strings.ReplaceAll(path, "'", `'\''`) + "' http://localhost"
 	}
 	return "curl -s " + n.url()
-}
-
-func orNone(names []string) string {
-	if len(names) == 0 {
-		return "nobody: the configuration names no destinations"
-	}
-	return strings.Join(names, ", ")
 }

@@ -5,17 +5,12 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
-	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/config"
-	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// office is the part of a node that brings notifications to people; a site has
-// none.
+// office is the part of a node that brings notifications to people.
 type office struct {
 	books    *notify.Books
 	ingester *notify.Ingester
@@ -27,29 +22,26 @@ type office struct {
 	sown []string // lists that the seed has made since this start
 }
 
-// buildOffice makes it, with what the seed adds.
-func (n *Node) buildOffice(ctx context.Context) error {
-	if n.cfg.Role == config.Site {
-		return nil
-	}
+// newOffice makes it, with what the seed adds.
+func (n *Node) newOffice(ctx context.Context) (*office, error) {
 	books := notify.NewBooks(n.store)
 	ingester := &notify.Ingester{Store: n.store, Books: books}
-	n.office = &office{
+	o := &office{
 		books:    books,
 		ingester: ingester,
 		desk:     &notify.Desk{Ingester: ingester, Site: n.cfg.Source()},
 		channels: &notify.Channels{
-			Store: n.store, Books: books, Messages: n.store, Lanes: n.store, Kinds: n.kinds(n.mayUse, n.log),
-			Grace: n.grace(), Poll: n.cfg.Notifications.Poll, Observer: n.metrics, Progress: n.progress, Answers: &n.answers, Logger: n.log,
+			Store: n.store, Books: books, Dispatcher: n.site.Dispatcher(), Kinds: n.secrets.kinds(n.secrets.mayUse, n.log),
+			Poll: n.cfg.Notifications.Poll, Answers: &n.answers, Logger: n.log,
 		},
 		sweeper: &notify.Sweeper{Store: n.store, Keep: n.cfg.Notifications.Retention, Every: n.cfg.Notifications.Sweep, Logger: n.log},
 	}
 	if n.cfg.Notifications.Seed != "" {
-		if err := n.sow(ctx, n.cfg.Notifications.Seed); err != nil {
-			return err
+		if err := n.sow(ctx, o, n.cfg.Notifications.Seed); err != nil {
+			return nil, err
 		}
 	}
-	return n.lookAtChannels(ctx)
+	return o, n.lookAtChannels(ctx)
 }
 
 // lookAtChannels tells of channels that will be held at their next delivery,
@@ -59,46 +51,11 @@ func (n *Node) lookAtChannels(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	check := &notify.Channels{Kinds: n.kinds(n.mayUse, slog.New(slog.DiscardHandler))}
+	check := &notify.Channels{Kinds: n.secrets.kinds(n.secrets.mayUse, slog.New(slog.DiscardHandler))}
 	for _, name := range slices.Sorted(maps.Keys(book.Channels)) {
 		if err := check.Check(book.Channels[name]); err != nil {
 			n.log.WarnContext(ctx, "the settings of a channel do not work", slog.String("channel", name), slog.Any("error", err))
 		}
 	}
 	return nil
-}
-
-func (o *office) parts(stop context.Context) []run.Part {
-	if o == nil {
-		return nil
-	}
-	return []run.Part{{Name: "notifications", Run: atOnce(stop, o.channels.Run)}, {Name: "notification sweeper", Run: o.sweeper.Run}}
-}
-
-// lane is how the channel of a destination fares.
-func (o *office) lane(destination string) (l holdfast.LaneStatus) {
-	if name, is := notify.ChannelOf(destination); is && o != nil {
-		return o.channels.Status()[name]
-	}
-	return l
-}
-
-// lanes are how the channels fare, as lanes.
-func (o *office) lanes() (list []holdfast.LaneStatus) {
-	if o == nil {
-		return nil
-	}
-	for _, s := range o.channels.Status() {
-		list = append(list, s)
-	}
-	slices.SortFunc(list, func(a, b holdfast.LaneStatus) int { return strings.Compare(a.Destination, b.Destination) })
-	return list
-}
-
-// health adds the channels that do not fare well.
-func (o *office) health(add addCheck) {
-	for _, s := range o.lanes() {
-		name, _ := notify.ChannelOf(s.Destination)
-		laneHealth("channel "+name, s, add)
-	}
 }

@@ -33,9 +33,9 @@ func (n *Node) reload(ctx context.Context, now, c *config.Config) {
 		log.InfoContext(ctx, "reloaded", slog.String("setting", "log.level"), slog.String("value", string(c.Log.Level)))
 	}
 	n.readmit(ctx, now, c)
-	n.renew(ctx, now, c)
-	if c.Notifications.Seed != "" && c.Notifications.Seed == now.Notifications.Seed && n.office != nil {
-		if err := n.sow(ctx, c.Notifications.Seed); err != nil {
+	n.renewals.renew(ctx, now, c, log)
+	if c.Notifications.Seed != "" && c.Notifications.Seed == now.Notifications.Seed && n.role.sow != nil {
+		if err := n.role.sow(ctx, c.Notifications.Seed); err != nil {
 			log.ErrorContext(ctx, "not reloaded", slog.String("setting", "notifications.seed"), slog.Any("error", err))
 		} else {
 			log.InfoContext(ctx, "reloaded", slog.String("setting", "notifications.seed"))
@@ -44,7 +44,7 @@ func (n *Node) reload(ctx context.Context, now, c *config.Config) {
 	for _, setting := range now.Changes(c) {
 		log.WarnContext(ctx, "not reloaded: it needs a restart", slog.String("setting", setting))
 	}
-	if a, err := n.access(ctx); err == nil {
+	if a, err := access(ctx, n.store); err == nil {
 		if what, _ := c.NoAdmin(a); what != "" {
 			log.WarnContext(ctx, "nobody could operate a node of this configuration", slog.String("fault", what), slog.String("fix", c.FirstToken()))
 		}

@@ -36,18 +36,18 @@ func (r renewedPeer) DeliverBatch(ctx context.Context, ms []holdfast.Message) []
 	return (*r.now.Load()).DeliverBatch(ctx, ms)
 }
 
+// renewals take over the secrets of a destination, by its name.
+type renewals map[string]func(config.Destination) error
+
 // renewable makes the deliverer of a destination, and the way to replace it.
-func renewable[D adapter.Deliverer](n *Node, name string, d config.Destination, create func(config.Destination) (D, error)) (*renewed[D], error) {
+func renewable[D adapter.Deliverer](all renewals, name string, d config.Destination, create func(config.Destination) (D, error)) (*renewed[D], error) {
 	first, err := create(d)
 	if err != nil {
 		return nil, err
 	}
 	r := &renewed[D]{}
 	r.now.Store(&first)
-	if n.renewals == nil {
-		n.renewals = map[string]func(config.Destination) error{}
-	}
-	n.renewals[name] = func(d config.Destination) error {
+	all[name] = func(d config.Destination) error {
 		next, err := create(d)
 		if err == nil {
 			(*r.now.Swap(&next)).Close()
@@ -59,20 +59,20 @@ func renewable[D adapter.Deliverer](n *Node, name string, d config.Destination, 
 
 // renew takes over the secrets of destinations in which nothing else differs. A
 // destination that is held because of them goes on with its next probe.
-func (n *Node) renew(ctx context.Context, now, c *config.Config) {
+func (all renewals) renew(ctx context.Context, now, c *config.Config, log *slog.Logger) {
 	renewed := now.Renewed(c)
 	for _, name := range slices.Sorted(maps.Keys(renewed)) {
 		setting := renewed[name]
-		renewal, ok := n.renewals[name]
+		renewal, ok := all[name]
 		if !ok {
 			continue // its kind takes no others
 		}
 		if err := renewal(c.Destinations[name]); err != nil {
-			n.lines.told.ErrorContext(ctx, "not reloaded", slog.String("setting", setting), slog.Any("error", err))
+			log.ErrorContext(ctx, "not reloaded", slog.String("setting", setting), slog.Any("error", err))
 			continue
 		}
 		now.Destinations = maps.Clone(now.Destinations) // others read the node's own
 		now.Destinations[name] = c.Destinations[name]
-		n.lines.told.InfoContext(ctx, "reloaded", slog.String("setting", setting))
+		log.InfoContext(ctx, "reloaded", slog.String("setting", setting))
 	}
 }

@@ -5,10 +5,19 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 
+	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/namedfile"
 	"github.com/holdfast-mq/holdfast/notify"
 )
+
+// folder is the secrets that channels use: files by name, bound by the configuration,
+// or by what the channels of the seed use.
+type folder struct {
+	conf     *config.Notifications
+	seedUses atomic.Pointer[[]notify.SecretUse]
+}
 
 // longestSecret is far more than any is.
 const longestSecret = 64 << 10
@@ -16,18 +25,18 @@ const longestSecret = 64 << 10
 // secret reads what a channel names as a secret: the file of that name. It is
 // read at each use, so that a new one needs no restart, and given only to whom
 // the configuration has bound it.
-func (n *Node) secret(use notify.SecretUse) ([]byte, error) {
-	folder := n.cfg.Notifications.Secrets
-	if folder == "" {
+func (f *folder) secret(use notify.SecretUse) ([]byte, error) {
+	path := f.conf.Secrets
+	if path == "" {
 		return nil, fmt.Errorf("secret %q: this node has no folder of secrets: set notifications.secrets", use.Secret)
 	}
 	if err := notify.CheckName("secret", use.Secret); err != nil {
 		return nil, err
 	}
-	if err := n.mayUse(use); err != nil {
+	if err := f.mayUse(use); err != nil {
 		return nil, err
 	}
-	text, err := namedfile.ReadLine(filepath.Join(folder, use.Secret), longestSecret)
+	text, err := namedfile.ReadLine(filepath.Join(path, use.Secret), longestSecret)
 	if err != nil {
 		return nil, fmt.Errorf("secret %q: %w", use.Secret, err)
 	}
@@ -38,15 +47,15 @@ func (n *Node) secret(use notify.SecretUse) ([]byte, error) {
 // secrets and hosts as he likes; which of them belong together, only the
 // configuration says: a binding, or without one the seed, by what its channels
 // use. A URL that is a secret itself leads where whoever wrote it wanted.
-func (n *Node) mayUse(use notify.SecretUse) error {
-	b, bound := n.cfg.Notifications.Bindings[use.Secret]
+func (f *folder) mayUse(use notify.SecretUse) error {
+	b, bound := f.conf.Bindings[use.Secret]
 	itself := use.URL == use.Secret
 	switch {
 	case bound && b.Allows(use.Kind, use.Host):
 		return nil
 	case bound && itself && len(b.Hosts) == 0 && b.Allows(use.Kind, ""):
 		return nil
-	case !bound && (itself || n.seedUsesIt(seedUse(use))):
+	case !bound && (itself || f.seedUsesIt(seedUse(use))):
 		return nil
 	}
 	host := use.Host
@@ -66,19 +75,19 @@ func seedUse(use notify.SecretUse) notify.SecretUse {
 	return use
 }
 
-func (n *Node) seedUsesIt(use notify.SecretUse) bool {
-	uses := n.seedUses.Load()
+func (f *folder) seedUsesIt(use notify.SecretUse) bool {
+	uses := f.seedUses.Load()
 	return uses != nil && slices.Contains(*uses, use)
 }
 
 // bindSeed notes what the channels of the seed use.
-func (n *Node) bindSeed(channels []notify.Channel) {
+func (f *folder) bindSeed(channels []notify.Channel) {
 	var uses []notify.SecretUse
 	note := func(use notify.SecretUse) error {
 		uses = append(uses, seedUse(use))
 		return nil
 	}
-	kinds := n.kinds(note, slog.New(slog.DiscardHandler))
+	kinds := f.kinds(note, slog.New(slog.DiscardHandler))
 	for _, c := range channels {
 		if k, ok := kinds[c.Kind]; ok {
 			if a, err := k.New(c); err == nil { // what is wrong is told by the check
@@ -86,5 +95,5 @@ func (n *Node) bindSeed(channels []notify.Channel) {
 			}
 		}
 	}
-	n.seedUses.Store(&uses)
+	f.seedUses.Store(&uses)
 }

@@ -21,8 +21,8 @@ import (
 // there is by now, as where it names a channel that was deleted: whom it can
 // reach is reached, and the rest is told until it is mended. To refuse the start
 // would stop what does fit.
-func (n *Node) sow(ctx context.Context, file string) error {
-	seed, err := n.readSeed(file, n.office.channels)
+func (n *Node) sow(ctx context.Context, o *office, file string) error {
+	seed, err := n.readSeed(file, o.channels)
 	if err != nil {
 		return err
 	}
@@ -53,12 +53,12 @@ func (n *Node) sow(ctx context.Context, file string) error {
 		} else if err != nil {
 			return fmt.Errorf("seed list %s: %w", l.Name, err)
 		}
-		n.office.grew(l.Name)
+		o.grew(l.Name)
 	}
-	if book, err = n.office.books.Latest(ctx); err != nil {
+	if book, err = o.books.Latest(ctx); err != nil {
 		return err
 	}
-	for _, text := range n.office.unfit(&book) {
+	for _, text := range o.unfit(&book) {
 		n.log.WarnContext(ctx, "the seed has made a list that does not fit", slog.String("fault", text))
 	}
 	return nil
@@ -72,11 +72,11 @@ func Preflight(c *config.Config) error {
 	if faults := checkForeign(c); len(faults) > 0 {
 		return &config.Error{Faults: faults}
 	}
-	if c.Role == config.Site || c.Notifications.Seed == "" {
+	if c.Notifications.Seed == "" {
 		return nil
 	}
-	n := &Node{cfg: c, log: slog.New(slog.DiscardHandler)}
-	_, err := n.readSeed(c.Notifications.Seed, &notify.Channels{Kinds: n.kinds(n.mayUse, n.log)})
+	n := &Node{cfg: c, log: slog.New(slog.DiscardHandler), secrets: &folder{conf: &c.Notifications}}
+	_, err := n.readSeed(c.Notifications.Seed, &notify.Channels{Kinds: n.secrets.kinds(n.secrets.mayUse, n.log)})
 	return err
 }
 
@@ -88,8 +88,8 @@ func (n *Node) readSeed(file string, kinds *notify.Channels) (*config.Seed, erro
 		return nil, err
 	}
 	channels, lists := seedBook(seed)
-	before := n.seedUses.Load()
-	n.bindSeed(channels)
+	before := n.secrets.seedUses.Load()
+	n.secrets.bindSeed(channels)
 	known := map[string]notify.Channel{}
 	var faults []config.Fault
 	for _, c := range channels {
@@ -108,7 +108,7 @@ func (n *Node) readSeed(file string, kinds *notify.Channels) (*config.Seed, erro
 		}
 	}
 	if len(faults) > 0 {
-		n.seedUses.Store(before) // a seed with faults changes nothing
+		n.secrets.seedUses.Store(before) // a seed with faults changes nothing
 		return nil, &config.Error{Faults: faults}
 	}
 	return seed, nil
@@ -146,12 +146,21 @@ func (o *office) grown() []string {
 	return slices.Clone(o.sown)
 }
 
+// look is unfit by the book of now.
+func (o *office) look(ctx context.Context) []string {
+	if len(o.grown()) == 0 {
+		return nil
+	}
+	book, err := o.books.Book(ctx)
+	if err != nil {
+		return nil // the look at what is overdue tells
+	}
+	return o.unfit(&book)
+}
+
 // unfit names the recipients of lists that the seed has made who are not
 // reached, as it is by now.
 func (o *office) unfit(book *notify.Book) (texts []string) {
-	if o == nil {
-		return nil
-	}
 	for _, name := range o.grown() {
 		for i, r := range book.Lists[name].Recipients {
 			if r.Disabled {

@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"reflect"
 	"slices"
-	"time"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
-	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/metrics"
@@ -80,7 +77,7 @@ func (s *special) leaves(err error) bool {
 
 // joined are the errors that stand beside each other. One that has two meanings is one.
 func joined(err error) []error {
-	several, prefixed := reflect.TypeOf(errors.Join(ErrCutOff)), reflect.TypeOf(fmt.Errorf("%w", ErrCutOff))
+	several, prefixed := reflect.TypeOf(errors.Join(holdfast.ErrUnknown)), reflect.TypeOf(fmt.Errorf("%w", holdfast.ErrUnknown))
 	for reflect.TypeOf(err) == prefixed {
 		err = errors.Unwrap(err)
 	}
@@ -92,45 +89,3 @@ func joined(err error) []error {
 
 // addCheck adds one check to a health report.
 type addCheck func(name, status, detail string)
-
-// openStore opens the store that the configuration names. It is the one place
-// that knows which kinds there are.
-func openStore(ctx context.Context, c *config.Config, o holdfast.Observer, log *slog.Logger) (store, special, error) {
-	if c.Store.IsZero() {
-		return openFile(ctx, c, o, log)
-	}
-	return openPostgres(ctx, c, o, log)
-}
-
-// startPause is how long a start waits before it looks again for its database.
-const startPause = time.Second
-
-// openWaiting opens the store, and waits for a database that may come by itself,
-// saying what for: it is away, starts, is a standby, takes no writes or no
-// connection, or its commits hang. What a person has to mend ends the start, with
-// an exit code of its own. Meanwhile the node answers that it waits.
-func (n *Node) openWaiting(ctx context.Context) (store, special, error) {
-	told := ""
-	if !n.cfg.Store.IsZero() {
-		defer time.AfterFunc(startPause, n.front.begin).Stop()
-	}
-	for {
-		opened, kind, err := openStore(ctx, n.cfg, late{n}, n.log)
-		switch {
-		case err == nil, n.cfg.Store.IsZero():
-			return opened, kind, err
-		case ctx.Err() != nil:
-			return nil, special{}, ctx.Err()
-		case Why(err) != Unexplained || !isAway(err) && !errors.Is(err, holdfast.ErrUnknown):
-			return nil, special{}, err
-		}
-		if text := err.Error(); text != told {
-			told = text
-			n.log.WarnContext(ctx, "the start waits for the database", slog.Any("error", err))
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(startPause):
-		}
-	}
-}

@@ -28,7 +28,7 @@ type Adapter interface {
 
 // LastAnswer is how long an adapter may wait, after ctx has ended, for the
 // answer to what it had sent by then: to go without it is to send it twice. A
-// channel's dispatcher waits longer than that.
+// stop of the dispatcher waits longer than that.
 const LastAnswer = 30 * time.Second
 
 // Part is what has become of some recipients in the middle of an attempt. It

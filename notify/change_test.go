@@ -39,9 +39,9 @@ func (s *script) counts() (made, closed int) {
 	return s.made, s.closed
 }
 
-// A channel's dispatcher that was ended leaves nothing claimed: an answer that
-// comes when it has given up counts as one that came in time, however late it
-// is. Nobody is asked twice meanwhile, and after it only who has not accepted.
+// A channel that is ended or changed leaves nothing claimed: an answer that comes
+// later counts as one that came in time, however late it is. Nobody is asked twice
+// meanwhile, and after it only who has not accepted.
 func TestAnAnswerThatComesAfterTheChannelWasEndedCounts(t *testing.T) {
 	t.Parallel()
 	ends := map[string]func(t *testing.T, o *office){
@@ -78,9 +78,6 @@ func TestAnAnswerThatComesAfterTheChannelWasEndedCounts(t *testing.T) {
 					time.Sleep(time.Second)
 					end(t, o)
 					time.Sleep(late - 10*time.Second)
-					if !o.log.has("attempts of " + string(first("n")) + " did not return") {
-						t.Fatal("the dispatcher has not given up yet: this tests nothing")
-					}
 					if r := o.one(t, "n"); r.Status != notify.Pending || len(o.mail.asked()) != 1 {
 						t.Errorf("while nobody knows it is %s, asked %v", r.Status, o.mail.asked())
 					}
@@ -163,8 +160,8 @@ func TestAChannelThatEndsHoldsUpNoOther(t *testing.T) {
 		if r := o.one(t, "m"); r.Status != notify.Delivered {
 			t.Errorf("over a channel that was made meanwhile it is %s", r.Status)
 		}
-		if s, ok := o.channels.Status()["room"]; !ok || s.Limit == 0 {
-			t.Errorf("a channel that was changed meanwhile is not served: %+v", s)
+		if s := o.channels.Status()["room"]; s.Limit != 5 { // as a lane of seven begins
+			t.Errorf("a channel that was changed meanwhile is not served as it is now: %+v", s)
 		}
 		if o.one(t, "n").Status == notify.Delivered {
 			t.Error("the busy channel had ended: this tests nothing")
@@ -235,7 +232,7 @@ func (l *looks) Claim(ctx context.Context, slots map[string]int) (holdfast.Batch
 // NO-15: how often a channel looks for what is due is a setting.
 func TestTheIntervalOfLooksForDueNotificationsIsASetting(t *testing.T) {
 	t.Parallel()
-	for poll, want := range map[time.Duration]int64{0: 1200, 10 * time.Second: 120} { // of the channel, and of what led nowhere
+	for poll, want := range map[time.Duration]int64{0: 600, 10 * time.Second: 60} {
 		racetest.Bubble(t, func(t *testing.T) {
 			o := open(t)
 			defer o.close(t)

@@ -10,31 +10,25 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Channels delivers notifications: one dispatcher per channel, each with its
-// own slots, so that a channel that is away, or whose settings are being
-// changed, costs the others nothing. It follows the book: a channel that is
-// made, changed or ended is served so within about a second, without a restart.
+// Channels gives a dispatcher a route for each channel, with slots of its own, so that
+// one that is away costs the others nothing. It follows the book: a channel that is
+// made, changed or ended is served so within about a second, without a restart, and
+// what it has in hand ends as it began.
 type Channels struct {
-	Store    Store
-	Books    *Books
-	Messages holdfast.Store
-	Lanes    holdfast.Lanes  // keeps why a channel is held over restarts; nil: it is not kept
-	Kinds    map[string]Kind // by the name that channels have as Kind
-	Poll     time.Duration   // the longest time between two looks of a channel for what is due (NO-15); zero: 1 s
-	Grace    time.Duration   // for work in hand at a stop (SF-10); zero: 10 s
-	Observer holdfast.Observer
-	Answers  *Answers           // is told of attempts that must not be cut off; nil: nobody
-	Progress *holdfast.Progress // the watch of all dispatchers of the store; nil: each channel has its own
-	Logger   *slog.Logger       // nil: none
+	Store      Store
+	Books      *Books
+	Dispatcher *holdfast.Dispatcher // that of the store; whoever made it runs it
+	Kinds      map[string]Kind      // by the name that channels have as Kind
+	Poll       time.Duration        // the longest time between two looks of a channel for what is due (NO-15); zero: as often as the dispatcher polls
+	Answers    *Answers             // is told of attempts that must not be cut off; nil: nobody
+	Logger     *slog.Logger         // nil: none
 
 	once     sync.Once
 	adapters adapters
-	late     unwritten
-	changed  chan struct{} // rings when follow has something to do before its time
+	courier  *courier
 
 	mu     sync.Mutex // guards what follows
-	runs   map[string]*channelRun
-	failed error // why a dispatcher ended by itself
+	served map[string]Channel
 }
 
 // What channels use unless they say otherwise.
@@ -54,13 +48,14 @@ func (c *Channels) init() {
 			c.Logger = slog.New(slog.DiscardHandler)
 		}
 		c.adapters = adapters{kinds: c.Kinds, answers: c.Answers}
-		c.changed = make(chan struct{}, 1)
-		c.runs = map[string]*channelRun{}
+		c.courier = &courier{store: c.Store, books: c.Books, adapters: &c.adapters, log: c.Logger}
+		c.served = map[string]Channel{}
 	})
 }
 
-// Run serves the channels until ctx ends, then stops as a dispatcher does. It
-// returns an error when the store has stopped.
+// Run follows the book until ctx ends, and then closes the adapters: let the dispatcher
+// end before it, which keeps the routes that it has. It returns an error when the store
+// has stopped.
 func (c *Channels) Run(ctx context.Context) error {
 	c.init()
 	defer c.adapters.close()
@@ -69,21 +64,19 @@ func (c *Channels) Run(ctx context.Context) error {
 	for {
 		if err := c.follow(ctx); err != nil && ctx.Err() == nil {
 			if errors.Is(err, holdfast.ErrClosed) {
-				return errors.Join(err, c.end())
+				return err
 			}
 			c.Logger.ErrorContext(ctx, "channels not read", slog.Any("error", err))
 		}
 		select {
 		case <-ctx.Done():
-			return c.end()
-		case <-c.changed:
+			return nil
 		case <-tick.C:
 		}
 	}
 }
 
-// follow starts and stops dispatchers so that they are those of the book. It
-// waits for none: one that ends rings, and is replaced then.
+// follow makes the routes those of the book. An adapter ends once nothing uses it.
 func (c *Channels) follow(ctx context.Context) error {
 	book, err := c.Books.Book(ctx)
 	if err != nil {
@@ -95,20 +88,39 @@ func (c *Channels) follow(ctx context.Context) error {
 			want[name] = channel
 		}
 	}
-	over, err := c.halt(want)
-	for _, r := range over {
-		err = errors.Join(err, c.replace(ctx, r))
-	}
-	for name, channel := range want {
-		if c.run(name) == nil {
-			c.start(ctx, channel)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name := range c.served {
+		if _, wanted := want[name]; !wanted {
+			c.Dispatcher.RemoveRoute(Lane(name))
+			delete(c.served, name)
 		}
 	}
-	c.adapters.keep(func(name string) bool {
-		_, wanted := want[name]
-		return wanted || c.run(name) != nil
+	for name, channel := range want {
+		if before, served := c.served[name]; !served || !before.same(&channel) {
+			c.serve(ctx, &channel)
+		}
+	}
+	c.adapters.keep(func(name string) bool { _, wanted := want[name]; return wanted })
+	return nil
+}
+
+// serve sets the route of a channel. taken is closed once it holds, where there was
+// none before. The caller holds the lock.
+func (c *Channels) serve(ctx context.Context, channel *Channel) (taken <-chan struct{}) {
+	workers := channel.Workers
+	if workers <= 0 {
+		workers = DefaultWorkers
+	}
+	c.served[channel.Name] = *channel
+	taken, err := c.Dispatcher.SetRoute(Lane(channel.Name), holdfast.Route{
+		Deliverer: c.courier, Retry: c.policy(ctx, channel), Timeout: sendTimeout, Limit: workers, Poll: c.Poll, Last: lastWords,
 	})
-	return err
+	if err != nil { // only what a program has put into the store past all checks
+		c.Logger.ErrorContext(ctx, "channel not served", slog.String("channel", channel.Name), slog.Any("error", err))
+		return c.Dispatcher.RemoveRoute(Lane(channel.Name))
+	}
+	return taken
 }
 
 // policy is how often a channel tries. What it does not say is the default. Nor

@@ -21,11 +21,10 @@ type courier struct {
 	books    *Books
 	adapters *adapters
 	log      *slog.Logger
-	late     *unwritten
+	late     unwritten
 }
 
-// unwritten is what became of recipients and is not on disk yet, by message. It
-// outlives the dispatcher of a channel, which a change of settings ends.
+// unwritten is what became of recipients and is not on disk yet, by message.
 type unwritten struct {
 	mu   sync.Mutex
 	list map[holdfast.ID][]Target
@@ -196,7 +195,7 @@ func (r *round) send(ctx context.Context, book *Book, channel string) {
 			Outcome: holdfast.Permanent, Code: "no_channel",
 			Err: fmt.Errorf("list %q has recipients on channel %q, which does not exist", r.n.List, channel),
 		}
-	case settings.Disabled: // its dispatcher is about to be stopped
+	case settings.Disabled: // its route is about to be removed
 		report.Fault = &holdfast.Failure{Outcome: holdfast.NotStarted, Code: "channel_disabled", Err: fmt.Errorf("channel %s is disabled", channel)}
 	default:
 		report = r.c.adapters.send(ctx, settings, &r.n, s.to, s.known)

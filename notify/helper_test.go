@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -56,7 +57,7 @@ func (o *office) attach(messages holdfast.Store) {
 	books := notify.NewBooks(o.db)
 	o.ingester = &notify.Ingester{Store: o.db, Books: books}
 	o.channels = &notify.Channels{
-		Store: o.db, Books: books, Messages: messages, Lanes: o.db, Logger: slog.New(o.log),
+		Store: o.db, Books: books, Logger: slog.New(o.log), Dispatcher: &holdfast.Dispatcher{Store: messages, Lanes: o.db, Logger: slog.New(o.log)},
 		Kinds: map[string]notify.Kind{"mail": {New: o.mail.open, CheckAddress: mailLike}, "chat": {New: o.chat.open}},
 	}
 }
@@ -80,13 +81,18 @@ func (o *office) run(tb testing.TB) (stop func()) {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(tb.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- o.channels.Run(ctx) }()
+	go func() { ended <- runBoth(ctx, o.channels) }()
 	return func() {
 		cancel()
 		if err := <-ended; err != nil {
 			tb.Errorf("run: %v", err)
 		}
 	}
+}
+
+// runBoth runs channels and their dispatcher.
+func runBoth(ctx context.Context, c *notify.Channels) error {
+	return run.All(ctx, run.Part{Name: "channels", Run: c.Run}, run.Part{Name: "dispatcher", Run: c.Dispatcher.Run})
 }
 
 func (o *office) channel(tb testing.TB, c notify.Channel) {

@@ -126,8 +126,7 @@ func (a *adapters) keep(used func(channel string) bool) {
 // close ends all of them.
 func (a *adapters) close() { a.keep(func(string) bool { return false }) }
 
-// same says whether two states of a channel are served by one run of its
-// dispatcher.
+// same says whether two states of a channel have the same route.
 func (c *Channel) same(o *Channel) bool {
-	return c.Name == o.Name && c.Workers == o.Workers && c.Disabled == o.Disabled && reflect.DeepEqual(c.Retry, o.Retry)
+	return c.Workers == o.Workers && reflect.DeepEqual(c.Retry, o.Retry)
 }

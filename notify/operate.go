@@ -3,6 +3,7 @@ package notify
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -31,31 +32,25 @@ func (c *Channels) CheckRecipient(channel Channel, address string) error {
 	return nil
 }
 
-// Status is how the channels fare in this process, by name: none before Run. A
-// channel that is disabled, or is about to be served otherwise, has no entry. The empty name stands for
-// notifications whose list led nowhere.
+// Status is how the channels fare in this process, by name: none before the dispatcher
+// runs. A channel that is disabled has no entry. The empty name stands for notifications
+// whose list led nowhere.
 func (c *Channels) Status() map[string]holdfast.LaneStatus {
 	c.init()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := make(map[string]holdfast.LaneStatus, len(c.runs))
-	for name, r := range c.runs {
-		if r.stopping {
-			continue
-		}
-		for _, s := range r.dispatcher.Status() {
-			if s.Destination == Lane(name) {
-				all[name] = s
-			}
+	all := make(map[string]holdfast.LaneStatus, len(c.served))
+	for name := range c.served {
+		if s, _ := c.Dispatcher.Lane(Lane(name)); s.Destination != "" {
+			all[name] = s
 		}
 	}
 	return all
 }
 
-// Resume lets a held channel go on at once, instead of at its next probe: when
-// the deliveries that it has in hand have ended. It waits a second for that, not
-// longer: it is noted. On a store with several nodes the others find out by their
-// probes.
+// Resume lets a held channel go on at once, instead of at its next probe, and with a new
+// adapter: whatever this one knew about refused credentials. What is in hand ends as it
+// began. On a store with several nodes the others find out by their probes.
 func (c *Channels) Resume(ctx context.Context, name string) error {
 	c.init()
 	book, err := c.Books.Latest(ctx)
@@ -69,33 +64,33 @@ func (c *Channels) Resume(ctx context.Context, name string) error {
 	case channel.Disabled:
 		return fmt.Errorf("channel %s is disabled: %w", name, holdfast.ErrState)
 	}
-	r := c.again(name)
-	if r == nil {
-		return nil // follow starts it
-	}
 	t := time.NewTimer(resumeWait)
 	defer t.Stop()
 	select {
-	case <-r.replaced:
+	case <-c.again(ctx, &channel):
 	case <-t.C:
 	case <-ctx.Done():
 	}
 	return nil
 }
 
-// resumeWait is how long Resume waits for what it asked for.
+// resumeWait is how long Resume waits for a dispatcher that is busy.
 const resumeWait = time.Second
 
-// again notes that the dispatcher of a channel is to begin anew, not held.
-func (c *Channels) again(name string) *channelRun {
+// again serves a channel as if it came now, which forgets why it was held. One that is
+// not served yet is left to follow.
+func (c *Channels) again(ctx context.Context, channel *Channel) (taken <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := c.runs[name]
-	if r != nil {
-		r.resume, r.stopping = true, true
-		r.stop()
+	if _, served := c.served[channel.Name]; !served {
+		done := make(chan struct{})
+		close(done)
+		return done
 	}
-	return r
+	c.Dispatcher.RemoveRoute(Lane(channel.Name))
+	c.adapters.forget(channel.Name)
+	c.Logger.InfoContext(ctx, "channel resumed", slog.String("channel", channel.Name))
+	return c.serve(ctx, channel)
 }
 
 // Test sends a notification of its own over a channel, once, and keeps nothing

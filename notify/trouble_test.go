@@ -77,7 +77,7 @@ func TestAChannelThatCouldNotBeginBeginsLater(t *testing.T) {
 		defer o.close(t)
 		s := &troubled{Store: o.db, Lanes: o.db}
 		s.away.Store(true)
-		o.channels.Lanes = s
+		o.channels.Dispatcher.Lanes = s
 		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
 		o.list(t, "ops", mailTo("a@x")...)
 		stop := o.run(t)

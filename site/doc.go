@@ -9,6 +9,7 @@
 // tell (SF-35). The answer of a target goes to the call that waited and is not
 // kept.
 //
-// A Site runs the dispatcher and the sweeper of its store. A program that talks to a node of its
-// own, in another process, uses the operator API instead, which takes the same.
+// A Site runs the dispatcher and the sweeper of its store; a node of any role is
+// made of one, too. A program that talks to a node of its own, in another process,
+// uses the operator API instead, which takes the same.
 package site

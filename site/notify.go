@@ -56,6 +56,9 @@ func (d Draft) Send(ctx context.Context, subject, body string) (holdfast.ID, err
 	if d.fault != nil {
 		return "", fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{Field: "data", Problem: "cannot be encoded: " + d.fault.Error()})
 	}
+	if d.site.forwarder == nil {
+		return "", errAlone
+	}
 	d.n.Subject, d.n.Body = subject, body
 	r, err := d.site.forwarder.Submit(ctx, d.n)
 	return r.ID, err
@@ -63,5 +66,13 @@ func (d Draft) Send(ctx context.Context, subject, body string) (holdfast.ID, err
 
 // NotificationStatus says how a notification stands; see Forwarder.Status.
 func (s *Site) NotificationStatus(ctx context.Context, id holdfast.ID) (notify.Standing, error) {
+	if s.forwarder == nil {
+		return notify.Standing{}, errAlone
+	}
 	return s.forwarder.Status(ctx, id)
 }
+
+var errAlone = fmt.Errorf("notify: %w: the site is Alone, and forwards nothing", holdfast.ErrState)
+
+// forwards says whether a destination is the way to central.
+func (s *Site) forwards(to string) bool { return to == notify.Central && s.forwarder != nil }

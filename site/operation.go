@@ -53,7 +53,7 @@ func (s *Site) Status(ctx context.Context, id holdfast.ID) (Operation, error) {
 	if err != nil && !errors.Is(err, holdfast.ErrNotFound) {
 		return Operation{}, err
 	}
-	if err != nil || r.Message.Destination == notify.Central {
+	if err != nil || s.forwards(r.Message.Destination) {
 		return Operation{}, fmt.Errorf("operation %s: %w", id, holdfast.ErrNotFound)
 	}
 	o := Operation{
@@ -68,6 +68,13 @@ func (s *Site) Status(ctx context.Context, id holdfast.ID) (Operation, error) {
 		}
 	}
 	return o, nil
+}
+
+func (s *Site) category(destination string) holdfast.Category {
+	if s.forwards(destination) {
+		return holdfast.CategoryNotification
+	}
+	return s.conf.Destinations[destination].Category
 }
 
 func statusOf(r *holdfast.Record) OperationStatus {

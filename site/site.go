@@ -46,6 +46,9 @@ type Config struct {
 	// Ask asks central how a notification stands that has left this site. What
 	// central does not know is ErrNotFound. Nil: nobody can be asked.
 	Ask func(ctx context.Context, id holdfast.ID) (notify.Standing, error)
+	// Alone says that there is no central: Notify is ErrState, and a destination may have
+	// the name of the way there. A node is so that brings notifications to people itself.
+	Alone bool
 
 	Poll     time.Duration     // the longest time between two looks for due messages; zero: 1 s (SF-06)
 	Grace    time.Duration     // for work in hand at a stop; zero: 10 s (SF-10)
@@ -62,7 +65,14 @@ type Config struct {
 	// DefaultRetention; &holdfast.Retention{} keeps all for ever.
 	Retention *holdfast.Retention
 	Sweep     time.Duration // between purges; zero: 5 min
-	Logger    *slog.Logger  // nil: none
+	// Inbox is swept besides, and keeps ids for InboxRetention; zero: DefaultInboxRetention.
+	// Nil: it is not, and nor is one within Store.
+	Inbox          holdfast.InboxLog
+	InboxRetention time.Duration
+
+	Waiters  *holdfast.Waiters  // who waits for first attempts, besides those who call; nil: nobody
+	Progress *holdfast.Progress // the watch of the store, run by whoever made it; nil: one of its own
+	Logger   *slog.Logger       // nil: none
 }
 
 // DefaultRetention is how long a site keeps what has ended: a week, and what is
@@ -88,7 +98,7 @@ type Site struct {
 	dispatcher *holdfast.Dispatcher
 	sweeper    *holdfast.Sweeper
 	submitter  *holdfast.Submitter
-	forwarder  *Forwarder
+	forwarder  *Forwarder // nil: it is alone
 }
 
 // holder is a way to central that says how long what it has forwarded is kept, so that
@@ -100,7 +110,10 @@ type holder interface {
 // New checks the configuration and makes a site of it. The error holds every
 // fault.
 func New(conf Config) (*Site, error) {
-	s := &Site{conf: conf, log: conf.Logger, waiters: &holdfast.Waiters{}}
+	s := &Site{conf: conf, log: conf.Logger, waiters: conf.Waiters}
+	if s.waiters == nil {
+		s.waiters = &holdfast.Waiters{}
+	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -123,18 +136,22 @@ func New(conf Config) (*Site, error) {
 	add(notify.Central, s.conf.Central)
 	s.dispatcher = &holdfast.Dispatcher{
 		OnParked: conf.OnParked, OnExpired: conf.OnExpired,
-		Store: conf.Store, Lanes: conf.Store, Routes: routes, Poll: conf.Poll, Grace: conf.Grace, Observer: observer{s, conf.Observer}, Waiters: s.waiters, Logger: s.log,
+		Store: conf.Store, Lanes: conf.Store, Routes: routes, Poll: conf.Poll, Grace: conf.Grace, Observer: observer{s, conf.Observer}, Waiters: s.waiters, Progress: conf.Progress, Logger: s.log,
 	}
 	keep := DefaultRetention()
 	if conf.Retention != nil {
 		keep = *conf.Retention
 	}
-	s.sweeper = &holdfast.Sweeper{Outbox: conf.Store, Retention: keep, Every: conf.Sweep, Observer: conf.Observer, Logger: s.log}
+	s.sweeper = &holdfast.Sweeper{
+		Outbox: conf.Store, Inbox: conf.Inbox, Retention: keep, InboxRetention: conf.InboxRetention, Every: conf.Sweep, Observer: conf.Observer, Logger: s.log,
+	}
 	if k, ok := conf.Central.Deliverer.(holder); ok {
 		s.sweeper.Held = k.Held
 	}
 	s.submitter = &holdfast.Submitter{Enqueuer: conf.Store, Outbox: conf.Store, Waiters: s.waiters, Lane: s.dispatcher.Lane}
-	s.forwarder = &Forwarder{Enqueuer: conf.Store, Outbox: conf.Store, Name: s.conf.Name, Ask: conf.Ask}
+	if !conf.Alone {
+		s.forwarder = &Forwarder{Enqueuer: conf.Store, Outbox: conf.Store, Name: s.conf.Name, Ask: conf.Ask}
+	}
 	return s, nil
 }
 
@@ -146,9 +163,12 @@ func (c *Config) check() error {
 	if c.Store == nil {
 		bad("store", "", "is nil; open one with sqlite.Open or sqlite.Attach")
 	}
+	if c.Alone && c.Central.Deliverer != nil {
+		bad("central", "", "is set, and the site is Alone; leave one of them out")
+	}
 	for name, d := range c.Destinations {
 		switch {
-		case name == notify.Central:
+		case name == notify.Central && !c.Alone:
 			bad("destinations."+name, "", "has the name of the way to central; use another name, or the field Central")
 		case d.Category == "":
 			bad("destinations."+name+".category", "", "is empty; say what is called there, such as "+string(holdfast.CategoryExternalSystem))
@@ -171,11 +191,28 @@ func (s *Site) Run(ctx context.Context) error {
 
 func (s *Site) deliver(ctx context.Context) error {
 	defer s.waiters.Release()
+	if s.conf.Central.Deliverer != nil { // an alarm does not wait behind what an outage has left
+		if err := s.conf.Store.ConfigureLane(ctx, notify.Central, holdfast.LaneSettings{LiveFirst: true}); err != nil && ctx.Err() == nil {
+			s.log.WarnContext(ctx, "what is new goes to central behind what waits", slog.Any("error", err))
+		}
+	}
 	return s.dispatcher.Run(ctx)
 }
 
+// Dispatcher delivers what the site's store holds: for further routes, and for people who
+// pause and resume destinations. Run runs it.
+func (s *Site) Dispatcher() *holdfast.Dispatcher { return s.dispatcher }
+
+// Forwarder takes the site's notifications; nil: it is Alone.
+func (s *Site) Forwarder() *Forwarder { return s.forwarder }
+
 // Lanes tells how the destinations fare; none before Run.
 func (s *Site) Lanes() []holdfast.LaneStatus { return s.dispatcher.Status() }
+
+// Unserved are the destinations that have due messages and no deliverer here, by
+// name, as of the last look; for a program's own health. Their rows stay pending
+// (SF-11). It asks no database.
+func (s *Site) Unserved() []string { return s.dispatcher.Unserved() }
 
 // observer tells the program of calls, and then its own observer.
 type observer struct {

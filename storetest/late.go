@@ -26,8 +26,8 @@ func lateAttempt(k *kit) {
 		ctx, cancel := context.WithCancel(k.ctx())
 		ended := make(chan error, 1)
 		d := &holdfast.Dispatcher{
-			Store: k.Full, Routes: map[string]holdfast.Route{"a": {Deliverer: to}},
-			Poll: 5 * time.Millisecond, Grace: time.Millisecond, Last: time.Millisecond,
+			Store: k.Full, Routes: map[string]holdfast.Route{"a": {Deliverer: to, Last: time.Millisecond}},
+			Poll: 5 * time.Millisecond, Grace: time.Millisecond,
 		}
 		go func() { ended <- d.Run(ctx) }()
 		return func() error {

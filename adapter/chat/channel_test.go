@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/adapter/chat"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
+	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -44,7 +45,7 @@ func deliver(t *testing.T, kind string, settings object, s *secrets, dial dialer
 		t.Fatal(err)
 	}
 	books := notify.NewBooks(db)
-	channels := &notify.Channels{Store: db, Books: books, Messages: db, Lanes: db, Kinds: map[string]notify.Kind{kind: {
+	channels := &notify.Channels{Store: db, Books: books, Dispatcher: &holdfast.Dispatcher{Store: db, Lanes: db}, Kinds: map[string]notify.Kind{kind: {
 		New: func(c notify.Channel) (notify.Adapter, error) {
 			return chat.New(c.Kind, c.Settings, chat.Options{Secret: s.read, DialContext: dial})
 		},
@@ -52,7 +53,9 @@ func deliver(t *testing.T, kind string, settings object, s *secrets, dial dialer
 	}}}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- channels.Run(ctx) }()
+	go func() {
+		ended <- run.All(ctx, run.Part{Name: "channels", Run: channels.Run}, run.Part{Name: "dispatcher", Run: channels.Dispatcher.Run})
+	}()
 	payload, err := notify.Encode(notify.Notification{List: "ops", Subject: "Press 4 stopped", Body: "Oil."})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/adapter/email"
 	"github.com/holdfast-mq/holdfast/internal/mtatest"
+	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
@@ -36,7 +37,7 @@ func newCentral(t *testing.T, s *mtatest.Server) *central {
 		t.Fatal(err)
 	}
 	books := notify.NewBooks(db)
-	c := &central{t, db, &notify.Channels{Store: db, Books: books, Messages: db, Lanes: db, Kinds: map[string]notify.Kind{
+	c := &central{t, db, &notify.Channels{Store: db, Books: books, Dispatcher: &holdfast.Dispatcher{Store: db, Lanes: db}, Kinds: map[string]notify.Kind{
 		"email": {New: func(c notify.Channel) (notify.Adapter, error) { return email.New(c.Settings, email.Options{}) }},
 	}}, &notify.Ingester{Store: db, Books: books}}
 	settings, err := json.Marshal(with(object{"port": s.Port}))
@@ -52,7 +53,9 @@ func newCentral(t *testing.T, s *mtatest.Server) *central {
 	c.put(db.PutList(t.Context(), notify.List{Name: "one", Recipients: to[:1]}))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- c.channels.Run(ctx) }()
+	go func() {
+		ended <- run.All(ctx, run.Part{Name: "channels", Run: c.channels.Run}, run.Part{Name: "dispatcher", Run: c.channels.Dispatcher.Run})
+	}()
 	t.Cleanup(func() {
 		cancel()
 		c.put(<-ended)

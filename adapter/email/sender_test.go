@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/adapter/email"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
+	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -87,7 +88,7 @@ func TestARefusedSenderHoldsTheChannel(t *testing.T) {
 		}}
 		books := notify.NewBooks(db)
 		ingester := &notify.Ingester{Store: db, Books: books}
-		channels := &notify.Channels{Store: db, Books: books, Messages: db, Lanes: db, Kinds: map[string]notify.Kind{"email": {
+		channels := &notify.Channels{Store: db, Books: books, Dispatcher: &holdfast.Dispatcher{Store: db, Lanes: db}, Kinds: map[string]notify.Kind{"email": {
 			New: func(c notify.Channel) (notify.Adapter, error) {
 				return email.New(c.Settings, email.Options{DialContext: s.dial})
 			},
@@ -104,7 +105,9 @@ func TestARefusedSenderHoldsTheChannel(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- channels.Run(ctx) }()
+		go func() {
+			ended <- run.All(ctx, run.Part{Name: "channels", Run: channels.Run}, run.Part{Name: "dispatcher", Run: channels.Dispatcher.Run})
+		}()
 		payload, err := notify.Encode(notify.Notification{List: "ops", Subject: "Press 4 stopped", Body: "Oil."})
 		if err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/admin/httpapi"
+	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -33,7 +34,7 @@ func central(t *testing.T) (*fixture, *notify.Ingester, *reception) {
 	}
 	people := &reception{}
 	books := notify.NewBooks(db)
-	channels := &notify.Channels{Store: db, Books: books, Messages: db, Lanes: db, Kinds: map[string]notify.Kind{"desk": {
+	channels := &notify.Channels{Store: db, Books: books, Dispatcher: &holdfast.Dispatcher{Store: db, Lanes: db}, Kinds: map[string]notify.Kind{"desk": {
 		New: func(c notify.Channel) (notify.Adapter, error) {
 			if !strings.Contains(string(c.Settings), "floor") {
 				return nil, &holdfast.FieldError{Field: "settings.floor", Problem: "is missing"}
@@ -49,7 +50,9 @@ func central(t *testing.T) (*fixture, *notify.Ingester, *reception) {
 	}}}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- channels.Run(ctx) }()
+	go func() {
+		ended <- run.All(ctx, run.Part{Name: "channels", Run: channels.Run}, run.Part{Name: "dispatcher", Run: channels.Dispatcher.Run})
+	}()
 	t.Cleanup(func() {
 		stop()
 		if err := errors.Join(<-ended, db.Close()); err != nil {

@@ -6,35 +6,16 @@ package main
 
 import (
 	"context"
-	"io"
-	"log/slog"
 	"os"
 	"os/signal"
-	"sync/atomic"
 
 	"github.com/holdfast-mq/holdfast/cmd/holdfast/internal/demo"
 	"github.com/holdfast-mq/holdfast/config"
-	"github.com/holdfast-mq/holdfast/internal/logs"
 	"github.com/holdfast-mq/holdfast/node"
 )
 
 func main() {
 	os.Exit(thisProcess().run(context.Background(), os.Args[1:]))
-}
-
-// app is the process around the commands, so that a test can give another.
-type app struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	env            config.Env
-	serve          func(ctx context.Context, o ServeOptions) error
-	demo           func(ctx context.Context, o demo.Options) (*demo.Counts, error)
-	notify         func(c chan<- os.Signal, of ...os.Signal) (stop func())
-	ignore         func(of ...os.Signal)
-	exit           func(code int) // at once
-
-	log   atomic.Pointer[slog.Logger] // of serve, where lines are for programs; nil: they are for people
-	lines []*logs.Writer              // of serve
 }
 
 // thisProcess is the app of a real process.
@@ -49,10 +30,4 @@ func thisProcess() *app {
 			return func() { signal.Stop(c) }
 		},
 	}
-}
-
-// getenv returns a variable, empty where it is not set.
-func (a *app) getenv(name string) string {
-	value, _ := a.env.Lookup(name)
-	return value
 }

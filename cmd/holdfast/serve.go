@@ -17,15 +17,6 @@ import (
 	"github.com/holdfast-mq/holdfast/node"
 )
 
-// ServeOptions is what a node is started with.
-type ServeOptions struct {
-	Config         *config.Config
-	Version        string
-	Commit         string
-	Stdout, Stderr io.Writer
-	Reload         <-chan *config.Config
-}
-
 // serveNode runs a node until ctx ends, and returns when it has stopped.
 //
 // It is the one place that joins the command to package node.

@@ -128,7 +128,7 @@ func (l *Loader) Mapping(known Keys) Decode {
 }
 
 // Names reads a mapping whose keys are names given by people.
-func (l *Loader) Names(read func(name, path string, n *yaml.Node)) Decode {
+func Names(l *Loader, read func(name, path string, n *yaml.Node)) Decode {
 	return func(path string, n *yaml.Node) {
 		l.entries(path, n, func(name string, key, value *yaml.Node) {
 			if p := NameProblem(name); p != nil {

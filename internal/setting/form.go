@@ -105,7 +105,7 @@ func Count(least, most int, zero, example string) Form[int] {
 		bounds = Schema{"anyOf": []Schema{bounds, {"const": 0}}}
 	}
 	return Form[int]{
-		Read: func(l *Loader, to *int) Decode { return l.Integer(to, example) },
+		Read: func(l *Loader, to *int) Decode { return Integer(l, to, example) },
 		Show: func(n int) *yaml.Node { return Scalar("!!int", strconv.Itoa(n)) },
 		Check: func(r *Report, path string, n int) {
 			if (n != 0 || zero == "") && (n < least || n > most) {
@@ -120,7 +120,7 @@ func Count(least, most int, zero, example string) Form[int] {
 // Truth is true or false.
 func Truth() Form[bool] {
 	return Form[bool]{
-		Read:   (*Loader).Boolean,
+		Read:   Boolean,
 		Show:   func(b bool) *yaml.Node { return Scalar("!!bool", strconv.FormatBool(b)) },
 		Values: "`true`, `false`",
 		Schema: Schema{"type": "boolean"},

@@ -151,7 +151,7 @@ func Named[S, V any](name string, at func(s *S) *map[string]V, of Many[V]) Entry
 	return Entry[S]{
 		Name: name,
 		Read: func(l *Loader, s *S) Decode {
-			return l.Names(func(name, path string, n *yaml.Node) {
+			return Names(l, func(name, path string, n *yaml.Node) {
 				if *at(s) == nil {
 					*at(s) = map[string]V{}
 				}

@@ -11,7 +11,7 @@ const (
 )
 
 // Headers reads headers, of which no value is told: each may be a secret.
-func (l *Loader) Headers(path string, n *yaml.Node) map[string]string {
+func Headers(l *Loader, path string, n *yaml.Node) map[string]string {
 	headers := map[string]string{}
 	l.entries(path, n, func(name string, key, value *yaml.Node) {
 		at := Join(path, name)
@@ -31,11 +31,11 @@ func (l *Loader) Headers(path string, n *yaml.Node) map[string]string {
 // stands there.
 func (l *Loader) password(path string, n *yaml.Node) Secret {
 	n, ok := l.Value(path, n)
-	if !ok || !l.IsMapping(path, n) {
+	if !ok || !IsMapping(l, path, n) {
 		return Secret{}
 	}
 	var ref Reference
-	l.Object(path, n, Keys{"env": l.HiddenText(&ref.Env, passwordFix), "file": l.HiddenText(&ref.File, passwordFix)})
+	l.Object(path, n, Keys{"env": HiddenText(l, &ref.Env, passwordFix), "file": HiddenText(l, &ref.File, passwordFix)})
 	f, ok := l.LookUp(path, ref, Wanted{"the secret", "names no secret", passwordFix, "the other side has given it to you"})
 	if ok && f.Text == "" {
 		l.WrongContent(f, Problem{"it is empty", "put the secret there"})

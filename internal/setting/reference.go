@@ -13,11 +13,11 @@ const ReferenceFix = "write {env: NAME} for a variable or {file: PATH} for a fil
 // Secret reads where one secret is, and the secret itself.
 func (l *Loader) Secret(path string, n *yaml.Node) Secret {
 	n, ok := l.Value(path, n)
-	if !ok || !l.IsMapping(path, n) {
+	if !ok || !IsMapping(l, path, n) {
 		return Secret{}
 	}
 	var ref Reference
-	l.Object(path, n, Keys{"env": l.HiddenText(&ref.Env, ReferenceFix), "file": l.HiddenText(&ref.File, ReferenceFix)})
+	l.Object(path, n, Keys{"env": HiddenText(l, &ref.Env, ReferenceFix), "file": HiddenText(l, &ref.File, ReferenceFix)})
 	s := l.Resolve(path, ref)
 	l.Bad[path] = s.IsZero()
 	return s
@@ -25,7 +25,7 @@ func (l *Loader) Secret(path string, n *yaml.Node) Secret {
 
 // IsMapping reports anything else without its value, which is likely to be
 // the secret itself.
-func (l *Loader) IsMapping(path string, n *yaml.Node) bool {
+func IsMapping(l *Loader, path string, n *yaml.Node) bool {
 	if n.Kind == yaml.MappingNode || IsNull(n) {
 		return true
 	}
@@ -34,7 +34,7 @@ func (l *Loader) IsMapping(path string, n *yaml.Node) bool {
 }
 
 // HiddenText reads a text, and keeps it out of the fault if it is none.
-func (l *Loader) HiddenText(to *string, fix string) Decode {
+func HiddenText(l *Loader, to *string, fix string) Decode {
 	return func(path string, n *yaml.Node) {
 		n, ok := l.Value(path, n)
 		if !ok {

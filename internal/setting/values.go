@@ -43,7 +43,7 @@ func (l *Loader) path(to *string, example string) Decode {
 }
 
 // Boolean reads true or false.
-func (l *Loader) Boolean(to *bool) Decode {
+func Boolean(l *Loader, to *bool) Decode {
 	return func(path string, n *yaml.Node) {
 		if s, ok := l.Scalar(path, n, "true or false", "true or false", "!!bool"); ok {
 			*to = strings.EqualFold(s, "true")
@@ -52,7 +52,7 @@ func (l *Loader) Boolean(to *bool) Decode {
 }
 
 // Integer reads a whole number.
-func (l *Loader) Integer(to *int, example string) Decode {
+func Integer(l *Loader, to *int, example string) Decode {
 	return func(path string, n *yaml.Node) {
 		s, ok := l.Scalar(path, n, "a whole number", "a whole number, such as "+example, "!!int")
 		if !ok {
@@ -68,7 +68,7 @@ func (l *Loader) Integer(to *int, example string) Decode {
 }
 
 // Number reads a number.
-func (l *Loader) Number(to *float64, example string) Decode {
+func Number(l *Loader, to *float64, example string) Decode {
 	return func(path string, n *yaml.Node) {
 		s, ok := l.Scalar(path, n, "a number", "a number, such as "+example, "!!int", "!!float")
 		if !ok {

@@ -56,7 +56,7 @@ func headersKey() setting.Entry[Settings] {
 	return setting.Entry[Settings]{
 		Name: "headers",
 		Read: func(l *setting.Loader, c *Settings) setting.Decode {
-			return func(path string, n *yaml.Node) { c.Headers = l.Headers(path, n) }
+			return func(path string, n *yaml.Node) { c.Headers = setting.Headers(l, path, n) }
 		},
 		Show: func(p setting.Printer, c *Settings) *yaml.Node {
 			if len(c.Headers) == 0 {

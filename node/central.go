@@ -1,0 +1,72 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/admin"
+	"github.com/holdfast-mq/holdfast/admin/httpapi"
+	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/link"
+)
+
+// asCentral is a node that brings the notifications of its sites to people, and listens
+// to them.
+func (n *Node) asCentral(ctx context.Context) (role, error) {
+	if err := n.buildSite(ctx, holdfast.Route{}, nil); err != nil {
+		return role{}, err
+	}
+	o, err := n.newOffice(ctx)
+	if err != nil {
+		return role{}, err
+	}
+	sites, err := link.NewCentral(link.CentralConfig{
+		Store: n.store, Receiver: o.ingester, Destination: n.cfg.Node.ID, Own: n.cfg.Source(), MaxPayload: int(n.cfg.Limits.Payload),
+		Standing: o.desk.Standing, ClientCerts: clientCerts(n.cfg.TLS), Limits: siteLimits(n.cfg.Sites), Logger: n.log, Refused: n.refused,
+	})
+	if err != nil {
+		return role{}, err
+	}
+	r := n.withOffice(o)
+	r.name, r.close = config.CentralOfSites, sites.Close
+	h := sites.Handler()
+	for _, path := range link.Paths() {
+		r.mounts = append(r.mounts, httpapi.Mount{Pattern: "POST " + path, Handler: h, Signed: true})
+	}
+	operate := r.operate
+	r.operate = func(s *admin.Service) {
+		operate(s)
+		s.Central = sites
+	}
+	r.greet = func(b *strings.Builder) {
+		fmt.Fprintf(b, "  role        central: let a site in with holdfast sites add NAME%s\n", n.asked())
+	}
+	return r, nil
+}
+
+// siteLimits are what each site may send; nil: anything.
+func siteLimits(of map[string]config.SiteLimits) func(site string) link.Limits {
+	if len(of) == 0 {
+		return nil
+	}
+	return func(site string) link.Limits {
+		l, ok := of[site]
+		if !ok {
+			l = of[config.OtherSites]
+		}
+		return link.Limits(l)
+	}
+}
+
+// clientCerts is what sites have to show beside their credentials.
+func clientCerts(c config.TLS) link.ClientCerts {
+	switch {
+	case c.Clients == "":
+		return link.NoCert
+	case c.AnySite:
+		return link.AnyCert
+	}
+	return link.SiteCert
+}
