@@ -23,7 +23,7 @@ type rowTexts struct {
 
 var rowStatements = sync.OnceValue(func() map[*rows.Table]rowTexts { //nolint:gochecknoglobals // made once, of constant texts
 	all := map[*rows.Table]rowTexts{}
-	for _, t := range rows.Tables() {
+	for _, t := range rows.Plain() {
 		insert := insertInto(t)
 		all[t] = rowTexts{insert + replaces(t), insert + ` ON CONFLICT DO NOTHING RETURNING 1`, selectRows(t, false), selectRows(t, true)}
 	}
@@ -125,7 +125,7 @@ func byTable(list []rows.Row) func(yield func(t *rows.Table, some []rows.Row) bo
 				of[t][place] = r
 			}
 		}
-		for _, t := range rows.Tables() {
+		for _, t := range rows.Plain() {
 			if len(of[t]) > 0 && !yield(t, inOrder(of[t])) {
 				return
 			}

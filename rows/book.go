@@ -1,11 +1,32 @@
 package rows
 
+import "github.com/holdfast-mq/holdfast/internal/belief"
+
 // list has an empty row of each table: what people have set before what was accepted.
 func list() []Row {
 	return []Row{
-		(*Token)(nil), (*Site)(nil), (*Channel)(nil), (*List)(nil), (*Recipient)(nil),
-		(*NotificationBody)(nil), (*Target)(nil),
+		(*Settings)(nil), (*Lane)(nil), (*Token)(nil), (*Site)(nil), (*Channel)(nil), (*List)(nil), (*Recipient)(nil),
+		(*Message)(nil), (*Event)(nil), (*Incoming)(nil), (*Notification)(nil), (*NotificationBody)(nil), (*Target)(nil),
 	}
+}
+
+// Settings is what a store keeps of itself, in one row.
+type Settings struct {
+	One     int64         `row:"one,key,split"`
+	Notices int64         `row:"notices"` // bits: of parked messages, of expired ones
+	Book    int64         `row:"book"`    // version of channels and lists
+	Leaps   []belief.Leap `row:"-"`       // of the store's clock: what ended because of them would end in a copy
+}
+
+// Lane is what belongs to a destination.
+type Lane struct {
+	Destination string  `row:"destination,key,exact"`
+	Strict      bool    `row:"strict"`
+	Fault       string  `row:"fault,null"`
+	FaultSince  Instant `row:"fault_since,null"`
+	Paused      bool    `row:"paused"` // by a person
+	Decided     Instant `row:"decided,null"`
+	DecidedBy   string  `row:"decided_by,null"`
 }
 
 // Token is access to the API.
@@ -63,6 +84,12 @@ type Recipient struct {
 	Name     string `row:"name"`
 	Disabled bool   `row:"disabled"`
 }
+
+// Table implements Row.
+func (*Settings) Table() string { return "hf_meta" }
+
+// Table implements Row.
+func (*Lane) Table() string { return "hf_lane" }
 
 // Table implements Row.
 func (*Token) Table() string { return "hf_token" }

@@ -14,9 +14,12 @@
 // Columns stand in the order of the table's CREATE TABLE in SQLite, where a salvage finds
 // them by their place. A test of both stores compares the structs with the tables.
 //
-// Types of fields are string, []byte, int64, bool, Instant and holdfast.ID. Words of a
+// Types of fields are string, []byte, int64, bool, Instant, holdfast.ID and holdfast.State. Words of a
 // tag, behind the column's name:
 //
+//	split  (of the first column) the row stands in several tables, or under numbers of names:
+//	       a store reads and writes it by hand
+//	-      (in the place of a name) it travels with the row, and is no column
 //	key    the column is a part of the key, which stands first: an integer or a text
 //	null   a zero value (of Instant: None) is NULL
 //	grows  a row that replaces another gets a higher value than that has

@@ -14,6 +14,7 @@ type Table struct {
 	Columns []Column // those of the key first
 	Key     []Column
 	Of      []string // tables with the row of the same number that this one goes with; nil: none
+	Split   bool     // it stands in several tables of a store, which reads and writes it by hand
 
 	made reflect.Type
 }
@@ -21,10 +22,11 @@ type Table struct {
 // Column is one column of a table.
 type Column struct {
 	Name  string
-	Null  bool  // a zero value is NULL
-	Grows bool  // a row that replaces another gets a higher value
-	Exact bool  // the text must not be changed
-	Final int64 // a row with this value is not replaced; zero: each is
+	Null  bool   // a zero value is NULL
+	Grows bool   // a row that replaces another gets a higher value
+	Exact bool   // the text must not be changed
+	Field string // the struct's: for people
+	Final int64  // a row with this value is not replaced; zero: each is
 
 	field int
 }
@@ -105,11 +107,15 @@ func (t *Table) At(place string) (Row, error) {
 // before it.
 func Tables() []*Table { return registered().list }
 
+// Plain lists those of Tables whose rows stand in one table as they are described.
+func Plain() []*Table { return registered().plain }
+
 // Of is the table of a row; nil: its type is none of this package.
 func Of(r Row) *Table { return registered().byName[r.Table()] }
 
 type registry struct {
 	list   []*Table
+	plain  []*Table
 	byName map[string]*Table
 }
 
@@ -118,6 +124,9 @@ var registered = sync.OnceValue(func() (all registry) { //nolint:gochecknoglobal
 	for _, r := range list() {
 		t := describe(r)
 		all.list, all.byName[t.Name] = append(all.list, t), t
+		if !t.Split {
+			all.plain = append(all.plain, t)
+		}
 	}
 	return all
 })
@@ -128,13 +137,18 @@ func describe(r Row) *Table {
 	t := &Table{Name: r.Table(), made: made}
 	for i := range made.NumField() {
 		words := strings.Split(made.Field(i).Tag.Get("row"), ",")
-		c := Column{Name: words[0], field: i}
+		if words[0] == "-" {
+			continue
+		}
+		c := Column{Name: words[0], Field: made.Field(i).Name, field: i}
 		key := false
 		for _, w := range words[1:] {
 			name, value, _ := strings.Cut(w, "=")
 			switch name {
 			case "key":
 				key = true
+			case "split":
+				t.Split = true
 			case "null":
 				c.Null = true
 			case "grows":

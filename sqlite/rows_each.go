@@ -16,7 +16,7 @@ import (
 // rowQuery reads the rows of a table from the first or, later, behind one. They come
 // behind all other queries.
 func rowQuery(t *rows.Table, later bool) query {
-	q := queryCount + query(2*slices.Index(rows.Tables(), t))
+	q := queryCount + query(2*slices.Index(rows.Plain(), t))
 	if later {
 		q++
 	}
@@ -25,7 +25,7 @@ func rowQuery(t *rows.Table, later bool) query {
 
 // rowQueries are the texts of those queries.
 func rowQueries() (list []string) {
-	for _, t := range rows.Tables() {
+	for _, t := range rows.Plain() {
 		key, numbers := strings.Join(columnsOf(t.Key), ", "), make([]string, len(t.Key))
 		for i := range numbers {
 			numbers[i] = "?" + strconv.Itoa(i+2)

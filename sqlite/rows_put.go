@@ -21,12 +21,12 @@ const (
 
 // statementOf is the statement of a verb for a table: they come behind all others.
 func statementOf(t *rows.Table, verb rowVerb) statement {
-	return statementCount + statement(slices.Index(rows.Tables(), t)*int(rowVerbs)+int(verb))
+	return statementCount + statement(slices.Index(rows.Plain(), t)*int(rowVerbs)+int(verb))
 }
 
 // rowTexts are the texts of those statements.
 func rowTexts() (list []string) {
-	for _, t := range rows.Tables() {
+	for _, t := range rows.Plain() {
 		list = append(list, insertRow(t)+` ON CONFLICT`+replaces(t), insertRow(t)+` ON CONFLICT DO NOTHING`)
 	}
 	return list
