@@ -20,6 +20,8 @@
 //	split  (of the first column) the row stands in several tables, or under numbers of names:
 //	       a store reads and writes it by hand
 //	-      (in the place of a name) it travels with the row, and is no column
+//	book   (of the first column) people have set it: a few rows, which a salvage brings first
+//	secret the SHA-256 of a secret: a salvage takes no other length
 //	key    the column is a part of the key, which stands first: an integer or a text
 //	null   a zero value (of Instant: None) is NULL
 //	grows  a row that replaces another gets a higher value than that has

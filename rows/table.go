@@ -14,6 +14,7 @@ type Table struct {
 	Columns []Column // those of the key first
 	Key     []Column
 	Of      []string // tables with the row of the same number that this one goes with; nil: none
+	Book    bool     // people have set it: a few rows, which a salvage brings first
 	Split   bool     // it stands in several tables of a store, which reads and writes it by hand
 
 	made reflect.Type
@@ -21,12 +22,13 @@ type Table struct {
 
 // Column is one column of a table.
 type Column struct {
-	Name  string
-	Null  bool   // a zero value is NULL
-	Grows bool   // a row that replaces another gets a higher value
-	Exact bool   // the text must not be changed
-	Field string // the struct's: for people
-	Final int64  // a row with this value is not replaced; zero: each is
+	Name   string
+	Null   bool   // a zero value is NULL
+	Grows  bool   // a row that replaces another gets a higher value
+	Secret bool   // the SHA-256 of a secret: 32 bytes
+	Exact  bool   // the text must not be changed
+	Field  string // the struct's: for people
+	Final  int64  // a row with this value is not replaced; zero: each is
 
 	field int
 }
@@ -149,6 +151,10 @@ func describe(r Row) *Table {
 				key = true
 			case "split":
 				t.Split = true
+			case "book":
+				t.Book = true
+			case "secret":
+				c.Secret = true
 			case "null":
 				c.Null = true
 			case "grows":

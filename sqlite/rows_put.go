@@ -16,6 +16,7 @@ type rowVerb int
 const (
 	replaceRow rowVerb = iota // of the same key
 	addRow                    // unless one of the same key, or of the same secret, is there
+	keepRow                   // add, if a row that it goes with is there
 	rowVerbs
 )
 
@@ -27,13 +28,31 @@ func statementOf(t *rows.Table, verb rowVerb) statement {
 // rowTexts are the texts of those statements.
 func rowTexts() (list []string) {
 	for _, t := range rows.Plain() {
-		list = append(list, insertRow(t)+` ON CONFLICT`+replaces(t), insertRow(t)+` ON CONFLICT DO NOTHING`)
+		list = append(list, insertRow(t)+` ON CONFLICT`+replaces(t), insertRow(t)+` ON CONFLICT DO NOTHING`, insertKept(t)+` ON CONFLICT DO NOTHING`)
 	}
 	return list
 }
 
+func insertInto(t *rows.Table) string {
+	return `INSERT INTO ` + t.Name + ` (` + strings.Join(columnsOf(t.Columns), ", ") + `)`
+}
+
 func insertRow(t *rows.Table) string {
-	return `INSERT INTO ` + t.Name + ` (` + strings.Join(columnsOf(t.Columns), ", ") + `) VALUES (` + strings.Repeat("?, ", len(t.Columns)-1) + `?)`
+	return insertInto(t) + ` VALUES (` + strings.Repeat("?, ", len(t.Columns)-1) + `?)`
+}
+
+func insertKept(t *rows.Table) string {
+	if len(t.Of) == 0 {
+		return insertRow(t)
+	}
+	values, there := make([]string, len(t.Columns)), make([]string, len(t.Of))
+	for i := range values {
+		values[i] = "?" + strconv.Itoa(i+1)
+	}
+	for i, of := range t.Of {
+		there[i] = `EXISTS (SELECT 1 FROM ` + of + ` WHERE seq = ?1)`
+	}
+	return insertInto(t) + ` SELECT ` + strings.Join(values, ", ") + ` WHERE ` + strings.Join(there, " OR ")
 }
 
 func replaces(t *rows.Table) string {

@@ -38,8 +38,6 @@ const (
 	inboxColumns, inboxIndex          = 10, 3
 	inboxBodyColumns                  = 6
 	eventColumnCount                  = 15
-	tokenColumns                      = 5
-	siteColumns                       = 11
 )
 
 // findNames reads what many messages share: from the tables, and from the
@@ -136,25 +134,7 @@ func (s *salvage) settings(ctx context.Context) error {
 			cursors = append(cursors, cursor{name, min(max(at, 0), events)})
 		}
 	})
-	var tokens []sqlitefile.Row
-	lost := int64(0)
-	s.eachOf("hf_token", tokenColumns, func(r sqlitefile.Row) {
-		if r.Text(0) != "" && r.Text(1) != "" && len(r.Bytes(2)) == 32 {
-			tokens = append(tokens, r)
-		} else {
-			lost++
-		}
-	})
-	var sites []sqlitefile.Row
-	s.eachOf("hf_site", siteColumns, func(r sqlitefile.Row) {
-		if r.Text(0) != "" && hashOrNull(r, 2) && hashOrNull(r, 4) && hashOrNull(r, 5) {
-			sites = append(sites, r)
-		} else {
-			lost++
-		}
-	})
 	return s.add(ctx, 0, func(tx *writeTx) error {
-		s.count(func(d *Damage) { d.Lost += lost })
 		// New events must come after those that followers have read.
 		if _, err := tx.exec(salvageSequence, events); err != nil {
 			return err
@@ -165,34 +145,8 @@ func (s *salvage) settings(ctx context.Context) error {
 			}
 			tx.after = append(tx.after, func() { s.db.setFollower(c.name, c.at) })
 		}
-		for _, r := range tokens {
-			n, err := tx.exec(salvageAccess, r.Text(0), r.Text(1), r.Bytes(2), r.Int(3), intOrNull(r, 4))
-			if err != nil {
-				return err
-			}
-			s.count(func(d *Damage) { d.Salvaged.Tokens += n })
-		}
-		for _, r := range sites {
-			n, err := tx.exec(writeSite, r.Text(0), r.Int(1), bytesOrNull(r, 2), intOrNull(r, 3), bytesOrNull(r, 4), bytesOrNull(r, 5), intOrNull(r, 6),
-				intOrNull(r, 7), intOrNull(r, 8), nullText(r.Text(9)), intOrNull(r, 10))
-			if err != nil {
-				return err
-			}
-			s.count(func(d *Damage) { d.Salvaged.Sites += n })
-		}
 		return nil
 	})
-}
-
-// hashOrNull says whether column i can be one of a secret.
-func hashOrNull(r sqlitefile.Row, i int) bool { return r.Null(i) || len(r.Bytes(i)) == 32 }
-
-// bytesOrNull binds column i as it was.
-func bytesOrNull(r sqlitefile.Row, i int) any {
-	if r.Null(i) {
-		return nil
-	}
-	return r.Bytes(i)
 }
 
 // intOrNull binds column i as it was.
