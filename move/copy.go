@@ -269,44 +269,37 @@ func (p *Progress) refusal() error {
 // Refusal is why no node opens a store with these marks, as Mark and Write
 // have left them; empty: there is none. Nil: there is nothing against it.
 func Refusal(moved, copied string) error {
-	m, err := ParseMoved(moved)
-	if err != nil {
-		return err
-	}
-	p, err := ParseProgress(copied)
+	o, err := OriginOf("", "", moved, copied)
 	switch {
 	case err != nil:
 		return err
-	case p != nil && !p.Done:
-		return p.refusal()
-	case m != nil:
-		return m.refusal()
+	case o.Copy != nil && !o.Copy.Done:
+		return o.Copy.refusal()
+	case o.Moved != nil:
+		return o.Moved.refusal()
 	}
 	return nil
 }
 
-// ParseMoved reads the mark of a store; nil: it has none.
-func ParseMoved(text string) (*Moved, error) {
-	if text == "" {
-		return nil, nil //nolint:nilnil // said above
+// OriginOf is which store it is, with its marks as Mark and Write have left them.
+func OriginOf(store, use, moved, copied string) (o Origin, err error) {
+	o.Store, o.Use = store, use
+	if o.Moved, err = parse[Moved](moved, "mark of a move"); err == nil {
+		o.Copy, err = parse[Progress](copied, "progress of a copy")
 	}
-	m := &Moved{}
-	if err := json.Unmarshal([]byte(text), m); err != nil {
-		return nil, fmt.Errorf("read the mark %q of a move: %w", text, err)
-	}
-	return m, nil
+	return o, err
 }
 
-// ParseProgress reads how far a copy is; nil: there was none.
-func ParseProgress(text string) (*Progress, error) {
+// parse reads what Text has made; nil: it is empty.
+func parse[T Moved | Progress](text, what string) (*T, error) {
 	if text == "" {
 		return nil, nil //nolint:nilnil // said above
 	}
-	p := &Progress{}
-	if err := json.Unmarshal([]byte(text), p); err != nil {
-		return nil, fmt.Errorf("read the progress %q of a copy: %w", text, err)
+	v := new(T)
+	if err := json.Unmarshal([]byte(text), v); err != nil {
+		return nil, fmt.Errorf("read the %s: %q: %w", what, text, err)
 	}
-	return p, nil
+	return v, nil
 }
 
 // Text is how a mark or a progress is kept.

@@ -200,29 +200,17 @@ func (c *contents) meta(ctx context.Context, key string) (text string, err error
 
 // Origin implements move.Exporter. Each start of a node takes a number.
 func (c *contents) Origin(ctx context.Context) (o move.Origin, err error) {
-	if o.Store, err = c.meta(ctx, metaIncarnation); err != nil {
-		return o, err
-	}
-	if err := c.conn.QueryRow(ctx, exportUse).Scan(&o.Use); err != nil {
+	var use string
+	if err := c.conn.QueryRow(ctx, exportUse).Scan(&use); err != nil {
 		return o, explain(err)
 	}
-	moved, err := c.meta(ctx, metaMoved)
-	if err == nil {
-		o.Moved, err = move.ParseMoved(moved)
+	var texts [3]string
+	for i, key := range []string{metaIncarnation, metaMoved, metaCopy} {
+		if texts[i], err = c.meta(ctx, key); err != nil {
+			return o, err
+		}
 	}
-	if err == nil {
-		o.Copy, err = c.progress(ctx)
-	}
-	return o, err
-}
-
-// progress is that of the last copy into the database; nil: there was none.
-func (c *contents) progress(ctx context.Context) (*move.Progress, error) {
-	text, err := c.meta(ctx, metaCopy)
-	if err != nil {
-		return nil, err
-	}
-	return move.ParseProgress(text)
+	return move.OriginOf(texts[0], use, texts[1], texts[2])
 }
 
 // Totals implements move.Exporter.

@@ -26,7 +26,11 @@ func (im *importing) at(distance rows.Instant) int64 { return distance.From(im.b
 
 // orNull is an instant, or NULL.
 func (im *importing) orNull(distance rows.Instant) *int64 {
-	return instantValue(distance, im.base, true)
+	if distance == rows.None {
+		return nil
+	}
+	at := im.at(distance)
+	return &at
 }
 
 // intern finds or makes the number of a name.

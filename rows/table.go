@@ -40,6 +40,9 @@ func (t *Table) New() Row { return reflect.New(t.made).Interface().(Row) } //nol
 // *int64, *bool, *Instant or *holdfast.ID.
 func (t *Table) Fields(r Row) []any { return fields(r, t.Columns) }
 
+// Field is one of them.
+func (t *Table) Field(r Row, i int) any { return fields(r, t.Columns[i:i+1])[0] }
+
 // KeyFields are those of the columns of the key.
 func (t *Table) KeyFields(r Row) []any { return fields(r, t.Key) }
 

@@ -221,29 +221,13 @@ func (r *contents) meta(ctx context.Context, key string) (text string, err error
 
 // Origin implements move.Exporter. Each owner of the file has another epoch.
 func (r *contents) Origin(ctx context.Context) (o move.Origin, err error) {
-	if o.Store, err = r.meta(ctx, metaIncarnation); err != nil {
-		return o, err
+	var texts [4]string
+	for i, key := range []string{metaIncarnation, metaEpoch, metaMoved, metaCopy} {
+		if texts[i], err = r.meta(ctx, key); err != nil {
+			return o, err
+		}
 	}
-	if o.Use, err = r.meta(ctx, metaEpoch); err != nil {
-		return o, err
-	}
-	moved, err := r.meta(ctx, metaMoved)
-	if err == nil {
-		o.Moved, err = move.ParseMoved(moved)
-	}
-	if err == nil {
-		o.Copy, err = r.progress(ctx)
-	}
-	return o, err
-}
-
-// progress is that of the last copy into the file; nil: there was none.
-func (r *contents) progress(ctx context.Context) (*move.Progress, error) {
-	text, err := r.meta(ctx, metaCopy)
-	if err != nil {
-		return nil, err
-	}
-	return move.ParseProgress(text)
+	return move.OriginOf(texts[0], texts[1], texts[2], texts[3])
 }
 
 // Totals implements move.Exporter.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/sqlitefile"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // metaSalvaged names the file whose salvage into this one has ended.
@@ -62,13 +63,8 @@ type salvage struct {
 // claim the same number, because the table and its index are both asked; the
 // hash of a message tells which is right.
 type oldLane struct {
-	strict int64
-	fault  string
-	since  int64
-
-	paused    int64
-	decided   any // instant; nil: nobody has
-	decidedBy string
+	order int64
+	row   *rows.Lane
 }
 
 type oldRoute struct {

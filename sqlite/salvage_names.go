@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-mq/holdfast/internal/sqlitefile"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // eachOf calls yield for each row of a table whose shape is right.
@@ -82,12 +83,10 @@ func last(r sqlitefile.Row) any {
 
 func (s *salvage) laneRow(r sqlitefile.Row) {
 	s.lane(r.ID, r.Text(1))
-	if strict := r.Int(2); strict >= orderLoose && strict <= orderFreeing {
-		old := oldLane{strict: strict, fault: r.Text(3), since: r.Int(4), paused: min(max(r.Int(5), 0), 1), decidedBy: r.Text(7)}
-		if !r.Null(6) {
-			old.decided = r.Int(6)
-		}
-		s.orders[r.Text(1)] = old
+	// Its number, the first column, is none of the row's.
+	row, ok := describedRow(rows.Of((*rows.Lane)(nil)), sqlitefile.Row{Values: r.Values[1:]})
+	if order := r.Int(2); ok && order >= orderLoose && order <= orderFreeing {
+		s.orders[r.Text(1)] = oldLane{order, row.(*rows.Lane)} //nolint:forcetypeassert // asked for
 	}
 }
 

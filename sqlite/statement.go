@@ -28,7 +28,6 @@ const (
 	setLaneFault
 	pauseLane
 	resumeLane
-	restoreDecision
 	insertRoute
 	findRoute
 	insertMessage
@@ -185,8 +184,6 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	setLaneFault: `UPDATE hf_lane SET fault = ?2, fault_since = ?3 WHERE lane = ?1`,
 	pauseLane:    `UPDATE hf_lane SET paused = 1, decided = ?2, decided_by = ?3 WHERE lane = ?1 AND paused = 0`,
 	resumeLane:   `UPDATE hf_lane SET paused = 0, decided = ?2, decided_by = ?3, fault = NULL, fault_since = NULL WHERE lane = ?1`,
-
-	restoreDecision: `UPDATE hf_lane SET paused = ?2, decided = ?3, decided_by = ?4 WHERE lane = ?1`,
 
 	insertRoute: `INSERT INTO hf_route (lane, source, kind, endpoint) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING`,
 	findRoute:   `SELECT route FROM hf_route WHERE lane = ?1 AND source = ?2 AND kind = ?3 AND endpoint = ?4`,
