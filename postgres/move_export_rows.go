@@ -45,13 +45,11 @@ func (x *exporting) each(query string, args []any, one func(found pgx.Rows) erro
 
 // page reads rows with numbers until there are enough of them.
 func (x *exporting) page(w rows.Range, query string, one func(found pgx.Rows) (rows.Row, error)) (list []rows.Row, err error) {
-	after := w.Table.New()
-	if w.After != "" {
-		if after, err = w.Table.At(w.After); err != nil {
-			return nil, err
-		}
+	after, err := w.Behind()
+	if err != nil {
+		return nil, err
 	}
-	args := []any{w.Table.KeyFields(after)[0], w.Limit, cmp.Or(w.Bytes, math.MaxInt64)}
+	args := []any{after, w.Limit, cmp.Or(w.Bytes, math.MaxInt64)}
 	return list, x.each(query, args, func(found pgx.Rows) error {
 		r, err := one(found)
 		list = append(list, r)

@@ -187,6 +187,14 @@ type Range struct {
 	Bytes int64  // of what they hold; the last may go over it; zero: all
 }
 
+// Behind is the number of the row before the first, of a table whose key is a number.
+func (w *Range) Behind() (seq int64, err error) {
+	if w.After != "" {
+		seq, err = strconv.ParseInt(w.After, 10, 64)
+	}
+	return seq, err
+}
+
 // Size is how many bytes a row holds, about.
 func (t *Table) Size(r Row) (n int) {
 	for _, f := range t.Fields(r) {

@@ -30,13 +30,11 @@ func (x *exporting) far(at sql.NullInt64) rows.Instant {
 
 // page reads rows with numbers until there are enough of them.
 func (x *exporting) page(w rows.Range, query string, one func(found *sql.Rows) (rows.Row, error)) (list []rows.Row, err error) {
-	after := w.Table.New()
-	if w.After != "" {
-		if after, err = w.Table.At(w.After); err != nil {
-			return nil, err
-		}
+	after, err := w.Behind()
+	if err != nil {
+		return nil, err
 	}
-	found, err := x.db.QueryContext(x.ctx, query, *w.Table.KeyFields(after)[0].(*int64), w.Limit) //nolint:forcetypeassert // their keys are numbers
+	found, err := x.db.QueryContext(x.ctx, query, after, w.Limit)
 	if err != nil {
 		return nil, err
 	}
