@@ -9,18 +9,19 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/belief"
 	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 var _ link.Store = (*DB)(nil)
 
 // AddSite implements link.Store.
 func (db *DB) AddSite(ctx context.Context, name string, token [32]byte) error {
-	return db.named(ctx, "add site", name, holdfast.ErrConflict, addSite, name, token[:], micros(link.TokenFor))
+	return db.named(ctx, "add site", name, holdfast.ErrConflict, changing(addSite, name, token[:], micros(link.TokenFor)))
 }
 
 // RotateSite implements link.Store.
 func (db *DB) RotateSite(ctx context.Context, name string, token [32]byte, now bool) error {
-	return db.named(ctx, "rotate site", name, holdfast.ErrNotFound, rotateSite, name, token[:], micros(link.TokenFor), now)
+	return db.named(ctx, "rotate site", name, holdfast.ErrNotFound, changing(rotateSite, name, token[:], micros(link.TokenFor), now))
 }
 
 // TokenSite implements link.Store.
@@ -30,7 +31,7 @@ func (db *DB) TokenSite(ctx context.Context, token [32]byte) (name string, err e
 
 // RevokeSite implements link.Store.
 func (db *DB) RevokeSite(ctx context.Context, name string) error {
-	return db.named(ctx, "revoke site", name, holdfast.ErrNotFound, revokeSite, name)
+	return db.named(ctx, "revoke site", name, holdfast.ErrNotFound, changing(revokeSite, name))
 }
 
 // EnrollSite implements link.Store.
@@ -44,16 +45,16 @@ func (db *DB) EnrollSite(ctx context.Context, token, credential [32]byte) (name 
 		err = db.unbound(ctx, func(tx *ownTx) error {
 			name = ""
 			taken := false
-			if err := tx.query(takenSite, []any{token[:], credential[:]}, func(rows pgx.Rows) error {
+			if err := tx.query(takenSite, []any{token[:], credential[:]}, func(found pgx.Rows) error {
 				taken = true
-				return rows.Scan(nil)
+				return found.Scan(nil)
 			}); err != nil || taken {
 				return err
 			}
 			if err := tx.mayEnroll(token, now); err != nil {
 				return err
 			}
-			return tx.query(enrollSite, []any{token[:], credential[:], micros(link.OverlapFor)}, func(rows pgx.Rows) error { return rows.Scan(&name) })
+			return tx.query(enrollSite, []any{token[:], credential[:], micros(link.OverlapFor)}, func(found pgx.Rows) error { return found.Scan(&name) })
 		})
 	}
 	if err == nil && name == "" {
@@ -68,7 +69,7 @@ func (db *DB) EnrollSite(ctx context.Context, token, credential [32]byte) (name 
 // mayEnroll fails for a token that is over, or may be.
 func (tx *ownTx) mayEnroll(token [32]byte, now int64) error {
 	var until int64
-	if err := tx.query(lockEnroll, []any{token[:]}, func(rows pgx.Rows) error { return rows.Scan(&until) }); err != nil || until == 0 {
+	if err := tx.query(lockEnroll, []any{token[:]}, func(found pgx.Rows) error { return found.Scan(&until) }); err != nil || until == 0 {
 		return err // it is spent, or there is none
 	}
 	switch tx.db.clock.guard.Judge(now, until, micros(link.TokenFor)) {
@@ -99,7 +100,7 @@ func (db *DB) FindSite(ctx context.Context, credential [32]byte) (name string, e
 
 // siteBy finds the one site that a hash leads to.
 func (db *DB) siteBy(ctx context.Context, what, statement string, hash [32]byte, more ...any) (name string, err error) {
-	err = db.read(ctx, statement, []any{hash[:]}, func(rows pgx.Rows) error { return rows.Scan(append([]any{&name}, more...)...) })
+	err = db.read(ctx, statement, []any{hash[:]}, func(found pgx.Rows) error { return found.Scan(append([]any{&name}, more...)...) })
 	if err == nil && name == "" {
 		err = holdfast.ErrNotFound
 	}
@@ -124,16 +125,16 @@ func (db *DB) Sites(ctx context.Context) (list []link.Info, err error) {
 		return nil, fmt.Errorf("list sites: %w", err)
 	}
 	guard, lasts := db.clock.guard, micros(link.TokenFor)
-	if err := db.read(ctx, listSites, nil, func(rows pgx.Rows) error {
-		var s link.Info
-		var created, enrolled, seen, revoked, until int64
-		err := rows.Scan(&s.Name, &created, &enrolled, &seen, &revoked, &until, &s.Version)
-		s.Created, s.Enrolled, s.Seen, s.Revoked = db.clock.wall(created), db.clock.wall(enrolled), db.clock.wall(seen), db.clock.wall(revoked)
-		if until != 0 && guard.Judge(now, until, lasts) != belief.Over {
-			s.TokenUntil = db.clock.wall(guard.EndByClock(until, lasts))
+	if err := db.eachRowOf(ctx, rows.Range{Table: rows.Of((*rows.Site)(nil))}, func(r rows.Row) error {
+		s := r.(*rows.Site) //nolint:forcetypeassert // asked for
+		i := link.Info{
+			Name: s.Name, Version: s.Version, Created: db.rowTime(s.Created), Enrolled: db.rowTime(s.Enrolled), Seen: db.rowTime(s.Seen), Revoked: db.rowTime(s.Revoked),
 		}
-		list = append(list, s)
-		return err
+		if until := int64(s.TokenUntil); s.TokenUntil != rows.None && guard.Judge(now, until, lasts) != belief.Over {
+			i.TokenUntil = db.clock.wall(guard.EndByClock(until, lasts))
+		}
+		list = append(list, i)
+		return nil
 	}); err != nil {
 		return nil, fmt.Errorf("list sites: %w", err)
 	}
@@ -144,7 +145,7 @@ func (db *DB) Sites(ctx context.Context) (list []link.Info, err error) {
 // after a restored dump, and when the server has another history, as after a
 // failover.
 func (db *DB) Incarnation(ctx context.Context) (id string, err error) {
-	if err := db.read(ctx, siteHistory, nil, func(rows pgx.Rows) error { return rows.Scan(&id) }); err != nil {
+	if err := db.read(ctx, siteHistory, nil, func(found pgx.Rows) error { return found.Scan(&id) }); err != nil {
 		return "", fmt.Errorf("read incarnation: %w", err)
 	}
 	return id, nil

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // tokenNoted is how exact a token's last use is kept: a write per request
@@ -18,29 +19,28 @@ const tokenNoted = time.Hour
 // CreateToken keeps an API token as the hash of its secret. ErrConflict: the
 // name is taken.
 func (db *DB) CreateToken(ctx context.Context, name, role string, hash [32]byte) error {
-	return db.named(ctx, "create token", name, holdfast.ErrConflict, addAccess, name, role, hash[:])
+	return db.named(ctx, "create token", name, holdfast.ErrConflict, func(tx *ownTx) (int64, error) {
+		return tx.add(&rows.Token{Name: name, Role: role, Hash: hash[:], Created: rows.Now, Used: rows.None})
+	})
 }
 
 // DeleteToken ends a token. ErrNotFound: there is none of that name.
 func (db *DB) DeleteToken(ctx context.Context, name string) error {
-	return db.named(ctx, "delete token", name, holdfast.ErrNotFound, dropAccess, name)
+	return db.named(ctx, "delete token", name, holdfast.ErrNotFound, changing(dropAccess, name))
 }
 
 // named changes the row of a name; if there was none to change, the error is
 // unchanged.
-func (db *DB) named(ctx context.Context, doing, name string, unchanged error, sql string, args ...any) error {
+func (db *DB) named(ctx context.Context, doing, name string, unchanged error, change func(tx *ownTx) (int64, error)) error {
 	err := db.usable(ctx)
-	changed := false
+	changed := int64(0)
 	if err == nil {
-		err = db.unbound(ctx, func(tx *ownTx) error {
-			changed = false
-			return tx.query(sql, args, func(rows pgx.Rows) error {
-				changed = true
-				return rows.Scan(nil)
-			})
+		err = db.unbound(ctx, func(tx *ownTx) (err error) {
+			changed, err = change(tx)
+			return err
 		})
 	}
-	if err == nil && !changed {
+	if err == nil && changed == 0 {
 		err = unchanged
 	}
 	if err != nil {
@@ -49,12 +49,22 @@ func (db *DB) named(ctx context.Context, doing, name string, unchanged error, sq
 	return nil
 }
 
+// changing is a change by one statement that returns the rows that it changes.
+func changing(sql string, args ...any) func(tx *ownTx) (int64, error) {
+	return func(tx *ownTx) (changed int64, err error) {
+		return changed, tx.query(sql, args, func(pgx.Rows) error {
+			changed++
+			return nil
+		})
+	}
+}
+
 // FindToken returns the token whose secret has this hash, or ErrNotFound.
 func (db *DB) FindToken(ctx context.Context, hash [32]byte) (name, role string, err error) {
 	found, unused := false, int64(0)
-	if err := db.read(ctx, findAccess, []any{hash[:]}, func(rows pgx.Rows) error {
+	if err := db.read(ctx, findAccess, []any{hash[:]}, func(row pgx.Rows) error {
 		found = true
-		return rows.Scan(&name, &role, &unused)
+		return row.Scan(&name, &role, &unused)
 	}); err != nil {
 		return "", "", fmt.Errorf("find token: %w", err)
 	}
@@ -71,15 +81,12 @@ func (db *DB) FindToken(ctx context.Context, hash [32]byte) (name, role string, 
 
 // EachToken calls yield for each token, by name.
 func (db *DB) EachToken(ctx context.Context, yield func(name, role string, created, lastUsed time.Time)) error {
-	if err := db.read(ctx, listAccess, nil, func(rows pgx.Rows) error {
-		var name, role string
-		var created, used int64
-		if err := rows.Scan(&name, &role, &created, &used); err != nil {
-			return err
-		}
-		yield(name, role, db.clock.wall(created), db.clock.wall(used))
+	err := db.eachRowOf(ctx, rows.Range{Table: rows.Of((*rows.Token)(nil))}, func(r rows.Row) error {
+		t := r.(*rows.Token) //nolint:forcetypeassert // asked for
+		yield(t.Name, t.Role, db.rowTime(t.Created), db.rowTime(t.Used))
 		return nil
-	}); err != nil {
+	})
+	if err != nil {
 		return fmt.Errorf("list tokens: %w", err)
 	}
 	return nil

@@ -28,7 +28,6 @@ const (
 	setLaneFault
 	pauseLane
 	resumeLane
-	restoreDecision
 	insertRoute
 	findRoute
 	insertMessage
@@ -101,8 +100,6 @@ const (
 	salvageEvent
 	salvageSequence
 	salvageFollower
-	salvageAccess
-	writeSite
 	findNotification
 	findArchived
 	insertNotification
@@ -115,24 +112,16 @@ const (
 	purgeNotificationBody
 	purgeNotification
 	findSeq
-	putTarget
 	channelVersion
 	listVersion
-	putChannel
 	dropChannel
-	putList
 	dropList
 	dropRecipients
-	putRecipient
 	bumpBook
 	insertAbove
 	lastNotification
-	salvageChannel
-	salvageList
-	salvageRecipient
 	salvageNotification
 	salvageNotificationBody
-	salvageTarget
 	statementCount
 )
 
@@ -161,7 +150,7 @@ const ofKey = ` AND okey IS NOT NULL AND state IN (0, 1, 3)`
 // without numbers, which bind faster: by their place, not by a name. A query on a partial index repeats the
 // index's WHERE term word for word, or SQLite would not use it; plan_test.go
 // looks for scans and sorts in every plan.
-var statements = [statementCount]string{ //nolint:gochecknoglobals // constant texts
+var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // constant texts
 	beginImmediate: `BEGIN IMMEDIATE`,
 	commitNow:      `COMMIT`,
 	rollbackNow:    `ROLLBACK`,
@@ -195,8 +184,6 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	setLaneFault: `UPDATE hf_lane SET fault = ?2, fault_since = ?3 WHERE lane = ?1`,
 	pauseLane:    `UPDATE hf_lane SET paused = 1, decided = ?2, decided_by = ?3 WHERE lane = ?1 AND paused = 0`,
 	resumeLane:   `UPDATE hf_lane SET paused = 0, decided = ?2, decided_by = ?3, fault = NULL, fault_since = NULL WHERE lane = ?1`,
-
-	restoreDecision: `UPDATE hf_lane SET paused = ?2, decided = ?3, decided_by = ?4 WHERE lane = ?1`,
 
 	insertRoute: `INSERT INTO hf_route (lane, source, kind, endpoint) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING`,
 	findRoute:   `SELECT route FROM hf_route WHERE lane = ?1 AND source = ?2 AND kind = ?3 AND endpoint = ?4`,
@@ -326,9 +313,6 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	salvageSequence: `INSERT INTO sqlite_sequence (name, seq) SELECT 'hf_event', ?1
 		WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'hf_event')`,
 	salvageFollower: `INSERT INTO hf_follower (name, cursor) VALUES (?1, ?2) ON CONFLICT DO NOTHING`,
-	writeSite: `INSERT INTO hf_site (name, created, token, token_until, hash, former, former_until, enrolled, seen, version, revoked)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING`,
-	salvageAccess: `INSERT INTO hf_token (name, role, hash, created, used) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING`,
 
 	// Notifications: notify_ingest.go, record of targets: notify_targets.go, notify_book.go.
 	findNotification: `SELECT n.hash, n.seq, m.state FROM hf_message AS m JOIN hf_notification AS n ON n.seq = m.seq AND n.copy = 0 WHERE m.id = ?3 AND n.id = ?1 AND n.site = ?2`,
@@ -353,32 +337,16 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	purgeNotification:     `DELETE FROM hf_notification WHERE id = ?1 AND site = ?2` + ofArchive,
 
 	findSeq: `SELECT seq FROM hf_message WHERE id = ?1`,
-	putTarget: `INSERT INTO hf_target (seq, channel, address, name, result, code, text, receipt, maybe, attempts, cycle, server, tls, truncated, at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET name = excluded.name,
-		result = excluded.result, code = excluded.code, text = excluded.text, receipt = excluded.receipt, maybe = excluded.maybe, attempts = excluded.attempts,
-		cycle = excluded.cycle, server = excluded.server, tls = excluded.tls, truncated = excluded.truncated, at = excluded.at WHERE result != 1`,
 
-	// What is put has a later time than what it replaces, even within the
-	// microsecond: it is its version.
 	channelVersion: `SELECT changed FROM hf_channel WHERE name = ?1`,
 	listVersion:    `SELECT changed FROM hf_list WHERE name = ?1`,
-	putChannel: `INSERT INTO hf_channel (name, kind, settings, attempts, interval, waits, workers, disabled, changed)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO UPDATE SET kind = excluded.kind, settings = excluded.settings, attempts = excluded.attempts,
-		interval = excluded.interval, waits = excluded.waits, workers = excluded.workers, disabled = excluded.disabled, changed = max(excluded.changed, changed + 1)`,
-	dropChannel: `DELETE FROM hf_channel WHERE name = ?1`,
-	putList: `INSERT INTO hf_list (name, description, partial, recipients, changed) VALUES (?1, ?2, ?3, ?4, ?5)
-		ON CONFLICT DO UPDATE SET description = excluded.description, partial = excluded.partial, recipients = excluded.recipients, changed = max(excluded.changed, changed + 1)`,
+	dropChannel:    `DELETE FROM hf_channel WHERE name = ?1`,
 	dropList:       `DELETE FROM hf_list WHERE name = ?1`,
 	dropRecipients: `DELETE FROM hf_recipient WHERE list = ?1`,
-	putRecipient:   `INSERT INTO hf_recipient (list, place, channel, address, name, disabled) VALUES (?1, ?2, ?3, ?4, ?5, ?6)`,
 	bumpBook:       `INSERT INTO hf_meta (key, value) VALUES ('book', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1`,
 
 	lastNotification: `SELECT coalesce((SELECT max(seq) FROM hf_notification), 0), coalesce((SELECT max(seq) FROM hf_message), 0)`,
 
-	salvageChannel: `INSERT INTO hf_channel (name, kind, settings, attempts, interval, waits, workers, disabled, changed)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING`,
-	salvageList:      `INSERT INTO hf_list (name, description, partial, recipients, changed) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING`,
-	salvageRecipient: `INSERT INTO hf_recipient (list, place, channel, address, name, disabled) VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING`,
 	// A message that is to be delivered once more was not delivered.
 	salvageNotification: `INSERT INTO hf_notification (seq, id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, hash, created,
 			delivered, state, settled, failures, tries, cycle, reason, last_error, tried)
@@ -390,7 +358,4 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 		WHERE ?17 IS NOT NULL OR ?18 IS NOT NULL OR EXISTS (SELECT 1 FROM hf_message WHERE seq = ?1) ON CONFLICT DO NOTHING`,
 	salvageNotificationBody: `INSERT INTO hf_notification_body (seq, payload) SELECT ?1, ?2
 		WHERE EXISTS (SELECT 1 FROM hf_notification WHERE seq = ?1 AND copy = 0 AND state IS NOT NULL) ON CONFLICT DO NOTHING`,
-	salvageTarget: `INSERT INTO hf_target (seq, channel, address, name, result, code, text, receipt, maybe, attempts, cycle, server, tls, truncated, at)
-		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15
-		WHERE EXISTS (SELECT 1 FROM hf_notification WHERE seq = ?1) OR EXISTS (SELECT 1 FROM hf_message WHERE seq = ?1) ON CONFLICT DO NOTHING`,
-}
+})[:], rowTexts()...)

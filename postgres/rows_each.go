@@ -1,0 +1,81 @@
+package postgres
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/rowsql"
+	"github.com/holdfast-mq/holdfast/rows"
+)
+
+// selectRows has a value in the place of each NULL but of bytes. Its first two parameters
+// are how many rows and how many bytes to read, the last row may go over those; then comes
+// the key of the row before, if later.
+func selectRows(t *rows.Table, later bool) string {
+	size, key, behind := "0", rowsql.Names(t.Key), ""
+	for i, f := range t.Fields(t.New()) {
+		if a := arrayOf(f); a == "text[]" || a == "bytea[]" {
+			size += " + coalesce(octet_length(" + t.Columns[i].Name + "), 0)"
+		}
+	}
+	if later {
+		behind = " WHERE (" + key + ") > (" + rowsql.Numbers("$", 3, len(t.Key)) + ")"
+	}
+	return `SELECT ` + rowsql.Values(t) + ` FROM (
+			SELECT *, sum(` + size + `) OVER (ORDER BY ` + key + `) - (` + size + `) AS before FROM (SELECT * FROM ` + t.Name + behind + ` ORDER BY ` + key + ` LIMIT $1) AS p) AS x
+		WHERE x.before < $2 ORDER BY ` + key
+}
+
+// rangeOf is the statement that reads rows of a table, and its parameters.
+func rangeOf(w rows.Range) (sql string, args []any, err error) {
+	args = []any{int64(math.MaxInt64), int64(math.MaxInt64)}
+	if w.Limit > 0 {
+		args[0] = w.Limit
+	}
+	if w.Bytes > 0 {
+		args[1] = w.Bytes
+	}
+	if w.After == "" {
+		return rowStatements()[w.Table].first, args, nil
+	}
+	after, err := w.Table.At(w.After)
+	if err != nil {
+		return "", nil, err
+	}
+	return rowStatements()[w.Table].later, append(args, w.Table.KeyFields(after)...), nil
+}
+
+// eachRowOf calls yield for rows of a table.
+func (db *DB) eachRowOf(ctx context.Context, w rows.Range, yield func(r rows.Row) error) error {
+	sql, args, err := rangeOf(w)
+	if err != nil {
+		return err
+	}
+	return db.read(ctx, sql, args, func(found pgx.Rows) error {
+		r, err := scanRow(found, w)
+		if err != nil {
+			return err
+		}
+		return yield(r)
+	})
+}
+
+// scanRow reads a row of a table.
+func scanRow(found pgx.Rows, w rows.Range) (rows.Row, error) {
+	return rowsql.Scan(found.Scan, w.Table, w.Base, func(v any) holdfast.ID {
+		b, _ := v.([]byte)
+		return idFrom(b)
+	})
+}
+
+// rowTime is the time of an instant of the database's own; zero: there is none.
+func (db *DB) rowTime(at rows.Instant) (t time.Time) {
+	if at != rows.None {
+		t = db.clock.wall(int64(at))
+	}
+	return t
+}

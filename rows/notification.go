@@ -1,0 +1,70 @@
+package rows
+
+import "github.com/holdfast-mq/holdfast"
+
+// Notification is one copy of a notification. Its seq is that of its message, which may be
+// purged: then the columns behind Purged say what that was.
+type Notification struct {
+	Seq       int64       `row:"seq,key,split"`
+	Copy      int64       `row:"copy"`
+	ID        holdfast.ID `row:"id"`
+	Message   holdfast.ID `row:"message"`
+	Channel   string      `row:"channel"`
+	Type      string      `row:"type"`
+	List      string      `row:"list"`
+	Subject   string      `row:"subject"`
+	Hash      []byte      `row:"hash"`
+	Site      string      `row:"site"`
+	Instance  string      `row:"instance"`
+	Script    string      `row:"script"`
+	Execution string      `row:"execution"`
+	Parent    string      `row:"parent"`
+	Enqueued  int64       `row:"enqueued"` // by the clock of its site, and no Instant; None: nobody has said
+	Created   Instant     `row:"created"`
+	Delivered Instant     `row:"delivered"`
+
+	Purged    bool    `row:"purged"`
+	State     int64   `row:"state"`
+	Settled   Instant `row:"settled"`
+	Tried     Instant `row:"tried"`
+	Failures  int64   `row:"failures"`
+	Tries     int64   `row:"tries"`
+	Cycle     int64   `row:"cycle"`
+	Reason    string  `row:"reason"`
+	LastError string  `row:"last_error"`
+}
+
+// NotificationBody is what people read, once it is not in a message any more. Its seq is that of the
+// first copy of the notification.
+type NotificationBody struct {
+	Seq     int64  `row:"seq,key,of=hf_notification"`
+	Payload []byte `row:"payload"`
+}
+
+// Target is what became of one recipient. Its seq is that of the message.
+type Target struct {
+	Seq       int64   `row:"seq,key,of=hf_notification|hf_message"`
+	Channel   string  `row:"channel,key"`
+	Address   string  `row:"address,key"`
+	Name      string  `row:"name"`
+	Result    int64   `row:"result,final=1"` // of those that have it nobody is asked again
+	Code      string  `row:"code"`
+	Text      string  `row:"text"`
+	Receipt   string  `row:"receipt"`
+	Maybe     bool    `row:"maybe"`
+	Attempts  int64   `row:"attempts"`
+	Cycle     int64   `row:"cycle"` // of the message, in which it was asked last
+	Server    string  `row:"server"`
+	TLS       string  `row:"tls"`
+	Truncated bool    `row:"truncated"`
+	At        Instant `row:"at"`
+}
+
+// Table implements Row.
+func (*Notification) Table() string { return "hf_notification" }
+
+// Table implements Row.
+func (*NotificationBody) Table() string { return "hf_notification_body" }
+
+// Table implements Row.
+func (*Target) Table() string { return "hf_target" }

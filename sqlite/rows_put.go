@@ -1,0 +1,90 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/rowsql"
+	"github.com/holdfast-mq/holdfast/rows"
+)
+
+// rowVerb is what is done with a row of package rows.
+type rowVerb int
+
+const (
+	replaceRow rowVerb = iota // of the same key
+	addRow                    // unless one of the same key, or of the same secret, is there
+	keepRow                   // add, if a row that it goes with is there
+	rowVerbs
+)
+
+// statementOf is the statement of a verb for a table: they come behind all others.
+func statementOf(t *rows.Table, verb rowVerb) statement {
+	return statementCount + statement(slices.Index(rows.Plain(), t)*int(rowVerbs)+int(verb))
+}
+
+// rowTexts are the texts of those statements.
+func rowTexts() (list []string) {
+	for _, t := range rows.Plain() {
+		insert, n := `INSERT INTO `+t.Name+` AS o (`+rowsql.Names(t.Columns)+`)`, len(t.Columns)
+		add := insert + ` VALUES (` + strings.Repeat("?, ", n-1) + `?)`
+		keep := add
+		for i, of := range t.Of {
+			if i == 0 {
+				keep = insert + ` SELECT ` + rowsql.Numbers("?", 1, n) + ` WHERE `
+			} else {
+				keep += ` OR `
+			}
+			keep += `EXISTS (SELECT 1 FROM ` + of + ` WHERE seq = ?1)`
+		}
+		list = append(list, add+rowsql.Replace(t, "max"), add+` ON CONFLICT DO NOTHING`, keep+` ON CONFLICT DO NOTHING`)
+	}
+	return list
+}
+
+// put writes rows whose instants are the file's own, each in the place of the one with its key.
+func (tx *writeTx) put(list ...rows.Row) error {
+	_, err := tx.write(0, replaceRow, list)
+	return err
+}
+
+// add is put for rows that are new, and tells how many were.
+func (tx *writeTx) add(list ...rows.Row) (int64, error) { return tx.write(0, addRow, list) }
+
+// write returns how many rows it wrote, of which instants are distances from base.
+func (tx *writeTx) write(base int64, verb rowVerb, list []rows.Row) (changed int64, err error) {
+	now := int64(0)
+	for _, r := range list {
+		t := rows.Of(r)
+		args := make([]driver.Value, len(t.Columns))
+		for i, f := range t.Fields(r) {
+			args[i] = rowValue(&t.Columns[i], f, base)
+			if args[i] == driver.Value(int64(rows.Now)) {
+				if now == 0 {
+					now = tx.tick()
+				}
+				args[i] = now
+			}
+		}
+		n, err := tx.exec(statementOf(t, verb), args...)
+		if err != nil {
+			return changed, err
+		}
+		changed += n
+	}
+	return changed, nil
+}
+
+// rowValue binds a field of a row.
+func rowValue(c *rows.Column, field any, base int64) driver.Value {
+	switch v := rowsql.Value(c, field, base).(type) {
+	case *bool:
+		return asBit(*v)
+	case *holdfast.ID:
+		return idValue(*v)
+	default:
+		return v
+	}
+}
