@@ -108,7 +108,7 @@ type Record struct {
 	Discarding   bool      // it was discarded while it was in hand, and ends when the attempt has
 	Stuck        bool      // waits longer than the query's StuckAfter
 	Targets      []Target
-	History      []holdfast.Event
+	History      []holdfast.Entry
 }
 
 // Query narrows Notifications. Zero fields do not narrow.

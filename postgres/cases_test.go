@@ -130,7 +130,7 @@ func TestCase65CommitsInTheOtherOrder(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- db.Follow(ctx, "f", func(_ context.Context, _ *postgres.Tx, events []holdfast.Event) error {
+		ended <- db.Follow(ctx, "f", func(_ context.Context, _ *postgres.Tx, events []holdfast.Entry) error {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, e := range events {
@@ -191,7 +191,7 @@ func TestAFollowersPlaceIsKept(t *testing.T) {
 		t.Helper()
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 		defer stop()
-		err := db.Follow(ctx, "f", func(ctx context.Context, tx *postgres.Tx, events []holdfast.Event) error {
+		err := db.Follow(ctx, "f", func(ctx context.Context, tx *postgres.Tx, events []holdfast.Entry) error {
 			for _, e := range events {
 				if _, err := tx.Exec(ctx, "INSERT INTO told VALUES ($1)", string(e.ID)); err != nil {
 					return err
@@ -216,7 +216,7 @@ func TestAFollowersPlaceIsKept(t *testing.T) {
 		waitFor(t, dsn, "SELECT count(*) FROM hf_follower", 1)
 	})
 	defer known.Wait()
-	if err := a.Follow(ctx, "f", func(context.Context, *postgres.Tx, []holdfast.Event) error { return nil }); err != nil {
+	if err := a.Follow(ctx, "f", func(context.Context, *postgres.Tx, []holdfast.Entry) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	put(t, a, numbered(5, holdfast.Message{ID: "x"})...)

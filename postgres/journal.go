@@ -28,7 +28,7 @@ const journalPage = 500
 // ended: one that stays open for long, of anybody's on the server, delays
 // followers. Events are kept until every follower has read them: Unfollow one
 // that will not come back.
-func (db *DB) Follow(ctx context.Context, name string, fn func(ctx context.Context, tx *Tx, events []holdfast.Event) error) error {
+func (db *DB) Follow(ctx context.Context, name string, fn func(ctx context.Context, tx *Tx, events []holdfast.Entry) error) error {
 	if err := db.usable(ctx); err != nil {
 		return fmt.Errorf("follow journal as %s: %w", name, err)
 	}
@@ -81,7 +81,7 @@ type place struct {
 	seq int64
 }
 
-func (db *DB) followPage(ctx context.Context, name string, fn func(ctx context.Context, tx *Tx, events []holdfast.Event) error) (n int, err error) {
+func (db *DB) followPage(ctx context.Context, name string, fn func(ctx context.Context, tx *Tx, events []holdfast.Entry) error) (n int, err error) {
 	err = db.Do(ctx, func(ctx context.Context, tx *Tx) error {
 		var at place
 		if err := tx.do(ctx, statement{lockFollower, []any{name}, func(rows pgx.Rows) error { return rows.Scan(&at.tx, &at.seq) }}); err != nil {
@@ -90,9 +90,9 @@ func (db *DB) followPage(ctx context.Context, name string, fn func(ctx context.C
 		if at.tx == "" {
 			return fmt.Errorf("it is not known any more: %w", holdfast.ErrNotFound)
 		}
-		var events []holdfast.Event
+		var events []holdfast.Entry
 		if err := tx.do(ctx, statement{eventsAfter, []any{at.tx, at.seq, journalPage}, func(rows pgx.Rows) error {
-			var e holdfast.Event
+			var e holdfast.Entry
 			var id []byte
 			err := db.scanEvent(rows, &e, &at.tx, &id, &e.Destination)
 			at.seq, e.ID = e.Seq, idFrom(id)

@@ -142,7 +142,7 @@ func TestTwoFollowersOfOneName(t *testing.T) {
 	var both sync.WaitGroup
 	for _, db := range []*postgres.DB{a, b} {
 		both.Go(func() {
-			if err := db.Follow(ctx, "f", func(ctx context.Context, tx *postgres.Tx, events []holdfast.Event) error {
+			if err := db.Follow(ctx, "f", func(ctx context.Context, tx *postgres.Tx, events []holdfast.Entry) error {
 				for _, e := range events {
 					if _, err := tx.Exec(ctx, "INSERT INTO told VALUES ($1)", e.Seq); err != nil {
 						return err

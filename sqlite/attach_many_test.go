@@ -167,11 +167,11 @@ func TestDecisionsAndFollowersAcrossProcesses(t *testing.T) {
 		t.Helper()
 		defer other.shut(t)
 		defer owner.shut(t)
-		var seen []holdfast.EventKind
+		var seen []holdfast.EntryKind
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			ended <- owner.Follow(ctx, "f", func(_ context.Context, _ *sqlite.Tx, events []holdfast.Event) error {
+			ended <- owner.Follow(ctx, "f", func(_ context.Context, _ *sqlite.Tx, events []holdfast.Entry) error {
 				for _, e := range events {
 					seen = append(seen, e.Kind)
 				}

@@ -55,7 +55,7 @@ func (f *followers) wake() {
 // exactly once, over restarts too. Follow blocks until ctx ends (nil) or fn
 // fails; a panic of fn is an error. While the disk is full it waits. Events are kept until every follower has
 // read them: Unfollow one that will not come back.
-func (db *DB) Follow(ctx context.Context, name string, fn func(ctx context.Context, tx *Tx, events []holdfast.Event) error) error {
+func (db *DB) Follow(ctx context.Context, name string, fn func(ctx context.Context, tx *Tx, events []holdfast.Entry) error) error {
 	if err := db.register(ctx, name); err != nil {
 		return fmt.Errorf("follow journal as %s: %w", name, err)
 	}
@@ -163,7 +163,7 @@ func (db *DB) register(ctx context.Context, name string) error {
 	})
 }
 
-func (db *DB) followPage(ctx context.Context, name string, fn func(ctx context.Context, tx *Tx, events []holdfast.Event) error) (n int, err error) {
+func (db *DB) followPage(ctx context.Context, name string, fn func(ctx context.Context, tx *Tx, events []holdfast.Entry) error) (n int, err error) {
 	err = db.Do(ctx, func(ctx context.Context, tx *Tx) (err error) {
 		defer func() {
 			if p := recover(); p != nil {
@@ -188,7 +188,7 @@ func (db *DB) followPage(ctx context.Context, name string, fn func(ctx context.C
 	return n, err
 }
 
-func (t *Tx) eventsAfter(name string) (events []holdfast.Event, err error) {
+func (t *Tx) eventsAfter(name string) (events []holdfast.Entry, err error) {
 	err = t.ours(func(tx *writeTx) error {
 		var cursor int64
 		found, err := tx.conn.one(getFollower, func(v []driver.Value) error {

@@ -7,7 +7,7 @@ import (
 // event is one row of the journal as it is written.
 type event struct {
 	message             int64
-	kind                holdfast.EventKind
+	kind                holdfast.EntryKind
 	state               holdfast.State
 	cycle, attempt      int
 	outcome             holdfast.Outcome
@@ -29,10 +29,10 @@ func (tx *writeTx) event(e *event) error {
 }
 
 // readEvent makes an event of a row of eventColumns.
-func (db *DB) readEvent(v func(i int) any) holdfast.Event {
+func (db *DB) readEvent(v func(i int) any) holdfast.Entry {
 	n := func(i int) int64 { return asInt(v(i)) }
-	return holdfast.Event{
-		Seq: n(0), Kind: holdfast.EventKind(n(1)), State: holdfast.State(n(2)), At: db.clock.wall(n(3)),
+	return holdfast.Entry{
+		Seq: n(0), Kind: holdfast.EntryKind(n(1)), State: holdfast.State(n(2)), At: db.clock.wall(n(3)),
 		Cycle: int(n(4)), Attempt: int(n(5)), Outcome: holdfast.Outcome(n(6)),
 		Charged: n(7) == 1, Maybe: n(8) == 1, Took: duration(n(9)),
 		Reason: holdfast.Reason(asText(v(10))), Code: asText(v(11)), Error: asText(v(12)), Actor: asText(v(13)),

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
-func lines(events []holdfast.Event) (list []string) {
+func lines(events []holdfast.Entry) (list []string) {
 	for _, e := range events {
 		list = append(list, fmt.Sprint(e.ID, " ", e.Destination, " ", e.Kind, " ", e.State))
 	}
@@ -25,7 +25,7 @@ func lines(events []holdfast.Event) (list []string) {
 }
 
 // note is a follower that writes what it reads down in its transaction.
-func note(ctx context.Context, tx *sqlite.Tx, events []holdfast.Event) error {
+func note(ctx context.Context, tx *sqlite.Tx, events []holdfast.Entry) error {
 	for _, l := range lines(events) {
 		if _, err := tx.ExecContext(ctx, "INSERT INTO notes VALUES (?)", l); err != nil {
 			return err
@@ -57,7 +57,7 @@ func makeNotes(t testing.TB, db *sqlite.DB) {
 }
 
 // follow runs a follower until the returned function stops it.
-func follow(t testing.TB, db *sqlite.DB, name string, fn func(context.Context, *sqlite.Tx, []holdfast.Event) error) (stop func() error) {
+func follow(t testing.TB, db *sqlite.DB, name string, fn func(context.Context, *sqlite.Tx, []holdfast.Entry) error) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -94,13 +94,13 @@ func TestFollowerSeesEachChangeOnce(t *testing.T) {
 		}
 
 		broken := errors.New("broken")
-		fails := func(ctx context.Context, tx *sqlite.Tx, events []holdfast.Event) error {
+		fails := func(ctx context.Context, tx *sqlite.Tx, events []holdfast.Entry) error {
 			if err := note(ctx, tx, events); err != nil {
 				return err
 			}
 			return broken
 		}
-		panics := func(ctx context.Context, tx *sqlite.Tx, events []holdfast.Event) error {
+		panics := func(ctx context.Context, tx *sqlite.Tx, events []holdfast.Entry) error {
 			_ = note(ctx, tx, events)
 			panic("torn")
 		}
@@ -271,12 +271,12 @@ func TestFollowerBesideATemporaryTable(t *testing.T) {
 		if _, err := a.handle.ExecContext(t.Context(), "CREATE TEMP TABLE mine (n INTEGER PRIMARY KEY AUTOINCREMENT)"); err != nil {
 			t.Fatal(err)
 		}
-		follow := func(name string, seen func(holdfast.Event)) chan error {
+		follow := func(name string, seen func(holdfast.Entry)) chan error {
 			ended := make(chan error, 1)
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			t.Cleanup(cancel)
 			go func() {
-				ended <- a.Follow(ctx, name, func(_ context.Context, _ *sqlite.Tx, events []holdfast.Event) error {
+				ended <- a.Follow(ctx, name, func(_ context.Context, _ *sqlite.Tx, events []holdfast.Entry) error {
 					for _, e := range events {
 						seen(e)
 					}
@@ -285,11 +285,11 @@ func TestFollowerBesideATemporaryTable(t *testing.T) {
 			}()
 			return ended
 		}
-		if err := <-follow("first", func(holdfast.Event) {}); err != nil {
+		if err := <-follow("first", func(holdfast.Entry) {}); err != nil {
 			t.Error(err)
 		}
 		enqueue(t, a.DB, message("old"))
-		if err := <-follow("second", func(e holdfast.Event) { t.Errorf("a new follower was told of %s", e.ID) }); err != nil {
+		if err := <-follow("second", func(e holdfast.Entry) { t.Errorf("a new follower was told of %s", e.ID) }); err != nil {
 			t.Error(err)
 		}
 	})

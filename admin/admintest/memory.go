@@ -83,7 +83,7 @@ func (m *Memory) Enqueue(ctx context.Context, ms ...holdfast.Message) ([]holdfas
 		if msg.TTL > 0 {
 			r.Expires = now.Add(msg.TTL)
 		}
-		r.History = []holdfast.Event{{ID: msg.ID, Kind: holdfast.Enqueued, State: holdfast.Pending, At: now, Cycle: 1}}
+		r.History = []holdfast.Entry{{ID: msg.ID, Kind: holdfast.Enqueued, State: holdfast.Pending, At: now, Cycle: 1}}
 		fresh = append(fresh, r)
 		receipts[i] = holdfast.Receipt{ID: msg.ID, State: holdfast.Pending}
 	}
@@ -184,7 +184,7 @@ func (m *Memory) Requeue(ctx context.Context, id holdfast.ID, how holdfast.Reque
 		if r.Message.TTL > 0 {
 			r.Expires = r.Due.Add(r.Message.TTL)
 		}
-		r.History = append(r.History, holdfast.Event{ID: id, Kind: holdfast.Requeued, State: r.State, At: r.Due, Cycle: r.Cycle, Actor: how.Actor})
+		r.History = append(r.History, holdfast.Entry{ID: id, Kind: holdfast.Requeued, State: r.State, At: r.Due, Cycle: r.Cycle, Actor: how.Actor})
 	})
 }
 
@@ -194,7 +194,7 @@ func (m *Memory) Discard(ctx context.Context, id holdfast.ID, actor string) (hol
 		if r.Discarding = r.State == holdfast.Claimed; !r.Discarding {
 			r.State, r.Reason, r.Settled, r.Due = holdfast.Discarded, holdfast.ReasonOperator, time.Now(), time.Time{}
 		}
-		r.History = append(r.History, holdfast.Event{ID: id, Kind: holdfast.GivenUp, State: r.State, At: time.Now(), Cycle: r.Cycle, Actor: actor})
+		r.History = append(r.History, holdfast.Entry{ID: id, Kind: holdfast.GivenUp, State: r.State, At: time.Now(), Cycle: r.Cycle, Actor: actor})
 	})
 }
 
@@ -203,7 +203,7 @@ func (m *Memory) Reschedule(ctx context.Context, id holdfast.ID, how holdfast.Re
 	return m.decide(ctx, id, holdfast.VerbReschedule, func(r *holdfast.Record) {
 		now := time.Now()
 		r.Due = now.Add(how.In)
-		r.History = append(r.History, holdfast.Event{ID: id, Kind: holdfast.Rescheduled, State: r.State, At: now, Cycle: r.Cycle, Took: how.In, Actor: how.Actor})
+		r.History = append(r.History, holdfast.Entry{ID: id, Kind: holdfast.Rescheduled, State: r.State, At: now, Cycle: r.Cycle, Took: how.In, Actor: how.Actor})
 	})
 }
 
