@@ -88,7 +88,7 @@ func TestFollowerSeesEachChangeOnce(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
-		want := []string{"m a enqueued pending", "n a enqueued pending", "early a attempted delivered", "m a attempted parked"}
+		want := []string{"m a enqueued pending", "n a enqueued pending", "m a attempted parked", "early a attempted delivered"}
 		if d := cmp.Diff(noted(t, db), want); d != "" {
 			t.Errorf("(-got +want):\n%s", d)
 		}

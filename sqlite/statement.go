@@ -51,6 +51,7 @@ const (
 	settleDelivered
 	settleMany
 	settledAt
+	settleEntries
 	settlePending
 	settleBack
 	hastenOne
@@ -234,7 +235,12 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 
 	settleMany: `UPDATE hf_message SET state = 2, tries = tries + 1, settled = ?1
 		WHERE state = 0 AND seq IN (SELECT value FROM json_each(?2))`,
-	settledAt:       `SELECT seq FROM hf_message WHERE state = 2 AND settled = ?1 AND seq IN (SELECT value FROM json_each(?2))`,
+	settledAt: `SELECT seq FROM hf_message WHERE state = 2 AND settled = ?1 AND seq IN (SELECT value FROM json_each(?2))`,
+	// settleEntries are the entries of what settleMany has settled: that carries this very instant.
+	// ?2 has for how long each was tried.
+	settleEntries: `INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took)
+		SELECT m.seq, 2, 2, m.settled, m.cycle, m.tries, 5, 0, 0, j.value FROM json_each(?2) AS j CROSS JOIN hf_message AS m
+		WHERE m.seq = CAST(j.key AS INTEGER) AND m.state = 2 AND m.settled = ?1`,
 	settleDelivered: `UPDATE hf_message SET state = 2, tries = ?3, failures = ?4, settled = ?5 WHERE seq = ?1 AND state = ?2`,
 	settlePending: `UPDATE hf_message SET state = 0, tries = ?3, failures = ?4, due = CASE WHEN revision = ?7 THEN ?5 ELSE due END, first_try = coalesce(first_try, ?6)
 		WHERE seq = ?1 AND state = ?2`,
