@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -62,6 +63,48 @@ func (db *DB) Follow(ctx context.Context, name string, fn func(ctx context.Conte
 	}
 }
 
+// Append implements holdfast.Journal.
+func (db *DB) Append(ctx context.Context, entries ...holdfast.Entry) error {
+	err := holdfast.CheckEntries(entries)
+	if err == nil {
+		err = db.usable(ctx)
+	}
+	if err == nil {
+		err = db.unbound(ctx, func(tx *ownTx) error {
+			for i := range entries {
+				if err := tx.run(noteOf(&entries[i])); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("append to the journal: %w", err)
+	}
+	return nil
+}
+
+// note has an entry that is about no message written before the commit, if
+// anything follows the journal.
+func (tx *ownTx) note(e *holdfast.Entry) { tx.last = append(tx.last, noteOf(e)) }
+
+func noteOf(e *holdfast.Entry) statement {
+	text := func(s string) *string { return nullText(cleanText(s)) }
+	return statement{insertNote, []any{
+		int16(e.Kind), int16(e.Outcome), text(e.Code), text(e.Error), text(e.Actor), text(e.Subject), text(string(e.Detail)),
+	}, nil}
+}
+
+// detail is one word more about an entry, as JSON.
+func detail(name, value string) []byte {
+	b, err := json.Marshal(map[string]string{name: value})
+	if err != nil { // a text always becomes JSON
+		return nil
+	}
+	return b
+}
+
 // Unfollow forgets a follower, so that its events need not be kept. A Follow
 // that still runs ends with ErrNotFound.
 func (db *DB) Unfollow(ctx context.Context, name string) error {
@@ -93,9 +136,14 @@ func (db *DB) followPage(ctx context.Context, name string, fn func(ctx context.C
 		var events []holdfast.Entry
 		if err := tx.do(ctx, statement{eventsAfter, []any{at.tx, at.seq, journalPage}, func(rows pgx.Rows) error {
 			var e holdfast.Entry
-			var id []byte
-			err := db.scanEvent(rows, &e, &at.tx, &id, &e.Destination)
-			at.seq, e.ID = e.Seq, idFrom(id)
+			var id, more []byte
+			err := db.scanEvent(rows, &e, &at.tx, &id, &e.Destination, &e.Subject, &more)
+			if at.seq = e.Seq; id != nil {
+				e.ID = idFrom(id)
+			}
+			if len(more) > 0 {
+				e.Detail = more
+			}
 			events = append(events, e)
 			return err
 		}}); err != nil || len(events) == 0 {

@@ -93,6 +93,8 @@ type bookChange struct {
 	name    string
 	seen    int64 // zero: there was none
 	end     bool  // there must be one
+	kind    holdfast.EntryKind
+	actor   string
 }
 
 // changeBook runs statements if what they change is what the caller has seen.
@@ -117,19 +119,20 @@ func (db *DB) changeBook(ctx context.Context, k bookChange, change func(tx *ownT
 		if err != nil {
 			return err
 		}
+		tx.note(&holdfast.Entry{Kind: k.kind, Subject: k.name, Actor: k.actor})
 		return change(tx)
 	})
 }
 
 // PutChannel implements notify.Store.
-func (db *DB) PutChannel(ctx context.Context, c notify.Channel) error {
+func (db *DB) PutChannel(ctx context.Context, c notify.Channel, actor string) error {
 	err := c.Validate()
 	if err == nil {
 		waits := make([]int64, len(c.Retry.Waits))
 		for i, w := range c.Retry.Waits {
 			waits[i] = micros(w)
 		}
-		err = db.changeBook(ctx, bookChange{present: channelVersion, name: c.Name, seen: c.Version}, func(tx *ownTx) error {
+		err = db.changeBook(ctx, bookChange{present: channelVersion, name: c.Name, seen: c.Version, kind: holdfast.ChannelPut, actor: actor}, func(tx *ownTx) error {
 			return tx.exec(putChannel, cleanText(c.Name), cleanText(c.Kind), []byte(c.Settings), int64(c.Retry.Attempts), micros(c.Retry.Interval), waits, int64(c.Workers), c.Disabled)
 		})
 	}
@@ -140,8 +143,8 @@ func (db *DB) PutChannel(ctx context.Context, c notify.Channel) error {
 }
 
 // DeleteChannel implements notify.Store.
-func (db *DB) DeleteChannel(ctx context.Context, name string, version int64) error {
-	if err := db.changeBook(ctx, bookChange{present: channelVersion, name: name, seen: version, end: true}, func(tx *ownTx) error {
+func (db *DB) DeleteChannel(ctx context.Context, name string, version int64, actor string) error {
+	if err := db.changeBook(ctx, bookChange{present: channelVersion, name: name, seen: version, end: true, kind: holdfast.ChannelRemoved, actor: actor}, func(tx *ownTx) error {
 		return tx.exec(dropChannel, cleanText(name))
 	}); err != nil {
 		return fmt.Errorf("delete channel %q: %w", name, err)
@@ -150,7 +153,7 @@ func (db *DB) DeleteChannel(ctx context.Context, name string, version int64) err
 }
 
 // PutList implements notify.Store.
-func (db *DB) PutList(ctx context.Context, l notify.List) error {
+func (db *DB) PutList(ctx context.Context, l notify.List, actor string) error {
 	err := l.Validate()
 	if err == nil {
 		name := cleanText(l.Name)
@@ -160,7 +163,7 @@ func (db *DB) PutList(ctx context.Context, l notify.List) error {
 			channels, addresses = append(channels, cleanText(r.Channel)), append(addresses, cleanText(r.Address))
 			names, disabled = append(names, cleanText(r.Name)), append(disabled, r.Disabled)
 		}
-		err = db.changeBook(ctx, bookChange{present: listVersion, name: l.Name, seen: l.Version}, func(tx *ownTx) error {
+		err = db.changeBook(ctx, bookChange{present: listVersion, name: l.Name, seen: l.Version, kind: holdfast.ListPut, actor: actor}, func(tx *ownTx) error {
 			if err := tx.exec(putList, name, cleanText(l.Description), l.Partial); err != nil {
 				return err
 			}
@@ -177,8 +180,8 @@ func (db *DB) PutList(ctx context.Context, l notify.List) error {
 }
 
 // DeleteList implements notify.Store.
-func (db *DB) DeleteList(ctx context.Context, name string, version int64) error {
-	err := db.changeBook(ctx, bookChange{present: listVersion, name: name, seen: version, end: true}, func(tx *ownTx) error {
+func (db *DB) DeleteList(ctx context.Context, name string, version int64, actor string) error {
+	err := db.changeBook(ctx, bookChange{present: listVersion, name: name, seen: version, end: true, kind: holdfast.ListRemoved, actor: actor}, func(tx *ownTx) error {
 		if err := tx.exec(dropList, cleanText(name)); err != nil {
 			return err
 		}

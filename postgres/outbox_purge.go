@@ -20,6 +20,33 @@ func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error
 	if err := db.usable(ctx); err != nil {
 		return 0, false, fmt.Errorf("purge: %w", err)
 	}
+	more, err := db.purgeNotes(ctx)
+	if err != nil {
+		return 0, false, fmt.Errorf("purge the journal: %w", err)
+	}
+	purged, moreRows, err := db.purgeMessages(ctx, r)
+	return purged, more || moreRows, err
+}
+
+// purgeNotes deletes some entries that are about no message of the outbox, and that
+// every follower has read.
+func (db *DB) purgeNotes(ctx context.Context) (more bool, err error) {
+	err = db.own(ctx, func(tx *ownTx) error {
+		more = false
+		if mine, err := tx.upkeep(upkeepPurge); err != nil || !mine {
+			return err
+		}
+		return tx.query(purgeNotes, []any{sweepPage}, func(rows pgx.Rows) error {
+			var n int64
+			err := rows.Scan(&n)
+			more = n == sweepPage
+			return err
+		})
+	})
+	return more, err
+}
+
+func (db *DB) purgeMessages(ctx context.Context, r holdfast.Retention) (int, bool, error) {
 	now, err := db.askClock(ctx)
 	if err != nil {
 		return 0, false, fmt.Errorf("purge: %w", err)

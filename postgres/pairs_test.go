@@ -101,10 +101,10 @@ func TestTokensOverTwoNodes(t *testing.T) {
 	dsn := database(t)
 	a, b := opened(t, dsn, quick("a")), opened(t, dsn, quick("b"))
 	ctx, hash := t.Context(), [32]byte{1}
-	if err := a.CreateToken(ctx, "ci", "viewer", hash); err != nil {
+	if err := a.CreateToken(ctx, "ci", "viewer", hash, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.CreateToken(ctx, "ci", "admin", [32]byte{2}); !errors.Is(err, holdfast.ErrConflict) {
+	if err := b.CreateToken(ctx, "ci", "admin", [32]byte{2}, ""); !errors.Is(err, holdfast.ErrConflict) {
 		t.Errorf("a second token of the name: %v", err)
 	}
 	if name, role, err := b.FindToken(ctx, hash); name != "ci" || role != "viewer" || err != nil {
@@ -119,13 +119,13 @@ func TestTokensOverTwoNodes(t *testing.T) {
 	}); err != nil || strings.Join(list, ",") != "ci viewer" {
 		t.Errorf("tokens %v, %v", list, err)
 	}
-	if err := b.DeleteToken(ctx, "ci"); err != nil {
+	if err := b.DeleteToken(ctx, "ci", ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := a.FindToken(ctx, hash); !errors.Is(err, holdfast.ErrNotFound) {
 		t.Errorf("a token that was revoked: %v", err)
 	}
-	if err := a.DeleteToken(ctx, "ci"); !errors.Is(err, holdfast.ErrNotFound) {
+	if err := a.DeleteToken(ctx, "ci", ""); !errors.Is(err, holdfast.ErrNotFound) {
 		t.Errorf("revoked twice: %v", err)
 	}
 }

@@ -66,13 +66,17 @@ const (
 	targetsOf     = `SELECT ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = (SELECT seq FROM hf_message WHERE id = $1) ORDER BY t.channel, t.address`
 	targetsOfSeq  = `SELECT ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = $1 ORDER BY t.channel, t.address`
 	findSeqs      = `SELECT id, seq FROM hf_message WHERE id = ANY ($1::bytea[])`
-	putTargets    = `WITH now AS MATERIALIZED (SELECT hf_now() AS t)
+	putTargets    = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+		put AS (
 		INSERT INTO hf_target (seq, channel, address, name, result, code, text, receipt, maybe, attempts, cycle, server, tls, truncated, at)
 		SELECT i.*, now.t FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::smallint[], $6::text[], $7::text[], $8::text[], $9::boolean[], $10::integer[],
 			$11::integer[], $12::text[], $13::text[], $14::boolean[]) AS i, now
 		ON CONFLICT (seq, channel, address) DO UPDATE SET name = excluded.name, result = excluded.result, code = excluded.code, text = excluded.text, receipt = excluded.receipt,
 			maybe = excluded.maybe, attempts = excluded.attempts, cycle = excluded.cycle, server = excluded.server, tls = excluded.tls, truncated = excluded.truncated, at = excluded.at
-		WHERE hf_target.result <> 1`
+		WHERE hf_target.result <> 1 RETURNING *)
+		INSERT INTO hf_event (message, kind, at, cycle, attempt, outcome, code, subject, detail)
+		SELECT seq, 8, at, cycle, attempts, CASE result WHEN 1 THEN 5 WHEN 2 THEN 0 WHEN 3 THEN 1 ELSE 4 END, nullif(code, ''), address, json_build_object('channel', channel)::text
+		FROM put WHERE EXISTS (SELECT FROM hf_follower)`
 )
 
 // The numbers of NO-17. Lanes of channels have names of their own.

@@ -27,7 +27,7 @@ const (
 		FROM hf_message AS m
 		LEFT JOIN LATERAL (SELECT owner, tries, cycle FROM hf_queue AS h WHERE h.seq = m.seq OFFSET 0) AS q ON true
 		LEFT JOIN LATERAL (SELECT seq, state, tries, cycle FROM hf_final AS h WHERE h.seq = m.seq OFFSET 0) AS f ON true WHERE m.id = $1`
-	getHistory = `SELECT * FROM (SELECT ` + eventColumns + ` FROM hf_event AS e WHERE e.message = $1 ORDER BY e.seq DESC LIMIT $2) AS x ORDER BY seq`
+	getHistory = `SELECT * FROM (SELECT ` + eventColumns + ` FROM hf_event AS e WHERE e.message = $1 AND e.kind < 8 ORDER BY e.seq DESC LIMIT $2) AS x ORDER BY seq`
 
 	// A list first finds out which rows it shows. Each of these reads a bounded
 	// number of rows before $1, newest first.
@@ -98,8 +98,8 @@ const (
 			FROM stopped AS s WHERE s.okey IS NOT NULL AND s.n < $3)
 		SELECT okey FROM stopped WHERE n > 0 AND okey IS NOT NULL`
 	setLaneFault = `UPDATE hf_lane SET fault = $2, fault_since = CASE WHEN $2::text IS NULL THEN NULL ELSE hf_now() END WHERE lane = $1`
-	pauseLane    = `UPDATE hf_lane SET paused = true, decided = hf_now(), decided_by = $2 WHERE lane = $1 AND NOT paused`
-	resumeLane   = `UPDATE hf_lane SET paused = false, decided = hf_now(), decided_by = $2, fault = NULL, fault_since = NULL WHERE lane = $1`
+	pauseLane    = `UPDATE hf_lane SET paused = true, decided = hf_now(), decided_by = $2 WHERE lane = $1 AND NOT paused RETURNING lane`
+	resumeLane   = `UPDATE hf_lane SET paused = false, decided = hf_now(), decided_by = $2, fault = NULL, fault_since = NULL WHERE lane = $1 RETURNING lane`
 
 	laneDecisions = `SELECT destination, paused, coalesce(decided_by, ''), decided FROM hf_lane WHERE decided IS NOT NULL ORDER BY destination`
 	laneFaults    = `SELECT destination, fault, fault_since FROM hf_lane WHERE fault IS NOT NULL ORDER BY destination`
@@ -180,13 +180,21 @@ const (
 	addFollower  = `INSERT INTO hf_follower (name, tx, seq) SELECT $1, pg_current_xact_id(), coalesce((SELECT max(seq) FROM hf_event), 0) ON CONFLICT (name) DO NOTHING`
 	lockFollower = `SELECT tx::text, seq FROM hf_follower WHERE name = $1 FOR UPDATE`
 	moveFollower = `UPDATE hf_follower SET tx = $2::text::xid8, seq = $3 WHERE name = $1`
+	insertNote   = `INSERT INTO hf_event (kind, at, outcome, code, error, actor, subject, detail)
+		SELECT $1, hf_now(), $2, $3, $4, $5, $6, $7 WHERE EXISTS (SELECT FROM hf_follower)`
+	// purgeNotes deletes some entries that are about no message of the outbox, the first
+	// of those that are there: if nobody has yet to read them.
+	purgeNotes = `WITH gone AS (DELETE FROM hf_event WHERE ctid = ANY (ARRAY (
+			SELECT p.ctid FROM (SELECT ctid, tx, seq FROM hf_event WHERE message IS NULL ORDER BY seq LIMIT $1) AS p
+			WHERE (SELECT true FROM hf_follower AS w WHERE (p.tx, p.seq) > (w.tx, w.seq) LIMIT 1) IS NULL)) RETURNING 1)
+		SELECT count(*) FROM gone`
 	dropFollower = `DELETE FROM hf_follower WHERE name = $1`
 	// eventsAfter reads what can have no forerunner any more: transactions that
 	// are older than each one that is open.
-	eventsAfter = `SELECT e.tx::text, m.id, l.destination, ` + eventColumns + ` FROM hf_event AS e
-		CROSS JOIN LATERAL (SELECT id, lane FROM hf_message AS h WHERE h.seq = e.message OFFSET 0) AS m
-		CROSS JOIN LATERAL (SELECT destination FROM hf_lane AS h WHERE h.lane = m.lane OFFSET 0) AS l
-		WHERE (e.tx, e.seq) > ($1::text::xid8, $2) AND e.tx < pg_snapshot_xmin(pg_current_snapshot()) ORDER BY e.tx, e.seq LIMIT $3`
+	eventsAfter = `SELECT e.tx::text, coalesce(m.id, e.id), coalesce(l.destination, ''), coalesce(e.subject, ''), coalesce(e.detail, ''), ` + eventColumns + ` FROM hf_event AS e
+		LEFT JOIN LATERAL (SELECT id, lane FROM hf_message AS h WHERE h.seq = e.message OFFSET 0) AS m ON true
+		LEFT JOIN LATERAL (SELECT destination FROM hf_lane AS h WHERE h.lane = m.lane OFFSET 0) AS l ON true
+		WHERE (e.message IS NULL OR m.id IS NOT NULL) AND (e.tx, e.seq) > ($1::text::xid8, $2) AND e.tx < pg_snapshot_xmin(pg_current_snapshot()) ORDER BY e.tx, e.seq LIMIT $3`
 )
 
 // Tokens.

@@ -17,18 +17,18 @@ const tokenNoted = time.Hour
 
 // CreateToken keeps an API token as the hash of its secret. ErrConflict: the
 // name is taken.
-func (db *DB) CreateToken(ctx context.Context, name, role string, hash [32]byte) error {
-	return db.named(ctx, "create token", name, holdfast.ErrConflict, addAccess, name, role, hash[:])
+func (db *DB) CreateToken(ctx context.Context, name, role string, hash [32]byte, actor string) error {
+	return db.named(ctx, "create token", &holdfast.Entry{Kind: holdfast.TokenAdded, Subject: name, Actor: actor, Detail: detail("role", role)}, holdfast.ErrConflict, addAccess, name, role, hash[:])
 }
 
 // DeleteToken ends a token. ErrNotFound: there is none of that name.
-func (db *DB) DeleteToken(ctx context.Context, name string) error {
-	return db.named(ctx, "delete token", name, holdfast.ErrNotFound, dropAccess, name)
+func (db *DB) DeleteToken(ctx context.Context, name string, actor string) error {
+	return db.named(ctx, "delete token", &holdfast.Entry{Kind: holdfast.TokenRemoved, Subject: name, Actor: actor}, holdfast.ErrNotFound, dropAccess, name)
 }
 
-// named changes the row of a name; if there was none to change, the error is
-// unchanged.
-func (db *DB) named(ctx context.Context, doing, name string, unchanged error, sql string, args ...any) error {
+// named changes the row of the name that the entry is about, and writes the entry; if
+// there was none to change, the error is unchanged.
+func (db *DB) named(ctx context.Context, doing string, e *holdfast.Entry, unchanged error, sql string, args ...any) error {
 	err := db.usable(ctx)
 	changed := false
 	if err == nil {
@@ -36,6 +36,7 @@ func (db *DB) named(ctx context.Context, doing, name string, unchanged error, sq
 			changed = false
 			return tx.query(sql, args, func(rows pgx.Rows) error {
 				changed = true
+				tx.note(e)
 				return rows.Scan(nil)
 			})
 		})
@@ -44,7 +45,7 @@ func (db *DB) named(ctx context.Context, doing, name string, unchanged error, sq
 		err = unchanged
 	}
 	if err != nil {
-		return fmt.Errorf("%s %q: %w", doing, name, err)
+		return fmt.Errorf("%s %q: %w", doing, e.Subject, err)
 	}
 	return nil
 }

@@ -203,7 +203,13 @@ func (t *Tx) eventsAfter(name string) (events []holdfast.Entry, err error) {
 		}
 		return tx.conn.each(eventsAfter, func(v []driver.Value) error {
 			e := t.db.readEvent(func(i int) any { return v[i] })
-			e.ID, e.Destination = idFrom(v[14]), asText(v[15])
+			e.Destination, e.Subject = asText(v[15]), asText(v[16])
+			if v[14] != nil {
+				e.ID = idFrom(v[14])
+			}
+			if v[17] != nil {
+				e.Detail = []byte(asText(v[17]))
+			}
 			events = append(events, e)
 			return nil
 		}, cursor, journalPage)

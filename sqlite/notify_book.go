@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -128,14 +129,14 @@ func waitsText(waits []time.Duration) (any, error) {
 }
 
 // PutChannel implements notify.Store.
-func (db *DB) PutChannel(ctx context.Context, c notify.Channel) error {
+func (db *DB) PutChannel(ctx context.Context, c notify.Channel, actor string) error {
 	err := c.Validate()
 	var waits any
 	if err == nil {
 		waits, err = waitsText(c.Retry.Waits)
 	}
 	if err == nil {
-		err = db.changeBook(ctx, bookChange{present: channelVersion, name: c.Name, seen: c.Version, change: func(tx *writeTx) error {
+		err = db.changeBook(ctx, bookChange{present: channelVersion, name: c.Name, seen: c.Version, kind: holdfast.ChannelPut, actor: actor, change: func(tx *writeTx) error {
 			_, err := tx.exec(putChannel, c.Name, c.Kind, nullBytes(c.Settings), int64(c.Retry.Attempts), micros(c.Retry.Interval), waits, int64(c.Workers),
 				asBit(c.Disabled), tx.tick())
 			return err
@@ -148,8 +149,8 @@ func (db *DB) PutChannel(ctx context.Context, c notify.Channel) error {
 }
 
 // DeleteChannel implements notify.Store.
-func (db *DB) DeleteChannel(ctx context.Context, name string, version int64) error {
-	err := db.changeBook(ctx, bookChange{present: channelVersion, name: name, seen: version, end: true, change: func(tx *writeTx) error {
+func (db *DB) DeleteChannel(ctx context.Context, name string, version int64, actor string) error {
+	err := db.changeBook(ctx, bookChange{present: channelVersion, name: name, seen: version, end: true, kind: holdfast.ChannelRemoved, actor: actor, change: func(tx *writeTx) error {
 		_, err := tx.exec(dropChannel, name)
 		return err
 	}})
@@ -167,6 +168,8 @@ type bookChange struct {
 	seen       int64 // zero: there was none
 	end        bool  // there must be one
 	recipients int
+	kind       holdfast.EntryKind
+	actor      string
 	change     func(tx *writeTx) error
 	fault      error
 }
@@ -197,16 +200,18 @@ func (k *bookChange) apply(tx *writeTx) error {
 	if err := k.change(tx); err != nil {
 		return err
 	}
-	_, err = tx.exec(bumpBook)
-	return err
+	if _, err = tx.exec(bumpBook); err != nil {
+		return err
+	}
+	return tx.note(0, &holdfast.Entry{Kind: k.kind, Subject: k.name, Actor: k.actor})
 }
 
 // PutList implements notify.Store.
-func (db *DB) PutList(ctx context.Context, l notify.List) error {
+func (db *DB) PutList(ctx context.Context, l notify.List, actor string) error {
 	err := l.Validate()
 	if err == nil {
 		err = db.changeBook(ctx, bookChange{
-			present: listVersion, name: l.Name, seen: l.Version, recipients: len(l.Recipients),
+			present: listVersion, name: l.Name, seen: l.Version, recipients: len(l.Recipients), kind: holdfast.ListPut, actor: actor,
 			change: func(tx *writeTx) error { return tx.replaceList(&l) },
 		})
 	}
@@ -217,8 +222,8 @@ func (db *DB) PutList(ctx context.Context, l notify.List) error {
 }
 
 // DeleteList implements notify.Store.
-func (db *DB) DeleteList(ctx context.Context, name string, version int64) error {
-	err := db.changeBook(ctx, bookChange{present: listVersion, name: name, seen: version, end: true, change: func(tx *writeTx) error {
+func (db *DB) DeleteList(ctx context.Context, name string, version int64, actor string) error {
+	err := db.changeBook(ctx, bookChange{present: listVersion, name: name, seen: version, end: true, kind: holdfast.ListRemoved, actor: actor, change: func(tx *writeTx) error {
 		if _, err := tx.exec(dropList, name); err != nil {
 			return err
 		}

@@ -83,8 +83,15 @@ func (k *reached) apply(tx *writeTx) error {
 	now := tx.tick()
 	for i := range k.list {
 		t := &k.list[i]
-		if _, err := tx.exec(putTarget, seq, t.Channel, t.Address, t.Name, int64(t.Result), t.Code, t.Text, t.Receipt, asBit(t.Maybe), int64(t.Attempts), int64(t.Cycle),
-			t.Server, t.TLS, asBit(t.Truncated), now); err != nil {
+		n, err := tx.exec(putTarget, seq, t.Channel, t.Address, t.Name, int64(t.Result), t.Code, t.Text, t.Receipt, asBit(t.Maybe), int64(t.Attempts), int64(t.Cycle),
+			t.Server, t.TLS, asBit(t.Truncated), now)
+		if err == nil && n > 0 {
+			err = tx.note(seq, &holdfast.Entry{
+				Kind: holdfast.Reached, Subject: t.Address, Cycle: t.Cycle, Attempt: t.Attempts, Outcome: t.Result.Outcome(), Code: t.Code,
+				Detail: detail("channel", t.Channel),
+			})
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -20,6 +20,37 @@ func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error
 	if db.ready() != nil {
 		return 0, false, nil // a salvage that is cut short would bring purged rows back
 	}
+	more, err := db.purgeNotes(ctx)
+	if err != nil {
+		return 0, false, fmt.Errorf("purge the journal: %w", err)
+	}
+	purged, moreRows, err := db.purgeMessages(ctx, r)
+	return purged, more || moreRows, err
+}
+
+// purgeNotes deletes some entries that are about no message of the outbox, and that
+// every follower has read.
+func (db *DB) purgeNotes(ctx context.Context) (more bool, err error) {
+	if db.attached != nil {
+		if err := db.writer.inspect(ctx, db.readFollowers); err != nil {
+			return false, err
+		}
+	}
+	var some int
+	if err := db.oftenOne(ctx, notesRead, []any{db.followers.lowest()}, &some); errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	err = db.writer.do(ctx, workFunc(func(tx *writeTx) error {
+		n, err := tx.exec(purgeNotes, db.followers.lowest(), sweepPage)
+		more = n == sweepPage
+		return err
+	}))
+	return more, err
+}
+
+func (db *DB) purgeMessages(ctx context.Context, r holdfast.Retention) (int, bool, error) {
 	s := &db.sweeps
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,11 +75,6 @@ func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error
 	page, read, err := db.purgePage(ctx, now, db.clock.guard.Before(now, shortest), keep, r.Held)
 	if err != nil {
 		return 0, false, fmt.Errorf("purge: %w", err)
-	}
-	if db.attached != nil {
-		if err := db.writer.inspect(ctx, db.readFollowers); err != nil {
-			return 0, false, fmt.Errorf("purge: %w", err)
-		}
 	}
 	done := 0
 	for len(page) > 0 {

@@ -37,7 +37,7 @@ const (
 	bodyColumns                       = 8
 	inboxColumns, inboxIndex          = 10, 3
 	inboxBodyColumns                  = 6
-	eventColumnCount                  = 15
+	eventColumnCount                  = 18
 	tokenColumns                      = 5
 	siteColumns                       = 11
 )

@@ -57,6 +57,7 @@ const (
 	hastenOne
 	settleAside
 	insertEvent
+	insertNote
 	endedRow
 	expireOne
 	requeueOne
@@ -81,6 +82,7 @@ const (
 	purgeMessage
 	purgeBody
 	purgeEvents
+	purgeNotes
 	getFollower
 	setFollower
 	dropFollower
@@ -252,6 +254,9 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	insertEvent: `INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error, actor)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 
+	insertNote: `INSERT INTO hf_event (message, kind, at, cycle, attempt, outcome, code, error, actor, subject, id, detail)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+
 	endedRow: `SELECT m.id, r.source, r.kind, r.endpoint, b.corr, m.okey, m.reason, m.cycle, m.tries,
 		e.error, e.code FROM hf_message AS m JOIN hf_route AS r ON r.route = m.route JOIN hf_body AS b ON b.seq = m.seq
 		LEFT JOIN hf_event AS e ON e.seq = (SELECT seq FROM hf_event WHERE message = ?1 AND error IS NOT NULL ORDER BY seq DESC LIMIT 1)
@@ -286,13 +291,14 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 		AND NOT EXISTS (SELECT 1 FROM hf_event AS e WHERE e.message = ?1 AND e.seq > ?3)`,
 	purgeBody:   `DELETE FROM hf_body WHERE seq = ?1`,
 	purgeEvents: `DELETE FROM hf_event WHERE message = ?1`,
+	purgeNotes:  `DELETE FROM hf_event WHERE seq IN (SELECT seq FROM hf_event WHERE message IS NULL AND seq <= ?1 ORDER BY seq LIMIT ?2)`,
 
 	getFollower:  `SELECT cursor FROM hf_follower WHERE name = ?1`,
 	setFollower:  `INSERT INTO hf_follower (name, cursor) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET cursor = excluded.cursor`,
 	dropFollower: `DELETE FROM hf_follower WHERE name = ?1`,
-	eventsAfter: `SELECT ` + eventColumns + `, m.id, l.destination FROM hf_event AS e
-		JOIN hf_message AS m ON m.seq = e.message JOIN hf_lane AS l ON l.lane = m.lane
-		WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2`,
+	eventsAfter: `SELECT ` + eventColumns + `, coalesce(m.id, e.id), l.destination, e.subject, e.detail FROM hf_event AS e
+		LEFT JOIN hf_message AS m ON m.seq = e.message LEFT JOIN hf_lane AS l ON l.lane = m.lane
+		WHERE e.seq > ?1 AND (e.message IS NULL OR m.seq IS NOT NULL) ORDER BY e.seq LIMIT ?2`,
 	lastEvent: `SELECT coalesce(max(seq), 0) FROM main.sqlite_sequence WHERE name = 'hf_event'`, // a caller's TEMP table may have another
 
 	claimedRows: `SELECT m.seq, l.destination, l.lane, l.strict FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane
@@ -326,8 +332,8 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 		ON CONFLICT (seq) DO NOTHING`,
 	salvageInbox: `INSERT INTO hf_inbox (seq, source, id, endpoint, hash, kept, received, processed, expires, response)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING`,
-	salvageEvent: `INSERT INTO hf_event (seq, message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error, actor)
-		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15 WHERE EXISTS (SELECT 1 FROM hf_message WHERE seq = ?2)
+	salvageEvent: `INSERT INTO hf_event (seq, message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error, actor, subject, id, detail)
+		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18 WHERE ?2 IS NULL OR EXISTS (SELECT 1 FROM hf_message WHERE seq = ?2)
 		ON CONFLICT DO NOTHING`,
 	salvageSequence: `INSERT INTO sqlite_sequence (name, seq) SELECT 'hf_event', ?1
 		WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'hf_event')`,

@@ -34,6 +34,7 @@ const (
 	countInbox
 	lastInstant
 	allFollowers
+	notesRead
 	changeMark
 	storeIncarnation
 	waitingLanes
@@ -108,7 +109,7 @@ const keptColumns = `SELECT x.seq, x.id, s.name, x.endpoint, x.received, b.kind,
 
 var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 	getRecord:  `SELECT b.payload, ` + recordColumns + recordTables + ` WHERE m.id = ?1`,
-	getHistory: `SELECT * FROM (SELECT ` + eventColumns + ` FROM hf_event AS e WHERE e.message = ?1 ORDER BY e.seq DESC LIMIT ?2) ORDER BY 1`,
+	getHistory: `SELECT * FROM (SELECT ` + eventColumns + ` FROM hf_event AS e WHERE e.message = ?1 AND e.kind < 8 ORDER BY e.seq DESC LIMIT ?2) ORDER BY 1`,
 
 	// A list first finds out which rows it shows.
 	listRecords: `SELECT ` + recordColumns + recordTables + ` WHERE m.seq IN (SELECT value FROM json_each(?1)) ORDER BY m.seq DESC`,
@@ -158,6 +159,7 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 	lastInstant: `SELECT max(coalesce((SELECT created FROM hf_message ORDER BY seq DESC LIMIT 1), 0),
 		coalesce((SELECT at FROM hf_event ORDER BY seq DESC LIMIT 1), 0),
 		coalesce((SELECT received FROM hf_inbox ORDER BY seq DESC LIMIT 1), 0))`,
+	notesRead:    `SELECT 1 FROM hf_event WHERE message IS NULL AND seq <= ?1 LIMIT 1`,
 	allFollowers: `SELECT name, cursor FROM hf_follower`,
 
 	// Every change moves one of these, but a claim and a purge of what was delivered.

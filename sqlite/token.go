@@ -17,23 +17,23 @@ const tokenNoted = time.Hour
 
 // CreateToken keeps an API token as the hash of its secret. ErrConflict: the
 // name is taken.
-func (db *DB) CreateToken(ctx context.Context, name, role string, hash [32]byte) error {
+func (db *DB) CreateToken(ctx context.Context, name, role string, hash [32]byte, actor string) error {
 	return db.named(ctx, "create token", name, false, func(tx *Tx) (sql.Result, error) {
 		return tx.ExecContext(ctx, `INSERT INTO hf_token (name, role, hash, created) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING`,
 			name, role, hash[:], tx.wtx.tick())
-	}, holdfast.ErrConflict)
+	}, holdfast.ErrConflict, &holdfast.Entry{Kind: holdfast.TokenAdded, Subject: name, Actor: actor, Detail: detail("role", role)})
 }
 
 // DeleteToken ends a token. ErrNotFound: there is none of that name.
-func (db *DB) DeleteToken(ctx context.Context, name string) error {
+func (db *DB) DeleteToken(ctx context.Context, name string, actor string) error {
 	return db.named(ctx, "delete token", name, true, func(tx *Tx) (sql.Result, error) {
 		return tx.ExecContext(ctx, `DELETE FROM hf_token WHERE name = ?1`, name)
-	}, holdfast.ErrNotFound)
+	}, holdfast.ErrNotFound, &holdfast.Entry{Kind: holdfast.TokenRemoved, Subject: name, Actor: actor})
 }
 
-// named changes the row of a name; if there was none to change, the error is
-// unchanged.
-func (db *DB) named(ctx context.Context, doing, name string, ends bool, change func(tx *Tx) (sql.Result, error), unchanged error) error {
+// named changes the row of a name, and says so in the journal; if there was none to
+// change, the error is unchanged.
+func (db *DB) named(ctx context.Context, doing, name string, ends bool, change func(tx *Tx) (sql.Result, error), unchanged error, e *holdfast.Entry) error {
 	err := db.turn(ctx, ends, func(_ context.Context, tx *Tx) error {
 		r, err := change(tx)
 		if err != nil {
@@ -42,7 +42,7 @@ func (db *DB) named(ctx context.Context, doing, name string, ends bool, change f
 		if n, err := r.RowsAffected(); err != nil || n == 0 {
 			return errors.Join(err, unchanged)
 		}
-		return nil
+		return tx.ours(func(wtx *writeTx) error { return wtx.note(0, e) })
 	})
 	if err != nil {
 		return fmt.Errorf("%s %q: %w", doing, name, err)

@@ -253,7 +253,7 @@ func (m *Memory) Counts() holdfast.Counts {
 }
 
 // CreateToken keeps a token.
-func (m *Memory) CreateToken(ctx context.Context, name, role string, hash [32]byte) error {
+func (m *Memory) CreateToken(ctx context.Context, name, role string, hash [32]byte, _ string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.ready(ctx); err != nil {
@@ -270,7 +270,7 @@ func (m *Memory) CreateToken(ctx context.Context, name, role string, hash [32]by
 }
 
 // DeleteToken ends a token.
-func (m *Memory) DeleteToken(ctx context.Context, name string) error {
+func (m *Memory) DeleteToken(ctx context.Context, name string, _ string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.ready(ctx); err != nil {
