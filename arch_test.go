@@ -41,7 +41,8 @@ var mayImport = map[string][]string{
 	"adapter/email":       {".", "notify", "adapter/email/smtp"},
 	"adapter/email/smtp":  {}, // speaks with servers, and knows nothing of notifications
 	"adapter/chat":        {".", "notify"},
-	"notify":              {"."},
+	"rows":                {"."},           // of all tables, for both stores and what copies them
+	"notify":              {".", "rows"},   // what stores put of it, so that no store says it again
 	"site":                {".", "notify"}, // for programs that are a site
 	"fanout":              {"."},
 	"fanout/notificaties": {".", "fanout"},
@@ -49,9 +50,9 @@ var mayImport = map[string][]string{
 	"audit":               {"."},
 	"link":                {".", "wire", "transport", "notify", "track", "audit"}, // its envelopes and batches are those between peers
 	"replicate":           {".", "wire"},
-	"move":                {".", "internal/belief"},
-	"sqlite":              {".", "internal/belief", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
-	"postgres":            {".", "internal/belief", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
+	"move":                {".", "internal/belief", "rows"},
+	"sqlite":              {".", "internal/belief", "rows", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
+	"postgres":            {".", "internal/belief", "rows", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
 	"metrics":             {"."},
 	"admin":               {".", "notify", "fanout", "track", "audit", "link", "replicate", "admin/api"},
 	"admin/api":           {"."}, // what both ends of the operator API say

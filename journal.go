@@ -82,6 +82,13 @@ type Entry struct {
 	Detail      []byte        // more about it, as JSON; nil: there is none
 }
 
+// Row is one row of a table that a store keeps for a feature: a pointer to a struct
+// of package rows, which says its columns.
+type Row interface {
+	// Table is the name of its table, in both stores.
+	Table() string
+}
+
 // What an entry may hold that is appended, in bytes.
 const (
 	MaxSubject = 1 << 10

@@ -190,3 +190,12 @@ func (db *DB) Welcome(ctx context.Context, dsn string) error {
 	c.ConnectTimeout = time.Minute
 	return db.past.welcome(ctx, c, server{system: "another", timeline: "00000001"})
 }
+
+// RowStatements are those that are made of the tables' descriptions.
+func RowStatements() map[string]string {
+	all := map[string]string{}
+	for t, texts := range rowStatements() {
+		all["put "+t.Name], all["add "+t.Name], all["first "+t.Name], all["later "+t.Name] = texts.put, texts.add, texts.first, texts.later
+	}
+	return all
+}

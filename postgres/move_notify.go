@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -16,7 +17,11 @@ func (x *exporting) book(c *move.Config) error {
 	if err := x.each(exportChannels, nil, func(rows pgx.Rows) error {
 		var ch move.Channel
 		var changed int64
-		err := rows.Scan(&ch.Name, &ch.Kind, &ch.Settings, &ch.Attempts, &ch.Interval, &ch.Waits, &ch.Workers, &ch.Disabled, &changed)
+		var waits string
+		err := rows.Scan(&ch.Name, &ch.Kind, &ch.Settings, &ch.Attempts, &ch.Interval, &waits, &ch.Workers, &ch.Disabled, &changed)
+		if err == nil {
+			err = json.Unmarshal([]byte(waits), &ch.Waits)
+		}
 		ch.Changed = move.Distance(changed, x.base, never)
 		c.Channels = append(c.Channels, ch)
 		return err
@@ -35,7 +40,7 @@ func (x *exporting) book(c *move.Config) error {
 	}); err != nil {
 		return err
 	}
-	return x.each(allRecipients, nil, func(rows pgx.Rows) error {
+	return x.each(exportRecipients, nil, func(rows pgx.Rows) error {
 		var name string
 		var r move.Recipient
 		err := rows.Scan(&name, &r.Channel, &r.Address, &r.Name, &r.Disabled)
@@ -96,21 +101,25 @@ func (x *exporting) notification(rows pgx.Rows) (n move.Notification, err error)
 
 func (im *importing) book(c *move.Config) error {
 	for _, ch := range c.Channels {
-		waits := ch.Waits
-		if waits == nil {
-			waits = []int64{}
+		var waits *string
+		if len(ch.Waits) > 0 {
+			b, err := json.Marshal(ch.Waits)
+			if err != nil {
+				return err
+			}
+			waits = nullText(string(b))
 		}
 		if _, err := im.tx.Exec(im.ctx, importChannel, ch.Name, ch.Kind, ch.Settings, ch.Attempts, ch.Interval, waits, ch.Workers, ch.Disabled, im.at(ch.Changed)); err != nil {
 			return err
 		}
 	}
 	for _, l := range c.Lists {
-		if _, err := im.tx.Exec(im.ctx, importList, l.Name, l.Description, l.Partial, im.at(l.Changed)); err != nil {
+		if _, err := im.tx.Exec(im.ctx, importList, l.Name, l.Description, l.Partial, len(l.Recipients), im.at(l.Changed)); err != nil {
 			return err
 		}
 		var rows [][]any
 		for i, r := range l.Recipients {
-			rows = append(rows, []any{l.Name, int64(i + 1), r.Channel, r.Address, r.Name, r.Disabled})
+			rows = append(rows, []any{l.Name, int64(i), r.Channel, r.Address, r.Name, r.Disabled})
 		}
 		if err := im.copy("hf_recipient", rows, "list", "place", "channel", "address", "name", "disabled"); err != nil {
 			return err

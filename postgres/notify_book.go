@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/notify"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // bookTries bounds how often the book may change while it is read.
@@ -34,27 +35,8 @@ func (db *DB) readBook(ctx context.Context) (b notify.Book, same bool, err error
 	if b.Version, err = db.BookVersion(ctx); err != nil {
 		return b, false, err
 	}
-	for sql, row := range map[string]func(rows pgx.Rows) error{
-		allChannels: func(rows pgx.Rows) error { return db.scanChannel(rows, &b) },
-		allLists: func(rows pgx.Rows) error {
-			var l notify.List
-			var changed int64
-			err := rows.Scan(&l.Name, &l.Description, &l.Partial, &changed)
-			l.Changed, l.Version, l.Recipients = db.clock.wall(changed), changed, b.Lists[l.Name].Recipients
-			b.Lists[l.Name] = l
-			return err
-		},
-		allRecipients: func(rows pgx.Rows) error {
-			var name string
-			var r notify.Recipient
-			err := rows.Scan(&name, &r.Channel, &r.Address, &r.Name, &r.Disabled)
-			l := b.Lists[name]
-			l.Recipients = append(l.Recipients, r)
-			b.Lists[name] = l
-			return err
-		},
-	} {
-		if err := db.read(ctx, sql, nil, row); err != nil {
+	for _, t := range notify.BookTables() {
+		if err := db.eachRowOf(ctx, rows.Range{Table: t}, func(r rows.Row) error { return b.Add(r, db.clock.wall) }); err != nil {
 			return b, false, err
 		}
 	}
@@ -62,26 +44,12 @@ func (db *DB) readBook(ctx context.Context) (b notify.Book, same bool, err error
 	return b, after == b.Version, err
 }
 
-func (db *DB) scanChannel(rows pgx.Rows, b *notify.Book) error {
-	var c notify.Channel
-	var settings []byte
-	var interval, changed int64
-	var waits []int64
-	err := rows.Scan(&c.Name, &c.Kind, &settings, &c.Retry.Attempts, &interval, &waits, &c.Workers, &c.Disabled, &changed)
-	c.Settings, c.Retry.Interval, c.Changed, c.Version = settings, duration(interval), db.clock.wall(changed), changed
-	for _, w := range waits {
-		c.Retry.Waits = append(c.Retry.Waits, duration(w))
-	}
-	b.Channels[c.Name] = c
-	return err
-}
-
 // BookVersion implements notify.Store.
 func (db *DB) BookVersion(ctx context.Context) (version int64, err error) {
 	if db.gone.Load() {
 		return 0, fmt.Errorf("read version of channels and lists: %w", holdfast.ErrClosed)
 	}
-	if err := db.read(ctx, bookVersion, nil, func(rows pgx.Rows) error { return rows.Scan(&version) }); err != nil {
+	if err := db.read(ctx, bookVersion, nil, func(found pgx.Rows) error { return found.Scan(&version) }); err != nil {
 		return 0, fmt.Errorf("read version of channels and lists: %w", err)
 	}
 	return version, nil
@@ -109,9 +77,9 @@ func (db *DB) changeBook(ctx context.Context, k bookChange, change func(tx *ownT
 			return err
 		}
 		found, present := false, int64(0)
-		err := tx.query(k.present, []any{cleanText(k.name)}, func(rows pgx.Rows) error {
+		err := tx.query(k.present, []any{cleanText(k.name)}, func(row pgx.Rows) error {
 			found = true
-			return rows.Scan(&present)
+			return row.Scan(&present)
 		})
 		if err == nil {
 			err = notify.Seen(found, present, k.seen, k.end)
@@ -127,14 +95,12 @@ func (db *DB) changeBook(ctx context.Context, k bookChange, change func(tx *ownT
 // PutChannel implements notify.Store.
 func (db *DB) PutChannel(ctx context.Context, c notify.Channel, actor string) error {
 	err := c.Validate()
+	var r *rows.Channel
 	if err == nil {
-		waits := make([]int64, len(c.Retry.Waits))
-		for i, w := range c.Retry.Waits {
-			waits[i] = micros(w)
-		}
-		err = db.changeBook(ctx, bookChange{present: channelVersion, name: c.Name, seen: c.Version, kind: holdfast.ChannelPut, actor: actor}, func(tx *ownTx) error {
-			return tx.exec(putChannel, cleanText(c.Name), cleanText(c.Kind), []byte(c.Settings), int64(c.Retry.Attempts), micros(c.Retry.Interval), waits, int64(c.Workers), c.Disabled)
-		})
+		r, err = notify.ChannelRow(&c)
+	}
+	if err == nil {
+		err = db.changeBook(ctx, bookChange{present: channelVersion, name: c.Name, seen: c.Version, kind: holdfast.ChannelPut, actor: actor}, func(tx *ownTx) error { return tx.put(r) })
 	}
 	if err != nil {
 		return fmt.Errorf("put channel %q: %w", c.Name, err)
@@ -156,21 +122,11 @@ func (db *DB) DeleteChannel(ctx context.Context, name string, version int64, act
 func (db *DB) PutList(ctx context.Context, l notify.List, actor string) error {
 	err := l.Validate()
 	if err == nil {
-		name := cleanText(l.Name)
-		var channels, addresses, names []string
-		var disabled []bool
-		for _, r := range l.Recipients {
-			channels, addresses = append(channels, cleanText(r.Channel)), append(addresses, cleanText(r.Address))
-			names, disabled = append(names, cleanText(r.Name)), append(disabled, r.Disabled)
-		}
 		err = db.changeBook(ctx, bookChange{present: listVersion, name: l.Name, seen: l.Version, kind: holdfast.ListPut, actor: actor}, func(tx *ownTx) error {
-			if err := tx.exec(putList, name, cleanText(l.Description), l.Partial); err != nil {
+			if err := tx.exec(dropRecipients, cleanText(l.Name)); err != nil {
 				return err
 			}
-			if err := tx.exec(dropRecipients, name); err != nil {
-				return err
-			}
-			return tx.exec(putRecipients, name, channels, addresses, names, disabled)
+			return tx.put(notify.ListRows(&l)...)
 		})
 	}
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // noPlans are constants that the server makes no plan of.
 var noPlans = map[string]string{
 	"insertHead": "a part", "insertTail": "a part", "claimGot": "a part", "backAgain": "a part", "settleHead": "a part", "recordColumns": "a part", "recordTables": "a part",
-	"noteDelivered": "a part", "discardedBy": "a part", "notificationStands": "a part", "notificationColumns": "a part", "lastsOf": "a part", "setAnew": "a part",
+	"noteDelivered": "a part", "noteArrived": "a part", "discardedBy": "a part", "notificationStands": "a part", "notificationColumns": "a part", "lastsOf": "a part", "setAnew": "a part",
 	"keptColumns": "a part, without the limit of the whole", "analyze": "reads a sample, after a copy",
 }
 
@@ -58,6 +58,9 @@ func TestNoStatementReadsAWholeTable(t *testing.T) {
 			t.Errorf("there is no %s any more: take it from the list", name)
 		}
 		delete(all, name)
+	}
+	for name, text := range postgres.RowStatements() {
+		all[name] = sourceStatement{"", text}
 	}
 	var mu sync.Mutex
 	used := map[allowance]bool{}

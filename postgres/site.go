@@ -15,12 +15,12 @@ var _ link.Store = (*DB)(nil)
 
 // AddSite implements link.Store.
 func (db *DB) AddSite(ctx context.Context, name string, token [32]byte, actor string) error {
-	return db.named(ctx, "add site", &holdfast.Entry{Kind: holdfast.SiteAdded, Subject: name, Actor: actor}, holdfast.ErrConflict, addSite, name, token[:], micros(link.TokenFor))
+	return db.named(ctx, "add site", &holdfast.Entry{Kind: holdfast.SiteAdded, Subject: name, Actor: actor}, holdfast.ErrConflict, changing(addSite, name, token[:], micros(link.TokenFor)))
 }
 
 // RotateSite implements link.Store.
 func (db *DB) RotateSite(ctx context.Context, name string, token [32]byte, now bool, actor string) error {
-	return db.named(ctx, "rotate site", &holdfast.Entry{Kind: holdfast.SiteRenewed, Subject: name, Actor: actor}, holdfast.ErrNotFound, rotateSite, name, token[:], micros(link.TokenFor), now)
+	return db.named(ctx, "rotate site", &holdfast.Entry{Kind: holdfast.SiteRenewed, Subject: name, Actor: actor}, holdfast.ErrNotFound, changing(rotateSite, name, token[:], micros(link.TokenFor), now))
 }
 
 // TokenSite implements link.Store.
@@ -30,7 +30,7 @@ func (db *DB) TokenSite(ctx context.Context, token [32]byte) (name string, err e
 
 // RevokeSite implements link.Store.
 func (db *DB) RevokeSite(ctx context.Context, name string, actor string) error {
-	return db.named(ctx, "revoke site", &holdfast.Entry{Kind: holdfast.SiteRevoked, Subject: name, Actor: actor}, holdfast.ErrNotFound, revokeSite, name)
+	return db.named(ctx, "revoke site", &holdfast.Entry{Kind: holdfast.SiteRevoked, Subject: name, Actor: actor}, holdfast.ErrNotFound, changing(revokeSite, name))
 }
 
 // EnrollSite implements link.Store.

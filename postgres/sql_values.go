@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // idBytes is how an id is stored: a UUID as 1 and its bytes, any other as 2
@@ -37,16 +38,7 @@ func nullText(s string) *string {
 const never = math.MaxInt64
 
 // micros rounds up: nothing is due a moment too early.
-func micros(d time.Duration) int64 {
-	m := int64(d / time.Microsecond)
-	if d%time.Microsecond > 0 {
-		m++
-	}
-	return m
-}
+func micros(d time.Duration) int64 { return rows.Micros(d) }
 
 // duration turns microseconds into a Duration, the longest where they do not fit.
-func duration(us int64) time.Duration {
-	const most = math.MaxInt64 / int64(time.Microsecond)
-	return time.Duration(min(max(us, -most), most)) * time.Microsecond
-}
+func duration(us int64) time.Duration { return rows.Duration(us) }

@@ -55,9 +55,10 @@ const (
 		LEFT JOIN hf_source AS s ON s.source = x.source
 		WHERE x.before < $3 ORDER BY x.seq`
 
-	exportBook     = `SELECT coalesce((SELECT value::bigint FROM hf_meta WHERE key = 'book'), 0)`
-	exportChannels = `SELECT name, kind, settings, attempts, interval, waits, workers, disabled, changed FROM hf_channel ORDER BY name`
-	exportLists    = `SELECT name, description, partial, changed FROM hf_list ORDER BY name`
+	exportBook       = `SELECT coalesce((SELECT value::bigint FROM hf_meta WHERE key = 'book'), 0)`
+	exportChannels   = `SELECT name, kind, settings, attempts, interval, coalesce(waits, 'null'), workers, disabled, changed FROM hf_channel ORDER BY name`
+	exportLists      = `SELECT name, description, partial, changed FROM hf_list ORDER BY name`
+	exportRecipients = `SELECT list, channel, address, name, disabled FROM hf_recipient ORDER BY list, place`
 	// exportNotifications tells what a copy was only where its message is purged.
 	exportNotifications = `SELECT n.seq, n.copy, n.id, n.message, n.channel, n.type, n.list, n.subject, n.payload, n.hash, n.site, n.instance, n.script, n.execution, n.parent, n.enqueued, n.created,
 			CASE e.state WHEN 2 THEN e.settled END, m.seq IS NULL, coalesce(e.state, 0), e.settled, e.tried, coalesce(e.failures, 0), coalesce(e.tries, 0), coalesce(e.cycle, 0), coalesce(e.reason, ''), coalesce(e.last_error, '')
@@ -84,7 +85,7 @@ const (
 	importLane    = `UPDATE hf_lane SET strict = $2, fault = $3, fault_since = $4, paused = $5, decided = $6, decided_by = $7 WHERE lane = $1`
 	importAccess  = `INSERT INTO hf_token (name, role, hash, created, used) VALUES ($1, $2, $3, $4, $5)`
 	importChannel = `INSERT INTO hf_channel (name, kind, settings, attempts, interval, waits, workers, disabled, changed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
-	importList    = `INSERT INTO hf_list (name, description, partial, changed) VALUES ($1, $2, $3, $4)`
+	importList    = `INSERT INTO hf_list (name, description, partial, recipients, changed) VALUES ($1, $2, $3, $4, $5)`
 	importBook    = `INSERT INTO hf_meta (key, value) VALUES ('book', $1::bigint::text) ON CONFLICT (key) DO UPDATE SET value = excluded.value`
 	importLanes   = `SELECT lane FROM hf_lane ORDER BY lane`
 	analyze       = `ANALYZE hf_message, hf_queue, hf_final, hf_event, hf_inbox, hf_inbox_body, hf_notification, hf_notification_body, hf_notification_end, hf_target`

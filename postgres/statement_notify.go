@@ -66,17 +66,12 @@ const (
 	targetsOf     = `SELECT ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = (SELECT seq FROM hf_message WHERE id = $1) ORDER BY t.channel, t.address`
 	targetsOfSeq  = `SELECT ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = $1 ORDER BY t.channel, t.address`
 	findSeqs      = `SELECT id, seq FROM hf_message WHERE id = ANY ($1::bytea[])`
-	putTargets    = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
-		put AS (
-		INSERT INTO hf_target (seq, channel, address, name, result, code, text, receipt, maybe, attempts, cycle, server, tls, truncated, at)
-		SELECT i.*, now.t FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::smallint[], $6::text[], $7::text[], $8::text[], $9::boolean[], $10::integer[],
-			$11::integer[], $12::text[], $13::text[], $14::boolean[]) AS i, now
-		ON CONFLICT (seq, channel, address) DO UPDATE SET name = excluded.name, result = excluded.result, code = excluded.code, text = excluded.text, receipt = excluded.receipt,
-			maybe = excluded.maybe, attempts = excluded.attempts, cycle = excluded.cycle, server = excluded.server, tls = excluded.tls, truncated = excluded.truncated, at = excluded.at
-		WHERE hf_target.result <> 1 RETURNING *)
-		INSERT INTO hf_event (message, kind, at, cycle, attempt, outcome, code, subject, detail)
-		SELECT seq, 8, at, cycle, attempts, CASE result WHEN 1 THEN 5 WHEN 2 THEN 0 WHEN 3 THEN 1 ELSE 4 END, nullif(code, ''), address, json_build_object('channel', channel)::text
-		FROM put WHERE EXISTS (SELECT FROM hf_follower)`
+	// noteTargets tells followers of the journal of what has just been put.
+	noteTargets = `INSERT INTO hf_event (message, kind, at, cycle, attempt, outcome, code, subject, detail)
+		SELECT t.seq, 8, t.at, t.cycle, t.attempts, CASE t.result WHEN 1 THEN 5 WHEN 2 THEN 0 WHEN 3 THEN 1 ELSE 4 END, nullif(t.code, ''), t.address, json_build_object('channel', t.channel)::text
+		FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[]) AS i (seq, channel, address, result, attempts)
+		CROSS JOIN LATERAL (SELECT * FROM hf_target AS h WHERE h.seq = i.seq AND h.channel = i.channel AND h.address = i.address OFFSET 0) AS t
+		WHERE t.result = i.result AND t.attempts = i.attempts AND EXISTS (SELECT FROM hf_follower)`
 )
 
 // The numbers of NO-17. Lanes of channels have names of their own.
@@ -113,23 +108,11 @@ const (
 
 // The book. Whoever changes it takes the row of its version first.
 const (
-	bookVersion   = `SELECT value::bigint FROM hf_meta WHERE key = 'book'`
-	bumpBook      = `INSERT INTO hf_meta (key, value) VALUES ('book', '1') ON CONFLICT (key) DO UPDATE SET value = (hf_meta.value::bigint + 1)::text`
-	allChannels   = `SELECT name, kind, settings, attempts, interval, waits, workers, disabled, changed FROM hf_channel`
-	allLists      = `SELECT name, description, partial, changed FROM hf_list`
-	allRecipients = `SELECT list, channel, address, name, disabled FROM hf_recipient ORDER BY list, place`
-	// What is put has a later time than what it replaces, whatever the server's
-	// clock does: it is its version.
+	bookVersion    = `SELECT value::bigint FROM hf_meta WHERE key = 'book'`
+	bumpBook       = `INSERT INTO hf_meta (key, value) VALUES ('book', '1') ON CONFLICT (key) DO UPDATE SET value = (hf_meta.value::bigint + 1)::text`
 	channelVersion = `SELECT changed FROM hf_channel WHERE name = $1`
 	listVersion    = `SELECT changed FROM hf_list WHERE name = $1`
-	putChannel     = `INSERT INTO hf_channel AS c (name, kind, settings, attempts, interval, waits, workers, disabled, changed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, hf_now())
-		ON CONFLICT (name) DO UPDATE SET kind = excluded.kind, settings = excluded.settings, attempts = excluded.attempts, interval = excluded.interval, waits = excluded.waits,
-			workers = excluded.workers, disabled = excluded.disabled, changed = greatest(excluded.changed, c.changed + 1)`
-	dropChannel = `DELETE FROM hf_channel WHERE name = $1`
-	putList     = `INSERT INTO hf_list AS l (name, description, partial, changed) VALUES ($1, $2, $3, hf_now())
-		ON CONFLICT (name) DO UPDATE SET description = excluded.description, partial = excluded.partial, changed = greatest(excluded.changed, l.changed + 1)`
+	dropChannel    = `DELETE FROM hf_channel WHERE name = $1`
 	dropList       = `DELETE FROM hf_list WHERE name = $1`
 	dropRecipients = `DELETE FROM hf_recipient WHERE list = $1`
-	putRecipients  = `INSERT INTO hf_recipient (list, place, channel, address, name, disabled)
-		SELECT $1, i.place, i.channel, i.address, i.name, i.disabled FROM unnest($2::text[], $3::text[], $4::text[], $5::boolean[]) WITH ORDINALITY AS i (channel, address, name, disabled, place)`
 )

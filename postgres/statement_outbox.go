@@ -199,7 +199,6 @@ const (
 
 // Tokens.
 const (
-	addAccess  = `INSERT INTO hf_token (name, role, hash, created) VALUES ($1, $2, $3, hf_now()) ON CONFLICT DO NOTHING RETURNING name`
 	dropAccess = `DELETE FROM hf_token WHERE name = $1 RETURNING name`
 	findAccess = `SELECT name, role, hf_now() - coalesce(used, 0) FROM hf_token WHERE hash = $1`
 	useAccess  = `UPDATE hf_token SET used = hf_now() WHERE name = $1`

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // tokenNoted is how exact a token's last use is kept: a write per request
@@ -18,30 +19,31 @@ const tokenNoted = time.Hour
 // CreateToken keeps an API token as the hash of its secret. ErrConflict: the
 // name is taken.
 func (db *DB) CreateToken(ctx context.Context, name, role string, hash [32]byte, actor string) error {
-	return db.named(ctx, "create token", &holdfast.Entry{Kind: holdfast.TokenAdded, Subject: name, Actor: actor, Detail: detail("role", role)}, holdfast.ErrConflict, addAccess, name, role, hash[:])
+	e := holdfast.Entry{Kind: holdfast.TokenAdded, Subject: name, Actor: actor, Detail: detail("role", role)}
+	return db.named(ctx, "create token", &e, holdfast.ErrConflict, func(tx *ownTx) (int64, error) {
+		return tx.add(&rows.Token{Name: name, Role: role, Hash: hash[:], Created: rows.Now, Used: rows.None})
+	})
 }
 
 // DeleteToken ends a token. ErrNotFound: there is none of that name.
 func (db *DB) DeleteToken(ctx context.Context, name string, actor string) error {
-	return db.named(ctx, "delete token", &holdfast.Entry{Kind: holdfast.TokenRemoved, Subject: name, Actor: actor}, holdfast.ErrNotFound, dropAccess, name)
+	return db.named(ctx, "delete token", &holdfast.Entry{Kind: holdfast.TokenRemoved, Subject: name, Actor: actor}, holdfast.ErrNotFound, changing(dropAccess, name))
 }
 
 // named changes the row of the name that the entry is about, and writes the entry; if
 // there was none to change, the error is unchanged.
-func (db *DB) named(ctx context.Context, doing string, e *holdfast.Entry, unchanged error, sql string, args ...any) error {
+func (db *DB) named(ctx context.Context, doing string, e *holdfast.Entry, unchanged error, change func(tx *ownTx) (int64, error)) error {
 	err := db.usable(ctx)
-	changed := false
+	changed := int64(0)
 	if err == nil {
-		err = db.unbound(ctx, func(tx *ownTx) error {
-			changed = false
-			return tx.query(sql, args, func(rows pgx.Rows) error {
-				changed = true
+		err = db.unbound(ctx, func(tx *ownTx) (err error) {
+			if changed, err = change(tx); changed > 0 {
 				tx.note(e)
-				return rows.Scan(nil)
-			})
+			}
+			return err
 		})
 	}
-	if err == nil && !changed {
+	if err == nil && changed == 0 {
 		err = unchanged
 	}
 	if err != nil {
@@ -50,12 +52,22 @@ func (db *DB) named(ctx context.Context, doing string, e *holdfast.Entry, unchan
 	return nil
 }
 
+// changing is a change by one statement that returns the rows that it changes.
+func changing(sql string, args ...any) func(tx *ownTx) (int64, error) {
+	return func(tx *ownTx) (changed int64, err error) {
+		return changed, tx.query(sql, args, func(pgx.Rows) error {
+			changed++
+			return nil
+		})
+	}
+}
+
 // FindToken returns the token whose secret has this hash, or ErrNotFound.
 func (db *DB) FindToken(ctx context.Context, hash [32]byte) (name, role string, err error) {
 	found, unused := false, int64(0)
-	if err := db.read(ctx, findAccess, []any{hash[:]}, func(rows pgx.Rows) error {
+	if err := db.read(ctx, findAccess, []any{hash[:]}, func(row pgx.Rows) error {
 		found = true
-		return rows.Scan(&name, &role, &unused)
+		return row.Scan(&name, &role, &unused)
 	}); err != nil {
 		return "", "", fmt.Errorf("find token: %w", err)
 	}
@@ -72,10 +84,10 @@ func (db *DB) FindToken(ctx context.Context, hash [32]byte) (name, role string, 
 
 // EachToken calls yield for each token, by name.
 func (db *DB) EachToken(ctx context.Context, yield func(name, role string, created, lastUsed time.Time)) error {
-	if err := db.read(ctx, listAccess, nil, func(rows pgx.Rows) error {
+	if err := db.read(ctx, listAccess, nil, func(found pgx.Rows) error {
 		var name, role string
 		var created, used int64
-		if err := rows.Scan(&name, &role, &created, &used); err != nil {
+		if err := found.Scan(&name, &role, &created, &used); err != nil {
 			return err
 		}
 		yield(name, role, db.clock.wall(created), db.clock.wall(used))

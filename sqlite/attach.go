@@ -231,8 +231,8 @@ func (db *DB) hasSoleOwner(c *conn) (bool, error) {
 // prepare makes the statements for all connections of the pool. It must not
 // hold one: the pool may have no other.
 func (a *attached) prepare(ctx context.Context) error {
-	a.prepared = make([]*sql.Stmt, statementCount)
-	for id := beginProbe; id < statementCount; id++ {
+	a.prepared = make([]*sql.Stmt, len(statements))
+	for id := beginProbe; int(id) < len(statements); id++ {
 		var err error
 		if a.prepared[id], err = a.handle.PrepareContext(ctx, statements[id]); err != nil { //nolint:sqlclosecheck // detach does
 			return fmt.Errorf("prepare %q: %w", statements[id], err)

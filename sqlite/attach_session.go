@@ -13,10 +13,10 @@ import (
 // caller's pool or in a transaction of the caller's: it is never kept, and
 // every driver will do.
 type shared struct {
-	via      *sql.Conn   // nil: tx is the caller's own
-	tx       *sql.Tx     // the open transaction; nil: none
-	prepared []*sql.Stmt // by statement; database/sql prepares them once per connection
-	inTx     [statementCount]*sql.Stmt
+	via      *sql.Conn     // nil: tx is the caller's own
+	tx       *sql.Tx       // the open transaction; nil: none
+	prepared []*sql.Stmt   // by statement; database/sql prepares them once per connection
+	inTx     []*sql.Stmt   // of them, for tx
 	patience time.Duration // for the right to write
 	ahead    bool          // a transaction was begun for who comes next
 }
@@ -25,11 +25,14 @@ var _ runner = (*shared)(nil)
 
 // stmt is the statement for the open transaction; nil: it is not prepared.
 func (s *shared) stmt(id statement) *sql.Stmt {
-	if st := s.inTx[id]; st != nil {
-		return st
-	}
 	if s.prepared == nil || s.prepared[id] == nil {
 		return nil
+	}
+	if s.inTx == nil {
+		s.inTx = make([]*sql.Stmt, len(statements))
+	}
+	if st := s.inTx[id]; st != nil {
+		return st
 	}
 	s.inTx[id] = s.tx.StmtContext(context.Background(), s.prepared[id])
 	return s.inTx[id]
@@ -168,7 +171,7 @@ func (s *shared) tryBegin() (err error) {
 		s.tx = nil
 		return err
 	}
-	clear(s.inTx[:])
+	clear(s.inTx)
 	if _, err = s.run(takeLock, nil); err != nil {
 		s.rollback()
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast/internal/belief"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // never is the due time of a row that only something else can make due.
@@ -244,20 +245,11 @@ func (n noted) upTo(at int64) noted {
 }
 
 // micros rounds up, so that a wait is never cut short.
-func micros(d time.Duration) int64 {
-	m := int64(d / time.Microsecond)
-	if d%time.Microsecond > 0 {
-		m++
-	}
-	return m
-}
+func micros(d time.Duration) int64 { return rows.Micros(d) }
 
 // duration and span turn stored microseconds into a Duration, which holds
 // less: what is longer becomes the longest.
-func duration(us int64) time.Duration {
-	const most = math.MaxInt64 / int64(time.Microsecond)
-	return time.Duration(min(max(us, -most), most)) * time.Microsecond
-}
+func duration(us int64) time.Duration { return rows.Duration(us) }
 
 func span(from, to int64) time.Duration { return duration(to - from) }
 

@@ -40,8 +40,8 @@ func (o Options) Looking(every time.Duration) Options {
 }
 
 // Statements and Queries are every SQL text that is run more than once.
-func Statements() []string { return slices.Clone(statements[:]) }
-func Queries() []string    { return slices.Clone(queries[:]) }
+func Statements() []string { return slices.Clone(statements) }
+func Queries() []string    { return slices.Clone(queries) }
 
 // Text of statements that tests look for.
 var (

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast/move"
 	"github.com/holdfast-mq/holdfast/notify"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // Channels, lists and notifications of a move.
@@ -16,6 +17,8 @@ const (
 	exportBook     = `SELECT coalesce((SELECT value FROM hf_meta WHERE key = 'book'), 0)`
 	exportChannels = `SELECT name, kind, settings, attempts, interval, coalesce(waits, 'null'), workers, disabled, changed FROM hf_channel ORDER BY name`
 	exportLists    = `SELECT name, description, partial, changed FROM hf_list ORDER BY name`
+
+	exportRecipients = `SELECT list, channel, address, name, disabled FROM hf_recipient ORDER BY list, place`
 
 	exportNotifications = `SELECT n.seq, n.copy, n.id, n.message, n.channel, n.type, n.list, n.subject, b.payload, n.hash, n.site, n.instance, n.script, n.execution,
 			n.parent, n.enqueued, n.created, n.delivered, n.state, n.settled, n.tried, coalesce(n.failures, 0), coalesce(n.tries, 0), coalesce(n.cycle, 0), coalesce(n.reason, ''), coalesce(n.last_error, ''),
@@ -28,14 +31,14 @@ const (
 const targetBytes = 256
 
 func (x *exporting) book(c *move.Config) error {
-	if err := x.each(exportBook, func(rows *sql.Rows) error { return rows.Scan(&c.Book) }); err != nil {
+	if err := x.each(exportBook, func(found *sql.Rows) error { return found.Scan(&c.Book) }); err != nil {
 		return err
 	}
-	if err := x.each(exportChannels, func(rows *sql.Rows) error {
+	if err := x.each(exportChannels, func(found *sql.Rows) error {
 		var ch move.Channel
 		var waits string
 		var changed int64
-		if err := rows.Scan(&ch.Name, &ch.Kind, &ch.Settings, &ch.Attempts, &ch.Interval, &waits, &ch.Workers, &ch.Disabled, &changed); err != nil {
+		if err := found.Scan(&ch.Name, &ch.Kind, &ch.Settings, &ch.Attempts, &ch.Interval, &waits, &ch.Workers, &ch.Disabled, &changed); err != nil {
 			return err
 		}
 		ch.Changed = move.Distance(changed, x.base, never)
@@ -45,10 +48,10 @@ func (x *exporting) book(c *move.Config) error {
 		return err
 	}
 	at := map[string]int{}
-	if err := x.each(exportLists, func(rows *sql.Rows) error {
+	if err := x.each(exportLists, func(found *sql.Rows) error {
 		var l move.List
 		var changed int64
-		err := rows.Scan(&l.Name, &l.Description, &l.Partial, &changed)
+		err := found.Scan(&l.Name, &l.Description, &l.Partial, &changed)
 		l.Changed = move.Distance(changed, x.base, never)
 		at[l.Name] = len(c.Lists)
 		c.Lists = append(c.Lists, l)
@@ -56,10 +59,10 @@ func (x *exporting) book(c *move.Config) error {
 	}); err != nil {
 		return err
 	}
-	return x.each(queries[allRecipients], func(rows *sql.Rows) error {
+	return x.each(exportRecipients, func(found *sql.Rows) error {
 		var name string
 		var r move.Recipient
-		err := rows.Scan(&name, &r.Channel, &r.Address, &r.Name, &r.Disabled)
+		err := found.Scan(&name, &r.Channel, &r.Address, &r.Name, &r.Disabled)
 		if i, ok := at[name]; ok {
 			c.Lists[i].Recipients = append(c.Lists[i].Recipients, r)
 		}
@@ -70,17 +73,17 @@ func (x *exporting) book(c *move.Config) error {
 // notifications reads a page of them, and then what became of their recipients:
 // there is one connection.
 func (x *exporting) notifications(p *move.Page, after int64) error {
-	if err := x.page(p, exportNotifications, after, func(rows *sql.Rows) (int64, int, error) {
-		n, targets, err := x.notification(rows)
+	if err := x.page(p, exportNotifications, after, func(found *sql.Rows) (int64, int, error) {
+		n, targets, err := x.notification(found)
 		p.Notifications = append(p.Notifications, n)
 		return n.Seq, len(n.Payload) + targets*targetBytes, err
 	}); err != nil || len(p.Notifications) == 0 {
 		return err
 	}
-	return x.each(exportTargets, func(rows *sql.Rows) error {
+	return x.each(exportTargets, func(found *sql.Rows) error {
 		var t move.Target
 		var seq, at int64
-		if err := rows.Scan(&seq, &t.Channel, &t.Address, &t.Name, &t.Result, &t.Code, &t.Text, &t.Receipt, &t.Maybe, &t.Attempts, &t.Cycle, &t.Server, &t.TLS, &t.Truncated, &at); err != nil {
+		if err := found.Scan(&seq, &t.Channel, &t.Address, &t.Name, &t.Result, &t.Code, &t.Text, &t.Receipt, &t.Maybe, &t.Attempts, &t.Cycle, &t.Server, &t.TLS, &t.Truncated, &at); err != nil {
 			return err
 		}
 		t.At = move.Distance(at, x.base, never)
@@ -92,12 +95,12 @@ func (x *exporting) notifications(p *move.Page, after int64) error {
 	}, p.Notifications[0].Seq, p.Last)
 }
 
-func (x *exporting) notification(rows *sql.Rows) (n move.Notification, targets int, err error) {
+func (x *exporting) notification(found *sql.Rows) (n move.Notification, targets int, err error) {
 	var id, message any
 	var g move.Gone
 	var enqueued, delivered, state, settled, tried sql.NullInt64
 	var created int64
-	if err := rows.Scan(&n.Seq, &n.Copy, &id, &message, &n.Channel, &n.Type, &n.List, &n.Subject, &n.Payload, &n.Hash, &n.Site, &n.Instance, &n.Script, &n.Execution,
+	if err := found.Scan(&n.Seq, &n.Copy, &id, &message, &n.Channel, &n.Type, &n.List, &n.Subject, &n.Payload, &n.Hash, &n.Site, &n.Instance, &n.Script, &n.Execution,
 		&n.Parent, &enqueued, &created, &delivered, &state, &settled, &tried, &g.Failures, &g.Tries, &g.Cycle, &g.Reason, &g.LastError, &targets); err != nil {
 		return n, 0, err
 	}
@@ -118,30 +121,30 @@ func (x *exporting) notification(rows *sql.Rows) (n move.Notification, targets i
 
 func (im *importing) book(c *move.Config) error {
 	tx := im.tx
+	var list []rows.Row
 	for i := range c.Channels {
 		ch := &c.Channels[i]
-		var waits any
+		r := &rows.Channel{
+			Name: ch.Name, Kind: ch.Kind, Settings: ch.Settings, Attempts: ch.Attempts, Interval: ch.Interval, Workers: ch.Workers, Disabled: ch.Disabled, Changed: rows.Instant(ch.Changed),
+		}
 		if len(ch.Waits) > 0 {
 			text, err := json.Marshal(ch.Waits)
 			if err != nil {
 				return err
 			}
-			waits = string(text)
+			r.Waits = string(text)
 		}
-		if _, err := tx.exec(putChannel, ch.Name, ch.Kind, nullBytes(ch.Settings), ch.Attempts, ch.Interval, waits, ch.Workers, asBit(ch.Disabled), im.at(ch.Changed)); err != nil {
-			return err
-		}
+		list = append(list, r)
 	}
 	for i := range c.Lists {
 		l := &c.Lists[i]
-		if _, err := tx.exec(putList, l.Name, l.Description, asBit(l.Partial), int64(len(l.Recipients)), im.at(l.Changed)); err != nil {
-			return err
-		}
+		list = append(list, &rows.List{Name: l.Name, Description: l.Description, Partial: l.Partial, Recipients: int64(len(l.Recipients)), Changed: rows.Instant(l.Changed)})
 		for place, r := range l.Recipients {
-			if _, err := tx.exec(putRecipient, l.Name, int64(place), r.Channel, r.Address, r.Name, asBit(r.Disabled)); err != nil {
-				return err
-			}
+			list = append(list, &rows.Recipient{List: l.Name, Place: int64(place), Channel: r.Channel, Address: r.Address, Name: r.Name, Disabled: r.Disabled})
 		}
+	}
+	if _, err := tx.write(im.base, replaceRow, list); err != nil {
+		return err
 	}
 	if c.Book == 0 {
 		return nil
@@ -180,11 +183,14 @@ func (im *importing) notification(n *move.Notification) error {
 			return err
 		}
 	}
+	list := make([]rows.Row, len(n.Targets))
 	for i := range n.Targets {
 		t := &n.Targets[i]
-		if _, err := tx.exec(putTarget, n.Seq, t.Channel, t.Address, t.Name, t.Result, t.Code, t.Text, t.Receipt, asBit(t.Maybe), t.Attempts, t.Cycle, t.Server, t.TLS, asBit(t.Truncated), im.at(t.At)); err != nil {
-			return err
+		list[i] = &rows.Target{
+			Seq: n.Seq, Channel: t.Channel, Address: t.Address, Name: t.Name, Result: t.Result, Code: t.Code, Text: t.Text, Receipt: t.Receipt, Maybe: t.Maybe,
+			Attempts: t.Attempts, Cycle: t.Cycle, Server: t.Server, TLS: t.TLS, Truncated: t.Truncated, At: rows.Instant(t.At),
 		}
 	}
-	return nil
+	_, err = tx.write(im.base, replaceRow, list)
+	return err
 }

@@ -4,13 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/notify"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // Book implements notify.Store.
@@ -23,14 +22,10 @@ func (db *DB) Book(ctx context.Context) (b notify.Book, err error) {
 	defer func() { _ = tx.end() }()
 	b = notify.Book{Channels: map[string]notify.Channel{}, Lists: map[string]notify.List{}}
 	b.Version, err = version(tx.QueryRowContext(ctx, queries[bookVersion]))
-	if err == nil {
-		err = tx.each(ctx, allChannels, func(rows *sql.Rows) error { return db.scanChannel(rows, &b) })
-	}
-	if err == nil {
-		err = tx.each(ctx, allLists, func(rows *sql.Rows) error { return db.scanList(rows, &b) })
-	}
-	if err == nil {
-		err = tx.each(ctx, allRecipients, func(rows *sql.Rows) error { return scanRecipient(rows, &b) })
+	for _, t := range notify.BookTables() {
+		if err == nil {
+			err = eachRowOf(ctx, tx, rows.Range{Table: t}, func(r rows.Row) error { return b.Add(r, db.clock.wall) })
+		}
 	}
 	if err != nil {
 		return notify.Book{}, fmt.Errorf("read channels and lists: %w", db.noted(err))
@@ -58,89 +53,29 @@ func version(row *sql.Row) (n int64, err error) {
 	return n, err
 }
 
-func (s *snapshot) each(ctx context.Context, q query, row func(rows *sql.Rows) error, args ...any) (err error) {
-	rows, err := s.QueryContext(ctx, queries[q], args...)
+func (s *snapshot) each(ctx context.Context, q query, row func(found *sql.Rows) error, args ...any) (err error) {
+	found, err := s.QueryContext(ctx, queries[q], args...)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		if err := row(rows); err != nil {
+	defer func() { err = errors.Join(err, found.Close()) }()
+	for found.Next() {
+		if err := row(found); err != nil {
 			return err
 		}
 	}
-	return rows.Err()
-}
-
-func (db *DB) scanChannel(rows *sql.Rows, b *notify.Book) error {
-	var c notify.Channel
-	var settings []byte
-	var interval, changed int64
-	var waits sql.NullString
-	if err := rows.Scan(&c.Name, &c.Kind, &settings, &c.Retry.Attempts, &interval, &waits, &c.Workers, &c.Disabled, &changed); err != nil {
-		return err
-	}
-	c.Settings, c.Retry.Interval, c.Changed, c.Version = settings, duration(interval), db.clock.wall(changed), changed
-	var list []int64
-	if waits.Valid {
-		if err := json.Unmarshal([]byte(waits.String), &list); err != nil {
-			return fmt.Errorf("waits of channel %q: %w", c.Name, err)
-		}
-	}
-	for _, w := range list {
-		c.Retry.Waits = append(c.Retry.Waits, duration(w))
-	}
-	b.Channels[c.Name] = c
-	return nil
-}
-
-func (db *DB) scanList(rows *sql.Rows, b *notify.Book) error {
-	var l notify.List
-	var changed int64
-	err := rows.Scan(&l.Name, &l.Description, &l.Partial, &changed)
-	l.Changed, l.Version = db.clock.wall(changed), changed
-	b.Lists[l.Name] = l
-	return err
-}
-
-func scanRecipient(rows *sql.Rows, b *notify.Book) error {
-	var name string
-	var r notify.Recipient
-	if err := rows.Scan(&name, &r.Channel, &r.Address, &r.Name, &r.Disabled); err != nil {
-		return err
-	}
-	l := b.Lists[name]
-	l.Recipients = append(l.Recipients, r)
-	b.Lists[name] = l
-	return nil
-}
-
-// waitsText is how waits are kept; nil: there are none.
-func waitsText(waits []time.Duration) (any, error) {
-	if len(waits) == 0 {
-		return nil, nil //nolint:nilnil // NULL
-	}
-	list := make([]int64, len(waits))
-	for i, w := range waits {
-		list[i] = micros(w)
-	}
-	text, err := json.Marshal(list)
-	return string(text), err
+	return found.Err()
 }
 
 // PutChannel implements notify.Store.
 func (db *DB) PutChannel(ctx context.Context, c notify.Channel, actor string) error {
 	err := c.Validate()
-	var waits any
+	var r *rows.Channel
 	if err == nil {
-		waits, err = waitsText(c.Retry.Waits)
+		r, err = notify.ChannelRow(&c)
 	}
 	if err == nil {
-		err = db.changeBook(ctx, bookChange{present: channelVersion, name: c.Name, seen: c.Version, kind: holdfast.ChannelPut, actor: actor, change: func(tx *writeTx) error {
-			_, err := tx.exec(putChannel, c.Name, c.Kind, nullBytes(c.Settings), int64(c.Retry.Attempts), micros(c.Retry.Interval), waits, int64(c.Workers),
-				asBit(c.Disabled), tx.tick())
-			return err
-		}})
+		err = db.changeBook(ctx, bookChange{present: channelVersion, name: c.Name, seen: c.Version, kind: holdfast.ChannelPut, actor: actor, change: func(tx *writeTx) error { return tx.put(r) }})
 	}
 	if err != nil {
 		return fmt.Errorf("put channel %q: %w", c.Name, err)
@@ -212,7 +147,12 @@ func (db *DB) PutList(ctx context.Context, l notify.List, actor string) error {
 	if err == nil {
 		err = db.changeBook(ctx, bookChange{
 			present: listVersion, name: l.Name, seen: l.Version, recipients: len(l.Recipients), kind: holdfast.ListPut, actor: actor,
-			change: func(tx *writeTx) error { return tx.replaceList(&l) },
+			change: func(tx *writeTx) error {
+				if _, err := tx.exec(dropRecipients, l.Name); err != nil {
+					return err
+				}
+				return tx.put(notify.ListRows(&l)...)
+			},
 		})
 	}
 	if err != nil {
@@ -232,21 +172,6 @@ func (db *DB) DeleteList(ctx context.Context, name string, version int64, actor 
 	}})
 	if err != nil {
 		return fmt.Errorf("delete list %q: %w", name, err)
-	}
-	return nil
-}
-
-func (tx *writeTx) replaceList(l *notify.List) error {
-	if _, err := tx.exec(putList, l.Name, l.Description, asBit(l.Partial), int64(len(l.Recipients)), tx.tick()); err != nil {
-		return err
-	}
-	if _, err := tx.exec(dropRecipients, l.Name); err != nil {
-		return err
-	}
-	for i, r := range l.Recipients {
-		if _, err := tx.exec(putRecipient, l.Name, int64(i), r.Channel, r.Address, r.Name, asBit(r.Disabled)); err != nil {
-			return err
-		}
 	}
 	return nil
 }

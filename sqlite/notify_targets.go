@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/notify"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // Targets implements notify.Store.
@@ -17,9 +18,9 @@ func (db *DB) Targets(ctx context.Context, message holdfast.ID) (list []notify.T
 	if err != nil {
 		return nil, fmt.Errorf("read recipients: %w: %w", holdfast.ErrInvalid, err)
 	}
-	rows, err := db.often(ctx, targetsOf, idValue(id))
+	found, err := db.often(ctx, targetsOf, idValue(id))
 	if err == nil {
-		list, err = db.scanTargets(rows)
+		list, err = db.scanTargets(found)
 	}
 	err = db.noted(err)
 	if err != nil {
@@ -28,19 +29,19 @@ func (db *DB) Targets(ctx context.Context, message holdfast.ID) (list []notify.T
 	return list, nil
 }
 
-func (db *DB) scanTargets(rows *sql.Rows) (list []notify.Target, err error) {
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+func (db *DB) scanTargets(found *sql.Rows) (list []notify.Target, err error) {
+	defer func() { err = errors.Join(err, found.Close()) }()
+	for found.Next() {
 		var t notify.Target
 		var at int64
-		if err := rows.Scan(&t.Channel, &t.Address, &t.Name, &t.Result, &t.Code, &t.Text, &t.Receipt, &t.Maybe, &t.Attempts, &t.Cycle,
+		if err := found.Scan(&t.Channel, &t.Address, &t.Name, &t.Result, &t.Code, &t.Text, &t.Receipt, &t.Maybe, &t.Attempts, &t.Cycle,
 			&t.Server, &t.TLS, &t.Truncated, &at); err != nil {
 			return nil, err
 		}
 		t.At = db.clock.wall(at)
 		list = append(list, t)
 	}
-	return list, rows.Err()
+	return list, found.Err()
 }
 
 // reached is the work of one RecordTargets call.
@@ -80,11 +81,9 @@ func (k *reached) apply(tx *writeTx) error {
 	if k.unknown = !found; err != nil || !found {
 		return err
 	}
-	now := tx.tick()
 	for i := range k.list {
 		t := &k.list[i]
-		n, err := tx.exec(putTarget, seq, t.Channel, t.Address, t.Name, int64(t.Result), t.Code, t.Text, t.Receipt, asBit(t.Maybe), int64(t.Attempts), int64(t.Cycle),
-			t.Server, t.TLS, asBit(t.Truncated), now)
+		n, err := tx.write(0, replaceRow, []rows.Row{notify.TargetRow(seq, t)})
 		if err == nil && n > 0 {
 			err = tx.note(seq, &holdfast.Entry{
 				Kind: holdfast.Reached, Subject: t.Address, Cycle: t.Cycle, Attempt: t.Attempts, Outcome: t.Result.Outcome(), Code: t.Code,

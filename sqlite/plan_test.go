@@ -85,6 +85,8 @@ func TestSQLStandsInItsTables(t *testing.T) {
 		"site.go":            "some hundred rows",
 		"migrate.go":         "run once",
 		"check_inspect.go":   "one row each, by somebody who only looks",
+		"rows_put.go":        "a part of the writer's",
+		"rows_each.go":       "a part of the readers'",
 		"move_export.go":     "reads everything on purpose, in pages",
 		"move_notify.go":     "the same",
 		"check_pragmas.go":   "reads everything on purpose, or the end of an index",

@@ -118,15 +118,11 @@ const (
 	purgeNotificationBody
 	purgeNotification
 	findSeq
-	putTarget
 	channelVersion
 	listVersion
-	putChannel
 	dropChannel
-	putList
 	dropList
 	dropRecipients
-	putRecipient
 	bumpBook
 	insertAbove
 	lastNotification
@@ -164,7 +160,7 @@ const ofKey = ` AND okey IS NOT NULL AND state IN (0, 1, 3)`
 // without numbers, which bind faster: by their place, not by a name. A query on a partial index repeats the
 // index's WHERE term word for word, or SQLite would not use it; plan_test.go
 // looks for scans and sorts in every plan.
-var statements = [statementCount]string{ //nolint:gochecknoglobals // constant texts
+var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // constant texts
 	beginImmediate: `BEGIN IMMEDIATE`,
 	commitNow:      `COMMIT`,
 	rollbackNow:    `ROLLBACK`,
@@ -365,24 +361,12 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	purgeNotification:     `DELETE FROM hf_notification WHERE id = ?1 AND site = ?2` + ofArchive,
 
 	findSeq: `SELECT seq FROM hf_message WHERE id = ?1`,
-	putTarget: `INSERT INTO hf_target (seq, channel, address, name, result, code, text, receipt, maybe, attempts, cycle, server, tls, truncated, at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET name = excluded.name,
-		result = excluded.result, code = excluded.code, text = excluded.text, receipt = excluded.receipt, maybe = excluded.maybe, attempts = excluded.attempts,
-		cycle = excluded.cycle, server = excluded.server, tls = excluded.tls, truncated = excluded.truncated, at = excluded.at WHERE result != 1`,
 
-	// What is put has a later time than what it replaces, even within the
-	// microsecond: it is its version.
 	channelVersion: `SELECT changed FROM hf_channel WHERE name = ?1`,
 	listVersion:    `SELECT changed FROM hf_list WHERE name = ?1`,
-	putChannel: `INSERT INTO hf_channel (name, kind, settings, attempts, interval, waits, workers, disabled, changed)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO UPDATE SET kind = excluded.kind, settings = excluded.settings, attempts = excluded.attempts,
-		interval = excluded.interval, waits = excluded.waits, workers = excluded.workers, disabled = excluded.disabled, changed = max(excluded.changed, changed + 1)`,
-	dropChannel: `DELETE FROM hf_channel WHERE name = ?1`,
-	putList: `INSERT INTO hf_list (name, description, partial, recipients, changed) VALUES (?1, ?2, ?3, ?4, ?5)
-		ON CONFLICT DO UPDATE SET description = excluded.description, partial = excluded.partial, recipients = excluded.recipients, changed = max(excluded.changed, changed + 1)`,
+	dropChannel:    `DELETE FROM hf_channel WHERE name = ?1`,
 	dropList:       `DELETE FROM hf_list WHERE name = ?1`,
 	dropRecipients: `DELETE FROM hf_recipient WHERE list = ?1`,
-	putRecipient:   `INSERT INTO hf_recipient (list, place, channel, address, name, disabled) VALUES (?1, ?2, ?3, ?4, ?5, ?6)`,
 	bumpBook:       `INSERT INTO hf_meta (key, value) VALUES ('book', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1`,
 
 	lastNotification: `SELECT coalesce((SELECT max(seq) FROM hf_notification), 0), coalesce((SELECT max(seq) FROM hf_message), 0)`,
@@ -405,4 +389,4 @@ var statements = [statementCount]string{ //nolint:gochecknoglobals // constant t
 	salvageTarget: `INSERT INTO hf_target (seq, channel, address, name, result, code, text, receipt, maybe, attempts, cycle, server, tls, truncated, at)
 		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15
 		WHERE EXISTS (SELECT 1 FROM hf_notification WHERE seq = ?1) OR EXISTS (SELECT 1 FROM hf_message WHERE seq = ?1) ON CONFLICT DO NOTHING`,
-}
+})[:], rowTexts()...)

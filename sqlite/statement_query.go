@@ -62,9 +62,6 @@ const (
 	bookVersion
 	siteOf
 	callerOf
-	allChannels
-	allLists
-	allRecipients
 	queryCount
 )
 
@@ -107,7 +104,7 @@ const listAside = ofAside + ` AND seq < ?1 AND (?2 IS NULL OR lane = ?2) ORDER B
 const keptColumns = `SELECT x.seq, x.id, s.name, x.endpoint, x.received, b.kind, b.payload, b.headers, b.corr, b.hash FROM hf_inbox AS x
 	JOIN hf_source AS s ON s.source = x.source JOIN hf_inbox_body AS b ON b.seq = x.seq WHERE x.kept = 1 AND x.seq > ?1`
 
-var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
+var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant texts
 	getRecord:  `SELECT b.payload, ` + recordColumns + recordTables + ` WHERE m.id = ?1`,
 	getHistory: `SELECT * FROM (SELECT ` + eventColumns + ` FROM hf_event AS e WHERE e.message = ?1 AND e.kind < 8 ORDER BY e.seq DESC LIMIT ?2) ORDER BY 1`,
 
@@ -233,12 +230,9 @@ var queries = [queryCount]string{ //nolint:gochecknoglobals // constant texts
 	bookVersion: `SELECT value FROM hf_meta WHERE key = 'book'`,
 	siteOf: `SELECT name, NULL FROM hf_site WHERE hash = ?1
 		UNION ALL SELECT name, former_until FROM hf_site WHERE former = ?1 LIMIT 1`,
-	callerOf:      `SELECT name, role, used FROM hf_token WHERE hash = ?1`,
-	allChannels:   `SELECT name, kind, settings, attempts, interval, waits, workers, disabled, changed FROM hf_channel`,
-	allLists:      `SELECT name, description, partial, changed FROM hf_list`,
-	allRecipients: `SELECT list, channel, address, name, disabled FROM hf_recipient ORDER BY list, place`,
+	callerOf: `SELECT name, role, used FROM hf_token WHERE hash = ?1`,
 
 	rootPages: `SELECT name, rootpage FROM sqlite_master WHERE rootpage > 0`,
 	// What others have added to our tables is theirs.
 	schemaTexts: `SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name LIKE 'hf\_%' ESCAPE '\' OR name LIKE 'sqlite\_autoindex\_hf\_%' ESCAPE '\'`,
-}
+})[:], rowQueries()...)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // tokenNoted is how exact a token's last use is kept: a write per request
@@ -18,10 +19,21 @@ const tokenNoted = time.Hour
 // CreateToken keeps an API token as the hash of its secret. ErrConflict: the
 // name is taken.
 func (db *DB) CreateToken(ctx context.Context, name, role string, hash [32]byte, actor string) error {
-	return db.named(ctx, "create token", name, false, func(tx *Tx) (sql.Result, error) {
-		return tx.ExecContext(ctx, `INSERT INTO hf_token (name, role, hash, created) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING`,
-			name, role, hash[:], tx.wtx.tick())
-	}, holdfast.ErrConflict, &holdfast.Entry{Kind: holdfast.TokenAdded, Subject: name, Actor: actor, Detail: detail("role", role)})
+	added := int64(0)
+	err := db.writer.do(ctx, workFunc(func(tx *writeTx) (err error) {
+		added, err = tx.add(&rows.Token{Name: name, Role: role, Hash: hash[:], Created: rows.Now, Used: rows.None})
+		if err != nil || added == 0 {
+			return err
+		}
+		return tx.note(0, &holdfast.Entry{Kind: holdfast.TokenAdded, Subject: name, Actor: actor, Detail: detail("role", role)})
+	}))
+	if err == nil && added == 0 {
+		err = holdfast.ErrConflict
+	}
+	if err != nil {
+		return fmt.Errorf("create token %q: %w", name, err)
+	}
+	return nil
 }
 
 // DeleteToken ends a token. ErrNotFound: there is none of that name.
@@ -74,19 +86,19 @@ func (db *DB) FindToken(ctx context.Context, hash [32]byte) (name, role string, 
 
 // EachToken calls yield for each token, by name.
 func (db *DB) EachToken(ctx context.Context, yield func(name, role string, created, lastUsed time.Time)) (err error) {
-	rows, err := db.readers.QueryContext(ctx, `SELECT name, role, created, used FROM hf_token ORDER BY name`)
+	found, err := db.readers.QueryContext(ctx, `SELECT name, role, created, used FROM hf_token ORDER BY name`)
 	if err != nil {
 		return fmt.Errorf("list tokens: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+	defer func() { err = errors.Join(err, found.Close()) }()
+	for found.Next() {
 		var name, role string
 		var created int64
 		var used sql.NullInt64
-		if err := rows.Scan(&name, &role, &created, &used); err != nil {
+		if err := found.Scan(&name, &role, &created, &used); err != nil {
 			return fmt.Errorf("list tokens: %w", err)
 		}
 		yield(name, role, db.clock.wall(created), db.wall(used))
 	}
-	return rows.Err()
+	return found.Err()
 }

@@ -13,14 +13,17 @@ import (
 // below database/sql, which would take a lock and allocate for each.
 type direct struct {
 	dc    driver.Conn
-	via   *sql.Conn // the same connection, for transactions of callers; nil: there are none
-	stmts [statementCount]driver.Stmt
+	via   *sql.Conn     // the same connection, for transactions of callers; nil: there are none
+	stmts []driver.Stmt // by statement
 	args  []driver.NamedValue
 }
 
 var _ runner = (*direct)(nil)
 
 func (d *direct) prepared(id statement) (driver.Stmt, error) {
+	if d.stmts == nil {
+		d.stmts = make([]driver.Stmt, len(statements))
+	}
 	if s := d.stmts[id]; s != nil {
 		return s, nil
 	}

@@ -75,7 +75,7 @@ CREATE TABLE hf_channel (
   settings bytea,
   attempts bigint NOT NULL,
   interval bigint NOT NULL,
-  waits    bigint[] NOT NULL,
+  waits    text,                           -- microseconds, as JSON
   workers  bigint NOT NULL,
   disabled boolean NOT NULL,
   changed  bigint NOT NULL
@@ -85,12 +85,13 @@ CREATE TABLE hf_list (
   name        text COLLATE "C" PRIMARY KEY,
   description text NOT NULL,
   partial     boolean NOT NULL,
+  recipients  bigint NOT NULL,             -- how many
   changed     bigint NOT NULL
 );
 
 CREATE TABLE hf_recipient (
   list     text COLLATE "C" NOT NULL,
-  place    bigint NOT NULL,                -- in the list, from 1
+  place    bigint NOT NULL,                -- in the list, from 0
   channel  text COLLATE "C" NOT NULL,
   address  text COLLATE "C" NOT NULL,
   name     text NOT NULL,

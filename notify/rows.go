@@ -1,0 +1,79 @@
+package notify
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-mq/holdfast/rows"
+)
+
+// ChannelRow is the row of a channel that a store is to put.
+func ChannelRow(c *Channel) (*rows.Channel, error) {
+	r := &rows.Channel{
+		Name: c.Name, Kind: c.Kind, Settings: c.Settings, Attempts: int64(c.Retry.Attempts), Interval: rows.Micros(c.Retry.Interval),
+		Workers: int64(c.Workers), Disabled: c.Disabled, Changed: rows.Now,
+	}
+	if len(c.Retry.Waits) == 0 {
+		return r, nil
+	}
+	waits := make([]int64, len(c.Retry.Waits))
+	for i, w := range c.Retry.Waits {
+		waits[i] = rows.Micros(w)
+	}
+	text, err := json.Marshal(waits)
+	r.Waits = string(text)
+	return r, err
+}
+
+// ListRows are the rows of a list that a store is to put: its own before those of its
+// recipients.
+func ListRows(l *List) []rows.Row {
+	list := make([]rows.Row, 1, 1+len(l.Recipients))
+	list[0] = &rows.List{Name: l.Name, Description: l.Description, Partial: l.Partial, Recipients: int64(len(l.Recipients)), Changed: rows.Now}
+	for i, r := range l.Recipients {
+		list = append(list, &rows.Recipient{List: l.Name, Place: int64(i), Channel: r.Channel, Address: r.Address, Name: r.Name, Disabled: r.Disabled})
+	}
+	return list
+}
+
+// BookTables are the tables whose rows Book.Add takes, in this order.
+func BookTables() []*rows.Table {
+	return []*rows.Table{rows.Of((*rows.Channel)(nil)), rows.Of((*rows.List)(nil)), rows.Of((*rows.Recipient)(nil))}
+}
+
+// Add takes a row of the book, whose instants are the store's; wall is the time of one.
+func (b *Book) Add(r rows.Row, wall func(at int64) time.Time) error {
+	switch r := r.(type) {
+	case *rows.Channel:
+		c := Channel{
+			Name: r.Name, Kind: r.Kind, Settings: r.Settings, Workers: int(r.Workers), Disabled: r.Disabled, Changed: wall(int64(r.Changed)), Version: int64(r.Changed),
+			Retry: Retry{Attempts: int(r.Attempts), Interval: rows.Duration(r.Interval)},
+		}
+		var waits []int64
+		if r.Waits != "" {
+			if err := json.Unmarshal([]byte(r.Waits), &waits); err != nil {
+				return fmt.Errorf("waits of channel %q: %w", c.Name, err)
+			}
+		}
+		for _, w := range waits {
+			c.Retry.Waits = append(c.Retry.Waits, rows.Duration(w))
+		}
+		b.Channels[c.Name] = c
+	case *rows.List:
+		b.Lists[r.Name] = List{Name: r.Name, Description: r.Description, Partial: r.Partial, Changed: wall(int64(r.Changed)), Version: int64(r.Changed)}
+	case *rows.Recipient:
+		l := b.Lists[r.List]
+		l.Recipients = append(l.Recipients, Recipient{Channel: r.Channel, Address: r.Address, Name: r.Name, Disabled: r.Disabled})
+		b.Lists[r.List] = l
+	}
+	return nil
+}
+
+// TargetRow is the row of a recipient that a store is to put, of the message with this seq.
+func TargetRow(seq int64, t *Target) *rows.Target {
+	return &rows.Target{
+		Seq: seq, Channel: t.Channel, Address: t.Address, Name: t.Name, Result: int64(t.Result), Code: t.Code, Text: t.Text, Receipt: t.Receipt, Maybe: t.Maybe,
+		Attempts: int64(t.Attempts), Cycle: int64(t.Cycle), Server: t.Server, TLS: t.TLS, Truncated: t.Truncated, At: rows.Now,
+	}
+}

@@ -1,0 +1,80 @@
+package rows
+
+// list has an empty row of each table: what people have set before what was accepted.
+func list() []Row {
+	return []Row{
+		(*Token)(nil), (*Site)(nil), (*Channel)(nil), (*List)(nil), (*Recipient)(nil),
+		(*NotificationBody)(nil), (*Target)(nil),
+	}
+}
+
+// Token is access to the API.
+type Token struct {
+	Name    string  `row:"name,key"`
+	Role    string  `row:"role"`
+	Hash    []byte  `row:"hash"` // of the secret
+	Created Instant `row:"created"`
+	Used    Instant `row:"used,null"`
+}
+
+// Site is a site that the node, a central one, knows. Hashes are nil where there is none.
+type Site struct {
+	Name        string  `row:"name,key"`
+	Created     Instant `row:"created"`
+	Token       []byte  `row:"token,null"` // of enrolment
+	TokenUntil  Instant `row:"token_until,null"`
+	Credential  []byte  `row:"hash,null"`
+	Former      []byte  `row:"former,null"`
+	FormerUntil Instant `row:"former_until,null"`
+	Enrolled    Instant `row:"enrolled,null"`
+	Seen        Instant `row:"seen,null"`
+	Version     string  `row:"version,null"` // of the program at the site
+	Revoked     Instant `row:"revoked,null"`
+}
+
+// Channel is a way to people.
+type Channel struct {
+	Name     string  `row:"name,key"`
+	Kind     string  `row:"kind"`
+	Settings []byte  `row:"settings,null"`
+	Attempts int64   `row:"attempts"`
+	Interval int64   `row:"interval"`   // microseconds
+	Waits    string  `row:"waits,null"` // microseconds, as JSON
+	Workers  int64   `row:"workers"`
+	Disabled bool    `row:"disabled"`
+	Changed  Instant `row:"changed,grows"`
+}
+
+// List is who gets a notification.
+type List struct {
+	Name        string  `row:"name,key"`
+	Description string  `row:"description"`
+	Partial     bool    `row:"partial"`
+	Recipients  int64   `row:"recipients"` // how many: so that a salvage knows what is lost
+	Changed     Instant `row:"changed,grows"`
+}
+
+// Recipient is one address of a list.
+type Recipient struct {
+	List     string `row:"list,key"`
+	Place    int64  `row:"place,key"` // in the list, from 0
+	Channel  string `row:"channel"`
+	Address  string `row:"address"`
+	Name     string `row:"name"`
+	Disabled bool   `row:"disabled"`
+}
+
+// Table implements Row.
+func (*Token) Table() string { return "hf_token" }
+
+// Table implements Row.
+func (*Site) Table() string { return "hf_site" }
+
+// Table implements Row.
+func (*Channel) Table() string { return "hf_channel" }
+
+// Table implements Row.
+func (*List) Table() string { return "hf_list" }
+
+// Table implements Row.
+func (*Recipient) Table() string { return "hf_recipient" }

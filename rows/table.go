@@ -1,0 +1,178 @@
+package rows
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Table describes the rows of one table.
+type Table struct {
+	Name    string
+	Columns []Column // those of the key first
+	Key     []Column
+	Of      []string // tables with the row of the same number that this one goes with; nil: none
+
+	made reflect.Type
+}
+
+// Column is one column of a table.
+type Column struct {
+	Name  string
+	Null  bool  // a zero value is NULL
+	Grows bool  // a row that replaces another gets a higher value
+	Exact bool  // the text must not be changed
+	Final int64 // a row with this value is not replaced; zero: each is
+
+	field int
+}
+
+// New returns an empty row.
+func (t *Table) New() Row { return reflect.New(t.made).Interface().(Row) } //nolint:forcetypeassert // of it the table is made
+
+// Fields are pointers to the fields of a row, one for each column: *string, *[]byte,
+// *int64, *bool, *Instant or *holdfast.ID.
+func (t *Table) Fields(r Row) []any { return fields(r, t.Columns) }
+
+// KeyFields are those of the columns of the key.
+func (t *Table) KeyFields(r Row) []any { return fields(r, t.Key) }
+
+func fields(r Row, columns []Column) []any {
+	v := reflect.ValueOf(r).Elem()
+	list := make([]any, len(columns))
+	for i := range columns {
+		list[i] = v.Field(columns[i].field).Addr().Interface()
+	}
+	return list
+}
+
+// Final says whether a row is not to be replaced.
+func (t *Table) Final(r Row) bool {
+	for i, f := range t.Fields(r) {
+		if n, ok := f.(*int64); ok && t.Columns[i].Final != 0 && *n == t.Columns[i].Final {
+			return true
+		}
+	}
+	return false
+}
+
+// Place is the key of a row as a text, which two rows have alike if one replaces the
+// other.
+func (t *Table) Place(r Row) string {
+	var b strings.Builder
+	for i, f := range t.KeyFields(r) {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		switch f := f.(type) {
+		case *int64:
+			b.WriteString(strconv.FormatInt(*f, 10))
+		case *string:
+			b.WriteString(strconv.QuoteToASCII(*f))
+		}
+	}
+	return b.String()
+}
+
+// At returns a row that has the key of a Place, and nothing else.
+func (t *Table) At(place string) (Row, error) {
+	r, rest := t.New(), place
+	for _, f := range t.KeyFields(r) {
+		var err error
+		rest = strings.TrimPrefix(rest, " ")
+		switch f := f.(type) {
+		case *int64:
+			word, _, _ := strings.Cut(rest, " ")
+			*f, err = strconv.ParseInt(word, 10, 64)
+			rest = rest[len(word):]
+		case *string:
+			var word string
+			if word, err = strconv.QuotedPrefix(rest); err == nil {
+				*f, err = strconv.Unquote(word)
+				rest = rest[len(word):]
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("place %q in %s: %w", place, t.Name, err)
+		}
+	}
+	return r, nil
+}
+
+// Tables lists the tables in the order in which they are copied: what a row goes with is
+// before it.
+func Tables() []*Table { return registered().list }
+
+// Of is the table of a row; nil: its type is none of this package.
+func Of(r Row) *Table { return registered().byName[r.Table()] }
+
+type registry struct {
+	list   []*Table
+	byName map[string]*Table
+}
+
+var registered = sync.OnceValue(func() (all registry) { //nolint:gochecknoglobals // made once, of the types below
+	all.byName = map[string]*Table{}
+	for _, r := range list() {
+		t := describe(r)
+		all.list, all.byName[t.Name] = append(all.list, t), t
+	}
+	return all
+})
+
+// describe reads the tags of a row's struct. TestTables finds what is wrong in them.
+func describe(r Row) *Table {
+	made := reflect.TypeOf(r).Elem()
+	t := &Table{Name: r.Table(), made: made}
+	for i := range made.NumField() {
+		words := strings.Split(made.Field(i).Tag.Get("row"), ",")
+		c := Column{Name: words[0], field: i}
+		key := false
+		for _, w := range words[1:] {
+			name, value, _ := strings.Cut(w, "=")
+			switch name {
+			case "key":
+				key = true
+			case "null":
+				c.Null = true
+			case "grows":
+				c.Grows = true
+			case "exact":
+				c.Exact = true
+			case "final":
+				c.Final, _ = strconv.ParseInt(value, 10, 64)
+			case "of":
+				t.Of = strings.Split(value, "|")
+			}
+		}
+		t.Columns = append(t.Columns, c)
+		if key {
+			t.Key = append(t.Key, c)
+		}
+	}
+	return t
+}
+
+// Range is which rows of a table are read, in the order of their keys.
+type Range struct {
+	Table *Table
+	Base  int64  // the instant from which instants are distances
+	After string // Place of the row before the first; empty: there is none
+	Limit int64  // of rows; zero: all
+	Bytes int64  // of what they hold; the last may go over it; zero: all
+}
+
+// Size is how many bytes a row holds, about.
+func (t *Table) Size(r Row) (n int) {
+	for _, f := range t.Fields(r) {
+		switch f := f.(type) {
+		case *string:
+			n += len(*f)
+		case *[]byte:
+			n += len(*f)
+		}
+	}
+	return n
+}
