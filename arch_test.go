@@ -34,6 +34,7 @@ var mayImport = map[string][]string{
 	"internal/oauth":      {"."},              // the same, of those who fetch a token
 	"internal/gate":       {".", "admin/api"}, // refusals of the operator API, to whoever is not let in
 	"internal/belief":     {},                 // in the clock, of both stores
+	"internal/follow":     {".", "rows"},      // in the journal, of both stores
 	"adapter":             {"."},              // what a kind of destination is
 	"adapter/httpcall":    {"."},
 	"adapter/sqlwrite":    {"."},
@@ -51,8 +52,8 @@ var mayImport = map[string][]string{
 	"link":                {".", "wire", "transport", "notify", "track", "audit"}, // its envelopes and batches are those between peers
 	"replicate":           {".", "wire"},
 	"move":                {".", "internal/belief", "rows"},
-	"sqlite":              {".", "internal/belief", "rows", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
-	"postgres":            {".", "internal/belief", "rows", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
+	"sqlite":              {".", "internal/belief", "internal/follow", "rows", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
+	"postgres":            {".", "internal/belief", "internal/follow", "rows", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
 	"metrics":             {"."},
 	"admin":               {".", "notify", "fanout", "track", "audit", "link", "replicate", "admin/api"},
 	"admin/api":           {"."}, // what both ends of the operator API say

@@ -1,10 +1,75 @@
 package holdfast
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"time"
 )
+
+// Journal tells followers what has changed in a store, each change exactly once.
+// Every method may be called concurrently.
+type Journal interface {
+	// Project calls project with what the follower has yet to read, page after page. The
+	// rows that it returns, and how far the follower has come, are written in one
+	// transaction: over restarts of the process, restores of the database and a dump into
+	// another one each entry takes effect exactly once. project runs outside of
+	// transactions and may take its time.
+	//
+	// Entries of one message, and of one subject, come in the order of Seq. A page has at
+	// most 500 entries, and ends behind the one with which they hold 1 MiB. It is project's,
+	// with all that is in it.
+	//
+	// Project blocks until ctx ends (nil), project fails or panics (its error), the
+	// follower is forgotten (ErrNotFound), or the store is closed. It writes nothing of the
+	// page then. While the disk is full, or the database is away, it waits. Others are not
+	// concerned.
+	//
+	// Several processes may follow under one name: the page of one is written, the others'
+	// are dropped.
+	Project(ctx context.Context, f Follower, project func(ctx context.Context, page []Entry) ([]Row, error)) error
+
+	// Forget ends a follower, so that entries need not be kept for it. ErrNotFound: there is
+	// none of this name.
+	Forget(ctx context.Context, follower string) error
+
+	// Followers lists all, by name.
+	Followers(ctx context.Context) ([]FollowerInfo, error)
+
+	// Append writes entries of the kind Called, if anything follows. Seq and At are the
+	// store's. ErrInvalid: CheckEntries.
+	Append(ctx context.Context, entries ...Entry) error
+}
+
+// Follower is who reads the journal. Its entries are kept until it has read them:
+// Forget one that will not come back.
+type Follower struct {
+	Name string
+	// FromStart lets a new follower begin with the oldest entry that is there. Otherwise
+	// it begins with the next one. One that is known goes on where it was.
+	FromStart bool
+	// Resume is called before the first page, and before each page where what project
+	// has returned before is perhaps not what stands: a write has failed, another process
+	// has followed under the name, or the database went back. Between two of its calls all rows that
+	// project returned are committed when project is called again. So what project must
+	// know of its own rows it reads here, and keeps in memory. Nil: nothing.
+	Resume func(ctx context.Context) error
+}
+
+// FollowerInfo is how far a follower has come.
+type FollowerInfo struct {
+	Name string
+	// Unread is when the first entry was written that it has yet to read; zero: it has
+	// read all.
+	Unread time.Time
+}
+
+// Row is one row of a table that a store keeps for a feature: a pointer to a struct of
+// package rows. A row takes the place of the one that has its key.
+type Row interface {
+	// Table is the name of its table, in both stores.
+	Table() string
+}
 
 // EntryKind is what has happened.
 type EntryKind uint8
@@ -80,13 +145,6 @@ type Entry struct {
 	Took        time.Duration // of an attempt; of a Rescheduled, from At until it is tried
 	Actor       string        // who, where a person or token did it
 	Detail      []byte        // more about it, as JSON; nil: there is none
-}
-
-// Row is one row of a table that a store keeps for a feature: a pointer to a struct
-// of package rows, which says its columns.
-type Row interface {
-	// Table is the name of its table, in both stores.
-	Table() string
 }
 
 // What an entry may hold that is appended, in bytes.

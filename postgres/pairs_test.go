@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/postgres"
+	rowkinds "github.com/holdfast-mq/holdfast/rows"
 )
 
 // Outbox case 1: whoever takes a node for dead by what it read a moment ago
@@ -130,25 +131,27 @@ func TestTokensOverTwoNodes(t *testing.T) {
 	}
 }
 
-// Of two nodes that follow under one name each event goes to one.
+// Of two nodes that follow under one name each page is written once.
 func TestTwoFollowersOfOneName(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
 	a, b := opened(t, dsn, quick("a")), opened(t, dsn, quick("b"))
-	if err := sql(t.Context(), dsn, "CREATE TABLE told (seq bigint)"); err != nil {
-		t.Fatal(err)
-	}
 	ctx, stop := context.WithCancel(t.Context())
 	var both sync.WaitGroup
 	for _, db := range []*postgres.DB{a, b} {
 		both.Go(func() {
-			if err := db.Follow(ctx, "f", func(ctx context.Context, tx *postgres.Tx, events []holdfast.Entry) error {
-				for _, e := range events {
-					if _, err := tx.Exec(ctx, "INSERT INTO told VALUES ($1)", e.Seq); err != nil {
-						return err
-					}
+			next := 0
+			f := holdfast.Follower{Name: "f", Resume: func(ctx context.Context) error {
+				book, err := db.Book(ctx)
+				next = len(book.Lists)
+				return err
+			}}
+			if err := db.Project(ctx, f, func(_ context.Context, page []holdfast.Entry) (list []holdfast.Row, err error) {
+				for i := range page {
+					list = append(list, &rowkinds.List{Name: fmt.Sprint(next), Description: fmt.Sprint(page[i].Seq), Changed: rowkinds.Now})
+					next++
 				}
-				return nil
+				return list, nil
 			}); err != nil {
 				t.Error(err)
 			}
@@ -159,10 +162,10 @@ func TestTwoFollowersOfOneName(t *testing.T) {
 		put(t, a, numbered(20, holdfast.Message{ID: holdfast.ID(fmt.Sprint("m", i, "-"))})...)
 		settleAll(t, b, until(t, b, 20), done())
 	}
-	waitFor(t, dsn, "SELECT count(DISTINCT seq) FROM told", 400)
+	waitFor(t, dsn, "SELECT count(DISTINCT description) FROM hf_list", 400)
 	stop()
 	both.Wait()
-	if all, distinct := number(t, dsn, "SELECT count(*) FROM told"), number(t, dsn, "SELECT count(DISTINCT seq) FROM told"); all != 400 || distinct != 400 {
-		t.Errorf("%d events were told, %d different ones; want 400 once each", all, distinct)
+	if all, distinct := number(t, dsn, "SELECT count(*) FROM hf_list"), number(t, dsn, "SELECT count(DISTINCT description) FROM hf_list"); all != 400 || distinct != 400 {
+		t.Errorf("%d entries were told, %d different ones; want 400 once each", all, distinct)
 	}
 }

@@ -23,6 +23,7 @@ var noPlans = map[string]string{
 type allowance struct{ statement, scan, why string }
 
 var allowances = []allowance{
+	{"exportEvents", "hf_event_pkey", "a copy reads the whole journal, and passes over what is not a message's history"},
 	{"reclaimDead", "hf_queue", "it reads the table, once for each death: readTables"},
 	{"giveBackLost", "hf_queue", "it reads the table, once for each lost answer to a claim's commit: readTables"},
 	{"giveBackAll", "hf_queue", "it reads the table, for a node that ends in doubt of what it has: readTables"},

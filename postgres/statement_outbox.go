@@ -177,18 +177,21 @@ const (
 
 // The journal.
 const (
-	addFollower  = `INSERT INTO hf_follower (name, tx, seq) SELECT $1, pg_current_xact_id(), coalesce((SELECT max(seq) FROM hf_event), 0) ON CONFLICT (name) DO NOTHING`
-	lockFollower = `SELECT tx::text, seq FROM hf_follower WHERE name = $1 FOR UPDATE`
-	moveFollower = `UPDATE hf_follower SET tx = $2::text::xid8, seq = $3 WHERE name = $1`
-	insertNote   = `INSERT INTO hf_event (kind, at, outcome, code, error, actor, subject, detail)
+	addFollower = `INSERT INTO hf_follower (name, tx, seq) SELECT $1, CASE WHEN $2 THEN '0'::xid8 ELSE pg_current_xact_id() END,
+		CASE WHEN $2 THEN 0 ELSE coalesce((SELECT max(seq) FROM hf_event), 0) END ON CONFLICT (name) DO NOTHING`
+	getFollower  = `SELECT tx::text, seq FROM hf_follower WHERE name = $1`
+	moveFollower = `UPDATE hf_follower SET tx = $4::text::xid8, seq = $5 WHERE name = $1 AND tx = $2::text::xid8 AND seq = $3 RETURNING name`
+	unreadSince  = `SELECT w.name, coalesce((SELECT e.at FROM hf_event AS e WHERE (e.tx, e.seq) > (w.tx, w.seq) ORDER BY e.tx, e.seq LIMIT 1), 0)
+		FROM hf_follower AS w ORDER BY w.name`
+	insertNote = `INSERT INTO hf_event (kind, at, outcome, code, error, actor, subject, detail)
 		SELECT $1, hf_now(), $2, $3, $4, $5, $6, $7 WHERE EXISTS (SELECT FROM hf_follower)`
 	// purgeNotes deletes some entries that are about no message of the outbox, the first
 	// of those that are there: if nobody has yet to read them.
-	purgeNotes = `WITH gone AS (DELETE FROM hf_event WHERE ctid = ANY (ARRAY (
-			SELECT p.ctid FROM (SELECT ctid, tx, seq FROM hf_event WHERE message IS NULL ORDER BY seq LIMIT $1) AS p
+	purgeNotes = `WITH gone AS (DELETE FROM hf_event AS e WHERE e.message IS NULL AND e.seq = ANY (ARRAY (
+			SELECT p.seq FROM (SELECT tx, seq FROM hf_event WHERE message IS NULL ORDER BY seq LIMIT $1) AS p
 			WHERE (SELECT true FROM hf_follower AS w WHERE (p.tx, p.seq) > (w.tx, w.seq) LIMIT 1) IS NULL)) RETURNING 1)
 		SELECT count(*) FROM gone`
-	dropFollower = `DELETE FROM hf_follower WHERE name = $1`
+	dropFollower = `DELETE FROM hf_follower WHERE name = $1 RETURNING name`
 	// eventsAfter reads what can have no forerunner any more: transactions that
 	// are older than each one that is open.
 	eventsAfter = `SELECT e.tx::text, coalesce(m.id, e.id), coalesce(l.destination, ''), coalesce(e.subject, ''), coalesce(e.detail, ''), ` + eventColumns + ` FROM hf_event AS e

@@ -171,11 +171,11 @@ func TestDecisionsAndFollowersAcrossProcesses(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			ended <- owner.Follow(ctx, "f", func(_ context.Context, _ *sqlite.Tx, events []holdfast.Entry) error {
-				for _, e := range events {
-					seen = append(seen, e.Kind)
+			ended <- owner.Project(ctx, holdfast.Follower{Name: "f"}, func(_ context.Context, page []holdfast.Entry) ([]holdfast.Row, error) {
+				for i := range page {
+					seen = append(seen, page[i].Kind)
 				}
-				return nil
+				return nil, nil
 			})
 		}()
 		synctest.Wait()

@@ -20,12 +20,15 @@ func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error
 	if db.ready() != nil {
 		return 0, false, nil // a salvage that is cut short would bring purged rows back
 	}
-	more, err := db.purgeNotes(ctx)
+	purged, more, err := db.purgeMessages(ctx, r)
 	if err != nil {
-		return 0, false, fmt.Errorf("purge the journal: %w", err)
+		return purged, false, fmt.Errorf("purge: %w", err)
 	}
-	purged, moreRows, err := db.purgeMessages(ctx, r)
-	return purged, more || moreRows, err
+	moreNotes, err := db.purgeNotes(ctx)
+	if err != nil {
+		return purged, false, fmt.Errorf("purge the journal: %w", err)
+	}
+	return purged, more || moreNotes, nil
 }
 
 // purgeNotes deletes some entries that are about no message of the outbox, and that
@@ -43,7 +46,7 @@ func (db *DB) purgeNotes(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	err = db.writer.do(ctx, workFunc(func(tx *writeTx) error {
-		n, err := tx.exec(purgeNotes, db.followers.lowest(), sweepPage)
+		n, err := tx.exec(purgeNotes, db.followers.lowest(), int64(sweepPage))
 		more = n == sweepPage
 		return err
 	}))
@@ -74,14 +77,14 @@ func (db *DB) purgeMessages(ctx context.Context, r holdfast.Retention) (int, boo
 	// A row that was created within the shortest retention cannot be over it.
 	page, read, err := db.purgePage(ctx, now, db.clock.guard.Before(now, shortest), keep, r.Held)
 	if err != nil {
-		return 0, false, fmt.Errorf("purge: %w", err)
+		return 0, false, err
 	}
 	done := 0
 	for len(page) > 0 {
 		n := min(len(page), sweepWrite)
 		k := &purge{rows: page[:n], cursor: db.followers.lowest()}
 		if err := db.writer.do(ctx, k); err != nil {
-			return done, false, fmt.Errorf("purge: %w", err)
+			return done, false, err
 		}
 		done += k.done
 		page = page[n:]

@@ -83,10 +83,9 @@ const (
 	purgeBody
 	purgeEvents
 	purgeNotes
-	getFollower
-	setFollower
+	addFollower
+	moveFollower
 	dropFollower
-	eventsAfter
 	lastEvent
 	claimedRows
 	reclaimEvents
@@ -237,8 +236,8 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	// settleEntries are the entries of what settleMany has settled: that carries this very instant.
 	// ?2 has for how long each was tried.
 	settleEntries: `INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took)
-		SELECT m.seq, 2, 2, m.settled, m.cycle, m.tries, 5, 0, 0, j.value FROM json_each(?2) AS j CROSS JOIN hf_message AS m
-		WHERE m.seq = CAST(j.key AS INTEGER) AND m.state = 2 AND m.settled = ?1`,
+		SELECT m.seq, 2, 2, m.settled, m.cycle, m.tries, 5, 0, 0, json_each.value FROM json_each(?2) CROSS JOIN hf_message AS m
+		WHERE m.seq = CAST(json_each.key AS INTEGER) AND m.state = 2 AND m.settled = ?1`,
 	settleDelivered: `UPDATE hf_message SET state = 2, tries = ?3, failures = ?4, settled = ?5 WHERE seq = ?1 AND state = ?2`,
 	settlePending: `UPDATE hf_message SET state = 0, tries = ?3, failures = ?4, due = CASE WHEN revision = ?7 THEN ?5 ELSE due END, first_try = coalesce(first_try, ?6)
 		WHERE seq = ?1 AND state = ?2`,
@@ -289,13 +288,10 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	purgeEvents: `DELETE FROM hf_event WHERE message = ?1`,
 	purgeNotes:  `DELETE FROM hf_event WHERE seq IN (SELECT seq FROM hf_event WHERE message IS NULL AND seq <= ?1 ORDER BY seq LIMIT ?2)`,
 
-	getFollower:  `SELECT cursor FROM hf_follower WHERE name = ?1`,
-	setFollower:  `INSERT INTO hf_follower (name, cursor) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET cursor = excluded.cursor`,
+	addFollower:  `INSERT INTO hf_follower (name, cursor) VALUES (?1, ?2) ON CONFLICT DO NOTHING`,
+	moveFollower: `UPDATE hf_follower SET cursor = ?3 WHERE name = ?1 AND cursor = ?2`,
 	dropFollower: `DELETE FROM hf_follower WHERE name = ?1`,
-	eventsAfter: `SELECT ` + eventColumns + `, coalesce(m.id, e.id), l.destination, e.subject, e.detail FROM hf_event AS e
-		LEFT JOIN hf_message AS m ON m.seq = e.message LEFT JOIN hf_lane AS l ON l.lane = m.lane
-		WHERE e.seq > ?1 AND (e.message IS NULL OR m.seq IS NOT NULL) ORDER BY e.seq LIMIT ?2`,
-	lastEvent: `SELECT coalesce(max(seq), 0) FROM main.sqlite_sequence WHERE name = 'hf_event'`, // a caller's TEMP table may have another
+	lastEvent:    `SELECT coalesce(max(seq), 0) FROM main.sqlite_sequence WHERE name = 'hf_event'`, // a caller's TEMP table may have another
 
 	claimedRows: `SELECT m.seq, l.destination, l.lane, l.strict FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane
 		WHERE m.state = 1 AND m.state IN (1, 3, 4, 5)`,

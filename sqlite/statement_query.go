@@ -35,6 +35,9 @@ const (
 	lastInstant
 	allFollowers
 	notesRead
+	getFollower
+	eventsAfter
+	unreadSince
 	changeMark
 	storeIncarnation
 	waitingLanes
@@ -158,6 +161,11 @@ var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant
 		coalesce((SELECT received FROM hf_inbox ORDER BY seq DESC LIMIT 1), 0))`,
 	notesRead:    `SELECT 1 FROM hf_event WHERE message IS NULL AND seq <= ?1 LIMIT 1`,
 	allFollowers: `SELECT name, cursor FROM hf_follower`,
+	getFollower:  `SELECT cursor FROM hf_follower WHERE name = ?1`,
+	unreadSince:  `SELECT name, (SELECT e.at FROM hf_event AS e WHERE e.seq > cursor ORDER BY e.seq LIMIT 1) FROM hf_follower ORDER BY name`,
+	eventsAfter: `SELECT ` + eventColumns + `, coalesce(m.id, e.id), l.destination, e.subject, e.detail FROM hf_event AS e
+		LEFT JOIN hf_message AS m ON m.seq = e.message LEFT JOIN hf_lane AS l ON l.lane = m.lane
+		WHERE e.seq > ?1 AND (e.message IS NULL OR m.seq IS NOT NULL) ORDER BY e.seq LIMIT ?2`,
 
 	// Every change moves one of these, but a claim and a purge of what was delivered.
 	changeMark: `SELECT (SELECT value FROM hf_meta WHERE key = 'incarnation'),

@@ -25,6 +25,7 @@ type Full interface {
 	holdfast.Sweepable
 	holdfast.InboxLog
 	holdfast.Doubting
+	holdfast.Journal
 	notify.Store
 	link.Store
 	tokenStore

@@ -148,7 +148,7 @@ CREATE TABLE hf_event (
   detail  text                             -- JSON
 );
 
-CREATE INDEX hf_event_message ON hf_event (message, seq);
+CREATE INDEX hf_event_message ON hf_event (message, seq) WHERE message IS NOT NULL;
 CREATE INDEX hf_event_order ON hf_event (tx, seq);
 CREATE INDEX hf_event_note ON hf_event (seq) WHERE message IS NULL;
 
