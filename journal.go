@@ -158,7 +158,7 @@ const (
 func CheckEntries(list []Entry) error {
 	for i := range list {
 		e := &list[i]
-		problem := ""
+		var problem string
 		switch {
 		case e.Kind != Called:
 			problem = "is " + e.Kind.String() + "; the store writes that itself"

@@ -95,6 +95,11 @@ type TokenStore interface {
 	EachToken(ctx context.Context, yield func(name, role string, created, lastUsed time.Time)) error
 }
 
+// CallLog is told of each call that may change something; a holdfast.Journal is one.
+type CallLog interface {
+	Append(ctx context.Context, entries ...holdfast.Entry) error
+}
+
 // Central is what a central node knows of its sites, and may ask them;
 // *link.Central is one.
 type Central interface {

@@ -142,6 +142,36 @@ func (j *journal) Write(ctx context.Context, name string, from, to place, list [
 	return moved, err
 }
 
+// renumber makes the journal one of this cluster, if it was dumped from another: whose
+// transactions had higher numbers, and would come after all that is to come. Nobody has
+// written to it here before a store is opened.
+func (db *DB) renumber(ctx context.Context) error {
+	elsewhere := func(ctx context.Context, c *pgx.Conn) (is bool, err error) {
+		err = each(ctx, c, isElsewhere, nil, func(rows pgx.Rows) error { return rows.Scan(&is) })
+		return is, err
+	}
+	conn, err := db.pools.own.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	if is, err := elsewhere(ctx, conn.Conn()); err != nil || !is {
+		return err
+	}
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		for _, sql := range []string{noTimeout, lockJournal} {
+			if _, err := tx.Exec(ctx, sql); err != nil {
+				return err
+			}
+		}
+		if is, err := elsewhere(ctx, tx.Conn()); err != nil || !is {
+			return err // another node was first
+		}
+		_, err := tx.Exec(ctx, renumber)
+		return err
+	})
+}
+
 // Append implements holdfast.Journal.
 func (db *DB) Append(ctx context.Context, entries ...holdfast.Entry) error {
 	err := holdfast.CheckEntries(entries)

@@ -183,6 +183,17 @@ const (
 	moveFollower = `UPDATE hf_follower SET tx = $4::text::xid8, seq = $5 WHERE name = $1 AND tx = $2::text::xid8 AND seq = $3 RETURNING name`
 	unreadSince  = `SELECT w.name, coalesce((SELECT e.at FROM hf_event AS e WHERE (e.tx, e.seq) > (w.tx, w.seq) ORDER BY e.tx, e.seq LIMIT 1), 0)
 		FROM hf_follower AS w ORDER BY w.name`
+	// isElsewhere says whether the journal has numbers of transactions that this cluster
+	// has yet to give: it was dumped from another one.
+	isElsewhere = `SELECT coalesce((SELECT tx FROM hf_event ORDER BY tx DESC, seq DESC LIMIT 1) >= pg_snapshot_xmax(pg_current_snapshot()), false)
+		OR EXISTS (SELECT FROM hf_follower WHERE tx >= pg_snapshot_xmax(pg_current_snapshot()))`
+	noTimeout   = `SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '60s', true)`
+	lockJournal = `LOCK TABLE hf_event, hf_follower IN SHARE ROW EXCLUSIVE MODE`
+	// renumber keeps of the order what followers need: an entry gets as its number how
+	// many have yet to read it, and a follower one below what it has yet to read.
+	renumber = `WITH entry AS (
+			UPDATE hf_event AS e SET tx = (SELECT count(*) FROM hf_follower AS w WHERE (w.tx, w.seq) < (e.tx, e.seq))::text::xid8)
+		UPDATE hf_follower AS f SET tx = (SELECT count(*) FROM hf_follower AS w WHERE (w.tx, w.seq) < (f.tx, f.seq))::text::xid8, seq = 9223372036854775807`
 	insertNote = `INSERT INTO hf_event (kind, at, outcome, code, error, actor, subject, detail)
 		SELECT $1, hf_now(), $2, $3, $4, $5, $6, $7 WHERE EXISTS (SELECT FROM hf_follower)`
 	// purgeNotes deletes some entries that are about no message of the outbox, the first

@@ -14,11 +14,9 @@ import (
 // their retention, with bodies and histories, a page at a time from the
 // oldest on. The highest row is spared, so that no seq is ever given twice.
 func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error) {
-	if !db.owns.Load() {
-		return 0, false, nil // the owner's work
-	}
-	if db.ready() != nil {
-		return 0, false, nil // a salvage that is cut short would bring purged rows back
+	// It is the owner's work; and a salvage that is cut short would bring purged rows back.
+	if !db.owns.Load() || db.ready() != nil {
+		return 0, false, nil
 	}
 	purged, more, err := db.purgeMessages(ctx, r)
 	if err != nil {

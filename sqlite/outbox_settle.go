@@ -128,16 +128,16 @@ func (k *settle) enterPlain(tx *writeTx, now int64) error {
 	if !tx.followed() {
 		return nil
 	}
-	took := append(k.seqs[:0], '{')
+	k.seqs = append(k.seqs[:0], '{')
 	for n, p := range k.plain {
 		if n > 0 {
-			took = append(took, ',')
+			k.seqs = append(k.seqs, ',')
 		}
 		s := &k.list[p.at]
-		took = append(strconv.AppendInt(append(took, '"'), s.Seq, 10), '"', ':')
-		took = strconv.AppendInt(took, micros(max(s.Took, 0)), 10)
+		k.seqs = strconv.AppendInt(append(k.seqs, '"'), s.Seq, 10)
+		k.seqs = strconv.AppendInt(append(k.seqs, '"', ':'), micros(max(s.Took, 0)), 10)
 	}
-	k.seqs = append(took, '}')
+	k.seqs = append(k.seqs, '}')
 	seq, err := tx.conn.insert(settleEntries, now, string(k.seqs))
 	if seq != 0 {
 		tx.last.event, tx.journaled = max(tx.last.event, seq), true

@@ -19,6 +19,7 @@ import (
 
 // journal tests holdfast.Journal.
 func journal(t *testing.T, m Maker) {
+	t.Helper()
 	m.meet(t, map[string]func(k *kit){
 		"each entry counts once":               entriesOnce,
 		"a projection that fails writes none":  projectionFails,
