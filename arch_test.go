@@ -33,6 +33,7 @@ var mayImport = map[string][]string{
 	"internal/exchange":   {"."},              // outcomes of the library, for all that call over HTTP
 	"internal/oauth":      {"."},              // the same, of those who fetch a token
 	"internal/gate":       {".", "admin/api"}, // refusals of the operator API, to whoever is not let in
+	"internal/rowsql":     {".", "rows"},      // of all tables, for both stores
 	"internal/belief":     {},                 // in the clock, of both stores
 	"internal/follow":     {".", "rows"},      // in the journal, of both stores
 	"adapter":             {"."},              // what a kind of destination is

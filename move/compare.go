@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"strings"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // compare reads both stores, row by row, and looks whether each row is the
@@ -17,27 +20,28 @@ func (c *copying) compare(ctx context.Context) (r Report, err error) {
 	r.States = map[string]int64{}
 	counts := holdfast.Counts{Lanes: map[string]holdfast.LaneCounts{}}
 	here, there := sha256.New(), sha256.New()
-	for _, part := range parts() {
-		a := &rows{store: c.from, base: c.progress.Base, part: part, sum: here}
-		b := &rows{store: c.to, base: c.progress.HereNow, part: part, sum: there}
+	for _, t := range rows.Tables() {
+		a := &reading{store: c.from, next: rows.Range{Table: t, Base: c.progress.Base, Limit: pageRows, Bytes: pageBytes}, sum: here}
+		b := &reading{store: c.to, next: rows.Range{Table: t, Base: c.progress.HereNow, Limit: pageRows, Bytes: pageBytes}, sum: there}
 		for {
-			x, err := a.next(ctx)
+			x, err := a.row(ctx)
 			if err != nil {
-				return r, fmt.Errorf("compare %s, read source: %w", part, err)
+				return r, fmt.Errorf("compare %s, read source: %w", t.Name, err)
 			}
-			y, err := b.next(ctx)
+			y, err := b.row(ctx)
 			if err != nil {
-				return r, fmt.Errorf("compare %s, read target: %w", part, err)
+				return r, fmt.Errorf("compare %s, read target: %w", t.Name, err)
 			}
-			if err := differ(x, y); err != nil {
+			if err := differ(t, x, y); err != nil {
 				return r, fmt.Errorf("%w: %w; nothing was changed in the source: empty the target and begin again", ErrDiffers, err)
 			}
 			if x == nil {
 				break
 			}
-			r.count(x, &counts)
-			if all := r.all(); all%PageRows == 0 {
-				c.o.Watch(Status{Phase: string(comparing), Done: all, All: c.totals.all()})
+			r.Totals.count(t, 1)
+			r.count(x.row, &counts)
+			if all := r.all(); all%pageRows == 0 {
+				c.o.Watch(Status{Phase: comparing, Done: all, All: c.totals.all()})
 			}
 		}
 	}
@@ -45,7 +49,7 @@ func (c *copying) compare(ctx context.Context) (r Report, err error) {
 	if other := hex.EncodeToString(there.Sum(nil)); other != r.Digest {
 		return r, fmt.Errorf("%w: digest %s there, %s here", ErrDiffers, r.Digest, other)
 	}
-	c.o.Watch(Status{Phase: string(comparing), Done: r.all(), All: c.totals.all()})
+	c.o.Watch(Status{Phase: comparing, Done: r.all(), All: c.totals.all()})
 	return r, c.compareCounts(ctx, &r, counts)
 }
 
@@ -79,13 +83,12 @@ func (c *copying) compareCounts(ctx context.Context, r *Report, want holdfast.Co
 }
 
 // count adds a row to what was found.
-func (r *Report) count(x *row, n *holdfast.Counts) {
-	switch {
-	case x.message != nil:
-		r.Messages++
-		r.States[x.message.State.String()]++
-		l := n.Lanes[x.message.Destination]
-		switch x.message.State {
+func (r *Report) count(x rows.Row, n *holdfast.Counts) {
+	switch x := x.(type) {
+	case *rows.Message:
+		r.States[x.State.String()]++
+		l := n.Lanes[x.Destination]
+		switch x.State {
 		case holdfast.Pending, holdfast.Claimed:
 			l.Pending++
 		case holdfast.Parked:
@@ -94,78 +97,70 @@ func (r *Report) count(x *row, n *holdfast.Counts) {
 			l.Expired++
 		case holdfast.Delivered, holdfast.Discarded:
 		}
-		n.Lanes[x.message.Destination] = l
-	case x.incoming != nil:
-		r.Inbox++
+		n.Lanes[x.Destination] = l
+	case *rows.Incoming:
 		n.Inbox++
-		if x.incoming.Kept {
+		if x.Kept {
 			n.Kept++
 		}
-	case x.event:
-		r.Events++
-	case x.notification:
-		r.Notifications++
 	}
 }
 
-// row is one row in canonical form.
-type row struct {
-	name     string // for people
-	fields   []field
-	message  *Message
-	incoming *Incoming
-	event    bool
-
-	notification bool
+// summed is a row, and its fields in canonical form.
+type summed struct {
+	row    rows.Row
+	fields [][]byte
 }
 
 // differ says what differs between a row of the source and one of the target.
-func differ(x, y *row) error {
+func differ(t *rows.Table, x, y *summed) error {
 	switch {
 	case x == nil && y == nil:
 		return nil
 	case y == nil:
-		return fmt.Errorf("%s is missing", x.name)
+		return fmt.Errorf("%s is missing", called(x.row))
 	case x == nil:
-		return fmt.Errorf("%s is in the target only", y.name)
-	case x.name != y.name:
-		return fmt.Errorf("where the source has %s, the target has %s", x.name, y.name)
-	case len(x.fields) != len(y.fields):
-		return fmt.Errorf("of %s the number of recipients differs, or whether its message is there", x.name)
+		return fmt.Errorf("%s is in the target only", called(y.row))
+	case t.Place(x.row) != t.Place(y.row):
+		return fmt.Errorf("where the source has %s, the target has %s", called(x.row), called(y.row))
 	}
 	for i := range x.fields {
-		if !bytes.Equal(x.fields[i].value, y.fields[i].value) {
-			return fmt.Errorf("of %s the %s differs", x.name, x.fields[i].name)
+		if !bytes.Equal(x.fields[i], y.fields[i]) {
+			return fmt.Errorf("of %s the %s differs", called(x.row), strings.ToLower(t.Columns[i].Field))
 		}
 	}
 	return nil
 }
 
-// rows reads the rows of one part, a page at a time, and sums them up.
-type rows struct {
+// reading reads the rows of one table, a page at a time, and sums them up.
+type reading struct {
 	store Exporter
-	base  int64
-	part  Part
+	next  rows.Range
 	sum   hash.Hash
-	after int64
-	page  []row
-	end   bool
+	page  []rows.Row
 }
 
-func (r *rows) next(ctx context.Context) (*row, error) {
-	for len(r.page) == 0 && !r.end {
-		p, err := r.store.Read(ctx, r.base, r.part, r.after)
-		if err != nil {
+func (r *reading) row(ctx context.Context) (*summed, error) {
+	t := r.next.Table
+	if len(r.page) == 0 {
+		page, err := r.store.Read(ctx, r.next)
+		if err != nil || len(page) == 0 {
 			return nil, err
 		}
-		tidy(&p)
-		r.after, r.end, r.page = p.Last, p.End, p.rows()
+		r.next.After = t.Place(page[len(page)-1])
+		tidy(page)
+		r.page = page
 	}
-	if len(r.page) == 0 {
-		return nil, nil //nolint:nilnil // there are no more
-	}
-	x := r.page[0]
+	x := &summed{row: r.page[0]}
 	r.page = r.page[1:]
-	x.write(r.sum)
-	return &x, nil
+	var n [8]byte
+	for _, f := range t.Fields(x.row) {
+		b := canonical(f)
+		x.fields = append(x.fields, b)
+		// Each with its length, so that no boundary can move.
+		binary.BigEndian.PutUint64(n[:], uint64(len(b)))
+		_, _ = r.sum.Write(n[:]) // never fails
+		_, _ = r.sum.Write(b)
+	}
+	return x, nil
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // Options of Copy.
@@ -48,9 +50,9 @@ func Copy(ctx context.Context, from Source, to Importer, o Options) (r Report, e
 		r.Resumed = true
 		return r, nil
 	}
-	for _, part := range c.left() {
-		if err := c.part(ctx, part); err != nil {
-			return r, fmt.Errorf("copy %s: %w", part, err)
+	for _, t := range c.left() {
+		if err := c.table(ctx, t); err != nil {
+			return r, fmt.Errorf("copy %s: %w", t.Name, err)
 		}
 	}
 	if r, err = c.compared(ctx); err != nil {
@@ -74,7 +76,7 @@ func (c *copying) compared(ctx context.Context) (Report, error) {
 		return r, err
 	}
 	c.progress.Compared = &r
-	return r, c.to.Write(ctx, &Page{}, c.progress)
+	return r, c.to.Write(ctx, nil, c.progress)
 }
 
 type copying struct {
@@ -113,12 +115,12 @@ func (c *copying) begin(ctx context.Context) (err error) {
 	case c.target.Moved != nil:
 		return fmt.Errorf("the target: %w", c.target.Moved.refusal())
 	}
-	holds, err := c.to.Holds(ctx)
+	what, err := holds(ctx, c.to)
 	if err != nil {
 		return err
 	}
-	if holds != "" {
-		return fmt.Errorf("%w: %s holds %s; name a new folder or an empty database", ErrNotEmpty, c.o.To, holds)
+	if what != "" {
+		return fmt.Errorf("%w: %s holds %s; name a new folder or an empty database", ErrNotEmpty, c.o.To, what)
 	}
 	return c.start(ctx)
 }
@@ -132,7 +134,7 @@ func (c *copying) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.progress = Progress{From: c.o.From, Store: c.origin.Store, Use: c.origin.Use, Base: base, HereNow: here, Part: parts()[0]}
+	c.progress = Progress{From: c.o.From, Store: c.origin.Store, Use: c.origin.Use, Base: base, HereNow: here, Table: rows.Tables()[0].Name}
 	return c.to.Begin(ctx, c.progress, c.totals)
 }
 
@@ -153,53 +155,67 @@ func (c *copying) resume(p *Progress) error {
 	return nil
 }
 
-// left are the parts that are not copied yet.
-func (c *copying) left() []Part {
-	i := slices.Index(parts(), c.progress.Part)
+// left are the tables that are not copied yet.
+func (c *copying) left() []*rows.Table {
+	all := rows.Tables()
+	i := slices.IndexFunc(all, func(t *rows.Table) bool { return t.Name == c.progress.Table })
 	if i < 0 {
-		return nil
+		return nil // the comparison goes on
 	}
-	return parts()[i:]
+	return all[i:]
 }
 
-// comparing is the part behind all others.
-const comparing Part = "compare"
+// comparing is the phase behind all tables.
+const comparing = "compare"
 
-func (c *copying) part(ctx context.Context, part Part) error {
-	for {
-		page, err := c.from.Read(ctx, c.progress.Base, part, c.progress.After)
+func (c *copying) table(ctx context.Context, t *rows.Table) error {
+	phase, _ := words(t)
+	for end := false; !end; {
+		page, err := c.from.Read(ctx, rows.Range{Table: t, Base: c.progress.Base, After: c.progress.After, Limit: pageRows, Bytes: pageBytes})
 		if err != nil {
 			return err
 		}
-		tidy(&page)
 		next := c.progress
-		next.After = page.Last
-		next.Copied.Messages += int64(len(page.Messages))
-		next.Copied.Events += int64(len(page.Events))
-		next.Copied.Inbox += int64(len(page.Inbox))
-		next.Copied.Notifications += int64(len(page.Notifications))
-		if page.End {
-			next.Part, next.After = after(part), 0
+		if end = len(page) == 0; end {
+			next.Table, next.After = after(t), ""
+		} else {
+			next.After = t.Place(page[len(page)-1])
+			next.Copied.count(t, int64(len(page)))
 		}
-		if err := c.to.Write(ctx, &page, next); err != nil {
+		tidy(page)
+		if err := c.to.Write(ctx, page, next); err != nil {
 			return err
 		}
 		c.progress = next
-		c.o.Watch(Status{Phase: string(part), Done: next.Copied.all(), All: c.totals.all()})
-		if page.End {
-			return nil
-		}
-		if err := ctx.Err(); err != nil {
+		c.o.Watch(Status{Phase: phase, Done: next.Copied.all(), All: c.totals.all()})
+		if err := ctx.Err(); err != nil && !end {
 			return err
 		}
 	}
+	return nil
 }
 
-func after(p Part) Part {
-	if i := slices.Index(parts(), p); i+1 < len(parts()) {
-		return parts()[i+1]
+func after(t *rows.Table) string {
+	all := rows.Tables()
+	if i := slices.Index(all, t); i+1 < len(all) {
+		return all[i+1].Name
 	}
 	return comparing
+}
+
+// holds names what is in a store, messages before all; empty: nothing is.
+func holds(ctx context.Context, e Exporter) (string, error) {
+	for _, t := range append([]*rows.Table{rows.Of((*rows.Message)(nil))}, rows.Tables()...) {
+		_, what := words(t)
+		if what == "" {
+			continue
+		}
+		page, err := e.Read(ctx, rows.Range{Table: t, Limit: 1})
+		if err != nil || len(page) > 0 {
+			return what, err
+		}
+	}
+	return "", nil
 }
 
 // end marks the source before the target is let go: at no moment can nodes
@@ -253,65 +269,41 @@ func (p *Progress) refusal() error {
 // Refusal is why no node opens a store with these marks, as Mark and Write
 // have left them; empty: there is none. Nil: there is nothing against it.
 func Refusal(moved, copied string) error {
-	m, err := ParseMoved(moved)
-	if err != nil {
-		return err
-	}
-	p, err := ParseProgress(copied)
+	o, err := OriginOf("", "", moved, copied)
 	switch {
 	case err != nil:
 		return err
-	case p != nil && !p.Done:
-		return p.refusal()
-	case m != nil:
-		return m.refusal()
+	case o.Copy != nil && !o.Copy.Done:
+		return o.Copy.refusal()
+	case o.Moved != nil:
+		return o.Moved.refusal()
 	}
 	return nil
 }
 
-// ParseMoved reads the mark of a store; nil: it has none.
-func ParseMoved(text string) (*Moved, error) {
-	if text == "" {
-		return nil, nil //nolint:nilnil // said above
+// OriginOf is which store it is, with its marks as Mark and Write have left them.
+func OriginOf(store, use, moved, copied string) (o Origin, err error) {
+	o.Store, o.Use = store, use
+	if o.Moved, err = parse[Moved](moved, "mark of a move"); err == nil {
+		o.Copy, err = parse[Progress](copied, "progress of a copy")
 	}
-	m := &Moved{}
-	if err := json.Unmarshal([]byte(text), m); err != nil {
-		return nil, fmt.Errorf("read the mark %q of a move: %w", text, err)
-	}
-	return m, nil
+	return o, err
 }
 
-// ParseProgress reads how far a copy is; nil: there was none.
-func ParseProgress(text string) (*Progress, error) {
+// parse reads what Text has made; nil: it is empty.
+func parse[T Moved | Progress](text, what string) (*T, error) {
 	if text == "" {
 		return nil, nil //nolint:nilnil // said above
 	}
-	p := &Progress{}
-	if err := json.Unmarshal([]byte(text), p); err != nil {
-		return nil, fmt.Errorf("read the progress %q of a copy: %w", text, err)
+	v := new(T)
+	if err := json.Unmarshal([]byte(text), v); err != nil {
+		return nil, fmt.Errorf("read the %s: %q: %w", what, text, err)
 	}
-	return p, nil
+	return v, nil
 }
 
 // Text is how a mark or a progress is kept.
 func Text[T Moved | Progress](v T) (string, error) {
 	b, err := json.Marshal(v)
 	return string(b), err
-}
-
-// Distance is how far an instant is from base; never is the store's word for
-// one that does not come.
-func Distance(at, base, never int64) int64 {
-	if at == never {
-		return None
-	}
-	return at - base
-}
-
-// Instant is the reverse of Distance.
-func Instant(distance, base, never int64) int64 {
-	if distance == None {
-		return never
-	}
-	return base + distance
 }

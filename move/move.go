@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/internal/belief"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // Errors of Copy, and of opening a store that a copy has touched.
@@ -41,9 +41,8 @@ type Exporter interface {
 	// Now is an instant of the store's clock.
 	Now(ctx context.Context) (int64, error)
 	Totals(ctx context.Context) (Totals, error)
-	// Read returns the rows of a part after a number, in order, with instants
-	// as distances from base.
-	Read(ctx context.Context, base int64, part Part, after int64) (Page, error)
+	// Read returns a page of a table. One without rows is behind the last.
+	Read(ctx context.Context, w rows.Range) ([]rows.Row, error)
 }
 
 // Source is a store that may be moved. Nothing but its mark is changed.
@@ -58,12 +57,10 @@ type Source interface {
 // Importer fills a store that nobody uses, and reads it back.
 type Importer interface {
 	Exporter
-	// Holds names what is in the store; empty: nothing is.
-	Holds(ctx context.Context) (string, error)
 	// Begin notes a copy, and that new rows get numbers above those of the source.
 	Begin(ctx context.Context, p Progress, t Totals) error
-	// Write adds a page and notes the progress, both or neither.
-	Write(ctx context.Context, page *Page, p Progress) error
+	// Write adds a page of one table and notes the progress, both or neither.
+	Write(ctx context.Context, page []rows.Row, p Progress) error
 	// Place lets the next message of each ordering key go that has nobody on
 	// the way. It may be done again.
 	Place(ctx context.Context) error
@@ -75,27 +72,9 @@ type Importer interface {
 
 // Limits of a page. The last row may go over the bytes.
 const (
-	PageRows  = 1000
-	PageBytes = 4 << 20
+	pageRows  = 1000
+	pageBytes = 4 << 20
 )
-
-// Part is what one page holds rows of.
-type Part string
-
-// The parts, in the order in which they are copied.
-const (
-	Settings Part = "settings"
-	Messages Part = "messages"
-	Events   Part = "history"
-	Inbox    Part = "inbox"
-	// Notifications come after what they are made of.
-	Notifications Part = "notifications"
-)
-
-func parts() []Part { return []Part{Settings, Messages, Events, Inbox, Notifications} }
-
-// None is an instant that there is not.
-const None = -1 << 63
 
 // Origin is which store it is.
 type Origin struct {
@@ -125,6 +104,20 @@ type Totals struct {
 
 func (t *Totals) all() int64 { return t.Messages + t.Events + t.Inbox + t.Notifications }
 
+// count adds rows of a table.
+func (t *Totals) count(of *rows.Table, n int64) {
+	switch of.Name {
+	case "hf_message":
+		t.Messages += n
+	case "hf_event":
+		t.Events += n
+	case "hf_inbox":
+		t.Inbox += n
+	case "hf_notification":
+		t.Notifications += n
+	}
+}
+
 // Progress is how far a copy is, kept in the target.
 type Progress struct {
 	From     string  `json:"from"`     // for people
@@ -132,107 +125,10 @@ type Progress struct {
 	Use      string  `json:"use"`      //
 	Base     int64   `json:"base"`     // an instant of the source,
 	HereNow  int64   `json:"here_now"` // and the same moment here
-	Part     Part    `json:"part"`
-	After    int64   `json:"after"`
+	Table    string  `json:"table"`
+	After    string  `json:"after"` // rows.Table.Place of the last row that was copied; empty: none was
 	Copied   Totals  `json:"copied"`
 	Compared *Report `json:"compared,omitempty"` // and found alike
 	Done     bool    `json:"done"`
 	Ended    string  `json:"ended,omitempty"` // Origin.Use of the target, when it was done
-}
-
-// Page is some rows of one part.
-type Page struct {
-	Settings *Config
-	Messages []Message
-	Events   []Event
-	Inbox    []Incoming
-	Last     int64 // number of the last row
-	End      bool  // there are none behind it
-
-	Notifications []Notification
-}
-
-// Config is what is set, whatever messages there are.
-type Config struct {
-	Lanes   []Lane // by destination
-	Tokens  []Token
-	Sites   []Site
-	Notices int64         // bits: of parked messages, of expired ones
-	Leaps   []belief.Leap // of the source's clock: what ended because of them would end in the copy
-
-	Book     int64 // version of channels and lists
-	Channels []Channel
-	Lists    []List
-}
-
-// Lane is what belongs to a destination.
-type Lane struct {
-	Destination string
-	Strict      bool
-	Fault       string
-	FaultSince  int64
-	Paused      bool // by a person
-	Decided     int64
-	DecidedBy   string
-}
-
-// Token is access to the API.
-type Token struct {
-	Name, Role    string
-	Hash          []byte
-	Created, Used int64
-}
-
-// Site is a site that the node, a central one, knows. Hashes are nil where there
-// is none.
-type Site struct {
-	Name, Version                                             string
-	Token, Credential, Former                                 []byte
-	Created, TokenUntil, FormerUntil, Enrolled, Seen, Revoked int64
-}
-
-// Message is one message, wherever it stands. It is never claimed: what a
-// process had in hand that died is pending.
-type Message struct {
-	Seq                                      int64
-	ID                                       holdfast.ID
-	Source, Destination, Kind, Endpoint      string
-	CorrelationID, OrderingKey               string
-	Payload                                  []byte
-	Headers, Retry                           string // JSON, as stored
-	TTL                                      int64  // 0: none
-	Broken                                   bool   // the content is not what was accepted; it is final
-	State                                    holdfast.State
-	Created, Due, Expires, FirstTry, Settled int64
-	Start                                    int64 // of one that waits for its key: not before
-	Failures, Tries, Cycle                   int64
-	Reason                                   string
-	Waits                                    bool // for another one of its ordering key
-	Force                                    bool
-	GivenUp                                  bool // discarded while it was in hand: the next owner ends it
-}
-
-// Event is one row of the journal.
-type Event struct {
-	Seq, Message               int64
-	Kind, State, At            int64
-	Cycle, Attempt, Outcome    int64
-	Charged, Maybe             bool
-	Took                       int64
-	Reason, Code, Error, Actor string
-}
-
-// Incoming is an id that the inbox remembers, and the message if it is kept.
-type Incoming struct {
-	Seq                          int64
-	Source                       string
-	ID                           holdfast.ID
-	Endpoint                     string
-	Hash                         []byte
-	Kept                         bool
-	Received, Processed, Expires int64
-	Response                     []byte
-
-	Kind, Headers, CorrelationID string // of a kept one
-	Payload                      []byte
 }

@@ -68,7 +68,7 @@ func TestATamperedRowIsFound(t *testing.T) {
 			from, to := newFile(t), pgtest.Shared(t).Database(t)
 			filled(t, from)
 			err := copyStore(t.Context(), from, to, func(s move.Status) {
-				if s.Phase == string(move.Inbox) && s.Done == s.All {
+				if s.Phase == "inbox" && s.Done == s.All {
 					run(t, to, change[0])
 				}
 			})

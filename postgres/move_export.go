@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/move"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // Keys of hf_meta that a move writes.
@@ -46,7 +46,7 @@ func OpenSource(ctx context.Context, dsn string) (*Source, error) {
 // for which it waits until a copy has ended.
 func (tx *ownTx) checkMoved() error {
 	var moved, copied string
-	if err := tx.query(exportMarks, []any{metaMoved, metaCopy}, func(rows pgx.Rows) error { return rows.Scan(&moved, &copied) }); err != nil {
+	if err := tx.query(exportMarks, []any{metaMoved, metaCopy}, func(found pgx.Rows) error { return found.Scan(&moved, &copied) }); err != nil {
 		return err
 	}
 	return move.Refusal(moved, copied)
@@ -128,12 +128,12 @@ func (c *contents) lock(ctx context.Context) error {
 		}
 		return err
 	}
-	rows, err := c.guard.Query(ctx, liveNodes)
+	found, err := c.guard.Query(ctx, liveNodes)
 	if err != nil {
 		return err
 	}
 	var live []string
-	if live, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (string, error) {
+	if live, err = pgx.CollectRows(found, func(row pgx.CollectableRow) (string, error) {
 		var name, about string
 		err := row.Scan(&name, &about)
 		return fmt.Sprintf("%q (%s)", name, about), err
@@ -200,29 +200,17 @@ func (c *contents) meta(ctx context.Context, key string) (text string, err error
 
 // Origin implements move.Exporter. Each start of a node takes a number.
 func (c *contents) Origin(ctx context.Context) (o move.Origin, err error) {
-	if o.Store, err = c.meta(ctx, metaIncarnation); err != nil {
-		return o, err
-	}
-	if err := c.conn.QueryRow(ctx, exportUse).Scan(&o.Use); err != nil {
+	var use string
+	if err := c.conn.QueryRow(ctx, exportUse).Scan(&use); err != nil {
 		return o, explain(err)
 	}
-	moved, err := c.meta(ctx, metaMoved)
-	if err == nil {
-		o.Moved, err = move.ParseMoved(moved)
+	var texts [3]string
+	for i, key := range []string{metaIncarnation, metaMoved, metaCopy} {
+		if texts[i], err = c.meta(ctx, key); err != nil {
+			return o, err
+		}
 	}
-	if err == nil {
-		o.Copy, err = c.progress(ctx)
-	}
-	return o, err
-}
-
-// progress is that of the last copy into the database; nil: there was none.
-func (c *contents) progress(ctx context.Context) (*move.Progress, error) {
-	text, err := c.meta(ctx, metaCopy)
-	if err != nil {
-		return nil, err
-	}
-	return move.ParseProgress(text)
+	return move.OriginOf(texts[0], use, texts[1], texts[2])
 }
 
 // Totals implements move.Exporter.
@@ -232,34 +220,21 @@ func (c *contents) Totals(ctx context.Context) (t move.Totals, err error) {
 }
 
 // Read implements move.Exporter.
-func (c *contents) Read(ctx context.Context, base int64, part move.Part, after int64) (p move.Page, err error) {
-	x := exporting{ctx, base, c.conn}
-	switch part {
-	case move.Settings:
-		p.Settings, err = x.settings()
-		p.End = true
-	case move.Messages:
-		err = x.page(&p, exportMessages, after, func(rows pgx.Rows) (int64, int, error) {
-			m, err := x.message(rows)
-			p.Messages = append(p.Messages, m)
-			return m.Seq, len(m.Payload), err
-		})
-	case move.Events:
-		err = x.page(&p, exportEvents, after, func(rows pgx.Rows) (int64, int, error) {
-			e, err := x.event(rows)
-			p.Events = append(p.Events, e)
-			return e.Seq, len(e.Error), err
-		})
-	case move.Inbox:
-		err = x.page(&p, exportInbox, after, func(rows pgx.Rows) (int64, int, error) {
-			in, err := x.incoming(rows)
-			p.Inbox = append(p.Inbox, in)
-			return in.Seq, len(in.Payload) + len(in.Response), err
-		})
-	case move.Notifications:
-		err = x.notifications(&p, after)
+func (c *contents) Read(ctx context.Context, w rows.Range) (list []rows.Row, err error) {
+	x := exporting{ctx, w.Base, c.conn}
+	switch w.Table {
+	case rows.Of((*rows.Settings)(nil)):
+		list, err = x.settings(w)
+	case rows.Of((*rows.Message)(nil)):
+		list, err = x.page(w, exportMessages, x.message)
+	case rows.Of((*rows.Event)(nil)):
+		list, err = x.page(w, exportEvents, x.event)
+	case rows.Of((*rows.Incoming)(nil)):
+		list, err = x.page(w, exportInbox, x.incoming)
+	case rows.Of((*rows.Notification)(nil)):
+		list, err = x.page(w, exportNotifications, x.notification)
 	default:
-		err = fmt.Errorf("part %q: %w", part, fs.ErrInvalid)
+		list, err = x.plain(w)
 	}
-	return p, explain(err)
+	return list, explain(err)
 }

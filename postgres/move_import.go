@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/move"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // Target is a database into which everything of another store is copied. No
@@ -43,12 +44,6 @@ func OpenTarget(ctx context.Context, dsn string, source move.Origin) (*Target, e
 
 // forget drops numbers of names that a transaction may have taken along.
 func (t *Target) forget() { t.routes, t.sources = map[routeKey]route{}, map[string]int32{} }
-
-// Holds implements move.Importer.
-func (t *Target) Holds(ctx context.Context) (what string, err error) {
-	err = t.conn.QueryRow(ctx, exportHolds).Scan(&what)
-	return what, explain(err)
-}
 
 // note writes the progress in one transaction with work.
 func (t *Target) note(ctx context.Context, p move.Progress, work func(tx pgx.Tx) error) error {
@@ -89,18 +84,11 @@ func (t *Target) End(ctx context.Context, p move.Progress) error {
 }
 
 // Write implements move.Importer.
-func (t *Target) Write(ctx context.Context, page *move.Page, p move.Progress) error {
+func (t *Target) Write(ctx context.Context, page []rows.Row, p move.Progress) error {
 	return t.note(ctx, p, func(tx pgx.Tx) error {
 		im := &importing{t: t, tx: tx, ctx: ctx, base: p.HereNow, sums: sums{lanes: map[int32]holdfast.LaneCounts{}}}
-		if page.Settings != nil {
-			if err := im.settings(page.Settings); err != nil {
-				return err
-			}
-		}
-		for _, step := range []func(page *move.Page) error{im.messages, im.events, im.inbox, im.notifications} {
-			if err := step(page); err != nil {
-				return err
-			}
+		if err := im.page(page); err != nil {
+			return err
 		}
 		return im.count()
 	})
@@ -110,12 +98,12 @@ func (t *Target) Write(ctx context.Context, page *move.Page, p move.Progress) er
 func (t *Target) Counts(ctx context.Context) (c holdfast.Counts, err error) {
 	c.Lanes = map[string]holdfast.LaneCounts{}
 	x := exporting{ctx: ctx, conn: t.conn}
-	err = x.each(readTally, []any{int64(-1)}, func(rows pgx.Rows) error {
+	err = x.each(readTally, []any{int64(-1)}, func(found pgx.Rows) error {
 		var lane int32
 		var name string
 		var l holdfast.LaneCounts
 		var inbox, kept int64
-		err := rows.Scan(&lane, &name, &l.Pending, &l.Parked, &l.Expired, &inbox, &kept)
+		err := found.Scan(&lane, &name, &l.Pending, &l.Parked, &l.Expired, &inbox, &kept)
 		c.Inbox, c.Kept = c.Inbox+inbox, c.Kept+kept
 		if lane != 0 {
 			c.Lanes[name] = l
@@ -129,9 +117,9 @@ func (t *Target) Counts(ctx context.Context) (c holdfast.Counts, err error) {
 func (t *Target) Place(ctx context.Context) error {
 	x := exporting{ctx: ctx, conn: t.conn}
 	var lanes []int32
-	if err := x.each(importLanes, nil, func(rows pgx.Rows) error {
+	if err := x.each(importLanes, nil, func(found pgx.Rows) error {
 		var lane int32
-		err := rows.Scan(&lane)
+		err := found.Scan(&lane)
 		lanes = append(lanes, lane)
 		return err
 	}); err != nil {
@@ -151,9 +139,9 @@ func (t *Target) place(ctx context.Context, lane int32) error {
 	for from := ""; ; {
 		var keys []string
 		var lanes []int32
-		if err := x.each(stoppedKeys, []any{lane, from, freePage}, func(rows pgx.Rows) error {
+		if err := x.each(stoppedKeys, []any{lane, from, freePage}, func(found pgx.Rows) error {
 			var key string
-			err := rows.Scan(&key)
+			err := found.Scan(&key)
 			keys, lanes = append(keys, key), append(lanes, lane)
 			return err
 		}); err != nil || len(keys) == 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/belief"
 	"github.com/holdfast-mq/holdfast/move"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // importing is one page on its way into the tables.
@@ -21,11 +22,11 @@ type importing struct {
 }
 
 // at is an instant, or never.
-func (im *importing) at(distance int64) int64 { return move.Instant(distance, im.base, never) }
+func (im *importing) at(distance rows.Instant) int64 { return distance.From(im.base, never) }
 
 // orNull is an instant, or NULL.
-func (im *importing) orNull(distance int64) *int64 {
-	if distance == move.None {
+func (im *importing) orNull(distance rows.Instant) *int64 {
+	if distance == rows.None {
 		return nil
 	}
 	at := im.at(distance)
@@ -38,35 +39,51 @@ func (im *importing) intern(sql string, args ...any) (id int32, err error) {
 	return id, err
 }
 
-func (im *importing) settings(c *move.Config) error {
-	for _, l := range c.Lanes {
-		lane, err := im.intern(internLane, l.Destination)
-		if err != nil {
-			return fmt.Errorf("lane %s: %w", l.Destination, err)
-		}
-		if _, err := im.tx.Exec(im.ctx, importLane, lane, l.Strict, nullText(l.Fault), im.orNull(l.FaultSince),
-			l.Paused, im.orNull(l.Decided), nullText(l.DecidedBy)); err != nil {
-			return fmt.Errorf("lane %s: %w", l.Destination, err)
-		}
+// page writes rows of one table. What stands in one table is written as it is described.
+func (im *importing) page(page []rows.Row) error {
+	if len(page) == 0 {
+		return nil
 	}
-	for _, t := range c.Tokens {
-		if _, err := im.tx.Exec(im.ctx, importAccess, t.Name, t.Role, t.Hash, im.at(t.Created), im.orNull(t.Used)); err != nil {
-			return fmt.Errorf("token %s: %w", t.Name, err)
+	switch t := rows.Of(page[0]); page[0].(type) {
+	case *rows.Settings:
+		return im.settings(as[*rows.Settings](page)[0])
+	case *rows.Message:
+		return im.messages(as[*rows.Message](page))
+	case *rows.Event:
+		return im.events(as[*rows.Event](page))
+	case *rows.Incoming:
+		return im.inbox(as[*rows.Incoming](page))
+	case *rows.Notification:
+		return im.notifications(as[*rows.Notification](page))
+	default:
+		if _, err := im.tx.Exec(im.ctx, rowStatements()[t].put, columnArrays(t, im.base, page)...); err != nil {
+			return fmt.Errorf("write %s: %w", t.Name, err)
 		}
+		return nil
 	}
-	for _, s := range c.Sites {
-		if _, err := im.tx.Exec(im.ctx, importSite, s.Name, im.at(s.Created), s.Token, im.orNull(s.TokenUntil), s.Credential, s.Former, im.orNull(s.FormerUntil),
-			im.orNull(s.Enrolled), im.orNull(s.Seen), nullText(s.Version), im.orNull(s.Revoked)); err != nil {
-			return fmt.Errorf("site %s: %w", s.Name, err)
-		}
+}
+
+// as are the rows of a page that has no others.
+func as[T rows.Row](page []rows.Row) []T {
+	list := make([]T, len(page))
+	for i, r := range page {
+		list[i] = r.(T) //nolint:forcetypeassert // said above
 	}
-	if _, err := im.tx.Exec(im.ctx, setNotifyMask, fmt.Sprint(c.Notices)); err != nil {
+	return list
+}
+
+func (im *importing) settings(s *rows.Settings) error {
+	if _, err := im.tx.Exec(im.ctx, setNotifyMask, fmt.Sprint(s.Notices)); err != nil {
 		return err
 	}
-	if err := im.leaps(c.Leaps); err != nil {
+	if err := im.leaps(s.Leaps); err != nil {
 		return fmt.Errorf("leaps of the clock: %w", err)
 	}
-	return im.book(c)
+	if s.Book == 0 {
+		return nil
+	}
+	_, err := im.tx.Exec(im.ctx, importBook, s.Book)
+	return err
 }
 
 func (im *importing) leaps(leaps []belief.Leap) error {
@@ -83,7 +100,7 @@ func (im *importing) leaps(leaps []belief.Leap) error {
 	return err
 }
 
-func (im *importing) route(m *move.Message) (r route, err error) {
+func (im *importing) route(m *rows.Message) (r route, err error) {
 	k := routeKey{m.Source, m.Destination, m.Endpoint, holdfast.Kind(m.Kind)}
 	if r, ok := im.t.routes[k]; ok {
 		return r, nil
@@ -116,14 +133,10 @@ func (im *importing) source(name string) (id int32, err error) {
 }
 
 // messages writes what was accepted, and where each stands.
-func (im *importing) messages(page *move.Page) error {
-	if len(page.Messages) == 0 {
-		return nil
-	}
+func (im *importing) messages(page []*rows.Message) error {
 	var messages, queue, final [][]any
-	for i := range page.Messages {
-		m := &page.Messages[i]
-		err := keepable(m.Source, m.Destination, m.Kind, m.Endpoint, m.CorrelationID, m.OrderingKey, m.Headers, m.Retry)
+	for _, m := range page {
+		err := keepable(m)
 		var r route
 		if err == nil {
 			r, err = im.route(m)
@@ -131,9 +144,9 @@ func (im *importing) messages(page *move.Page) error {
 		if err != nil {
 			return fmt.Errorf("message %s: %w", m.ID, err)
 		}
-		created, key := im.base+m.Created, nullText(m.OrderingKey)
+		created, key := im.at(m.Created), nullText(m.OrderingKey)
 		start := created
-		if m.Start != move.None {
+		if m.Start != rows.None {
 			start = im.at(m.Start)
 		}
 		payload := m.Payload
@@ -169,19 +182,20 @@ func (im *importing) messages(page *move.Page) error {
 }
 
 // keepable refuses texts that PostgreSQL cannot keep and that may not be changed.
-func keepable(texts ...string) error {
-	for _, t := range texts {
-		if cleanText(t) != t {
-			return fmt.Errorf("%w: PostgreSQL keeps no text with NUL bytes or that is no UTF-8, as %q is", move.ErrContent, t)
+func keepable(r rows.Row) error {
+	t := rows.Of(r)
+	for i, f := range t.Fields(r) {
+		if s, ok := f.(*string); ok && t.Columns[i].Exact && cleanText(*s) != *s {
+			return fmt.Errorf("%w: PostgreSQL keeps no text with NUL bytes or that is no UTF-8, as %q is", move.ErrContent, *s)
 		}
 	}
 	return nil
 }
 
 // settled is when it became final; what does not know that became so before.
-func (im *importing) settled(m *move.Message) int64 {
-	if m.Settled == move.None {
-		return im.base + m.Created
+func (im *importing) settled(m *rows.Message) int64 {
+	if m.Settled == rows.None {
+		return im.at(m.Created)
 	}
 	return im.at(m.Settled)
 }
@@ -206,33 +220,31 @@ func nullNumber(n int64) *int64 {
 	return &n
 }
 
-func (im *importing) copy(table string, rows [][]any, columns ...string) error {
-	if len(rows) == 0 {
+func (im *importing) copy(table string, list [][]any, columns ...string) error {
+	if len(list) == 0 {
 		return nil
 	}
-	if _, err := im.tx.CopyFrom(im.ctx, pgx.Identifier{table}, columns, pgx.CopyFromRows(rows)); err != nil {
+	if _, err := im.tx.CopyFrom(im.ctx, pgx.Identifier{table}, columns, pgx.CopyFromRows(list)); err != nil {
 		return fmt.Errorf("write %s: %w", table, err)
 	}
 	return nil
 }
 
-func (im *importing) events(page *move.Page) error {
-	rows := make([][]any, 0, len(page.Events))
-	for i := range page.Events {
-		e := &page.Events[i]
-		rows = append(rows, []any{
-			e.Seq, e.Message, int16(e.Kind), int16(e.State), im.base + e.At, e.Cycle, e.Attempt, int16(e.Outcome), e.Charged, e.Maybe, e.Took,
+func (im *importing) events(page []*rows.Event) error {
+	list := make([][]any, 0, len(page))
+	for _, e := range page {
+		list = append(list, []any{
+			e.Seq, e.Message, int16(e.Kind), int16(e.State), im.at(e.At), e.Cycle, e.Attempt, int16(e.Outcome), e.Charged, e.Maybe, e.Took,
 			nullText(e.Reason), nullText(e.Code), nullText(e.Error), nullText(e.Actor),
 		})
 	}
-	return im.copy("hf_event", rows, "seq", "message", "kind", "state", "at", "cycle", "attempt", "outcome", "charged", "maybe", "took", "reason", "code", "error", "actor")
+	return im.copy("hf_event", list, "seq", "message", "kind", "state", "at", "cycle", "attempt", "outcome", "charged", "maybe", "took", "reason", "code", "error", "actor")
 }
 
-func (im *importing) inbox(page *move.Page) error {
-	var rows, bodies [][]any
-	for i := range page.Inbox {
-		in := &page.Inbox[i]
-		err := keepable(in.Source, in.Endpoint, in.Kind, in.Headers, in.CorrelationID)
+func (im *importing) inbox(page []*rows.Incoming) error {
+	var list, bodies [][]any
+	for _, in := range page {
+		err := keepable(in)
 		var source int32
 		if err == nil {
 			source, err = im.source(in.Source)
@@ -247,7 +259,7 @@ func (im *importing) inbox(page *move.Page) error {
 		if payload == nil {
 			payload = []byte{}
 		}
-		rows = append(rows, []any{
+		list = append(list, []any{
 			in.Seq, source, idBytes(in.ID), in.Endpoint, hash, in.Kept, im.at(in.Received), im.orNull(in.Processed), im.at(in.Expires), in.Response,
 		})
 		im.sums.inbox++
@@ -256,7 +268,7 @@ func (im *importing) inbox(page *move.Page) error {
 			im.sums.kept++
 		}
 	}
-	if err := im.copy("hf_inbox", rows, "seq", "source", "id", "endpoint", "hash", "kept", "received", "processed", "expires", "response"); err != nil {
+	if err := im.copy("hf_inbox", list, "seq", "source", "id", "endpoint", "hash", "kept", "received", "processed", "expires", "response"); err != nil {
 		return err
 	}
 	return im.copy("hf_inbox_body", bodies, "seq", "kind", "payload", "headers", "corr")
@@ -270,5 +282,39 @@ func (im *importing) count() error {
 		return nil
 	}
 	_, err := im.tx.Exec(im.ctx, insertTally, int64(0), c.lanes, c.pending, c.parked, c.expired, c.inbox, c.kept)
+	return err
+}
+
+func (im *importing) notifications(page []*rows.Notification) error {
+	var list, ends [][]any
+	var seqs, delivered []int64
+	var sites []string
+	for _, n := range page {
+		var enqueued *int64
+		if n.Enqueued != int64(rows.None) {
+			enqueued = &n.Enqueued
+		}
+		list = append(list, []any{
+			n.Seq, idBytes(n.ID), n.Copy, idBytes(n.Message), n.Channel, n.Type, n.List, n.Subject, n.Site, n.Instance, n.Script, n.Execution, n.Parent, enqueued, n.Hash, im.at(n.Created),
+		})
+		switch {
+		case n.Purged:
+			ends = append(ends, []any{
+				n.Seq, n.Site, n.State, im.at(n.Settled), n.Failures, n.Tries, n.Cycle, nullText(n.Reason), nullText(n.LastError), im.orNull(n.Tried),
+			})
+		case n.Delivered != rows.None:
+			seqs, sites, delivered = append(seqs, n.Seq), append(sites, n.Site), append(delivered, im.at(n.Delivered))
+		}
+	}
+	if err := im.copy("hf_notification", list, "seq", "id", "copy", "message", "channel", "type", "list", "subject", "site", "instance", "script", "execution", "parent", "enqueued", "hash", "created"); err != nil {
+		return err
+	}
+	if err := im.copy("hf_notification_end", ends, "seq", "site", "state", "settled", "failures", "tries", "cycle", "reason", "last_error", "tried"); err != nil {
+		return err
+	}
+	if len(seqs) == 0 {
+		return nil
+	}
+	_, err := im.tx.Exec(im.ctx, importDelivered, seqs, sites, delivered)
 	return err
 }

@@ -3,12 +3,12 @@ package postgres
 import (
 	"context"
 	"math"
-	"strconv"
-	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/rowsql"
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
@@ -16,37 +16,16 @@ import (
 // are how many rows and how many bytes to read, the last row may go over those; then comes
 // the key of the row before, if later.
 func selectRows(t *rows.Table, later bool) string {
-	columns, sizes := make([]string, len(t.Columns)), []string{"0"}
+	size, key, behind := "0", rowsql.Names(t.Key), ""
 	for i, f := range t.Fields(t.New()) {
-		c := t.Columns[i]
-		columns[i] = c.Name
-		fallback := ""
-		switch f.(type) {
-		case *string:
-			fallback = "''"
-			sizes = append(sizes, "coalesce(octet_length("+c.Name+"), 0)")
-		case *[]byte:
-			sizes = append(sizes, "coalesce(octet_length("+c.Name+"), 0)")
-		case *int64:
-			fallback = "0"
-		case *rows.Instant:
-			fallback = "-9223372036854775808"
-		}
-		if c.Null && fallback != "" {
-			columns[i] = "coalesce(" + c.Name + ", " + fallback + ")"
+		if a := arrayOf(f); a == "text[]" || a == "bytea[]" {
+			size += " + coalesce(octet_length(" + t.Columns[i].Name + "), 0)"
 		}
 	}
-	keys, behind := columnsOf(t.Key), ""
-	key := strings.Join(keys, ", ")
 	if later {
-		behind = " WHERE (" + key + ") > ($3"
-		for i := range keys[1:] {
-			behind += ", $" + strconv.Itoa(i+4)
-		}
-		behind += ")"
+		behind = " WHERE (" + key + ") > (" + rowsql.Numbers("$", 3, len(t.Key)) + ")"
 	}
-	size := strings.Join(sizes, " + ")
-	return `SELECT ` + strings.Join(columns, ", ") + ` FROM (
+	return `SELECT ` + rowsql.Values(t) + ` FROM (
 			SELECT *, sum(` + size + `) OVER (ORDER BY ` + key + `) - (` + size + `) AS before FROM (SELECT * FROM ` + t.Name + behind + ` ORDER BY ` + key + ` LIMIT $1) AS p) AS x
 		WHERE x.before < $2 ORDER BY ` + key
 }
@@ -87,27 +66,16 @@ func (db *DB) eachRowOf(ctx context.Context, w rows.Range, yield func(r rows.Row
 
 // scanRow reads a row of a table.
 func scanRow(found pgx.Rows, w rows.Range) (rows.Row, error) {
-	r := w.Table.New()
-	fields := w.Table.Fields(r)
-	into := make([]any, len(fields))
-	var ids []func()
-	for i, f := range fields {
-		into[i] = f
-		if id, ok := f.(*holdfast.ID); ok {
-			var b []byte
-			into[i], ids = &b, append(ids, func() { *id = idFrom(b) })
-		}
+	return rowsql.Scan(found.Scan, w.Table, w.Base, func(v any) holdfast.ID {
+		b, _ := v.([]byte)
+		return idFrom(b)
+	})
+}
+
+// rowTime is the time of an instant of the database's own; zero: there is none.
+func (db *DB) rowTime(at rows.Instant) (t time.Time) {
+	if at != rows.None {
+		t = db.clock.wall(int64(at))
 	}
-	if err := found.Scan(into...); err != nil {
-		return nil, err
-	}
-	for _, set := range ids {
-		set()
-	}
-	for _, f := range fields {
-		if at, ok := f.(*rows.Instant); ok {
-			*at = rows.Distance(int64(*at), w.Base, never)
-		}
-	}
-	return r, nil
+	return t
 }

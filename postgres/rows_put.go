@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/rowsql"
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
@@ -23,9 +25,9 @@ type rowTexts struct {
 
 var rowStatements = sync.OnceValue(func() map[*rows.Table]rowTexts { //nolint:gochecknoglobals // made once, of constant texts
 	all := map[*rows.Table]rowTexts{}
-	for _, t := range rows.Tables() {
+	for _, t := range rows.Plain() {
 		insert := insertInto(t)
-		all[t] = rowTexts{insert + replaces(t), insert + ` ON CONFLICT DO NOTHING RETURNING 1`, selectRows(t, false), selectRows(t, true)}
+		all[t] = rowTexts{insert + rowsql.Replace(t, "greatest") + ` RETURNING 1`, insert + ` ON CONFLICT DO NOTHING RETURNING 1`, selectRows(t, false), selectRows(t, true)}
 	}
 	return all
 })
@@ -54,36 +56,9 @@ func insertInto(t *rows.Table) string {
 		}
 		values = append(values, value)
 	}
-	names := strings.Join(columnsOf(t.Columns), ", ")
+	names := rowsql.Names(t.Columns)
 	return `WITH now AS MATERIALIZED (SELECT hf_now() AS t)
 		INSERT INTO ` + t.Name + ` AS o (` + names + `) SELECT ` + strings.Join(values, ", ") + ` FROM now, unnest(` + strings.Join(arrays, ", ") + `) AS i (` + names + `)`
-}
-
-func replaces(t *rows.Table) string {
-	var sets []string
-	where := ""
-	for _, c := range t.Columns[len(t.Key):] {
-		value := "excluded." + c.Name
-		if c.Grows {
-			value = "greatest(" + value + ", o." + c.Name + " + 1)"
-		}
-		sets = append(sets, c.Name+" = "+value)
-		if c.Final != 0 {
-			where = " WHERE o." + c.Name + " <> " + strconv.FormatInt(c.Final, 10)
-		}
-	}
-	if len(sets) == 0 {
-		return " ON CONFLICT DO NOTHING RETURNING 1"
-	}
-	return " ON CONFLICT (" + strings.Join(columnsOf(t.Key), ", ") + ") DO UPDATE SET " + strings.Join(sets, ", ") + where + " RETURNING 1"
-}
-
-func columnsOf(columns []rows.Column) []string {
-	names := make([]string, len(columns))
-	for i := range columns {
-		names[i] = columns[i].Name
-	}
-	return names
 }
 
 // put writes rows whose instants are the database's own, each in the place of the one with
@@ -125,25 +100,16 @@ func byTable(list []rows.Row) func(yield func(t *rows.Table, some []rows.Row) bo
 				of[t][place] = r
 			}
 		}
-		for _, t := range rows.Tables() {
-			if len(of[t]) > 0 && !yield(t, inOrder(of[t])) {
+		for _, t := range rows.Plain() {
+			var some []rows.Row
+			for _, place := range slices.Sorted(maps.Keys(of[t])) {
+				some = append(some, of[t][place])
+			}
+			if len(some) > 0 && !yield(t, some) {
 				return
 			}
 		}
 	}
-}
-
-func inOrder(of map[string]rows.Row) []rows.Row {
-	places := make([]string, 0, len(of))
-	for p := range of {
-		places = append(places, p)
-	}
-	slices.Sort(places)
-	some := make([]rows.Row, len(places))
-	for i, p := range places {
-		some[i] = of[p]
-	}
-	return some
 }
 
 // cleanTexts replaces what PostgreSQL cannot keep.
@@ -158,56 +124,15 @@ func cleanTexts(t *rows.Table, r rows.Row) {
 // columnArrays are the parameters of a statement that writes rows.
 func columnArrays(t *rows.Table, base int64, list []rows.Row) []any {
 	arrays := make([]any, len(t.Columns))
-	for _, r := range list {
-		for i, f := range t.Fields(r) {
-			null := t.Columns[i].Null
-			switch f := f.(type) {
-			case *string:
-				v := f
-				if null && *f == "" {
-					v = nil
-				}
-				arrays[i] = with(arrays[i], v)
-			case *[]byte:
-				arrays[i] = with(arrays[i], bytesValue(*f, null))
-			case *holdfast.ID:
-				arrays[i] = with(arrays[i], idBytes(*f))
-			case *bool:
-				arrays[i] = with(arrays[i], *f)
-			case *rows.Instant:
-				arrays[i] = with(arrays[i], instantValue(*f, base, null))
-			case *int64:
-				v := f
-				if null && *f == 0 {
-					v = nil
-				}
-				arrays[i] = with(arrays[i], v)
+	for i := range t.Columns {
+		values := make([]any, len(list))
+		for n, r := range list {
+			values[n] = rowsql.Value(&t.Columns[i], t.Field(r, i), base)
+			if id, ok := values[n].(*holdfast.ID); ok {
+				values[n] = idBytes(*id)
 			}
 		}
+		arrays[i] = values
 	}
 	return arrays
-}
-
-// with appends to an array that is perhaps not there yet.
-func with[T any](array any, value T) any {
-	list, _ := array.([]T)
-	return append(list, value)
-}
-
-func bytesValue(b []byte, null bool) []byte {
-	if b == nil && !null {
-		return []byte{}
-	}
-	return b
-}
-
-func instantValue(at rows.Instant, base int64, null bool) *int64 {
-	v := int64(at)
-	switch {
-	case at == rows.None && null:
-		return nil
-	case at != rows.Now:
-		v = at.From(base, never)
-	}
-	return &v
 }

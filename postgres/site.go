@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/belief"
 	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 var _ link.Store = (*DB)(nil)
@@ -44,9 +45,9 @@ func (db *DB) EnrollSite(ctx context.Context, token, credential [32]byte) (name 
 		err = db.unbound(ctx, func(tx *ownTx) error {
 			name = ""
 			taken := false
-			if err := tx.query(takenSite, []any{token[:], credential[:]}, func(rows pgx.Rows) error {
+			if err := tx.query(takenSite, []any{token[:], credential[:]}, func(found pgx.Rows) error {
 				taken = true
-				return rows.Scan(nil)
+				return found.Scan(nil)
 			}); err != nil || taken {
 				return err
 			}
@@ -106,7 +107,7 @@ func (db *DB) FindSite(ctx context.Context, credential [32]byte) (name string, e
 
 // siteBy finds the one site that a hash leads to.
 func (db *DB) siteBy(ctx context.Context, what, statement string, hash [32]byte, more ...any) (name string, err error) {
-	err = db.read(ctx, statement, []any{hash[:]}, func(rows pgx.Rows) error { return rows.Scan(append([]any{&name}, more...)...) })
+	err = db.read(ctx, statement, []any{hash[:]}, func(found pgx.Rows) error { return found.Scan(append([]any{&name}, more...)...) })
 	if err == nil && name == "" {
 		err = holdfast.ErrNotFound
 	}
@@ -131,16 +132,16 @@ func (db *DB) Sites(ctx context.Context) (list []link.Info, err error) {
 		return nil, fmt.Errorf("list sites: %w", err)
 	}
 	guard, lasts := db.clock.guard, micros(link.TokenFor)
-	if err := db.read(ctx, listSites, nil, func(rows pgx.Rows) error {
-		var s link.Info
-		var created, enrolled, seen, revoked, until int64
-		err := rows.Scan(&s.Name, &created, &enrolled, &seen, &revoked, &until, &s.Version)
-		s.Created, s.Enrolled, s.Seen, s.Revoked = db.clock.wall(created), db.clock.wall(enrolled), db.clock.wall(seen), db.clock.wall(revoked)
-		if until != 0 && guard.Judge(now, until, lasts) != belief.Over {
-			s.TokenUntil = db.clock.wall(guard.EndByClock(until, lasts))
+	if err := db.eachRowOf(ctx, rows.Range{Table: rows.Of((*rows.Site)(nil))}, func(r rows.Row) error {
+		s := r.(*rows.Site) //nolint:forcetypeassert // asked for
+		i := link.Info{
+			Name: s.Name, Version: s.Version, Created: db.rowTime(s.Created), Enrolled: db.rowTime(s.Enrolled), Seen: db.rowTime(s.Seen), Revoked: db.rowTime(s.Revoked),
 		}
-		list = append(list, s)
-		return err
+		if until := int64(s.TokenUntil); s.TokenUntil != rows.None && guard.Judge(now, until, lasts) != belief.Over {
+			i.TokenUntil = db.clock.wall(guard.EndByClock(until, lasts))
+		}
+		list = append(list, i)
+		return nil
 	}); err != nil {
 		return nil, fmt.Errorf("list sites: %w", err)
 	}
@@ -151,7 +152,7 @@ func (db *DB) Sites(ctx context.Context) (list []link.Info, err error) {
 // after a restored dump, and when the server has another history, as after a
 // failover.
 func (db *DB) Incarnation(ctx context.Context) (id string, err error) {
-	if err := db.read(ctx, siteHistory, nil, func(rows pgx.Rows) error { return rows.Scan(&id) }); err != nil {
+	if err := db.read(ctx, siteHistory, nil, func(found pgx.Rows) error { return found.Scan(&id) }); err != nil {
 		return "", fmt.Errorf("read incarnation: %w", err)
 	}
 	return id, nil

@@ -21,14 +21,7 @@ const (
 	exportTotals = `SELECT (SELECT count(*) FROM hf_message), (SELECT count(*) FROM hf_event AS e WHERE EXISTS (SELECT FROM hf_message AS m WHERE m.seq = e.message) AND e.kind < 8),
 		(SELECT count(*) FROM hf_inbox), (SELECT count(*) FROM hf_notification),
 		greatest((SELECT max(seq) FROM hf_message), (SELECT max(seq) FROM hf_notification), 0), coalesce((SELECT max(seq) FROM hf_event), 0), coalesce((SELECT max(seq) FROM hf_inbox), 0)`
-	exportHolds = `SELECT CASE WHEN EXISTS (SELECT FROM hf_message) THEN 'messages' WHEN EXISTS (SELECT FROM hf_inbox) THEN 'ids of an inbox'
-		WHEN EXISTS (SELECT FROM hf_event) THEN 'a history' WHEN EXISTS (SELECT FROM hf_token) THEN 'tokens' WHEN EXISTS (SELECT FROM hf_site) THEN 'sites' WHEN EXISTS (SELECT FROM hf_lane) THEN 'lanes'
-		WHEN EXISTS (SELECT FROM hf_notification) THEN 'notifications' WHEN EXISTS (SELECT FROM hf_channel) THEN 'channels' WHEN EXISTS (SELECT FROM hf_list) THEN 'lists' ELSE '' END`
-	exportLanes   = `SELECT destination, strict, coalesce(fault, ''), fault_since, paused, decided, coalesce(decided_by, '') FROM hf_lane ORDER BY destination`
-	exportNotices = `SELECT coalesce((SELECT value::bigint FROM hf_meta WHERE key = 'notify'), 0)`
-	exportAccess  = `SELECT name, role, hash, created, used FROM hf_token ORDER BY name`
-	exportLeaps   = `SELECT leaps FROM hf_clock`
-	exportSites   = `SELECT name, created, token, token_until, hash, former, former_until, enrolled, seen, coalesce(version, ''), revoked FROM hf_site ORDER BY name`
+	exportLeaps = `SELECT leaps FROM hf_clock`
 
 	exportMessages = `SELECT x.seq, x.id, r.source, l.destination, r.kind, r.endpoint, x.created, x.payload, coalesce(x.headers, ''), coalesce(x.corr, ''), coalesce(x.retry, ''),
 			coalesce(x.ttl, 0), coalesce(x.okey, ''), q.seq IS NOT NULL, q.owner IS NOT NULL, coalesce(q.due, 0), coalesce(q.start, 0), coalesce(q.blocked, 0) <> 0, f.state, f.settled,
@@ -55,22 +48,16 @@ const (
 		LEFT JOIN hf_source AS s ON s.source = x.source
 		WHERE x.before < $3 ORDER BY x.seq`
 
-	exportBook       = `SELECT coalesce((SELECT value::bigint FROM hf_meta WHERE key = 'book'), 0)`
-	exportChannels   = `SELECT name, kind, settings, attempts, interval, coalesce(waits, 'null'), workers, disabled, changed FROM hf_channel ORDER BY name`
-	exportLists      = `SELECT name, description, partial, changed FROM hf_list ORDER BY name`
-	exportRecipients = `SELECT list, channel, address, name, disabled FROM hf_recipient ORDER BY list, place`
+	exportSettings = `SELECT coalesce((SELECT value::bigint FROM hf_meta WHERE key = 'notify'), 0), coalesce((SELECT value::bigint FROM hf_meta WHERE key = 'book'), 0)`
 	// exportNotifications tells what a copy was only where its message is purged.
-	exportNotifications = `SELECT n.seq, n.copy, n.id, n.message, n.channel, n.type, n.list, n.subject, n.payload, n.hash, n.site, n.instance, n.script, n.execution, n.parent, n.enqueued, n.created,
+	exportNotifications = `SELECT n.seq, n.copy, n.id, n.message, n.channel, n.type, n.list, n.subject, n.hash, n.site, n.instance, n.script, n.execution, n.parent, n.enqueued, n.created,
 			CASE e.state WHEN 2 THEN e.settled END, m.seq IS NULL, coalesce(e.state, 0), e.settled, e.tried, coalesce(e.failures, 0), coalesce(e.tries, 0), coalesce(e.cycle, 0), coalesce(e.reason, ''), coalesce(e.last_error, '')
 		FROM (
-			SELECT p.*, b.payload, sum(size) OVER (ORDER BY p.seq) - size AS before
-			FROM (SELECT * FROM hf_notification WHERE seq > $1 ORDER BY seq LIMIT $2) AS p
-			LEFT JOIN LATERAL (SELECT payload FROM hf_notification_body AS h WHERE h.seq = p.seq OFFSET 0) AS b ON true,
-				LATERAL (SELECT (coalesce(octet_length(b.payload), 0) + 256 * (SELECT count(*) FROM hf_target AS t WHERE t.seq = p.seq))::integer AS size) AS s) AS n
+			SELECT *, sum(octet_length(subject)) OVER (ORDER BY seq) - octet_length(subject) AS before
+			FROM (SELECT * FROM hf_notification WHERE seq > $1 ORDER BY seq LIMIT $2) AS p) AS n
 		LEFT JOIN LATERAL (SELECT * FROM hf_notification_end AS h WHERE h.seq = n.seq OFFSET 0) AS e ON true
 		LEFT JOIN LATERAL (SELECT seq FROM hf_message AS h WHERE h.seq = n.seq OFFSET 0) AS m ON true
 		WHERE n.before < $3 ORDER BY n.seq`
-	exportTargets = `SELECT t.seq, ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = ANY ($1::bigint[]) ORDER BY t.seq, t.channel, t.address`
 
 	// importDelivered notes of messages that were delivered, and are there, what
 	// their settlement would have.
@@ -82,14 +69,8 @@ const (
 
 	// A new row gets a number above all that were copied.
 	importNumbers = `SELECT setval('hf_seq'::regclass, greatest($1::bigint, $2, 1)), setval(pg_get_serial_sequence('hf_event', 'seq')::regclass, greatest($3::bigint, 1))`
-	importLane    = `UPDATE hf_lane SET strict = $2, fault = $3, fault_since = $4, paused = $5, decided = $6, decided_by = $7 WHERE lane = $1`
-	importAccess  = `INSERT INTO hf_token (name, role, hash, created, used) VALUES ($1, $2, $3, $4, $5)`
-	importChannel = `INSERT INTO hf_channel (name, kind, settings, attempts, interval, waits, workers, disabled, changed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
-	importList    = `INSERT INTO hf_list (name, description, partial, recipients, changed) VALUES ($1, $2, $3, $4, $5)`
 	importBook    = `INSERT INTO hf_meta (key, value) VALUES ('book', $1::bigint::text) ON CONFLICT (key) DO UPDATE SET value = excluded.value`
 	importLanes   = `SELECT lane FROM hf_lane ORDER BY lane`
 	analyze       = `ANALYZE hf_message, hf_queue, hf_final, hf_event, hf_inbox, hf_inbox_body, hf_notification, hf_notification_body, hf_notification_end, hf_target`
 	importLeaps   = `UPDATE hf_clock SET leaps = $1`
-	importSite    = `INSERT INTO hf_site (name, created, token, token_until, hash, former, former_until, enrolled, seen, version, revoked)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
 )

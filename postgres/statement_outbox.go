@@ -216,5 +216,4 @@ const (
 	dropAccess = `DELETE FROM hf_token WHERE name = $1 RETURNING name`
 	findAccess = `SELECT name, role, hf_now() - coalesce(used, 0) FROM hf_token WHERE hash = $1`
 	useAccess  = `UPDATE hf_token SET used = hf_now() WHERE name = $1`
-	listAccess = `SELECT name, role, created, coalesce(used, 0) FROM hf_token ORDER BY name`
 )

@@ -20,9 +20,7 @@ const (
 		WHERE token = $1 AND revoked IS NULL AND (token_until IS NOT NULL OR hash = $2) RETURNING name`
 	findSite = `SELECT name, 0::bigint FROM hf_site WHERE hash = $1
 		UNION ALL SELECT name, former_until FROM hf_site WHERE former = $1 LIMIT 1`
-	seeSite   = `UPDATE hf_site SET seen = hf_now(), version = nullif($2, '') WHERE name = $1`
-	listSites = `SELECT name, created, coalesce(enrolled, 0), coalesce(seen, 0), coalesce(revoked, 0),
-		coalesce(token_until, 0), coalesce(version, '') FROM hf_site ORDER BY name`
+	seeSite = `UPDATE hf_site SET seen = hf_now(), version = nullif($2, '') WHERE name = $1`
 
 	// siteHistory names the store and its history: a restored dump is in another
 	// database, or has made the tables anew, and a server that took over, or went

@@ -84,15 +84,12 @@ func (db *DB) FindToken(ctx context.Context, hash [32]byte) (name, role string, 
 
 // EachToken calls yield for each token, by name.
 func (db *DB) EachToken(ctx context.Context, yield func(name, role string, created, lastUsed time.Time)) error {
-	if err := db.read(ctx, listAccess, nil, func(found pgx.Rows) error {
-		var name, role string
-		var created, used int64
-		if err := found.Scan(&name, &role, &created, &used); err != nil {
-			return err
-		}
-		yield(name, role, db.clock.wall(created), db.clock.wall(used))
+	err := db.eachRowOf(ctx, rows.Range{Table: rows.Of((*rows.Token)(nil))}, func(r rows.Row) error {
+		t := r.(*rows.Token) //nolint:forcetypeassert // asked for
+		yield(t.Name, t.Role, db.rowTime(t.Created), db.rowTime(t.Used))
 		return nil
-	}); err != nil {
+	})
+	if err != nil {
 		return fmt.Errorf("list tokens: %w", err)
 	}
 	return nil

@@ -1,30 +1,51 @@
 package rows
 
+import "github.com/holdfast-mq/holdfast/internal/belief"
+
 // list has an empty row of each table: what people have set before what was accepted.
 func list() []Row {
 	return []Row{
-		(*Token)(nil), (*Site)(nil), (*Channel)(nil), (*List)(nil), (*Recipient)(nil),
-		(*NotificationBody)(nil), (*Target)(nil),
+		(*Settings)(nil), (*Lane)(nil), (*Token)(nil), (*Site)(nil), (*Channel)(nil), (*List)(nil), (*Recipient)(nil),
+		(*Message)(nil), (*Event)(nil), (*Incoming)(nil), (*Notification)(nil), (*NotificationBody)(nil), (*Target)(nil),
 	}
+}
+
+// Settings is what a store keeps of itself, in one row.
+type Settings struct {
+	One     int64         `row:"one,key,split"`
+	Notices int64         `row:"notices"` // bits: of parked messages, of expired ones
+	Book    int64         `row:"book"`    // version of channels and lists
+	Leaps   []belief.Leap `row:"-"`       // of the store's clock: what ended because of them would end in a copy
+}
+
+// Lane is what belongs to a destination.
+type Lane struct {
+	Destination string  `row:"destination,key,book,exact"`
+	Strict      bool    `row:"strict"`
+	Fault       string  `row:"fault,null"`
+	FaultSince  Instant `row:"fault_since,null"`
+	Paused      bool    `row:"paused"` // by a person
+	Decided     Instant `row:"decided,null"`
+	DecidedBy   string  `row:"decided_by,null"`
 }
 
 // Token is access to the API.
 type Token struct {
-	Name    string  `row:"name,key"`
+	Name    string  `row:"name,key,book"`
 	Role    string  `row:"role"`
-	Hash    []byte  `row:"hash"` // of the secret
+	Hash    []byte  `row:"hash,secret"`
 	Created Instant `row:"created"`
 	Used    Instant `row:"used,null"`
 }
 
 // Site is a site that the node, a central one, knows. Hashes are nil where there is none.
 type Site struct {
-	Name        string  `row:"name,key"`
+	Name        string  `row:"name,key,book"`
 	Created     Instant `row:"created"`
-	Token       []byte  `row:"token,null"` // of enrolment
+	Token       []byte  `row:"token,null,secret"` // of enrolment
 	TokenUntil  Instant `row:"token_until,null"`
-	Credential  []byte  `row:"hash,null"`
-	Former      []byte  `row:"former,null"`
+	Credential  []byte  `row:"hash,null,secret"`
+	Former      []byte  `row:"former,null,secret"`
 	FormerUntil Instant `row:"former_until,null"`
 	Enrolled    Instant `row:"enrolled,null"`
 	Seen        Instant `row:"seen,null"`
@@ -34,7 +55,7 @@ type Site struct {
 
 // Channel is a way to people.
 type Channel struct {
-	Name     string  `row:"name,key"`
+	Name     string  `row:"name,key,book"`
 	Kind     string  `row:"kind"`
 	Settings []byte  `row:"settings,null"`
 	Attempts int64   `row:"attempts"`
@@ -47,7 +68,7 @@ type Channel struct {
 
 // List is who gets a notification.
 type List struct {
-	Name        string  `row:"name,key"`
+	Name        string  `row:"name,key,book"`
 	Description string  `row:"description"`
 	Partial     bool    `row:"partial"`
 	Recipients  int64   `row:"recipients"` // how many: so that a salvage knows what is lost
@@ -56,13 +77,19 @@ type List struct {
 
 // Recipient is one address of a list.
 type Recipient struct {
-	List     string `row:"list,key"`
+	List     string `row:"list,key,book"`
 	Place    int64  `row:"place,key"` // in the list, from 0
 	Channel  string `row:"channel"`
 	Address  string `row:"address"`
 	Name     string `row:"name"`
 	Disabled bool   `row:"disabled"`
 }
+
+// Table implements Row.
+func (*Settings) Table() string { return "hf_meta" }
+
+// Table implements Row.
+func (*Lane) Table() string { return "hf_lane" }
 
 // Table implements Row.
 func (*Token) Table() string { return "hf_token" }

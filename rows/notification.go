@@ -1,5 +1,39 @@
 package rows
 
+import "github.com/holdfast-mq/holdfast"
+
+// Notification is one copy of a notification. Its seq is that of its message, which may be
+// purged: then the columns behind Purged say what that was.
+type Notification struct {
+	Seq       int64       `row:"seq,key,split"`
+	Copy      int64       `row:"copy"`
+	ID        holdfast.ID `row:"id"`
+	Message   holdfast.ID `row:"message"`
+	Channel   string      `row:"channel"`
+	Type      string      `row:"type"`
+	List      string      `row:"list"`
+	Subject   string      `row:"subject"`
+	Hash      []byte      `row:"hash"`
+	Site      string      `row:"site"`
+	Instance  string      `row:"instance"`
+	Script    string      `row:"script"`
+	Execution string      `row:"execution"`
+	Parent    string      `row:"parent"`
+	Enqueued  int64       `row:"enqueued"` // by the clock of its site, and no Instant; None: nobody has said
+	Created   Instant     `row:"created"`
+	Delivered Instant     `row:"delivered"`
+
+	Purged    bool    `row:"purged"`
+	State     int64   `row:"state"`
+	Settled   Instant `row:"settled"`
+	Tried     Instant `row:"tried"`
+	Failures  int64   `row:"failures"`
+	Tries     int64   `row:"tries"`
+	Cycle     int64   `row:"cycle"`
+	Reason    string  `row:"reason"`
+	LastError string  `row:"last_error"`
+}
+
 // NotificationBody is what people read, once it is not in a message any more. Its seq is that of the
 // first copy of the notification.
 type NotificationBody struct {
@@ -25,6 +59,9 @@ type Target struct {
 	Truncated bool    `row:"truncated"`
 	At        Instant `row:"at"`
 }
+
+// Table implements Row.
+func (*Notification) Table() string { return "hf_notification" }
 
 // Table implements Row.
 func (*NotificationBody) Table() string { return "hf_notification_body" }

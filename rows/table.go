@@ -14,17 +14,21 @@ type Table struct {
 	Columns []Column // those of the key first
 	Key     []Column
 	Of      []string // tables with the row of the same number that this one goes with; nil: none
+	Book    bool     // people have set it: a few rows, which a salvage brings first
+	Split   bool     // it stands in several tables of a store, which reads and writes it by hand
 
 	made reflect.Type
 }
 
 // Column is one column of a table.
 type Column struct {
-	Name  string
-	Null  bool  // a zero value is NULL
-	Grows bool  // a row that replaces another gets a higher value
-	Exact bool  // the text must not be changed
-	Final int64 // a row with this value is not replaced; zero: each is
+	Name   string
+	Null   bool   // a zero value is NULL
+	Grows  bool   // a row that replaces another gets a higher value
+	Secret bool   // the SHA-256 of a secret: 32 bytes
+	Exact  bool   // the text must not be changed
+	Field  string // the struct's: for people
+	Final  int64  // a row with this value is not replaced; zero: each is
 
 	field int
 }
@@ -35,6 +39,9 @@ func (t *Table) New() Row { return reflect.New(t.made).Interface().(Row) } //nol
 // Fields are pointers to the fields of a row, one for each column: *string, *[]byte,
 // *int64, *bool, *Instant or *holdfast.ID.
 func (t *Table) Fields(r Row) []any { return fields(r, t.Columns) }
+
+// Field is one of them.
+func (t *Table) Field(r Row, i int) any { return fields(r, t.Columns[i:i+1])[0] }
 
 // KeyFields are those of the columns of the key.
 func (t *Table) KeyFields(r Row) []any { return fields(r, t.Key) }
@@ -105,11 +112,15 @@ func (t *Table) At(place string) (Row, error) {
 // before it.
 func Tables() []*Table { return registered().list }
 
+// Plain lists those of Tables whose rows stand in one table as they are described.
+func Plain() []*Table { return registered().plain }
+
 // Of is the table of a row; nil: its type is none of this package.
 func Of(r Row) *Table { return registered().byName[r.Table()] }
 
 type registry struct {
 	list   []*Table
+	plain  []*Table
 	byName map[string]*Table
 }
 
@@ -118,6 +129,9 @@ var registered = sync.OnceValue(func() (all registry) { //nolint:gochecknoglobal
 	for _, r := range list() {
 		t := describe(r)
 		all.list, all.byName[t.Name] = append(all.list, t), t
+		if !t.Split {
+			all.plain = append(all.plain, t)
+		}
 	}
 	return all
 })
@@ -128,13 +142,22 @@ func describe(r Row) *Table {
 	t := &Table{Name: r.Table(), made: made}
 	for i := range made.NumField() {
 		words := strings.Split(made.Field(i).Tag.Get("row"), ",")
-		c := Column{Name: words[0], field: i}
+		if words[0] == "-" {
+			continue
+		}
+		c := Column{Name: words[0], Field: made.Field(i).Name, field: i}
 		key := false
 		for _, w := range words[1:] {
 			name, value, _ := strings.Cut(w, "=")
 			switch name {
 			case "key":
 				key = true
+			case "split":
+				t.Split = true
+			case "book":
+				t.Book = true
+			case "secret":
+				c.Secret = true
 			case "null":
 				c.Null = true
 			case "grows":
@@ -162,6 +185,14 @@ type Range struct {
 	After string // Place of the row before the first; empty: there is none
 	Limit int64  // of rows; zero: all
 	Bytes int64  // of what they hold; the last may go over it; zero: all
+}
+
+// Behind is the number of the row before the first, of a table whose key is a number.
+func (w *Range) Behind() (seq int64, err error) {
+	if w.After != "" {
+		seq, err = strconv.ParseInt(w.After, 10, 64)
+	}
+	return seq, err
 }
 
 // Size is how many bytes a row holds, about.

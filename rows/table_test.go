@@ -30,13 +30,13 @@ func TestTables(t *testing.T) {
 		}
 		for i, f := range table.Fields(table.New()) {
 			switch f.(type) {
-			case *string, *[]byte, *int64, *bool, *rows.Instant, *holdfast.ID:
+			case *string, *[]byte, *int64, *bool, *rows.Instant, *holdfast.ID, *holdfast.State:
 			default:
 				t.Errorf("%s.%s is a %T, which no store keeps", table.Name, table.Columns[i].Name, f)
 			}
 		}
 		for _, of := range table.Of {
-			if !seen[of] && of != "hf_message" && of != "hf_notification" {
+			if !seen[of] {
 				t.Errorf("%s goes with %s, which does not come before it", table.Name, of)
 			}
 		}

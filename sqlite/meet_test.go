@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/sqlite"
@@ -229,7 +231,7 @@ func TestSalvageThatWentOnReportsEverything(t *testing.T) {
 	run(t, raw(t, path), "DELETE FROM hf_meta WHERE key = 'salvaged'")
 	db = open(t, path, sqlite.Options{Source: "node"})
 	defer shut(t, db)
-	if again := db.Damage(); len(again) != 1 || again[0] != first[0] {
+	if again := db.Damage(); !cmp.Equal(first, again) {
 		t.Errorf("got %+v\nafter %+v", again, first)
 	}
 }

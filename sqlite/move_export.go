@@ -5,11 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 
 	"github.com/holdfast-mq/holdfast/internal/belief"
 	"github.com/holdfast-mq/holdfast/move"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // Keys of hf_meta that a move writes.
@@ -23,9 +23,6 @@ const (
 	exportMeta   = `SELECT coalesce((SELECT CAST(value AS TEXT) FROM hf_meta WHERE key = ?1), '')`
 	exportTotals = `SELECT (SELECT count(*) FROM hf_message), (SELECT count(*) FROM hf_event AS e WHERE EXISTS (SELECT 1 FROM hf_message WHERE seq = e.message) AND e.kind < 8), (SELECT count(*) FROM hf_inbox), (SELECT count(*) FROM hf_notification),
 			max(coalesce((SELECT max(seq) FROM hf_message), 0), coalesce((SELECT max(seq) FROM hf_notification), 0)), coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = 'hf_event'), 0), coalesce((SELECT max(seq) FROM hf_inbox), 0)`
-	exportLanes    = `SELECT destination, strict, coalesce(fault, ''), fault_since, paused, decided, coalesce(decided_by, '') FROM hf_lane ORDER BY destination`
-	exportAccess   = `SELECT name, role, hash, created, used FROM hf_token ORDER BY name`
-	exportSites    = `SELECT name, created, token, token_until, hash, former, former_until, enrolled, seen, coalesce(version, ''), revoked FROM hf_site ORDER BY name`
 	exportMessages = `SELECT m.seq, m.id, r.source, l.destination, r.kind, r.endpoint, m.state, m.due, m.created, m.expires, m.failures, m.tries, m.cycle, m.first_try, m.settled,
 			coalesce(m.reason, ''), coalesce(m.okey, ''), m.blocked, m.force, m.given_up = 1 AND m.state IN (0, 1), b.payload, coalesce(b.headers, ''), coalesce(b.corr, ''), coalesce(b.retry, ''), coalesce(b.ttl, 0), b.start, b.hash
 		FROM hf_message AS m LEFT JOIN hf_route AS r ON r.route = m.route LEFT JOIN hf_lane AS l ON l.lane = r.lane LEFT JOIN hf_body AS b ON b.seq = m.seq
@@ -37,15 +34,15 @@ const (
 			coalesce(b.kind, ''), b.payload, coalesce(b.headers, ''), coalesce(b.corr, ''), b.hash
 		FROM hf_inbox AS x LEFT JOIN hf_source AS s ON s.source = x.source LEFT JOIN hf_inbox_body AS b ON b.seq = x.seq AND x.kept = 1
 		WHERE x.seq > ?1 ORDER BY x.seq LIMIT ?2`
-	exportHolds = `SELECT CASE WHEN EXISTS (SELECT 1 FROM hf_message) THEN 'messages' WHEN EXISTS (SELECT 1 FROM hf_inbox) THEN 'ids of an inbox'
-		WHEN EXISTS (SELECT 1 FROM hf_event) THEN 'a history' WHEN EXISTS (SELECT 1 FROM hf_token) THEN 'tokens' WHEN EXISTS (SELECT 1 FROM hf_site) THEN 'sites' WHEN EXISTS (SELECT 1 FROM hf_lane) THEN 'lanes'
-		WHEN EXISTS (SELECT 1 FROM hf_notification) THEN 'notifications' WHEN EXISTS (SELECT 1 FROM hf_channel) THEN 'channels' WHEN EXISTS (SELECT 1 FROM hf_list) THEN 'lists' ELSE '' END`
-	exportSchema = `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'hf_meta'`
-	exportClock  = `SELECT coalesce((SELECT value FROM hf_meta WHERE key = 'clock'), 0), coalesce((SELECT value FROM hf_meta WHERE key = 'wall'), 0),
+	exportNotifications = `SELECT n.seq, n.copy, n.id, n.message, n.channel, n.type, n.list, n.subject, n.hash, n.site, n.instance, n.script, n.execution,
+			n.parent, n.enqueued, n.created, n.delivered, n.state, n.settled, n.tried, coalesce(n.failures, 0), coalesce(n.tries, 0), coalesce(n.cycle, 0), coalesce(n.reason, ''), coalesce(n.last_error, '')
+		FROM hf_notification AS n WHERE n.seq > ?1 ORDER BY n.seq LIMIT ?2`
+	exportSettings = `SELECT coalesce((SELECT value FROM hf_meta WHERE key = 'notify'), 0), coalesce((SELECT value FROM hf_meta WHERE key = 'book'), 0)`
+	exportSchema   = `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'hf_meta'`
+	exportClock    = `SELECT coalesce((SELECT value FROM hf_meta WHERE key = 'clock'), 0), coalesce((SELECT value FROM hf_meta WHERE key = 'wall'), 0),
 		coalesce((SELECT value FROM hf_meta WHERE key = 'wall_high'), 0), coalesce((SELECT value FROM hf_meta WHERE key = 'leaps'), '')`
-	exportNotices = `SELECT coalesce((SELECT value FROM hf_meta WHERE key = 'notify'), 0)`
-	markMeta      = `INSERT INTO hf_meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`
-	unmarkMeta    = `DELETE FROM hf_meta WHERE key = ?1`
+	markMeta   = `INSERT INTO hf_meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`
+	unmarkMeta = `DELETE FROM hf_meta WHERE key = ?1`
 )
 
 // Source is the file of a node that does not run, to be moved elsewhere. It
@@ -224,29 +221,13 @@ func (r *contents) meta(ctx context.Context, key string) (text string, err error
 
 // Origin implements move.Exporter. Each owner of the file has another epoch.
 func (r *contents) Origin(ctx context.Context) (o move.Origin, err error) {
-	if o.Store, err = r.meta(ctx, metaIncarnation); err != nil {
-		return o, err
+	var texts [4]string
+	for i, key := range []string{metaIncarnation, metaEpoch, metaMoved, metaCopy} {
+		if texts[i], err = r.meta(ctx, key); err != nil {
+			return o, err
+		}
 	}
-	if o.Use, err = r.meta(ctx, metaEpoch); err != nil {
-		return o, err
-	}
-	moved, err := r.meta(ctx, metaMoved)
-	if err == nil {
-		o.Moved, err = move.ParseMoved(moved)
-	}
-	if err == nil {
-		o.Copy, err = r.progress(ctx)
-	}
-	return o, err
-}
-
-// progress is that of the last copy into the file; nil: there was none.
-func (r *contents) progress(ctx context.Context) (*move.Progress, error) {
-	text, err := r.meta(ctx, metaCopy)
-	if err != nil {
-		return nil, err
-	}
-	return move.ParseProgress(text)
+	return move.OriginOf(texts[0], texts[1], texts[2], texts[3])
 }
 
 // Totals implements move.Exporter.
@@ -256,36 +237,24 @@ func (r *contents) Totals(ctx context.Context) (t move.Totals, err error) {
 }
 
 // Read implements move.Exporter.
-func (r *contents) Read(ctx context.Context, base int64, part move.Part, after int64) (p move.Page, err error) {
-	x := exporting{ctx: ctx, base: base, db: r.handle}
-	switch part {
-	case move.Settings:
-		if p.Settings, err = x.settings(); err == nil {
-			p.Settings.Leaps = r.guard.From(base)
-		}
-		p.End = true
-	case move.Messages:
-		err = x.page(&p, exportMessages, after, func(rows *sql.Rows) (int64, int, error) {
-			m, err := x.message(rows)
-			p.Messages = append(p.Messages, m)
-			return m.Seq, len(m.Payload), err
-		})
-	case move.Events:
-		err = x.page(&p, exportEvents, after, func(rows *sql.Rows) (int64, int, error) {
-			e, err := x.event(rows)
-			p.Events = append(p.Events, e)
-			return e.Seq, len(e.Error), err
-		})
-	case move.Inbox:
-		err = x.page(&p, exportInbox, after, func(rows *sql.Rows) (int64, int, error) {
-			in, err := x.incoming(rows)
-			p.Inbox = append(p.Inbox, in)
-			return in.Seq, len(in.Payload) + len(in.Response), err
-		})
-	case move.Notifications:
-		err = x.notifications(&p, after)
+func (r *contents) Read(ctx context.Context, w rows.Range) (list []rows.Row, err error) {
+	x := exporting{ctx: ctx, base: w.Base, db: r.handle}
+	switch w.Table {
+	case rows.Of((*rows.Settings)(nil)):
+		list, err = x.settings(w, r.guard)
+	case rows.Of((*rows.Message)(nil)):
+		list, err = x.page(w, exportMessages, x.message)
+	case rows.Of((*rows.Event)(nil)):
+		list, err = x.page(w, exportEvents, x.event)
+	case rows.Of((*rows.Incoming)(nil)):
+		list, err = x.page(w, exportInbox, x.incoming)
+	case rows.Of((*rows.Notification)(nil)):
+		list, err = x.page(w, exportNotifications, x.notification)
 	default:
-		err = fmt.Errorf("part %q: %w", part, fs.ErrInvalid)
+		err = eachRowOf(ctx, r.handle, w, func(r rows.Row) error {
+			list = append(list, r)
+			return nil
+		})
 	}
-	return p, translate(err)
+	return list, translate(err)
 }

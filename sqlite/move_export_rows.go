@@ -7,7 +7,10 @@ import (
 	"fmt"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/belief"
 	"github.com/holdfast-mq/holdfast/move"
+	"github.com/holdfast-mq/holdfast/notify"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // exporting is one call of Read.
@@ -18,94 +21,50 @@ type exporting struct {
 }
 
 // far is the distance of an instant, of which NULL is none.
-func (x *exporting) far(at sql.NullInt64) int64 {
+func (x *exporting) far(at sql.NullInt64) rows.Instant {
 	if !at.Valid {
-		return move.None
+		return rows.None
 	}
-	return move.Distance(at.Int64, x.base, never)
+	return rows.Distance(at.Int64, x.base, never)
 }
 
-// page reads rows until there are enough of them. one returns the number of a
-// row and its bytes.
-func (x *exporting) page(p *move.Page, query string, after int64, one func(rows *sql.Rows) (int64, int, error)) (err error) {
-	rows, err := x.db.QueryContext(x.ctx, query, after, move.PageRows)
+// page reads rows with numbers until there are enough of them.
+func (x *exporting) page(w rows.Range, query string, one func(found *sql.Rows) (rows.Row, error)) (list []rows.Row, err error) {
+	after, err := w.Behind()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	n, bytes := 0, 0
-	p.Last = after
-	for bytes < move.PageBytes && rows.Next() {
-		seq, size, err := one(rows)
+	found, err := x.db.QueryContext(x.ctx, query, after, w.Limit)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, found.Close()) }()
+	bytes := int64(0)
+	for (w.Bytes == 0 || bytes < w.Bytes) && found.Next() {
+		r, err := one(found)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		n, bytes, p.Last = n+1, bytes+size, seq
+		list, bytes = append(list, r), bytes+int64(w.Table.Size(r))
 	}
-	p.End = n < move.PageRows && bytes < move.PageBytes
-	return rows.Err()
+	return list, found.Err()
 }
 
-func (x *exporting) settings() (c *move.Config, err error) {
-	c = &move.Config{}
-	if err := x.each(exportLanes, func(rows *sql.Rows) error {
-		var l move.Lane
-		var strict int64
-		var since, decided sql.NullInt64
-		err := rows.Scan(&l.Destination, &strict, &l.Fault, &since, &l.Paused, &decided, &l.DecidedBy)
-		l.Strict, l.FaultSince, l.Decided = strict == orderStrict, x.far(since), x.far(decided)
-		c.Lanes = append(c.Lanes, l)
-		return err
-	}); err != nil {
-		return nil, err
+func (x *exporting) settings(w rows.Range, guard *belief.Guard) ([]rows.Row, error) {
+	if w.After != "" {
+		return nil, nil
 	}
-	if err := x.each(exportAccess, func(rows *sql.Rows) error {
-		var t move.Token
-		var created, used sql.NullInt64
-		err := rows.Scan(&t.Name, &t.Role, &t.Hash, &created, &used)
-		t.Created, t.Used = x.far(created), x.far(used)
-		c.Tokens = append(c.Tokens, t)
-		return err
-	}); err != nil {
-		return nil, err
-	}
-	if err := x.each(exportSites, func(rows *sql.Rows) error {
-		var s move.Site
-		var created, token, former, enrolled, seen, revoked sql.NullInt64
-		err := rows.Scan(&s.Name, &created, &s.Token, &token, &s.Credential, &s.Former, &former, &enrolled, &seen, &s.Version, &revoked)
-		s.Created, s.TokenUntil, s.FormerUntil = x.far(created), x.far(token), x.far(former)
-		s.Enrolled, s.Seen, s.Revoked = x.far(enrolled), x.far(seen), x.far(revoked)
-		c.Sites = append(c.Sites, s)
-		return err
-	}); err != nil {
-		return nil, err
-	}
-	if err := x.each(exportNotices, func(rows *sql.Rows) error { return rows.Scan(&c.Notices) }); err != nil {
-		return nil, err
-	}
-	return c, x.book(c)
+	s := &rows.Settings{One: 1, Leaps: guard.From(w.Base)}
+	return []rows.Row{s}, x.db.QueryRowContext(x.ctx, exportSettings).Scan(&s.Notices, &s.Book)
 }
 
-func (x *exporting) each(query string, one func(rows *sql.Rows) error, args ...any) (err error) {
-	rows, err := x.db.QueryContext(x.ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		if err := one(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
-func (x *exporting) message(rows *sql.Rows) (m move.Message, err error) {
+func (x *exporting) message(found *sql.Rows) (rows.Row, error) {
+	m := &rows.Message{}
 	var id any
 	var source, destination, kind, endpoint sql.NullString
 	var state, created int64
 	var due, expires, first, settled, start, hash sql.NullInt64
-	if err := rows.Scan(&m.Seq, &id, &source, &destination, &kind, &endpoint, &state, &due, &created, &expires, &m.Failures, &m.Tries, &m.Cycle, &first, &settled,
+	if err := found.Scan(&m.Seq, &id, &source, &destination, &kind, &endpoint, &state, &due, &created, &expires, &m.Failures, &m.Tries, &m.Cycle, &first, &settled,
 		&m.Reason, &m.OrderingKey, &m.Waits, &m.Force, &m.GivenUp, &m.Payload, &m.Headers, &m.CorrelationID, &m.Retry, &m.TTL, &start, &hash); err != nil {
 		return m, err
 	}
@@ -113,16 +72,16 @@ func (x *exporting) message(rows *sql.Rows) (m move.Message, err error) {
 		return m, fmt.Errorf("%w: the names of the message with seq %d are lost", ErrDamaged, m.Seq)
 	}
 	m.Source, m.Destination, m.Kind, m.Endpoint, m.State = source.String, destination.String, kind.String, endpoint.String, holdfast.State(state)
-	m.Created, m.Expires, m.FirstTry, m.Settled = created-x.base, x.far(expires), x.far(first), x.far(settled)
-	m.Due, m.Start = move.None, move.None
-	m.Broken = !hash.Valid || hash.Int64 != contentOf(&m)
+	m.Created, m.Expires, m.FirstTry, m.Settled = rows.Instant(created-x.base), x.far(expires), x.far(first), x.far(settled)
+	m.Due, m.Start = rows.None, rows.None
+	m.Broken = !hash.Valid || hash.Int64 != contentOf(m)
 	switch {
 	case m.Broken && m.State != holdfast.Delivered && m.State != holdfast.Discarded:
 		return m, fmt.Errorf("%w: %s to %s is damaged, it is not what was accepted: start the node, have it parked and discard it (holdfast messages discard %s)",
 			move.ErrContent, m.ID, m.Destination, m.ID)
 	case m.State == holdfast.Claimed: // of a process that died with it in hand
 		m.State, m.Tries = holdfast.Pending, m.Tries+1
-		if m.FirstTry == move.None {
+		if m.FirstTry == rows.None {
 			m.FirstTry = 0
 		}
 	}
@@ -139,42 +98,67 @@ func (x *exporting) message(rows *sql.Rows) (m move.Message, err error) {
 }
 
 // contentOf is what messageHash of a message is.
-func contentOf(m *move.Message) int64 {
+func contentOf(m *rows.Message) int64 {
 	return messageHash(&holdfast.Message{
 		ID: m.ID, Source: m.Source, Destination: m.Destination, Kind: holdfast.Kind(m.Kind), Endpoint: m.Endpoint,
 		OrderingKey: m.OrderingKey, Payload: m.Payload, CorrelationID: m.CorrelationID, TTL: duration(m.TTL),
 	}, m.Headers, m.Retry)
 }
 
-func (x *exporting) event(rows *sql.Rows) (e move.Event, err error) {
-	err = rows.Scan(&e.Seq, &e.Message, &e.Kind, &e.State, &e.At, &e.Cycle, &e.Attempt, &e.Outcome, &e.Charged, &e.Maybe, &e.Took,
+func (x *exporting) event(found *sql.Rows) (rows.Row, error) {
+	e := &rows.Event{}
+	err := found.Scan(&e.Seq, &e.Message, &e.Kind, &e.State, &e.At, &e.Cycle, &e.Attempt, &e.Outcome, &e.Charged, &e.Maybe, &e.Took,
 		&e.Reason, &e.Code, &e.Error, &e.Actor)
-	e.At -= x.base
+	e.At -= rows.Instant(x.base)
 	return e, err
 }
 
-func (x *exporting) incoming(rows *sql.Rows) (in move.Incoming, err error) {
+func (x *exporting) incoming(found *sql.Rows) (rows.Row, error) {
+	in := &rows.Incoming{}
 	var id any
 	var source sql.NullString
 	var received int64
 	var processed, expires, hash sql.NullInt64
-	if err := rows.Scan(&in.Seq, &source, &id, &in.Endpoint, &in.Hash, &in.Kept, &received, &processed, &expires, &in.Response,
+	if err := found.Scan(&in.Seq, &source, &id, &in.Endpoint, &in.Hash, &in.Kept, &received, &processed, &expires, &in.Response,
 		&in.Kind, &in.Payload, &in.Headers, &in.CorrelationID, &hash); err != nil {
 		return in, err
 	}
 	if in.ID = idFrom(id); !source.Valid || in.ID == "" {
 		return in, fmt.Errorf("%w: the names of the incoming message with seq %d are lost", ErrDamaged, in.Seq)
 	}
-	in.Source, in.Received, in.Processed, in.Expires = source.String, received-x.base, x.far(processed), x.far(expires)
-	if in.Kept && (!hash.Valid || hash.Int64 != keptContentOf(&in)) {
+	in.Source, in.Received, in.Processed, in.Expires = source.String, rows.Instant(received-x.base), x.far(processed), x.far(expires)
+	if in.Kept && (!hash.Valid || hash.Int64 != keptContentOf(in)) {
 		return in, fmt.Errorf("%w: incoming message %s from %s is damaged; note it as done (holdfast inbox done), or ask its sender", move.ErrContent, in.ID, in.Source)
 	}
 	return in, nil
 }
 
 // keptContentOf is what messageHash of a kept message is.
-func keptContentOf(in *move.Incoming) int64 {
+func keptContentOf(in *rows.Incoming) int64 {
 	return messageHash(&holdfast.Message{
 		ID: in.ID, Source: in.Source, Kind: holdfast.Kind(in.Kind), Endpoint: in.Endpoint, Payload: in.Payload, CorrelationID: in.CorrelationID,
 	}, in.Headers, "")
+}
+
+func (x *exporting) notification(found *sql.Rows) (rows.Row, error) {
+	n := &rows.Notification{Enqueued: int64(rows.None), Settled: rows.None, Tried: rows.None}
+	var id, message any
+	var enqueued, delivered, state, settled, tried sql.NullInt64
+	var created int64
+	if err := found.Scan(&n.Seq, &n.Copy, &id, &message, &n.Channel, &n.Type, &n.List, &n.Subject, &n.Hash, &n.Site, &n.Instance, &n.Script, &n.Execution,
+		&n.Parent, &enqueued, &created, &delivered, &state, &settled, &tried, &n.Failures, &n.Tries, &n.Cycle, &n.Reason, &n.LastError); err != nil {
+		return n, err
+	}
+	n.ID, n.Message = idFrom(id), idFrom(message)
+	if message == nil {
+		n.Message = notify.MessageID(n.Site, n.ID, "")
+	}
+	if enqueued.Valid {
+		n.Enqueued = enqueued.Int64
+	}
+	n.Created, n.Delivered = rows.Instant(created-x.base), x.far(delivered)
+	if state.Valid {
+		n.Purged, n.State, n.Settled, n.Tried = true, state.Int64, x.far(settled), x.far(tried)
+	}
+	return n, nil
 }

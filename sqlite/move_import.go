@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/move"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // Target is a file into which everything of another store is copied.
@@ -40,12 +41,6 @@ func OpenTarget(ctx context.Context, path string, o Options) (*Target, error) {
 // Close gives the file up.
 func (t *Target) Close() error { return t.db.Close() }
 
-// Holds implements move.Importer.
-func (t *Target) Holds(ctx context.Context) (what string, err error) {
-	err = t.handle.QueryRowContext(ctx, exportHolds).Scan(&what)
-	return what, translate(err)
-}
-
 // noteProgress writes how far the copy is, in one transaction with work.
 func (t *Target) noteProgress(ctx context.Context, p move.Progress, work func(tx *writeTx) error) error {
 	text, err := move.Text(p)
@@ -72,32 +67,12 @@ func (t *Target) Begin(ctx context.Context, p move.Progress, _ move.Totals) erro
 func (t *Target) End(ctx context.Context, p move.Progress) error { return t.noteProgress(ctx, p, nil) }
 
 // Write implements move.Importer.
-func (t *Target) Write(ctx context.Context, page *move.Page, p move.Progress) error {
+func (t *Target) Write(ctx context.Context, page []rows.Row, p move.Progress) error {
 	return t.noteProgress(ctx, p, func(tx *writeTx) error {
 		im := importing{tx, p.HereNow}
-		if page.Settings != nil {
-			if err := im.settings(page.Settings); err != nil {
-				return err
-			}
-		}
-		for i := range page.Messages {
-			if err := im.message(&page.Messages[i]); err != nil {
-				return fmt.Errorf("message %s: %w", page.Messages[i].ID, err)
-			}
-		}
-		for i := range page.Events {
-			if err := im.event(&page.Events[i]); err != nil {
-				return fmt.Errorf("history entry %d: %w", page.Events[i].Seq, err)
-			}
-		}
-		for i := range page.Inbox {
-			if err := im.incoming(&page.Inbox[i]); err != nil {
-				return fmt.Errorf("incoming message %s: %w", page.Inbox[i].ID, err)
-			}
-		}
-		for i := range page.Notifications {
-			if err := im.notification(&page.Notifications[i]); err != nil {
-				return fmt.Errorf("notification %s: %w", page.Notifications[i].ID, err)
+		for _, r := range page {
+			if err := im.row(r); err != nil {
+				return fmt.Errorf("%s %s: %w", r.Table(), rows.Of(r).Place(r), err)
 			}
 		}
 		return nil
@@ -116,16 +91,19 @@ func (t *Target) Counts(ctx context.Context) (holdfast.Counts, error) {
 
 // Place implements move.Importer.
 func (t *Target) Place(ctx context.Context) error {
-	x := exporting{ctx: ctx, db: t.handle}
-	c, err := x.settings()
+	var lanes []string
+	err := eachRowOf(ctx, t.handle, rows.Range{Table: rows.Of((*rows.Lane)(nil))}, func(r rows.Row) error {
+		lanes = append(lanes, r.(*rows.Lane).Destination)
+		return nil
+	})
 	if err != nil {
 		return translate(err)
 	}
-	for _, l := range c.Lanes {
-		k := &placing{destination: l.Destination}
+	for _, l := range lanes {
+		k := &placing{destination: l}
 		for !k.done {
 			if err := t.db.writer.do(ctx, k); err != nil {
-				return fmt.Errorf("lane %s: %w", l.Destination, err)
+				return fmt.Errorf("lane %s: %w", l, err)
 			}
 			k.from = k.reached
 		}

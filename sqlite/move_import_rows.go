@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/move"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // importing is one page on its way into the file.
@@ -17,54 +17,52 @@ type importing struct {
 var errThere = errors.New("it is in the target already")
 
 // at is an instant, or never.
-func (im *importing) at(distance int64) int64 { return move.Instant(distance, im.base, never) }
+func (im *importing) at(distance rows.Instant) int64 { return distance.From(im.base, never) }
 
-func (im *importing) orNull(distance int64) driver.Value { return nullInstant(im.at(distance)) }
+func (im *importing) orNull(distance rows.Instant) driver.Value { return nullInstant(im.at(distance)) }
 
-func (im *importing) settings(c *move.Config) error {
-	tx := im.tx
-	for _, old := range c.Lanes {
-		l, err := tx.lane(old.Destination)
-		if err != nil {
-			return err
-		}
-		order := orderLoose
-		if old.Strict {
-			order = orderStrict
-		}
-		if err := tx.setOrder(l, order); err != nil {
-			return err
-		}
-		if _, err := tx.exec(restoreDecision, l.id, old.Paused, im.orNull(old.Decided), nullText(old.DecidedBy)); err != nil {
-			return err
-		}
-		if old.Fault == "" {
-			continue
-		}
-		if _, err := tx.exec(setLaneFault, l.id, old.Fault, im.at(old.FaultSince)); err != nil {
+// row writes one row. What stands in one table is written as it is described.
+func (im *importing) row(r rows.Row) error {
+	switch r := r.(type) {
+	case *rows.Settings:
+		return im.settings(r)
+	case *rows.Message:
+		return im.message(r)
+	case *rows.Event:
+		return im.event(r)
+	case *rows.Incoming:
+		return im.incoming(r)
+	case *rows.Notification:
+		return im.notification(r)
+	case *rows.Lane:
+		if err := im.lane(r); err != nil { // memory has to know its number
 			return err
 		}
 	}
-	for _, t := range c.Tokens {
-		if _, err := tx.exec(salvageAccess, t.Name, t.Role, t.Hash, im.at(t.Created), im.orNull(t.Used)); err != nil {
-			return err
-		}
-	}
-	for _, s := range c.Sites {
-		if _, err := tx.exec(writeSite, s.Name, im.at(s.Created), nullBytes(s.Token), im.orNull(s.TokenUntil), nullBytes(s.Credential), nullBytes(s.Former),
-			im.orNull(s.FormerUntil), im.orNull(s.Enrolled), im.orNull(s.Seen), nullText(s.Version), im.orNull(s.Revoked)); err != nil {
-			return err
-		}
-	}
-	tx.w.db.clock.guard.Add(im.base, c.Leaps...)
-	tx.after = append(tx.after, func() { tx.w.db.notify.Store(c.Notices) })
-	if _, err := tx.exec(setMeta, metaNotify, c.Notices); err != nil {
-		return err
-	}
-	return im.book(c)
+	_, err := im.tx.write(im.base, replaceRow, []rows.Row{r})
+	return err
 }
 
-func (im *importing) message(m *move.Message) error {
+func (im *importing) lane(r *rows.Lane) error {
+	l, err := im.tx.lane(r.Destination)
+	if err != nil || !r.Strict {
+		return err
+	}
+	return im.tx.setOrder(l, orderStrict)
+}
+
+func (im *importing) settings(s *rows.Settings) error {
+	tx := im.tx
+	tx.w.db.clock.guard.Add(im.base, s.Leaps...)
+	tx.after = append(tx.after, func() { tx.w.db.notify.Store(s.Notices) })
+	if _, err := tx.exec(setMeta, metaNotify, s.Notices); err != nil || s.Book == 0 {
+		return err
+	}
+	_, err := tx.exec(setMeta, metaBook, s.Book)
+	return err
+}
+
+func (im *importing) message(m *rows.Message) error {
 	tx := im.tx
 	r, err := tx.route(&holdfast.Message{Source: m.Source, Destination: m.Destination, Endpoint: m.Endpoint, Kind: holdfast.Kind(m.Kind)})
 	if err != nil {
@@ -102,16 +100,16 @@ func (im *importing) message(m *move.Message) error {
 	return nil
 }
 
-func (im *importing) event(e *move.Event) error {
-	n, err := im.tx.exec(salvageEvent, e.Seq, e.Message, e.Kind, e.State, im.base+e.At, e.Cycle, e.Attempt, e.Outcome, asBit(e.Charged), asBit(e.Maybe), e.Took,
-		nullText(e.Reason), nullText(e.Code), nullText(e.Error), nullText(e.Actor))
+func (im *importing) event(e *rows.Event) error {
+	n, err := im.tx.exec(salvageEvent, e.Seq, e.Message, e.Kind, e.State, im.at(e.At), e.Cycle, e.Attempt, e.Outcome, asBit(e.Charged), asBit(e.Maybe), e.Took,
+		nullText(e.Reason), nullText(e.Code), nullText(e.Error), nullText(e.Actor), nil, nil, nil)
 	if err == nil && n == 0 {
 		err = errThere
 	}
 	return err
 }
 
-func (im *importing) incoming(in *move.Incoming) error {
+func (im *importing) incoming(in *rows.Incoming) error {
 	tx := im.tx
 	source, err := tx.source(in.Source)
 	if err != nil {
@@ -135,4 +133,32 @@ func (im *importing) incoming(in *move.Incoming) error {
 	tx.kept++
 	_, err = tx.exec(insertInboxBody, in.Seq, in.Kind, payload(in.Payload), nullText(in.Headers), nullText(in.CorrelationID), keptContentOf(in))
 	return err
+}
+
+func (im *importing) notification(n *rows.Notification) error {
+	tx := im.tx
+	var message, enqueued driver.Value
+	if n.Copy > 0 {
+		message = idValue(n.Message)
+	}
+	if n.Enqueued != int64(rows.None) {
+		enqueued = n.Enqueued
+	}
+	args := []driver.Value{
+		n.Seq, idValue(n.ID), n.Copy, message, n.Channel, n.Type, n.List, n.Subject, n.Site, n.Instance, n.Script, n.Execution, n.Parent, enqueued, n.Hash,
+		im.at(n.Created), im.orNull(n.Delivered),
+	}
+	if n.Purged {
+		args = append(args, n.State, im.orNull(n.Settled), n.Failures, n.Tries, n.Cycle, nullText(n.Reason), nullText(n.LastError), im.orNull(n.Tried))
+	} else {
+		args = append(args, nil, nil, nil, nil, nil, nil, nil, nil)
+	}
+	seq, err := tx.conn.insert(salvageNotification, args...)
+	if err != nil {
+		return err
+	}
+	if seq == 0 {
+		return errThere
+	}
+	return nil
 }

@@ -3,10 +3,10 @@ package sqlite
 import (
 	"database/sql/driver"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/rowsql"
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
@@ -16,52 +16,32 @@ type rowVerb int
 const (
 	replaceRow rowVerb = iota // of the same key
 	addRow                    // unless one of the same key, or of the same secret, is there
+	keepRow                   // add, if a row that it goes with is there
 	rowVerbs
 )
 
 // statementOf is the statement of a verb for a table: they come behind all others.
 func statementOf(t *rows.Table, verb rowVerb) statement {
-	return statementCount + statement(slices.Index(rows.Tables(), t)*int(rowVerbs)+int(verb))
+	return statementCount + statement(slices.Index(rows.Plain(), t)*int(rowVerbs)+int(verb))
 }
 
 // rowTexts are the texts of those statements.
 func rowTexts() (list []string) {
-	for _, t := range rows.Tables() {
-		list = append(list, insertRow(t)+` ON CONFLICT`+replaces(t), insertRow(t)+` ON CONFLICT DO NOTHING`)
+	for _, t := range rows.Plain() {
+		insert, n := `INSERT INTO `+t.Name+` AS o (`+rowsql.Names(t.Columns)+`)`, len(t.Columns)
+		add := insert + ` VALUES (` + strings.Repeat("?, ", n-1) + `?)`
+		keep := add
+		for i, of := range t.Of {
+			if i == 0 {
+				keep = insert + ` SELECT ` + rowsql.Numbers("?", 1, n) + ` WHERE `
+			} else {
+				keep += ` OR `
+			}
+			keep += `EXISTS (SELECT 1 FROM ` + of + ` WHERE seq = ?1)`
+		}
+		list = append(list, add+rowsql.Replace(t, "max"), add+` ON CONFLICT DO NOTHING`, keep+` ON CONFLICT DO NOTHING`)
 	}
 	return list
-}
-
-func insertRow(t *rows.Table) string {
-	return `INSERT INTO ` + t.Name + ` (` + strings.Join(columnsOf(t.Columns), ", ") + `) VALUES (` + strings.Repeat("?, ", len(t.Columns)-1) + `?)`
-}
-
-func replaces(t *rows.Table) string {
-	var sets []string
-	where := ""
-	for _, c := range t.Columns[len(t.Key):] {
-		switch {
-		case c.Grows:
-			sets = append(sets, c.Name+" = max(excluded."+c.Name+", "+c.Name+" + 1)")
-		default:
-			sets = append(sets, c.Name+" = excluded."+c.Name)
-		}
-		if c.Final != 0 {
-			where = " WHERE " + c.Name + " != " + strconv.FormatInt(c.Final, 10)
-		}
-	}
-	if len(sets) == 0 {
-		return " DO NOTHING"
-	}
-	return " (" + strings.Join(columnsOf(t.Key), ", ") + ") DO UPDATE SET " + strings.Join(sets, ", ") + where
-}
-
-func columnsOf(columns []rows.Column) []string {
-	names := make([]string, len(columns))
-	for i := range columns {
-		names[i] = columns[i].Name
-	}
-	return names
 }
 
 // put writes rows whose instants are the file's own, each in the place of the one with its key.
@@ -80,14 +60,13 @@ func (tx *writeTx) write(base int64, verb rowVerb, list []rows.Row) (changed int
 		t := rows.Of(r)
 		args := make([]driver.Value, len(t.Columns))
 		for i, f := range t.Fields(r) {
-			if at, ok := f.(*rows.Instant); ok && *at == rows.Now {
+			args[i] = rowValue(&t.Columns[i], f, base)
+			if args[i] == driver.Value(int64(rows.Now)) {
 				if now == 0 {
 					now = tx.tick()
 				}
 				args[i] = now
-				continue
 			}
-			args[i] = rowValue(&t.Columns[i], f, base)
 		}
 		n, err := tx.exec(statementOf(t, verb), args...)
 		if err != nil {
@@ -100,31 +79,12 @@ func (tx *writeTx) write(base int64, verb rowVerb, list []rows.Row) (changed int
 
 // rowValue binds a field of a row.
 func rowValue(c *rows.Column, field any, base int64) driver.Value {
-	switch f := field.(type) {
-	case *string:
-		if c.Null {
-			return nullText(*f)
-		}
-		return *f
-	case *[]byte:
-		if c.Null {
-			return nullBytes(*f)
-		}
-		return payload(*f)
+	switch v := rowsql.Value(c, field, base).(type) {
 	case *bool:
-		return asBit(*f)
-	case *rows.Instant:
-		if c.Null {
-			return nullInstant(f.From(base, never))
-		}
-		return f.From(base, never)
+		return asBit(*v)
 	case *holdfast.ID:
-		return idValue(*f)
-	case *int64:
-		if c.Null && *f == 0 {
-			return nil
-		}
-		return *f
+		return idValue(*v)
+	default:
+		return v
 	}
-	return nil // no field is of another type: TestTables
 }

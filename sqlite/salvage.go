@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/sqlitefile"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // metaSalvaged names the file whose salvage into this one has ended.
@@ -41,6 +43,7 @@ type salvage struct {
 	// What follows belongs to the goroutine that salvages.
 	old     *sqlitefile.File
 	roots   map[string]uint32
+	tables  map[string]bool // with row ids
 	lanes   map[int64][]string
 	orders  map[string]oldLane
 	routes  map[int64][]oldRoute
@@ -60,13 +63,8 @@ type salvage struct {
 // claim the same number, because the table and its index are both asked; the
 // hash of a message tells which is right.
 type oldLane struct {
-	strict int64
-	fault  string
-	since  int64
-
-	paused    int64
-	decided   any // instant; nil: nobody has
-	decidedBy string
+	order int64
+	row   *rows.Lane
 }
 
 type oldRoute struct {
@@ -77,7 +75,7 @@ type oldRoute struct {
 func newSalvage(db *DB, report *Damage) *salvage {
 	return &salvage{
 		db: db, file: report.File, report: report, ended: make(chan error, 1),
-		lanes: map[int64][]string{}, orders: map[string]oldLane{}, routes: map[int64][]oldRoute{}, sources: map[int64][]string{},
+		tables: map[string]bool{}, lanes: map[int64][]string{}, orders: map[string]oldLane{}, routes: map[int64][]oldRoute{}, sources: map[int64][]string{},
 		missing: map[int64]sqlitefile.Row{}, stray: map[int64]sqlitefile.Row{},
 	}
 }
@@ -168,10 +166,14 @@ func (s *salvage) all(ctx context.Context) error {
 	}
 	s.findNames()
 	for _, step := range []func(ctx context.Context) error{
-		s.settings, s.book,
+		s.settings,
+		func(ctx context.Context) error { return s.plain(ctx, true) },
+		s.book,
 		func(ctx context.Context) error { return s.messages(ctx, false) },
 		func(ctx context.Context) error { return s.messages(ctx, true) },
-		s.strayMessages, s.byIndex, s.broken, s.notifications, s.notificationParts, s.inbox, s.inboxByIndex, s.events,
+		s.strayMessages, s.byIndex, s.broken, s.notifications, s.notificationTexts,
+		func(ctx context.Context) error { return s.plain(ctx, false) },
+		s.inbox, s.inboxByIndex, s.events,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -216,8 +218,13 @@ func (s *salvage) soFar(ctx context.Context) error {
 // are where the new file has them: both were made by the same statements.
 func (s *salvage) findRoots(ctx context.Context) error {
 	return s.db.writer.inspect(ctx, func(c *conn) (err error) {
-		s.roots, err = rootsOf(s.old, c)
-		return err
+		if s.roots, err = rootsOf(s.old, c); err != nil {
+			return err
+		}
+		return c.rows(queries[rowIDTables], func(v []driver.Value) error {
+			s.tables[asText(v[0])] = true
+			return nil
+		})
 	})
 }
 
@@ -242,7 +249,7 @@ func (s *salvage) orphans(yield func(table bool, r sqlitefile.Row)) {
 	for name, root := range s.roots {
 		switch {
 		case s.marked:
-		case isTable(name):
+		case s.tables[name]:
 			s.old.Table(root, nil)
 		default:
 			s.old.Index(root, nil)
@@ -252,15 +259,6 @@ func (s *salvage) orphans(yield func(table bool, r sqlitefile.Row)) {
 	if s.damagedSoFar() {
 		s.old.Orphans(yield)
 	}
-}
-
-// isTable tells the tables with row ids from indexes and tables without.
-func isTable(name string) bool {
-	switch name {
-	case "hf_lane", "hf_route", "hf_message", "hf_body", "hf_event", "hf_source", "hf_inbox", "hf_inbox_body", "hf_token", "hf_site", "hf_notification", "hf_notification_body", "sqlite_sequence":
-		return true
-	}
-	return false
 }
 
 // batchOf gathers works until they are worth a commit.
@@ -277,6 +275,7 @@ func (b *batchOf) apply(tx *writeTx) error {
 	s := b.salvage
 	s.mu.Lock()
 	b.counted = *s.report
+	b.counted.Salvaged.Rows = maps.Clone(b.counted.Salvaged.Rows)
 	s.mu.Unlock()
 	for _, w := range b.works {
 		if err := w(tx); err != nil {

@@ -365,18 +365,16 @@ func (s *salvage) routeOf(tx *writeTx, m *holdfast.Message) (*lane, int64, error
 		return nil, 0, err
 	}
 	if old, ok := s.orders[m.Destination]; ok {
-		if err := tx.setOrder(r.lane, old.strict); err != nil {
+		// The row has no word for an order that is being freed, and a salvage that begins again knows of it.
+		err := tx.setOrder(r.lane, orderLoose)
+		if err == nil {
+			err = tx.put(old.row)
+		}
+		if err == nil {
+			err = tx.setOrder(r.lane, old.order)
+		}
+		if err != nil {
 			return nil, 0, err
-		}
-		if old.decided != nil {
-			if _, err := tx.exec(restoreDecision, r.lane.id, old.paused, old.decided, nullText(old.decidedBy)); err != nil {
-				return nil, 0, err
-			}
-		}
-		if old.fault != "" {
-			if _, err := tx.exec(setLaneFault, r.lane.id, old.fault, old.since); err != nil {
-				return nil, 0, err
-			}
 		}
 		tx.after = append(tx.after, func() { delete(s.orders, m.Destination) })
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-mq/holdfast/internal/sqlitefile"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // eachOf calls yield for each row of a table whose shape is right.
@@ -38,8 +39,6 @@ const (
 	inboxColumns, inboxIndex          = 10, 3
 	inboxBodyColumns                  = 6
 	eventColumnCount                  = 18
-	tokenColumns                      = 5
-	siteColumns                       = 11
 )
 
 // findNames reads what many messages share: from the tables, and from the
@@ -84,12 +83,10 @@ func last(r sqlitefile.Row) any {
 
 func (s *salvage) laneRow(r sqlitefile.Row) {
 	s.lane(r.ID, r.Text(1))
-	if strict := r.Int(2); strict >= orderLoose && strict <= orderFreeing {
-		old := oldLane{strict: strict, fault: r.Text(3), since: r.Int(4), paused: min(max(r.Int(5), 0), 1), decidedBy: r.Text(7)}
-		if !r.Null(6) {
-			old.decided = r.Int(6)
-		}
-		s.orders[r.Text(1)] = old
+	// Its number, the first column, is none of the row's.
+	row, ok := describedRow(rows.Of((*rows.Lane)(nil)), sqlitefile.Row{Values: r.Values[1:]})
+	if order := r.Int(2); ok && order >= orderLoose && order <= orderFreeing {
+		s.orders[r.Text(1)] = oldLane{order, row.(*rows.Lane)} //nolint:forcetypeassert // asked for
 	}
 }
 
@@ -136,25 +133,7 @@ func (s *salvage) settings(ctx context.Context) error {
 			cursors = append(cursors, cursor{name, min(max(at, 0), events)})
 		}
 	})
-	var tokens []sqlitefile.Row
-	lost := int64(0)
-	s.eachOf("hf_token", tokenColumns, func(r sqlitefile.Row) {
-		if r.Text(0) != "" && r.Text(1) != "" && len(r.Bytes(2)) == 32 {
-			tokens = append(tokens, r)
-		} else {
-			lost++
-		}
-	})
-	var sites []sqlitefile.Row
-	s.eachOf("hf_site", siteColumns, func(r sqlitefile.Row) {
-		if r.Text(0) != "" && hashOrNull(r, 2) && hashOrNull(r, 4) && hashOrNull(r, 5) {
-			sites = append(sites, r)
-		} else {
-			lost++
-		}
-	})
 	return s.add(ctx, 0, func(tx *writeTx) error {
-		s.count(func(d *Damage) { d.Lost += lost })
 		// New events must come after those that followers have read.
 		if _, err := tx.exec(salvageSequence, events); err != nil {
 			return err
@@ -165,34 +144,8 @@ func (s *salvage) settings(ctx context.Context) error {
 			}
 			tx.after = append(tx.after, func() { s.db.setFollower(c.name, c.at) })
 		}
-		for _, r := range tokens {
-			n, err := tx.exec(salvageAccess, r.Text(0), r.Text(1), r.Bytes(2), r.Int(3), intOrNull(r, 4))
-			if err != nil {
-				return err
-			}
-			s.count(func(d *Damage) { d.Salvaged.Tokens += n })
-		}
-		for _, r := range sites {
-			n, err := tx.exec(writeSite, r.Text(0), r.Int(1), bytesOrNull(r, 2), intOrNull(r, 3), bytesOrNull(r, 4), bytesOrNull(r, 5), intOrNull(r, 6),
-				intOrNull(r, 7), intOrNull(r, 8), nullText(r.Text(9)), intOrNull(r, 10))
-			if err != nil {
-				return err
-			}
-			s.count(func(d *Damage) { d.Salvaged.Sites += n })
-		}
 		return nil
 	})
-}
-
-// hashOrNull says whether column i can be one of a secret.
-func hashOrNull(r sqlitefile.Row, i int) bool { return r.Null(i) || len(r.Bytes(i)) == 32 }
-
-// bytesOrNull binds column i as it was.
-func bytesOrNull(r sqlitefile.Row, i int) any {
-	if r.Null(i) {
-		return nil
-	}
-	return r.Bytes(i)
 }
 
 // intOrNull binds column i as it was.

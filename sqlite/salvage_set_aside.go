@@ -46,6 +46,27 @@ type Salvaged struct {
 	Channels      int64 `json:"channels"`
 	Lists         int64 `json:"lists"`
 	Recipients    int64 `json:"recipients"`
+
+	Rows map[string]int64 `json:"rows,omitempty"` // of other tables, by their names
+}
+
+// plain counts rows of a table.
+func (n *Salvaged) plain(table string, by int64) {
+	switch table {
+	case "hf_token":
+		n.Tokens += by
+	case "hf_site":
+		n.Sites += by
+	case "hf_channel":
+		n.Channels += by
+	case "hf_recipient":
+		n.Recipients += by
+	default:
+		if n.Rows == nil {
+			n.Rows = map[string]int64{}
+		}
+		n.Rows[table] += by
+	}
 }
 
 // String says in a sentence what happened.

@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/belief"
 	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 var _ link.Store = (*DB)(nil)
@@ -138,26 +139,21 @@ func (db *DB) SiteSeen(ctx context.Context, name, version string) error {
 
 // Sites implements link.Store.
 func (db *DB) Sites(ctx context.Context) (list []link.Info, err error) {
-	rows, err := db.readers.QueryContext(ctx, `SELECT name, created, enrolled, seen, revoked, token_until, coalesce(version, '') FROM hf_site ORDER BY name`)
-	if err != nil {
+	now := db.clock.now()
+	if err := eachRowOf(ctx, db.readers, rows.Range{Table: rows.Of((*rows.Site)(nil))}, func(r rows.Row) error {
+		s := r.(*rows.Site) //nolint:forcetypeassert // asked for
+		i := link.Info{
+			Name: s.Name, Version: s.Version, Created: db.rowTime(s.Created), Enrolled: db.rowTime(s.Enrolled), Seen: db.rowTime(s.Seen), Revoked: db.rowTime(s.Revoked),
+		}
+		if until := int64(s.TokenUntil); s.TokenUntil != rows.None && db.clock.judgeAccess(now, until, link.TokenFor) != belief.Over {
+			i.TokenUntil = db.clock.wall(db.clock.guard.EndByClock(until, micros(link.TokenFor)))
+		}
+		list = append(list, i)
+		return nil
+	}); err != nil {
 		return nil, fmt.Errorf("list sites: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	now := db.clock.now()
-	for rows.Next() {
-		var s link.Info
-		var created int64
-		var enrolled, seen, revoked, until sql.NullInt64
-		if err := rows.Scan(&s.Name, &created, &enrolled, &seen, &revoked, &until, &s.Version); err != nil {
-			return nil, fmt.Errorf("list sites: %w", err)
-		}
-		s.Created, s.Enrolled, s.Seen, s.Revoked = db.clock.wall(created), db.wall(enrolled), db.wall(seen), db.wall(revoked)
-		if until.Valid && db.clock.judgeAccess(now, until.Int64, link.TokenFor) != belief.Over {
-			s.TokenUntil = db.clock.wall(db.clock.guard.EndByClock(until.Int64, micros(link.TokenFor)))
-		}
-		list = append(list, s)
-	}
-	return list, rows.Err()
+	return list, nil
 }
 
 // Incarnation implements link.Store: a Restore makes another one.

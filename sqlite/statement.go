@@ -28,7 +28,6 @@ const (
 	setLaneFault
 	pauseLane
 	resumeLane
-	restoreDecision
 	insertRoute
 	findRoute
 	insertMessage
@@ -103,8 +102,6 @@ const (
 	salvageEvent
 	salvageSequence
 	salvageFollower
-	salvageAccess
-	writeSite
 	findNotification
 	findArchived
 	insertNotification
@@ -125,12 +122,8 @@ const (
 	bumpBook
 	insertAbove
 	lastNotification
-	salvageChannel
-	salvageList
-	salvageRecipient
 	salvageNotification
 	salvageNotificationBody
-	salvageTarget
 	statementCount
 )
 
@@ -193,8 +186,6 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	setLaneFault: `UPDATE hf_lane SET fault = ?2, fault_since = ?3 WHERE lane = ?1`,
 	pauseLane:    `UPDATE hf_lane SET paused = 1, decided = ?2, decided_by = ?3 WHERE lane = ?1 AND paused = 0`,
 	resumeLane:   `UPDATE hf_lane SET paused = 0, decided = ?2, decided_by = ?3, fault = NULL, fault_since = NULL WHERE lane = ?1`,
-
-	restoreDecision: `UPDATE hf_lane SET paused = ?2, decided = ?3, decided_by = ?4 WHERE lane = ?1`,
 
 	insertRoute: `INSERT INTO hf_route (lane, source, kind, endpoint) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING`,
 	findRoute:   `SELECT route FROM hf_route WHERE lane = ?1 AND source = ?2 AND kind = ?3 AND endpoint = ?4`,
@@ -330,9 +321,6 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	salvageSequence: `INSERT INTO sqlite_sequence (name, seq) SELECT 'hf_event', ?1
 		WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'hf_event')`,
 	salvageFollower: `INSERT INTO hf_follower (name, cursor) VALUES (?1, ?2) ON CONFLICT DO NOTHING`,
-	writeSite: `INSERT INTO hf_site (name, created, token, token_until, hash, former, former_until, enrolled, seen, version, revoked)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING`,
-	salvageAccess: `INSERT INTO hf_token (name, role, hash, created, used) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING`,
 
 	// Notifications: notify_ingest.go, record of targets: notify_targets.go, notify_book.go.
 	findNotification: `SELECT n.hash, n.seq, m.state FROM hf_message AS m JOIN hf_notification AS n ON n.seq = m.seq AND n.copy = 0 WHERE m.id = ?3 AND n.id = ?1 AND n.site = ?2`,
@@ -367,10 +355,6 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 
 	lastNotification: `SELECT coalesce((SELECT max(seq) FROM hf_notification), 0), coalesce((SELECT max(seq) FROM hf_message), 0)`,
 
-	salvageChannel: `INSERT INTO hf_channel (name, kind, settings, attempts, interval, waits, workers, disabled, changed)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING`,
-	salvageList:      `INSERT INTO hf_list (name, description, partial, recipients, changed) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING`,
-	salvageRecipient: `INSERT INTO hf_recipient (list, place, channel, address, name, disabled) VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING`,
 	// A message that is to be delivered once more was not delivered.
 	salvageNotification: `INSERT INTO hf_notification (seq, id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, hash, created,
 			delivered, state, settled, failures, tries, cycle, reason, last_error, tried)
@@ -382,7 +366,4 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 		WHERE ?17 IS NOT NULL OR ?18 IS NOT NULL OR EXISTS (SELECT 1 FROM hf_message WHERE seq = ?1) ON CONFLICT DO NOTHING`,
 	salvageNotificationBody: `INSERT INTO hf_notification_body (seq, payload) SELECT ?1, ?2
 		WHERE EXISTS (SELECT 1 FROM hf_notification WHERE seq = ?1 AND copy = 0 AND state IS NOT NULL) ON CONFLICT DO NOTHING`,
-	salvageTarget: `INSERT INTO hf_target (seq, channel, address, name, result, code, text, receipt, maybe, attempts, cycle, server, tls, truncated, at)
-		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15
-		WHERE EXISTS (SELECT 1 FROM hf_notification WHERE seq = ?1) OR EXISTS (SELECT 1 FROM hf_message WHERE seq = ?1) ON CONFLICT DO NOTHING`,
 })[:], rowTexts()...)

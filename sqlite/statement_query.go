@@ -46,6 +46,7 @@ const (
 	checkedInbox
 	wrongNames
 	rootPages
+	rowIDTables
 	schemaTexts
 	walkNotifications
 	walkWaiting
@@ -240,7 +241,8 @@ var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant
 		UNION ALL SELECT name, former_until FROM hf_site WHERE former = ?1 LIMIT 1`,
 	callerOf: `SELECT name, role, used FROM hf_token WHERE hash = ?1`,
 
-	rootPages: `SELECT name, rootpage FROM sqlite_master WHERE rootpage > 0`,
+	rootPages:   `SELECT name, rootpage FROM sqlite_master WHERE rootpage > 0`,
+	rowIDTables: `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND wr = 0`,
 	// What others have added to our tables is theirs.
 	schemaTexts: `SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name LIKE 'hf\_%' ESCAPE '\' OR name LIKE 'sqlite\_autoindex\_hf\_%' ESCAPE '\'`,
 })[:], rowQueries()...)

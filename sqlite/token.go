@@ -85,20 +85,14 @@ func (db *DB) FindToken(ctx context.Context, hash [32]byte) (name, role string, 
 }
 
 // EachToken calls yield for each token, by name.
-func (db *DB) EachToken(ctx context.Context, yield func(name, role string, created, lastUsed time.Time)) (err error) {
-	found, err := db.readers.QueryContext(ctx, `SELECT name, role, created, used FROM hf_token ORDER BY name`)
+func (db *DB) EachToken(ctx context.Context, yield func(name, role string, created, lastUsed time.Time)) error {
+	err := eachRowOf(ctx, db.readers, rows.Range{Table: rows.Of((*rows.Token)(nil))}, func(r rows.Row) error {
+		t := r.(*rows.Token) //nolint:forcetypeassert // asked for
+		yield(t.Name, t.Role, db.rowTime(t.Created), db.rowTime(t.Used))
+		return nil
+	})
 	if err != nil {
 		return fmt.Errorf("list tokens: %w", err)
 	}
-	defer func() { err = errors.Join(err, found.Close()) }()
-	for found.Next() {
-		var name, role string
-		var created int64
-		var used sql.NullInt64
-		if err := found.Scan(&name, &role, &created, &used); err != nil {
-			return fmt.Errorf("list tokens: %w", err)
-		}
-		yield(name, role, db.clock.wall(created), db.wall(used))
-	}
-	return found.Err()
+	return nil
 }

@@ -116,7 +116,7 @@ func (l *loop[P]) rows(ctx context.Context, page []holdfast.Entry) (list []holdf
 			return err
 		}
 		for i, r := range list {
-			if rows.Of(r) == nil {
+			if t := rows.Of(r); t == nil || t.Split {
 				return fmt.Errorf("row %d is of %s, which no feature writes: %w", i, r.Table(), holdfast.ErrInvalid)
 			}
 		}

@@ -1,0 +1,83 @@
+package rows
+
+import "github.com/holdfast-mq/holdfast"
+
+// Message is one message, wherever it stands. It is never claimed: what a process had in
+// hand that died is pending.
+type Message struct {
+	Seq           int64          `row:"seq,key,split"`
+	ID            holdfast.ID    `row:"id"`
+	Source        string         `row:"source,exact"`
+	Destination   string         `row:"destination,exact"`
+	Kind          string         `row:"kind,exact"`
+	Endpoint      string         `row:"endpoint,exact"`
+	CorrelationID string         `row:"corr,exact"`
+	OrderingKey   string         `row:"okey,exact"`
+	Payload       []byte         `row:"payload"`
+	Headers       string         `row:"headers,exact"` // JSON, as stored
+	Retry         string         `row:"retry,exact"`   // the same
+	TTL           int64          `row:"ttl"`           // microseconds; 0: none
+	Broken        bool           `row:"-"`             // the content is not what was accepted; it is final
+	State         holdfast.State `row:"state"`
+	Created       Instant        `row:"created"`
+	Due           Instant        `row:"due"` // of one that is pending and does not wait
+	Expires       Instant        `row:"expires"`
+	FirstTry      Instant        `row:"first_try"`
+	Settled       Instant        `row:"settled"`
+	Start         Instant        `row:"start"` // of one that waits for its key: not before
+	Failures      int64          `row:"failures"`
+	Tries         int64          `row:"tries"`
+	Cycle         int64          `row:"cycle"`
+	Reason        string         `row:"reason"`
+	Waits         bool           `row:"blocked"` // for another one of its ordering key
+	Force         bool           `row:"force"`
+	GivenUp       bool           `row:"given_up"` // discarded while it was in hand: the next owner ends it
+}
+
+// Event is one row of the journal, of a message that there is.
+type Event struct {
+	Seq     int64   `row:"seq,key,split"`
+	Message int64   `row:"message"`
+	Kind    int64   `row:"kind"`
+	State   int64   `row:"state"`
+	At      Instant `row:"at"`
+	Cycle   int64   `row:"cycle"`
+	Attempt int64   `row:"attempt"`
+	Outcome int64   `row:"outcome"`
+	Charged bool    `row:"charged"`
+	Maybe   bool    `row:"maybe"`
+	Took    int64   `row:"took"` // microseconds
+	Reason  string  `row:"reason"`
+	Code    string  `row:"code"`
+	Error   string  `row:"error"`
+	Actor   string  `row:"actor"`
+}
+
+// Incoming is an id that the inbox remembers, and the message if it is kept.
+type Incoming struct {
+	Seq       int64       `row:"seq,key,split"`
+	Source    string      `row:"source,exact"`
+	ID        holdfast.ID `row:"id"`
+	Endpoint  string      `row:"endpoint,exact"`
+	Hash      []byte      `row:"hash"`
+	Kept      bool        `row:"kept"`
+	Received  Instant     `row:"received"`
+	Processed Instant     `row:"processed"`
+	Expires   Instant     `row:"expires"`
+	Response  []byte      `row:"response"`
+
+	// Of a kept one.
+	Kind          string `row:"kind,exact"`
+	Payload       []byte `row:"payload"`
+	Headers       string `row:"headers,exact"`
+	CorrelationID string `row:"corr,exact"`
+}
+
+// Table implements Row.
+func (*Message) Table() string { return "hf_message" }
+
+// Table implements Row.
+func (*Event) Table() string { return "hf_event" }
+
+// Table implements Row.
+func (*Incoming) Table() string { return "hf_inbox" }

@@ -1,0 +1,77 @@
+package storetest
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/holdfast-mq/holdfast/rows"
+)
+
+// Undescribed is what of a store's tables package rows does not say, and why.
+type Undescribed struct {
+	// Parts are tables that belong to the row of another one.
+	Parts map[string]string
+	// Own are tables and columns ("table.column") that no other store understands.
+	Own map[string]string
+}
+
+// Described fails for a table, or a column of one, that a copy of the store would leave
+// behind without a word. Columns are those of each table, in order; a row that stands in
+// one table has to have all of them, and, if ordered, in that order.
+func Described(t *testing.T, columns map[string][]string, ordered bool, but Undescribed) {
+	t.Helper()
+	used := map[string]bool{}
+	own := func(name string) bool {
+		_, is := but.Own[name]
+		used[name] = used[name] || is
+		return is
+	}
+	for name, have := range columns {
+		if own(name) {
+			continue
+		}
+		of, said := name, []string(nil)
+		if whole := but.Parts[name]; whole != "" {
+			of, used[name] = whole, true
+		}
+		plain := false
+		for _, table := range rows.Tables() {
+			if table.Name != of {
+				continue
+			}
+			plain = !table.Split
+			for _, c := range table.Columns {
+				said = append(said, c.Name)
+			}
+		}
+		if said == nil {
+			t.Errorf("package rows says nothing of %s", name)
+			continue
+		}
+		have = slices.DeleteFunc(slices.Clone(have), func(c string) bool { return own(name + "." + c) })
+		for _, c := range have {
+			if !slices.Contains(said, c) {
+				t.Errorf("the row of %s has no %s, a column of %s", of, c, name)
+			}
+		}
+		if !ordered {
+			slices.Sort(have)
+			slices.Sort(said)
+		}
+		if plain && !slices.Equal(have, said) {
+			t.Errorf("%s has the columns %q, its row %q", name, have, said)
+		}
+	}
+	for _, table := range rows.Tables() {
+		if columns[table.Name] == nil {
+			t.Errorf("there is no table %s", table.Name)
+		}
+	}
+	for _, list := range []map[string]string{but.Parts, but.Own} {
+		for name := range list {
+			if !used[name] {
+				t.Errorf("%s is described by now, or is gone: take it from the list", name)
+			}
+		}
+	}
+}
