@@ -35,6 +35,7 @@ var mayImport = map[string][]string{
 	"internal/gate":       {".", "admin/api"}, // refusals of the operator API, to whoever is not let in
 	"internal/rowsql":     {".", "rows"},      // of all tables, for both stores
 	"internal/belief":     {},                 // in the clock, of both stores
+	"internal/follow":     {".", "rows"},      // in the journal, of both stores
 	"adapter":             {"."},              // what a kind of destination is
 	"adapter/httpcall":    {"."},
 	"adapter/sqlwrite":    {"."},
@@ -52,8 +53,8 @@ var mayImport = map[string][]string{
 	"link":                {".", "wire", "transport", "notify", "track", "audit"}, // its envelopes and batches are those between peers
 	"replicate":           {".", "wire"},
 	"move":                {".", "internal/belief", "rows"},
-	"sqlite":              {".", "internal/belief", "rows", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
-	"postgres":            {".", "internal/belief", "rows", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
+	"sqlite":              {".", "internal/belief", "internal/follow", "rows", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
+	"postgres":            {".", "internal/belief", "internal/follow", "rows", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
 	"metrics":             {"."},
 	"admin":               {".", "notify", "fanout", "track", "audit", "link", "replicate", "admin/api"},
 	"admin/api":           {"."}, // what both ends of the operator API say

@@ -274,7 +274,7 @@ type Record struct {
 	Settled     time.Time // when it became final; zero: it is not
 	Discarding  bool      // it was discarded while it was in hand, and ends when the attempt has
 	Size        int       // of the payload, in bytes
-	History     []Event   // oldest first; filled by Get
+	History     []Entry   // oldest first; filled by Get
 
 	// Category is that of the destination where another node has the message
 	// and says so, as a site does to its central. A store leaves it empty.
@@ -291,52 +291,3 @@ type Counts struct {
 
 // LaneCounts are the numbers of one destination.
 type LaneCounts struct{ Pending, Parked, Expired int64 }
-
-// EventKind is what happened to a message.
-type EventKind uint8
-
-// The kinds. The numbers are stored and never change.
-const (
-	Enqueued  EventKind = 1
-	Attempted EventKind = 2 // State says where it led
-	Requeued  EventKind = 3
-	GivenUp   EventKind = 4 // discarded; State Pending or Claimed: it is to be when its attempt has ended
-	TimedOut  EventKind = 5 // expired
-	Reclaimed EventKind = 6 // its owner was gone
-
-	Rescheduled EventKind = 7
-)
-
-// CodeRenewed is the code of a Rescheduled event that has begun the TTL anew. It is
-// stored and never changes.
-const CodeRenewed = "ttl_renewed"
-
-var eventNames = [...]string{"", "enqueued", "attempted", "requeued", "discarded", "expired", "reclaimed", "rescheduled"}
-
-func (k EventKind) String() string {
-	if k > 0 && int(k) < len(eventNames) {
-		return eventNames[k]
-	}
-	return "unknown"
-}
-
-// Event is one change of one message in the journal. Failures and decisions
-// are always kept with the message; first enqueues and deliveries are written
-// only while something follows the journal, and shown from the row otherwise.
-type Event struct {
-	Seq         int64
-	ID          ID
-	Destination string
-	Kind        EventKind
-	State       State // after it
-	Reason      Reason
-	At          time.Time
-	Cycle       int
-	Attempt     int // number in its cycle
-	Outcome     Outcome
-	Charged     bool
-	Code, Error string
-	Maybe       bool
-	Took        time.Duration // of an attempt; of a Rescheduled, from At until it is tried
-	Actor       string        // who, where a person or token did it
-}

@@ -115,7 +115,7 @@ func (s Channels) replace(ctx context.Context, c notify.Channel, spec *api.Chann
 	}
 	if !is.same() {
 		c.Version = old.Version
-		if err := s.Notify.PutChannel(ctx, c); err != nil {
+		if err := s.Notify.PutChannel(ctx, c, Actor(ctx)); err != nil {
 			return out, s.notStored(ctx, "store the channel", err)
 		}
 		s.noted(ctx, "channel changed", slog.String("channel", c.Name), slog.String("channel_kind", c.Kind))
@@ -192,7 +192,7 @@ func (s Channels) end(ctx context.Context, name string, force bool, only Conditi
 		return api.WrongState.Problem(fmt.Sprintf("channel %s is needed: %s; disable it, or delete it by force", name, why),
 			api.Fault{Field: "name", Value: name, Problem: "is needed: " + why})
 	}
-	if err := s.Notify.DeleteChannel(ctx, name, c.Version); errors.Is(err, holdfast.ErrNotFound) {
+	if err := s.Notify.DeleteChannel(ctx, name, c.Version, Actor(ctx)); errors.Is(err, holdfast.ErrNotFound) {
 		return noChannel(name, &book)
 	} else if err != nil {
 		return s.notStored(ctx, "delete the channel", err)

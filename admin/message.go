@@ -65,7 +65,7 @@ func payloadOf(payload []byte) (raw json.RawMessage, encoded string) {
 	return nil, base64.StdEncoding.EncodeToString(payload)
 }
 
-func eventOf(e holdfast.Event) api.Event {
+func eventOf(e holdfast.Entry) api.Event {
 	out := api.Event{
 		At: e.At.UTC(), Event: e.Kind.String(), State: e.State.String(), Reason: string(e.Reason),
 		Cycle: e.Cycle, Attempt: e.Attempt, Charged: e.Charged, Code: e.Code, Error: e.Error,

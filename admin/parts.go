@@ -54,10 +54,10 @@ type NotificationLog interface {
 // that the caller has seen, zero for what is new.
 type BookStore interface {
 	Book(ctx context.Context) (notify.Book, error)
-	PutChannel(ctx context.Context, c notify.Channel) error
-	DeleteChannel(ctx context.Context, name string, version int64) error
-	PutList(ctx context.Context, l notify.List) error
-	DeleteList(ctx context.Context, name string, version int64) error
+	PutChannel(ctx context.Context, c notify.Channel, actor string) error
+	DeleteChannel(ctx context.Context, name string, version int64, actor string) error
+	PutList(ctx context.Context, l notify.List, actor string) error
+	DeleteList(ctx context.Context, name string, version int64, actor string) error
 }
 
 // ChannelOffice is who delivers over channels. Check and CheckRecipient block on
@@ -84,9 +84,9 @@ type ChannelOffice interface {
 type TokenStore interface {
 	// CreateToken keeps a token; a name that is taken is
 	// holdfast.ErrConflict.
-	CreateToken(ctx context.Context, name, role string, hash [32]byte) error
+	CreateToken(ctx context.Context, name, role string, hash [32]byte, actor string) error
 	// DeleteToken ends a token; holdfast.ErrNotFound if there is none.
-	DeleteToken(ctx context.Context, name string) error
+	DeleteToken(ctx context.Context, name string, actor string) error
 	// FindToken returns the token with this hash, or holdfast.ErrNotFound. It
 	// is called for every request, and may note the time.
 	FindToken(ctx context.Context, hash [32]byte) (name, role string, err error)
@@ -95,12 +95,17 @@ type TokenStore interface {
 	EachToken(ctx context.Context, yield func(name, role string, created, lastUsed time.Time)) error
 }
 
+// CallLog is told of each call that may change something; a holdfast.Journal is one.
+type CallLog interface {
+	Append(ctx context.Context, entries ...holdfast.Entry) error
+}
+
 // Central is what a central node knows of its sites, and may ask them;
 // *link.Central is one.
 type Central interface {
-	Add(ctx context.Context, name string) (token string, err error)
-	Rotate(ctx context.Context, name string, now bool) (token string, err error)
-	Revoke(ctx context.Context, name string) error
+	Add(ctx context.Context, name string, actor string) (token string, err error)
+	Rotate(ctx context.Context, name string, now bool, actor string) (token string, err error)
+	Revoke(ctx context.Context, name string, actor string) error
 	Sites(ctx context.Context) ([]link.SiteInfo, error)
 	Outbox(site string) holdfast.Outbox
 }

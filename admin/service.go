@@ -36,6 +36,10 @@ type Service struct {
 	// KPIWindow how far back delivered ones are counted. Zero: 10 min and 1 min.
 	StuckAfter, KPIWindow time.Duration
 
+	// Calls is told of each call that may change something, but for what is sent. Nil:
+	// nobody is.
+	Calls CallLog
+
 	// Destinations are those that messages may be sent to, with what holds
 	// for a message that does not say otherwise.
 	Destinations func() []Destination
@@ -162,6 +166,27 @@ func (s *Service) laneNow(name string) (l holdfast.LaneStatus, known bool) {
 // noted logs who changed what.
 func (s *Service) noted(ctx context.Context, what string, attrs ...slog.Attr) {
 	s.Log().LogAttrs(ctx, slog.LevelInfo, what, append(attrs, slog.String("actor", Actor(ctx)))...) //nolint:sloglint // constant at each call
+}
+
+// Called tells Calls of a call that has ended: which operation, about what, and what
+// came of it.
+func (s *Service) Called(ctx context.Context, operation, subject string, result error) {
+	if s.Calls == nil {
+		return
+	}
+	e := holdfast.Entry{Kind: holdfast.Called, Code: operation, Subject: api.Clip(subject), Actor: api.Clip(Actor(ctx)), Outcome: holdfast.Succeeded}
+	if result != nil {
+		e.Outcome, e.Error = holdfast.Transient, "the node failed"
+		if p, ok := errors.AsType[*api.Problem](result); ok {
+			e.Error = api.Clip(p.Detail)
+			if p.Status < 500 {
+				e.Outcome = holdfast.Permanent
+			}
+		}
+	}
+	if err := s.Calls.Append(context.WithoutCancel(ctx), e); err != nil {
+		s.Log().LogAttrs(ctx, slog.LevelWarn, "a call of the API is not in the journal", slog.String("operation", operation), slog.String("actor", e.Actor), slog.Any("error", err))
+	}
 }
 
 type actorKey struct{}

@@ -98,7 +98,7 @@ func TestWhoDoesNotSayWhoTheyAreIsLocal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.ContainsFunc(r.History, func(e holdfast.Event) bool { return e.Actor == want }) {
+		if !slices.ContainsFunc(r.History, func(e holdfast.Entry) bool { return e.Actor == want }) {
 			t.Errorf("want %q as an actor in %+v", want, r.History)
 		}
 	}

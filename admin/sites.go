@@ -90,7 +90,7 @@ func (s Sites) Add(ctx context.Context, req *api.NewSite, wrong ...api.Fault) (t
 	if faults := slices.Concat(wrong, api.FaultsOf(link.CheckName(req.Name))); len(faults) > 0 {
 		return t, api.Faulty(withoutRepeats(faults)...)
 	}
-	token, err := s.Central.Add(ctx, req.Name)
+	token, err := s.Central.Add(ctx, req.Name, Actor(ctx))
 	if errors.Is(err, holdfast.ErrConflict) {
 		return t, api.Conflict.Problem(fmt.Sprintf("there is a site %q already; rotate its credential, or take another name", req.Name),
 			api.Fault{Field: "name", Value: req.Name, Problem: "is taken"})
@@ -110,7 +110,7 @@ func (s Sites) Rotate(ctx context.Context, name string, now bool) (t api.SiteTok
 	if s.Central == nil {
 		return t, noCentral()
 	}
-	token, err := s.Central.Rotate(ctx, name, now)
+	token, err := s.Central.Rotate(ctx, name, now, Actor(ctx))
 	if errors.Is(err, holdfast.ErrNotFound) {
 		return t, noSite(name)
 	}
@@ -125,7 +125,7 @@ func (s Sites) Revoke(ctx context.Context, name string) error {
 	if s.Central == nil {
 		return noCentral()
 	}
-	err := s.Central.Revoke(ctx, name)
+	err := s.Central.Revoke(ctx, name, Actor(ctx))
 	if errors.Is(err, holdfast.ErrNotFound) {
 		return noSite(name)
 	}

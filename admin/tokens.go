@@ -42,7 +42,7 @@ func (t Tokens) Create(ctx context.Context, req *api.NewToken, wrong ...api.Faul
 		return made, api.Faulty(withoutRepeats(faults)...)
 	}
 	secret := api.NewSecret()
-	err = t.Tokens.CreateToken(ctx, req.Name, string(req.Role), sha256.Sum256([]byte(secret)))
+	err = t.Tokens.CreateToken(ctx, req.Name, string(req.Role), sha256.Sum256([]byte(secret)), Actor(ctx))
 	if errors.Is(err, holdfast.ErrConflict) {
 		return made, api.Conflict.Problem(fmt.Sprintf("there is a token %q already; delete it first, or take another name", req.Name),
 			api.Fault{Field: "name", Value: req.Name, Problem: "is taken"})
@@ -68,7 +68,7 @@ func (t Tokens) Delete(ctx context.Context, name string, force bool) error {
 				"operate a node that asks for tokens; make another first, or say force", api.Fault{Field: "name", Value: api.Clip(name), Problem: "is the last of its role"})
 		}
 	}
-	err := t.Tokens.DeleteToken(ctx, name)
+	err := t.Tokens.DeleteToken(ctx, name, Actor(ctx))
 	if errors.Is(err, holdfast.ErrNotFound) {
 		return api.NotFound.Problem(fmt.Sprintf("there is no token %q", api.Clip(name)),
 			api.Fault{Field: "name", Value: api.Clip(name), Problem: "is not the name of a token"})

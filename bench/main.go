@@ -83,6 +83,7 @@ func measures(z sizes, p *pgServer) []measure {
 		backlogMeasure(z),
 		deadMeasure(z),
 		lanesMeasure(z),
+		followMeasure(z),
 		hopMeasure(z, false), hopMeasure(z, true),
 		siteMeasure(z, 0), siteMeasure(z, 50*time.Millisecond),
 		ingestMeasure(z), linkMeasure(z, 1), linkMeasure(z, 16),

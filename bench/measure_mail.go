@@ -80,7 +80,7 @@ func openPost(ctx context.Context, dir string, channels ...notify.Channel) (*mai
 	}
 	for _, c := range channels {
 		l := notify.List{Name: c.Name, Recipients: []notify.Recipient{{Channel: c.Name, Address: "a@" + c.Name + ".test"}}}
-		if err := errors.Join(db.PutChannel(ctx, c), db.PutList(ctx, l)); err != nil {
+		if err := errors.Join(db.PutChannel(ctx, c, ""), db.PutList(ctx, l, "")); err != nil {
 			return nil, errors.Join(err, db.Close())
 		}
 	}

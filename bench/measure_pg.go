@@ -14,6 +14,7 @@ func pgMeasures(z sizes, p *pgServer) []measure {
 		pgDrainMeasure(z, p),
 		pgLatencyMeasure(z, p),
 		pgClaimMeasure(z, p),
+		pgFollowMeasure(z, p),
 		pgNodesEnqueueMeasure(z, p, 64, false),
 		pgNodesDrainMeasure(z, p),
 		pgHeldMeasure(z, p),

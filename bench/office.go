@@ -59,12 +59,12 @@ func openOffice(ctx context.Context, dir string, stored func(id hf.ID)) (o *offi
 func putBook(ctx context.Context, db *sqlite.DB, channels ...notify.Channel) error {
 	l := notify.List{Name: noticeList}
 	for _, c := range channels {
-		if err := db.PutChannel(ctx, c); err != nil {
+		if err := db.PutChannel(ctx, c, ""); err != nil {
 			return err
 		}
 		l.Recipients = append(l.Recipients, notify.Recipient{Channel: c.Name, Address: "a@" + c.Name + ".test"})
 	}
-	return db.PutList(ctx, l)
+	return db.PutList(ctx, l, "")
 }
 
 // serveTLS serves h on the loopback.
@@ -114,7 +114,7 @@ func siteName(n int) string { return "plant-" + strconv.Itoa(n) }
 
 // plant enrolls a site, whose way leads to the address, and makes its end of the link.
 func (o *office) plant(ctx context.Context, dir, name, address string, db *sqlite.DB) (*link.Site, error) {
-	token, err := o.central.Add(ctx, name)
+	token, err := o.central.Add(ctx, name, "")
 	if err != nil {
 		return nil, err
 	}

@@ -69,6 +69,7 @@ func queues(others ...source) []source {
 type ourStore interface {
 	hf.Store
 	hf.Lanes
+	hf.Journal
 	Counts() hf.Counts
 	Close() error
 }

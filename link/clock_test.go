@@ -21,7 +21,7 @@ func TestWhoEnrollsIsToldThatTheClockIsDoubted(t *testing.T) {
 	t.Parallel()
 	within(t, func(w *world) {
 		t := w.t
-		token, err := w.central.Add(t.Context(), "plant-7")
+		token, err := w.central.Add(t.Context(), "plant-7", "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,7 @@ func TestEnrolmentExchangesATokenForACredential(t *testing.T) {
 	t.Parallel()
 	within(t, func(w *world) {
 		t := w.t
-		token, err := w.central.Add(t.Context(), "plant-7")
+		token, err := w.central.Add(t.Context(), "plant-7", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestEnrolmentMayBeRepeatedWhenItsAnswerIsLost(t *testing.T) {
 	for limit := 0; limit < 400; limit += 40 {
 		within(t, func(w *world) {
 			t := w.t
-			token, err := w.central.Add(t.Context(), "plant-7")
+			token, err := w.central.Add(t.Context(), "plant-7", "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,7 +114,7 @@ func TestWrongTokensAreRefused(t *testing.T) {
 				t.Errorf("%q: got %v", wrong, err)
 			}
 		}
-		late, err := w.central.Add(t.Context(), "plant-7")
+		late, err := w.central.Add(t.Context(), "plant-7", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestWrongTokensAreRefused(t *testing.T) {
 				t.Fatal("a guess was taken")
 			}
 		}
-		token, err := w.central.Rotate(t.Context(), "plant-7", false)
+		token, err := w.central.Rotate(t.Context(), "plant-7", false, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +239,7 @@ func TestARotationInterruptsNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		token, err := w.central.Rotate(t.Context(), "plant-7", false)
+		token, err := w.central.Rotate(t.Context(), "plant-7", false, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -277,7 +277,7 @@ func TestARevokedSiteIsOut(t *testing.T) {
 		defer p.stop()
 		p.put(0, 5)
 		p.delivered(time.Minute)
-		if err := w.central.Revoke(t.Context(), "plant-7"); err != nil {
+		if err := w.central.Revoke(t.Context(), "plant-7", ""); err != nil {
 			t.Fatal(err)
 		}
 		p.put(5, 10)
@@ -306,9 +306,9 @@ func TestAPollIsSentAway(t *testing.T) {
 		by     func(w *world) error
 		status int // of the next poll
 	}{
-		"revoked":     {func(w *world) error { return w.central.Revoke(w.t.Context(), "plant-7") }, http.StatusUnauthorized},
-		"rotated now": {func(w *world) error { _, err := w.central.Rotate(w.t.Context(), "plant-7", true); return err }, http.StatusUnauthorized},
-		"rotated":     {func(w *world) error { _, err := w.central.Rotate(w.t.Context(), "plant-7", false); return err }, http.StatusOK},
+		"revoked":     {func(w *world) error { return w.central.Revoke(w.t.Context(), "plant-7", "") }, http.StatusUnauthorized},
+		"rotated now": {func(w *world) error { _, err := w.central.Rotate(w.t.Context(), "plant-7", true, ""); return err }, http.StatusUnauthorized},
+		"rotated":     {func(w *world) error { _, err := w.central.Rotate(w.t.Context(), "plant-7", false, ""); return err }, http.StatusOK},
 		"closed":      {func(w *world) error { w.central.Close(); w.central.Close(); return nil }, http.StatusServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -350,11 +350,11 @@ func TestASiteThatIsLetInAgainIsKnown(t *testing.T) {
 		p.run(false)
 		defer p.stop()
 		w.eventually(time.Minute, "connected", func() bool { return p.Status().Connected })
-		if err := w.central.Revoke(t.Context(), "plant-7"); err != nil {
+		if err := w.central.Revoke(t.Context(), "plant-7", ""); err != nil {
 			t.Fatal(err)
 		}
 		w.eventually(time.Minute, "out", func() bool { return !p.Status().Connected })
-		token, err := w.central.Add(t.Context(), "plant-7")
+		token, err := w.central.Add(t.Context(), "plant-7", "")
 		if err != nil {
 			t.Fatal(err)
 		}

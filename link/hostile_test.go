@@ -362,7 +362,7 @@ func TestAHerdIsLetInAFewAtATime(t *testing.T) {
 		for n := range credentials {
 			token, credential := bearer.New("hfe_"), bearer.New("hfs_")
 			name := fmt.Sprint("plant-", n)
-			if err := w.db.AddSite(t.Context(), name, bearer.Hash(token)); err != nil {
+			if err := w.db.AddSite(t.Context(), name, bearer.Hash(token), ""); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := w.db.EnrollSite(t.Context(), bearer.Hash(token), bearer.Hash(credential)); err != nil {

@@ -44,7 +44,7 @@ type record struct {
 // happened is one event of a record.
 type happened struct {
 	Seq     int64              `json:"seq"`
-	Kind    holdfast.EventKind `json:"kind"`
+	Kind    holdfast.EntryKind `json:"kind"`
 	State   holdfast.State     `json:"state"`
 	Reason  holdfast.Reason    `json:"reason,omitempty"`
 	At      time.Time          `json:"at"`
@@ -127,7 +127,7 @@ func (r *record) whole() holdfast.Record {
 		Settled: r.Settled, Discarding: r.Discarding, Size: max(r.Size, 0),
 	}
 	for _, e := range r.History {
-		out.History = append(out.History, holdfast.Event{
+		out.History = append(out.History, holdfast.Entry{
 			Seq: e.Seq, ID: out.Message.ID, Destination: out.Message.Destination, Kind: e.Kind, State: e.State, Reason: name(e.Reason), At: e.At,
 			Cycle: max(e.Cycle, 0), Attempt: max(e.Attempt, 0), Outcome: e.Outcome, Charged: e.Charged, Code: name(e.Code),
 			Error: shown.Line(e.Error, errorLen), Maybe: e.Maybe, Took: max(e.Took, 0), Actor: name(e.Actor),

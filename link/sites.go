@@ -19,7 +19,7 @@ type SiteInfo struct {
 
 // Add makes a site and returns its enrolment token, this once. A name that is
 // taken is holdfast.ErrConflict.
-func (c *Central) Add(ctx context.Context, name string) (token string, err error) {
+func (c *Central) Add(ctx context.Context, name string, actor string) (token string, err error) {
 	if err := CheckName(name); err != nil {
 		return "", fmt.Errorf("add site: %w: %w", holdfast.ErrInvalid, err)
 	}
@@ -29,7 +29,7 @@ func (c *Central) Add(ctx context.Context, name string) (token string, err error
 		})
 	}
 	token = bearer.New(tokenPrefix)
-	if err := c.conf.Store.AddSite(ctx, name, bearer.Hash(token)); err != nil {
+	if err := c.conf.Store.AddSite(ctx, name, bearer.Hash(token), actor); err != nil {
 		return "", fmt.Errorf("add site %s: %w", name, err)
 	}
 	c.log.LogAttrs(ctx, slog.LevelInfo, "site added", slog.String("site", name))
@@ -39,9 +39,9 @@ func (c *Central) Add(ctx context.Context, name string) (token string, err error
 // Rotate returns a new enrolment token for a site, this once. The site goes on
 // with its credential until it enrolls again, and for OverlapFor after; with now
 // it is out until it enrolls again, as is whoever has stolen the credential.
-func (c *Central) Rotate(ctx context.Context, name string, now bool) (token string, err error) {
+func (c *Central) Rotate(ctx context.Context, name string, now bool, actor string) (token string, err error) {
 	token = bearer.New(tokenPrefix)
-	if err := c.conf.Store.RotateSite(ctx, name, bearer.Hash(token), now); err != nil {
+	if err := c.conf.Store.RotateSite(ctx, name, bearer.Hash(token), now, actor); err != nil {
 		return "", fmt.Errorf("rotate site %s: %w", clip(name), err)
 	}
 	c.log.LogAttrs(ctx, slog.LevelInfo, "site may enroll again", slog.String("site", name), slog.Bool("credentials_ended", now))
@@ -52,8 +52,8 @@ func (c *Central) Rotate(ctx context.Context, name string, now bool) (token stri
 }
 
 // Revoke shuts a site out, at once. What waits there waits on.
-func (c *Central) Revoke(ctx context.Context, name string) error {
-	if err := c.conf.Store.RevokeSite(ctx, name); err != nil {
+func (c *Central) Revoke(ctx context.Context, name string, actor string) error {
+	if err := c.conf.Store.RevokeSite(ctx, name, actor); err != nil {
 		return fmt.Errorf("revoke site %s: %w", clip(name), err)
 	}
 	c.log.LogAttrs(ctx, slog.LevelWarn, "site revoked", slog.String("site", name))

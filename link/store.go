@@ -38,11 +38,11 @@ type Info struct {
 type Store interface {
 	// AddSite makes a site that may enroll with the token for TokenFor. A name
 	// that is taken is holdfast.ErrConflict; one that was revoked is free.
-	AddSite(ctx context.Context, name string, token [32]byte) error
+	AddSite(ctx context.Context, name string, token [32]byte, actor string) error
 	// RotateSite gives a site a new token, in place of one that it had. Its
 	// credential stays good until the token is used; with now its credentials end
 	// at once. holdfast.ErrNotFound: there is no such site, or it is revoked.
-	RotateSite(ctx context.Context, name string, token [32]byte, now bool) error
+	RotateSite(ctx context.Context, name string, token [32]byte, now bool, actor string) error
 	// TokenSite returns the site that a token is or was for, also one that is
 	// spent or too old, or holdfast.ErrNotFound. It spends nothing.
 	TokenSite(ctx context.Context, token [32]byte) (name string, err error)
@@ -54,7 +54,7 @@ type Store interface {
 	EnrollSite(ctx context.Context, token, credential [32]byte) (name string, err error)
 	// RevokeSite ends a site's token and credentials at once. holdfast.ErrNotFound:
 	// there is no such site. Revoking it again changes nothing.
-	RevokeSite(ctx context.Context, name string) error
+	RevokeSite(ctx context.Context, name string, actor string) error
 	// FindSite returns the site of a credential, or holdfast.ErrNotFound. A former
 	// one that ends by a clock that is doubted lets nobody in meanwhile.
 	FindSite(ctx context.Context, credential [32]byte) (name string, err error)

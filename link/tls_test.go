@@ -140,7 +140,7 @@ func TestACertificateIsThatOfItsSite(t *testing.T) {
 				w.secure(conf)
 				w.url = "https://127.0.0.1"
 				ours, others := link.Files{CA: server.Cert, Cert: b.Cert, Key: b.Key}, link.Files{CA: server.Cert, Cert: a.Cert, Key: a.Key}
-				token, err := w.central.Add(t.Context(), "plant-b")
+				token, err := w.central.Add(t.Context(), "plant-b", "")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -195,7 +195,7 @@ func TestNobodyEnrollsUncertified(t *testing.T) {
 		}
 		w.secure(conf)
 		w.url = "https://127.0.0.1"
-		token, err := w.central.Add(t.Context(), "plant-b")
+		token, err := w.central.Add(t.Context(), "plant-b", "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -255,7 +255,7 @@ type plant struct {
 // enroll makes the site known and leaves its credential in a file.
 func (w *world) enroll(name string) (file string) {
 	w.t.Helper()
-	token, err := w.central.Add(w.t.Context(), name)
+	token, err := w.central.Add(w.t.Context(), name, "")
 	if err != nil {
 		w.t.Fatal(err)
 	}

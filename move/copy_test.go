@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 
 type full interface {
 	storetest.Full
-	CreateToken(ctx context.Context, name, role string, hash [32]byte) error
+	CreateToken(ctx context.Context, name, role string, hash [32]byte, actor string) error
 	link.Store
 	EachToken(ctx context.Context, yield func(name, role string, created, lastUsed time.Time)) error
 }
@@ -159,12 +159,12 @@ func filled(t testing.TB, at string) {
 	must(t, db.SetLaneFault(ctx, "b", "certificate not trusted"))
 	_, err := db.NotifyEnded(ctx, true, false)
 	must(t, err)
-	must(t, db.CreateToken(ctx, "ops", "operator", [32]byte{1, 2, 3}))
-	must(t, db.AddSite(ctx, "plant-7", [32]byte{7}))
+	must(t, db.CreateToken(ctx, "ops", "operator", [32]byte{1, 2, 3}, ""))
+	must(t, db.AddSite(ctx, "plant-7", [32]byte{7}, ""))
 	if _, err := db.EnrollSite(ctx, [32]byte{7}, [32]byte{8}); err != nil {
 		t.Fatal(err)
 	}
-	must(t, db.AddSite(ctx, "plant-8", [32]byte{9}))
+	must(t, db.AddSite(ctx, "plant-8", [32]byte{9}, ""))
 
 	policy := &holdfast.RetryPolicy{Attempts: 3}
 	put(t, db,

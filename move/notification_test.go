@@ -69,12 +69,12 @@ func filledNotes(t testing.TB, db full) {
 	ctx, s := t.Context(), notes(t, db)
 	must(t, s.PutChannel(ctx, notify.Channel{
 		Name: "mail", Kind: "email", Settings: []byte(`{"a":1}`), Workers: 3, Retry: notify.Retry{Attempts: 5, Interval: time.Minute, Waits: []time.Duration{time.Second, time.Hour}},
-	}))
-	must(t, s.PutChannel(ctx, notify.Channel{Name: "chat", Kind: "ntfy", Disabled: true}))
-	must(t, s.PutList(ctx, notify.List{Name: "none"}))
+	}, ""))
+	must(t, s.PutChannel(ctx, notify.Channel{Name: "chat", Kind: "ntfy", Disabled: true}, ""))
+	must(t, s.PutList(ctx, notify.List{Name: "none"}, ""))
 	must(t, s.PutList(ctx, notify.List{Name: "ops", Description: "Ü", Partial: true, Recipients: []notify.Recipient{
 		{Channel: "mail", Address: "z@example.org", Name: "Z"}, {Channel: "chat"}, {Channel: "mail", Address: "a@example.org", Disabled: true},
-	}}))
+	}}, ""))
 	failure := holdfast.Settlement{State: holdfast.Pending, RetryIn: 30 * time.Minute, Outcome: holdfast.Transient, Charged: true, Error: "later"}
 	parked := holdfast.Settlement{State: holdfast.Parked, Reason: holdfast.ReasonPermanent, Outcome: holdfast.Permanent, Error: "no"}
 	done := holdfast.Settlement{State: holdfast.Delivered, Outcome: holdfast.Succeeded}

@@ -88,7 +88,7 @@ func TestSitesAreNotCutOffForALackOfTokens(t *testing.T) {
 				t.Errorf("the log has no way out:\n%s", log)
 			}
 			db = opened()
-			if err := db.RevokeSite(t.Context(), "plant-7"); err != nil {
+			if err := db.RevokeSite(t.Context(), "plant-7", ""); err != nil {
 				t.Fatal(err)
 			}
 			if err := db.Close(); err != nil {
@@ -96,7 +96,7 @@ func TestSitesAreNotCutOffForALackOfTokens(t *testing.T) {
 			}
 			foretold("a node does not start")
 			db = opened()
-			if err := db.CreateToken(t.Context(), "first", "admin", [32]byte{1}); err != nil {
+			if err := db.CreateToken(t.Context(), "first", "admin", [32]byte{1}, ""); err != nil {
 				t.Fatal(err)
 			}
 			if err := db.Close(); err != nil {
@@ -143,7 +143,7 @@ func openDatabase(t *testing.T, dsn string) store {
 
 func enroll(t *testing.T, db link.Store) {
 	t.Helper()
-	if err := db.AddSite(t.Context(), "plant-7", [32]byte{2}); err != nil {
+	if err := db.AddSite(t.Context(), "plant-7", [32]byte{2}, ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.EnrollSite(t.Context(), [32]byte{2}, [32]byte{3}); err != nil {

@@ -70,7 +70,7 @@ func fill(t *testing.T, c *config.Config, destinations []string) {
 		{Name: "mail", Kind: "email", Settings: []byte(settings)},
 		{Name: "off", Kind: "email", Settings: []byte(settings), Disabled: true},
 	} {
-		if err := db.PutChannel(t.Context(), channel); err != nil {
+		if err := db.PutChannel(t.Context(), channel, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -114,7 +114,7 @@ func TestWhenTokensAreNeeded(t *testing.T) {
 			t.Errorf("%s, never: %t, %v", ip, needed, err)
 		}
 	}
-	if err := db.CreateToken(t.Context(), "first", "admin", [32]byte{1}); err != nil {
+	if err := db.CreateToken(t.Context(), "first", "admin", [32]byte{1}, ""); err != nil {
 		t.Fatal(err)
 	}
 	if needed, err := node.AuthRequired(t.Context(), tcp("192.0.2.7"), db, config.TokensRemote); !needed || err != nil {

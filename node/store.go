@@ -25,6 +25,7 @@ type store interface {
 	holdfast.Sweepable
 	holdfast.InboxLog
 	holdfast.Doubting
+	holdfast.Journal
 	admin.TokenStore
 	notify.Store
 	link.Store

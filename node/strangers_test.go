@@ -36,7 +36,7 @@ func withToken(t *testing.T, c *config.Config, role api.Role) (secret string) {
 	t.Helper()
 	db := open(t, c.Data)
 	secret = bearer.New("hf_")
-	if err := db.CreateToken(t.Context(), string(role), string(role), sha256.Sum256([]byte(secret))); err != nil {
+	if err := db.CreateToken(t.Context(), string(role), string(role), sha256.Sum256([]byte(secret)), ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {

@@ -78,6 +78,20 @@ const (
 	Refused  Result = 3 // will never work
 )
 
+// Outcome is what the result says of the attempt.
+func (r Result) Outcome() holdfast.Outcome {
+	switch r {
+	case Accepted:
+		return holdfast.Succeeded
+	case Deferred:
+		return holdfast.Transient
+	case Refused:
+		return holdfast.Permanent
+	case Waiting:
+	}
+	return holdfast.NotStarted
+}
+
 // What the fault of a channel's setting says of a file. It is one text for
 // every cause, so that whoever may write channels does not learn from it which
 // files the node's machine has.

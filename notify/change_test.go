@@ -180,7 +180,7 @@ func TestTheAdapterOfAChannelThatIsGoneIsClosed(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, o *office){
 		"deleted": func(t *testing.T, o *office) {
 			t.Helper()
-			if err := o.db.DeleteChannel(t.Context(), "mail", o.book(t).Channels["mail"].Version); err != nil {
+			if err := o.db.DeleteChannel(t.Context(), "mail", o.book(t).Channels["mail"].Version, ""); err != nil {
 				t.Fatal(err)
 			}
 		},

@@ -51,7 +51,7 @@ func TestChannelsAreChangedWithoutARestart(t *testing.T) {
 		if r := o.one(t, "third"); r.Status != notify.Delivered {
 			t.Errorf("after the channel was enabled it is %s", r.Status)
 		}
-		if err := o.db.DeleteChannel(t.Context(), "mail", o.book(t).Channels["mail"].Version); err != nil {
+		if err := o.db.DeleteChannel(t.Context(), "mail", o.book(t).Channels["mail"].Version, ""); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
@@ -128,7 +128,7 @@ func TestSettingsThatAreNotSaidAreNotWarnedOf(t *testing.T) {
 	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
-		if err := o.db.PutChannel(t.Context(), notify.Channel{Name: "mail", Kind: "mail"}); err != nil {
+		if err := o.db.PutChannel(t.Context(), notify.Channel{Name: "mail", Kind: "mail"}, ""); err != nil {
 			t.Fatal(err)
 		}
 		o.list(t, "ops", mailTo("a@x")...)

@@ -104,7 +104,7 @@ func (o *office) channel(tb testing.TB, c notify.Channel) {
 		c.Settings = json.RawMessage(`{}`)
 	}
 	c.Version = o.book(tb).Channels[c.Name].Version
-	if err := o.db.PutChannel(tb.Context(), c); err != nil {
+	if err := o.db.PutChannel(tb.Context(), c, ""); err != nil {
 		tb.Fatal(err)
 	}
 }
@@ -120,7 +120,7 @@ func (o *office) book(tb testing.TB) notify.Book {
 
 func (o *office) list(tb testing.TB, name string, recipients ...notify.Recipient) {
 	tb.Helper()
-	if err := o.db.PutList(tb.Context(), notify.List{Name: name, Recipients: recipients, Version: o.book(tb).Lists[name].Version}); err != nil {
+	if err := o.db.PutList(tb.Context(), notify.List{Name: name, Recipients: recipients, Version: o.book(tb).Lists[name].Version}, ""); err != nil {
 		tb.Fatal(err)
 	}
 }

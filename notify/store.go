@@ -42,10 +42,10 @@ type Store interface {
 	// meanwhile. Delete… end the one of that version, or return ErrNotFound.
 	// ErrState: there is another one by now, or none any more; nothing was
 	// changed.
-	PutChannel(ctx context.Context, c Channel) error
-	DeleteChannel(ctx context.Context, name string, version int64) error
-	PutList(ctx context.Context, l List) error
-	DeleteList(ctx context.Context, name string, version int64) error
+	PutChannel(ctx context.Context, c Channel, actor string) error
+	DeleteChannel(ctx context.Context, name string, version int64, actor string) error
+	PutList(ctx context.Context, l List, actor string) error
+	DeleteList(ctx context.Context, name string, version int64, actor string) error
 
 	// Notification returns the copies of one notification, the first copy
 	// first, with their targets and the histories of their messages, or
@@ -108,7 +108,7 @@ type Record struct {
 	Discarding   bool      // it was discarded while it was in hand, and ends when the attempt has
 	Stuck        bool      // waits longer than the query's StuckAfter
 	Targets      []Target
-	History      []holdfast.Event
+	History      []holdfast.Entry
 }
 
 // Query narrows Notifications. Zero fields do not narrow.

@@ -130,13 +130,13 @@ func TestCase65CommitsInTheOtherOrder(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- db.Follow(ctx, "f", func(_ context.Context, _ *postgres.Tx, events []holdfast.Event) error {
+		ended <- db.Project(ctx, holdfast.Follower{Name: "f"}, func(_ context.Context, page []holdfast.Entry) ([]holdfast.Row, error) {
 			mu.Lock()
 			defer mu.Unlock()
-			for _, e := range events {
-				seen = append(seen, e.ID)
+			for i := range page {
+				seen = append(seen, page[i].ID)
 			}
-			return nil
+			return nil, nil
 		})
 	}()
 	waitFor(t, dsn, "SELECT count(*) FROM hf_follower", 1)
@@ -175,62 +175,6 @@ func TestCase65CommitsInTheOtherOrder(t *testing.T) {
 	}
 	if got := fmt.Sprint(seen); got != "[early late]" {
 		t.Errorf("shown %s, want both once, in the order in which they began", got)
-	}
-}
-
-// A follower that fails gets the same events again, and one that has read them
-// does not, over restarts and over nodes.
-func TestAFollowersPlaceIsKept(t *testing.T) {
-	t.Parallel()
-	dsn := database(t)
-	a := open(t, dsn, quick("a"))
-	if err := sql(t.Context(), dsn, "CREATE TABLE told (id text)"); err != nil {
-		t.Fatal(err)
-	}
-	follow := func(db *postgres.DB, want int, fail bool) {
-		t.Helper()
-		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
-		defer stop()
-		err := db.Follow(ctx, "f", func(ctx context.Context, tx *postgres.Tx, events []holdfast.Event) error {
-			for _, e := range events {
-				if _, err := tx.Exec(ctx, "INSERT INTO told VALUES ($1)", string(e.ID)); err != nil {
-					return err
-				}
-			}
-			if fail {
-				return context.DeadlineExceeded
-			}
-			if want -= len(events); want <= 0 {
-				time.AfterFunc(200*time.Millisecond, stop)
-			}
-			return nil
-		})
-		if fail != (err != nil) || !fail && want != 0 {
-			t.Fatalf("follow: %v, %d events are missing", err, want)
-		}
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	var known sync.WaitGroup
-	known.Go(func() {
-		defer stop()
-		waitFor(t, dsn, "SELECT count(*) FROM hf_follower", 1)
-	})
-	defer known.Wait()
-	if err := a.Follow(ctx, "f", func(context.Context, *postgres.Tx, []holdfast.Event) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	put(t, a, numbered(5, holdfast.Message{ID: "x"})...)
-	follow(a, 5, true)
-	follow(a, 5, false)
-	shut(t, a)
-	b := opened(t, dsn, quick("b"))
-	put(t, b, numbered(3, holdfast.Message{ID: "y"})...)
-	follow(b, 3, false)
-	if got := texts(t, dsn, "SELECT string_agg(id, ' ' ORDER BY id) FROM told"); !got["x0000 x0001 x0002 x0003 x0004 y0000 y0001 y0002"] {
-		t.Errorf("told %v", got)
-	}
-	if err := b.Unfollow(t.Context(), "f"); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -99,6 +99,9 @@ func (db *DB) start(ctx context.Context) error {
 	if err := db.migrate(ctx); err != nil {
 		return err
 	}
+	if err := db.renumber(ctx); err != nil {
+		return err
+	}
 	if _, err := db.lookBack(ctx); err != nil {
 		return err
 	}

@@ -2,77 +2,79 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/follow"
 )
 
-// journalPage is how many events one call of a follower's function gets.
-const journalPage = 500
+var _ holdfast.Journal = (*DB)(nil)
 
-// Follow calls fn with every change of every message from the time on when a
-// follower of that name was first seen, in the order in which transactions
-// began. Of one message's changes Event.Seq tells the order: of two that waited
-// for each other the later one may be shown first. What fn writes through tx
-// commits together with the follower's place, so each event takes effect
-// exactly once, over restarts and over all nodes: of several that follow under
-// one name one is called at a time. Follow blocks until ctx ends (nil) or fn
-// fails; a panic of fn is an error. While the database is away it waits.
+// Project implements holdfast.Journal. Entries come in the order in which their
+// transactions began. Of one message's Entry.Seq tells the order: of two changes that
+// waited for each other the later one may be shown first.
 //
-// An event is shown when every transaction that began before its own has
+// An entry is shown when every transaction that began before its own has
 // ended: one that stays open for long, of anybody's on the server, delays
-// followers. Events are kept until every follower has read them: Unfollow one
-// that will not come back.
-func (db *DB) Follow(ctx context.Context, name string, fn func(ctx context.Context, tx *Tx, events []holdfast.Event) error) error {
-	if err := db.usable(ctx); err != nil {
-		return fmt.Errorf("follow journal as %s: %w", name, err)
-	}
-	if err := db.unbound(ctx, func(tx *ownTx) error { return tx.exec(addFollower, name) }); err != nil {
-		return fmt.Errorf("follow journal as %s: %w", name, err)
-	}
-	wake := db.Wake()
-	defer wake.Stop()
-	poll := time.NewTicker(time.Second)
-	defer poll.Stop()
-	for {
-		n, err := db.followPage(ctx, name, fn)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case db.gone.Load():
-			return fmt.Errorf("follow journal as %s: %w", name, holdfast.ErrClosed)
-		case err != nil && !isFollowers(err) && isAway(err):
-			// It goes on where it was when the database is there again.
-		case err != nil:
-			return fmt.Errorf("follow journal as %s: %w", name, err)
-		case n == journalPage:
-			continue
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-wake.C:
-		case <-poll.C:
-		}
-	}
-}
-
-// Unfollow forgets a follower, so that its events need not be kept. A Follow
-// that still runs ends with ErrNotFound.
-func (db *DB) Unfollow(ctx context.Context, name string) error {
+// followers.
+func (db *DB) Project(ctx context.Context, f holdfast.Follower, project func(ctx context.Context, page []holdfast.Entry) ([]holdfast.Row, error)) error {
 	err := db.usable(ctx)
-	if err == nil {
-		err = db.unbound(ctx, func(tx *ownTx) error { return tx.exec(dropFollower, name) })
+	if err == nil && f.Name == "" {
+		err = fmt.Errorf("a follower needs a name: %w", holdfast.ErrInvalid)
 	}
-	if err != nil {
-		return fmt.Errorf("unfollow journal as %s: %w", name, err)
+	if err == nil {
+		err = db.unbound(ctx, func(tx *ownTx) error { return tx.exec(addFollower, f.Name, f.FromStart) })
+	}
+	if err == nil {
+		wake := db.Wake()
+		defer wake.Stop()
+		err = follow.Run(ctx, &journal{db: db}, f, wake.C, project)
+	}
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("project journal for %q: %w", f.Name, err)
 	}
 	return nil
+}
+
+// Forget implements holdfast.Journal.
+func (db *DB) Forget(ctx context.Context, follower string) error {
+	err := db.usable(ctx)
+	found := false
+	if err == nil {
+		err = db.unbound(ctx, func(tx *ownTx) error {
+			found = false
+			return tx.query(dropFollower, []any{follower}, func(rows pgx.Rows) error {
+				found = true
+				return rows.Scan(nil)
+			})
+		})
+	}
+	if err == nil && !found {
+		err = holdfast.ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("forget follower %q: %w", follower, err)
+	}
+	return nil
+}
+
+// Followers implements holdfast.Journal.
+func (db *DB) Followers(ctx context.Context) (list []holdfast.FollowerInfo, err error) {
+	if err := db.read(ctx, unreadSince, nil, func(rows pgx.Rows) error {
+		var i holdfast.FollowerInfo
+		var at int64
+		err := rows.Scan(&i.Name, &at)
+		i.Unread = db.clock.wall(at)
+		list = append(list, i)
+		return err
+	}); err != nil {
+		return nil, fmt.Errorf("list followers: %w", err)
+	}
+	return list, nil
 }
 
 // place is how far a follower has read.
@@ -81,53 +83,133 @@ type place struct {
 	seq int64
 }
 
-func (db *DB) followPage(ctx context.Context, name string, fn func(ctx context.Context, tx *Tx, events []holdfast.Event) error) (n int, err error) {
-	err = db.Do(ctx, func(ctx context.Context, tx *Tx) error {
+// journal is what the loop of a follower needs.
+type journal struct {
+	db   *DB
+	turn uint64 // the history that the last page is of
+}
+
+// Passes implements follow.Store: it goes on where it was when the database is there
+// again, with whatever history.
+func (j *journal) Passes(err error) bool {
+	return !j.db.gone.Load() && (isAway(err) || errors.Is(err, errStale) || errors.Is(err, ErrUnknown))
+}
+
+// Read implements follow.Store.
+func (j *journal) Read(ctx context.Context, name string) (p follow.Page[place], err error) {
+	if j.db.gone.Load() {
+		return p, holdfast.ErrClosed
+	}
+	j.turn, _ = j.db.past.is()
+	if err := j.db.read(ctx, getFollower, []any{name}, func(rows pgx.Rows) error { return rows.Scan(&p.From.tx, &p.From.seq) }); err != nil {
+		return p, err
+	}
+	if p.From.tx == "" {
+		return p, fmt.Errorf("it is not followed any more: %w", holdfast.ErrNotFound)
+	}
+	err = j.db.read(ctx, eventsAfter, []any{p.From.tx, p.From.seq, follow.Limit}, func(rows pgx.Rows) error {
+		var e holdfast.Entry
 		var at place
-		if err := tx.do(ctx, statement{lockFollower, []any{name}, func(rows pgx.Rows) error { return rows.Scan(&at.tx, &at.seq) }}); err != nil {
-			return err
+		var id, more []byte
+		err := j.db.scanEvent(rows, &e, &at.tx, &id, &e.Destination, &e.Subject, &more)
+		if at.seq = e.Seq; id != nil {
+			e.ID = idFrom(id)
 		}
-		if at.tx == "" {
-			return fmt.Errorf("it is not known any more: %w", holdfast.ErrNotFound)
+		if len(more) > 0 {
+			e.Detail = more
 		}
-		var events []holdfast.Event
-		if err := tx.do(ctx, statement{eventsAfter, []any{at.tx, at.seq, journalPage}, func(rows pgx.Rows) error {
-			var e holdfast.Event
-			var id []byte
-			err := db.scanEvent(rows, &e, &at.tx, &id, &e.Destination)
-			at.seq, e.ID = e.Seq, idFrom(id)
-			events = append(events, e)
-			return err
-		}}); err != nil || len(events) == 0 {
-			return err
-		}
-		n = len(events)
-		if err := contained(func() error { return fn(ctx, tx, events) }); err != nil {
-			return &followerError{err}
-		}
-		return tx.do(ctx, statement{moveFollower, []any{name, at.tx, at.seq}, nil})
+		p.Entries, p.Ends = append(p.Entries, e), append(p.Ends, at)
+		return err
 	})
-	return n, err
+	return p, err
 }
 
-// followerError is an error of the follower's function, whatever it says about
-// connections of its own.
-type followerError struct{ err error }
-
-func (e *followerError) Error() string { return e.err.Error() }
-func (e *followerError) Unwrap() error { return e.err }
-
-func isFollowers(err error) bool {
-	_, ok := errors.AsType[*followerError](err)
-	return ok
-}
-
-// contained makes a panic an error.
-func contained(fn func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the follower panicked: %v\n%s", p, debug.Stack())
+// Write implements follow.Store.
+func (j *journal) Write(ctx context.Context, name string, from, to place, list []holdfast.Row) (moved bool, err error) {
+	err = j.db.own(ctx, func(tx *ownTx) error {
+		moved = false
+		if err := tx.still(j.turn); err != nil {
+			return err
 		}
-	}()
-	return fn()
+		if err := tx.query(moveFollower, []any{name, from.tx, from.seq, to.tx, to.seq}, func(rows pgx.Rows) error {
+			moved = true
+			return rows.Scan(nil)
+		}); err != nil || !moved {
+			return err
+		}
+		return tx.put(list...)
+	})
+	return moved, err
+}
+
+// renumber makes the journal one of this cluster, if it was dumped from another: whose
+// transactions had higher numbers, and would come after all that is to come. Nobody has
+// written to it here before a store is opened.
+func (db *DB) renumber(ctx context.Context) error {
+	elsewhere := func(ctx context.Context, c *pgx.Conn) (is bool, err error) {
+		err = each(ctx, c, isElsewhere, nil, func(rows pgx.Rows) error { return rows.Scan(&is) })
+		return is, err
+	}
+	conn, err := db.pools.own.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	if is, err := elsewhere(ctx, conn.Conn()); err != nil || !is {
+		return err
+	}
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		for _, sql := range []string{noTimeout, lockJournal} {
+			if _, err := tx.Exec(ctx, sql); err != nil {
+				return err
+			}
+		}
+		if is, err := elsewhere(ctx, tx.Conn()); err != nil || !is {
+			return err // another node was first
+		}
+		_, err := tx.Exec(ctx, renumber)
+		return err
+	})
+}
+
+// Append implements holdfast.Journal.
+func (db *DB) Append(ctx context.Context, entries ...holdfast.Entry) error {
+	err := holdfast.CheckEntries(entries)
+	if err == nil {
+		err = db.usable(ctx)
+	}
+	if err == nil {
+		err = db.unbound(ctx, func(tx *ownTx) error {
+			for i := range entries {
+				if err := tx.run(noteOf(&entries[i])); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("append to the journal: %w", err)
+	}
+	return nil
+}
+
+// note has an entry that is about no message written before the commit, if
+// anything follows the journal.
+func (tx *ownTx) note(e *holdfast.Entry) { tx.last = append(tx.last, noteOf(e)) }
+
+func noteOf(e *holdfast.Entry) statement {
+	text := func(s string) *string { return nullText(cleanText(s)) }
+	return statement{insertNote, []any{
+		int16(e.Kind), int16(e.Outcome), text(e.Code), text(e.Error), text(e.Actor), text(e.Subject), text(string(e.Detail)),
+	}, nil}
+}
+
+// detail is one word more about an entry, as JSON.
+func detail(name, value string) []byte {
+	b, err := json.Marshal(map[string]string{name: value})
+	if err != nil { // a text always becomes JSON
+		return nil
+	}
+	return b
 }

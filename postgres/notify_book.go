@@ -61,6 +61,8 @@ type bookChange struct {
 	name    string
 	seen    int64 // zero: there was none
 	end     bool  // there must be one
+	kind    holdfast.EntryKind
+	actor   string
 }
 
 // changeBook runs statements if what they change is what the caller has seen.
@@ -85,19 +87,20 @@ func (db *DB) changeBook(ctx context.Context, k bookChange, change func(tx *ownT
 		if err != nil {
 			return err
 		}
+		tx.note(&holdfast.Entry{Kind: k.kind, Subject: k.name, Actor: k.actor})
 		return change(tx)
 	})
 }
 
 // PutChannel implements notify.Store.
-func (db *DB) PutChannel(ctx context.Context, c notify.Channel) error {
+func (db *DB) PutChannel(ctx context.Context, c notify.Channel, actor string) error {
 	err := c.Validate()
 	var r *rows.Channel
 	if err == nil {
 		r, err = notify.ChannelRow(&c)
 	}
 	if err == nil {
-		err = db.changeBook(ctx, bookChange{present: channelVersion, name: c.Name, seen: c.Version}, func(tx *ownTx) error { return tx.put(r) })
+		err = db.changeBook(ctx, bookChange{present: channelVersion, name: c.Name, seen: c.Version, kind: holdfast.ChannelPut, actor: actor}, func(tx *ownTx) error { return tx.put(r) })
 	}
 	if err != nil {
 		return fmt.Errorf("put channel %q: %w", c.Name, err)
@@ -106,8 +109,8 @@ func (db *DB) PutChannel(ctx context.Context, c notify.Channel) error {
 }
 
 // DeleteChannel implements notify.Store.
-func (db *DB) DeleteChannel(ctx context.Context, name string, version int64) error {
-	if err := db.changeBook(ctx, bookChange{present: channelVersion, name: name, seen: version, end: true}, func(tx *ownTx) error {
+func (db *DB) DeleteChannel(ctx context.Context, name string, version int64, actor string) error {
+	if err := db.changeBook(ctx, bookChange{present: channelVersion, name: name, seen: version, end: true, kind: holdfast.ChannelRemoved, actor: actor}, func(tx *ownTx) error {
 		return tx.exec(dropChannel, cleanText(name))
 	}); err != nil {
 		return fmt.Errorf("delete channel %q: %w", name, err)
@@ -116,10 +119,10 @@ func (db *DB) DeleteChannel(ctx context.Context, name string, version int64) err
 }
 
 // PutList implements notify.Store.
-func (db *DB) PutList(ctx context.Context, l notify.List) error {
+func (db *DB) PutList(ctx context.Context, l notify.List, actor string) error {
 	err := l.Validate()
 	if err == nil {
-		err = db.changeBook(ctx, bookChange{present: listVersion, name: l.Name, seen: l.Version}, func(tx *ownTx) error {
+		err = db.changeBook(ctx, bookChange{present: listVersion, name: l.Name, seen: l.Version, kind: holdfast.ListPut, actor: actor}, func(tx *ownTx) error {
 			if err := tx.exec(dropRecipients, cleanText(l.Name)); err != nil {
 				return err
 			}
@@ -133,8 +136,8 @@ func (db *DB) PutList(ctx context.Context, l notify.List) error {
 }
 
 // DeleteList implements notify.Store.
-func (db *DB) DeleteList(ctx context.Context, name string, version int64) error {
-	err := db.changeBook(ctx, bookChange{present: listVersion, name: name, seen: version, end: true}, func(tx *ownTx) error {
+func (db *DB) DeleteList(ctx context.Context, name string, version int64, actor string) error {
+	err := db.changeBook(ctx, bookChange{present: listVersion, name: name, seen: version, end: true, kind: holdfast.ListRemoved, actor: actor}, func(tx *ownTx) error {
 		if err := tx.exec(dropList, cleanText(name)); err != nil {
 			return err
 		}

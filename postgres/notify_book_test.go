@@ -51,10 +51,10 @@ func TestTwoNodesChangeOneList(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
 	one, two := opened(t, dsn, postgres.Options{}), opened(t, dsn, postgres.Options{})
-	if err := one.PutChannel(t.Context(), notify.Channel{Name: "mail", Kind: "email", Settings: []byte(`{"host":"mx"}`), Retry: notify.DefaultRetry()}); err != nil {
+	if err := one.PutChannel(t.Context(), notify.Channel{Name: "mail", Kind: "email", Settings: []byte(`{"host":"mx"}`), Retry: notify.DefaultRetry()}, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := one.PutList(t.Context(), notify.List{Name: "ops"}); err != nil {
+	if err := one.PutList(t.Context(), notify.List{Name: "ops"}, ""); err != nil {
 		t.Fatal(err)
 	}
 	nodes := []http.Handler{nodeAPI(t, one), nodeAPI(t, two)}

@@ -84,7 +84,7 @@ func (db *DB) copies(ctx context.Context, site string, id holdfast.ID) (list []n
 }
 
 // historyOf reads the history of a copy's message.
-func (db *DB) historyOf(ctx context.Context, r *notify.Record) ([]holdfast.Event, error) {
+func (db *DB) historyOf(ctx context.Context, r *notify.Record) ([]holdfast.Entry, error) {
 	m := holdfast.Record{
 		Message: holdfast.Message{ID: r.Message, Destination: notify.LanePrefix + r.Channel}, Seq: r.Seq,
 		Created: r.Created, Settled: r.Ended, Cycle: r.Cycle, Tries: r.Tries,

@@ -107,14 +107,25 @@ func (tx *ownTx) reached(calls []*call[*reached]) error {
 		return err
 	}
 	var list []rows.Row
+	var of, results, attempts []int64
+	var channels, addresses []string
 	for _, c := range calls {
 		seq, found := seqs[string(c.work.id)]
 		if c.work.unknown = !found; !found {
 			continue
 		}
 		for i := range c.work.list {
-			list = append(list, notify.TargetRow(seq, &c.work.list[i]))
+			t := notify.TargetRow(seq, &c.work.list[i])
+			list, of, results, attempts = append(list, t), append(of, seq), append(results, t.Result), append(attempts, t.Attempts)
+			channels, addresses = append(channels, cleanText(t.Channel)), append(addresses, cleanText(t.Address))
 		}
 	}
-	return tx.put(list...)
+	if len(list) == 0 {
+		return nil
+	}
+	if err := tx.put(list...); err != nil {
+		return err
+	}
+	tx.last = append(tx.last, statement{noteTargets, []any{of, channels, addresses, results, attempts}, nil})
+	return nil
 }

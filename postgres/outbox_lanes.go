@@ -105,7 +105,7 @@ func (db *DB) LaneFaults(ctx context.Context) (list []holdfast.LaneFaultInfo, er
 
 // PauseLane implements holdfast.Lanes.
 func (db *DB) PauseLane(ctx context.Context, destination, actor string) error {
-	if err := db.decideLane(ctx, pauseLane, destination, actor); err != nil {
+	if err := db.decideLane(ctx, pauseLane, holdfast.Paused, destination, actor); err != nil {
 		return fmt.Errorf("pause lane %s: %w", destination, err)
 	}
 	return nil
@@ -113,14 +113,19 @@ func (db *DB) PauseLane(ctx context.Context, destination, actor string) error {
 
 // ResumeLane implements holdfast.Lanes.
 func (db *DB) ResumeLane(ctx context.Context, destination, actor string) error {
-	if err := db.decideLane(ctx, resumeLane, destination, actor); err != nil {
+	if err := db.decideLane(ctx, resumeLane, holdfast.Resumed, destination, actor); err != nil {
 		return fmt.Errorf("resume lane %s: %w", destination, err)
 	}
 	return nil
 }
 
-func (db *DB) decideLane(ctx context.Context, how, destination, actor string) error {
-	return db.onLane(ctx, destination, func(tx *ownTx, lane int32) error { return tx.exec(how, lane, nullText(cleanText(actor))) })
+func (db *DB) decideLane(ctx context.Context, how string, kind holdfast.EntryKind, destination, actor string) error {
+	return db.onLane(ctx, destination, func(tx *ownTx, lane int32) error {
+		return tx.query(how, []any{lane, nullText(cleanText(actor))}, func(rows pgx.Rows) error {
+			tx.note(&holdfast.Entry{Kind: kind, Subject: destination, Actor: actor})
+			return rows.Scan(nil)
+		})
+	})
 }
 
 // LaneDecisions implements holdfast.Lanes.

@@ -20,9 +20,39 @@ func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error
 	if err := db.usable(ctx); err != nil {
 		return 0, false, fmt.Errorf("purge: %w", err)
 	}
+	purged, more, err := db.purgeMessages(ctx, r)
+	if err != nil {
+		return purged, false, fmt.Errorf("purge: %w", err)
+	}
+	moreNotes, err := db.purgeNotes(ctx)
+	if err != nil {
+		return purged, false, fmt.Errorf("purge the journal: %w", err)
+	}
+	return purged, more || moreNotes, nil
+}
+
+// purgeNotes deletes some entries that are about no message of the outbox, and that
+// every follower has read.
+func (db *DB) purgeNotes(ctx context.Context) (more bool, err error) {
+	err = db.own(ctx, func(tx *ownTx) error {
+		more = false
+		if mine, err := tx.upkeep(upkeepPurge); err != nil || !mine {
+			return err
+		}
+		return tx.query(purgeNotes, []any{sweepPage}, func(rows pgx.Rows) error {
+			var n int64
+			err := rows.Scan(&n)
+			more = n == sweepPage
+			return err
+		})
+	})
+	return more, err
+}
+
+func (db *DB) purgeMessages(ctx context.Context, r holdfast.Retention) (int, bool, error) {
 	now, err := db.askClock(ctx)
 	if err != nil {
-		return 0, false, fmt.Errorf("purge: %w", err)
+		return 0, false, err
 	}
 	before := db.clock.guard.Before
 	keep := map[holdfast.State]int64{}
@@ -40,14 +70,14 @@ func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error
 	}
 	held, err := db.heldLanes(ctx, r.Held, now)
 	if err != nil {
-		return 0, false, fmt.Errorf("purge: %w", err)
+		return 0, false, err
 	}
 	s := &db.sweeps
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	page, more, err := db.purgePage(ctx, youngest, keep, held)
 	if err != nil {
-		return 0, false, fmt.Errorf("purge: %w", err)
+		return 0, false, err
 	}
 	done := 0
 	for len(page) > 0 {
@@ -63,7 +93,7 @@ func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error
 			for _, r := range append(part, page...) { // they come again
 				s.leaves(r.seq)
 			}
-			return done, false, fmt.Errorf("purge: %w", err)
+			return done, false, err
 		}
 		done += len(gone)
 		for _, r := range part {

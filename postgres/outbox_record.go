@@ -67,9 +67,9 @@ const historyRows = 500
 
 // history is read after its record, by a snapshot of its own: it may be a
 // moment younger.
-func (db *DB) history(ctx context.Context, r *holdfast.Record) (history []holdfast.Event, err error) {
+func (db *DB) history(ctx context.Context, r *holdfast.Record) (history []holdfast.Entry, err error) {
 	if err := db.read(ctx, getHistory, []any{r.Seq, historyRows}, func(rows pgx.Rows) error {
-		var e holdfast.Event
+		var e holdfast.Entry
 		err := db.scanEvent(rows, &e)
 		e.ID, e.Destination = r.Message.ID, r.Message.Destination
 		history = append(history, e)
@@ -79,12 +79,12 @@ func (db *DB) history(ctx context.Context, r *holdfast.Record) (history []holdfa
 	}
 	// A first enqueue and a delivery stand in the row itself unless something
 	// follows the journal.
-	first := holdfast.Event{ID: r.Message.ID, Destination: r.Message.Destination, Kind: holdfast.Enqueued, At: r.Created, Cycle: 1}
+	first := holdfast.Entry{ID: r.Message.ID, Destination: r.Message.Destination, Kind: holdfast.Enqueued, At: r.Created, Cycle: 1}
 	if len(history) == 0 || history[0].Kind != holdfast.Enqueued && len(history) < historyRows {
-		history = append([]holdfast.Event{first}, history...)
+		history = append([]holdfast.Entry{first}, history...)
 	}
 	if last := history[len(history)-1]; r.State == holdfast.Delivered && last.State != holdfast.Delivered {
-		history = append(history, holdfast.Event{
+		history = append(history, holdfast.Entry{
 			ID: r.Message.ID, Destination: r.Message.Destination, Kind: holdfast.Attempted, State: holdfast.Delivered,
 			Outcome: holdfast.Succeeded, At: r.Settled, Cycle: r.Cycle, Attempt: r.Tries,
 		})
@@ -93,12 +93,12 @@ func (db *DB) history(ctx context.Context, r *holdfast.Record) (history []holdfa
 }
 
 // scanEvent reads eventColumns, after whatever else the row begins with.
-func (db *DB) scanEvent(rows pgx.Rows, e *holdfast.Event, before ...any) error {
+func (db *DB) scanEvent(rows pgx.Rows, e *holdfast.Entry, before ...any) error {
 	var at, took int64
 	var kind, state, outcome int16
 	err := rows.Scan(append(before, &e.Seq, &kind, &state, &at, &e.Cycle, &e.Attempt, &outcome, &e.Charged, &e.Maybe, &took,
 		&e.Reason, &e.Code, &e.Error, &e.Actor)...)
-	e.Kind, e.State, e.Outcome = holdfast.EventKind(kind), holdfast.State(state), holdfast.Outcome(outcome)
+	e.Kind, e.State, e.Outcome = holdfast.EntryKind(kind), holdfast.State(state), holdfast.Outcome(outcome)
 	e.At, e.Took = db.clock.wall(at), duration(took)
 	return err
 }

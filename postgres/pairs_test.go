@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/postgres"
+	rowkinds "github.com/holdfast-mq/holdfast/rows"
 )
 
 // Outbox case 1: whoever takes a node for dead by what it read a moment ago
@@ -101,10 +102,10 @@ func TestTokensOverTwoNodes(t *testing.T) {
 	dsn := database(t)
 	a, b := opened(t, dsn, quick("a")), opened(t, dsn, quick("b"))
 	ctx, hash := t.Context(), [32]byte{1}
-	if err := a.CreateToken(ctx, "ci", "viewer", hash); err != nil {
+	if err := a.CreateToken(ctx, "ci", "viewer", hash, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.CreateToken(ctx, "ci", "admin", [32]byte{2}); !errors.Is(err, holdfast.ErrConflict) {
+	if err := b.CreateToken(ctx, "ci", "admin", [32]byte{2}, ""); !errors.Is(err, holdfast.ErrConflict) {
 		t.Errorf("a second token of the name: %v", err)
 	}
 	if name, role, err := b.FindToken(ctx, hash); name != "ci" || role != "viewer" || err != nil {
@@ -119,36 +120,38 @@ func TestTokensOverTwoNodes(t *testing.T) {
 	}); err != nil || strings.Join(list, ",") != "ci viewer" {
 		t.Errorf("tokens %v, %v", list, err)
 	}
-	if err := b.DeleteToken(ctx, "ci"); err != nil {
+	if err := b.DeleteToken(ctx, "ci", ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := a.FindToken(ctx, hash); !errors.Is(err, holdfast.ErrNotFound) {
 		t.Errorf("a token that was revoked: %v", err)
 	}
-	if err := a.DeleteToken(ctx, "ci"); !errors.Is(err, holdfast.ErrNotFound) {
+	if err := a.DeleteToken(ctx, "ci", ""); !errors.Is(err, holdfast.ErrNotFound) {
 		t.Errorf("revoked twice: %v", err)
 	}
 }
 
-// Of two nodes that follow under one name each event goes to one.
+// Of two nodes that follow under one name each page is written once.
 func TestTwoFollowersOfOneName(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
 	a, b := opened(t, dsn, quick("a")), opened(t, dsn, quick("b"))
-	if err := sql(t.Context(), dsn, "CREATE TABLE told (seq bigint)"); err != nil {
-		t.Fatal(err)
-	}
 	ctx, stop := context.WithCancel(t.Context())
 	var both sync.WaitGroup
 	for _, db := range []*postgres.DB{a, b} {
 		both.Go(func() {
-			if err := db.Follow(ctx, "f", func(ctx context.Context, tx *postgres.Tx, events []holdfast.Event) error {
-				for _, e := range events {
-					if _, err := tx.Exec(ctx, "INSERT INTO told VALUES ($1)", e.Seq); err != nil {
-						return err
-					}
+			next := 0
+			f := holdfast.Follower{Name: "f", Resume: func(ctx context.Context) error {
+				book, err := db.Book(ctx)
+				next = len(book.Lists)
+				return err
+			}}
+			if err := db.Project(ctx, f, func(_ context.Context, page []holdfast.Entry) (list []holdfast.Row, err error) {
+				for i := range page {
+					list = append(list, &rowkinds.List{Name: fmt.Sprint(next), Description: fmt.Sprint(page[i].Seq), Changed: rowkinds.Now})
+					next++
 				}
-				return nil
+				return list, nil
 			}); err != nil {
 				t.Error(err)
 			}
@@ -159,10 +162,10 @@ func TestTwoFollowersOfOneName(t *testing.T) {
 		put(t, a, numbered(20, holdfast.Message{ID: holdfast.ID(fmt.Sprint("m", i, "-"))})...)
 		settleAll(t, b, until(t, b, 20), done())
 	}
-	waitFor(t, dsn, "SELECT count(DISTINCT seq) FROM told", 400)
+	waitFor(t, dsn, "SELECT count(DISTINCT description) FROM hf_list", 400)
 	stop()
 	both.Wait()
-	if all, distinct := number(t, dsn, "SELECT count(*) FROM told"), number(t, dsn, "SELECT count(DISTINCT seq) FROM told"); all != 400 || distinct != 400 {
-		t.Errorf("%d events were told, %d different ones; want 400 once each", all, distinct)
+	if all, distinct := number(t, dsn, "SELECT count(*) FROM hf_list"), number(t, dsn, "SELECT count(DISTINCT description) FROM hf_list"); all != 400 || distinct != 400 {
+		t.Errorf("%d entries were told, %d different ones; want 400 once each", all, distinct)
 	}
 }

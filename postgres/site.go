@@ -15,13 +15,13 @@ import (
 var _ link.Store = (*DB)(nil)
 
 // AddSite implements link.Store.
-func (db *DB) AddSite(ctx context.Context, name string, token [32]byte) error {
-	return db.named(ctx, "add site", name, holdfast.ErrConflict, changing(addSite, name, token[:], micros(link.TokenFor)))
+func (db *DB) AddSite(ctx context.Context, name string, token [32]byte, actor string) error {
+	return db.named(ctx, "add site", &holdfast.Entry{Kind: holdfast.SiteAdded, Subject: name, Actor: actor}, holdfast.ErrConflict, changing(addSite, name, token[:], micros(link.TokenFor)))
 }
 
 // RotateSite implements link.Store.
-func (db *DB) RotateSite(ctx context.Context, name string, token [32]byte, now bool) error {
-	return db.named(ctx, "rotate site", name, holdfast.ErrNotFound, changing(rotateSite, name, token[:], micros(link.TokenFor), now))
+func (db *DB) RotateSite(ctx context.Context, name string, token [32]byte, now bool, actor string) error {
+	return db.named(ctx, "rotate site", &holdfast.Entry{Kind: holdfast.SiteRenewed, Subject: name, Actor: actor}, holdfast.ErrNotFound, changing(rotateSite, name, token[:], micros(link.TokenFor), now))
 }
 
 // TokenSite implements link.Store.
@@ -30,8 +30,8 @@ func (db *DB) TokenSite(ctx context.Context, token [32]byte) (name string, err e
 }
 
 // RevokeSite implements link.Store.
-func (db *DB) RevokeSite(ctx context.Context, name string) error {
-	return db.named(ctx, "revoke site", name, holdfast.ErrNotFound, changing(revokeSite, name))
+func (db *DB) RevokeSite(ctx context.Context, name string, actor string) error {
+	return db.named(ctx, "revoke site", &holdfast.Entry{Kind: holdfast.SiteRevoked, Subject: name, Actor: actor}, holdfast.ErrNotFound, changing(revokeSite, name))
 }
 
 // EnrollSite implements link.Store.
@@ -51,10 +51,17 @@ func (db *DB) EnrollSite(ctx context.Context, token, credential [32]byte) (name 
 			}); err != nil || taken {
 				return err
 			}
-			if err := tx.mayEnroll(token, now); err != nil {
+			fresh, err := tx.mayEnroll(token, now)
+			if err != nil {
 				return err
 			}
-			return tx.query(enrollSite, []any{token[:], credential[:], micros(link.OverlapFor)}, func(found pgx.Rows) error { return found.Scan(&name) })
+			return tx.query(enrollSite, []any{token[:], credential[:], micros(link.OverlapFor)}, func(rows pgx.Rows) error {
+				err := rows.Scan(&name)
+				if fresh {
+					tx.note(&holdfast.Entry{Kind: holdfast.SiteEnrolled, Subject: name})
+				}
+				return err
+			})
 		})
 	}
 	if err == nil && name == "" {
@@ -66,20 +73,20 @@ func (db *DB) EnrollSite(ctx context.Context, token, credential [32]byte) (name 
 	return name, nil
 }
 
-// mayEnroll fails for a token that is over, or may be.
-func (tx *ownTx) mayEnroll(token [32]byte, now int64) error {
+// mayEnroll fails for a token that is over, or may be. One that is spent is not fresh.
+func (tx *ownTx) mayEnroll(token [32]byte, now int64) (fresh bool, err error) {
 	var until int64
-	if err := tx.query(lockEnroll, []any{token[:]}, func(found pgx.Rows) error { return found.Scan(&until) }); err != nil || until == 0 {
-		return err // it is spent, or there is none
+	if err := tx.query(lockEnroll, []any{token[:]}, func(rows pgx.Rows) error { return rows.Scan(&until) }); err != nil || until == 0 {
+		return false, err // it is spent, or there is none
 	}
 	switch tx.db.clock.guard.Judge(now, until, micros(link.TokenFor)) {
 	case belief.Over:
-		return holdfast.ErrNotFound
+		return false, holdfast.ErrNotFound
 	case belief.Held:
-		return link.ErrDoubted
+		return false, link.ErrDoubted
 	case belief.Lives:
 	}
-	return nil
+	return true, nil
 }
 
 // FindSite implements link.Store.

@@ -42,9 +42,17 @@ const (
 
 	// remember inserts an id. One that another transaction is about to insert
 	// is waited for; the next statement then sees it.
-	remember = `WITH now AS MATERIALIZED (SELECT hf_now() AS t)
-		INSERT INTO hf_inbox (seq, source, id, endpoint, hash, received, processed, expires)
-		SELECT nextval('hf_seq'), $1, $2, $3, $4, t, t, t + $5 FROM now ON CONFLICT (source, id) DO NOTHING RETURNING seq`
+	remember = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
+		new AS (
+			INSERT INTO hf_inbox (seq, source, id, endpoint, hash, received, processed, expires)
+			SELECT nextval('hf_seq'), $1, $2, $3, $4, t, t, t + $5 FROM now ON CONFLICT (source, id) DO NOTHING RETURNING seq, source, id, endpoint, kept, received),` + noteArrived + `
+		SELECT seq FROM new`
+	// noteArrived is for followers of the journal.
+	noteArrived = `
+		note AS (
+			INSERT INTO hf_event (kind, at, subject, id, detail)
+			SELECT CASE WHEN n.kept THEN 10 ELSE 9 END, n.received, (SELECT s.name FROM hf_source AS s WHERE s.source = n.source), n.id, json_build_object('endpoint', n.endpoint)::text
+			FROM new AS n WHERE EXISTS (SELECT FROM hf_follower))`
 	findInbox   = `SELECT hash, response FROM hf_inbox WHERE source = $1 AND id = $2`
 	isArrived   = `SELECT seq FROM hf_inbox WHERE seq = ANY ($1::bigint[]) LIMIT 1`
 	isKept      = `SELECT x.seq FROM hf_source AS s CROSS JOIN LATERAL (SELECT seq, kept FROM hf_inbox AS h WHERE h.source = s.source AND h.id = $2 OFFSET 0) AS x WHERE s.name = $1 AND x.kept`
@@ -52,7 +60,8 @@ const (
 	// setContent is for a row whose first message has failed: another one of the
 	// same id, with other content, takes its place.
 	setContent = `UPDATE hf_inbox SET endpoint = $2, hash = $3, expires = received + $4 WHERE seq = $1`
-	dropInbox  = `DELETE FROM hf_inbox WHERE seq = ANY ($1::bigint[])`
+	dropInbox  = `WITH gone AS (DELETE FROM hf_inbox WHERE seq = ANY ($1::bigint[]) RETURNING id)
+		DELETE FROM hf_event AS e WHERE e.tx = pg_current_xact_id() AND e.id = ANY (ARRAY (SELECT id FROM gone))`
 	tallyInbox = `INSERT INTO hf_tally (owner, lane, inbox) VALUES (0, 0, 1)`
 )
 
@@ -69,7 +78,7 @@ const (
 		new AS (
 			INSERT INTO hf_inbox (seq, source, id, endpoint, hash, kept, received, processed, expires, response)
 			SELECT seq, source, id, endpoint, hash, kept, t, CASE WHEN NOT kept THEN t END, t + memory, response FROM input, now ORDER BY source, id, seq
-			ON CONFLICT (source, id) DO NOTHING RETURNING seq),
+			ON CONFLICT (source, id) DO NOTHING RETURNING seq, source, id, endpoint, kept, received),` + noteArrived + `,
 		body AS (
 			INSERT INTO hf_inbox_body (seq, kind, payload, headers, corr)
 			SELECT i.seq, i.kind, i.payload, i.headers, i.corr FROM new JOIN input AS i USING (seq) WHERE i.kept)
@@ -95,6 +104,8 @@ const (
 		done AS (
 			UPDATE hf_inbox AS x SET kept = false, processed = t, response = $3, expires = greatest(x.expires, t + (x.expires - x.received))
 			FROM old AS o, now WHERE x.seq = o.seq AND o.kept RETURNING x.seq),
+		note AS (
+			INSERT INTO hf_event (kind, at, subject, id) SELECT 9, t, $1, $2 FROM done, now WHERE EXISTS (SELECT FROM hf_follower)),
 		body AS (DELETE FROM hf_inbox_body AS b WHERE b.seq = ANY (ARRAY (SELECT seq FROM done)))
 		SELECT kept, response FROM old`
 

@@ -18,7 +18,7 @@ const (
 	exportNow = `SELECT c.at + greatest(c.shows - CASE WHEN c.high > c.raw AND c.high <= c.shows THEN c.high ELSE c.raw END, 0)
 		FROM (SELECT at, raw, high, hf_raw() AS shows FROM hf_clock) AS c`
 
-	exportTotals = `SELECT (SELECT count(*) FROM hf_message), (SELECT count(*) FROM hf_event AS e WHERE EXISTS (SELECT FROM hf_message AS m WHERE m.seq = e.message)),
+	exportTotals = `SELECT (SELECT count(*) FROM hf_message), (SELECT count(*) FROM hf_event AS e WHERE EXISTS (SELECT FROM hf_message AS m WHERE m.seq = e.message) AND e.kind < 8),
 		(SELECT count(*) FROM hf_inbox), (SELECT count(*) FROM hf_notification),
 		greatest((SELECT max(seq) FROM hf_message), (SELECT max(seq) FROM hf_notification), 0), coalesce((SELECT max(seq) FROM hf_event), 0), coalesce((SELECT max(seq) FROM hf_inbox), 0)`
 	exportLeaps = `SELECT leaps FROM hf_clock`
@@ -38,7 +38,7 @@ const (
 			coalesce(e.reason, ''), coalesce(e.code, ''), coalesce(e.error, ''), coalesce(e.actor, '')
 		FROM (
 			SELECT *, sum(coalesce(octet_length(error), 0)) OVER (ORDER BY seq) - coalesce(octet_length(error), 0) AS before
-			FROM (SELECT * FROM hf_event AS o WHERE o.seq > $1 AND EXISTS (SELECT FROM hf_message AS m WHERE m.seq = o.message) ORDER BY o.seq LIMIT $2) AS p) AS e
+			FROM (SELECT * FROM hf_event AS o WHERE o.seq > $1 AND o.kind < 8 AND EXISTS (SELECT FROM hf_message AS m WHERE m.seq = o.message) ORDER BY o.seq LIMIT $2) AS p) AS e
 		WHERE e.before < $3 ORDER BY e.seq`
 	exportInbox = `SELECT x.seq, s.name, x.id, x.endpoint, x.hash, x.kept, x.received, x.processed, x.expires, x.response, x.kind, x.payload, coalesce(x.headers, ''), coalesce(x.corr, '')
 		FROM (

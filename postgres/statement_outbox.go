@@ -27,7 +27,7 @@ const (
 		FROM hf_message AS m
 		LEFT JOIN LATERAL (SELECT owner, tries, cycle FROM hf_queue AS h WHERE h.seq = m.seq OFFSET 0) AS q ON true
 		LEFT JOIN LATERAL (SELECT seq, state, tries, cycle FROM hf_final AS h WHERE h.seq = m.seq OFFSET 0) AS f ON true WHERE m.id = $1`
-	getHistory = `SELECT * FROM (SELECT ` + eventColumns + ` FROM hf_event AS e WHERE e.message = $1 ORDER BY e.seq DESC LIMIT $2) AS x ORDER BY seq`
+	getHistory = `SELECT * FROM (SELECT ` + eventColumns + ` FROM hf_event AS e WHERE e.message = $1 AND e.kind < 8 ORDER BY e.seq DESC LIMIT $2) AS x ORDER BY seq`
 
 	// A list first finds out which rows it shows. Each of these reads a bounded
 	// number of rows before $1, newest first.
@@ -98,8 +98,8 @@ const (
 			FROM stopped AS s WHERE s.okey IS NOT NULL AND s.n < $3)
 		SELECT okey FROM stopped WHERE n > 0 AND okey IS NOT NULL`
 	setLaneFault = `UPDATE hf_lane SET fault = $2, fault_since = CASE WHEN $2::text IS NULL THEN NULL ELSE hf_now() END WHERE lane = $1`
-	pauseLane    = `UPDATE hf_lane SET paused = true, decided = hf_now(), decided_by = $2 WHERE lane = $1 AND NOT paused`
-	resumeLane   = `UPDATE hf_lane SET paused = false, decided = hf_now(), decided_by = $2, fault = NULL, fault_since = NULL WHERE lane = $1`
+	pauseLane    = `UPDATE hf_lane SET paused = true, decided = hf_now(), decided_by = $2 WHERE lane = $1 AND NOT paused RETURNING lane`
+	resumeLane   = `UPDATE hf_lane SET paused = false, decided = hf_now(), decided_by = $2, fault = NULL, fault_since = NULL WHERE lane = $1 RETURNING lane`
 
 	laneDecisions = `SELECT destination, paused, coalesce(decided_by, ''), decided FROM hf_lane WHERE decided IS NOT NULL ORDER BY destination`
 	laneFaults    = `SELECT destination, fault, fault_since FROM hf_lane WHERE fault IS NOT NULL ORDER BY destination`
@@ -177,16 +177,38 @@ const (
 
 // The journal.
 const (
-	addFollower  = `INSERT INTO hf_follower (name, tx, seq) SELECT $1, pg_current_xact_id(), coalesce((SELECT max(seq) FROM hf_event), 0) ON CONFLICT (name) DO NOTHING`
-	lockFollower = `SELECT tx::text, seq FROM hf_follower WHERE name = $1 FOR UPDATE`
-	moveFollower = `UPDATE hf_follower SET tx = $2::text::xid8, seq = $3 WHERE name = $1`
-	dropFollower = `DELETE FROM hf_follower WHERE name = $1`
+	addFollower = `INSERT INTO hf_follower (name, tx, seq) SELECT $1, CASE WHEN $2 THEN '0'::xid8 ELSE pg_current_xact_id() END,
+		CASE WHEN $2 THEN 0 ELSE coalesce((SELECT max(seq) FROM hf_event), 0) END ON CONFLICT (name) DO NOTHING`
+	getFollower  = `SELECT tx::text, seq FROM hf_follower WHERE name = $1`
+	moveFollower = `UPDATE hf_follower SET tx = $4::text::xid8, seq = $5 WHERE name = $1 AND tx = $2::text::xid8 AND seq = $3 RETURNING name`
+	unreadSince  = `SELECT w.name, coalesce((SELECT e.at FROM hf_event AS e WHERE (e.tx, e.seq) > (w.tx, w.seq) ORDER BY e.tx, e.seq LIMIT 1), 0)
+		FROM hf_follower AS w ORDER BY w.name`
+	// isElsewhere says whether the journal has numbers of transactions that this cluster
+	// has yet to give: it was dumped from another one.
+	isElsewhere = `SELECT coalesce((SELECT tx FROM hf_event ORDER BY tx DESC, seq DESC LIMIT 1) >= pg_snapshot_xmax(pg_current_snapshot()), false)
+		OR EXISTS (SELECT FROM hf_follower WHERE tx >= pg_snapshot_xmax(pg_current_snapshot()))`
+	noTimeout   = `SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '60s', true)`
+	lockJournal = `LOCK TABLE hf_event, hf_follower IN SHARE ROW EXCLUSIVE MODE`
+	// renumber keeps of the order what followers need: an entry gets as its number how
+	// many have yet to read it, and a follower one below what it has yet to read.
+	renumber = `WITH entry AS (
+			UPDATE hf_event AS e SET tx = (SELECT count(*) FROM hf_follower AS w WHERE (w.tx, w.seq) < (e.tx, e.seq))::text::xid8)
+		UPDATE hf_follower AS f SET tx = (SELECT count(*) FROM hf_follower AS w WHERE (w.tx, w.seq) < (f.tx, f.seq))::text::xid8, seq = 9223372036854775807`
+	insertNote = `INSERT INTO hf_event (kind, at, outcome, code, error, actor, subject, detail)
+		SELECT $1, hf_now(), $2, $3, $4, $5, $6, $7 WHERE EXISTS (SELECT FROM hf_follower)`
+	// purgeNotes deletes some entries that are about no message of the outbox, the first
+	// of those that are there: if nobody has yet to read them.
+	purgeNotes = `WITH gone AS (DELETE FROM hf_event AS e WHERE e.message IS NULL AND e.seq = ANY (ARRAY (
+			SELECT p.seq FROM (SELECT tx, seq FROM hf_event WHERE message IS NULL ORDER BY seq LIMIT $1) AS p
+			WHERE (SELECT true FROM hf_follower AS w WHERE (p.tx, p.seq) > (w.tx, w.seq) LIMIT 1) IS NULL)) RETURNING 1)
+		SELECT count(*) FROM gone`
+	dropFollower = `DELETE FROM hf_follower WHERE name = $1 RETURNING name`
 	// eventsAfter reads what can have no forerunner any more: transactions that
 	// are older than each one that is open.
-	eventsAfter = `SELECT e.tx::text, m.id, l.destination, ` + eventColumns + ` FROM hf_event AS e
-		CROSS JOIN LATERAL (SELECT id, lane FROM hf_message AS h WHERE h.seq = e.message OFFSET 0) AS m
-		CROSS JOIN LATERAL (SELECT destination FROM hf_lane AS h WHERE h.lane = m.lane OFFSET 0) AS l
-		WHERE (e.tx, e.seq) > ($1::text::xid8, $2) AND e.tx < pg_snapshot_xmin(pg_current_snapshot()) ORDER BY e.tx, e.seq LIMIT $3`
+	eventsAfter = `SELECT e.tx::text, coalesce(m.id, e.id), coalesce(l.destination, ''), coalesce(e.subject, ''), coalesce(e.detail, ''), ` + eventColumns + ` FROM hf_event AS e
+		LEFT JOIN LATERAL (SELECT id, lane FROM hf_message AS h WHERE h.seq = e.message OFFSET 0) AS m ON true
+		LEFT JOIN LATERAL (SELECT destination FROM hf_lane AS h WHERE h.lane = m.lane OFFSET 0) AS l ON true
+		WHERE (e.message IS NULL OR m.id IS NOT NULL) AND (e.tx, e.seq) > ($1::text::xid8, $2) AND e.tx < pg_snapshot_xmin(pg_current_snapshot()) ORDER BY e.tx, e.seq LIMIT $3`
 )
 
 // Tokens.

@@ -18,25 +18,28 @@ const tokenNoted = time.Hour
 
 // CreateToken keeps an API token as the hash of its secret. ErrConflict: the
 // name is taken.
-func (db *DB) CreateToken(ctx context.Context, name, role string, hash [32]byte) error {
-	return db.named(ctx, "create token", name, holdfast.ErrConflict, func(tx *ownTx) (int64, error) {
+func (db *DB) CreateToken(ctx context.Context, name, role string, hash [32]byte, actor string) error {
+	e := holdfast.Entry{Kind: holdfast.TokenAdded, Subject: name, Actor: actor, Detail: detail("role", role)}
+	return db.named(ctx, "create token", &e, holdfast.ErrConflict, func(tx *ownTx) (int64, error) {
 		return tx.add(&rows.Token{Name: name, Role: role, Hash: hash[:], Created: rows.Now, Used: rows.None})
 	})
 }
 
 // DeleteToken ends a token. ErrNotFound: there is none of that name.
-func (db *DB) DeleteToken(ctx context.Context, name string) error {
-	return db.named(ctx, "delete token", name, holdfast.ErrNotFound, changing(dropAccess, name))
+func (db *DB) DeleteToken(ctx context.Context, name string, actor string) error {
+	return db.named(ctx, "delete token", &holdfast.Entry{Kind: holdfast.TokenRemoved, Subject: name, Actor: actor}, holdfast.ErrNotFound, changing(dropAccess, name))
 }
 
-// named changes the row of a name; if there was none to change, the error is
-// unchanged.
-func (db *DB) named(ctx context.Context, doing, name string, unchanged error, change func(tx *ownTx) (int64, error)) error {
+// named changes the row of the name that the entry is about, and writes the entry; if
+// there was none to change, the error is unchanged.
+func (db *DB) named(ctx context.Context, doing string, e *holdfast.Entry, unchanged error, change func(tx *ownTx) (int64, error)) error {
 	err := db.usable(ctx)
 	changed := int64(0)
 	if err == nil {
 		err = db.unbound(ctx, func(tx *ownTx) (err error) {
-			changed, err = change(tx)
+			if changed, err = change(tx); changed > 0 {
+				tx.note(e)
+			}
 			return err
 		})
 	}
@@ -44,7 +47,7 @@ func (db *DB) named(ctx context.Context, doing, name string, unchanged error, ch
 		err = unchanged
 	}
 	if err != nil {
-		return fmt.Errorf("%s %q: %w", doing, name, err)
+		return fmt.Errorf("%s %q: %w", doing, e.Subject, err)
 	}
 	return nil
 }

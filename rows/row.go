@@ -3,14 +3,13 @@ package rows
 import (
 	"math"
 	"time"
+
+	"github.com/holdfast-mq/holdfast"
 )
 
 // Row is a pointer to a struct of this package. It is the caller's: a store keeps nothing of
 // it.
-type Row interface {
-	// Table is the name of its table, in both stores.
-	Table() string
-}
+type Row = holdfast.Row
 
 // Instant is a time in microseconds: a distance from an instant that both sides know as
 // the same moment, or, where one store only is concerned, from the zero of its clock. The

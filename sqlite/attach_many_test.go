@@ -167,15 +167,15 @@ func TestDecisionsAndFollowersAcrossProcesses(t *testing.T) {
 		t.Helper()
 		defer other.shut(t)
 		defer owner.shut(t)
-		var seen []holdfast.EventKind
+		var seen []holdfast.EntryKind
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			ended <- owner.Follow(ctx, "f", func(_ context.Context, _ *sqlite.Tx, events []holdfast.Event) error {
-				for _, e := range events {
-					seen = append(seen, e.Kind)
+			ended <- owner.Project(ctx, holdfast.Follower{Name: "f"}, func(_ context.Context, page []holdfast.Entry) ([]holdfast.Row, error) {
+				for i := range page {
+					seen = append(seen, page[i].Kind)
 				}
-				return nil
+				return nil, nil
 			})
 		}()
 		synctest.Wait()

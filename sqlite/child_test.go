@@ -160,6 +160,8 @@ func child(role string, args []string) {
 		stepChild(db, p, args[1], n)
 	case "deliver":
 		deliverChild(db)
+	case "project":
+		projectChild(db)
 	}
 	must(db.Close())
 }

@@ -141,8 +141,10 @@ func (k *finishKept) apply(tx *writeTx) error {
 		return err
 	}
 	tx.kept--
-	_, err = tx.exec(deleteInboxBody, seq)
-	return err
+	if _, err = tx.exec(deleteInboxBody, seq); err != nil {
+		return err
+	}
+	return tx.note(0, &holdfast.Entry{Kind: holdfast.Handled, ID: k.id, Subject: k.source})
 }
 
 // Done implements holdfast.InboxLog.

@@ -101,11 +101,19 @@ func (tx *writeTx) remember(in *incoming, source int64, kept bool, response []by
 	}
 	seq, err := tx.conn.insert(insertInbox, source, in.id, in.m.Endpoint, in.hash, asBit(kept), now, processed,
 		after(now, in.m.Attempt.Memory(retention)), nullBytes(response))
-	if seq != 0 {
-		tx.inboxed++
-		tx.wrote(&tx.first.inbox, &tx.last.inbox, seq)
+	if err != nil || seq == 0 {
+		return 0, err
 	}
-	return seq, err
+	tx.inboxed++
+	tx.wrote(&tx.first.inbox, &tx.last.inbox, seq)
+	e := holdfast.Entry{Kind: holdfast.Handled, ID: in.m.ID, Subject: in.m.Source}
+	if kept {
+		e.Kind = holdfast.KeptToFetch
+	}
+	if tx.followed() {
+		e.Detail = detail("endpoint", in.m.Endpoint)
+	}
+	return seq, tx.note(0, &e)
 }
 
 // Process implements holdfast.InboxStore: the id first, then the handler, then

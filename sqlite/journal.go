@@ -2,19 +2,18 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
 	"math"
-	"runtime/debug"
 	"sync"
-	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/follow"
 )
 
-// journalPage is how many events one call of a follower's function gets.
-const journalPage int64 = 500
+var _ holdfast.Journal = (*DB)(nil)
 
 // followers knows how far each reader of the journal has come.
 type followers struct {
@@ -27,7 +26,7 @@ func newFollowers() *followers {
 	return &followers{cursors: map[string]int64{}, rings: map[chan struct{}]struct{}{}}
 }
 
-// lowest is the event up to which everybody has read.
+// lowest is the entry up to which everybody has read.
 func (f *followers) lowest() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -36,6 +35,19 @@ func (f *followers) lowest() int64 {
 		low = min(low, c)
 	}
 	return low
+}
+
+// listen returns what is rung when there is something to read, until leave is called.
+func (f *followers) listen() (ring chan struct{}, leave func()) {
+	ring = make(chan struct{}, 1)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rings[ring] = struct{}{}
+	return ring, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.rings, ring)
+	}
 }
 
 func (f *followers) wake() {
@@ -47,67 +59,6 @@ func (f *followers) wake() {
 		default:
 		}
 	}
-}
-
-// Follow calls fn with every change of every message, in order, from the time
-// on when a follower of that name was first seen. What fn writes through tx
-// commits together with the follower's place, so each event takes effect
-// exactly once, over restarts too. Follow blocks until ctx ends (nil) or fn
-// fails; a panic of fn is an error. While the disk is full it waits. Events are kept until every follower has
-// read them: Unfollow one that will not come back.
-func (db *DB) Follow(ctx context.Context, name string, fn func(ctx context.Context, tx *Tx, events []holdfast.Event) error) error {
-	if err := db.register(ctx, name); err != nil {
-		return fmt.Errorf("follow journal as %s: %w", name, err)
-	}
-	f := db.followers
-	ring := make(chan struct{}, 1)
-	f.mu.Lock()
-	f.rings[ring] = struct{}{}
-	f.mu.Unlock()
-	defer func() {
-		f.mu.Lock()
-		delete(f.rings, ring)
-		f.mu.Unlock()
-	}()
-	poll := time.NewTicker(time.Second)
-	defer poll.Stop()
-	for {
-		n, err := db.followPage(ctx, name, fn)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil && errors.Is(err, holdfast.ErrDiskFull) && db.Full():
-			// It goes on where it was when there is room again.
-		case err != nil:
-			return fmt.Errorf("follow journal as %s: %w", name, err)
-		case int64(n) == journalPage:
-			continue
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-db.failed:
-			return fmt.Errorf("follow journal as %s: %w", name, db.Err())
-		case <-ring:
-		case <-poll.C:
-		}
-	}
-}
-
-// Unfollow forgets a follower, so that its events need not be kept. A Follow
-// that still runs ends with ErrNotFound.
-func (db *DB) Unfollow(ctx context.Context, name string) error {
-	err := db.turn(ctx, true, func(_ context.Context, tx *Tx) error {
-		return tx.ours(func(wtx *writeTx) error {
-			wtx.after = append(wtx.after, func() { db.setFollower(name, -1) })
-			_, err := wtx.exec(dropFollower, name)
-			return err
-		})
-	})
-	if err != nil {
-		return fmt.Errorf("unfollow journal as %s: %w", name, err)
-	}
-	return nil
 }
 
 // setFollower notes how far a follower is, or, with -1, that it is gone. It
@@ -142,71 +93,144 @@ func (db *DB) readFollowers(c *conn) error {
 	return nil
 }
 
-// register makes a follower that is new start at the end of the journal.
-func (db *DB) register(ctx context.Context, name string) error {
-	return db.Do(ctx, func(_ context.Context, tx *Tx) error {
-		return tx.ours(func(wtx *writeTx) error {
-			if known, err := wtx.conn.one(getFollower, exists, name); err != nil || known {
-				return err
-			}
-			var at int64
-			if _, err := wtx.conn.one(lastEvent, func(v []driver.Value) error {
-				at = asInt(v[0])
-				return nil
-			}); err != nil {
-				return err
-			}
-			wtx.after = append(wtx.after, func() { db.setFollower(name, at) })
-			_, err := wtx.exec(setFollower, name, at)
-			return err
-		})
-	})
+// Project implements holdfast.Journal.
+func (db *DB) Project(ctx context.Context, f holdfast.Follower, project func(ctx context.Context, page []holdfast.Entry) ([]holdfast.Row, error)) error {
+	ring, leave := db.followers.listen()
+	defer leave()
+	err := db.register(ctx, f)
+	if err == nil {
+		err = follow.Run(ctx, journal{db}, f, ring, project)
+	}
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("project journal for %q: %w", f.Name, err)
+	}
+	return nil
 }
 
-func (db *DB) followPage(ctx context.Context, name string, fn func(ctx context.Context, tx *Tx, events []holdfast.Event) error) (n int, err error) {
-	err = db.Do(ctx, func(ctx context.Context, tx *Tx) (err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-			}
-		}()
-		events, err := tx.eventsAfter(name)
-		if err != nil || len(events) == 0 {
-			return err
-		}
-		if err := fn(ctx, tx, events); err != nil {
-			return err
-		}
-		n = len(events)
-		last := events[n-1].Seq
-		return tx.ours(func(wtx *writeTx) error {
-			wtx.after = append(wtx.after, func() { db.setFollower(name, last) })
-			_, err = wtx.exec(setFollower, name, last)
-			return err
-		})
-	})
-	return n, err
-}
-
-func (t *Tx) eventsAfter(name string) (events []holdfast.Event, err error) {
-	err = t.ours(func(tx *writeTx) error {
-		var cursor int64
-		found, err := tx.conn.one(getFollower, func(v []driver.Value) error {
-			cursor = asInt(v[0])
+func (db *DB) register(ctx context.Context, f holdfast.Follower) error {
+	if f.Name == "" {
+		return fmt.Errorf("a follower needs a name: %w", holdfast.ErrInvalid)
+	}
+	return db.writer.do(ctx, workFunc(func(tx *writeTx) error {
+		var at int64
+		if _, err := tx.conn.one(lastEvent, func(v []driver.Value) error {
+			at = asInt(v[0])
 			return nil
-		}, name)
-		if err == nil && !found {
-			err = fmt.Errorf("it is not followed any more: %w", holdfast.ErrNotFound)
+		}); err != nil {
+			return err
 		}
+		if f.FromStart {
+			at = 0
+		}
+		n, err := tx.exec(addFollower, f.Name, at)
+		if n > 0 {
+			tx.after = append(tx.after, func() { db.setFollower(f.Name, at) })
+		}
+		return err
+	}))
+}
+
+// Forget implements holdfast.Journal. It may be done on a full disk.
+func (db *DB) Forget(ctx context.Context, follower string) error {
+	missing := false
+	err := db.turn(ctx, true, func(_ context.Context, tx *Tx) error {
+		return tx.ours(func(wtx *writeTx) error {
+			n, err := wtx.exec(dropFollower, follower)
+			missing = err == nil && n == 0
+			wtx.after = append(wtx.after, func() { db.setFollower(follower, -1) })
+			return err
+		})
+	})
+	if err == nil && missing {
+		err = holdfast.ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("forget follower %q: %w", follower, err)
+	}
+	return nil
+}
+
+// Followers implements holdfast.Journal.
+func (db *DB) Followers(ctx context.Context) (list []holdfast.FollowerInfo, err error) {
+	found, err := db.query(ctx, unreadSince)
+	if err != nil {
+		return nil, fmt.Errorf("list followers: %w", err)
+	}
+	defer func() { err = errors.Join(err, found.Close()) }()
+	for found.Next() {
+		var i holdfast.FollowerInfo
+		var at sql.NullInt64
+		if err := found.Scan(&i.Name, &at); err != nil {
+			return nil, fmt.Errorf("list followers: %w", err)
+		}
+		i.Unread = db.wall(at)
+		list = append(list, i)
+	}
+	return list, found.Err()
+}
+
+// journal is what the loop of a follower needs.
+type journal struct{ db *DB }
+
+// Passes implements follow.Store: it goes on where it was when there is room again.
+func (j journal) Passes(err error) bool { return errors.Is(err, holdfast.ErrDiskFull) && j.db.Full() }
+
+// Read implements follow.Store.
+func (j journal) Read(ctx context.Context, name string) (p follow.Page[int64], err error) {
+	s, err := j.db.snapshot(ctx)
+	if err != nil {
+		return p, err
+	}
+	defer func() { _ = s.end() }()
+	err = s.QueryRowContext(ctx, queries[getFollower], name).Scan(&p.From)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = fmt.Errorf("it is not followed any more: %w", holdfast.ErrNotFound)
+	}
+	if err != nil {
+		return p, j.db.noted(err)
+	}
+	err = s.each(ctx, eventsAfter, func(found *sql.Rows) error {
+		v, err := values(found, eventColumnCount)
 		if err != nil {
 			return err
 		}
-		return tx.conn.each(eventsAfter, func(v []driver.Value) error {
-			e := t.db.readEvent(func(i int) any { return v[i] })
-			e.ID, e.Destination = idFrom(v[14]), asText(v[15])
-			events = append(events, e)
-			return nil
-		}, cursor, journalPage)
-	})
-	return events, err
+		e := j.db.readEvent(func(i int) any { return v[i] })
+		e.Destination, e.Subject = asText(v[15]), asText(v[16])
+		if v[14] != nil {
+			e.ID = idFrom(v[14])
+		}
+		if v[17] != nil {
+			e.Detail = []byte(asText(v[17]))
+		}
+		p.Entries, p.Ends = append(p.Entries, e), append(p.Ends, e.Seq)
+		return nil
+	}, p.From, follow.Limit)
+	return p, j.db.noted(err)
+}
+
+// projected is the work of writing a projected page.
+type projected struct {
+	db       *DB
+	name     string
+	from, to int64
+	list     []holdfast.Row
+	moved    bool
+}
+
+// Write implements follow.Store.
+func (j journal) Write(ctx context.Context, name string, from, to int64, list []holdfast.Row) (moved bool, err error) {
+	k := &projected{db: j.db, name: name, from: from, to: to, list: list}
+	err = j.db.writer.do(ctx, k)
+	return k.moved, err
+}
+
+func (k *projected) size() (int, int) { return 1 + len(k.list), 512 * len(k.list) }
+
+func (k *projected) apply(tx *writeTx) error {
+	n, err := tx.exec(moveFollower, k.name, k.from, k.to)
+	if k.moved = n > 0; err != nil || !k.moved {
+		return err
+	}
+	tx.after = append(tx.after, func() { k.db.setFollower(k.name, k.to) })
+	return tx.put(k.list...)
 }

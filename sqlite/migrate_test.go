@@ -74,7 +74,7 @@ func TestAFileOfTheFirstReleaseIsBroughtUpToDate(t *testing.T) {
 		}
 	}
 	ingest(t, db, notification("n", "plant-1"))
-	if err := db.PutList(t.Context(), notify.List{Name: "ops"}); err != nil {
+	if err := db.PutList(t.Context(), notify.List{Name: "ops"}, ""); err != nil {
 		t.Error(err)
 	}
 	audit(t, db)

@@ -21,7 +21,7 @@ const (
 // The texts of a move, which reads everything on purpose.
 const (
 	exportMeta   = `SELECT coalesce((SELECT CAST(value AS TEXT) FROM hf_meta WHERE key = ?1), '')`
-	exportTotals = `SELECT (SELECT count(*) FROM hf_message), (SELECT count(*) FROM hf_event AS e WHERE EXISTS (SELECT 1 FROM hf_message WHERE seq = e.message)), (SELECT count(*) FROM hf_inbox), (SELECT count(*) FROM hf_notification),
+	exportTotals = `SELECT (SELECT count(*) FROM hf_message), (SELECT count(*) FROM hf_event AS e WHERE EXISTS (SELECT 1 FROM hf_message WHERE seq = e.message) AND e.kind < 8), (SELECT count(*) FROM hf_inbox), (SELECT count(*) FROM hf_notification),
 			max(coalesce((SELECT max(seq) FROM hf_message), 0), coalesce((SELECT max(seq) FROM hf_notification), 0)), coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = 'hf_event'), 0), coalesce((SELECT max(seq) FROM hf_inbox), 0)`
 	exportMessages = `SELECT m.seq, m.id, r.source, l.destination, r.kind, r.endpoint, m.state, m.due, m.created, m.expires, m.failures, m.tries, m.cycle, m.first_try, m.settled,
 			coalesce(m.reason, ''), coalesce(m.okey, ''), m.blocked, m.force, m.given_up = 1 AND m.state IN (0, 1), b.payload, coalesce(b.headers, ''), coalesce(b.corr, ''), coalesce(b.retry, ''), coalesce(b.ttl, 0), b.start, b.hash
@@ -29,7 +29,7 @@ const (
 		WHERE m.seq > ?1 ORDER BY m.seq LIMIT ?2`
 	exportEvents = `SELECT e.seq, e.message, e.kind, e.state, e.at, e.cycle, e.attempt, e.outcome, e.charged, e.maybe, e.took,
 			coalesce(e.reason, ''), coalesce(e.code, ''), coalesce(e.error, ''), coalesce(e.actor, '')
-		FROM hf_event AS e WHERE e.seq > ?1 AND EXISTS (SELECT 1 FROM hf_message WHERE seq = e.message) ORDER BY e.seq LIMIT ?2`
+		FROM hf_event AS e WHERE e.seq > ?1 AND e.kind < 8 AND EXISTS (SELECT 1 FROM hf_message WHERE seq = e.message) ORDER BY e.seq LIMIT ?2`
 	exportInbox = `SELECT x.seq, s.name, x.id, x.endpoint, x.hash, x.kept, x.received, x.processed, x.expires, x.response,
 			coalesce(b.kind, ''), b.payload, coalesce(b.headers, ''), coalesce(b.corr, ''), b.hash
 		FROM hf_inbox AS x LEFT JOIN hf_source AS s ON s.source = x.source LEFT JOIN hf_inbox_body AS b ON b.seq = x.seq AND x.kept = 1

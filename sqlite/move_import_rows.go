@@ -102,7 +102,7 @@ func (im *importing) message(m *rows.Message) error {
 
 func (im *importing) event(e *rows.Event) error {
 	n, err := im.tx.exec(salvageEvent, e.Seq, e.Message, e.Kind, e.State, im.at(e.At), e.Cycle, e.Attempt, e.Outcome, asBit(e.Charged), asBit(e.Maybe), e.Took,
-		nullText(e.Reason), nullText(e.Code), nullText(e.Error), nullText(e.Actor))
+		nullText(e.Reason), nullText(e.Code), nullText(e.Error), nullText(e.Actor), nil, nil, nil)
 	if err == nil && n == 0 {
 		err = errThere
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/rows"
 )
@@ -67,14 +68,14 @@ func (s *snapshot) each(ctx context.Context, q query, row func(found *sql.Rows) 
 }
 
 // PutChannel implements notify.Store.
-func (db *DB) PutChannel(ctx context.Context, c notify.Channel) error {
+func (db *DB) PutChannel(ctx context.Context, c notify.Channel, actor string) error {
 	err := c.Validate()
 	var r *rows.Channel
 	if err == nil {
 		r, err = notify.ChannelRow(&c)
 	}
 	if err == nil {
-		err = db.changeBook(ctx, bookChange{present: channelVersion, name: c.Name, seen: c.Version, change: func(tx *writeTx) error { return tx.put(r) }})
+		err = db.changeBook(ctx, bookChange{present: channelVersion, name: c.Name, seen: c.Version, kind: holdfast.ChannelPut, actor: actor, change: func(tx *writeTx) error { return tx.put(r) }})
 	}
 	if err != nil {
 		return fmt.Errorf("put channel %q: %w", c.Name, err)
@@ -83,8 +84,8 @@ func (db *DB) PutChannel(ctx context.Context, c notify.Channel) error {
 }
 
 // DeleteChannel implements notify.Store.
-func (db *DB) DeleteChannel(ctx context.Context, name string, version int64) error {
-	err := db.changeBook(ctx, bookChange{present: channelVersion, name: name, seen: version, end: true, change: func(tx *writeTx) error {
+func (db *DB) DeleteChannel(ctx context.Context, name string, version int64, actor string) error {
+	err := db.changeBook(ctx, bookChange{present: channelVersion, name: name, seen: version, end: true, kind: holdfast.ChannelRemoved, actor: actor, change: func(tx *writeTx) error {
 		_, err := tx.exec(dropChannel, name)
 		return err
 	}})
@@ -102,6 +103,8 @@ type bookChange struct {
 	seen       int64 // zero: there was none
 	end        bool  // there must be one
 	recipients int
+	kind       holdfast.EntryKind
+	actor      string
 	change     func(tx *writeTx) error
 	fault      error
 }
@@ -132,16 +135,18 @@ func (k *bookChange) apply(tx *writeTx) error {
 	if err := k.change(tx); err != nil {
 		return err
 	}
-	_, err = tx.exec(bumpBook)
-	return err
+	if _, err = tx.exec(bumpBook); err != nil {
+		return err
+	}
+	return tx.note(0, &holdfast.Entry{Kind: k.kind, Subject: k.name, Actor: k.actor})
 }
 
 // PutList implements notify.Store.
-func (db *DB) PutList(ctx context.Context, l notify.List) error {
+func (db *DB) PutList(ctx context.Context, l notify.List, actor string) error {
 	err := l.Validate()
 	if err == nil {
 		err = db.changeBook(ctx, bookChange{
-			present: listVersion, name: l.Name, seen: l.Version, recipients: len(l.Recipients),
+			present: listVersion, name: l.Name, seen: l.Version, recipients: len(l.Recipients), kind: holdfast.ListPut, actor: actor,
 			change: func(tx *writeTx) error {
 				if _, err := tx.exec(dropRecipients, l.Name); err != nil {
 					return err
@@ -157,8 +162,8 @@ func (db *DB) PutList(ctx context.Context, l notify.List) error {
 }
 
 // DeleteList implements notify.Store.
-func (db *DB) DeleteList(ctx context.Context, name string, version int64) error {
-	err := db.changeBook(ctx, bookChange{present: listVersion, name: name, seen: version, end: true, change: func(tx *writeTx) error {
+func (db *DB) DeleteList(ctx context.Context, name string, version int64, actor string) error {
+	err := db.changeBook(ctx, bookChange{present: listVersion, name: name, seen: version, end: true, kind: holdfast.ListRemoved, actor: actor, change: func(tx *writeTx) error {
 		if _, err := tx.exec(dropList, name); err != nil {
 			return err
 		}

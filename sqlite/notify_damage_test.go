@@ -40,12 +40,12 @@ func (s *specimen) notify(t testing.TB, db *sqlite.DB) {
 	t.Helper()
 	b := specimenBook()
 	for _, c := range b.Channels {
-		if err := db.PutChannel(t.Context(), c); err != nil {
+		if err := db.PutChannel(t.Context(), c, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, l := range b.Lists {
-		if err := db.PutList(t.Context(), l); err != nil {
+		if err := db.PutList(t.Context(), l, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -126,7 +126,7 @@ func (db *DB) copies(ctx context.Context, tx *snapshot, site string, id holdfast
 }
 
 // historyOf reads the history of a copy's message.
-func (db *DB) historyOf(ctx context.Context, tx *snapshot, r *notify.Record) ([]holdfast.Event, error) {
+func (db *DB) historyOf(ctx context.Context, tx *snapshot, r *notify.Record) ([]holdfast.Entry, error) {
 	m := holdfast.Record{
 		Message: holdfast.Message{ID: r.Message, Destination: notify.LanePrefix + r.Channel}, Seq: r.Seq,
 		Created: r.Created, Settled: r.Ended, Cycle: r.Cycle, Tries: r.Tries,

@@ -81,9 +81,18 @@ func (k *reached) apply(tx *writeTx) error {
 	if k.unknown = !found; err != nil || !found {
 		return err
 	}
-	list := make([]rows.Row, len(k.list))
 	for i := range k.list {
-		list[i] = notify.TargetRow(seq, &k.list[i])
+		t := &k.list[i]
+		n, err := tx.write(0, replaceRow, []rows.Row{notify.TargetRow(seq, t)})
+		if err == nil && n > 0 {
+			err = tx.note(seq, &holdfast.Entry{
+				Kind: holdfast.Reached, Subject: t.Address, Cycle: t.Cycle, Attempt: t.Attempts, Outcome: t.Result.Outcome(), Code: t.Code,
+				Detail: detail("channel", t.Channel),
+			})
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return tx.put(list...)
+	return nil
 }

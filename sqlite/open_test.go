@@ -368,7 +368,7 @@ func TestClosedStore(t *testing.T) {
 	_, _, purge := db.Purge(ctx, holdfast.Retention{Delivered: 1})
 	_, _, sweep := db.SweepInbox(ctx, 1)
 	do := db.Do(ctx, func(context.Context, *sqlite.Tx) error { return nil })
-	follow := db.Follow(ctx, "f", nil)
+	follow := db.Project(ctx, holdfast.Follower{Name: "f"}, nil)
 	for name, err := range map[string]error{
 		"enqueue": enqueue, "claim": claim, "settle": settle, "get": get, "list": list, "requeue": requeue, "keep": keep,
 		"known": known, "kept": kept, "faults": faults, "expire": expire, "purge": purge, "sweep": sweep, "do": do, "follow": follow,

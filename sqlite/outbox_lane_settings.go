@@ -133,7 +133,7 @@ func (db *DB) LaneFaults(ctx context.Context) (list []holdfast.LaneFaultInfo, er
 
 // PauseLane implements holdfast.Lanes.
 func (db *DB) PauseLane(ctx context.Context, destination, actor string) error {
-	if err := db.decideLane(ctx, pauseLane, destination, actor); err != nil {
+	if err := db.decideLane(ctx, pauseLane, holdfast.Paused, destination, actor); err != nil {
 		return fmt.Errorf("pause lane %s: %w", destination, err)
 	}
 	return nil
@@ -141,19 +141,23 @@ func (db *DB) PauseLane(ctx context.Context, destination, actor string) error {
 
 // ResumeLane implements holdfast.Lanes.
 func (db *DB) ResumeLane(ctx context.Context, destination, actor string) error {
-	if err := db.decideLane(ctx, resumeLane, destination, actor); err != nil {
+	if err := db.decideLane(ctx, resumeLane, holdfast.Resumed, destination, actor); err != nil {
 		return fmt.Errorf("resume lane %s: %w", destination, err)
 	}
 	return nil
 }
 
-func (db *DB) decideLane(ctx context.Context, how statement, destination, actor string) error {
+func (db *DB) decideLane(ctx context.Context, how statement, kind holdfast.EntryKind, destination, actor string) error {
 	return db.writer.do(ctx, workFunc(func(tx *writeTx) error {
 		l, err := tx.lane(destination)
-		if err == nil {
-			_, err = tx.exec(how, l.id, tx.tick(), nullText(actor))
+		if err != nil {
+			return err
 		}
-		return err
+		n, err := tx.exec(how, l.id, tx.tick(), nullText(actor))
+		if err != nil || n == 0 {
+			return err
+		}
+		return tx.note(0, &holdfast.Entry{Kind: kind, Subject: destination, Actor: actor})
 	}))
 }
 

@@ -14,12 +14,44 @@ import (
 // their retention, with bodies and histories, a page at a time from the
 // oldest on. The highest row is spared, so that no seq is ever given twice.
 func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error) {
-	if !db.owns.Load() {
-		return 0, false, nil // the owner's work
+	// It is the owner's work; and a salvage that is cut short would bring purged rows back.
+	if !db.owns.Load() || db.ready() != nil {
+		return 0, false, nil //nolint:nilerr // the next sweep does it
 	}
-	if db.ready() != nil {
-		return 0, false, nil // a salvage that is cut short would bring purged rows back
+	purged, more, err := db.purgeMessages(ctx, r)
+	if err != nil {
+		return purged, false, fmt.Errorf("purge: %w", err)
 	}
+	moreNotes, err := db.purgeNotes(ctx)
+	if err != nil {
+		return purged, false, fmt.Errorf("purge the journal: %w", err)
+	}
+	return purged, more || moreNotes, nil
+}
+
+// purgeNotes deletes some entries that are about no message of the outbox, and that
+// every follower has read.
+func (db *DB) purgeNotes(ctx context.Context) (more bool, err error) {
+	if db.attached != nil {
+		if err := db.writer.inspect(ctx, db.readFollowers); err != nil {
+			return false, err
+		}
+	}
+	var some int
+	if err := db.oftenOne(ctx, notesRead, []any{db.followers.lowest()}, &some); errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	err = db.writer.do(ctx, workFunc(func(tx *writeTx) error {
+		n, err := tx.exec(purgeNotes, db.followers.lowest(), int64(sweepPage))
+		more = n == sweepPage
+		return err
+	}))
+	return more, err
+}
+
+func (db *DB) purgeMessages(ctx context.Context, r holdfast.Retention) (int, bool, error) {
 	s := &db.sweeps
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,19 +75,14 @@ func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error
 	// A row that was created within the shortest retention cannot be over it.
 	page, read, err := db.purgePage(ctx, now, db.clock.guard.Before(now, shortest), keep, r.Held)
 	if err != nil {
-		return 0, false, fmt.Errorf("purge: %w", err)
-	}
-	if db.attached != nil {
-		if err := db.writer.inspect(ctx, db.readFollowers); err != nil {
-			return 0, false, fmt.Errorf("purge: %w", err)
-		}
+		return 0, false, err
 	}
 	done := 0
 	for len(page) > 0 {
 		n := min(len(page), sweepWrite)
 		k := &purge{rows: page[:n], cursor: db.followers.lowest()}
 		if err := db.writer.do(ctx, k); err != nil {
-			return done, false, fmt.Errorf("purge: %w", err)
+			return done, false, err
 		}
 		done += k.done
 		page = page[n:]

@@ -66,7 +66,7 @@ func (db *DB) Get(ctx context.Context, id holdfast.ID) (holdfast.Record, error) 
 // historyRows bounds what one Get shows of a message that was tried for weeks.
 const historyRows = 500
 
-func (db *DB) history(ctx context.Context, tx *snapshot, r *holdfast.Record) (history []holdfast.Event, err error) {
+func (db *DB) history(ctx context.Context, tx *snapshot, r *holdfast.Record) (history []holdfast.Entry, err error) {
 	rows, err := tx.QueryContext(ctx, queries[getHistory], r.Seq, historyRows)
 	if err != nil {
 		return nil, err
@@ -83,12 +83,12 @@ func (db *DB) history(ctx context.Context, tx *snapshot, r *holdfast.Record) (hi
 	}
 	// A first enqueue and a delivery stand in the row itself unless something
 	// follows the journal.
-	first := holdfast.Event{ID: r.Message.ID, Destination: r.Message.Destination, Kind: holdfast.Enqueued, At: r.Created, Cycle: 1}
+	first := holdfast.Entry{ID: r.Message.ID, Destination: r.Message.Destination, Kind: holdfast.Enqueued, At: r.Created, Cycle: 1}
 	if len(history) == 0 || history[0].Kind != holdfast.Enqueued && len(history) < historyRows {
-		history = append([]holdfast.Event{first}, history...)
+		history = append([]holdfast.Entry{first}, history...)
 	}
 	if last := history[len(history)-1]; r.State == holdfast.Delivered && last.State != holdfast.Delivered {
-		history = append(history, holdfast.Event{
+		history = append(history, holdfast.Entry{
 			ID: r.Message.ID, Destination: r.Message.Destination, Kind: holdfast.Attempted, State: holdfast.Delivered,
 			Outcome: holdfast.Succeeded, At: r.Settled, Cycle: r.Cycle, Attempt: r.Tries,
 		})

@@ -17,7 +17,7 @@ type settle struct {
 	won  []bool
 
 	plain []plainRow // delivered, and nothing else depends on the row
-	seqs  []byte     // theirs, as JSON
+	seqs  []byte     // theirs, as JSON; then for how long each was tried
 }
 
 // plainRow is a settlement that can be written together with others.
@@ -75,7 +75,7 @@ func (k *settle) apply(tx *writeTx) error {
 // written to each of them.
 func (k *settle) isPlain(s *holdfast.Settlement, held *lease) bool {
 	return s.State == holdfast.Delivered && s.Outcome != holdfast.NotStarted && !s.Charged &&
-		!held.durable && held.okey == "" && !k.db.followed.Load()
+		!held.durable && held.okey == ""
 }
 
 // settlePlain writes the plain rows by one statement, which takes two thirds
@@ -115,10 +115,33 @@ func (k *settle) settlePlain(tx *writeTx) error {
 			notifies = notifies || p.lane.notifies()
 		}
 	}
-	if !notifies {
+	if notifies {
+		if _, err = tx.exec(markDelivered, now, seqs); err != nil {
+			return err
+		}
+	}
+	return k.enterPlain(tx, now)
+}
+
+// enterPlain writes the journal's entries of the plain rows, by one statement, too.
+func (k *settle) enterPlain(tx *writeTx, now int64) error {
+	if !tx.followed() {
 		return nil
 	}
-	_, err = tx.exec(markDelivered, now, seqs)
+	k.seqs = append(k.seqs[:0], '{')
+	for n, p := range k.plain {
+		if n > 0 {
+			k.seqs = append(k.seqs, ',')
+		}
+		s := &k.list[p.at]
+		k.seqs = strconv.AppendInt(append(k.seqs, '"'), s.Seq, 10)
+		k.seqs = strconv.AppendInt(append(k.seqs, '"', ':'), micros(max(s.Took, 0)), 10)
+	}
+	k.seqs = append(k.seqs, '}')
+	seq, err := tx.conn.insert(settleEntries, now, string(k.seqs))
+	if seq != 0 {
+		tx.last.event, tx.journaled = max(tx.last.event, seq), true
+	}
 	return err
 }
 

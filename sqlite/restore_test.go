@@ -386,7 +386,7 @@ func TestOI14ClaimsOfTheCopyAreForgotten(t *testing.T) {
 	db = open(t, w.path, sqlite.Options{})
 	defer shut(t, db)
 	r, err := db.Get(t.Context(), id)
-	reclaimed := slices.ContainsFunc(r.History, func(e holdfast.Event) bool { return e.Kind == holdfast.Reclaimed })
+	reclaimed := slices.ContainsFunc(r.History, func(e holdfast.Entry) bool { return e.Kind == holdfast.Reclaimed })
 	if err != nil || r.State != holdfast.Pending || r.Failures+r.Tries != 0 || reclaimed {
 		t.Errorf("got %s, %d failures, history %+v, %v; want pending as if never tried", r.State, r.Failures, r.History, err)
 	}

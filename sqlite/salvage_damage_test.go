@@ -62,13 +62,13 @@ func (s *specimen) fill(t testing.TB, db *sqlite.DB) {
 	if err := db.ConfigureLane(ctx, "keyed", holdfast.LaneSettings{Strict: true}); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.AddSite(ctx, "plant-7", [32]byte{7}); err != nil {
+	if err := db.AddSite(ctx, "plant-7", [32]byte{7}, ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.EnrollSite(ctx, [32]byte{7}, [32]byte{8}); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.CreateToken(ctx, "ops", "operate", [32]byte{1, 2, 3}); err != nil {
+	if err := db.CreateToken(ctx, "ops", "operate", [32]byte{1, 2, 3}, ""); err != nil {
 		t.Fatal(err)
 	}
 	rnd := rand.New(rand.NewPCG(1, 2))

@@ -162,11 +162,11 @@ func (s *salvage) rememberID(tx *writeTx, name string, id driver.Value, lost boo
 	return nil
 }
 
-// events salvages the journal of the messages that were salvaged.
+// events salvages the journal, of messages as far as they were salvaged.
 func (s *salvage) events(ctx context.Context) (err error) {
 	one := func(r sqlitefile.Row) {
 		kind, state := r.Int(2), r.Int(3)
-		if err != nil || kind < 1 || kind > int64(holdfast.Rescheduled) || state < 0 || state > int64(holdfast.Discarded) {
+		if err != nil || kind < 1 || kind > int64(holdfast.Called) || state < 0 || state > int64(holdfast.Discarded) {
 			return
 		}
 		err = s.add(ctx, 0, func(tx *writeTx) error {
@@ -175,9 +175,17 @@ func (s *salvage) events(ctx context.Context) (err error) {
 				args = append(args, r.Int(i))
 			}
 			args[4] = min(r.Int(4), tx.tick())
-			for i := 11; i <= 14; i++ {
+			if r.Null(1) {
+				args[1] = nil
+			}
+			for i := 11; i <= 15; i++ {
 				args = append(args, nullText(r.Text(i)))
 			}
+			var id driver.Value
+			if !r.Null(16) && idFrom(r.Values[16]) != "" {
+				id = r.Values[16]
+			}
+			args = append(args, id, nullText(r.Text(17)))
 			n, err := tx.exec(salvageEvent, args...)
 			s.count(func(d *Damage) { d.Salvaged.Events += n })
 			return err

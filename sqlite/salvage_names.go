@@ -38,7 +38,7 @@ const (
 	bodyColumns                       = 8
 	inboxColumns, inboxIndex          = 10, 3
 	inboxBodyColumns                  = 6
-	eventColumnCount                  = 15
+	eventColumnCount                  = 18
 )
 
 // findNames reads what many messages share: from the tables, and from the

@@ -15,22 +15,22 @@ import (
 var _ link.Store = (*DB)(nil)
 
 // AddSite implements link.Store.
-func (db *DB) AddSite(ctx context.Context, name string, token [32]byte) error {
+func (db *DB) AddSite(ctx context.Context, name string, token [32]byte, actor string) error {
 	return db.named(ctx, "add site", name, false, func(tx *Tx) (sql.Result, error) {
 		now := tx.wtx.tick()
 		return tx.ExecContext(ctx, `INSERT INTO hf_site (name, created, token, token_until) VALUES (?1, ?2, ?3, ?4)
 			ON CONFLICT (name) DO UPDATE SET created = ?2, token = ?3, token_until = ?4, enrolled = NULL, seen = NULL, version = NULL, revoked = NULL
 				WHERE revoked IS NOT NULL`, name, now, token[:], after(now, link.TokenFor))
-	}, holdfast.ErrConflict)
+	}, holdfast.ErrConflict, &holdfast.Entry{Kind: holdfast.SiteAdded, Subject: name, Actor: actor})
 }
 
 // RotateSite implements link.Store.
-func (db *DB) RotateSite(ctx context.Context, name string, token [32]byte, now bool) error {
+func (db *DB) RotateSite(ctx context.Context, name string, token [32]byte, now bool, actor string) error {
 	return db.named(ctx, "rotate site", name, now, func(tx *Tx) (sql.Result, error) {
 		return tx.ExecContext(ctx, `UPDATE hf_site SET token = ?2, token_until = ?3, hash = CASE WHEN ?4 THEN NULL ELSE hash END,
 				former = CASE WHEN ?4 THEN NULL ELSE former END, former_until = CASE WHEN ?4 THEN NULL ELSE former_until END
 			WHERE name = ?1 AND revoked IS NULL`, name, token[:], after(tx.wtx.tick(), link.TokenFor), now)
-	}, holdfast.ErrNotFound)
+	}, holdfast.ErrNotFound, &holdfast.Entry{Kind: holdfast.SiteRenewed, Subject: name, Actor: actor})
 }
 
 // TokenSite implements link.Store.
@@ -46,11 +46,11 @@ func (db *DB) TokenSite(ctx context.Context, token [32]byte) (name string, err e
 }
 
 // RevokeSite implements link.Store.
-func (db *DB) RevokeSite(ctx context.Context, name string) error {
+func (db *DB) RevokeSite(ctx context.Context, name string, actor string) error {
 	return db.named(ctx, "revoke site", name, true, func(tx *Tx) (sql.Result, error) {
 		return tx.ExecContext(ctx, `UPDATE hf_site SET token = NULL, token_until = NULL, hash = NULL, former = NULL, former_until = NULL,
 			revoked = coalesce(revoked, ?2) WHERE name = ?1`, name, tx.wtx.tick())
-	}, holdfast.ErrNotFound)
+	}, holdfast.ErrNotFound, &holdfast.Entry{Kind: holdfast.SiteRevoked, Subject: name, Actor: actor})
 }
 
 // EnrollSite implements link.Store.
@@ -63,7 +63,8 @@ func (db *DB) EnrollSite(ctx context.Context, token, credential [32]byte) (name 
 		if err != nil || taken > 0 {
 			return errors.Join(err, holdfast.ErrNotFound)
 		}
-		if err := db.mayEnroll(ctx, tx, token, now); err != nil {
+		fresh, err := db.mayEnroll(ctx, tx, token, now)
+		if err != nil {
 			return err
 		}
 		err = tx.QueryRowContext(ctx, `UPDATE hf_site SET
@@ -74,7 +75,12 @@ func (db *DB) EnrollSite(ctx context.Context, token, credential [32]byte) (name 
 		if errors.Is(err, sql.ErrNoRows) {
 			return holdfast.ErrNotFound
 		}
-		return err
+		if err != nil || !fresh {
+			return err
+		}
+		return tx.ours(func(wtx *writeTx) error {
+			return wtx.note(0, &holdfast.Entry{Kind: holdfast.SiteEnrolled, Subject: name})
+		})
 	})
 	if err != nil {
 		return "", fmt.Errorf("enroll site: %w", err)
@@ -82,24 +88,24 @@ func (db *DB) EnrollSite(ctx context.Context, token, credential [32]byte) (name 
 	return name, nil
 }
 
-// mayEnroll fails for a token that is over, or may be.
-func (db *DB) mayEnroll(ctx context.Context, tx *Tx, token [32]byte, now int64) error {
+// mayEnroll fails for a token that is over, or may be. One that is spent is not fresh.
+func (db *DB) mayEnroll(ctx context.Context, tx *Tx, token [32]byte, now int64) (fresh bool, err error) {
 	var until sql.NullInt64
-	err := tx.QueryRowContext(ctx, `SELECT token_until FROM hf_site WHERE token = ?1`, token[:]).Scan(&until)
+	err = tx.QueryRowContext(ctx, `SELECT token_until FROM hf_site WHERE token = ?1`, token[:]).Scan(&until)
 	if errors.Is(err, sql.ErrNoRows) {
-		return holdfast.ErrNotFound
+		return false, holdfast.ErrNotFound
 	}
 	if err != nil || !until.Valid { // it is spent
-		return err
+		return false, err
 	}
 	switch db.clock.judgeAccess(now, until.Int64, link.TokenFor) {
 	case belief.Over:
-		return holdfast.ErrNotFound
+		return false, holdfast.ErrNotFound
 	case belief.Held:
-		return link.ErrDoubted
+		return false, link.ErrDoubted
 	case belief.Lives:
 	}
-	return nil
+	return true, nil
 }
 
 // FindSite implements link.Store.

@@ -50,11 +50,13 @@ const (
 	settleDelivered
 	settleMany
 	settledAt
+	settleEntries
 	settlePending
 	settleBack
 	hastenOne
 	settleAside
 	insertEvent
+	insertNote
 	endedRow
 	expireOne
 	requeueOne
@@ -79,10 +81,10 @@ const (
 	purgeMessage
 	purgeBody
 	purgeEvents
-	getFollower
-	setFollower
+	purgeNotes
+	addFollower
+	moveFollower
 	dropFollower
-	eventsAfter
 	lastEvent
 	claimedRows
 	reclaimEvents
@@ -221,7 +223,12 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 
 	settleMany: `UPDATE hf_message SET state = 2, tries = tries + 1, settled = ?1
 		WHERE state = 0 AND seq IN (SELECT value FROM json_each(?2))`,
-	settledAt:       `SELECT seq FROM hf_message WHERE state = 2 AND settled = ?1 AND seq IN (SELECT value FROM json_each(?2))`,
+	settledAt: `SELECT seq FROM hf_message WHERE state = 2 AND settled = ?1 AND seq IN (SELECT value FROM json_each(?2))`,
+	// settleEntries are the entries of what settleMany has settled: that carries this very instant.
+	// ?2 has for how long each was tried.
+	settleEntries: `INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took)
+		SELECT m.seq, 2, 2, m.settled, m.cycle, m.tries, 5, 0, 0, json_each.value FROM json_each(?2) CROSS JOIN hf_message AS m
+		WHERE m.seq = CAST(json_each.key AS INTEGER) AND m.state = 2 AND m.settled = ?1`,
 	settleDelivered: `UPDATE hf_message SET state = 2, tries = ?3, failures = ?4, settled = ?5 WHERE seq = ?1 AND state = ?2`,
 	settlePending: `UPDATE hf_message SET state = 0, tries = ?3, failures = ?4, due = CASE WHEN revision = ?7 THEN ?5 ELSE due END, first_try = coalesce(first_try, ?6)
 		WHERE seq = ?1 AND state = ?2`,
@@ -232,6 +239,9 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 
 	insertEvent: `INSERT INTO hf_event (message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error, actor)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+
+	insertNote: `INSERT INTO hf_event (message, kind, at, cycle, attempt, outcome, code, error, actor, subject, id, detail)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 
 	endedRow: `SELECT m.id, r.source, r.kind, r.endpoint, b.corr, m.okey, m.reason, m.cycle, m.tries,
 		e.error, e.code FROM hf_message AS m JOIN hf_route AS r ON r.route = m.route JOIN hf_body AS b ON b.seq = m.seq
@@ -267,14 +277,12 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 		AND NOT EXISTS (SELECT 1 FROM hf_event AS e WHERE e.message = ?1 AND e.seq > ?3)`,
 	purgeBody:   `DELETE FROM hf_body WHERE seq = ?1`,
 	purgeEvents: `DELETE FROM hf_event WHERE message = ?1`,
+	purgeNotes:  `DELETE FROM hf_event WHERE seq IN (SELECT seq FROM hf_event WHERE message IS NULL AND seq <= ?1 ORDER BY seq LIMIT ?2)`,
 
-	getFollower:  `SELECT cursor FROM hf_follower WHERE name = ?1`,
-	setFollower:  `INSERT INTO hf_follower (name, cursor) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET cursor = excluded.cursor`,
+	addFollower:  `INSERT INTO hf_follower (name, cursor) VALUES (?1, ?2) ON CONFLICT DO NOTHING`,
+	moveFollower: `UPDATE hf_follower SET cursor = ?3 WHERE name = ?1 AND cursor = ?2`,
 	dropFollower: `DELETE FROM hf_follower WHERE name = ?1`,
-	eventsAfter: `SELECT ` + eventColumns + `, m.id, l.destination FROM hf_event AS e
-		JOIN hf_message AS m ON m.seq = e.message JOIN hf_lane AS l ON l.lane = m.lane
-		WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2`,
-	lastEvent: `SELECT coalesce(max(seq), 0) FROM main.sqlite_sequence WHERE name = 'hf_event'`, // a caller's TEMP table may have another
+	lastEvent:    `SELECT coalesce(max(seq), 0) FROM main.sqlite_sequence WHERE name = 'hf_event'`, // a caller's TEMP table may have another
 
 	claimedRows: `SELECT m.seq, l.destination, l.lane, l.strict FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane
 		WHERE m.state = 1 AND m.state IN (1, 3, 4, 5)`,
@@ -307,8 +315,8 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 		ON CONFLICT (seq) DO NOTHING`,
 	salvageInbox: `INSERT INTO hf_inbox (seq, source, id, endpoint, hash, kept, received, processed, expires, response)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING`,
-	salvageEvent: `INSERT INTO hf_event (seq, message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error, actor)
-		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15 WHERE EXISTS (SELECT 1 FROM hf_message WHERE seq = ?2)
+	salvageEvent: `INSERT INTO hf_event (seq, message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error, actor, subject, id, detail)
+		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18 WHERE ?2 IS NULL OR EXISTS (SELECT 1 FROM hf_message WHERE seq = ?2)
 		ON CONFLICT DO NOTHING`,
 	salvageSequence: `INSERT INTO sqlite_sequence (name, seq) SELECT 'hf_event', ?1
 		WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'hf_event')`,

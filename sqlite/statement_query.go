@@ -34,6 +34,10 @@ const (
 	countInbox
 	lastInstant
 	allFollowers
+	notesRead
+	getFollower
+	eventsAfter
+	unreadSince
 	changeMark
 	storeIncarnation
 	waitingLanes
@@ -106,7 +110,7 @@ const keptColumns = `SELECT x.seq, x.id, s.name, x.endpoint, x.received, b.kind,
 
 var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant texts
 	getRecord:  `SELECT b.payload, ` + recordColumns + recordTables + ` WHERE m.id = ?1`,
-	getHistory: `SELECT * FROM (SELECT ` + eventColumns + ` FROM hf_event AS e WHERE e.message = ?1 ORDER BY e.seq DESC LIMIT ?2) ORDER BY 1`,
+	getHistory: `SELECT * FROM (SELECT ` + eventColumns + ` FROM hf_event AS e WHERE e.message = ?1 AND e.kind < 8 ORDER BY e.seq DESC LIMIT ?2) ORDER BY 1`,
 
 	// A list first finds out which rows it shows.
 	listRecords: `SELECT ` + recordColumns + recordTables + ` WHERE m.seq IN (SELECT value FROM json_each(?1)) ORDER BY m.seq DESC`,
@@ -156,7 +160,13 @@ var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant
 	lastInstant: `SELECT max(coalesce((SELECT created FROM hf_message ORDER BY seq DESC LIMIT 1), 0),
 		coalesce((SELECT at FROM hf_event ORDER BY seq DESC LIMIT 1), 0),
 		coalesce((SELECT received FROM hf_inbox ORDER BY seq DESC LIMIT 1), 0))`,
+	notesRead:    `SELECT 1 FROM hf_event WHERE message IS NULL AND seq <= ?1 LIMIT 1`,
 	allFollowers: `SELECT name, cursor FROM hf_follower`,
+	getFollower:  `SELECT cursor FROM hf_follower WHERE name = ?1`,
+	unreadSince:  `SELECT name, (SELECT e.at FROM hf_event AS e WHERE e.seq > cursor ORDER BY e.seq LIMIT 1) FROM hf_follower ORDER BY name`,
+	eventsAfter: `SELECT ` + eventColumns + `, coalesce(m.id, e.id), l.destination, e.subject, e.detail FROM hf_event AS e
+		LEFT JOIN hf_message AS m ON m.seq = e.message LEFT JOIN hf_lane AS l ON l.lane = m.lane
+		WHERE e.seq > ?1 AND (e.message IS NULL OR m.seq IS NOT NULL) ORDER BY e.seq LIMIT ?2`,
 
 	// Every change moves one of these, but a claim and a purge of what was delivered.
 	changeMark: `SELECT (SELECT value FROM hf_meta WHERE key = 'incarnation'),

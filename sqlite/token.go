@@ -18,11 +18,14 @@ const tokenNoted = time.Hour
 
 // CreateToken keeps an API token as the hash of its secret. ErrConflict: the
 // name is taken.
-func (db *DB) CreateToken(ctx context.Context, name, role string, hash [32]byte) error {
+func (db *DB) CreateToken(ctx context.Context, name, role string, hash [32]byte, actor string) error {
 	added := int64(0)
 	err := db.writer.do(ctx, workFunc(func(tx *writeTx) (err error) {
 		added, err = tx.add(&rows.Token{Name: name, Role: role, Hash: hash[:], Created: rows.Now, Used: rows.None})
-		return err
+		if err != nil || added == 0 {
+			return err
+		}
+		return tx.note(0, &holdfast.Entry{Kind: holdfast.TokenAdded, Subject: name, Actor: actor, Detail: detail("role", role)})
 	}))
 	if err == nil && added == 0 {
 		err = holdfast.ErrConflict
@@ -34,15 +37,15 @@ func (db *DB) CreateToken(ctx context.Context, name, role string, hash [32]byte)
 }
 
 // DeleteToken ends a token. ErrNotFound: there is none of that name.
-func (db *DB) DeleteToken(ctx context.Context, name string) error {
+func (db *DB) DeleteToken(ctx context.Context, name string, actor string) error {
 	return db.named(ctx, "delete token", name, true, func(tx *Tx) (sql.Result, error) {
 		return tx.ExecContext(ctx, `DELETE FROM hf_token WHERE name = ?1`, name)
-	}, holdfast.ErrNotFound)
+	}, holdfast.ErrNotFound, &holdfast.Entry{Kind: holdfast.TokenRemoved, Subject: name, Actor: actor})
 }
 
-// named changes the row of a name; if there was none to change, the error is
-// unchanged.
-func (db *DB) named(ctx context.Context, doing, name string, ends bool, change func(tx *Tx) (sql.Result, error), unchanged error) error {
+// named changes the row of a name, and says so in the journal; if there was none to
+// change, the error is unchanged.
+func (db *DB) named(ctx context.Context, doing, name string, ends bool, change func(tx *Tx) (sql.Result, error), unchanged error, e *holdfast.Entry) error {
 	err := db.turn(ctx, ends, func(_ context.Context, tx *Tx) error {
 		r, err := change(tx)
 		if err != nil {
@@ -51,7 +54,7 @@ func (db *DB) named(ctx context.Context, doing, name string, ends bool, change f
 		if n, err := r.RowsAffected(); err != nil || n == 0 {
 			return errors.Join(err, unchanged)
 		}
-		return nil
+		return tx.ours(func(wtx *writeTx) error { return wtx.note(0, e) })
 	})
 	if err != nil {
 		return fmt.Errorf("%s %q: %w", doing, name, err)

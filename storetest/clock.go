@@ -227,7 +227,7 @@ func (k *kit) within(what string, d, want time.Duration) {
 }
 
 // last is what happened to a message last.
-func (k *kit) last(id holdfast.ID) holdfast.Event {
+func (k *kit) last(id holdfast.ID) holdfast.Entry {
 	k.t.Helper()
 	history := k.get(id).History
 	return history[len(history)-1]

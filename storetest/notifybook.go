@@ -23,7 +23,7 @@ func booksKept(k *kit) {
 	}}
 	none := notify.List{Name: "none"}
 	version := int64(0)
-	put := func(l notify.List) error { return k.PutList(k.ctx(), k.seenList(l)) }
+	put := func(l notify.List) error { return k.PutList(k.ctx(), k.seenList(l), "") }
 	expect := func(what string, err error, channels map[string]notify.Channel, lists map[string]notify.List) {
 		k.t.Helper()
 		if err != nil {
@@ -48,8 +48,8 @@ func booksKept(k *kit) {
 	}
 	type channels = map[string]notify.Channel
 	type lists = map[string]notify.List
-	expect("a channel", k.PutChannel(k.ctx(), mail), channels{"mail": mail}, lists{})
-	expect("another", k.PutChannel(k.ctx(), chat), channels{"mail": mail, "chat": chat}, lists{})
+	expect("a channel", k.PutChannel(k.ctx(), mail, ""), channels{"mail": mail}, lists{})
+	expect("another", k.PutChannel(k.ctx(), chat, ""), channels{"mail": mail, "chat": chat}, lists{})
 	expect("a list", put(ops), channels{"mail": mail, "chat": chat}, lists{"ops": ops})
 	expect("an empty list", put(none), channels{"mail": mail, "chat": chat}, lists{"ops": ops, "none": none})
 	ops.Partial, ops.Recipients = false, ops.Recipients[:1]
@@ -58,10 +58,10 @@ func booksKept(k *kit) {
 	}
 	expect("a longer list", put(ops), channels{"mail": mail, "chat": chat}, lists{"ops": ops, "none": none})
 	mail.Settings, mail.Retry.Waits, mail.Kind = nil, nil, "webhook"
-	expect("another kind", k.PutChannel(k.ctx(), k.seenChannel(mail)), channels{"mail": mail, "chat": chat}, lists{"ops": ops, "none": none})
+	expect("another kind", k.PutChannel(k.ctx(), k.seenChannel(mail), ""), channels{"mail": mail, "chat": chat}, lists{"ops": ops, "none": none})
 	k.reopen()
-	expect("the end of a channel", k.DeleteChannel(k.ctx(), "chat", k.seenChannel(chat).Version), channels{"mail": mail}, lists{"ops": ops, "none": none})
-	expect("the end of a list", k.DeleteList(k.ctx(), "ops", k.seenList(ops).Version), channels{"mail": mail}, lists{"none": none})
+	expect("the end of a channel", k.DeleteChannel(k.ctx(), "chat", k.seenChannel(chat).Version, ""), channels{"mail": mail}, lists{"ops": ops, "none": none})
+	expect("the end of a list", k.DeleteList(k.ctx(), "ops", k.seenList(ops).Version, ""), channels{"mail": mail}, lists{"none": none})
 	ops.Recipients = nil
 	expect("an heir of its name", put(ops), channels{"mail": mail}, lists{"ops": ops, "none": none})
 }
@@ -101,17 +101,17 @@ func meanwhile(k *kit) {
 		"list": {
 			put: func(version int64) error {
 				put++
-				return k.PutList(k.ctx(), notify.List{Name: "x", Description: fmt.Sprint(put), Version: version, Recipients: []notify.Recipient{{Channel: "mail", Address: "a"}}})
+				return k.PutList(k.ctx(), notify.List{Name: "x", Description: fmt.Sprint(put), Version: version, Recipients: []notify.Recipient{{Channel: "mail", Address: "a"}}}, "")
 			},
-			end:  func(version int64) error { return k.DeleteList(k.ctx(), "x", version) },
+			end:  func(version int64) error { return k.DeleteList(k.ctx(), "x", version, "") },
 			seen: func() int64 { return k.seenList(notify.List{Name: "x"}).Version },
 		},
 		"channel": {
 			put: func(version int64) error {
 				put++
-				return k.PutChannel(k.ctx(), notify.Channel{Name: "x", Kind: fmt.Sprint(put), Version: version, Retry: notify.DefaultRetry()})
+				return k.PutChannel(k.ctx(), notify.Channel{Name: "x", Kind: fmt.Sprint(put), Version: version, Retry: notify.DefaultRetry()}, "")
 			},
-			end:  func(version int64) error { return k.DeleteChannel(k.ctx(), "x", version) },
+			end:  func(version int64) error { return k.DeleteChannel(k.ctx(), "x", version, "") },
 			seen: func() int64 { return k.seenChannel(notify.Channel{Name: "x"}).Version },
 		},
 	} {

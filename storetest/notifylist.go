@@ -340,14 +340,14 @@ func books() map[string]func(k *kit) {
 		"what has no name, or a recipient twice, is refused": func(k *kit) {
 			twice := notify.List{Name: "l", Recipients: []notify.Recipient{{Channel: "mail", Address: "a"}, {Channel: "mail", Address: "a", Name: "again"}}}
 			for what, err := range map[string]error{
-				"channel without a name": k.PutChannel(k.ctx(), notify.Channel{}), "list without a name": k.PutList(k.ctx(), notify.List{}),
-				"recipient twice": k.PutList(k.ctx(), twice),
+				"channel without a name": k.PutChannel(k.ctx(), notify.Channel{}, ""), "list without a name": k.PutList(k.ctx(), notify.List{}, ""),
+				"recipient twice": k.PutList(k.ctx(), twice, ""),
 			} {
 				if !errors.Is(err, holdfast.ErrInvalid) {
 					k.t.Errorf("%s: got %v, want ErrInvalid", what, err)
 				}
 			}
-			for what, err := range map[string]error{"channel": k.DeleteChannel(k.ctx(), "x", 1), "list": k.DeleteList(k.ctx(), "x", 1)} {
+			for what, err := range map[string]error{"channel": k.DeleteChannel(k.ctx(), "x", 1, ""), "list": k.DeleteList(k.ctx(), "x", 1, "")} {
 				if !errors.Is(err, holdfast.ErrNotFound) {
 					k.t.Errorf("%s: got %v, want ErrNotFound", what, err)
 				}

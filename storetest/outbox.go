@@ -152,7 +152,7 @@ func history(k *kit) {
 	k.wins(k.one("m"), parked())
 	k.discard("m")
 	k.reopen()
-	type e = holdfast.Event
+	type e = holdfast.Entry
 	want := []e{
 		{Kind: holdfast.Enqueued, Cycle: 1},
 		{Kind: holdfast.Attempted, Cycle: 1, Attempt: 1, Charged: true, Code: "busy", Error: "it is busy", Maybe: true, Took: 3 * time.Second},

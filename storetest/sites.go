@@ -17,7 +17,7 @@ func siteNames(t *testing.T, m Maker) {
 	t.Helper()
 	cases := map[string]func(k *sites){
 		"a token makes a credential known, once": func(k *sites) {
-			k.ok(k.AddSite(k.ctx(), "plant-7", hash(1)))
+			k.ok(k.AddSite(k.ctx(), "plant-7", hash(1), ""))
 			k.none(k.FindSite(k.ctx(), hash(9)))
 			k.is("plant-7")(k.EnrollSite(k.ctx(), hash(1), hash(9)))
 			k.is("plant-7")(k.FindSite(k.ctx(), hash(9)))
@@ -27,7 +27,7 @@ func siteNames(t *testing.T, m Maker) {
 		},
 		// The answer was lost: the site asks again with what it made.
 		"a spent token answers who spent it": func(k *sites) {
-			k.ok(k.AddSite(k.ctx(), "plant-7", hash(1)))
+			k.ok(k.AddSite(k.ctx(), "plant-7", hash(1), ""))
 			for range 3 {
 				k.is("plant-7")(k.EnrollSite(k.ctx(), hash(1), hash(9)))
 				k.pass(2 * day)
@@ -39,7 +39,7 @@ func siteNames(t *testing.T, m Maker) {
 			k.is("plant-7")(k.FindSite(k.ctx(), hash(9)))
 		},
 		"a token ends": func(k *sites) {
-			k.ok(k.AddSite(k.ctx(), "plant-7", hash(1)))
+			k.ok(k.AddSite(k.ctx(), "plant-7", hash(1), ""))
 			if until := k.site("plant-7").TokenUntil; until.Sub(k.now()) < 23*time.Hour {
 				k.t.Errorf("token until %v", until)
 			}
@@ -48,15 +48,15 @@ func siteNames(t *testing.T, m Maker) {
 			if until := k.site("plant-7").TokenUntil; !until.IsZero() {
 				k.t.Errorf("token until %v, want none", until)
 			}
-			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(2), false))
+			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(2), false, ""))
 			k.is("plant-7")(k.EnrollSite(k.ctx(), hash(2), hash(9)))
 		},
 		"a name is taken until it is revoked": func(k *sites) {
-			k.ok(k.AddSite(k.ctx(), "plant-7", hash(1)))
-			k.fails(k.AddSite(k.ctx(), "plant-7", hash(2)), holdfast.ErrConflict)
+			k.ok(k.AddSite(k.ctx(), "plant-7", hash(1), ""))
+			k.fails(k.AddSite(k.ctx(), "plant-7", hash(2), ""), holdfast.ErrConflict)
 			k.none(k.EnrollSite(k.ctx(), hash(2), hash(9)))
-			k.ok(k.RevokeSite(k.ctx(), "plant-7"))
-			k.ok(k.AddSite(k.ctx(), "plant-7", hash(3)))
+			k.ok(k.RevokeSite(k.ctx(), "plant-7", ""))
+			k.ok(k.AddSite(k.ctx(), "plant-7", hash(3), ""))
 			if s := k.site("plant-7"); !s.Revoked.IsZero() || !s.Enrolled.IsZero() {
 				k.t.Errorf("got %+v, want a new site", s)
 			}
@@ -65,7 +65,7 @@ func siteNames(t *testing.T, m Maker) {
 		},
 		"a rotation has both credentials good for a while": func(k *sites) {
 			k.enroll("plant-7", 1, 9)
-			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(2), false))
+			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(2), false, ""))
 			k.is("plant-7")(k.FindSite(k.ctx(), hash(9)))
 			k.none(k.EnrollSite(k.ctx(), hash(1), hash(9)))
 			k.is("plant-7")(k.EnrollSite(k.ctx(), hash(2), hash(8)))
@@ -79,9 +79,9 @@ func siteNames(t *testing.T, m Maker) {
 		// F1-16: who has stolen a credential does not keep it for a day.
 		"a rotation at once ends both credentials": func(k *sites) {
 			k.enroll("plant-7", 1, 9)
-			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(2), false))
+			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(2), false, ""))
 			k.is("plant-7")(k.EnrollSite(k.ctx(), hash(2), hash(8)))
-			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(3), true))
+			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(3), true, ""))
 			k.none(k.FindSite(k.ctx(), hash(9)))
 			k.none(k.FindSite(k.ctx(), hash(8)))
 			k.none(k.EnrollSite(k.ctx(), hash(2), hash(8)))
@@ -91,28 +91,28 @@ func siteNames(t *testing.T, m Maker) {
 		},
 		"a token says whose it is, and is not spent by that": func(k *sites) {
 			k.none(k.TokenSite(k.ctx(), hash(1)))
-			k.ok(k.AddSite(k.ctx(), "plant-7", hash(1)))
+			k.ok(k.AddSite(k.ctx(), "plant-7", hash(1), ""))
 			k.is("plant-7")(k.TokenSite(k.ctx(), hash(1)))
 			k.is("plant-7")(k.EnrollSite(k.ctx(), hash(1), hash(9)))
 			k.is("plant-7")(k.TokenSite(k.ctx(), hash(1)))
 			k.none(k.TokenSite(k.ctx(), hash(9)))
-			k.ok(k.RevokeSite(k.ctx(), "plant-7"))
+			k.ok(k.RevokeSite(k.ctx(), "plant-7", ""))
 			k.none(k.TokenSite(k.ctx(), hash(1)))
 		},
 		"a revoked site is out": func(k *sites) {
 			k.enroll("plant-7", 1, 9)
-			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(2), false))
+			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(2), false, ""))
 			k.is("plant-7")(k.EnrollSite(k.ctx(), hash(2), hash(8)))
 			k.enroll("plant-8", 5, 7)
-			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(3), false))
+			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(3), false, ""))
 			for range 2 {
-				k.ok(k.RevokeSite(k.ctx(), "plant-7"))
+				k.ok(k.RevokeSite(k.ctx(), "plant-7", ""))
 			}
 			k.none(k.FindSite(k.ctx(), hash(9)))
 			k.none(k.FindSite(k.ctx(), hash(8)))
 			k.none(k.EnrollSite(k.ctx(), hash(2), hash(8)))
 			k.none(k.EnrollSite(k.ctx(), hash(3), hash(6)))
-			k.fails(k.RotateSite(k.ctx(), "plant-7", hash(4), false), holdfast.ErrNotFound)
+			k.fails(k.RotateSite(k.ctx(), "plant-7", hash(4), false, ""), holdfast.ErrNotFound)
 			k.is("plant-8")(k.FindSite(k.ctx(), hash(7)))
 			if s := k.site("plant-7"); s.Revoked.IsZero() {
 				k.t.Errorf("got %+v, want it revoked", s)
@@ -121,14 +121,14 @@ func siteNames(t *testing.T, m Maker) {
 		// A credential says which site it is: two cannot have one.
 		"a credential belongs to one site": func(k *sites) {
 			k.enroll("plant-7", 1, 9)
-			k.ok(k.AddSite(k.ctx(), "plant-8", hash(2)))
+			k.ok(k.AddSite(k.ctx(), "plant-8", hash(2), ""))
 			k.none(k.EnrollSite(k.ctx(), hash(2), hash(9)))
 			k.is("plant-8")(k.EnrollSite(k.ctx(), hash(2), hash(8)))
 			k.is("plant-7")(k.FindSite(k.ctx(), hash(9)))
 		},
 		"nobody is nobody": func(k *sites) {
-			k.fails(k.RotateSite(k.ctx(), "plant-7", hash(1), false), holdfast.ErrNotFound)
-			k.fails(k.RevokeSite(k.ctx(), "plant-7"), holdfast.ErrNotFound)
+			k.fails(k.RotateSite(k.ctx(), "plant-7", hash(1), false, ""), holdfast.ErrNotFound)
+			k.fails(k.RevokeSite(k.ctx(), "plant-7", ""), holdfast.ErrNotFound)
 			k.none(k.FindSite(k.ctx(), [32]byte{}))
 			if err := k.SiteSeen(k.ctx(), "plant-7", "1"); err != nil {
 				k.t.Error(err)
@@ -139,7 +139,7 @@ func siteNames(t *testing.T, m Maker) {
 		},
 		"what is known of sites stays": func(k *sites) {
 			k.enroll("b", 1, 9)
-			k.ok(k.AddSite(k.ctx(), "a", hash(2)))
+			k.ok(k.AddSite(k.ctx(), "a", hash(2), ""))
 			k.pass(time.Minute)
 			k.ok(k.SiteSeen(k.ctx(), "b", "1.2.3"))
 			before := k.list()
@@ -169,7 +169,7 @@ func siteNames(t *testing.T, m Maker) {
 }
 
 func tokenSpentAtOnce(k *sites) {
-	k.ok(k.AddSite(k.ctx(), "plant-7", hash(1)))
+	k.ok(k.AddSite(k.ctx(), "plant-7", hash(1), ""))
 	var all sync.WaitGroup
 	var won [8]bool
 	for i := range won {
@@ -229,7 +229,7 @@ func (k *sites) is(want string) func(name string, err error) {
 
 func (k *sites) enroll(name string, token, credential int) {
 	k.t.Helper()
-	k.ok(k.AddSite(k.ctx(), name, hash(token)))
+	k.ok(k.AddSite(k.ctx(), name, hash(token), ""))
 	k.is(name)(k.EnrollSite(k.ctx(), hash(token), hash(credential)))
 }
 

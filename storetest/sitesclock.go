@@ -42,9 +42,9 @@ func standing(k *kit) *sites {
 	k.t.Helper()
 	s := &sites{k}
 	s.enroll("plant-7", 1, 9)
-	s.ok(s.RotateSite(k.ctx(), "plant-7", hash(2), false))
+	s.ok(s.RotateSite(k.ctx(), "plant-7", hash(2), false, ""))
 	s.is("plant-7")(s.EnrollSite(k.ctx(), hash(2), hash(8)))
-	s.ok(s.AddSite(k.ctx(), "plant-8", hash(5)))
+	s.ok(s.AddSite(k.ctx(), "plant-8", hash(5), ""))
 	return s
 }
 
@@ -106,7 +106,7 @@ func sitesWrongFor4s(k *kit, by time.Duration, wrong, right func(k *kit, d time.
 	s.lets(9)
 	k.pass(2 * time.Hour)
 	s.over()
-	s.ok(s.RotateSite(k.ctx(), "plant-8", hash(4), false))
+	s.ok(s.RotateSite(k.ctx(), "plant-8", hash(4), false, ""))
 	s.is("plant-8")(s.EnrollSite(k.ctx(), hash(4), hash(6)))
 }
 
@@ -114,7 +114,7 @@ func aStopOfSites(k *kit) {
 	s := standing(k)
 	k.stopped(2*day + time.Hour)
 	s.doubted()
-	s.ok(s.AddSite(k.ctx(), "plant-9", hash(3))) // what is made now is good
+	s.ok(s.AddSite(k.ctx(), "plant-9", hash(3), "")) // what is made now is good
 	s.is("plant-9")(s.EnrollSite(k.ctx(), hash(3), hash(7)))
 	k.reopen()
 	s.doubted()

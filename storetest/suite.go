@@ -25,6 +25,7 @@ type Full interface {
 	holdfast.Sweepable
 	holdfast.InboxLog
 	holdfast.Doubting
+	holdfast.Journal
 	notify.Store
 	link.Store
 	tokenStore
@@ -33,8 +34,8 @@ type Full interface {
 
 // tokenStore keeps the tokens of a node's API, as its service asks for.
 type tokenStore interface {
-	CreateToken(ctx context.Context, name, role string, hash [32]byte) error
-	DeleteToken(ctx context.Context, name string) error
+	CreateToken(ctx context.Context, name, role string, hash [32]byte, actor string) error
+	DeleteToken(ctx context.Context, name string, actor string) error
 	FindToken(ctx context.Context, hash [32]byte) (name, role string, err error)
 	EachToken(ctx context.Context, yield func(name, role string, created, lastUsed time.Time)) error
 }

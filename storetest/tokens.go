@@ -14,40 +14,40 @@ func tokens(t *testing.T, m Maker) {
 	t.Helper()
 	m.run(t, map[string]func(k *kit){
 		"a token is found by its hash until it ends": func(k *kit) {
-			k.ok(k.CreateToken(k.ctx(), "erp", "read", hash(1)))
-			k.ok(k.CreateToken(k.ctx(), "ci", "admin", hash(2)))
+			k.ok(k.CreateToken(k.ctx(), "erp", "read", hash(1), ""))
+			k.ok(k.CreateToken(k.ctx(), "ci", "admin", hash(2), ""))
 			k.token(1, "erp", "read")
 			k.reopen()
 			k.token(2, "ci", "admin")
-			k.ok(k.DeleteToken(k.ctx(), "erp"))
+			k.ok(k.DeleteToken(k.ctx(), "erp", ""))
 			k.noToken(1)
 			k.token(2, "ci", "admin")
 			k.reopen()
 			k.noToken(1)
-			k.fails(k.DeleteToken(k.ctx(), "erp"), holdfast.ErrNotFound)
+			k.fails(k.DeleteToken(k.ctx(), "erp", ""), holdfast.ErrNotFound)
 		},
 		"a name is taken until its token ends": func(k *kit) {
-			k.ok(k.CreateToken(k.ctx(), "erp", "read", hash(1)))
-			k.fails(k.CreateToken(k.ctx(), "erp", "admin", hash(2)), holdfast.ErrConflict)
+			k.ok(k.CreateToken(k.ctx(), "erp", "read", hash(1), ""))
+			k.fails(k.CreateToken(k.ctx(), "erp", "admin", hash(2), ""), holdfast.ErrConflict)
 			k.token(1, "erp", "read") // a conflict changes nothing
 			k.noToken(2)
-			k.ok(k.DeleteToken(k.ctx(), "erp"))
-			k.ok(k.CreateToken(k.ctx(), "erp", "admin", hash(2)))
+			k.ok(k.DeleteToken(k.ctx(), "erp", ""))
+			k.ok(k.CreateToken(k.ctx(), "erp", "admin", hash(2), ""))
 			k.token(2, "erp", "admin")
 		},
 		"a hash is the secret of one token": func(k *kit) {
-			k.ok(k.CreateToken(k.ctx(), "erp", "read", hash(1)))
-			k.fails(k.CreateToken(k.ctx(), "ci", "admin", hash(1)), holdfast.ErrConflict)
+			k.ok(k.CreateToken(k.ctx(), "erp", "read", hash(1), ""))
+			k.fails(k.CreateToken(k.ctx(), "ci", "admin", hash(1), ""), holdfast.ErrConflict)
 			k.token(1, "erp", "read")
 		},
 		"nobody is found by what is no hash of a token": func(k *kit) {
 			k.noToken(0)
-			k.ok(k.CreateToken(k.ctx(), "erp", "read", hash(1)))
+			k.ok(k.CreateToken(k.ctx(), "erp", "read", hash(1), ""))
 			k.noToken(0)
 		},
 		"tokens are listed by name, with their last use": func(k *kit) {
-			k.ok(k.CreateToken(k.ctx(), "erp", "read", hash(1)))
-			k.ok(k.CreateToken(k.ctx(), "ci", "admin", hash(2)))
+			k.ok(k.CreateToken(k.ctx(), "erp", "read", hash(1), ""))
+			k.ok(k.CreateToken(k.ctx(), "ci", "admin", hash(2), ""))
 			k.pass(time.Minute)
 			k.token(1, "erp", "read")
 			k.reopen()

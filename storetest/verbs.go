@@ -238,7 +238,7 @@ func rescheduledInHand(k *kit) {
 }
 
 func decidedHistory(k *kit) {
-	type e = holdfast.Event
+	type e = holdfast.Entry
 	k.put(holdfast.Message{ID: "m", Delay: time.Hour})
 	k.reschedule("m", time.Minute)
 	k.reschedule("m", 0)

@@ -38,10 +38,10 @@ func deliver(t *testing.T, kind string, settings object, s *secrets, dial dialer
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := db.PutChannel(t.Context(), notify.Channel{Name: "c", Kind: kind, Settings: raw, Retry: notify.Retry{Attempts: 3, Interval: time.Minute}}); err != nil {
+	if err := db.PutChannel(t.Context(), notify.Channel{Name: "c", Kind: kind, Settings: raw, Retry: notify.Retry{Attempts: 3, Interval: time.Minute}}, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.PutList(t.Context(), notify.List{Name: "ops", Recipients: to(addresses...)}); err != nil {
+	if err := db.PutList(t.Context(), notify.List{Name: "ops", Recipients: to(addresses...)}, ""); err != nil {
 		t.Fatal(err)
 	}
 	books := notify.NewBooks(db)

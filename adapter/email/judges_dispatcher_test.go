@@ -44,13 +44,13 @@ func newCentral(t *testing.T, s *mtatest.Server) *central {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.put(db.PutChannel(t.Context(), notify.Channel{Name: "mail", Kind: "email", Settings: settings, Retry: notify.Retry{Attempts: 1000, Interval: 100 * time.Millisecond}}))
+	c.put(db.PutChannel(t.Context(), notify.Channel{Name: "mail", Kind: "email", Settings: settings, Retry: notify.Retry{Attempts: 1000, Interval: 100 * time.Millisecond}}, ""))
 	var to []notify.Recipient
 	for i := range 500 {
 		to = append(to, notify.Recipient{Channel: "mail", Address: address(i)})
 	}
-	c.put(db.PutList(t.Context(), notify.List{Name: "all", Recipients: to, Partial: true}))
-	c.put(db.PutList(t.Context(), notify.List{Name: "one", Recipients: to[:1]}))
+	c.put(db.PutList(t.Context(), notify.List{Name: "all", Recipients: to, Partial: true}, ""))
+	c.put(db.PutList(t.Context(), notify.List{Name: "one", Recipients: to[:1]}, ""))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {

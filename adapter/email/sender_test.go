@@ -97,10 +97,10 @@ func TestARefusedSenderHoldsTheChannel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := db.PutChannel(t.Context(), notify.Channel{Name: "mail", Kind: "email", Settings: settings, Retry: notify.Retry{Attempts: 10, Interval: time.Minute}}); err != nil {
+		if err := db.PutChannel(t.Context(), notify.Channel{Name: "mail", Kind: "email", Settings: settings, Retry: notify.Retry{Attempts: 10, Interval: time.Minute}}, ""); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.PutList(t.Context(), notify.List{Name: "ops", Recipients: people("a@x.test")}); err != nil {
+		if err := db.PutList(t.Context(), notify.List{Name: "ops", Recipients: people("a@x.test")}, ""); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())

@@ -83,7 +83,7 @@ func (m *Memory) Enqueue(ctx context.Context, ms ...holdfast.Message) ([]holdfas
 		if msg.TTL > 0 {
 			r.Expires = now.Add(msg.TTL)
 		}
-		r.History = []holdfast.Event{{ID: msg.ID, Kind: holdfast.Enqueued, State: holdfast.Pending, At: now, Cycle: 1}}
+		r.History = []holdfast.Entry{{ID: msg.ID, Kind: holdfast.Enqueued, State: holdfast.Pending, At: now, Cycle: 1}}
 		fresh = append(fresh, r)
 		receipts[i] = holdfast.Receipt{ID: msg.ID, State: holdfast.Pending}
 	}
@@ -184,7 +184,7 @@ func (m *Memory) Requeue(ctx context.Context, id holdfast.ID, how holdfast.Reque
 		if r.Message.TTL > 0 {
 			r.Expires = r.Due.Add(r.Message.TTL)
 		}
-		r.History = append(r.History, holdfast.Event{ID: id, Kind: holdfast.Requeued, State: r.State, At: r.Due, Cycle: r.Cycle, Actor: how.Actor})
+		r.History = append(r.History, holdfast.Entry{ID: id, Kind: holdfast.Requeued, State: r.State, At: r.Due, Cycle: r.Cycle, Actor: how.Actor})
 	})
 }
 
@@ -194,7 +194,7 @@ func (m *Memory) Discard(ctx context.Context, id holdfast.ID, actor string) (hol
 		if r.Discarding = r.State == holdfast.Claimed; !r.Discarding {
 			r.State, r.Reason, r.Settled, r.Due = holdfast.Discarded, holdfast.ReasonOperator, time.Now(), time.Time{}
 		}
-		r.History = append(r.History, holdfast.Event{ID: id, Kind: holdfast.GivenUp, State: r.State, At: time.Now(), Cycle: r.Cycle, Actor: actor})
+		r.History = append(r.History, holdfast.Entry{ID: id, Kind: holdfast.GivenUp, State: r.State, At: time.Now(), Cycle: r.Cycle, Actor: actor})
 	})
 }
 
@@ -203,7 +203,7 @@ func (m *Memory) Reschedule(ctx context.Context, id holdfast.ID, how holdfast.Re
 	return m.decide(ctx, id, holdfast.VerbReschedule, func(r *holdfast.Record) {
 		now := time.Now()
 		r.Due = now.Add(how.In)
-		r.History = append(r.History, holdfast.Event{ID: id, Kind: holdfast.Rescheduled, State: r.State, At: now, Cycle: r.Cycle, Took: how.In, Actor: how.Actor})
+		r.History = append(r.History, holdfast.Entry{ID: id, Kind: holdfast.Rescheduled, State: r.State, At: now, Cycle: r.Cycle, Took: how.In, Actor: how.Actor})
 	})
 }
 
@@ -253,7 +253,7 @@ func (m *Memory) Counts() holdfast.Counts {
 }
 
 // CreateToken keeps a token.
-func (m *Memory) CreateToken(ctx context.Context, name, role string, hash [32]byte) error {
+func (m *Memory) CreateToken(ctx context.Context, name, role string, hash [32]byte, _ string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.ready(ctx); err != nil {
@@ -270,7 +270,7 @@ func (m *Memory) CreateToken(ctx context.Context, name, role string, hash [32]by
 }
 
 // DeleteToken ends a token.
-func (m *Memory) DeleteToken(ctx context.Context, name string) error {
+func (m *Memory) DeleteToken(ctx context.Context, name string, _ string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.ready(ctx); err != nil {

@@ -186,7 +186,7 @@ func (m *Memory) Book(ctx context.Context) (notify.Book, error) {
 }
 
 // PutChannel keeps a channel.
-func (m *Memory) PutChannel(ctx context.Context, c notify.Channel) error {
+func (m *Memory) PutChannel(ctx context.Context, c notify.Channel, _ string) error {
 	return m.change(ctx, func() error {
 		if err := seen(m.book.Channels, c.Name, c.Version, false); err != nil {
 			return err
@@ -198,12 +198,12 @@ func (m *Memory) PutChannel(ctx context.Context, c notify.Channel) error {
 }
 
 // DeleteChannel ends a channel.
-func (m *Memory) DeleteChannel(ctx context.Context, name string, version int64) error {
+func (m *Memory) DeleteChannel(ctx context.Context, name string, version int64, _ string) error {
 	return m.change(ctx, func() error { return take(m.book.Channels, name, version) })
 }
 
 // PutList keeps a list.
-func (m *Memory) PutList(ctx context.Context, l notify.List) error {
+func (m *Memory) PutList(ctx context.Context, l notify.List, _ string) error {
 	return m.change(ctx, func() error {
 		if err := seen(m.book.Lists, l.Name, l.Version, false); err != nil {
 			return err
@@ -215,7 +215,7 @@ func (m *Memory) PutList(ctx context.Context, l notify.List) error {
 }
 
 // DeleteList ends a list.
-func (m *Memory) DeleteList(ctx context.Context, name string, version int64) error {
+func (m *Memory) DeleteList(ctx context.Context, name string, version int64, _ string) error {
 	return m.change(ctx, func() error { return take(m.book.Lists, name, version) })
 }
 

@@ -22,7 +22,7 @@ type Sites struct {
 }
 
 // Add makes a site.
-func (s *Sites) Add(_ context.Context, name string) (string, error) {
+func (s *Sites) Add(_ context.Context, name string, _ string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i := s.find(name); i >= 0 {
@@ -49,7 +49,7 @@ func (s *Sites) find(name string) int {
 }
 
 // Rotate makes another token.
-func (s *Sites) Rotate(_ context.Context, name string, _ bool) (string, error) {
+func (s *Sites) Rotate(_ context.Context, name string, _ bool, _ string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i := s.find(name); i < 0 || !s.list[i].Revoked.IsZero() {
@@ -59,7 +59,7 @@ func (s *Sites) Rotate(_ context.Context, name string, _ bool) (string, error) {
 }
 
 // Revoke shuts a site out.
-func (s *Sites) Revoke(_ context.Context, name string) error {
+func (s *Sites) Revoke(_ context.Context, name string, _ string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.find(name)

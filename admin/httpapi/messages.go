@@ -60,7 +60,7 @@ const envelopeRoom = 128 << 10
 
 func send(b *builder) {
 	asked(b, route{
-		method: http.MethodPost, path: "/v1/messages", id: "send-message", tag: "messages", role: api.Operate,
+		method: http.MethodPost, path: "/v1/messages", id: "send-message", sends: true, tag: "messages", role: api.Operate,
 		summary: "Send a message",
 		description: "The answer comes after the message is on disk. The same id with the same content (kind, destination, endpoint, " +
 			"payload; never headers) is the same message: sending it again is safe and changes nothing. With wait the answer comes " +

@@ -175,7 +175,7 @@ func TestAMessageIsShownWithItsHistory(t *testing.T) {
 		r.State, r.Reason, r.Failures, r.Tries = holdfast.Parked, holdfast.ReasonPermanent, 1, 1
 		r.Created, r.Due, r.Expires, r.LastAttempt, r.Settled = at, time.Time{}, at.Add(time.Hour), at, at
 		r.LastError, r.Message.TTL = "404 Not Found", time.Hour
-		r.History = []holdfast.Event{
+		r.History = []holdfast.Entry{
 			{Kind: holdfast.Enqueued, State: holdfast.Pending, At: at, Cycle: 1},
 			{
 				Kind: holdfast.Attempted, State: holdfast.Parked, Reason: holdfast.ReasonPermanent, At: at, Cycle: 1, Attempt: 1,

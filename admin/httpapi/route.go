@@ -36,6 +36,7 @@ type route struct {
 	bodyLimit     int64 // bytes; zero: smallBody
 	requestSample any
 	slow          bool // the answer may take longer than the server's deadline
+	sends         bool // what it enqueues is in the journal; the call is not
 }
 
 // answer is a whole answer of status 200, or of the route's.
@@ -89,6 +90,14 @@ func handle[In, Out any](b *builder, r route, h func(context.Context, *In) (*Out
 		Extensions: map[string]any{"x-role": r.role},
 		Responses:  b.responses(r),
 	}
+	if r.method != http.MethodGet && !r.sends {
+		answer, subject := h, subjectOf[In]()
+		h = func(ctx context.Context, in *In) (*Out, error) {
+			out, err := answer(ctx, in)
+			b.Called(ctx, r.id, subject(in), err)
+			return out, err
+		}
+	}
 	b.adding = gate.Route{Role: r.role, Long: r.slow, MaxBody: limit}
 	huma.Register(b.api, op, h)
 	// Afterwards: with a schema of the body in sight, huma would read, check
@@ -102,6 +111,23 @@ func handle[In, Out any](b *builder, r route, h func(context.Context, *In) (*Out
 				Schema: b.schema(r.request), Example: r.requestSample,
 			}},
 		}
+	}
+}
+
+// subjectOf returns what tells from a request what it is about: its path's parameters.
+func subjectOf[In any]() func(in *In) string {
+	var fields [][]int
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[In]()) {
+		if f.Tag.Get("path") != "" {
+			fields = append(fields, f.Index)
+		}
+	}
+	return func(in *In) string {
+		var parts []string
+		for _, at := range fields {
+			parts = append(parts, fmt.Sprint(reflect.ValueOf(in).Elem().FieldByIndex(at)))
+		}
+		return strings.Join(parts, "/")
 	}
 }
 

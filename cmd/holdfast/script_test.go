@@ -140,7 +140,7 @@ func setState(ts *testscript.TestScript, neg bool, args []string) {
 		if state == holdfast.Parked {
 			r.Reason = holdfast.ReasonExhausted
 		}
-		r.History = append(r.History, holdfast.Event{
+		r.History = append(r.History, holdfast.Entry{
 			Kind: holdfast.Attempted, State: state, At: time.Now(), Cycle: 1, Attempt: 6, Outcome: holdfast.Transient, Took: 12 * time.Millisecond,
 			Code: "connection_refused", Error: r.LastError, Maybe: true,
 		})

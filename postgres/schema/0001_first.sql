@@ -129,12 +129,12 @@ CREATE INDEX hf_final_key ON hf_final (lane, okey, seq) WHERE state = 3 AND okey
 CREATE TABLE hf_event (
   seq     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   tx      xid8 NOT NULL DEFAULT pg_current_xact_id(),
-  message bigint NOT NULL,
+  message bigint,                          -- NULL: it is about none of the outbox
   kind    smallint NOT NULL,
-  state   smallint NOT NULL,
+  state   smallint NOT NULL DEFAULT 0,
   at      bigint NOT NULL,
-  cycle   integer NOT NULL,
-  attempt integer NOT NULL,
+  cycle   integer NOT NULL DEFAULT 0,
+  attempt integer NOT NULL DEFAULT 0,
   outcome smallint NOT NULL DEFAULT 0,
   charged boolean NOT NULL DEFAULT false,
   maybe   boolean NOT NULL DEFAULT false,
@@ -142,11 +142,15 @@ CREATE TABLE hf_event (
   reason  text,
   code    text,
   error   text,
-  actor   text
+  actor   text,
+  subject text,                            -- what it is about, beside or in place of a message
+  id      bytea,                           -- of a message that is not in the outbox
+  detail  text                             -- JSON
 );
 
-CREATE INDEX hf_event_message ON hf_event (message, seq);
+CREATE INDEX hf_event_message ON hf_event (message, seq) WHERE message IS NOT NULL;
 CREATE INDEX hf_event_order ON hf_event (tx, seq);
+CREATE INDEX hf_event_note ON hf_event (seq) WHERE message IS NULL;
 
 CREATE TABLE hf_follower (
   name text COLLATE "C" PRIMARY KEY,

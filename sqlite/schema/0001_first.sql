@@ -72,20 +72,23 @@ CREATE TABLE hf_body (
 -- number again.
 CREATE TABLE hf_event (
   seq     INTEGER PRIMARY KEY AUTOINCREMENT,
-  message INTEGER NOT NULL,
+  message INTEGER,                        -- NULL: it is about none of the outbox
   kind    INTEGER NOT NULL,
-  state   INTEGER NOT NULL,
+  state   INTEGER NOT NULL DEFAULT 0,
   at      INTEGER NOT NULL,
-  cycle   INTEGER NOT NULL,
-  attempt INTEGER NOT NULL,
-  outcome INTEGER NOT NULL,
-  charged INTEGER NOT NULL,
-  maybe   INTEGER NOT NULL,
-  took    INTEGER NOT NULL,
+  cycle   INTEGER NOT NULL DEFAULT 0,
+  attempt INTEGER NOT NULL DEFAULT 0,
+  outcome INTEGER NOT NULL DEFAULT 0,
+  charged INTEGER NOT NULL DEFAULT 0,
+  maybe   INTEGER NOT NULL DEFAULT 0,
+  took    INTEGER NOT NULL DEFAULT 0,
   reason  TEXT,
   code    TEXT,
   error   TEXT,
-  actor   TEXT
+  actor   TEXT,
+  subject TEXT,                           -- what it is about, beside or in place of a message
+  id      ANY,                            -- of a message that is not in the outbox
+  detail  TEXT                            -- JSON
 ) STRICT;
 
 CREATE INDEX hf_event_message ON hf_event (message, seq);

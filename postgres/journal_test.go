@@ -1,0 +1,77 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/postgres"
+)
+
+// toldOf follows for as long as it takes to read a number of entries, and says which.
+func toldOf(t *testing.T, db *postgres.DB, name string, n int) (ids []string) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	err := db.Project(ctx, holdfast.Follower{Name: name}, func(_ context.Context, page []holdfast.Entry) ([]holdfast.Row, error) {
+		for i := range page {
+			ids = append(ids, string(page[i].ID)+page[i].Subject)
+		}
+		if len(ids) >= n {
+			time.AfterFunc(300*time.Millisecond, stop) // after the page is written
+		}
+		return nil, nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return ids
+}
+
+// known makes a follower that begins here.
+func known(t *testing.T, db *postgres.DB, dsn, name string) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- db.Project(ctx, holdfast.Follower{Name: name}, nil) }()
+	waitFor(t, dsn, fmt.Sprintf("SELECT count(*) FROM hf_follower WHERE name = '%s'", name), 1)
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// In another cluster, where a dump is restored, transactions have lower numbers: what was
+// read is not told again, what was not is told, and so is what comes.
+func TestAJournalFromAnotherCluster(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	db := open(t, dsn, quick("a"))
+	known(t, db, dsn, "f")
+	known(t, db, dsn, "slow")
+	put(t, db, holdfast.Message{ID: "read"})
+	if d := cmp.Diff(toldOf(t, db, "f", 1), []string{"read"}); d != "" {
+		t.Fatal(d)
+	}
+	put(t, db, holdfast.Message{ID: "unread"})
+	if err := db.PauseLane(t.Context(), "a", "anna"); err != nil {
+		t.Fatal(err)
+	}
+	shut(t, db)
+	const more = "(tx::text::bigint + 1000000000)::text::xid8"
+	if err := sql(t.Context(), dsn, "UPDATE hf_event SET tx = "+more, "UPDATE hf_follower SET tx = "+more); err != nil {
+		t.Fatal(err)
+	}
+	db = opened(t, dsn, quick("b"))
+	put(t, db, holdfast.Message{ID: "new"})
+	if d := cmp.Diff(toldOf(t, db, "f", 3), []string{"unread", "a", "new"}); d != "" {
+		t.Errorf("(-got +want):\n%s", d)
+	}
+	if d := cmp.Diff(toldOf(t, db, "slow", 4), []string{"read", "unread", "a", "new"}); d != "" {
+		t.Errorf("(-got +want):\n%s", d)
+	}
+}

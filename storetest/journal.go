@@ -1,0 +1,396 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
+	"github.com/holdfast-mq/holdfast/notify"
+	"github.com/holdfast-mq/holdfast/rows"
+)
+
+// journal tests holdfast.Journal.
+func journal(t *testing.T, m Maker) {
+	t.Helper()
+	m.meet(t, map[string]func(k *kit){
+		"each entry counts once":               entriesOnce,
+		"a projection that fails writes none":  projectionFails,
+		"a new follower begins where it says":  followerBegins,
+		"who is forgotten ends":                followerForgotten,
+		"a page is bounded":                    pageBounded,
+		"of two of one name each page is once": twoOfOneName,
+		"every kind says who and what":         entryKinds,
+		"what is unread is kept":               unreadKept,
+		"what is appended is checked":          appendChecked,
+	})
+}
+
+// ledger is a projection that numbers the entries: one that is counted twice, or not at
+// all, shows. Its rows are lists whose names are the numbers.
+type ledger struct {
+	k    *kit
+	name string
+	from bool
+
+	mu    sync.Mutex
+	next  int // the number of the next row
+	pages []int
+	spoil func() error // what goes wrong after a page is made; nil: nothing
+}
+
+func (l *ledger) follower() holdfast.Follower {
+	return holdfast.Follower{Name: l.name, FromStart: l.from, Resume: func(ctx context.Context) error {
+		lines, err := l.lines(ctx)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.next = len(lines)
+		return err
+	}}
+}
+
+func (l *ledger) project(_ context.Context, page []holdfast.Entry) (list []holdfast.Row, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pages = append(l.pages, len(page))
+	for i := range page {
+		e := &page[i]
+		line := strings.Join(strings.Fields(fmt.Sprint(e.ID, " ", e.Kind, " ", e.Subject, " ", e.Actor)), " ")
+		list = append(list, &rows.List{Name: fmt.Sprintf("%s %06d", l.name, l.next), Description: line, Changed: rows.Now})
+		l.next++
+	}
+	if l.spoil != nil {
+		err = l.spoil()
+	}
+	return list, err
+}
+
+// lines are what it has written so far, in order.
+func (l *ledger) lines(ctx context.Context) (lines []string, err error) {
+	b, err := l.k.Book(ctx)
+	for _, name := range slices.Sorted(maps.Keys(b.Lists)) {
+		if strings.HasPrefix(name, l.name+" ") {
+			lines = append(lines, b.Lists[name].Description)
+		}
+	}
+	return lines, err
+}
+
+// start follows until stop, which returns what Project does.
+func (l *ledger) start() (stop func() error) {
+	l.k.t.Helper()
+	ctx, cancel := context.WithCancel(l.k.ctx())
+	ended := make(chan error, 1)
+	go func() { ended <- l.k.Project(ctx, l.follower(), l.project) }()
+	waittest.Until(l.k.t, "the follower is known", func() bool { _, known := l.stands(); return known })
+	return func() error {
+		cancel()
+		return <-ended
+	}
+}
+
+func (l *ledger) stands() (info holdfast.FollowerInfo, known bool) {
+	l.k.t.Helper()
+	all, err := l.k.Followers(l.k.ctx())
+	if err != nil {
+		l.k.t.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(i holdfast.FollowerInfo) bool { return i.Name == l.name })
+	if i < 0 {
+		return info, false
+	}
+	return all[i], true
+}
+
+// read follows until everything is read.
+func (l *ledger) read() {
+	l.k.t.Helper()
+	stop := l.start()
+	l.reads()
+	if err := stop(); err != nil {
+		l.k.t.Errorf("follow: %v", err)
+	}
+}
+
+func (l *ledger) reads() {
+	l.k.t.Helper()
+	waittest.Until(l.k.t, "all is read", func() bool { info, known := l.stands(); return known && info.Unread.IsZero() })
+}
+
+// has compares what it has written. Of different messages the order is the store's.
+func (l *ledger) has(want ...string) {
+	l.k.t.Helper()
+	got, err := l.lines(l.k.ctx())
+	if err != nil {
+		l.k.t.Fatal(err)
+	}
+	of := func(lines []string) map[string][]string {
+		by := map[string][]string{}
+		for _, line := range lines {
+			id, _, _ := strings.Cut(line, " ")
+			by[id] = append(by[id], line)
+		}
+		return by
+	}
+	equal(l.k, "entries of "+l.name, of(got), of(want))
+}
+
+func entriesOnce(k *kit) {
+	k.put(holdfast.Message{ID: "early"}) // before the follower: none of its business
+	l := &ledger{k: k, name: "f"}
+	stop := l.start()
+	k.put(holdfast.Message{ID: "m"})
+	k.put(holdfast.Message{ID: "n"})
+	for _, c := range k.claim(3) {
+		if c.Message.ID == "n" {
+			k.wins(c, parked())
+		} else {
+			k.wins(c, delivered())
+		}
+	}
+	l.reads()
+	if err := stop(); err != nil {
+		k.t.Error(err)
+	}
+	l.has("m enqueued", "n enqueued", "early attempted", "m attempted", "n attempted")
+	k.reopen()
+	k.requeue("n") // before the follower is back: kept for it
+	k.wins(k.one("n"), delivered())
+	l.read()
+	l.read()
+	l.has("m enqueued", "n enqueued", "early attempted", "m attempted", "n attempted", "n requeued anna", "n attempted")
+}
+
+func projectionFails(k *kit) {
+	l := &ledger{k: k, name: "f"}
+	l.read()
+	k.put(holdfast.Message{ID: "m"})
+	broken := errors.New("broken")
+	for name, c := range map[string]struct {
+		spoil func() error
+		want  func(err error) bool
+	}{
+		"an error":                             {func() error { return broken }, func(err error) bool { return errors.Is(err, broken) }},
+		"a panic":                              {func() error { panic("torn") }, func(err error) bool { return err != nil && strings.Contains(err.Error(), "torn") }},
+		"an error that looks like the store's": {func() error { return holdfast.ErrDiskFull }, func(err error) bool { return errors.Is(err, holdfast.ErrDiskFull) }},
+	} {
+		l.spoil = c.spoil
+		if err := k.Project(k.ctx(), l.follower(), l.project); !c.want(err) {
+			k.t.Errorf("%s: got %v", name, err)
+		}
+		l.has()
+	}
+	ctx, cancel := context.WithCancel(k.ctx())
+	l.spoil = func() error { cancel(); return nil }
+	if err := k.Project(ctx, l.follower(), l.project); err != nil {
+		k.t.Errorf("cancelled: got %v", err)
+	}
+	l.has()
+	if err := k.Project(k.ctx(), l.follower(), func(context.Context, []holdfast.Entry) ([]holdfast.Row, error) {
+		return []holdfast.Row{foreignRow{}}, nil
+	}); !errors.Is(err, holdfast.ErrInvalid) {
+		k.t.Errorf("a row of no table: got %v, want ErrInvalid", err)
+	}
+	l.spoil = nil
+	l.read()
+	l.has("m enqueued")
+}
+
+type foreignRow struct{}
+
+func (foreignRow) Table() string { return "hf_meta" }
+
+func followerBegins(k *kit) {
+	known := &ledger{k: k, name: "known"} // so that something is written
+	known.read()
+	k.put(holdfast.Message{ID: "old"})
+	end, start := &ledger{k: k, name: "end"}, &ledger{k: k, name: "start", from: true}
+	end.read()
+	start.read()
+	k.put(holdfast.Message{ID: "new"})
+	start.from = false // it is known
+	end.read()
+	start.read()
+	end.has("new enqueued")
+	start.has("old enqueued", "new enqueued")
+}
+
+func followerForgotten(k *kit) {
+	k.fails(k.Forget(k.ctx(), "nobody"), holdfast.ErrNotFound)
+	l := &ledger{k: k, name: "f"}
+	stop := l.start()
+	k.put(holdfast.Message{ID: "m"})
+	l.reads()
+	ended := make(chan error, 1)
+	if err := k.Forget(k.ctx(), "f"); err != nil {
+		k.t.Fatal(err)
+	}
+	go func() { ended <- stop() }()
+	_, known := l.stands()
+	if err := <-ended; known || err != nil && !errors.Is(err, holdfast.ErrNotFound) {
+		k.t.Errorf("known %t, ended with %v", known, err)
+	}
+	if err := k.PauseLane(k.ctx(), "a", "anna"); err != nil { // nobody is there to be told
+		k.t.Fatal(err)
+	}
+	again := &ledger{k: k, name: "again", from: true}
+	again.read()
+	again.has("m enqueued")
+}
+
+func pageBounded(k *kit) {
+	l := &ledger{k: k, name: "f"}
+	l.read()
+	k.put(many(1200, "m", holdfast.Message{})...)
+	entries := make([]holdfast.Entry, 300)
+	for i := range entries {
+		entries[i] = holdfast.Entry{Kind: holdfast.Called, Subject: fmt.Sprint("s", i), Detail: []byte(`"` + strings.Repeat("x", 4000) + `"`)}
+	}
+	if err := k.Append(k.ctx(), entries...); err != nil {
+		k.t.Fatal(err)
+	}
+	l.read()
+	lines, err := l.lines(k.ctx())
+	if err != nil || len(lines) != 1500 || len(l.pages) < 4 || slices.Max(l.pages) > 500 {
+		k.t.Errorf("%d entries in pages of %v, %v; want 1500 in pages of 500 at most", len(lines), l.pages, err)
+	}
+	if last := l.pages[len(l.pages)-1]; last > 262 {
+		k.t.Errorf("the last page has %d entries of 4 KB, want 1 MiB at most", last)
+	}
+}
+
+func twoOfOneName(k *kit) {
+	a, b := &ledger{k: k, name: "f"}, &ledger{k: k, name: "f"}
+	stopA, stopB := a.start(), b.start()
+	var want []string
+	for i := range 20 {
+		for _, id := range k.put(many(20, fmt.Sprint("m", i), holdfast.Message{})...) {
+			want = append(want, string(id)+" enqueued")
+		}
+	}
+	a.reads()
+	if err := errors.Join(stopA(), stopB()); err != nil {
+		k.t.Error(err)
+	}
+	a.has(want...)
+}
+
+func entryKinds(k *kit) {
+	l := &ledger{k: k, name: "f"}
+	l.read()
+	must := func(err error) {
+		k.t.Helper()
+		if err != nil {
+			k.t.Fatal(err)
+		}
+	}
+	must(k.PauseLane(k.ctx(), "a", "anna"))
+	must(k.PauseLane(k.ctx(), "a", "berta")) // it is paused already
+	must(k.ResumeLane(k.ctx(), "a", "anna"))
+	must(k.PutChannel(k.ctx(), notify.Channel{Name: "mail", Kind: "email"}, "anna"))
+	must(k.PutList(k.ctx(), notify.List{Name: "ops"}, "anna"))
+	book, err := k.Book(k.ctx())
+	must(err)
+	must(k.DeleteList(k.ctx(), "ops", book.Lists["ops"].Version, "berta"))
+	must(k.DeleteChannel(k.ctx(), "mail", book.Channels["mail"].Version, "berta"))
+	must(k.CreateToken(k.ctx(), "ci", "operator", [32]byte{1}, "anna"))
+	k.fails(k.CreateToken(k.ctx(), "ci", "operator", [32]byte{2}, "anna"), holdfast.ErrConflict) // nothing has changed
+	must(k.DeleteToken(k.ctx(), "ci", "berta"))
+	must(k.AddSite(k.ctx(), "plant", [32]byte{3}, "anna"))
+	_, err = k.EnrollSite(k.ctx(), [32]byte{3}, [32]byte{4})
+	must(err)
+	_, err = k.EnrollSite(k.ctx(), [32]byte{3}, [32]byte{4}) // its answer was lost
+	must(err)
+	must(k.RotateSite(k.ctx(), "plant", [32]byte{5}, false, "anna"))
+	must(k.RevokeSite(k.ctx(), "plant", "berta"))
+	in := holdfast.Message{ID: "in", Source: "plant", Endpoint: "E", Payload: []byte(`{}`)}
+	_, err = k.Keep(k.ctx(), time.Hour, in, in)
+	must(err)
+	must(k.Done(k.ctx(), "plant", "in", []byte("ok")))
+	must(k.Done(k.ctx(), "plant", "in", []byte("ok")))
+	done := in
+	done.ID = "done"
+	_, err = k.Record(k.ctx(), time.Hour, holdfast.Processed{Message: done})
+	must(err)
+	id := k.put(holdfast.Message{})[0]
+	target := notify.Target{Channel: "mail", Address: "a@example.org", Result: notify.Accepted, Attempts: 1}
+	must(k.RecordTargets(k.ctx(), id, target))
+	target.Result, target.Attempts = notify.Refused, 2 // who has accepted stays so
+	must(k.RecordTargets(k.ctx(), id, target))
+	must(k.Append(k.ctx(), holdfast.Entry{Kind: holdfast.Called, Subject: "m", Code: "retryMessage", Actor: "anna"}))
+	l.read()
+	l.has(
+		"paused a anna", "resumed a anna", "channel_put mail anna", "list_put ops anna", "list_removed ops berta", "channel_removed mail berta",
+		"token_added ci anna", "token_removed ci berta", "site_added plant anna", "site_enrolled plant", "site_renewed plant anna", "site_revoked plant berta",
+		"in kept plant", "in handled plant", "done handled plant", string(id)+" enqueued", string(id)+" reached a@example.org", "called m anna",
+	)
+	if h := k.get(id).History; len(h) != 1 || h[0].Kind != holdfast.Enqueued {
+		k.t.Errorf("the message's own history is %+v", h)
+	}
+}
+
+func unreadKept(k *kit) {
+	l, lost := &ledger{k: k, name: "f"}, &ledger{k: k, name: "lost"}
+	l.read()
+	lost.read()
+	k.put(holdfast.Message{ID: "m"})
+	k.put(holdfast.Message{ID: "newest"})
+	k.wins(k.one("m"), delivered())
+	if err := k.CreateToken(k.ctx(), "ci", "operator", [32]byte{1}, "anna"); err != nil {
+		k.t.Fatal(err)
+	}
+	k.pass(24 * time.Hour)
+	purged := func() (n int) {
+		k.t.Helper()
+		for more := true; more; {
+			some, again, err := k.Purge(k.ctx(), holdfast.Retention{Delivered: time.Hour})
+			if err != nil {
+				k.t.Fatal(err)
+			}
+			n, more = n+some, again
+		}
+		return n
+	}
+	all := func(name string) []string {
+		k.t.Helper()
+		f := &ledger{k: k, name: name, from: true}
+		f.read()
+		lines, err := f.lines(k.ctx())
+		if err != nil || k.Forget(k.ctx(), name) != nil {
+			k.t.Fatal(err)
+		}
+		return lines
+	}
+	l.read()
+	if n := purged(); n != 0 || len(all("first")) != 4 {
+		k.t.Errorf("%d purged before each follower had read of it", n)
+	}
+	if err := k.Forget(k.ctx(), "lost"); err != nil {
+		k.t.Fatal(err)
+	}
+	if n, left := purged(), all("second"); n != 1 || len(left) != 1 {
+		k.t.Errorf("%d purged, want 1; left are %q, want what the other message has", n, left)
+	}
+	l.has("m enqueued", "newest enqueued", "m attempted", "token_added ci anna")
+}
+
+func appendChecked(k *kit) {
+	for name, e := range map[string]holdfast.Entry{
+		"of the store":      {Kind: holdfast.Enqueued, Subject: "m"},
+		"too long":          {Kind: holdfast.Called, Detail: []byte(`"` + strings.Repeat("x", holdfast.MaxDetail) + `"`)},
+		"not JSON":          {Kind: holdfast.Called, Detail: []byte(`{`)},
+		"with a long title": {Kind: holdfast.Called, Subject: strings.Repeat("x", holdfast.MaxSubject+1)},
+	} {
+		if err := k.Append(k.ctx(), e); !errors.Is(err, holdfast.ErrInvalid) {
+			k.t.Errorf("%s: got %v, want ErrInvalid", name, err)
+		}
+	}
+	k.fails(k.Project(k.ctx(), holdfast.Follower{}, nil), holdfast.ErrInvalid)
+}
