@@ -61,3 +61,42 @@ func (b *Books) read(ctx context.Context, age time.Duration) (Book, error) {
 	b.book, b.known, b.checked = book, true, time.Now()
 	return book, nil
 }
+
+// Store returns the store of the books. They know of each change that is made through
+// it at once, and not within a second only: whoever makes a list and then a notification
+// to it does so at one node.
+func (b *Books) Store() Store { return edited{b.store, b} }
+
+// outdated has the next reader ask for the book's version.
+func (b *Books) outdated() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.checked = time.Time{}
+}
+
+// edited is a store whose changes are told to the books.
+type edited struct {
+	Store
+
+	books *Books
+}
+
+func (e edited) PutChannel(ctx context.Context, c Channel, actor string) error {
+	defer e.books.outdated()
+	return e.Store.PutChannel(ctx, c, actor)
+}
+
+func (e edited) DeleteChannel(ctx context.Context, name string, version int64, actor string) error {
+	defer e.books.outdated()
+	return e.Store.DeleteChannel(ctx, name, version, actor)
+}
+
+func (e edited) PutList(ctx context.Context, l List, actor string) error {
+	defer e.books.outdated()
+	return e.Store.PutList(ctx, l, actor)
+}
+
+func (e edited) DeleteList(ctx context.Context, name string, version int64, actor string) error {
+	defer e.books.outdated()
+	return e.Store.DeleteList(ctx, name, version, actor)
+}

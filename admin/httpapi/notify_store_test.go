@@ -59,7 +59,7 @@ func central(t *testing.T) (*fixture, *notify.Ingester, *reception) {
 			t.Error(err)
 		}
 	})
-	f := serve(t, func(s *httpapi.Server) { s.Outbox, s.Enqueuer, s.Notify, s.Channels = db, db, db, channels })
+	f := serve(t, func(s *httpapi.Server) { s.Outbox, s.Enqueuer, s.Notify, s.Channels = db, db, books.Store(), channels })
 	return f, &notify.Ingester{Store: db, Books: books}, people
 }
 
