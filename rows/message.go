@@ -51,6 +51,11 @@ type Event struct {
 	Code    string  `row:"code"`
 	Error   string  `row:"error"`
 	Actor   string  `row:"actor"`
+
+	// Of entries that a copy leaves out: it takes messages' own.
+	Subject string      `row:"subject,null"`
+	ID      holdfast.ID `row:"id,null"`
+	Detail  string      `row:"detail,null"`
 }
 
 // Incoming is an id that the inbox remembers, and the message if it is kept.
