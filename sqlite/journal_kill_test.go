@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
@@ -76,8 +76,8 @@ func projectChild(db *sqlite.DB) {
 		}
 	}}
 	go func() {
-		for !allRead(db) {
-			time.Sleep(time.Millisecond)
+		for !allRead(db) { // it is not known yet
+			runtime.Gosched()
 		}
 		ms := make([]holdfast.Message, 700)
 		for i := range ms {
