@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/holdfast-mq/holdfast"
@@ -60,5 +61,20 @@ func TestAnIDIsSalvaged(t *testing.T) {
 	}
 	if describedField(&rows.Column{}, new(holdfast.ID), int64(7)) {
 		t.Error("a number is no id")
+	}
+}
+
+// A follower of the journal may return any row: none becomes another statement.
+func TestOnlyPlainRowsArePut(t *testing.T) {
+	t.Parallel()
+	for _, table := range rows.Tables() {
+		if !table.Split {
+			continue
+		}
+		tx := &writeTx{}
+		_, added := tx.add(table.New())
+		if put := tx.put(&rows.Token{}, table.New()); !errors.Is(put, rows.ErrNotPlain) || !errors.Is(added, rows.ErrNotPlain) {
+			t.Errorf("%s: put %v, add %v", table.Name, put, added)
+		}
 	}
 }

@@ -6,8 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/move"
 	"github.com/holdfast-mq/holdfast/notify"
+	"github.com/holdfast-mq/holdfast/rows"
 	"github.com/holdfast-mq/holdfast/sqlite"
+	"github.com/holdfast-mq/holdfast/storetest"
 )
 
 // headless damages a file so that it is salvaged, and costs no row.
@@ -167,5 +173,77 @@ func TestAChannelOutlivesABitOfItsSettings(t *testing.T) {
 				t.Errorf("the log: %s", log)
 			}
 		})
+	}
+}
+
+// filledRow is a row of a plain table that a salvage brings as it is.
+func filledRow(table *rows.Table) rows.Row {
+	r := storetest.FilledRow(table, 0)
+	switch r := r.(type) {
+	case *rows.Lane:
+		r.Destination = "a" // its message brings it
+	case *rows.Channel:
+		r.Waits = "[7]"
+	case *rows.List:
+		r.Name, r.Recipients = "ops", 1
+	case *rows.Recipient:
+		r.List, r.Place = "ops", 0
+	case *rows.NotificationBody:
+		r.Seq = 3
+	case *rows.Target:
+		r.Result = 3
+	}
+	return r
+}
+
+// Whatever stands in a plain table comes out of a salvage as it was.
+func TestASalvageBringsEachColumn(t *testing.T) {
+	t.Parallel()
+	s := specimen{files: map[string][]byte{}}
+	path := s.write(t, nil)
+	file, err := sqlite.OpenTarget(t.Context(), path, sqlite.Options{Reserve: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, err := file.Now(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := []rows.Row{
+		&rows.Message{Seq: 2, ID: "m", Source: "s", Destination: "a", Endpoint: "E", Kind: "command", State: holdfast.Pending, Cycle: 1, Expires: rows.None, FirstTry: rows.None, Settled: rows.None, Start: rows.None},
+		&rows.Notification{Seq: 3, ID: "n", Hash: make([]byte, 32), Delivered: rows.None, Purged: true, State: int64(holdfast.Discarded)},
+	}
+	for _, table := range rows.Plain() {
+		list = append(list, filledRow(table))
+	}
+	for _, r := range list {
+		if err := file.Write(t.Context(), []rows.Row{r}, move.Progress{HereNow: now, Done: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.files[""] = contents(t, path)[0]
+	path = s.write(t, func(_ string, content []byte) []byte {
+		headless(content)
+		return content
+	})
+	db := open(t, path, sqlite.Options{})
+	d := db.Damage()
+	shut(t, db)
+	if len(d) != 1 || d[0].Lost+d[0].Mended != 0 {
+		t.Fatalf("set aside: %+v", d)
+	}
+	source, err := sqlite.OpenSource(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	for _, table := range rows.Plain() {
+		got, err := source.Read(t.Context(), rows.Range{Table: table, Base: now})
+		if diff := cmp.Diff([]rows.Row{filledRow(table)}, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", table.Name, err, diff)
+		}
 	}
 }
