@@ -35,7 +35,7 @@ func judgeSetAside(g in, files []sqlite.Damage) Check {
 	for i := range files {
 		d := &files[i]
 		list = append(list, d.String())
-		whole = whole && d.Done && d.Lost == 0 && !d.More && d.Salvaged.Broken == 0
+		whole = whole && d.Done && d.Lost == 0 && d.Mended == 0 && !d.More && d.Salvaged.Broken == 0
 	}
 	if whole {
 		return g.warning(name, fmt.Sprintf("%d damaged, and all of their rows are in the new database", len(files)),

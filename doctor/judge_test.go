@@ -189,6 +189,9 @@ func TestEachFindingHasItsJudgement(t *testing.T) {
 		"set aside": {func(f *doctor.Findings) {
 			f.Damaged = []sqlite.Damage{{File: "holdfast.db.damaged-1", Done: true, Lost: 1}}
 		}, "files set aside", doctor.Failing, "rows lost: 1"},
+		"set aside, a value of a row lost": {func(f *doctor.Findings) {
+			f.Damaged = []sqlite.Damage{{File: "holdfast.db.damaged-1", Done: true, Mended: 1}}
+		}, "files set aside", doctor.Failing, "a value is lost: 1"},
 		"set aside, salvaged":  {func(f *doctor.Findings) { f.Damaged = []sqlite.Damage{{File: "holdfast.db.damaged-1", Done: true}} }, "files set aside", doctor.Warning, "all of their rows"},
 		"an old backup":        {func(f *doctor.Findings) { f.Backups.At = noon.Add(-27 * time.Hour) }, "backups", doctor.Warning, "27h0m0s"},
 		"no backup":            {func(f *doctor.Findings) { f.Backups.Count = 0 }, "backups", doctor.Warning, "empty"},

@@ -147,6 +147,8 @@ func (c *copying) resume(p *Progress) error {
 		return nil // to come to the end twice is to come to the end
 	case p.Done:
 		return fmt.Errorf("%w: this copy has ended; nothing is left to do", ErrNotEmpty)
+	case p.Table == "":
+		return fmt.Errorf("%w: another release has begun it: empty %s and begin again", ErrUnfinished, c.o.To)
 	case p.Use != c.origin.Use:
 		return fmt.Errorf("%w, so that what was copied is no longer true: empty %s and begin again", ErrChanged, c.o.To)
 	case c.origin.Moved != nil && c.origin.Moved.Store != c.target.Store:
@@ -263,6 +265,9 @@ func (m *Moved) refusal() error {
 }
 
 func (p *Progress) refusal() error {
+	if p.Table == "" {
+		return fmt.Errorf("%w: it comes from %s, and another release has begun it; remove this store and begin anew", ErrUnfinished, p.From)
+	}
 	return fmt.Errorf("%w: it comes from %s; run the same holdfast copy again, which goes on with it, or remove this store and begin anew", ErrUnfinished, p.From)
 }
 

@@ -125,8 +125,8 @@ type Progress struct {
 	Use      string  `json:"use"`      //
 	Base     int64   `json:"base"`     // an instant of the source,
 	HereNow  int64   `json:"here_now"` // and the same moment here
-	Table    string  `json:"table"`
-	After    string  `json:"after"` // rows.Table.Place of the last row that was copied; empty: none was
+	Table    string  `json:"table"`    // empty: of before there were tables, which no copy goes on with
+	After    string  `json:"behind"`   // rows.Table.Place of the last row that was copied; empty: none was
 	Copied   Totals  `json:"copied"`
 	Compared *Report `json:"compared,omitempty"` // and found alike
 	Done     bool    `json:"done"`

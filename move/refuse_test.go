@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -133,6 +134,36 @@ func TestWhatCannotBeMovedIsNamed(t *testing.T) {
 	shut(t, db)
 	refused(t, copyStore(t.Context(), file, dsn, nil), move.ErrContent, "incoming message nul: ")
 	copied(t, file, newFile(t))
+
+	file, dsn = newFile(t), pgtest.Shared(t).Database(t)
+	db = open(t, file)
+	must(t, db.PauseLane(t.Context(), "a\x00b", "mo"))
+	shut(t, db)
+	refused(t, copyStore(t.Context(), file, dsn, nil), move.ErrContent, "hf_lane")
+}
+
+// A store that a release of before tables has filled opens, and is no target; a copy of that one that has not
+// ended begins again.
+func TestACopyOfAnEarlierReleaseIsNotGoneOnWith(t *testing.T) {
+	t.Parallel()
+	const before = `{"from":"a","store":"s","use":"u","base":1,"here_now":2,"part":"compare","after":17,"copied":{"messages":1,"history":0,"inbox":0,"notifications":0}`
+	const ended, cut = before + `,"done":true,"ended":"e"}`, before + `,"done":false}`
+	must(t, move.Refusal("", ended))
+	refused(t, move.Refusal("", cut), move.ErrUnfinished, "begin anew")
+	file, dsn := newFile(t), pgtest.Shared(t).Database(t)
+	filled(t, file)
+	source, err := sqlite.OpenSource(t.Context(), file)
+	must(t, err)
+	o, err := source.Origin(t.Context())
+	must(t, errors.Join(err, source.Close()))
+	shut(t, open(t, dsn))
+	run(t, dsn, "INSERT INTO hf_meta (key, value) VALUES ('copy', '"+strings.Replace(cut, `"store":"s"`, `"store":"`+o.Store+`"`, 1)+"')")
+	refused(t, copyStore(t.Context(), file, dsn, nil), move.ErrUnfinished, "empty ")
+	_, err = tryOpen(t.Context(), dsn)
+	refused(t, err, move.ErrUnfinished, "begin anew")
+	run(t, dsn, "UPDATE hf_meta SET value = '"+ended+"' WHERE key = 'copy'")
+	shut(t, open(t, dsn))
+	refused(t, copyStore(t.Context(), file, dsn, nil), move.ErrNotEmpty, "copied from a")
 }
 
 // dying is a target whose last step fails.

@@ -49,7 +49,7 @@ func (x *exporting) page(w rows.Range, query string, one func(found pgx.Rows) (r
 	if err != nil {
 		return nil, err
 	}
-	args := []any{after, w.Limit, cmp.Or(w.Bytes, math.MaxInt64)}
+	args := []any{after, cmp.Or(w.Limit, math.MaxInt64), cmp.Or(w.Bytes, math.MaxInt64)}
 	return list, x.each(query, args, func(found pgx.Rows) error {
 		r, err := one(found)
 		list = append(list, r)

@@ -56,6 +56,14 @@ func (im *importing) page(page []rows.Row) error {
 	case *rows.Notification:
 		return im.notifications(as[*rows.Notification](page))
 	default:
+		if err := rows.CheckPlain(page...); err != nil {
+			return err
+		}
+		for _, r := range page {
+			if err := keepable(r); err != nil {
+				return fmt.Errorf("%s: %w", t.Name, err)
+			}
+		}
 		if _, err := im.tx.Exec(im.ctx, rowStatements()[t].put, columnArrays(t, im.base, page)...); err != nil {
 			return fmt.Errorf("write %s: %w", t.Name, err)
 		}

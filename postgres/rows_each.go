@@ -16,17 +16,20 @@ import (
 // are how many rows and how many bytes to read, the last row may go over those; then comes
 // the key of the row before, if later.
 func selectRows(t *rows.Table, later bool) string {
-	size, key, behind := "0", rowsql.Names(t.Key), ""
+	size, key, which := "0", rowsql.Names(t.Key), "true"
 	for i, f := range t.Fields(t.New()) {
 		if a := arrayOf(f); a == "text[]" || a == "bytea[]" {
 			size += " + coalesce(octet_length(" + t.Columns[i].Name + "), 0)"
 		}
 	}
+	if len(t.Of) > 0 {
+		which = rowsql.Stands(t, "o.seq")
+	}
 	if later {
-		behind = " WHERE (" + key + ") > (" + rowsql.Numbers("$", 3, len(t.Key)) + ")"
+		which = "(" + key + ") > (" + rowsql.Numbers("$", 3, len(t.Key)) + ") AND " + which
 	}
 	return `SELECT ` + rowsql.Values(t) + ` FROM (
-			SELECT *, sum(` + size + `) OVER (ORDER BY ` + key + `) - (` + size + `) AS before FROM (SELECT * FROM ` + t.Name + behind + ` ORDER BY ` + key + ` LIMIT $1) AS p) AS x
+			SELECT *, sum(` + size + `) OVER (ORDER BY ` + key + `) - (` + size + `) AS before FROM (SELECT * FROM ` + t.Name + ` AS o WHERE ` + which + ` ORDER BY ` + key + ` LIMIT $1) AS p) AS x
 		WHERE x.before < $2 ORDER BY ` + key
 }
 
@@ -49,7 +52,7 @@ func rangeOf(w rows.Range) (sql string, args []any, err error) {
 	return rowStatements()[w.Table].later, append(args, w.Table.KeyFields(after)...), nil
 }
 
-// eachRowOf calls yield for rows of a table.
+// eachRowOf calls yield for rows of a table, but for those whose row that they go with is gone.
 func (db *DB) eachRowOf(ctx context.Context, w rows.Range, yield func(r rows.Row) error) error {
 	sql, args, err := rangeOf(w)
 	if err != nil {

@@ -64,6 +64,9 @@ func insertInto(t *rows.Table) string {
 // put writes rows whose instants are the database's own, each in the place of the one with
 // its key; of several of one key the last is written, or the first that is final.
 func (tx *ownTx) put(list ...rows.Row) error {
+	if err := rows.CheckPlain(list...); err != nil {
+		return err
+	}
 	for t, some := range byTable(list) {
 		if err := tx.exec(rowStatements()[t].put, columnArrays(t, 0, some)...); err != nil {
 			return err
@@ -74,6 +77,9 @@ func (tx *ownTx) put(list ...rows.Row) error {
 
 // add is put for rows that are new, and tells how many were.
 func (tx *ownTx) add(list ...rows.Row) (added int64, err error) {
+	if err := rows.CheckPlain(list...); err != nil {
+		return 0, err
+	}
 	for t, some := range byTable(list) {
 		if err := tx.query(rowStatements()[t].add, columnArrays(t, 0, some), func(pgx.Rows) error {
 			added++
@@ -95,7 +101,7 @@ func byTable(list []rows.Row) func(yield func(t *rows.Table, some []rows.Row) bo
 			if of[t] == nil {
 				of[t] = map[string]rows.Row{}
 			}
-			cleanTexts(t, r)
+			r = cleanTexts(t, r)
 			if place := t.Place(r); of[t][place] == nil || !t.Final(of[t][place]) {
 				of[t][place] = r
 			}
@@ -112,13 +118,15 @@ func byTable(list []rows.Row) func(yield func(t *rows.Table, some []rows.Row) bo
 	}
 }
 
-// cleanTexts replaces what PostgreSQL cannot keep.
-func cleanTexts(t *rows.Table, r rows.Row) {
+// cleanTexts is the row with texts that PostgreSQL can keep.
+func cleanTexts(t *rows.Table, r rows.Row) rows.Row {
+	r = t.Clone(r)
 	for _, f := range t.Fields(r) {
 		if s, ok := f.(*string); ok {
 			*s = cleanText(*s)
 		}
 	}
+	return r
 }
 
 // columnArrays are the parameters of a statement that writes rows.

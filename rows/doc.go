@@ -14,18 +14,20 @@
 // Columns stand in the order of the table's CREATE TABLE in SQLite, where a salvage finds
 // them by their place. A test of both stores compares the structs with the tables.
 //
-// Types of fields are string, []byte, int64, bool, Instant, holdfast.ID and holdfast.State. Words of a
-// tag, behind the column's name:
+// Types of fields are string, []byte, int64, bool, Instant and holdfast.ID; of a split table also
+// holdfast.State. Words of a tag, behind the column's name:
 //
 //	split  (of the first column) the row stands in several tables, or under numbers of names:
 //	       a store reads and writes it by hand
 //	-      (in the place of a name) it travels with the row, and is no column
 //	book   (of the first column) people have set it: a few rows, which a salvage brings first
-//	secret the SHA-256 of a secret: a salvage takes no other length
+//	secret the SHA-256 of a secret: a salvage takes no other length. Of other columns it gives up the
+//	       value alone, but for the key and for one with final
 //	key    the column is a part of the key, which stands first: an integer or a text
 //	null   a zero value (of Instant: None) is NULL
 //	grows  a row that replaces another gets a higher value than that has
 //	final=N  a row that has this value is not replaced
 //	exact  a text that programs compare: a copy refuses what a store cannot keep
-//	of=T   the row goes with that of table T (or "T|U") of the same number
+//	of=T   the row goes with that of table T (or "T|U") of the same number: without it, it is nobody's,
+//	       and neither copied nor salvaged
 package rows

@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -37,11 +38,18 @@ type Column struct {
 func (t *Table) New() Row { return reflect.New(t.made).Interface().(Row) } //nolint:forcetypeassert // of it the table is made
 
 // Fields are pointers to the fields of a row, one for each column: *string, *[]byte,
-// *int64, *bool, *Instant or *holdfast.ID.
+// *int64, *bool, *Instant or *holdfast.ID, and *holdfast.State in a split table.
 func (t *Table) Fields(r Row) []any { return fields(r, t.Columns) }
 
 // Field is one of them.
 func (t *Table) Field(r Row, i int) any { return fields(r, t.Columns[i:i+1])[0] }
+
+// Clone returns a row with the same fields.
+func (t *Table) Clone(r Row) Row {
+	c := t.New()
+	reflect.ValueOf(c).Elem().Set(reflect.ValueOf(r).Elem())
+	return c
+}
 
 // KeyFields are those of the columns of the key.
 func (t *Table) KeyFields(r Row) []any { return fields(r, t.Key) }
@@ -114,6 +122,19 @@ func Tables() []*Table { return registered().list }
 
 // Plain lists those of Tables whose rows stand in one table as they are described.
 func Plain() []*Table { return registered().plain }
+
+// ErrNotPlain says that a row is of no plain table of this package: no store can put it.
+var ErrNotPlain = errors.New("no plain table of package rows")
+
+// CheckPlain returns ErrNotPlain unless each row is of a table that Plain lists.
+func CheckPlain(list ...Row) error {
+	for _, r := range list {
+		if t := Of(r); t == nil || t.Split || reflect.TypeOf(r) != reflect.PointerTo(t.made) {
+			return fmt.Errorf("%w: %T", ErrNotPlain, r)
+		}
+	}
+	return nil
+}
 
 // Of is the table of a row; nil: its type is none of this package.
 func Of(r Row) *Table { return registered().byName[r.Table()] }

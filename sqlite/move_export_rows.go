@@ -1,10 +1,12 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/belief"
@@ -34,7 +36,7 @@ func (x *exporting) page(w rows.Range, query string, one func(found *sql.Rows) (
 	if err != nil {
 		return nil, err
 	}
-	found, err := x.db.QueryContext(x.ctx, query, after, w.Limit)
+	found, err := x.db.QueryContext(x.ctx, query, after, cmp.Or(w.Limit, math.MaxInt64))
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,9 @@ func (t *Target) Write(ctx context.Context, page []rows.Row, p move.Progress) er
 	return t.noteProgress(ctx, p, func(tx *writeTx) error {
 		im := importing{tx, p.HereNow}
 		for _, r := range page {
-			if err := im.row(r); err != nil {
+			if err := im.row(r); errors.Is(err, rows.ErrNotPlain) {
+				return err
+			} else if err != nil {
 				return fmt.Errorf("%s %s: %w", r.Table(), rows.Of(r).Place(r), err)
 			}
 		}

@@ -26,9 +26,13 @@ func rowQuery(t *rows.Table, later bool) query {
 // rowQueries are the texts of those queries.
 func rowQueries() (list []string) {
 	for _, t := range rows.Plain() {
-		all, key := `SELECT `+rowsql.Values(t)+` FROM `+t.Name, rowsql.Names(t.Key)
+		all, key := `SELECT `+rowsql.Values(t)+` FROM `+t.Name+` WHERE `, rowsql.Names(t.Key)
+		stands := "true"
+		if len(t.Of) > 0 {
+			stands = rowsql.Stands(t, t.Name+".seq")
+		}
 		order := ` ORDER BY ` + key + ` LIMIT ?1`
-		list = append(list, all+order, all+` WHERE (`+key+`) > (`+rowsql.Numbers("?", 2, len(t.Key))+`)`+order)
+		list = append(list, all+stands+order, all+`(`+key+`) > (`+rowsql.Numbers("?", 2, len(t.Key))+`) AND `+stands+order)
 	}
 	return list
 }
@@ -38,7 +42,7 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// eachRowOf calls yield for rows of a table.
+// eachRowOf calls yield for rows of a table, but for those whose row that they go with is gone.
 func eachRowOf(ctx context.Context, from querier, w rows.Range, yield func(r rows.Row) error) (err error) {
 	args := []any{int64(math.MaxInt64)}
 	if w.Limit > 0 {

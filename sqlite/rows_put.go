@@ -31,13 +31,8 @@ func rowTexts() (list []string) {
 		insert, n := `INSERT INTO `+t.Name+` AS o (`+rowsql.Names(t.Columns)+`)`, len(t.Columns)
 		add := insert + ` VALUES (` + strings.Repeat("?, ", n-1) + `?)`
 		keep := add
-		for i, of := range t.Of {
-			if i == 0 {
-				keep = insert + ` SELECT ` + rowsql.Numbers("?", 1, n) + ` WHERE `
-			} else {
-				keep += ` OR `
-			}
-			keep += `EXISTS (SELECT 1 FROM ` + of + ` WHERE seq = ?1)`
+		if len(t.Of) > 0 {
+			keep = insert + ` SELECT ` + rowsql.Numbers("?", 1, n) + ` WHERE ` + rowsql.Stands(t, "?1")
 		}
 		list = append(list, add+rowsql.Replace(t, "max"), add+` ON CONFLICT DO NOTHING`, keep+` ON CONFLICT DO NOTHING`)
 	}
@@ -55,6 +50,9 @@ func (tx *writeTx) add(list ...rows.Row) (int64, error) { return tx.write(0, add
 
 // write returns how many rows it wrote, of which instants are distances from base.
 func (tx *writeTx) write(base int64, verb rowVerb, list []rows.Row) (changed int64, err error) {
+	if err := rows.CheckPlain(list...); err != nil {
+		return 0, err
+	}
 	now := int64(0)
 	for _, r := range list {
 		t := rows.Of(r)

@@ -49,6 +49,8 @@ type salvage struct {
 	routes  map[int64][]oldRoute
 	sources map[int64][]string
 	misfits int                      // rows that read as something else
+	lost    int64                    // rows as they are described that are of no use
+	mended  int64                    // and others of them
 	missing map[int64]sqlitefile.Row // message rows without a body that matches
 	stray   map[int64]sqlitefile.Row // bodies that the tree does not lead to
 	kept    map[int64]sqlitefile.Row // bodies of the inbox, if one was not found by its id
@@ -188,6 +190,7 @@ func (s *salvage) all(ctx context.Context) error {
 	pages, rows := s.old.Damage()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.report.Lost, s.report.Mended = s.report.Lost+s.lost, s.mended
 	s.report.More = pages > 0 || rows > 0 || s.old.Pages() == 0
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/sqlitefile"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // oldMessage is a message as it will stand in the new file.
@@ -365,20 +366,30 @@ func (s *salvage) routeOf(tx *writeTx, m *holdfast.Message) (*lane, int64, error
 		return nil, 0, err
 	}
 	if old, ok := s.orders[m.Destination]; ok {
-		// The row has no word for an order that is being freed, and a salvage that begins again knows of it.
-		err := tx.setOrder(r.lane, orderLoose)
-		if err == nil {
-			err = tx.put(old.row)
-		}
-		if err == nil {
-			err = tx.setOrder(r.lane, old.order)
-		}
-		if err != nil {
+		if err := tx.restoreLane(r.lane, &old); err != nil {
 			return nil, 0, err
 		}
 		tx.after = append(tx.after, func() { delete(s.orders, m.Destination) })
 	}
 	return r.lane, r.route, nil
+}
+
+// restoreLane gives a lane what it had in the old file, unless a person has decided since, or it
+// has another fault.
+func (tx *writeTx) restoreLane(l *lane, old *oldLane) error {
+	if err := tx.setOrder(l, old.order); err != nil {
+		return err
+	}
+	if was := old.row; was.Decided != rows.None {
+		if _, err := tx.exec(restoreDecision, l.id, asBit(was.Paused), int64(was.Decided), nullText(was.DecidedBy)); err != nil {
+			return err
+		}
+	}
+	if old.row.Fault == "" {
+		return nil
+	}
+	_, err := tx.exec(restoreFault, l.id, old.row.Fault, nullInstant(old.row.FaultSince.From(0, never)))
+	return err
 }
 
 // times of a row, made possible.

@@ -84,10 +84,15 @@ func last(r sqlitefile.Row) any {
 func (s *salvage) laneRow(r sqlitefile.Row) {
 	s.lane(r.ID, r.Text(1))
 	// Its number, the first column, is none of the row's.
-	row, ok := describedRow(rows.Of((*rows.Lane)(nil)), sqlitefile.Row{Values: r.Values[1:]})
-	if order := r.Int(2); ok && order >= orderLoose && order <= orderFreeing {
-		s.orders[r.Text(1)] = oldLane{order, row.(*rows.Lane)} //nolint:forcetypeassert // asked for
+	row, ok := s.described(rows.Of((*rows.Lane)(nil)), sqlitefile.Row{Values: r.Values[1:]})
+	if _, known := s.orders[r.Text(1)]; !ok || known {
+		return
 	}
+	order := r.Int(2)
+	if order < orderLoose || order > orderFreeing {
+		order = orderLoose
+	}
+	s.orders[r.Text(1)] = oldLane{order, row.(*rows.Lane)} //nolint:forcetypeassert // asked for
 }
 
 func (s *salvage) routeRow(r sqlitefile.Row) {

@@ -3,8 +3,10 @@ package sqlite
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/sqlitefile"
 	"github.com/holdfast-mq/holdfast/rows"
 )
@@ -30,22 +32,12 @@ func (s *salvage) plain(ctx context.Context, book bool) error {
 // plainTable salvages the rows that the tree of a table leads to: what stands elsewhere may
 // have been deleted, as a token that somebody took away.
 func (s *salvage) plainTable(ctx context.Context, t *rows.Table) (err error) {
-	lost := int64(0)
 	s.rowsOf(t.Name, len(t.Columns), func(r sqlitefile.Row) {
-		row, ok := describedRow(t, r)
-		if !ok {
-			lost++
-		} else if err == nil {
+		if row, ok := s.described(t, r); ok && err == nil {
 			err = s.add(ctx, t.Size(row), func(tx *writeTx) error { return s.insertPlain(tx, row) })
 		}
 	})
-	if err != nil || lost == 0 {
-		return err
-	}
-	return s.add(ctx, 0, func(*writeTx) error {
-		s.count(func(d *Damage) { d.Lost += lost })
-		return nil
-	})
+	return err
 }
 
 // rowsOf is eachOf for a table with row ids and for one without.
@@ -69,32 +61,67 @@ func (s *salvage) insertPlain(tx *writeTx, list ...rows.Row) error {
 	return nil
 }
 
-// describedRow is a row as it is described; false: it cannot have been one.
-func describedRow(t *rows.Table, r sqlitefile.Row) (rows.Row, bool) {
-	if len(r.Values) != len(t.Columns) {
-		return nil, false
+// told is how many rows the log names.
+const told = 1000
+
+// described is describedRow, and notes what is lost. What of it people have set the log names.
+func (s *salvage) described(t *rows.Table, r sqlitefile.Row) (rows.Row, bool) {
+	row, mended, ok := describedRow(t, r)
+	switch {
+	case !ok:
+		s.lost++
+		if t.Book && s.lost <= told {
+			s.db.log.Error("salvage: a row that people have set is lost: put it back", slog.String("table", t.Name), slog.String("key", keyOf(r)))
+		}
+	case len(mended) > 0:
+		s.mended++
+		if t.Book && s.mended <= told {
+			s.db.log.Error("salvage: values of a row that people have set are lost, and empty now: put them back",
+				slog.String("table", t.Name), slog.String("key", t.Place(row)), slog.Any("columns", mended))
+		}
 	}
-	row := t.New()
+	return row, ok
+}
+
+// keyOf is the first column of a row that is lost, for people.
+func keyOf(r sqlitefile.Row) string {
+	if len(r.Values) == 0 || r.Values[0] == nil {
+		return "not readable"
+	}
+	return fmt.Sprintf("%.100q", fmt.Sprintf("%s", r.Values[0]))
+}
+
+// describedRow is a row as it is described, with the columns that have lost their value; false:
+// it cannot have been one, or is of no use without what it has lost.
+func describedRow(t *rows.Table, r sqlitefile.Row) (row rows.Row, mended []string, ok bool) {
+	if len(r.Values) != len(t.Columns) {
+		return nil, nil, false
+	}
+	row = t.New()
 	for i, f := range t.Fields(row) {
-		v := r.Values[i]
+		c, v := &t.Columns[i], r.Values[i]
 		if v == nil && i == 0 {
 			v = r.ID // SQLite keeps the key of a table with row ids there
 		}
-		if !describedField(&t.Columns[i], f, v) {
-			return nil, false
+		if describedField(c, f, v) {
+			continue
 		}
+		if i < len(t.Key) || c.Secret || c.Final != 0 {
+			return nil, nil, false
+		}
+		mended = append(mended, c.Name)
 	}
-	if name, ok := t.KeyFields(row)[0].(*string); ok && *name == "" {
-		return nil, false
+	if name, is := t.KeyFields(row)[0].(*string); is && *name == "" {
+		return nil, nil, false
 	}
-	mend(row)
-	return row, true
+	return row, mended, usable(row)
 }
 
-// describedField sets a field; false: the column cannot have had this value.
+// describedField sets a field; false: the column cannot have had this value, and the field
+// keeps its zero value. So a credential that was revoked stays that, and is not valid for ever.
 func describedField(c *rows.Column, field, v any) (ok bool) {
 	if v == nil {
-		if at, is := field.(*rows.Instant); is {
+		if at, is := field.(*rows.Instant); is && c.Null {
 			*at = rows.None
 		}
 		return c.Null
@@ -110,25 +137,34 @@ func describedField(c *rows.Column, field, v any) (ok bool) {
 	case *bool:
 		var n int64
 		n, ok = v.(int64)
-		*f = n == 1
+		*f = n != 0
 	case *rows.Instant:
 		var n int64
-		n, ok = v.(int64)
-		*f = rows.Distance(n, 0, never)
+		if n, ok = v.(int64); ok {
+			*f = rows.Distance(n, 0, never)
+		}
+	case *holdfast.ID:
+		*f = idFrom(v)
+		ok = *f != ""
 	}
 	return ok
 }
 
-// mend replaces values that a program would stumble over.
-func mend(r rows.Row) {
+// usable replaces values that a program would stumble over; false: nothing can be done with
+// what is left.
+func usable(r rows.Row) bool {
 	switch r := r.(type) {
+	case *rows.Token:
+		return r.Role != ""
 	case *rows.Channel:
 		if !json.Valid([]byte(r.Waits)) {
 			r.Waits = ""
 		}
+		return r.Kind != ""
 	case *rows.Target:
 		r.Result = min(max(r.Result, 0), 3)
 	}
+	return true
 }
 
 // oldBook is what a damaged file has of channels and lists.
@@ -141,9 +177,7 @@ type oldBook struct {
 func (b *oldBook) take(r rows.Row) {
 	switch r := r.(type) {
 	case *rows.Channel:
-		if r.Kind != "" {
-			b.channels[r.Name] = r
-		}
+		b.channels[r.Name] = r
 	case *rows.List:
 		b.lists[r.Name] = r
 	case *rows.Recipient:
@@ -159,22 +193,20 @@ func (b *oldBook) take(r rows.Row) {
 func (s *salvage) book(ctx context.Context) error {
 	b := oldBook{map[string]*rows.Channel{}, map[string]*rows.List{}, map[string]map[int64]*rows.Recipient{}}
 	channels, lists, recipients := rows.Of((*rows.Channel)(nil)), rows.Of((*rows.List)(nil)), rows.Of((*rows.Recipient)(nil))
-	take := func(t *rows.Table) func(r sqlitefile.Row) {
-		return func(r sqlitefile.Row) {
-			if row, ok := describedRow(t, r); ok {
-				b.take(row)
-			}
-		}
-	}
 	whole := true
 	for _, t := range []*rows.Table{channels, lists, recipients} {
-		whole = s.rowsOf(t.Name, len(t.Columns), take(t)) && whole
+		whole = s.rowsOf(t.Name, len(t.Columns), func(r sqlitefile.Row) {
+			if row, ok := s.described(t, r); ok {
+				b.take(row)
+			}
+		}) && whole
 	}
 	if !whole {
 		s.orphans(func(table bool, r sqlitefile.Row) {
-			if !table { // a row of hf_list looks like one of an index
-				take(channels)(r)
-				take(recipients)(r)
+			for _, t := range []*rows.Table{channels, recipients} { // a row of hf_list looks like one of an index
+				if row, _, ok := describedRow(t, r); ok && !table {
+					b.take(row)
+				}
 			}
 		})
 		s.db.log.ErrorContext(ctx, "salvage: pages of channels and lists are damaged: some that are not named here may be lost", slog.String("file", s.file))

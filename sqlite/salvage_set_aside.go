@@ -25,6 +25,8 @@ type Damage struct {
 	// read. More: parts could not be read that may have held others.
 	Lost int64 `json:"lost"`
 	More bool  `json:"more_may_be_lost"`
+	// Mended is how many rows were kept, of which a value could not be read: it is empty.
+	Mended int64 `json:"mended,omitempty"`
 	// Restored: a restore ended the salvage, and put a backup in its place.
 	Restored bool `json:"restored,omitempty"`
 }
@@ -87,7 +89,11 @@ func (d *Damage) String() string {
 	if n.Channels+n.Lists+n.Notifications > 0 {
 		book = fmt.Sprintf(", %d notifications, %d channels, %d lists with %d recipients", n.Notifications, n.Channels, n.Lists, n.Recipients)
 	}
-	return fmt.Sprintf("%s; salvaged: %d messages, %d inbox ids%s; parked as damaged: %d; rows lost: %s", s, n.Pending+n.Parked+n.Expired+n.Final, n.InboxIDs+n.InboxKept, book, n.Broken, lost)
+	mended := ""
+	if d.Mended > 0 {
+		mended = fmt.Sprintf("; rows of which a value is lost: %d", d.Mended)
+	}
+	return fmt.Sprintf("%s; salvaged: %d messages, %d inbox ids%s; parked as damaged: %d; rows lost: %s%s", s, n.Pending+n.Parked+n.Expired+n.Final, n.InboxIDs+n.InboxKept, book, n.Broken, lost, mended)
 }
 
 const asideInfix = ".damaged-"

@@ -26,6 +26,8 @@ const (
 	findLane
 	setLaneOrder
 	setLaneFault
+	restoreFault
+	restoreDecision
 	pauseLane
 	resumeLane
 	insertRoute
@@ -180,12 +182,14 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	backToHere:  `ROLLBACK TO hf_here`,
 	releaseHere: `RELEASE hf_here`,
 
-	insertLane:   `INSERT INTO hf_lane (destination) VALUES (?1) ON CONFLICT (destination) DO NOTHING`,
-	findLane:     `SELECT lane, strict FROM hf_lane WHERE destination = ?1`,
-	setLaneOrder: `UPDATE hf_lane SET strict = ?2 WHERE lane = ?1`,
-	setLaneFault: `UPDATE hf_lane SET fault = ?2, fault_since = ?3 WHERE lane = ?1`,
-	pauseLane:    `UPDATE hf_lane SET paused = 1, decided = ?2, decided_by = ?3 WHERE lane = ?1 AND paused = 0`,
-	resumeLane:   `UPDATE hf_lane SET paused = 0, decided = ?2, decided_by = ?3, fault = NULL, fault_since = NULL WHERE lane = ?1`,
+	insertLane:      `INSERT INTO hf_lane (destination) VALUES (?1) ON CONFLICT (destination) DO NOTHING`,
+	findLane:        `SELECT lane, strict FROM hf_lane WHERE destination = ?1`,
+	setLaneOrder:    `UPDATE hf_lane SET strict = ?2 WHERE lane = ?1`,
+	setLaneFault:    `UPDATE hf_lane SET fault = ?2, fault_since = ?3 WHERE lane = ?1`,
+	restoreFault:    `UPDATE hf_lane SET fault = ?2, fault_since = ?3 WHERE lane = ?1 AND fault IS NULL`,
+	restoreDecision: `UPDATE hf_lane SET paused = ?2, decided = ?3, decided_by = ?4 WHERE lane = ?1 AND (decided IS NULL OR decided < ?3)`,
+	pauseLane:       `UPDATE hf_lane SET paused = 1, decided = ?2, decided_by = ?3 WHERE lane = ?1 AND paused = 0`,
+	resumeLane:      `UPDATE hf_lane SET paused = 0, decided = ?2, decided_by = ?3, fault = NULL, fault_since = NULL WHERE lane = ?1`,
 
 	insertRoute: `INSERT INTO hf_route (lane, source, kind, endpoint) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING`,
 	findRoute:   `SELECT route FROM hf_route WHERE lane = ?1 AND source = ?2 AND kind = ?3 AND endpoint = ?4`,

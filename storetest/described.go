@@ -1,9 +1,11 @@
 package storetest
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
@@ -74,4 +76,26 @@ func Described(t *testing.T, columns map[string][]string, ordered bool, but Unde
 			}
 		}
 	}
+}
+
+// FilledRow is a row of a table in which no column is zero; n tells several from each other.
+func FilledRow(table *rows.Table, n int64) rows.Row {
+	r := table.New()
+	for i, f := range table.Fields(r) {
+		switch f := f.(type) {
+		case *string:
+			*f = fmt.Sprint(`Ü "' \`, i, n)
+		case *[]byte:
+			*f = fmt.Appendf(nil, "%032d", 100*n+int64(i))
+		case *int64:
+			*f = 100*n + int64(i) + 2
+		case *bool:
+			*f = true
+		case *rows.Instant:
+			*f = rows.Instant(1000*n + int64(i) + 1)
+		case *holdfast.ID:
+			*f = holdfast.ID(fmt.Sprint("id-", i, "-", n))
+		}
+	}
+	return r
 }

@@ -192,7 +192,7 @@ func (l *progressLine) show(s node.CopyStatus) {
 	if s.All > 0 {
 		n = min(width*s.Done/s.All, width)
 	}
-	_, _ = fmt.Fprintf(l.out, "\r[%s%s] %-9s %d of %d ", strings.Repeat("#", int(n)), strings.Repeat(".", width-int(n)), s.Phase, s.Done, s.All)
+	_, _ = fmt.Fprintf(l.out, "\r[%s%s] %-13s %d of %d ", strings.Repeat("#", int(n)), strings.Repeat(".", width-int(n)), s.Phase, s.Done, s.All)
 }
 
 func (l *progressLine) end() {

@@ -44,10 +44,20 @@ func Values(t *rows.Table) string {
 		case *int64:
 			columns[i] = "coalesce(" + c.Name + ", 0)"
 		case *rows.Instant:
-			columns[i] = "coalesce(" + c.Name + ", -9223372036854775808)" // rows.None
+			columns[i] = "coalesce(" + c.Name + ", -9223372036854775807 - 1)" // rows.None, as a number of 64 bits
 		}
 	}
 	return strings.Join(columns, ", ")
+}
+
+// Stands is the condition that a row goes with one that there is; seq is its number. Each table
+// is asked for one row, in PostgreSQL as well, which would read a whole table for EXISTS OR EXISTS.
+func Stands(t *rows.Table, seq string) string {
+	var asked strings.Builder
+	for _, of := range t.Of {
+		asked.WriteString("(SELECT p.seq FROM " + of + " AS p WHERE p.seq = " + seq + "), ")
+	}
+	return "coalesce(" + asked.String() + "NULL) IS NOT NULL"
 }
 
 // Replace ends an INSERT INTO the table AS o: a row takes the place of the one with its
