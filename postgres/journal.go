@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -23,12 +22,6 @@ var _ holdfast.Journal = (*DB)(nil)
 // followers.
 func (db *DB) Project(ctx context.Context, f holdfast.Follower, project func(ctx context.Context, page []holdfast.Entry) ([]holdfast.Row, error)) error {
 	err := db.usable(ctx)
-	if err == nil && f.Name == "" {
-		err = fmt.Errorf("a follower needs a name: %w", holdfast.ErrInvalid)
-	}
-	if err == nil {
-		err = db.unbound(ctx, func(tx *ownTx) error { return tx.exec(addFollower, f.Name, f.FromStart) })
-	}
 	if err == nil {
 		wake := db.Wake()
 		defer wake.Stop()
@@ -89,10 +82,9 @@ type journal struct {
 	turn uint64 // the history that the last page is of
 }
 
-// Passes implements follow.Store: it goes on where it was when the database is there
-// again, with whatever history.
-func (j *journal) Passes(err error) bool {
-	return !j.db.gone.Load() && (isAway(err) || errors.Is(err, errStale) || errors.Is(err, ErrUnknown))
+// Register implements follow.Store.
+func (j *journal) Register(ctx context.Context, f holdfast.Follower) error {
+	return j.db.unbound(ctx, func(tx *ownTx) error { return tx.exec(addFollower, f.Name, f.FromStart) })
 }
 
 // Read implements follow.Store.

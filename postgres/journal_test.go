@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/pgtest"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/postgres"
 )
 
@@ -74,4 +76,45 @@ func TestAJournalFromAnotherCluster(t *testing.T) {
 	if d := cmp.Diff(toldOf(t, db, "slow", 4), []string{"read", "unread", "a", "new"}); d != "" {
 		t.Errorf("(-got +want):\n%s", d)
 	}
+}
+
+// A follower waits while the database is away, before it is known and after.
+func TestAFollowerWaitsForTheDatabase(t *testing.T) {
+	t.Parallel()
+	s := pgtest.Start(t, pgtest.Options{NoSync: true})
+	dsn := s.Database(t)
+	db := open(t, dsn, postgres.Options{Timeout: time.Second})
+	known(t, db, dsn, "old")
+	stopped := map[string]chan error{"old": make(chan error, 1), "new": make(chan error, 1)}
+	seen := map[string]chan holdfast.ID{"old": make(chan holdfast.ID, 10), "new": make(chan holdfast.ID, 10)}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	follow := func(name string) {
+		stopped[name] <- db.Project(ctx, holdfast.Follower{Name: name, FromStart: true}, func(_ context.Context, page []holdfast.Entry) ([]holdfast.Row, error) {
+			for i := range page {
+				seen[name] <- page[i].ID
+			}
+			return nil, nil
+		})
+	}
+	go follow("old")
+	if err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	go follow("new")
+	began := time.Now()
+	waittest.Until(t, "the outage is longer than calls wait", func() bool { return time.Since(began) > 4*time.Second })
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	settled(t, db)
+	for name := range stopped {
+		select {
+		case <-seen[name]:
+		case err := <-stopped[name]:
+			t.Errorf("%s ended: %v", name, err)
+		case <-t.Context().Done():
+		}
+	}
+	stop()
 }

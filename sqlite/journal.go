@@ -62,21 +62,19 @@ func readByAll(c *conn) (seq int64, err error) {
 func (db *DB) Project(ctx context.Context, f holdfast.Follower, project func(ctx context.Context, page []holdfast.Entry) ([]holdfast.Row, error)) error {
 	ring, leave := db.followers.listen()
 	defer leave()
-	err := db.register(ctx, f)
-	if err == nil {
-		err = follow.Run(ctx, journal{db}, f, ring, project)
-	}
+	err := follow.Run(ctx, journal{db}, f, ring, project)
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("project journal for %q: %w", f.Name, err)
 	}
 	return nil
 }
 
-func (db *DB) register(ctx context.Context, f holdfast.Follower) error {
-	if f.Name == "" {
-		return fmt.Errorf("a follower needs a name: %w", holdfast.ErrInvalid)
-	}
-	return db.writer.do(ctx, workFunc(func(tx *writeTx) error {
+// journal is what the loop of a follower needs.
+type journal struct{ db *DB }
+
+// Register implements follow.Store.
+func (j journal) Register(ctx context.Context, f holdfast.Follower) error {
+	return j.db.writer.do(ctx, workFunc(func(tx *writeTx) error {
 		var at int64
 		if _, err := tx.conn.one(lastEvent, func(v []driver.Value) error {
 			at = asInt(v[0])
@@ -87,7 +85,7 @@ func (db *DB) register(ctx context.Context, f holdfast.Follower) error {
 		if f.FromStart {
 			at = 0
 		}
-		tx.after = append(tx.after, func() { db.followed.Store(true) })
+		tx.after = append(tx.after, func() { j.db.followed.Store(true) })
 		_, err := tx.exec(addFollower, f.Name, at)
 		return err
 	}))
@@ -134,12 +132,6 @@ func (db *DB) Followers(ctx context.Context) (list []holdfast.FollowerInfo, err 
 	}
 	return list, found.Err()
 }
-
-// journal is what the loop of a follower needs.
-type journal struct{ db *DB }
-
-// Passes implements follow.Store: it goes on where it was when there is room again.
-func (j journal) Passes(err error) bool { return errors.Is(err, holdfast.ErrDiskFull) && j.db.Full() }
 
 // Read implements follow.Store.
 func (j journal) Read(ctx context.Context, name string) (p follow.Page[int64], err error) {
