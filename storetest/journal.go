@@ -193,19 +193,23 @@ func projectionFails(k *kit) {
 		k.t.Errorf("cancelled: got %v", err)
 	}
 	l.has()
-	if err := k.Project(k.ctx(), l.follower(), func(context.Context, []holdfast.Entry) ([]holdfast.Row, error) {
-		return []holdfast.Row{foreignRow{}}, nil
-	}); !errors.Is(err, holdfast.ErrInvalid) {
-		k.t.Errorf("a row of no table: got %v, want ErrInvalid", err)
+	for name, r := range map[string]holdfast.Row{
+		"of no table": foreignRow{}, "of another type": &foreignRow{"hf_list"}, "that no feature writes": &rows.Message{}, "nil": nil, "a nil list": (*rows.List)(nil),
+	} {
+		if err := k.Project(k.ctx(), l.follower(), func(context.Context, []holdfast.Entry) ([]holdfast.Row, error) {
+			return []holdfast.Row{r}, nil
+		}); !errors.Is(err, holdfast.ErrInvalid) {
+			k.t.Errorf("a row %s: got %v, want ErrInvalid", name, err)
+		}
 	}
 	l.spoil = nil
 	l.read()
 	l.has("m enqueued")
 }
 
-type foreignRow struct{}
+type foreignRow struct{ table string }
 
-func (foreignRow) Table() string { return "hf_meta" }
+func (f foreignRow) Table() string { return f.table }
 
 func followerBegins(k *kit) {
 	known := &ledger{k: k, name: "known"} // so that something is written

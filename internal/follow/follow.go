@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime/debug"
 	"time"
 
@@ -134,8 +135,8 @@ func (l *loop[P]) rows(ctx context.Context, page []holdfast.Entry) (list []holdf
 			return err
 		}
 		for i, r := range list {
-			if t := rows.Of(r); t == nil || t.Split {
-				return fmt.Errorf("row %d is of %s, which no feature writes: %w", i, r.Table(), holdfast.ErrInvalid)
+			if t := rows.Of(r); t == nil || t.Split || reflect.ValueOf(r).IsNil() {
+				return fmt.Errorf("row %d is a %T, or nil, which no feature writes: %w", i, r, holdfast.ErrInvalid)
 			}
 		}
 		return ctx.Err()
