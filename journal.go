@@ -16,9 +16,11 @@ type Journal interface {
 	// another one each entry takes effect exactly once. project runs outside of
 	// transactions and may take its time.
 	//
-	// Entries of one message, and of one subject, come in the order of Seq. A page has at
-	// most 500 entries, and ends behind the one with which they hold 1 MiB. It is project's,
-	// with all that is in it.
+	// A page is in the order of Seq. Pages are so of one process; where several nodes write
+	// to one database, an entry may come in a later page than one with a higher Seq, also of
+	// the same message or subject: who keeps the last state compares Seq. A page has at most
+	// 500 entries, and ends behind the one with which they hold 1 MiB. It is project's, with
+	// all that is in it.
 	//
 	// Project blocks until ctx ends (nil), project fails or panics (its error), the
 	// follower is forgotten (ErrNotFound), or the store is closed. It writes nothing of the

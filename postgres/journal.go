@@ -13,9 +13,9 @@ import (
 
 var _ holdfast.Journal = (*DB)(nil)
 
-// Project implements holdfast.Journal. Entries come in the order in which their
-// transactions began. Of one message's Entry.Seq tells the order: of two changes that
-// waited for each other the later one may be shown first.
+// Project implements holdfast.Journal. Pages come in the order in which the transactions
+// of their entries began: of two changes that waited for each other the later one may be
+// in an earlier page.
 //
 // An entry is shown when every transaction that began before its own has
 // ended: one that stays open for long, of anybody's on the server, delays

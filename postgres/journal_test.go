@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
@@ -117,4 +118,38 @@ func TestAFollowerWaitsForTheDatabase(t *testing.T) {
 		}
 	}
 	stop()
+}
+
+// A change whose transaction began first and that waited for another one has the higher
+// Seq: it comes behind.
+func TestAPageIsInTheOrderOfSeq(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	db := open(t, dsn, quick("a"))
+	known(t, db, dsn, "f")
+	ctx := t.Context()
+	c, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	tx, err := c.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(ctx, "SELECT pg_current_xact_id()"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.PauseLane(ctx, "first", "anna"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(ctx, "INSERT INTO hf_event (kind, at, subject) VALUES (12, 0, 'second')"); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(toldOf(t, db, "f", 2), []string{"first", "second"}); d != "" {
+		t.Errorf("(-got +want):\n%s", d)
+	}
 }

@@ -164,7 +164,8 @@ var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant
 		coalesce((SELECT received FROM hf_inbox ORDER BY seq DESC LIMIT 1), 0))`,
 	notesRead:   `SELECT 1 FROM hf_event WHERE message IS NULL AND seq <= (` + byAll + `) LIMIT 1`,
 	getFollower: `SELECT cursor FROM hf_follower WHERE name = ?1`,
-	unreadSince: `SELECT name, (SELECT e.at FROM hf_event AS e WHERE e.seq > cursor ORDER BY e.seq LIMIT 1) FROM hf_follower ORDER BY name`,
+	unreadSince: `SELECT name, (SELECT e.at FROM hf_event AS e WHERE e.seq > cursor
+		AND (e.message IS NULL OR EXISTS (SELECT 1 FROM hf_message AS m WHERE m.seq = e.message)) ORDER BY e.seq LIMIT 1) FROM hf_follower ORDER BY name`,
 	eventsAfter: `SELECT ` + eventColumns + `, coalesce(m.id, e.id), l.destination, e.subject, e.detail FROM hf_event AS e
 		LEFT JOIN hf_message AS m ON m.seq = e.message LEFT JOIN hf_lane AS l ON l.lane = m.lane
 		WHERE e.seq > ?1 AND (e.message IS NULL OR m.seq IS NOT NULL) ORDER BY e.seq LIMIT ?2`,

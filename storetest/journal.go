@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,6 +61,9 @@ func (l *ledger) project(_ context.Context, page []holdfast.Entry) (list []holdf
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.pages = append(l.pages, len(page))
+	if !slices.IsSortedFunc(page, func(a, b holdfast.Entry) int { return cmp.Compare(a.Seq, b.Seq) }) {
+		l.k.t.Error("a page is not in the order of Seq")
+	}
 	for i := range page {
 		e := &page[i]
 		line := strings.Join(strings.Fields(fmt.Sprint(e.ID, " ", e.Kind, " ", e.Subject, " ", e.Actor)), " ")

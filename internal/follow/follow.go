@@ -3,11 +3,13 @@
 package follow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"reflect"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -28,7 +30,7 @@ type Project = func(ctx context.Context, page []holdfast.Entry) ([]holdfast.Row,
 type Page[P comparable] struct {
 	From    P // where the follower stands
 	Entries []holdfast.Entry
-	Ends    []P // the place of each entry
+	Ends    []P // the place of each entry, in the order in which they are read
 }
 
 // Store is what the loop needs of a store.
@@ -98,16 +100,20 @@ func (l *loop[P]) page(ctx context.Context) (more bool, err error) {
 		l.known = true
 	}
 	p, err := l.store.Read(ctx, l.follower.Name)
-	if err != nil || len(p.Entries) == 0 {
+	if err != nil {
 		return false, err
 	}
-	if l.stale || p.From != l.at {
-		l.stale = true
+	l.stale = l.stale || p.From != l.at // another process has written a page, or a copy was restored
+	if len(p.Entries) == 0 {
+		return false, nil
+	}
+	if l.stale {
 		if err := l.resume(ctx); err != nil {
 			return false, err
 		}
 	}
 	n := length(p.Entries)
+	slices.SortFunc(p.Entries[:n], func(a, b holdfast.Entry) int { return cmp.Compare(a.Seq, b.Seq) })
 	list, err := l.rows(ctx, p.Entries[:n])
 	if err != nil {
 		return false, err
