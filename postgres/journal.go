@@ -170,15 +170,12 @@ func (db *DB) Append(ctx context.Context, entries ...holdfast.Entry) error {
 	if err == nil {
 		err = db.usable(ctx)
 	}
+	followed := false
 	if err == nil {
-		err = db.unbound(ctx, func(tx *ownTx) error {
-			for i := range entries {
-				if err := tx.run(noteOf(&entries[i])); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		err = db.read(ctx, isFollowed, nil, func(rows pgx.Rows) error { return rows.Scan(&followed) })
+	}
+	if err == nil && followed {
+		err = db.unbound(ctx, func(tx *ownTx) error { return tx.run(notesOf(entries...)) })
 	}
 	if err != nil {
 		return fmt.Errorf("append to the journal: %w", err)
@@ -188,13 +185,19 @@ func (db *DB) Append(ctx context.Context, entries ...holdfast.Entry) error {
 
 // note has an entry that is about no message written before the commit, if
 // anything follows the journal.
-func (tx *ownTx) note(e *holdfast.Entry) { tx.last = append(tx.last, noteOf(e)) }
+func (tx *ownTx) note(e *holdfast.Entry) { tx.last = append(tx.last, notesOf(*e)) }
 
-func noteOf(e *holdfast.Entry) statement {
-	text := func(s string) *string { return nullText(cleanText(s)) }
-	return statement{insertNote, []any{
-		int16(e.Kind), int16(e.Outcome), text(e.Code), text(e.Error), text(e.Actor), text(e.Subject), text(string(e.Detail)),
-	}, nil}
+func notesOf(list ...holdfast.Entry) statement {
+	kinds, outcomes := make([]int16, len(list)), make([]int16, len(list))
+	texts := make([][]*string, 5)
+	for i := range list {
+		e := &list[i]
+		kinds[i], outcomes[i] = int16(e.Kind), int16(e.Outcome)
+		for n, s := range []string{e.Code, e.Error, e.Actor, e.Subject, string(e.Detail)} {
+			texts[n] = append(texts[n], nullText(cleanText(s)))
+		}
+	}
+	return statement{insertNotes, []any{kinds, outcomes, texts[0], texts[1], texts[2], texts[3], texts[4]}, nil}
 }
 
 // detail is one word more about an entry, as JSON.

@@ -261,8 +261,10 @@ func pageBounded(k *kit) {
 	for i := range entries {
 		entries[i] = holdfast.Entry{Kind: holdfast.Called, Subject: fmt.Sprint("s", i), Detail: []byte(`"` + strings.Repeat("x", 4000) + `"`)}
 	}
-	if err := k.Append(k.ctx(), entries...); err != nil {
-		k.t.Fatal(err)
+	for some := range slices.Chunk(entries, holdfast.MaxEntries) {
+		if err := k.Append(k.ctx(), some...); err != nil {
+			k.t.Fatal(err)
+		}
 	}
 	l.read()
 	lines, err := l.lines(k.ctx())
@@ -395,10 +397,36 @@ func appendChecked(k *kit) {
 		"too long":          {Kind: holdfast.Called, Detail: []byte(`"` + strings.Repeat("x", holdfast.MaxDetail) + `"`)},
 		"not JSON":          {Kind: holdfast.Called, Detail: []byte(`{`)},
 		"with a long title": {Kind: holdfast.Called, Subject: strings.Repeat("x", holdfast.MaxSubject+1)},
+		"of a message":      {Kind: holdfast.Called, ID: "m"},
+		"with a number":     {Kind: holdfast.Called, Seq: 7},
+		"with a state":      {Kind: holdfast.Called, State: holdfast.Parked},
 	} {
 		if err := k.Append(k.ctx(), e); !errors.Is(err, holdfast.ErrInvalid) {
 			k.t.Errorf("%s: got %v, want ErrInvalid", name, err)
 		}
 	}
+	k.fails(k.Append(k.ctx(), slices.Repeat([]holdfast.Entry{{Kind: holdfast.Called}}, holdfast.MaxEntries+1)...), holdfast.ErrInvalid)
 	k.fails(k.Project(k.ctx(), holdfast.Follower{}, nil), holdfast.ErrInvalid)
+	(&ledger{k: k, name: "f"}).read()
+	want := []holdfast.Entry{
+		{Kind: holdfast.Called, Subject: "m", Outcome: holdfast.Permanent, Code: "retryMessage", Error: "no such message", Actor: "anna", Detail: []byte(`{"n": 1}`)},
+		{Kind: holdfast.Called, Subject: "n"},
+	}
+	if err := k.Append(k.ctx(), want...); err != nil {
+		k.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(k.ctx())
+	defer stop()
+	var got []holdfast.Entry
+	if err := k.Project(ctx, holdfast.Follower{Name: "f"}, func(_ context.Context, page []holdfast.Entry) ([]holdfast.Row, error) {
+		got = slices.Clone(page)
+		stop()
+		return nil, nil
+	}); err != nil || len(got) != 2 || got[0].Seq >= got[1].Seq || got[0].At.IsZero() {
+		k.t.Fatalf("told of %+v, %v", got, err)
+	}
+	for i := range got {
+		got[i].Seq, got[i].At = 0, time.Time{}
+	}
+	equal(k, "appended entries", got, want)
 }
