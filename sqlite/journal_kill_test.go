@@ -76,8 +76,10 @@ func projectChild(db *sqlite.DB) {
 		}
 	}}
 	go func() {
-		for !allRead(db) {
-			time.Sleep(time.Millisecond)
+		for range time.Tick(time.Millisecond) {
+			if allRead(db) {
+				break // it is known
+			}
 		}
 		ms := make([]holdfast.Message, 700)
 		for i := range ms {
