@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"time"
 )
 
@@ -16,9 +17,11 @@ type Journal interface {
 	// another one each entry takes effect exactly once. project runs outside of
 	// transactions and may take its time.
 	//
-	// Entries of one message, and of one subject, come in the order of Seq. A page has at
-	// most 500 entries, and ends behind the one with which they hold 1 MiB. It is project's,
-	// with all that is in it.
+	// A page is in the order of Seq. Pages are so of one process; where several nodes write
+	// to one database, an entry may come in a later page than one with a higher Seq, also of
+	// the same message or subject: who keeps the last state compares Seq. A page has at most
+	// 500 entries, and ends behind the one with which they hold 1 MiB. It is project's, with
+	// all that is in it.
 	//
 	// Project blocks until ctx ends (nil), project fails or panics (its error), the
 	// follower is forgotten (ErrNotFound), or the store is closed. It writes nothing of the
@@ -36,8 +39,8 @@ type Journal interface {
 	// Followers lists all, by name.
 	Followers(ctx context.Context) ([]FollowerInfo, error)
 
-	// Append writes entries of the kind Called, if anything follows. Seq and At are the
-	// store's. ErrInvalid: CheckEntries.
+	// Append writes entries of the kind Called, all or none, if anything follows.
+	// ErrInvalid: CheckEntries.
 	Append(ctx context.Context, entries ...Entry) error
 }
 
@@ -46,7 +49,8 @@ type Journal interface {
 type Follower struct {
 	Name string
 	// FromStart lets a new follower begin with the oldest entry that is there. Otherwise
-	// it begins with the next one. One that is known goes on where it was.
+	// it begins with the next one; of a transaction that is open meanwhile it may miss
+	// what that has written. One that is known goes on where it was.
 	FromStart bool
 	// Resume is called before the first page, and before each page where what project
 	// has returned before is perhaps not what stands: a write has failed, another process
@@ -147,15 +151,21 @@ type Entry struct {
 	Detail      []byte        // more about it, as JSON; nil: there is none
 }
 
-// What an entry may hold that is appended, in bytes.
+// What entries may hold that are appended: how many there are in one call, and how many
+// bytes each has.
 const (
+	MaxEntries = 100
 	MaxSubject = 1 << 10
 	MaxDetail  = 4 << 10
 )
 
-// CheckEntries says what of entries that are to be appended no journal takes. The
-// error is ErrInvalid.
+// CheckEntries says what of entries that are to be appended no journal takes. They have
+// a Kind, Subject, Outcome, Code, Error, Actor and Detail, and nothing else: Seq and At are
+// the store's. The error is ErrInvalid.
 func CheckEntries(list []Entry) error {
+	if len(list) > MaxEntries {
+		return fmt.Errorf("%d entries, more than the %d of a call: %w", len(list), MaxEntries, ErrInvalid)
+	}
 	for i := range list {
 		e := &list[i]
 		var problem string
@@ -166,6 +176,8 @@ func CheckEntries(list []Entry) error {
 			problem = "is too long"
 		case e.Detail != nil && !json.Valid(e.Detail):
 			problem = "has a detail that is not JSON"
+		case !reflect.DeepEqual(*e, Entry{Kind: e.Kind, Subject: e.Subject, Outcome: e.Outcome, Code: e.Code, Error: e.Error, Actor: e.Actor, Detail: e.Detail}):
+			problem = "has a field that is not kept"
 		default:
 			continue
 		}

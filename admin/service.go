@@ -168,6 +168,9 @@ func (s *Service) noted(ctx context.Context, what string, attrs ...slog.Attr) {
 	s.Log().LogAttrs(ctx, slog.LevelInfo, what, append(attrs, slog.String("actor", Actor(ctx)))...) //nolint:sloglint // constant at each call
 }
 
+// callBound is for how long an answer waits for the journal.
+const callBound = 2 * time.Second
+
 // Called tells Calls of a call that has ended: which operation, about what, and what
 // came of it.
 func (s *Service) Called(ctx context.Context, operation, subject string, result error) {
@@ -184,7 +187,9 @@ func (s *Service) Called(ctx context.Context, operation, subject string, result 
 			}
 		}
 	}
-	if err := s.Calls.Append(context.WithoutCancel(ctx), e); err != nil {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callBound)
+	defer cancel()
+	if err := s.Calls.Append(ctx, e); err != nil {
 		s.Log().LogAttrs(ctx, slog.LevelWarn, "a call of the API is not in the journal", slog.String("operation", operation), slog.String("actor", e.Actor), slog.Any("error", err))
 	}
 }

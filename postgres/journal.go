@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -14,21 +13,15 @@ import (
 
 var _ holdfast.Journal = (*DB)(nil)
 
-// Project implements holdfast.Journal. Entries come in the order in which their
-// transactions began. Of one message's Entry.Seq tells the order: of two changes that
-// waited for each other the later one may be shown first.
+// Project implements holdfast.Journal. Pages come in the order in which the transactions
+// of their entries began: of two changes that waited for each other the later one may be
+// in an earlier page.
 //
 // An entry is shown when every transaction that began before its own has
 // ended: one that stays open for long, of anybody's on the server, delays
 // followers.
 func (db *DB) Project(ctx context.Context, f holdfast.Follower, project func(ctx context.Context, page []holdfast.Entry) ([]holdfast.Row, error)) error {
 	err := db.usable(ctx)
-	if err == nil && f.Name == "" {
-		err = fmt.Errorf("a follower needs a name: %w", holdfast.ErrInvalid)
-	}
-	if err == nil {
-		err = db.unbound(ctx, func(tx *ownTx) error { return tx.exec(addFollower, f.Name, f.FromStart) })
-	}
 	if err == nil {
 		wake := db.Wake()
 		defer wake.Stop()
@@ -89,10 +82,9 @@ type journal struct {
 	turn uint64 // the history that the last page is of
 }
 
-// Passes implements follow.Store: it goes on where it was when the database is there
-// again, with whatever history.
-func (j *journal) Passes(err error) bool {
-	return !j.db.gone.Load() && (isAway(err) || errors.Is(err, errStale) || errors.Is(err, ErrUnknown))
+// Register implements follow.Store.
+func (j *journal) Register(ctx context.Context, f holdfast.Follower) error {
+	return j.db.unbound(ctx, func(tx *ownTx) error { return tx.exec(addFollower, f.Name, f.FromStart) })
 }
 
 // Read implements follow.Store.
@@ -178,15 +170,12 @@ func (db *DB) Append(ctx context.Context, entries ...holdfast.Entry) error {
 	if err == nil {
 		err = db.usable(ctx)
 	}
+	followed := false
 	if err == nil {
-		err = db.unbound(ctx, func(tx *ownTx) error {
-			for i := range entries {
-				if err := tx.run(noteOf(&entries[i])); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		err = db.read(ctx, isFollowed, nil, func(rows pgx.Rows) error { return rows.Scan(&followed) })
+	}
+	if err == nil && followed {
+		err = db.unbound(ctx, func(tx *ownTx) error { return tx.run(notesOf(entries...)) })
 	}
 	if err != nil {
 		return fmt.Errorf("append to the journal: %w", err)
@@ -196,13 +185,19 @@ func (db *DB) Append(ctx context.Context, entries ...holdfast.Entry) error {
 
 // note has an entry that is about no message written before the commit, if
 // anything follows the journal.
-func (tx *ownTx) note(e *holdfast.Entry) { tx.last = append(tx.last, noteOf(e)) }
+func (tx *ownTx) note(e *holdfast.Entry) { tx.last = append(tx.last, notesOf(*e)) }
 
-func noteOf(e *holdfast.Entry) statement {
-	text := func(s string) *string { return nullText(cleanText(s)) }
-	return statement{insertNote, []any{
-		int16(e.Kind), int16(e.Outcome), text(e.Code), text(e.Error), text(e.Actor), text(e.Subject), text(string(e.Detail)),
-	}, nil}
+func notesOf(list ...holdfast.Entry) statement {
+	kinds, outcomes := make([]int16, len(list)), make([]int16, len(list))
+	texts := make([][]*string, 5)
+	for i := range list {
+		e := &list[i]
+		kinds[i], outcomes[i] = int16(e.Kind), int16(e.Outcome)
+		for n, s := range []string{e.Code, e.Error, e.Actor, e.Subject, string(e.Detail)} {
+			texts[n] = append(texts[n], nullText(cleanText(s)))
+		}
+	}
+	return statement{insertNotes, []any{kinds, outcomes, texts[0], texts[1], texts[2], texts[3], texts[4]}, nil}
 }
 
 // detail is one word more about an entry, as JSON.

@@ -7,8 +7,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/pgtest"
+	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/postgres"
 )
 
@@ -72,6 +75,81 @@ func TestAJournalFromAnotherCluster(t *testing.T) {
 		t.Errorf("(-got +want):\n%s", d)
 	}
 	if d := cmp.Diff(toldOf(t, db, "slow", 4), []string{"read", "unread", "a", "new"}); d != "" {
+		t.Errorf("(-got +want):\n%s", d)
+	}
+}
+
+// A follower waits while the database is away, before it is known and after.
+func TestAFollowerWaitsForTheDatabase(t *testing.T) {
+	t.Parallel()
+	s := pgtest.Start(t, pgtest.Options{NoSync: true})
+	dsn := s.Database(t)
+	db := open(t, dsn, postgres.Options{Timeout: time.Second})
+	known(t, db, dsn, "old")
+	stopped := map[string]chan error{"old": make(chan error, 1), "new": make(chan error, 1)}
+	seen := map[string]chan holdfast.ID{"old": make(chan holdfast.ID, 10), "new": make(chan holdfast.ID, 10)}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	follow := func(name string) {
+		stopped[name] <- db.Project(ctx, holdfast.Follower{Name: name, FromStart: true}, func(_ context.Context, page []holdfast.Entry) ([]holdfast.Row, error) {
+			for i := range page {
+				seen[name] <- page[i].ID
+			}
+			return nil, nil
+		})
+	}
+	go follow("old")
+	if err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	go follow("new")
+	began := time.Now()
+	waittest.Until(t, "the outage is longer than calls wait", func() bool { return time.Since(began) > 4*time.Second })
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	settled(t, db)
+	for name := range stopped {
+		select {
+		case <-seen[name]:
+		case err := <-stopped[name]:
+			t.Errorf("%s ended: %v", name, err)
+		case <-t.Context().Done():
+		}
+	}
+	stop()
+}
+
+// A change whose transaction began first and that waited for another one has the higher
+// Seq: it comes behind.
+func TestAPageIsInTheOrderOfSeq(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	db := open(t, dsn, quick("a"))
+	known(t, db, dsn, "f")
+	ctx := t.Context()
+	c, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	tx, err := c.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(ctx, "SELECT pg_current_xact_id()"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.PauseLane(ctx, "first", "anna"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(ctx, "INSERT INTO hf_event (kind, at, subject) VALUES (12, 0, 'second')"); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(toldOf(t, db, "f", 2), []string{"first", "second"}); d != "" {
 		t.Errorf("(-got +want):\n%s", d)
 	}
 }

@@ -96,11 +96,11 @@ func (tx *ownTx) reached(calls []*call[*reached]) error {
 	for i, c := range calls {
 		ids[i] = c.work.id
 	}
-	seqs := map[string]int64{}
+	seqs, followed := map[string]int64{}, false
 	if err := tx.query(findSeqs, []any{ids}, func(found pgx.Rows) error {
 		var id []byte
 		var seq int64
-		err := found.Scan(&id, &seq)
+		err := found.Scan(&id, &seq, &followed)
 		seqs[string(id)] = seq
 		return err
 	}); err != nil {
@@ -123,7 +123,7 @@ func (tx *ownTx) reached(calls []*call[*reached]) error {
 	if len(list) == 0 {
 		return nil
 	}
-	if err := tx.put(list...); err != nil {
+	if err := tx.put(list...); err != nil || !followed {
 		return err
 	}
 	tx.last = append(tx.last, statement{noteTargets, []any{of, channels, addresses, results, attempts}, nil})

@@ -60,8 +60,8 @@ const (
 	// setContent is for a row whose first message has failed: another one of the
 	// same id, with other content, takes its place.
 	setContent = `UPDATE hf_inbox SET endpoint = $2, hash = $3, expires = received + $4 WHERE seq = $1`
-	dropInbox  = `WITH gone AS (DELETE FROM hf_inbox WHERE seq = ANY ($1::bigint[]) RETURNING id)
-		DELETE FROM hf_event AS e WHERE e.tx = pg_current_xact_id() AND e.id = ANY (ARRAY (SELECT id FROM gone))`
+	dropInbox  = `WITH gone AS (DELETE FROM hf_inbox WHERE seq = ANY ($1::bigint[]) RETURNING source, id)
+		DELETE FROM hf_event AS e USING gone AS g JOIN hf_source AS s USING (source) WHERE e.tx = pg_current_xact_id() AND e.id = g.id AND e.subject = s.name`
 	tallyInbox = `INSERT INTO hf_tally (owner, lane, inbox) VALUES (0, 0, 1)`
 )
 

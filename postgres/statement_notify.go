@@ -65,13 +65,13 @@ const (
 	targetColumns = `t.channel, t.address, t.name, t.result, t.code, t.text, t.receipt, t.maybe, t.attempts, t.cycle, t.server, t.tls, t.truncated, t.at`
 	targetsOf     = `SELECT ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = (SELECT seq FROM hf_message WHERE id = $1) ORDER BY t.channel, t.address`
 	targetsOfSeq  = `SELECT ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = $1 ORDER BY t.channel, t.address`
-	findSeqs      = `SELECT id, seq FROM hf_message WHERE id = ANY ($1::bytea[])`
+	findSeqs      = `SELECT id, seq, EXISTS (SELECT FROM hf_follower) FROM hf_message WHERE id = ANY ($1::bytea[])`
 	// noteTargets tells followers of the journal of what has just been put.
 	noteTargets = `INSERT INTO hf_event (message, kind, at, cycle, attempt, outcome, code, subject, detail)
 		SELECT t.seq, 8, t.at, t.cycle, t.attempts, CASE t.result WHEN 1 THEN 5 WHEN 2 THEN 0 WHEN 3 THEN 1 ELSE 4 END, nullif(t.code, ''), t.address, json_build_object('channel', t.channel)::text
 		FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[]) AS i (seq, channel, address, result, attempts)
 		CROSS JOIN LATERAL (SELECT * FROM hf_target AS h WHERE h.seq = i.seq AND h.channel = i.channel AND h.address = i.address OFFSET 0) AS t
-		WHERE t.result = i.result AND t.attempts = i.attempts AND EXISTS (SELECT FROM hf_follower)`
+		WHERE t.result = i.result AND t.attempts = i.attempts`
 )
 
 // The numbers of NO-17. Lanes of channels have names of their own.

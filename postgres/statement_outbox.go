@@ -181,7 +181,8 @@ const (
 		CASE WHEN $2 THEN 0 ELSE coalesce((SELECT max(seq) FROM hf_event), 0) END ON CONFLICT (name) DO NOTHING`
 	getFollower  = `SELECT tx::text, seq FROM hf_follower WHERE name = $1`
 	moveFollower = `UPDATE hf_follower SET tx = $4::text::xid8, seq = $5 WHERE name = $1 AND tx = $2::text::xid8 AND seq = $3 RETURNING name`
-	unreadSince  = `SELECT w.name, coalesce((SELECT e.at FROM hf_event AS e WHERE (e.tx, e.seq) > (w.tx, w.seq) ORDER BY e.tx, e.seq LIMIT 1), 0)
+	unreadSince  = `SELECT w.name, coalesce((SELECT e.at FROM hf_event AS e WHERE (e.tx, e.seq) > (w.tx, w.seq)
+			AND (e.message IS NULL OR EXISTS (SELECT FROM hf_message AS m WHERE m.seq = e.message)) ORDER BY e.tx, e.seq LIMIT 1), 0)
 		FROM hf_follower AS w ORDER BY w.name`
 	// isElsewhere says whether the journal has numbers of transactions that this cluster
 	// has yet to give: it was dumped from another one.
@@ -194,8 +195,12 @@ const (
 	renumber = `WITH entry AS (
 			UPDATE hf_event AS e SET tx = (SELECT count(*) FROM hf_follower AS w WHERE (w.tx, w.seq) < (e.tx, e.seq))::text::xid8)
 		UPDATE hf_follower AS f SET tx = (SELECT count(*) FROM hf_follower AS w WHERE (w.tx, w.seq) < (f.tx, f.seq))::text::xid8, seq = 9223372036854775807`
-	insertNote = `INSERT INTO hf_event (kind, at, outcome, code, error, actor, subject, detail)
-		SELECT $1, hf_now(), $2, $3, $4, $5, $6, $7 WHERE EXISTS (SELECT FROM hf_follower)`
+	isFollowed  = `SELECT EXISTS (SELECT FROM hf_follower)`
+	insertNotes = `INSERT INTO hf_event (kind, at, outcome, code, error, actor, subject, detail)
+		SELECT i.kind, now.t, i.outcome, i.code, i.error, i.actor, i.subject, i.detail FROM (SELECT hf_now() AS t) AS now,
+			unnest($1::smallint[], $2::smallint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[]) WITH ORDINALITY
+				AS i (kind, outcome, code, error, actor, subject, detail, n)
+		WHERE EXISTS (SELECT FROM hf_follower) ORDER BY i.n`
 	// purgeNotes deletes some entries that are about no message of the outbox, the first
 	// of those that are there: if nobody has yet to read them.
 	purgeNotes = `WITH gone AS (DELETE FROM hf_event AS e WHERE e.message IS NULL AND e.seq = ANY (ARRAY (

@@ -68,9 +68,9 @@ func (db *DB) ownOnce(ctx context.Context, turn uint64, fn func(tx *ownTx) error
 	if err != nil {
 		return err
 	}
+	defer conn.Release() // after a panic, too: the pool closes what has a transaction open
 	tx := &ownTx{db: db, conn: conn, ctx: ctx, owner: db.self.owner()}
 	if tx.turn, tx.table = db.past.now(); tx.turn != turn {
-		conn.Release()
 		return errStale
 	}
 	err = fn(tx)
@@ -79,7 +79,7 @@ func (db *DB) ownOnce(ctx context.Context, turn uint64, fn func(tx *ownTx) error
 	} else if err != nil {
 		tx.rollback()
 	}
-	conn.Release()
+	conn.Release() // the proof takes another
 	if errors.Is(err, ErrUnknown) && !errors.Is(err, errOpen) && tx.proof.rows != nil {
 		err = db.prove(ctx, turn, &tx.proof, err)
 	}

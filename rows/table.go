@@ -137,19 +137,19 @@ func CheckPlain(list ...Row) error {
 }
 
 // Of is the table of a row; nil: its type is none of this package.
-func Of(r Row) *Table { return registered().byName[r.Table()] }
+func Of(r Row) *Table { return registered().byType[reflect.TypeOf(r)] }
 
 type registry struct {
 	list   []*Table
 	plain  []*Table
-	byName map[string]*Table
+	byType map[reflect.Type]*Table
 }
 
 var registered = sync.OnceValue(func() (all registry) { //nolint:gochecknoglobals // made once, of the types below
-	all.byName = map[string]*Table{}
+	all.byType = map[reflect.Type]*Table{}
 	for _, r := range list() {
 		t := describe(r)
-		all.list, all.byName[t.Name] = append(all.list, t), t
+		all.list, all.byType[reflect.TypeOf(r)] = append(all.list, t), t
 		if !t.Split {
 			all.plain = append(all.plain, t)
 		}

@@ -218,6 +218,49 @@ func TestDecisionsAndFollowersAcrossProcesses(t *testing.T) {
 	})
 }
 
+// What a follower of another process has yet to read is kept, messages and all else.
+func TestOwnerKeepsWhatOthersHaveYetToRead(t *testing.T) {
+	t.Parallel()
+	inPairs(t, func(t *testing.T, owner, other *app) {
+		t.Helper()
+		defer other.shut(t)
+		defer owner.shut(t)
+		follow := func() (seen int) {
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			if err := other.Project(ctx, holdfast.Follower{Name: "f"}, func(_ context.Context, page []holdfast.Entry) ([]holdfast.Row, error) {
+				seen += len(page)
+				return nil, nil
+			}); err != nil {
+				t.Error(err)
+			}
+			return seen
+		}
+		purged := func(want int) {
+			t.Helper()
+			time.Sleep(2 * time.Minute)
+			if n, _, err := owner.Purge(t.Context(), holdfast.Retention{Delivered: time.Minute}); n != want || err != nil {
+				t.Errorf("purged %d, %v; want %d", n, err, want)
+			}
+		}
+		follow()
+		enqueue(t, owner.DB, message("m"), message("n"))
+		for _, c := range claims(t, owner, 10) {
+			if _, err := owner.Settle(t.Context(), settlement(c, holdfast.Delivered)); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := owner.PauseLane(t.Context(), "a", "anna"); err != nil {
+			t.Error(err)
+		}
+		purged(0)
+		if n := follow(); n != 5 {
+			t.Errorf("the follower was told of %d entries, want 5", n)
+		}
+		purged(1) // the newest is spared
+	})
+}
+
 // An ordering key holds across processes: one head, whoever enqueues.
 func TestOrderAcrossProcesses(t *testing.T) {
 	t.Parallel()

@@ -299,7 +299,9 @@ func (db *DB) seed(c *conn) (err error) {
 	}); err != nil {
 		return fmt.Errorf("look for the last notification: %w", err)
 	}
-	return db.readFollowers(c)
+	low, err := readByAll(c)
+	db.followed.Store(low < never)
+	return err
 }
 
 // seedInbox counts remembered ids in the background: there can be tens of

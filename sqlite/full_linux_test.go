@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/notify"
+	"github.com/holdfast-mq/holdfast/rows"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -538,6 +539,49 @@ func TestFullDiskUnderLoad(t *testing.T) {
 	}
 	audit(t, db)
 	shut(t, db)
+}
+
+// A follower whose page the disk has no room for waits for room, also where there is
+// enough for what others write.
+func TestAFollowerWaitsForRoom(t *testing.T) {
+	t.Parallel()
+	disk := newSmallDisk(t, "24m")
+	db := open(t, filepath.Join(disk.folder, "holdfast.db"), sqlite.Options{Reserve: -1})
+	defer shut(t, db)
+	enqueue(t, db, message("m"))
+	if err := db.PauseLane(t.Context(), "a", "anna"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	tries, ended := 0, make(chan error, 1)
+	go func() {
+		ended <- db.Project(ctx, holdfast.Follower{Name: "f"}, func(context.Context, []holdfast.Entry) (list []holdfast.Row, _ error) {
+			if tries++; tries < 3 {
+				disk.fill(256 << 10)
+			} else {
+				disk.clear()
+			}
+			for i := range 100 {
+				list = append(list, &rows.List{Name: fmt.Sprint("l", i), Description: strings.Repeat("x", 20<<10), Changed: rows.Now})
+			}
+			return list, nil
+		})
+	}()
+	stands := func() (known, read bool) {
+		list, err := db.Followers(t.Context())
+		known = err == nil && len(list) == 1
+		return known, known && list[0].Unread.IsZero()
+	}
+	waittest.Until(t, "the follower is known", func() bool { known, _ := stands(); return known })
+	if err := db.ResumeLane(t.Context(), "a", "anna"); err != nil {
+		t.Fatal(err)
+	}
+	waittest.Until(t, "all is read", func() bool { _, read := stands(); return read || len(ended) > 0 })
+	stop()
+	if err := <-ended; err != nil || tries < 3 {
+		t.Errorf("ended after %d tries with %v, want nil after 3", tries, err)
+	}
 }
 
 func fileSize(t testing.TB, path string) int64 {

@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 
 	"github.com/holdfast-mq/holdfast"
@@ -15,26 +14,14 @@ import (
 
 var _ holdfast.Journal = (*DB)(nil)
 
-// followers knows how far each reader of the journal has come.
+// followers are those that read the journal in this process.
 type followers struct {
-	mu      sync.Mutex
-	cursors map[string]int64
-	rings   map[chan struct{}]struct{}
+	mu    sync.Mutex
+	rings map[chan struct{}]struct{}
 }
 
 func newFollowers() *followers {
-	return &followers{cursors: map[string]int64{}, rings: map[chan struct{}]struct{}{}}
-}
-
-// lowest is the entry up to which everybody has read.
-func (f *followers) lowest() int64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	low := int64(math.MaxInt64)
-	for _, c := range f.cursors {
-		low = min(low, c)
-	}
-	return low
+	return &followers{rings: map[chan struct{}]struct{}{}}
 }
 
 // listen returns what is rung when there is something to read, until leave is called.
@@ -61,57 +48,33 @@ func (f *followers) wake() {
 	}
 }
 
-// setFollower notes how far a follower is, or, with -1, that it is gone. It
-// runs before the next transaction begins.
-func (db *DB) setFollower(name string, cursor int64) {
-	f := db.followers
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if cursor < 0 {
-		delete(f.cursors, name)
-	} else {
-		f.cursors[name] = cursor
-	}
-	db.followed.Store(len(f.cursors) > 0)
-}
-
-// readFollowers learns of the followers that the file knows: in the caller's
-// database other processes have theirs.
-func (db *DB) readFollowers(c *conn) error {
-	cursors := map[string]int64{}
-	if err := c.rows(queries[allFollowers], func(v []driver.Value) error {
-		cursors[asText(v[0])] = asInt(v[1])
+// readByAll is the entry up to which every follower has read, of this process and of
+// others.
+func readByAll(c *conn) (seq int64, err error) {
+	_, err = c.one(lowestCursor, func(v []driver.Value) error {
+		seq = asInt(v[0])
 		return nil
-	}); err != nil {
-		return err
-	}
-	f := db.followers
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.cursors = cursors
-	db.followed.Store(len(cursors) > 0)
-	return nil
+	})
+	return seq, err
 }
 
 // Project implements holdfast.Journal.
 func (db *DB) Project(ctx context.Context, f holdfast.Follower, project func(ctx context.Context, page []holdfast.Entry) ([]holdfast.Row, error)) error {
 	ring, leave := db.followers.listen()
 	defer leave()
-	err := db.register(ctx, f)
-	if err == nil {
-		err = follow.Run(ctx, journal{db}, f, ring, project)
-	}
+	err := follow.Run(ctx, journal{db}, f, ring, project)
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("project journal for %q: %w", f.Name, err)
 	}
 	return nil
 }
 
-func (db *DB) register(ctx context.Context, f holdfast.Follower) error {
-	if f.Name == "" {
-		return fmt.Errorf("a follower needs a name: %w", holdfast.ErrInvalid)
-	}
-	return db.writer.do(ctx, workFunc(func(tx *writeTx) error {
+// journal is what the loop of a follower needs.
+type journal struct{ db *DB }
+
+// Register implements follow.Store.
+func (j journal) Register(ctx context.Context, f holdfast.Follower) error {
+	return j.db.writer.do(ctx, workFunc(func(tx *writeTx) error {
 		var at int64
 		if _, err := tx.conn.one(lastEvent, func(v []driver.Value) error {
 			at = asInt(v[0])
@@ -122,10 +85,8 @@ func (db *DB) register(ctx context.Context, f holdfast.Follower) error {
 		if f.FromStart {
 			at = 0
 		}
-		n, err := tx.exec(addFollower, f.Name, at)
-		if n > 0 {
-			tx.after = append(tx.after, func() { db.setFollower(f.Name, at) })
-		}
+		tx.after = append(tx.after, func() { j.db.followed.Store(true) })
+		_, err := tx.exec(addFollower, f.Name, at)
 		return err
 	}))
 }
@@ -136,8 +97,11 @@ func (db *DB) Forget(ctx context.Context, follower string) error {
 	err := db.turn(ctx, true, func(_ context.Context, tx *Tx) error {
 		return tx.ours(func(wtx *writeTx) error {
 			n, err := wtx.exec(dropFollower, follower)
-			missing = err == nil && n == 0
-			wtx.after = append(wtx.after, func() { db.setFollower(follower, -1) })
+			if missing = n == 0; err != nil || missing {
+				return err
+			}
+			low, err := readByAll(wtx.conn)
+			wtx.after = append(wtx.after, func() { db.followed.Store(low < never) })
 			return err
 		})
 	})
@@ -168,12 +132,6 @@ func (db *DB) Followers(ctx context.Context) (list []holdfast.FollowerInfo, err 
 	}
 	return list, found.Err()
 }
-
-// journal is what the loop of a follower needs.
-type journal struct{ db *DB }
-
-// Passes implements follow.Store: it goes on where it was when there is room again.
-func (j journal) Passes(err error) bool { return errors.Is(err, holdfast.ErrDiskFull) && j.db.Full() }
 
 // Read implements follow.Store.
 func (j journal) Read(ctx context.Context, name string) (p follow.Page[int64], err error) {
@@ -231,6 +189,5 @@ func (k *projected) apply(tx *writeTx) error {
 	if k.moved = n > 0; err != nil || !k.moved {
 		return err
 	}
-	tx.after = append(tx.after, func() { k.db.setFollower(k.name, k.to) })
 	return tx.put(k.list...)
 }

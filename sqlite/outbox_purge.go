@@ -32,19 +32,14 @@ func (db *DB) Purge(ctx context.Context, r holdfast.Retention) (int, bool, error
 // purgeNotes deletes some entries that are about no message of the outbox, and that
 // every follower has read.
 func (db *DB) purgeNotes(ctx context.Context) (more bool, err error) {
-	if db.attached != nil {
-		if err := db.writer.inspect(ctx, db.readFollowers); err != nil {
-			return false, err
-		}
-	}
 	var some int
-	if err := db.oftenOne(ctx, notesRead, []any{db.followers.lowest()}, &some); errors.Is(err, sql.ErrNoRows) {
+	if err := db.oftenOne(ctx, notesRead, nil, &some); errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	} else if err != nil {
 		return false, err
 	}
 	err = db.writer.do(ctx, workFunc(func(tx *writeTx) error {
-		n, err := tx.exec(purgeNotes, db.followers.lowest(), int64(sweepPage))
+		n, err := tx.exec(purgeNotes, int64(sweepPage))
 		more = n == sweepPage
 		return err
 	}))
@@ -80,7 +75,7 @@ func (db *DB) purgeMessages(ctx context.Context, r holdfast.Retention) (int, boo
 	done := 0
 	for len(page) > 0 {
 		n := min(len(page), sweepWrite)
-		k := &purge{rows: page[:n], cursor: db.followers.lowest()}
+		k := &purge{rows: page[:n]}
 		if err := db.writer.do(ctx, k); err != nil {
 			return done, false, err
 		}
@@ -134,15 +129,18 @@ func (db *DB) purgePage(ctx context.Context, now, createdBefore int64, keep map[
 
 // purge is the work of deleting some rows.
 type purge struct {
-	rows   []purgeRow
-	cursor int64 // every follower has read the journal up to here
-	done   int
+	rows []purgeRow
+	read int64 // every follower has read the journal up to here
+	done int
 }
 
 func (k *purge) size() (int, int) { return 4 * len(k.rows), 0 }
 
-func (k *purge) apply(tx *writeTx) error {
+func (k *purge) apply(tx *writeTx) (err error) {
 	k.done = 0
+	if k.read, err = readByAll(tx.conn); err != nil {
+		return err
+	}
 	for i := range k.rows {
 		gone, err := k.one(tx, &k.rows[i])
 		if err != nil {
@@ -156,11 +154,11 @@ func (k *purge) apply(tx *writeTx) error {
 }
 
 func (k *purge) one(tx *writeTx, r *purgeRow) (bool, error) {
-	archived, err := tx.exec(archiveNotification, r.seq, int64(r.state), k.cursor)
+	archived, err := tx.exec(archiveNotification, r.seq, int64(r.state), k.read)
 	if err != nil {
 		return false, err
 	}
-	n, err := tx.exec(purgeMessage, r.seq, int64(r.state), k.cursor)
+	n, err := tx.exec(purgeMessage, r.seq, int64(r.state), k.read)
 	if err != nil || n == 0 { // requeued meanwhile, or somebody has not read of it yet
 		return false, err
 	}

@@ -147,7 +147,7 @@ func (s *salvage) settings(ctx context.Context) error {
 			if _, err := tx.exec(salvageFollower, c.name, c.at); err != nil {
 				return err
 			}
-			tx.after = append(tx.after, func() { s.db.setFollower(c.name, c.at) })
+			tx.after = append(tx.after, func() { s.db.followed.Store(true) })
 		}
 		return nil
 	})

@@ -87,6 +87,7 @@ const (
 	addFollower
 	moveFollower
 	dropFollower
+	lowestCursor
 	lastEvent
 	claimedRows
 	reclaimEvents
@@ -281,11 +282,12 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 		AND NOT EXISTS (SELECT 1 FROM hf_event AS e WHERE e.message = ?1 AND e.seq > ?3)`,
 	purgeBody:   `DELETE FROM hf_body WHERE seq = ?1`,
 	purgeEvents: `DELETE FROM hf_event WHERE message = ?1`,
-	purgeNotes:  `DELETE FROM hf_event WHERE seq IN (SELECT seq FROM hf_event WHERE message IS NULL AND seq <= ?1 ORDER BY seq LIMIT ?2)`,
+	purgeNotes:  `DELETE FROM hf_event WHERE seq IN (SELECT seq FROM hf_event WHERE message IS NULL AND seq <= (` + byAll + `) ORDER BY seq LIMIT ?1)`,
 
 	addFollower:  `INSERT INTO hf_follower (name, cursor) VALUES (?1, ?2) ON CONFLICT DO NOTHING`,
 	moveFollower: `UPDATE hf_follower SET cursor = ?3 WHERE name = ?1 AND cursor = ?2`,
 	dropFollower: `DELETE FROM hf_follower WHERE name = ?1`,
+	lowestCursor: byAll,
 	lastEvent:    `SELECT coalesce(max(seq), 0) FROM main.sqlite_sequence WHERE name = 'hf_event'`, // a caller's TEMP table may have another
 
 	claimedRows: `SELECT m.seq, l.destination, l.lane, l.strict FROM hf_message AS m JOIN hf_lane AS l ON l.lane = m.lane

@@ -33,7 +33,6 @@ const (
 	countKept
 	countInbox
 	lastInstant
-	allFollowers
 	notesRead
 	getFollower
 	eventsAfter
@@ -99,6 +98,9 @@ const recordTables = ` FROM hf_message AS m JOIN hf_route AS r ON r.route = m.ro
 // eventColumns are what readEvent reads, of hf_event AS e.
 const eventColumns = `e.seq, e.kind, e.state, e.at, e.cycle, e.attempt, e.outcome, e.charged, e.maybe, e.took, e.reason, e.code, e.error, e.actor`
 
+// byAll is the entry up to which every follower has read.
+const byAll = `SELECT coalesce(min(cursor), 9223372036854775807) FROM hf_follower`
+
 // ofAside are the words of the index on rows that nobody tries.
 const ofAside = ` AND state IN (1, 3, 4, 5)`
 
@@ -160,10 +162,10 @@ var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant
 	lastInstant: `SELECT max(coalesce((SELECT created FROM hf_message ORDER BY seq DESC LIMIT 1), 0),
 		coalesce((SELECT at FROM hf_event ORDER BY seq DESC LIMIT 1), 0),
 		coalesce((SELECT received FROM hf_inbox ORDER BY seq DESC LIMIT 1), 0))`,
-	notesRead:    `SELECT 1 FROM hf_event WHERE message IS NULL AND seq <= ?1 LIMIT 1`,
-	allFollowers: `SELECT name, cursor FROM hf_follower`,
-	getFollower:  `SELECT cursor FROM hf_follower WHERE name = ?1`,
-	unreadSince:  `SELECT name, (SELECT e.at FROM hf_event AS e WHERE e.seq > cursor ORDER BY e.seq LIMIT 1) FROM hf_follower ORDER BY name`,
+	notesRead:   `SELECT 1 FROM hf_event WHERE message IS NULL AND seq <= (` + byAll + `) LIMIT 1`,
+	getFollower: `SELECT cursor FROM hf_follower WHERE name = ?1`,
+	unreadSince: `SELECT name, (SELECT e.at FROM hf_event AS e WHERE e.seq > cursor
+		AND (e.message IS NULL OR EXISTS (SELECT 1 FROM hf_message AS m WHERE m.seq = e.message)) ORDER BY e.seq LIMIT 1) FROM hf_follower ORDER BY name`,
 	eventsAfter: `SELECT ` + eventColumns + `, coalesce(m.id, e.id), l.destination, e.subject, e.detail FROM hf_event AS e
 		LEFT JOIN hf_message AS m ON m.seq = e.message LEFT JOIN hf_lane AS l ON l.lane = m.lane
 		WHERE e.seq > ?1 AND (e.message IS NULL OR m.seq IS NOT NULL) ORDER BY e.seq LIMIT ?2`,

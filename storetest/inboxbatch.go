@@ -51,6 +51,26 @@ func inboxBatch[T any](t *testing.T, m Maker, with Transaction[T]) {
 			}
 			k.ok(took(p.process(k, arrived("2"), p.effect("e-2", nil)), "2", false, ""))
 		},
+		"an entry of the journal goes with its own message only": func(k *kit) {
+			l := &ledger{k: k, name: "f"}
+			l.read()
+			of := func(source string) holdfast.Message {
+				m := arrived("x")
+				m.Source = source
+				return m
+			}
+			broken := errors.New("broken")
+			got := p.with.Of(k.Full).ProcessBatch(k.ctx(), []holdfast.Message{of("good"), of("bad")}, week, func(_ context.Context, _ T, m holdfast.Message) ([]byte, error) {
+				if m.Source == "bad" {
+					return nil, broken
+				}
+				return nil, nil
+			})
+			k.ok(took(got[0], "x", false, ""))
+			k.fails(got[1].Err, broken)
+			l.read()
+			l.has("x handled good")
+		},
 		"a conflict is the result of its message": func(k *kit) {
 			p.process(k, arrived("m"), p.effect("e", nil))
 			other := arrived("m")

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,6 +61,9 @@ func (l *ledger) project(_ context.Context, page []holdfast.Entry) (list []holdf
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.pages = append(l.pages, len(page))
+	if !slices.IsSortedFunc(page, func(a, b holdfast.Entry) int { return cmp.Compare(a.Seq, b.Seq) }) {
+		l.k.t.Error("a page is not in the order of Seq")
+	}
 	for i := range page {
 		e := &page[i]
 		line := strings.Join(strings.Fields(fmt.Sprint(e.ID, " ", e.Kind, " ", e.Subject, " ", e.Actor)), " ")
@@ -193,19 +197,23 @@ func projectionFails(k *kit) {
 		k.t.Errorf("cancelled: got %v", err)
 	}
 	l.has()
-	if err := k.Project(k.ctx(), l.follower(), func(context.Context, []holdfast.Entry) ([]holdfast.Row, error) {
-		return []holdfast.Row{foreignRow{}}, nil
-	}); !errors.Is(err, holdfast.ErrInvalid) {
-		k.t.Errorf("a row of no table: got %v, want ErrInvalid", err)
+	for name, r := range map[string]holdfast.Row{
+		"of no table": foreignRow{}, "of another type": &foreignRow{"hf_list"}, "that no feature writes": &rows.Message{}, "nil": nil, "a nil list": (*rows.List)(nil),
+	} {
+		if err := k.Project(k.ctx(), l.follower(), func(context.Context, []holdfast.Entry) ([]holdfast.Row, error) {
+			return []holdfast.Row{r}, nil
+		}); !errors.Is(err, holdfast.ErrInvalid) {
+			k.t.Errorf("a row %s: got %v, want ErrInvalid", name, err)
+		}
 	}
 	l.spoil = nil
 	l.read()
 	l.has("m enqueued")
 }
 
-type foreignRow struct{}
+type foreignRow struct{ table string }
 
-func (foreignRow) Table() string { return "hf_meta" }
+func (f foreignRow) Table() string { return f.table }
 
 func followerBegins(k *kit) {
 	known := &ledger{k: k, name: "known"} // so that something is written
@@ -253,8 +261,10 @@ func pageBounded(k *kit) {
 	for i := range entries {
 		entries[i] = holdfast.Entry{Kind: holdfast.Called, Subject: fmt.Sprint("s", i), Detail: []byte(`"` + strings.Repeat("x", 4000) + `"`)}
 	}
-	if err := k.Append(k.ctx(), entries...); err != nil {
-		k.t.Fatal(err)
+	for some := range slices.Chunk(entries, holdfast.MaxEntries) {
+		if err := k.Append(k.ctx(), some...); err != nil {
+			k.t.Fatal(err)
+		}
 	}
 	l.read()
 	lines, err := l.lines(k.ctx())
@@ -387,10 +397,36 @@ func appendChecked(k *kit) {
 		"too long":          {Kind: holdfast.Called, Detail: []byte(`"` + strings.Repeat("x", holdfast.MaxDetail) + `"`)},
 		"not JSON":          {Kind: holdfast.Called, Detail: []byte(`{`)},
 		"with a long title": {Kind: holdfast.Called, Subject: strings.Repeat("x", holdfast.MaxSubject+1)},
+		"of a message":      {Kind: holdfast.Called, ID: "m"},
+		"with a number":     {Kind: holdfast.Called, Seq: 7},
+		"with a state":      {Kind: holdfast.Called, State: holdfast.Parked},
 	} {
 		if err := k.Append(k.ctx(), e); !errors.Is(err, holdfast.ErrInvalid) {
 			k.t.Errorf("%s: got %v, want ErrInvalid", name, err)
 		}
 	}
+	k.fails(k.Append(k.ctx(), slices.Repeat([]holdfast.Entry{{Kind: holdfast.Called}}, holdfast.MaxEntries+1)...), holdfast.ErrInvalid)
 	k.fails(k.Project(k.ctx(), holdfast.Follower{}, nil), holdfast.ErrInvalid)
+	(&ledger{k: k, name: "f"}).read()
+	want := []holdfast.Entry{
+		{Kind: holdfast.Called, Subject: "m", Outcome: holdfast.Permanent, Code: "retryMessage", Error: "no such message", Actor: "anna", Detail: []byte(`{"n": 1}`)},
+		{Kind: holdfast.Called, Subject: "n"},
+	}
+	if err := k.Append(k.ctx(), want...); err != nil {
+		k.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(k.ctx())
+	defer stop()
+	var got []holdfast.Entry
+	if err := k.Project(ctx, holdfast.Follower{Name: "f"}, func(_ context.Context, page []holdfast.Entry) ([]holdfast.Row, error) {
+		got = slices.Clone(page)
+		stop()
+		return nil, nil
+	}); err != nil || len(got) != 2 || got[0].Seq >= got[1].Seq || got[0].At.IsZero() {
+		k.t.Fatalf("told of %+v, %v", got, err)
+	}
+	for i := range got {
+		got[i].Seq, got[i].At = 0, time.Time{}
+	}
+	equal(k, "appended entries", got, want)
 }

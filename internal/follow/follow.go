@@ -3,10 +3,13 @@
 package follow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -27,23 +30,27 @@ type Project = func(ctx context.Context, page []holdfast.Entry) ([]holdfast.Row,
 type Page[P comparable] struct {
 	From    P // where the follower stands
 	Entries []holdfast.Entry
-	Ends    []P // the place of each entry
+	Ends    []P // the place of each entry, in the order in which they are read
 }
 
 // Store is what the loop needs of a store.
 type Store[P comparable] interface {
+	// Register makes the follower known, if it is not.
+	Register(ctx context.Context, f holdfast.Follower) error
 	// Read returns the next page of at most Limit entries, or ErrNotFound.
 	Read(ctx context.Context, name string) (Page[P], error)
 	// Write puts the rows and moves the follower, in one transaction, if it still stands
 	// where the page was read.
 	Write(ctx context.Context, name string, from, to P, list []holdfast.Row) (moved bool, err error)
-	// Passes says that an error of the store goes by, and the follower has only to wait.
-	Passes(err error) bool
 }
 
 // Run follows until ctx ends, which is no error, or something fails. The journal rings wake
-// when there is more; a poll is the backstop.
+// when there is more; a poll is the backstop. An error of the store that goes by is waited
+// for.
 func Run[P comparable](ctx context.Context, s Store[P], f holdfast.Follower, wake <-chan struct{}, project Project) error {
+	if f.Name == "" {
+		return fmt.Errorf("a follower needs a name: %w", holdfast.ErrInvalid)
+	}
 	l := loop[P]{store: s, follower: f, project: project, stale: true}
 	poll := time.NewTicker(time.Second)
 	defer poll.Stop()
@@ -55,7 +62,7 @@ func Run[P comparable](ctx context.Context, s Store[P], f holdfast.Follower, wak
 			return nil
 		case ours:
 			return own.err
-		case err != nil && !s.Passes(err):
+		case err != nil && !passes(err):
 			return err
 		case err == nil && more:
 			continue
@@ -69,26 +76,44 @@ func Run[P comparable](ctx context.Context, s Store[P], f holdfast.Follower, wak
 	}
 }
 
+// passes says that an error of the store goes by: it is away, read-only or full, or nobody
+// can tell what became of a commit, which the next page tells.
+func passes(err error) bool {
+	return !errors.Is(err, holdfast.ErrClosed) &&
+		(errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrDiskFull) || errors.Is(err, holdfast.ErrUnknown))
+}
+
 type loop[P comparable] struct {
 	store    Store[P]
 	follower holdfast.Follower
 	project  Project
+	known    bool // it is registered
 	at       P    // where the last page that was written ended
 	stale    bool // what the projection has in memory is perhaps not what stands
 }
 
 func (l *loop[P]) page(ctx context.Context) (more bool, err error) {
+	if !l.known {
+		if err := l.store.Register(ctx, l.follower); err != nil {
+			return false, err
+		}
+		l.known = true
+	}
 	p, err := l.store.Read(ctx, l.follower.Name)
-	if err != nil || len(p.Entries) == 0 {
+	if err != nil {
 		return false, err
 	}
-	if l.stale || p.From != l.at {
-		l.stale = true
+	l.stale = l.stale || p.From != l.at // another process has written a page, or a copy was restored
+	if len(p.Entries) == 0 {
+		return false, nil
+	}
+	if l.stale {
 		if err := l.resume(ctx); err != nil {
 			return false, err
 		}
 	}
 	n := length(p.Entries)
+	slices.SortFunc(p.Entries[:n], func(a, b holdfast.Entry) int { return cmp.Compare(a.Seq, b.Seq) })
 	list, err := l.rows(ctx, p.Entries[:n])
 	if err != nil {
 		return false, err
@@ -116,8 +141,8 @@ func (l *loop[P]) rows(ctx context.Context, page []holdfast.Entry) (list []holdf
 			return err
 		}
 		for i, r := range list {
-			if t := rows.Of(r); t == nil || t.Split {
-				return fmt.Errorf("row %d is of %s, which no feature writes: %w", i, r.Table(), holdfast.ErrInvalid)
+			if t := rows.Of(r); t == nil || t.Split || reflect.ValueOf(r).IsNil() {
+				return fmt.Errorf("row %d is a %T, or nil, which no feature writes: %w", i, r, holdfast.ErrInvalid)
 			}
 		}
 		return ctx.Err()
