@@ -126,10 +126,10 @@ func Plain() []*Table { return registered().plain }
 // ErrNotPlain says that a row is of no plain table of this package: no store can put it.
 var ErrNotPlain = errors.New("no plain table of package rows")
 
-// CheckPlain returns ErrNotPlain unless each row is of a table that Plain lists.
+// CheckPlain returns ErrNotPlain unless each row is one, and of a table that Plain lists.
 func CheckPlain(list ...Row) error {
 	for _, r := range list {
-		if t := Of(r); t == nil || t.Split || reflect.TypeOf(r) != reflect.PointerTo(t.made) {
+		if t := Of(r); t == nil || t.Split || reflect.ValueOf(r).IsNil() {
 			return fmt.Errorf("%w: %T", ErrNotPlain, r)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -140,10 +139,8 @@ func (l *loop[P]) rows(ctx context.Context, page []holdfast.Entry) (list []holdf
 		if list, err = l.project(ctx, page); err != nil {
 			return err
 		}
-		for i, r := range list {
-			if t := rows.Of(r); t == nil || t.Split || reflect.ValueOf(r).IsNil() {
-				return fmt.Errorf("row %d is a %T, or nil, which no feature writes: %w", i, r, holdfast.ErrInvalid)
-			}
+		if err := rows.CheckPlain(list...); err != nil {
+			return fmt.Errorf("%w: %w", holdfast.ErrInvalid, err)
 		}
 		return ctx.Err()
 	})
