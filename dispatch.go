@@ -121,7 +121,7 @@ var errShutdown = errors.New("shutting down")
 // Run dispatches until ctx ends: then it takes nothing more, lets attempts in
 // hand end for the grace, cuts the rest off, and records every outcome. It
 // returns nil after such a stop, and an error when the store has stopped or
-// an attempt did not return even then: its message stays claimed until it does,
+// an attempt did not return, or an outcome was not recorded, even then: its message stays claimed until it does,
 // and its outcome is recorded then, for as long as the store is open; if the
 // process ends before, the next owner tries the message again. A store that is
 // away (ErrUnavailable) is waited for. A Dispatcher runs once at a time.

@@ -150,8 +150,11 @@ func (r *dispatch) settle() {
 	}
 	r.outbox, r.sent, r.settling = nil, a.list, true
 	wait, last := r.trouble, r.work.Done()
-	if r.lingers {
+	switch {
+	case r.lingers:
 		last = nil // it may try for as long as the store is open
+	case r.work.Err() != nil: // and until the end of the stop, which is near
+		wait, last = min(wait, lastWords/4), nil
 	}
 	go func() {
 		if wait > 0 { // the disk was full a moment ago
