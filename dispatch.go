@@ -26,6 +26,11 @@ type Route struct {
 	// promise (WH-02, WH-03): while the destination is down, nothing is withheld
 	// or tried sooner for it, and Limit requests at a time may fail.
 	OwnSchedule bool
+	// CutOff ends what is in hand by this route, once the dispatcher has another one or
+	// none in its place, as a stop does: after the Grace it is cut off, uncharged, and
+	// where it has not returned after Last either, its slot is another's. It is not sent
+	// again before it returns. Without it, what is in hand ends as it began.
+	CutOff bool
 }
 
 // Dispatcher claims due messages, delivers them in lanes, and settles what

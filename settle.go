@@ -359,6 +359,7 @@ func (r *dispatch) giveUpHung(now time.Time) {
 		for _, a := range l.hung(now.Add(-hungAfter)) {
 			r.abandon(l, a, now, "hung", "the attempt ignored its time-out")
 		}
+		r.cutFormer(l, now)
 		r.forget(l)
 		if l.rests() {
 			delete(r.agenda.busy, l)
@@ -386,7 +387,9 @@ func (l *laneRun) hung(before time.Time) (list []*attempt) {
 	for a := range l.inFlight {
 		if !a.abandoned && a.began.Add(a.route.Timeout).Before(before) {
 			a.abandoned = true
-			l.hanging++
+			if !a.left {
+				l.hanging++
+			}
 			list = append(list, a)
 		}
 	}

@@ -50,6 +50,7 @@ func (r *dispatch) wind(closed bool) error {
 			r.settle()
 		}
 		if hand == 0 && !r.settling && len(r.outbox) == 0 {
+			r.depart()
 			return nil
 		}
 		if !cut.IsZero() {
@@ -66,6 +67,7 @@ func (r *dispatch) wind(closed bool) error {
 		case <-end.C:
 			if !cut.IsZero() {
 				err := r.stuck(lost)
+				r.depart()
 				if !closed {
 					r.linger()
 				}
