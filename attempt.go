@@ -16,8 +16,10 @@ type attempt struct {
 	claims    []Claim
 	route     *laneRoute
 	began     time.Time
-	abandoned bool // guarded by the lane
-	held      bool // its slot, until the loop has learned from it; guarded by the lane
+	abandoned bool                    // guarded by the lane
+	cut       context.CancelCauseFunc // nil: it cannot be cut off alone, or runs not yet; guarded by the lane
+	left      bool                    // it was cut off and hangs, and its slot is another's; guarded by the lane
+	held      bool                    // its slot, until the loop has learned from it; guarded by the lane
 }
 
 // finished is a claim whose attempt has ended.
@@ -220,11 +222,13 @@ func (l *laneRun) ended(a *attempt, list []finished, to *reports) (held bool) {
 	delete(l.inFlight, a)
 	a.route.hand.put()
 	l.lastEnd = time.Now()
-	if a.abandoned {
+	if a.abandoned || a.left {
 		l.hanging--
+	}
+	if a.abandoned {
 		return false
 	}
-	a.held = list[len(list)-1].attempt != nil && !worked(list) // who was not asked comes first
+	a.held = !a.left && list[len(list)-1].attempt != nil && !worked(list) // who was not asked comes first
 	to.add(list...)
 	return a.held
 }
@@ -265,14 +269,17 @@ func (r *dispatch) deliver(l *laneRun, a *attempt) []finished {
 	if len(send) == 0 {
 		return list
 	}
-	ctx, cancel := context.WithTimeout(r.work, a.route.Timeout)
+	own, cut := l.severable(r.work, a)
+	ctx, cancel := context.WithTimeout(own, a.route.Timeout)
 	results := r.call(ctx, a.route, send)
+	why := context.Cause(ctx)
 	cancel()
+	cut(nil)
 	took := time.Since(a.began)
 	for i, c := range send {
 		f := finished{lane: l, claim: c, receipt: results[i].Receipt, took: took, attempt: a}
 		if err := results[i].Err; err != nil {
-			f.failure = r.classify(err)
+			f.failure = classify(err, why)
 		}
 		list = append(list, f)
 	}
@@ -310,13 +317,13 @@ func (r *dispatch) call(ctx context.Context, route *laneRoute, send []Claim) (re
 
 var errNoResult = errors.New("the batch had no result for this message")
 
-// classify reads a deliverer's error. An attempt that our own stop cut off
-// has no outcome (NO-09): it is made again, uncharged.
-func (r *dispatch) classify(err error) *Failure {
+// classify reads a deliverer's error. An attempt that we have cut off ourselves has no
+// outcome (NO-09): it is made again, uncharged. why is the cause of its context.
+func classify(err, why error) *Failure {
 	f := AsFailure(err)
 	// An HTTP client returns the cause of the cancellation, others the plain error.
 	cut := errors.Is(f, errShutdown) || errors.Is(f, context.Canceled)
-	if f.Outcome != NotStarted && cut && errors.Is(context.Cause(r.work), errShutdown) {
+	if f.Outcome != NotStarted && cut && errors.Is(why, errShutdown) {
 		return &Failure{Code: codeShutdown, MaybeDelivered: true, Err: errShutdown}
 	}
 	if f.Outcome > NotStarted { // an error is no success

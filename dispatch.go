@@ -26,6 +26,11 @@ type Route struct {
 	// promise (WH-02, WH-03): while the destination is down, nothing is withheld
 	// or tried sooner for it, and Limit requests at a time may fail.
 	OwnSchedule bool
+	// CutOff ends what is in hand by this route, once the dispatcher has another one or
+	// none in its place, as a stop does: after the Grace it is cut off, uncharged, and
+	// where it has not returned after Last either, its slot is another's. It is not sent
+	// again before it returns. Without it, what is in hand ends as it began.
+	CutOff bool
 }
 
 // Dispatcher claims due messages, delivers them in lanes, and settles what
@@ -121,7 +126,7 @@ var errShutdown = errors.New("shutting down")
 // Run dispatches until ctx ends: then it takes nothing more, lets attempts in
 // hand end for the grace, cuts the rest off, and records every outcome. It
 // returns nil after such a stop, and an error when the store has stopped or
-// an attempt did not return even then: its message stays claimed until it does,
+// an attempt did not return, or an outcome was not recorded, even then: its message stays claimed until it does,
 // and its outcome is recorded then, for as long as the store is open; if the
 // process ends before, the next owner tries the message again. A store that is
 // away (ErrUnavailable) is waited for. A Dispatcher runs once at a time.

@@ -38,7 +38,7 @@ type laneRun struct {
 	ready      []Claim
 	readyBytes int
 	active     int // workers
-	hanging    int // of them, those whose attempt was given up
+	hanging    int // of them, those whose attempt was given up or has left its slot
 	limit      int
 	share      int // of the route's limit: others may deliver to the destination, too
 	closed     bool
@@ -84,7 +84,7 @@ type LaneStatus struct {
 	Failures    int           // in a row
 	Limit       int           // requests at a time, now
 	InFlight    int           // requests
-	Hanging     int           // of them, those that ignore their time-out
+	Hanging     int           // of them, those that ignore their time-out, or that they are cut off
 	Oldest      time.Duration // of the requests that do not hang; zero: there is none
 	Timeout     time.Duration // of one request
 	Busy        time.Duration // until it goes on, where the other side could not begin

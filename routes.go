@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"container/heap"
+	"context"
 	"fmt"
 	"reflect"
 	"sync"
@@ -14,11 +15,12 @@ type laneRoute struct {
 	Route
 	batch BatchDeliverer // nil: one by one
 	hand  *hand
+	ended time.Time // another took its place, or none; guarded by the lane
 }
 
 func newLaneRoute(route Route) *laneRoute {
 	batch, _ := route.Deliverer.(BatchDeliverer)
-	return &laneRoute{route, batch, &hand{}}
+	return &laneRoute{Route: route, batch: batch, hand: &hand{}}
 }
 
 // same says that a route differs in nothing that can be told.
@@ -84,7 +86,8 @@ func (c *reroute) tell() {
 // SetRoute adds the route of a destination, or changes it, also while the
 // dispatcher runs. It returns at once. Messages of a new route that wait already
 // are tried; a changed one holds from the next attempt on: what is in hand ends
-// as it began, by the deliverer, time-out and policy of before. A lane that is
+// as it began, by the deliverer, time-out and policy of before, unless the route of
+// before said CutOff. A lane that is
 // down or held is probed at once, if it has a message that is due; what attempts by
 // the route of before come to says nothing about it, but they count against the
 // limit. What a person has decided stands: a destination that is paused stays
@@ -113,7 +116,7 @@ func (d *Dispatcher) SetRoute(destination string, route Route) (former <-chan st
 
 // RemoveRoute has nobody deliver to a destination from here, and forgets why it was
 // held. Messages that are claimed and not begun go back uncharged, attempts in hand end
-// by the policy of before, and all others wait until there is a route again, as those
+// by the policy of before, or are cut off (Route.CutOff), and all others wait until there is a route again, as those
 // of a destination without one do: pending, their TTL running on. Who waits for one
 // (Waiters) is told. Of several nodes that share a store the others have its part once
 // nothing is in hand. former is as in SetRoute. A destination without a route is left as
@@ -260,14 +263,55 @@ func (r *dispatch) drop(l *laneRun) {
 	}
 	l.mu.Lock()
 	l.closed, l.removed = true, true
+	l.route.ended = time.Now()
 	l.mu.Unlock()
 	r.agenda.remove(l)
 	r.shut(l)
 	delete(r.faulty, l.name)
-	if l.held {
-		r.faults.keep(l.name, "")
-	}
+	r.faults.keep(l.name, "")     // it may be held elsewhere
 	r.agenda.busy[l] = struct{}{} // until it is forgotten
+}
+
+// severable is the context of an attempt, which may be cut off alone if its route says so.
+func (l *laneRun) severable(work context.Context, a *attempt) (context.Context, context.CancelCauseFunc) {
+	if !a.route.CutOff {
+		return work, func(error) {}
+	}
+	ctx, cut := context.WithCancelCause(work)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a.cut = cut
+	return ctx, cut
+}
+
+// cutFormer cuts off what is in hand by routes of before that end so.
+func (r *dispatch) cutFormer(l *laneRun, now time.Time) {
+	over, left := l.overdue(now.Add(-r.d.grace()))
+	for _, cut := range over {
+		cut(errShutdown)
+	}
+	if left {
+		r.agenda.mark(l)
+		r.start(l)
+	}
+}
+
+// overdue are the attempts of routes that have ended before the given time, and end so.
+// Those that do not heed it leave their slots: it says whether any has done so now.
+func (l *laneRun) overdue(before time.Time) (cuts []context.CancelCauseFunc, left bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for a := range l.inFlight {
+		if a.cut == nil || a.abandoned || a.left || a.route.ended.IsZero() || a.route.ended.After(before) {
+			continue
+		}
+		cuts = append(cuts, a.cut)
+		if !a.route.ended.Add(a.route.Last).After(before) {
+			a.left, left = true, true
+			l.hanging++
+		}
+	}
+	return cuts, left
 }
 
 // forget has a lane that was removed be no more, once nothing of it is in hand. It is
@@ -282,6 +326,15 @@ func (r *dispatch) forget(l *laneRun) {
 	r.mu.Unlock()
 	if r.shared != nil {
 		r.shared.Leave(l.name)
+	}
+}
+
+// depart has the lanes that were removed be no more at the end of a run, but for those
+// with something in hand.
+func (r *dispatch) depart() {
+	r.reroute()
+	for _, l := range r.lanes {
+		r.forget(l)
 	}
 }
 
@@ -316,6 +369,9 @@ func (l *laneRun) change(route *laneRoute, now time.Time) {
 	defer l.mu.Unlock()
 	if l.share == l.route.Limit {
 		l.share = route.Limit // until the next look at what others have
+	}
+	if l.route.ended.IsZero() {
+		l.route.ended = now
 	}
 	l.route, l.share = route, min(l.share, route.Limit)
 	l.limit = min(max(l.limit, min(startLimit, route.Limit)), route.Limit)

@@ -150,8 +150,11 @@ func (r *dispatch) settle() {
 	}
 	r.outbox, r.sent, r.settling = nil, a.list, true
 	wait, last := r.trouble, r.work.Done()
-	if r.lingers {
+	switch {
+	case r.lingers:
 		last = nil // it may try for as long as the store is open
+	case r.work.Err() != nil: // and until the end of the stop, which is near
+		wait, last = min(wait, lastWords/4), nil
 	}
 	go func() {
 		if wait > 0 { // the disk was full a moment ago
@@ -356,6 +359,7 @@ func (r *dispatch) giveUpHung(now time.Time) {
 		for _, a := range l.hung(now.Add(-hungAfter)) {
 			r.abandon(l, a, now, "hung", "the attempt ignored its time-out")
 		}
+		r.cutFormer(l, now)
 		r.forget(l)
 		if l.rests() {
 			delete(r.agenda.busy, l)
@@ -383,7 +387,9 @@ func (l *laneRun) hung(before time.Time) (list []*attempt) {
 	for a := range l.inFlight {
 		if !a.abandoned && a.began.Add(a.route.Timeout).Before(before) {
 			a.abandoned = true
-			l.hanging++
+			if !a.left {
+				l.hanging++
+			}
 			list = append(list, a)
 		}
 	}

@@ -26,14 +26,13 @@ func (r *dispatch) wind(closed bool) error {
 		l.incoming = nil
 		r.shut(l)
 	}
-	grace := r.d.Grace
-	if grace == 0 {
-		grace = 10 * time.Second
-	}
+	grace := r.d.grace()
 	if told := r.told.Load(); told != nil { // a store that hangs has taken its part of it
 		grace = max(grace-time.Since(*told), 0)
 	}
 	var cut, returned time.Time // attempts were cut off; one has returned
+	var last time.Duration      // for those that were
+	var lost error              // why the store did not record outcomes
 	if closed {
 		cut, grace = time.Now(), lastWords
 		r.halt(errShutdown)
@@ -51,10 +50,11 @@ func (r *dispatch) wind(closed bool) error {
 			r.settle()
 		}
 		if hand == 0 && !r.settling && len(r.outbox) == 0 {
+			r.depart()
 			return nil
 		}
 		if !cut.IsZero() {
-			end.Reset(time.Until(r.end(cut, returned)))
+			end.Reset(time.Until(r.end(cut, returned, last)))
 		}
 		select {
 		case <-r.reports.ring:
@@ -63,22 +63,30 @@ func (r *dispatch) wind(closed bool) error {
 			if err != nil && !closed {
 				return errors.Join(err, r.abort())
 			}
-			if !cut.IsZero() && a.err != nil && !closed {
-				r.linger()
-				return fmt.Errorf("stop: %d outcomes not recorded: %w", len(a.list), a.err)
-			}
+			lost = a.err
 		case <-end.C:
 			if !cut.IsZero() {
-				err := r.stuck()
+				err := r.stuck(lost)
+				r.depart()
 				if !closed {
 					r.linger()
 				}
 				return err
 			}
 			cut = time.Now()
+			for a := range r.hand() {
+				last = max(last, a.route.Last)
+			}
 			r.halt(errShutdown)
 		}
 	}
+}
+
+func (d *Dispatcher) grace() time.Duration {
+	if d.Grace == 0 {
+		return 10 * time.Second
+	}
+	return d.Grace
 }
 
 func (r *dispatch) inHand() (n int) {
@@ -88,15 +96,15 @@ func (r *dispatch) inHand() (n int) {
 	return n
 }
 
-// end is until when those in hand may return that were cut off, and what the last one
-// that returned came to may be recorded.
-func (r *dispatch) end(cut, returned time.Time) time.Time {
+// end is until when those in hand may return that were cut off, and what they came to
+// may be recorded. last is the longest time that those had when they were.
+func (r *dispatch) end(cut, returned time.Time, last time.Duration) time.Time {
 	until := cut
 	for a := range r.hand() {
 		until = latest(until, cut.Add(a.route.Last))
 	}
 	if r.settling || len(r.outbox) > 0 {
-		until = latest(until, latest(cut, returned).Add(lastWords))
+		until = latest(until, latest(cut.Add(last), latest(cut, returned).Add(lastWords)))
 	}
 	return until
 }
@@ -125,8 +133,9 @@ func (l *laneRun) hand() (list []*attempt) {
 	return list
 }
 
-// stuck names the messages whose attempts did not return.
-func (r *dispatch) stuck() error {
+// stuck names the messages whose attempts did not return, and says what is not
+// recorded, for the reason that is given; nil: the store has not answered.
+func (r *dispatch) stuck(lost error) error {
 	var ids []string
 	for l := range r.agenda.busy {
 		l.mu.Lock()
@@ -137,10 +146,17 @@ func (r *dispatch) stuck() error {
 		}
 		l.mu.Unlock()
 	}
-	if len(ids) == 0 {
-		return errors.New("stop: the store did not record the last outcomes in time")
+	var err error
+	if len(ids) > 0 {
+		err = fmt.Errorf("stop: attempts of %s did not return", brief.List(ids))
 	}
-	return fmt.Errorf("stop: attempts of %s did not return", brief.List(ids))
+	if n := len(r.outbox) + len(r.sent); n > 0 {
+		if lost == nil {
+			lost = errors.New("the store has not answered in time")
+		}
+		err = errors.Join(err, fmt.Errorf("stop: %d outcomes not recorded: %w", n, lost))
+	}
+	return err
 }
 
 // linger goes on after the run's end with what is still in hand: the process

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -114,4 +115,76 @@ func TestOutcomesThatAStopCouldNotRecordAreRecordedLater(t *testing.T) {
 			t.Errorf("sent %d times, want 3", n)
 		}
 	})
+}
+
+// flaky is a store that takes its time to record outcomes, and fails at first.
+type flaky struct {
+	holdfast.Store
+	fails atomic.Int64
+	takes atomic.Int64
+	asked atomic.Int64
+}
+
+func (f *flaky) Settle(ctx context.Context, s ...holdfast.Settlement) ([]bool, error) {
+	f.asked.Add(1)
+	<-time.After(time.Duration(f.takes.Load()))
+	if f.fails.Add(-1) >= 0 {
+		return nil, errors.New("connection reset")
+	}
+	return f.Store.Settle(ctx, s...)
+}
+
+// NO-12: an outcome that is not recorded at the first try ends no stop: the answer of
+// another route is waited for, and recorded, and so is one that the store is slow to take.
+func TestAStopRecordsWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fails  int64         // Settle calls
+		takes  time.Duration // each of them
+		answer time.Duration // of the mail, after the cut
+		ends   time.Duration // the run, after the cut; at most
+	}{
+		"a failure, and a late answer":   {1, 0, 20 * time.Second, 21 * time.Second},
+		"many failures":                  {30, 0, 20 * time.Second, 21 * time.Second},
+		"failures after the last answer": {75, 0, 30 * time.Second, 39 * time.Second},
+		"a slow store":                   {0, 5 * time.Second, time.Second, 15 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			racetest.Bubble(t, func(t *testing.T) {
+				db := openStore(t)
+				defer closeStore(t, db)
+				store := &flaky{Store: db}
+				const grace = 10 * time.Second
+				d := &holdfast.Dispatcher{Store: store, Grace: grace, Routes: map[string]holdfast.Route{
+					"mail": {Timeout: time.Hour, Last: 40 * time.Second, Deliverer: &script{answer: func(ctx context.Context, _ holdfast.Message) error {
+						<-ctx.Done()
+						time.Sleep(c.answer)
+						return nil
+					}}},
+					"peer": {Timeout: time.Hour, Deliverer: &script{answer: func(ctx context.Context, _ holdfast.Message) error {
+						<-ctx.Done()
+						store.fails.Store(c.fails)
+						store.takes.Store(int64(c.takes))
+						return ctx.Err()
+					}}},
+				}}
+				stop := dispatch(t, d)
+				enqueue(t, db, holdfast.Message{ID: "m", Destination: "mail"}, holdfast.Message{ID: "p", Destination: "peer"})
+				synctest.Wait()
+				began := time.Now()
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+				if took := time.Since(began); took < grace+c.answer || took > grace+c.ends {
+					t.Errorf("the stop took %s, want between %s and %s", took, grace+c.answer, grace+c.ends)
+				}
+				if n := store.asked.Load(); n > c.fails+3 {
+					t.Errorf("the store was asked %d times", n)
+				}
+				wantState(t, db, "m", holdfast.Delivered)
+				wantState(t, db, "p", holdfast.Pending)
+			})
+		})
+	}
 }

@@ -3,6 +3,7 @@ package notify_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -314,4 +315,168 @@ func TestLogLinesOfPurges(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A channel whose deliveries all hang goes on once a person has resumed it, or disabled
+// and enabled it, as the way out of that: they are cut off after the grace, and leave
+// their slots where they do not heed it. Nothing is sent twice meanwhile.
+func TestAChangedChannelIsNotHeldUpByWhatHangs(t *testing.T) {
+	t.Parallel()
+	mail := notify.Channel{Name: "mail", Kind: "mail", Workers: 1}
+	off, other := mail, mail
+	off.Disabled, other.Retry = true, notify.Retry{Attempts: 3, Interval: time.Second}
+	changes := map[string]func(t *testing.T, o *office){
+		"resumed": func(t *testing.T, o *office) {
+			t.Helper()
+			if err := o.channels.Resume(t.Context(), "mail"); err != nil {
+				t.Error(err)
+			}
+		},
+		"disabled and enabled": func(t *testing.T, o *office) {
+			t.Helper()
+			o.channel(t, off)
+			<-time.After(5 * time.Second)
+			o.channel(t, mail)
+		},
+		"changed": func(t *testing.T, o *office) {
+			t.Helper()
+			o.channel(t, other)
+		},
+	}
+	for name, change := range changes {
+		for heeds, within := range map[bool]time.Duration{true: 15 * time.Second, false: time.Minute} {
+			t.Run(fmt.Sprintf("%s, heeds %v", name, heeds), func(t *testing.T) {
+				t.Parallel()
+				racetest.Bubble(t, func(t *testing.T) {
+					o := open(t)
+					defer o.close(t)
+					o.channel(t, mail)
+					o.list(t, "ops", mailTo("a@x")...)
+					o.mail.become(func(ctx context.Context, to []notify.Recipient) notify.Report {
+						if !heeds {
+							time.Sleep(20 * time.Minute)
+							return accept(to)
+						}
+						<-ctx.Done()
+						return notify.Report{Fault: &holdfast.Failure{Err: ctx.Err()}}
+					})
+					stop := o.run(t)
+					defer stop()
+					o.sent(t, "ops", "n")
+					time.Sleep(2 * time.Second)
+					o.mail.become(func(_ context.Context, to []notify.Recipient) notify.Report { return accept(to) })
+					o.sent(t, "ops", "m")
+					change(t, o)
+					time.Sleep(within)
+					if r := o.one(t, "m"); r.Status != notify.Delivered {
+						t.Errorf("what comes after it is %s: %+v", r.Status, o.channels.Status()["mail"])
+					}
+					if r := o.one(t, "n"); (r.Status == notify.Delivered) != heeds || r.Failures > 0 {
+						t.Errorf("what hung is %s, with %d failures", r.Status, r.Failures)
+					}
+					time.Sleep(20 * time.Minute)
+					asked := 2
+					if heeds {
+						asked = 3
+					}
+					if r := o.one(t, "n"); r.Status != notify.Delivered || len(o.mail.asked()) != asked {
+						t.Errorf("at last it is %s, and %d were asked, want %d", r.Status, len(o.mail.asked()), asked)
+					}
+					if s := o.channels.Status()["mail"]; s.InFlight+s.Hanging > 0 {
+						t.Errorf("something is left: %+v", s)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A channel that is disabled in the middle of a flood, or deleted, sends no longer than the grace.
+func TestAChannelThatEndsSendsNoMore(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(t *testing.T, o *office){
+		"disabled": func(t *testing.T, o *office) {
+			t.Helper()
+			o.channel(t, notify.Channel{Name: "mail", Kind: "mail", Workers: 1, Disabled: true})
+		},
+		"deleted": func(t *testing.T, o *office) {
+			t.Helper()
+			if err := o.db.DeleteChannel(t.Context(), "mail", o.book(t).Channels["mail"].Version); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			racetest.Bubble(t, func(t *testing.T) {
+				o := open(t)
+				defer o.close(t)
+				o.channel(t, notify.Channel{Name: "mail", Kind: "mail", Workers: 1})
+				o.list(t, "ops", mailTo("a@x")...)
+				var sent atomic.Int32
+				o.mail.become(func(ctx context.Context, to []notify.Recipient) notify.Report {
+					for range 1000 {
+						select {
+						case <-time.After(time.Second):
+							sent.Add(1)
+						case <-ctx.Done():
+							return notify.Report{Fault: &holdfast.Failure{Err: context.Cause(ctx)}}
+						}
+					}
+					return accept(to)
+				})
+				stop := o.run(t)
+				defer stop()
+				o.sent(t, "ops", "n")
+				time.Sleep(2 * time.Second)
+				before := sent.Load()
+				end(t, o)
+				time.Sleep(20 * time.Minute)
+				if n := sent.Load() - before; n < 5 || n > 13 {
+					t.Errorf("sent %d afterwards, one a second", n)
+				}
+				if r := o.one(t, "n"); r.Status != notify.Retrying || r.Failures > 0 {
+					t.Errorf("it is %s, with %d failures", r.Status, r.Failures)
+				}
+			})
+		})
+	}
+}
+
+// An adapter that takes long to say goodbye holds up neither its channel nor who asks
+// how the channels fare.
+func TestAnAdapterThatEndsSlowlyHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	racetest.Bubble(t, func(t *testing.T) {
+		o := open(t)
+		defer o.close(t)
+		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
+		o.list(t, "ops", mailTo("a@x")...)
+		stop := o.run(t)
+		defer stop()
+		o.sent(t, "ops", "n")
+		time.Sleep(2 * time.Second)
+		o.mail.mu.Lock()
+		o.mail.closes = time.Minute
+		o.mail.mu.Unlock()
+		resumed := make(chan error)
+		go func() { resumed <- o.channels.Resume(t.Context(), "mail") }()
+		time.Sleep(time.Second)
+		began := time.Now()
+		s, served := o.channels.Status()["mail"]
+		if took := time.Since(began); took > 0 || !served {
+			t.Errorf("the status took %s: %+v", took, s)
+		}
+		o.sent(t, "ops", "m")
+		time.Sleep(2 * time.Second)
+		if r := o.one(t, "m"); r.Status != notify.Delivered {
+			t.Errorf("while the adapter of before says goodbye, the next is %s", r.Status)
+		}
+		if err := <-resumed; err != nil {
+			t.Error(err)
+		}
+		o.mail.mu.Lock()
+		o.mail.closes = 0
+		o.mail.mu.Unlock()
+	})
 }

@@ -12,8 +12,8 @@ import (
 
 // Channels gives a dispatcher a route for each channel, with slots of its own, so that
 // one that is away costs the others nothing. It follows the book: a channel that is
-// made, changed or ended is served so within about a second, without a restart, and
-// what it has in hand ends as it began.
+// made, changed or ended is served so within about a second, without a restart. What
+// it has in hand then may end for the dispatcher's Grace, and is cut off.
 type Channels struct {
 	Store      Store
 	Books      *Books
@@ -58,7 +58,7 @@ func (c *Channels) init() {
 // has stopped.
 func (c *Channels) Run(ctx context.Context) error {
 	c.init()
-	defer c.adapters.close()
+	defer func() { end(c.adapters.keep(func(string) bool { return false })) }()
 	tick := time.NewTicker(freshFor)
 	defer tick.Stop()
 	for {
@@ -88,6 +88,12 @@ func (c *Channels) follow(ctx context.Context) error {
 			want[name] = channel
 		}
 	}
+	c.reroute(ctx, want)
+	end(c.adapters.keep(func(name string) bool { _, wanted := want[name]; return wanted }))
+	return nil
+}
+
+func (c *Channels) reroute(ctx context.Context, want map[string]Channel) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for name := range c.served {
@@ -101,8 +107,6 @@ func (c *Channels) follow(ctx context.Context) error {
 			c.serve(ctx, &channel)
 		}
 	}
-	c.adapters.keep(func(name string) bool { _, wanted := want[name]; return wanted })
-	return nil
 }
 
 // serve sets the route of a channel. taken is closed once it holds, where there was
@@ -114,7 +118,7 @@ func (c *Channels) serve(ctx context.Context, channel *Channel) (taken <-chan st
 	}
 	c.served[channel.Name] = *channel
 	taken, err := c.Dispatcher.SetRoute(Lane(channel.Name), holdfast.Route{
-		Deliverer: c.courier, Retry: c.policy(ctx, channel), Timeout: sendTimeout, Limit: workers, Poll: c.Poll, Last: lastWords,
+		Deliverer: c.courier, Retry: c.policy(ctx, channel), Timeout: sendTimeout, Limit: workers, Poll: c.Poll, Last: lastWords, CutOff: true,
 	})
 	if err != nil { // only what a program has put into the store past all checks
 		c.Logger.ErrorContext(ctx, "channel not served", slog.String("channel", channel.Name), slog.Any("error", err))

@@ -243,7 +243,7 @@ func TestAChannelCanBeTried(t *testing.T) {
 }
 
 // E14: a channel that a person resumes goes on at once, with all its workers and not
-// with a probe, and the log says so. What is in hand holds up nobody.
+// with a probe, and the log says so. Resume waits a second for what is in hand.
 func TestAResumedChannelGoesOnAtOnce(t *testing.T) {
 	t.Parallel()
 	racetest.Bubble(t, func(t *testing.T) {
@@ -282,13 +282,15 @@ func TestAResumedChannelGoesOnAtOnce(t *testing.T) {
 		if s := o.channels.Status()["mail"]; s.Held || s.InFlight != notify.DefaultWorkers || !o.log.has("INFO channel resumed channel=mail") {
 			t.Errorf("it is resumed, and has %d deliveries in hand, want %d: %+v", s.InFlight, notify.DefaultWorkers, s)
 		}
-		resume("mail", nil, 0) // it has deliveries in hand
-		if s := o.channels.Status()["mail"]; s.InFlight != notify.DefaultWorkers {
-			t.Errorf("resumed with deliveries in hand it has %d of them, want %d", s.InFlight, notify.DefaultWorkers)
+		resume("mail", nil, time.Second) // it has deliveries in hand
+		time.Sleep(12 * time.Second)     // and others now
+		soon, leave := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer leave()
+		began := time.Now()
+		if err := o.channels.Resume(soon, "mail"); err != nil || time.Since(began) != 300*time.Millisecond {
+			t.Errorf("who goes after 300 ms waited %s: %v", time.Since(began), err)
 		}
-		gone, leave := context.WithCancel(t.Context())
-		leave()
-		if err := o.channels.Resume(gone, "mail"); !errors.Is(err, context.Canceled) {
+		if err := o.channels.Resume(soon, "mail"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("who is gone got %v", err)
 		}
 		time.Sleep(10 * time.Minute)

@@ -198,6 +198,7 @@ type script struct {
 	ids     []holdfast.ID
 	made    int
 	closed  int
+	closes  time.Duration // for so long
 }
 
 func (s *script) open(notify.Channel) (notify.Adapter, error) {
@@ -212,8 +213,10 @@ func (s *script) open(notify.Channel) (notify.Adapter, error) {
 
 func (s *script) Close() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.closed++
+	wait := s.closes
+	s.mu.Unlock()
+	<-time.After(wait)
 }
 
 func (s *script) Send(ctx context.Context, n *notify.Notification, to []notify.Recipient, known func(notify.Part) bool) notify.Report {

@@ -67,64 +67,83 @@ func (a *adapters) send(ctx context.Context, c Channel, n *Notification, to []Re
 	return m.adapter.Send(a.answers.With(ctx), n, to, known)
 }
 
+// take is the adapter of a channel for one attempt, which gives it back. One that it
+// replaces ends outside the lock, as all do: it may say goodbye over the network.
 func (a *adapters) take(c Channel) (*made, error) {
+	m, before, err := a.find(c)
+	before.end()
+	return m, err
+}
+
+func (a *adapters) find(c Channel) (m, before *made, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	m := a.made[c.Name]
+	m = a.made[c.Name]
 	if m != nil && m.kind == c.Kind && m.settings == string(c.Settings) {
 		m.users++
-		return m, nil
+		return m, nil, nil
 	}
 	adapter, err := a.create(c)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if m != nil {
-		a.retire(m)
-	}
+	before = m.retire()
 	m = &made{kind: c.Kind, settings: string(c.Settings), adapter: adapter, users: 1}
 	if a.made == nil {
 		a.made = map[string]*made{}
 	}
 	a.made[c.Name] = m
-	return m, nil
+	return m, before, nil
 }
 
 func (a *adapters) giveBack(m *made) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	if m.users--; m.old && m.users == 0 {
+	m.users--
+	last := m.old && m.users == 0
+	a.mu.Unlock()
+	if last {
+		m.end()
+	}
+}
+
+// retire marks an adapter as one of before, and returns it if nobody uses it: then it
+// is to be ended; else its last user does so. The caller holds the lock.
+func (m *made) retire() *made {
+	if m == nil {
+		return nil
+	}
+	if m.old = true; m.users > 0 {
+		return nil
+	}
+	return m
+}
+
+func (m *made) end() {
+	if m != nil {
 		m.adapter.Close()
 	}
 }
 
-// retire ends an adapter once nobody uses it. The caller holds the lock.
-func (a *adapters) retire(m *made) {
-	if m.old = true; m.users == 0 {
-		m.adapter.Close()
-	}
-}
-
-// forget ends the adapter of a channel, and with it what that has learned: the
-// next one begins anew.
-func (a *adapters) forget(channel string) {
-	a.keep(func(name string) bool { return name != channel })
-}
-
-// keep ends those of channels that are not used any more.
-func (a *adapters) keep(used func(channel string) bool) {
+// keep forgets the adapters of channels that are not used any more, and with them what
+// they have learned: the next one begins anew. The caller ends those that it returns.
+func (a *adapters) keep(used func(channel string) bool) (idle []*made) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for name, m := range a.made {
 		if !used(name) {
 			delete(a.made, name)
-			a.retire(m)
+			idle = append(idle, m.retire())
 		}
 	}
+	return idle
 }
 
-// close ends all of them.
-func (a *adapters) close() { a.keep(func(string) bool { return false }) }
+// end ends adapters that keep has returned.
+func end(idle []*made) {
+	for _, m := range idle {
+		m.end()
+	}
+}
 
 // same says whether two states of a channel have the same route.
 func (c *Channel) same(o *Channel) bool {

@@ -49,8 +49,9 @@ func (c *Channels) Status() map[string]holdfast.LaneStatus {
 }
 
 // Resume lets a held channel go on at once, instead of at its next probe, and with a new
-// adapter: whatever this one knew about refused credentials. What is in hand ends as it
-// began. On a store with several nodes the others find out by their probes.
+// adapter: whatever this one knew about refused credentials. It waits a second for what
+// is in hand, not longer: that may end for the dispatcher's Grace, and is cut off. On a
+// store with several nodes the others find out by their probes.
 func (c *Channels) Resume(ctx context.Context, name string) error {
 	c.init()
 	book, err := c.Books.Latest(ctx)
@@ -64,33 +65,43 @@ func (c *Channels) Resume(ctx context.Context, name string) error {
 	case channel.Disabled:
 		return fmt.Errorf("channel %s is disabled: %w", name, holdfast.ErrState)
 	}
+	if lanes := c.Dispatcher.Lanes; lanes != nil { // kept, also where the channel is not served yet
+		if err := lanes.SetLaneFault(ctx, Lane(name), ""); err != nil {
+			return fmt.Errorf("resume channel %s: %w", name, err)
+		}
+	}
 	t := time.NewTimer(resumeWait)
 	defer t.Stop()
-	select {
-	case <-c.again(ctx, &channel):
-	case <-t.C:
-	case <-ctx.Done():
+	marks, idle := c.again(ctx, &channel)
+	end(idle)
+	for _, done := range marks {
+		select {
+		case <-done:
+		case <-t.C:
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
 	}
 	return nil
 }
 
-// resumeWait is how long Resume waits for a dispatcher that is busy.
+// resumeWait is how long Resume waits for what it asked for.
 const resumeWait = time.Second
 
-// again serves a channel as if it came now, which forgets why it was held. One that is
-// not served yet is left to follow.
-func (c *Channels) again(ctx context.Context, channel *Channel) (taken <-chan struct{}) {
+// again serves a channel as if it came now, which forgets why it was held, with its next
+// adapter. The marks are closed when that holds, and when nothing of before is in hand;
+// the caller ends the adapters. One that is not served yet is left to follow.
+func (c *Channels) again(ctx context.Context, channel *Channel) (marks []<-chan struct{}, idle []*made) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, served := c.served[channel.Name]; !served {
-		done := make(chan struct{})
-		close(done)
-		return done
+		return nil, nil
 	}
-	c.Dispatcher.RemoveRoute(Lane(channel.Name))
-	c.adapters.forget(channel.Name)
+	former := c.Dispatcher.RemoveRoute(Lane(channel.Name))
+	idle = c.adapters.keep(func(name string) bool { return name != channel.Name })
 	c.Logger.InfoContext(ctx, "channel resumed", slog.String("channel", channel.Name))
-	return c.serve(ctx, channel)
+	return []<-chan struct{}{c.serve(ctx, channel), former}, idle
 }
 
 // Test sends a notification of its own over a channel, once, and keeps nothing

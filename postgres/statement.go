@@ -145,13 +145,14 @@ const (
 			SELECT seq, lane, due, expires, failures, tries, cycle, first_try, force, revision, blocked FROM hf_queue AS q
 			WHERE q.deaths = $5 AND q.deaths > 0 AND q.lane = ANY ($4::integer[]) AND q.due <= now.t AND q.owner IS NULL AND NOT q.given_up AND (q.blocked = 0 OR q.expires <= now.t)
 			ORDER BY q.due, q.seq LIMIT $6 FOR UPDATE SKIP LOCKED) AS q),` + claimGot
-	// claimGot takes as many as fit into the bytes of payload that one call may read.
+	// claimGot takes as many as fit into the bytes of payload that one call may read: the
+	// first of each lane before the second of any, so that none waits behind the backlog of others.
 	claimGot = `
 	sized AS MATERIALIZED (
 		SELECT g.*, m.id, m.route, m.payload, m.headers, m.corr, m.retry, m.ttl, m.okey,
 			CASE WHEN g.cycle > 1 THEN g.expires - coalesce((` + setAnew + ` = g.seq), m.created) ELSE m.ttl END AS lasts,
-			sum(octet_length(m.payload)) OVER (ORDER BY g.due, g.seq) - octet_length(m.payload) AS before
-		FROM got AS g CROSS JOIN LATERAL (SELECT * FROM hf_message AS h WHERE h.seq = g.seq OFFSET 0) AS m),
+			sum(octet_length(m.payload)) OVER (ORDER BY g.nth, g.due, g.seq) - octet_length(m.payload) AS before
+		FROM (SELECT *, row_number() OVER (PARTITION BY lane ORDER BY due, seq) AS nth FROM got) AS g CROSS JOIN LATERAL (SELECT * FROM hf_message AS h WHERE h.seq = g.seq OFFSET 0) AS m),
 	mine AS (
 		UPDATE hf_queue AS q SET owner = $1, claim = $2 WHERE q.seq = ANY (ARRAY (SELECT seq FROM sized WHERE before < $3)) RETURNING q.seq)
 	SELECT n.t, s.seq, s.lane, s.due, s.expires, s.failures, s.tries, s.cycle, s.first_try, s.force, s.revision,
