@@ -401,7 +401,7 @@ func TestAChannelThatEndsSendsNoMore(t *testing.T) {
 		},
 		"deleted": func(t *testing.T, o *office) {
 			t.Helper()
-			if err := o.db.DeleteChannel(t.Context(), "mail", o.book(t).Channels["mail"].Version); err != nil {
+			if err := o.db.DeleteChannel(t.Context(), "mail", o.book(t).Channels["mail"].Version, ""); err != nil {
 				t.Fatal(err)
 			}
 		},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -43,6 +44,8 @@ type Config struct {
 	// has the method Held, as link.Site does, is asked how long what it has forwarded
 	// is kept: one that wraps it must have it too.
 	Central holdfast.Route
+	// CentralStrict: a parked notification stops those of its ordering key.
+	CentralStrict bool
 	// Ask asks central how a notification stands that has left this site. What
 	// central does not know is ErrNotFound. Nil: nobody can be asked.
 	Ask func(ctx context.Context, id holdfast.ID) (notify.Standing, error)
@@ -191,12 +194,42 @@ func (s *Site) Run(ctx context.Context) error {
 
 func (s *Site) deliver(ctx context.Context) error {
 	defer s.waiters.Release()
-	if s.conf.Central.Deliverer != nil { // an alarm does not wait behind what an outage has left
-		if err := s.conf.Store.ConfigureLane(ctx, notify.Central, holdfast.LaneSettings{LiveFirst: true}); err != nil && ctx.Err() == nil {
-			s.log.WarnContext(ctx, "what is new goes to central behind what waits", slog.Any("error", err))
-		}
+	if s.conf.Central.Deliverer != nil && !s.newBeforeOld(ctx) {
+		var again sync.WaitGroup
+		defer again.Wait()
+		again.Go(func() {
+			every := time.NewTicker(laneEvery)
+			defer every.Stop()
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-every.C:
+				}
+				if s.newBeforeOld(ctx) {
+					return
+				}
+			}
+		})
 	}
 	return s.dispatcher.Run(ctx)
+}
+
+const (
+	laneEvery = 10 * time.Second // between two tries to configure the lane to central
+	laneTime  = 5 * time.Second  // bounds one of them: the dispatcher waits for the first
+)
+
+// newBeforeOld lets an alarm go before what an outage has left, and says whether the store
+// knows.
+func (s *Site) newBeforeOld(ctx context.Context) bool {
+	bounded, cancel := context.WithTimeout(ctx, laneTime)
+	defer cancel()
+	err := s.conf.Store.ConfigureLane(bounded, notify.Central, holdfast.LaneSettings{LiveFirst: true, Strict: s.conf.CentralStrict})
+	if err != nil && ctx.Err() == nil {
+		s.log.WarnContext(ctx, "what is new goes to central behind what waits, for now", slog.Any("error", err))
+	}
+	return err == nil
 }
 
 // Dispatcher delivers what the site's store holds: for further routes, and for people who
