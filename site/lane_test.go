@@ -82,3 +82,36 @@ func TestTheWayToCentralIsStrictOnRequest(t *testing.T) {
 		}
 	})
 }
+
+// A dispatcher that ends by itself ends the site, also while the store does not take how
+// the way to central is.
+func TestASiteEndsWithItsDispatcher(t *testing.T) {
+	t.Parallel()
+	racetest.Bubble(t, func(t *testing.T) {
+		var db *sqlite.DB
+		p := open(t, t.TempDir(), func(c *site.Config) {
+			db = c.Store.(*sqlite.DB)
+			c.Store, c.Central = neverConfigures{db}, holdfast.Route{Deliverer: &target{}}
+		})
+		ended := make(chan error, 1)
+		go func() { ended <- p.Run(t.Context()) }()
+		time.Sleep(time.Second)
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-ended:
+			if !errors.Is(err, holdfast.ErrClosed) {
+				t.Errorf("it ended with %v", err)
+			}
+		case <-time.After(time.Hour):
+			t.Fatal("it goes on without a store")
+		}
+	})
+}
+
+type neverConfigures struct{ *sqlite.DB }
+
+func (neverConfigures) ConfigureLane(context.Context, string, holdfast.LaneSettings) error {
+	return holdfast.ErrDiskFull
+}

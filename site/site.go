@@ -197,6 +197,8 @@ func (s *Site) deliver(ctx context.Context) error {
 	if s.conf.Central.Deliverer != nil && !s.newBeforeOld(ctx) {
 		var again sync.WaitGroup
 		defer again.Wait()
+		ctx, cancel := context.WithCancel(ctx) // the dispatcher may end by itself
+		defer cancel()
 		again.Go(func() {
 			every := time.NewTicker(laneEvery)
 			defer every.Stop()
