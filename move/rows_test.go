@@ -157,6 +157,9 @@ func TestRowsOfSplitTablesAreKept(t *testing.T) {
 		}
 		want := splitRows()[table.Name]
 		for i, c := range table.Columns {
+			if table.Name == "hf_event" && slices.Contains([]string{"subject", "id", "detail"}, c.Name) {
+				continue // of entries that are about no message, which a copy leaves out
+			}
 			if !slices.ContainsFunc(want, func(r rows.Row) bool { return !reflect.ValueOf(table.Field(r, i)).Elem().IsZero() }) {
 				t.Errorf("no row has %s.%s", table.Name, c.Name)
 			}
