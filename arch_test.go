@@ -50,13 +50,14 @@ var mayImport = map[string][]string{
 	"fanout/notificaties": {".", "fanout"},
 	"track":               {"."},
 	"audit":               {"."},
-	"link":                {".", "wire", "transport", "notify", "track", "audit"}, // its envelopes and batches are those between peers
+	"link":                {".", "wire", "transport", "notify", "track", "audit", "link/sites"}, // its envelopes and batches are those between peers
+	"link/sites":          {},                                                                   // what stores keep of sites: they bring no server along
 	"replicate":           {".", "wire"},
 	"move":                {".", "internal/belief", "rows"},
-	"sqlite":              {".", "internal/belief", "internal/follow", "rows", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
-	"postgres":            {".", "internal/belief", "internal/follow", "rows", "move", "notify", "fanout", "track", "audit", "link", "replicate"},
+	"sqlite":              {".", "internal/belief", "internal/follow", "rows", "move", "notify", "fanout", "track", "audit", "link/sites", "replicate"},
+	"postgres":            {".", "internal/belief", "internal/follow", "rows", "move", "notify", "fanout", "track", "audit", "link/sites", "replicate"},
 	"metrics":             {"."},
-	"admin":               {".", "notify", "fanout", "track", "audit", "link", "replicate", "admin/api"},
+	"admin":               {".", "notify", "fanout", "track", "audit", "link", "link/sites", "replicate", "admin/api"},
 	"admin/api":           {"."}, // what both ends of the operator API say
 	"admin/httpapi":       {".", "admin", "admin/api"},
 	"admin/client":        {"admin/api"}, // for programs: it brings no node along
@@ -319,4 +320,54 @@ func source(imports []string) *fstest.MapFile {
 		fmt.Fprintf(&b, "import %q\n", to)
 	}
 	return &fstest.MapFile{Data: []byte(b.String())}
+}
+
+// A program that keeps its outbox in a store gets no server and no client along (issue 13).
+func TestTheStoresBringNoServerAlong(t *testing.T) {
+	t.Parallel()
+	for _, from := range []string{".", "sqlite", "postgres"} {
+		seen, left := map[string]bool{from: true}, []string{from}
+		for len(left) > 0 {
+			dir := left[0]
+			left = left[1:]
+			imports, err := importsOf(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range imports {
+				to, own := inModule(name)
+				switch {
+				case own && !seen[to]:
+					seen[to], left = true, append(left, to)
+				case name == "net/http" || name == "golang.org/x/time/rate":
+					t.Errorf("%s brings %s along, through %s", from, name, dir)
+				}
+			}
+		}
+	}
+}
+
+// importsOf are the imports of a package, without its tests.
+func importsOf(dir string) (list []string, err error) {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		if name := f.Name(); path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), path.Join(dir, f.Name()), nil, parser.ImportsOnly)
+		if err != nil {
+			return nil, err
+		}
+		for _, spec := range parsed.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, imported)
+		}
+	}
+	return list, nil
 }

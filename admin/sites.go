@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/link/sites"
 )
 
 // Sites are those of a central node.
@@ -102,7 +103,7 @@ func (s Sites) Add(ctx context.Context, req *api.NewSite, wrong ...api.Fault) (t
 }
 
 func tokenFor(name, token string) api.SiteToken {
-	return api.SiteToken{Name: name, Token: token, Expires: time.Now().Add(link.TokenFor).UTC().Truncate(time.Second)}
+	return api.SiteToken{Name: name, Token: token, Expires: time.Now().Add(sites.TokenFor).UTC().Truncate(time.Second)}
 }
 
 // Rotate makes a token with which it enrolls again; now: its credentials end at once.

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/bearer"
 	"github.com/holdfast-mq/holdfast/internal/retryafter"
 	"github.com/holdfast-mq/holdfast/internal/serve"
+	"github.com/holdfast-mq/holdfast/link/sites"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/transport"
 	"github.com/holdfast-mq/holdfast/wire"
@@ -24,7 +25,7 @@ import (
 // CentralConfig says what central takes from its sites. Store and Receiver are
 // needed.
 type CentralConfig struct {
-	Store Store
+	Store sites.Store
 	// Receiver takes what sites forward; Source is the site's name. A
 	// BatchReceiver gets whole batches. It is called concurrently.
 	Receiver    holdfast.Receiver
@@ -198,7 +199,7 @@ func (c *Central) serveEnroll(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, holdfast.ErrNotFound):
 		c.server.RefuseCaller(w, r, fmt.Errorf("enrolment: %w", err))
 		return
-	case errors.Is(err, ErrDoubted):
+	case errors.Is(err, sites.ErrDoubted):
 		c.few.LogAttrs(r.Context(), slog.LevelWarn, "site not enrolled", slog.String("remote", serve.Address(r).String()), slog.Any("error", err))
 		refuse(w, http.StatusServiceUnavailable, wire.Reply{
 			Outcome: holdfast.NotStarted.String(), Code: codeDoubted, Error: "central doubts its clock, by which the token has ended",

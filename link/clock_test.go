@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/link/sites"
 )
 
 // F1-50: a token that has ended by a clock that is doubted is not said to be spent
@@ -29,7 +30,7 @@ func TestWhoEnrollsIsToldThatTheClockIsDoubted(t *testing.T) {
 		w.store.Store = doubt
 		conf := link.EnrollConfig{URL: address, Token: token, File: filepath.Join(t.TempDir(), "credential"), Dial: w.connect}
 		_, err = link.Enroll(t.Context(), conf)
-		if !errors.Is(err, link.ErrDoubted) || errors.Is(err, link.ErrToken) || !strings.Contains(err.Error(), "holdfast sites rotate") {
+		if !errors.Is(err, sites.ErrDoubted) || errors.Is(err, link.ErrToken) || !strings.Contains(err.Error(), "holdfast sites rotate") {
 			t.Errorf("got %v", err)
 		}
 		doubt.doubts = false
@@ -100,13 +101,13 @@ func TestAReplayLeavesOutTimeThatIsDoubted(t *testing.T) {
 
 // doubting is a store of sites that may doubt its clock.
 type doubting struct {
-	link.Store
+	sites.Store
 	doubts bool
 }
 
 func (d *doubting) EnrollSite(ctx context.Context, token, credential [32]byte) (string, error) {
 	if d.doubts {
-		return "", fmt.Errorf("enroll site: %w", link.ErrDoubted)
+		return "", fmt.Errorf("enroll site: %w", sites.ErrDoubted)
 	}
 	return d.Store.EnrollSite(ctx, token, credential)
 }

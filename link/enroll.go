@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/bearer"
 	"github.com/holdfast-mq/holdfast/internal/namedfile"
 	"github.com/holdfast-mq/holdfast/internal/secrets"
+	"github.com/holdfast-mq/holdfast/link/sites"
 	"github.com/holdfast-mq/holdfast/transport"
 )
 
@@ -107,7 +108,7 @@ func explain(err error) error {
 	case f.Code == transport.CodeCredential:
 		return fmt.Errorf("%w: it is spent, older than a day, or of another central; ask for a new one with holdfast sites rotate", ErrToken)
 	case f.Code == codeDoubted:
-		return fmt.Errorf("%w: central doubts its clock, by which the token has ended: enroll when central believes its clock (holdfast status says when), or with a new token of holdfast sites rotate", ErrDoubted)
+		return fmt.Errorf("%w: central doubts its clock, by which the token has ended: enroll when central believes its clock (holdfast status says when), or with a new token of holdfast sites rotate", sites.ErrDoubted)
 	case f.Outcome == holdfast.Unreachable, f.Outcome == holdfast.LaneFault:
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}

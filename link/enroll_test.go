@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/bearer"
 	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/link/sites"
 	"github.com/holdfast-mq/holdfast/transport/transporttest"
 	"github.com/holdfast-mq/holdfast/wire"
 )
@@ -118,7 +119,7 @@ func TestWrongTokensAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(link.TokenFor + time.Second)
+		time.Sleep(sites.TokenFor + time.Second)
 		conf.Token = late
 		if _, err := link.Enroll(t.Context(), conf); err == nil {
 			t.Error("a token of yesterday was taken")
@@ -254,7 +255,7 @@ func TestARotationInterruptsNothing(t *testing.T) {
 		if _, err := w.db.FindSite(t.Context(), bearer.Hash(old.Credential)); err != nil {
 			t.Errorf("the former credential: %v", err)
 		}
-		time.Sleep(link.OverlapFor + time.Minute)
+		time.Sleep(sites.OverlapFor + time.Minute)
 		if _, err := w.db.FindSite(t.Context(), bearer.Hash(old.Credential)); !errors.Is(err, holdfast.ErrNotFound) {
 			t.Errorf("the former credential, a day later: %v", err)
 		}

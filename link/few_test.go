@@ -16,11 +16,12 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/bearer"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/link/sites"
 	"github.com/holdfast-mq/holdfast/transport/transporttest"
 )
 
 // broken is a store that answers nobody.
-type broken struct{ link.Store }
+type broken struct{ sites.Store }
 
 var errBroken = errors.New("disk I/O error")
 

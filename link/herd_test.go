@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/link/sites"
 )
 
 // quiet is the outbox of a site whose messages the test itself hands to the
@@ -55,7 +56,7 @@ func peak(most *atomic.Int64, n int64) {
 
 // greeted is a store that is asked for its incarnation when a poll begins.
 type greeted struct {
-	link.Store
+	sites.Store
 	atOnce, most atomic.Int64
 }
 

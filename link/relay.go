@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/shown"
+	"github.com/holdfast-mq/holdfast/link/sites"
 )
 
 // ErrNoAnswer says that a site has taken a command and not answered in time:
@@ -130,7 +131,7 @@ func (b *siteState) put(o *relayedCommand) (there, room bool) {
 }
 
 // away says when a site was last here: in memory, or as the store has it.
-func (b *siteState) away(info Info) error {
+func (b *siteState) away(info sites.Info) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := &ErrNotReachable{Site: info.Name, LastSeen: info.Seen}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/link/sites"
 )
 
 // remote is a site's outbox, as central can ask for it.
@@ -73,6 +74,6 @@ func (r *remote) Reschedule(ctx context.Context, id holdfast.ID, q holdfast.Resc
 
 // Counts implements holdfast.Outbox.
 func (r *remote) Counts() holdfast.Counts {
-	h := r.central.present(Info{Name: r.site}).Health
+	h := r.central.present(sites.Info{Name: r.site}).Health
 	return holdfast.Counts{Pending: h.Depth, Parked: h.Parked}
 }

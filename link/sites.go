@@ -8,11 +8,12 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/bearer"
+	"github.com/holdfast-mq/holdfast/link/sites"
 )
 
 // SiteInfo is a site as an operator at central sees it.
 type SiteInfo struct {
-	Info
+	sites.Info
 	Connected bool   // it polls here, now
 	Health    Health // what it said last; zero: nothing since this node started
 }
@@ -37,7 +38,7 @@ func (c *Central) Add(ctx context.Context, name string, actor string) (token str
 }
 
 // Rotate returns a new enrolment token for a site, this once. The site goes on
-// with its credential until it enrolls again, and for OverlapFor after; with now
+// with its credential until it enrolls again, and for sites.OverlapFor after; with now
 // it is out until it enrolls again, as is whoever has stolen the credential.
 func (c *Central) Rotate(ctx context.Context, name string, now bool, actor string) (token string, err error) {
 	token = bearer.New(tokenPrefix)
@@ -75,7 +76,7 @@ func (c *Central) Sites(ctx context.Context) ([]SiteInfo, error) {
 }
 
 // present adds what this node knows.
-func (c *Central) present(info Info) SiteInfo {
+func (c *Central) present(info sites.Info) SiteInfo {
 	c.mu.Lock()
 	b, ok := c.boxes[info.Name]
 	c.mu.Unlock()
@@ -94,15 +95,15 @@ func (c *Central) present(info Info) SiteInfo {
 }
 
 // info finds a site that may be asked.
-func (c *Central) info(ctx context.Context, name string) (Info, error) {
+func (c *Central) info(ctx context.Context, name string) (sites.Info, error) {
 	all, err := c.conf.Store.Sites(ctx)
 	if err != nil {
-		return Info{}, err
+		return sites.Info{}, err
 	}
 	for _, s := range all {
 		if s.Name == name && s.Revoked.IsZero() {
 			return s, nil
 		}
 	}
-	return Info{}, fmt.Errorf("site %s: %w", clip(name), holdfast.ErrNotFound)
+	return sites.Info{}, fmt.Errorf("site %s: %w", clip(name), holdfast.ErrNotFound)
 }

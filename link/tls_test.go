@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/certtest"
 	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/link/sites"
 )
 
 // secure makes central listen with TLS.
@@ -212,7 +213,7 @@ func TestNobodyEnrollsUncertified(t *testing.T) {
 }
 
 // tokenless is a store that cannot say whose a token is.
-type tokenless struct{ link.Store }
+type tokenless struct{ sites.Store }
 
 func (*tokenless) TokenSite(context.Context, [32]byte) (string, error) {
 	return "", holdfast.ErrUnavailable

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/link/sites"
 	"github.com/holdfast-mq/holdfast/sqlite"
 	"github.com/holdfast-mq/holdfast/transport/transporttest"
 )
@@ -43,7 +44,7 @@ type world struct {
 
 // store lets a test say that central's history is another one.
 type store struct {
-	link.Store
+	sites.Store
 	mu          sync.Mutex
 	incarnation string
 	requests    int

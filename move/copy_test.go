@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
-	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/link/sites"
 	"github.com/holdfast-mq/holdfast/move"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/postgres"
@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 type full interface {
 	storetest.Full
 	CreateToken(ctx context.Context, name, role string, hash [32]byte, actor string) error
-	link.Store
+	sites.Store
 	EachToken(ctx context.Context, yield func(name, role string, created, lastUsed time.Time)) error
 }
 
@@ -213,7 +213,7 @@ type all struct {
 	Counts  holdfast.Counts
 	Faults  []holdfast.LaneFaultInfo
 	Tokens  []string
-	Sites   []link.Info
+	Sites   []sites.Info
 	Now     time.Time
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/config"
-	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/link/sites"
 	"github.com/holdfast-mq/holdfast/postgres"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -20,7 +20,7 @@ import (
 // keeper is a store as far as it knows who may use the node.
 type keeper interface {
 	admin.TokenStore
-	Sites(ctx context.Context) ([]link.Info, error)
+	Sites(ctx context.Context) ([]sites.Info, error)
 	Counts() holdfast.Counts
 }
 

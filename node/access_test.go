@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
-	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/link/sites"
 	"github.com/holdfast-mq/holdfast/node"
 	"github.com/holdfast-mq/holdfast/postgres"
 )
@@ -121,7 +121,7 @@ func TestPeersAreNotCutOffForALackOfTokens(t *testing.T) {
 
 // store is what these tests do to one while no node runs.
 type store interface {
-	link.Store
+	sites.Store
 	admin.TokenStore
 
 	io.Closer
@@ -141,7 +141,7 @@ func openDatabase(t *testing.T, dsn string) store {
 	return db
 }
 
-func enroll(t *testing.T, db link.Store) {
+func enroll(t *testing.T, db sites.Store) {
 	t.Helper()
 	if err := db.AddSite(t.Context(), "plant-7", [32]byte{2}, ""); err != nil {
 		t.Fatal(err)

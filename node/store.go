@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/internal/run"
-	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/link/sites"
 	"github.com/holdfast-mq/holdfast/metrics"
 	"github.com/holdfast-mq/holdfast/notify"
 )
@@ -28,7 +28,7 @@ type store interface {
 	holdfast.Journal
 	admin.TokenStore
 	notify.Store
-	link.Store
+	sites.Store
 
 	Durability() string
 	Failed() <-chan struct{} // closed when it has stopped itself

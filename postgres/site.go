@@ -8,33 +8,33 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/belief"
-	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/link/sites"
 	"github.com/holdfast-mq/holdfast/rows"
 )
 
-var _ link.Store = (*DB)(nil)
+var _ sites.Store = (*DB)(nil)
 
-// AddSite implements link.Store.
+// AddSite implements sites.Store.
 func (db *DB) AddSite(ctx context.Context, name string, token [32]byte, actor string) error {
-	return db.named(ctx, "add site", &holdfast.Entry{Kind: holdfast.SiteAdded, Subject: name, Actor: actor}, holdfast.ErrConflict, changing(addSite, name, token[:], micros(link.TokenFor)))
+	return db.named(ctx, "add site", &holdfast.Entry{Kind: holdfast.SiteAdded, Subject: name, Actor: actor}, holdfast.ErrConflict, changing(addSite, name, token[:], micros(sites.TokenFor)))
 }
 
-// RotateSite implements link.Store.
+// RotateSite implements sites.Store.
 func (db *DB) RotateSite(ctx context.Context, name string, token [32]byte, now bool, actor string) error {
-	return db.named(ctx, "rotate site", &holdfast.Entry{Kind: holdfast.SiteRenewed, Subject: name, Actor: actor}, holdfast.ErrNotFound, changing(rotateSite, name, token[:], micros(link.TokenFor), now))
+	return db.named(ctx, "rotate site", &holdfast.Entry{Kind: holdfast.SiteRenewed, Subject: name, Actor: actor}, holdfast.ErrNotFound, changing(rotateSite, name, token[:], micros(sites.TokenFor), now))
 }
 
-// TokenSite implements link.Store.
+// TokenSite implements sites.Store.
 func (db *DB) TokenSite(ctx context.Context, token [32]byte) (name string, err error) {
 	return db.siteBy(ctx, "find the site of a token", tokenSite, token)
 }
 
-// RevokeSite implements link.Store.
+// RevokeSite implements sites.Store.
 func (db *DB) RevokeSite(ctx context.Context, name string, actor string) error {
 	return db.named(ctx, "revoke site", &holdfast.Entry{Kind: holdfast.SiteRevoked, Subject: name, Actor: actor}, holdfast.ErrNotFound, changing(revokeSite, name))
 }
 
-// EnrollSite implements link.Store.
+// EnrollSite implements sites.Store.
 func (db *DB) EnrollSite(ctx context.Context, token, credential [32]byte) (name string, err error) {
 	err = db.usable(ctx)
 	var now int64
@@ -55,7 +55,7 @@ func (db *DB) EnrollSite(ctx context.Context, token, credential [32]byte) (name 
 			if err != nil {
 				return err
 			}
-			return tx.query(enrollSite, []any{token[:], credential[:], micros(link.OverlapFor)}, func(rows pgx.Rows) error {
+			return tx.query(enrollSite, []any{token[:], credential[:], micros(sites.OverlapFor)}, func(rows pgx.Rows) error {
 				err := rows.Scan(&name)
 				if fresh {
 					tx.note(&holdfast.Entry{Kind: holdfast.SiteEnrolled, Subject: name})
@@ -79,24 +79,24 @@ func (tx *ownTx) mayEnroll(token [32]byte, now int64) (fresh bool, err error) {
 	if err := tx.query(lockEnroll, []any{token[:]}, func(rows pgx.Rows) error { return rows.Scan(&until) }); err != nil || until == 0 {
 		return false, err // it is spent, or there is none
 	}
-	switch tx.db.clock.guard.Judge(now, until, micros(link.TokenFor)) {
+	switch tx.db.clock.guard.Judge(now, until, micros(sites.TokenFor)) {
 	case belief.Over:
 		return false, holdfast.ErrNotFound
 	case belief.Held:
-		return false, link.ErrDoubted
+		return false, sites.ErrDoubted
 	case belief.Lives:
 	}
 	return true, nil
 }
 
-// FindSite implements link.Store.
+// FindSite implements sites.Store.
 func (db *DB) FindSite(ctx context.Context, credential [32]byte) (name string, err error) {
 	var until int64 // of a former one
 	if name, err = db.siteBy(ctx, "find site", findSite, credential, &until); err != nil || until == 0 {
 		return name, err
 	}
 	now, err := db.askClock(ctx)
-	if err == nil && db.clock.guard.Judge(now, until, micros(link.OverlapFor)) != belief.Lives {
+	if err == nil && db.clock.guard.Judge(now, until, micros(sites.OverlapFor)) != belief.Lives {
 		err = holdfast.ErrNotFound
 	}
 	if err != nil {
@@ -117,7 +117,7 @@ func (db *DB) siteBy(ctx context.Context, what, statement string, hash [32]byte,
 	return name, nil
 }
 
-// SiteSeen implements link.Store.
+// SiteSeen implements sites.Store.
 func (db *DB) SiteSeen(ctx context.Context, name, version string) error {
 	if err := db.unbound(ctx, func(tx *ownTx) error { return tx.exec(seeSite, name, version) }); err != nil {
 		return fmt.Errorf("note site %q: %w", name, err)
@@ -125,16 +125,16 @@ func (db *DB) SiteSeen(ctx context.Context, name, version string) error {
 	return nil
 }
 
-// Sites implements link.Store.
-func (db *DB) Sites(ctx context.Context) (list []link.Info, err error) {
+// Sites implements sites.Store.
+func (db *DB) Sites(ctx context.Context) (list []sites.Info, err error) {
 	now, err := db.askClock(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list sites: %w", err)
 	}
-	guard, lasts := db.clock.guard, micros(link.TokenFor)
+	guard, lasts := db.clock.guard, micros(sites.TokenFor)
 	if err := db.eachRowOf(ctx, rows.Range{Table: rows.Of((*rows.Site)(nil))}, func(r rows.Row) error {
 		s := r.(*rows.Site) //nolint:forcetypeassert // asked for
-		i := link.Info{
+		i := sites.Info{
 			Name: s.Name, Version: s.Version, Created: db.rowTime(s.Created), Enrolled: db.rowTime(s.Enrolled), Seen: db.rowTime(s.Seen), Revoked: db.rowTime(s.Revoked),
 		}
 		if until := int64(s.TokenUntil); s.TokenUntil != rows.None && guard.Judge(now, until, lasts) != belief.Over {
@@ -148,7 +148,7 @@ func (db *DB) Sites(ctx context.Context) (list []link.Info, err error) {
 	return list, nil
 }
 
-// Incarnation implements link.Store. It changes when the tables are others, as
+// Incarnation implements sites.Store. It changes when the tables are others, as
 // after a restored dump, and when the server has another history, as after a
 // failover.
 func (db *DB) Incarnation(ctx context.Context) (id string, err error) {

@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/link/sites"
 )
 
 // siteNames tests that each site has its own credential, that a token is good once,
 // and that both end when they should.
 func siteNames(t *testing.T, m Maker) {
 	t.Helper()
-	cases := map[string]func(k *sites){
-		"a token makes a credential known, once": func(k *sites) {
+	cases := map[string]func(k *siteKit){
+		"a token makes a credential known, once": func(k *siteKit) {
 			k.ok(k.AddSite(k.ctx(), "plant-7", hash(1), ""))
 			k.none(k.FindSite(k.ctx(), hash(9)))
 			k.is("plant-7")(k.EnrollSite(k.ctx(), hash(1), hash(9)))
@@ -26,7 +26,7 @@ func siteNames(t *testing.T, m Maker) {
 			k.none(k.EnrollSite(k.ctx(), hash(2), hash(8)))
 		},
 		// The answer was lost: the site asks again with what it made.
-		"a spent token answers who spent it": func(k *sites) {
+		"a spent token answers who spent it": func(k *siteKit) {
 			k.ok(k.AddSite(k.ctx(), "plant-7", hash(1), ""))
 			for range 3 {
 				k.is("plant-7")(k.EnrollSite(k.ctx(), hash(1), hash(9)))
@@ -38,7 +38,7 @@ func siteNames(t *testing.T, m Maker) {
 			}
 			k.is("plant-7")(k.FindSite(k.ctx(), hash(9)))
 		},
-		"a token ends": func(k *sites) {
+		"a token ends": func(k *siteKit) {
 			k.ok(k.AddSite(k.ctx(), "plant-7", hash(1), ""))
 			if until := k.site("plant-7").TokenUntil; until.Sub(k.now()) < 23*time.Hour {
 				k.t.Errorf("token until %v", until)
@@ -51,7 +51,7 @@ func siteNames(t *testing.T, m Maker) {
 			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(2), false, ""))
 			k.is("plant-7")(k.EnrollSite(k.ctx(), hash(2), hash(9)))
 		},
-		"a name is taken until it is revoked": func(k *sites) {
+		"a name is taken until it is revoked": func(k *siteKit) {
 			k.ok(k.AddSite(k.ctx(), "plant-7", hash(1), ""))
 			k.fails(k.AddSite(k.ctx(), "plant-7", hash(2), ""), holdfast.ErrConflict)
 			k.none(k.EnrollSite(k.ctx(), hash(2), hash(9)))
@@ -63,7 +63,7 @@ func siteNames(t *testing.T, m Maker) {
 			k.none(k.EnrollSite(k.ctx(), hash(1), hash(9)))
 			k.is("plant-7")(k.EnrollSite(k.ctx(), hash(3), hash(9)))
 		},
-		"a rotation has both credentials good for a while": func(k *sites) {
+		"a rotation has both credentials good for a while": func(k *siteKit) {
 			k.enroll("plant-7", 1, 9)
 			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(2), false, ""))
 			k.is("plant-7")(k.FindSite(k.ctx(), hash(9)))
@@ -77,7 +77,7 @@ func siteNames(t *testing.T, m Maker) {
 			k.is("plant-7")(k.FindSite(k.ctx(), hash(8)))
 		},
 		// F1-16: who has stolen a credential does not keep it for a day.
-		"a rotation at once ends both credentials": func(k *sites) {
+		"a rotation at once ends both credentials": func(k *siteKit) {
 			k.enroll("plant-7", 1, 9)
 			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(2), false, ""))
 			k.is("plant-7")(k.EnrollSite(k.ctx(), hash(2), hash(8)))
@@ -89,7 +89,7 @@ func siteNames(t *testing.T, m Maker) {
 			k.none(k.FindSite(k.ctx(), hash(8)))
 			k.is("plant-7")(k.FindSite(k.ctx(), hash(7)))
 		},
-		"a token says whose it is, and is not spent by that": func(k *sites) {
+		"a token says whose it is, and is not spent by that": func(k *siteKit) {
 			k.none(k.TokenSite(k.ctx(), hash(1)))
 			k.ok(k.AddSite(k.ctx(), "plant-7", hash(1), ""))
 			k.is("plant-7")(k.TokenSite(k.ctx(), hash(1)))
@@ -99,7 +99,7 @@ func siteNames(t *testing.T, m Maker) {
 			k.ok(k.RevokeSite(k.ctx(), "plant-7", ""))
 			k.none(k.TokenSite(k.ctx(), hash(1)))
 		},
-		"a revoked site is out": func(k *sites) {
+		"a revoked site is out": func(k *siteKit) {
 			k.enroll("plant-7", 1, 9)
 			k.ok(k.RotateSite(k.ctx(), "plant-7", hash(2), false, ""))
 			k.is("plant-7")(k.EnrollSite(k.ctx(), hash(2), hash(8)))
@@ -119,14 +119,14 @@ func siteNames(t *testing.T, m Maker) {
 			}
 		},
 		// A credential says which site it is: two cannot have one.
-		"a credential belongs to one site": func(k *sites) {
+		"a credential belongs to one site": func(k *siteKit) {
 			k.enroll("plant-7", 1, 9)
 			k.ok(k.AddSite(k.ctx(), "plant-8", hash(2), ""))
 			k.none(k.EnrollSite(k.ctx(), hash(2), hash(9)))
 			k.is("plant-8")(k.EnrollSite(k.ctx(), hash(2), hash(8)))
 			k.is("plant-7")(k.FindSite(k.ctx(), hash(9)))
 		},
-		"nobody is nobody": func(k *sites) {
+		"nobody is nobody": func(k *siteKit) {
 			k.fails(k.RotateSite(k.ctx(), "plant-7", hash(1), false, ""), holdfast.ErrNotFound)
 			k.fails(k.RevokeSite(k.ctx(), "plant-7", ""), holdfast.ErrNotFound)
 			k.none(k.FindSite(k.ctx(), [32]byte{}))
@@ -137,7 +137,7 @@ func siteNames(t *testing.T, m Maker) {
 				k.t.Errorf("got %v", list)
 			}
 		},
-		"what is known of sites stays": func(k *sites) {
+		"what is known of sites stays": func(k *siteKit) {
 			k.enroll("b", 1, 9)
 			k.ok(k.AddSite(k.ctx(), "a", hash(2), ""))
 			k.pass(time.Minute)
@@ -160,15 +160,15 @@ func siteNames(t *testing.T, m Maker) {
 	}
 	wrapped := map[string]func(k *kit){}
 	for name, test := range cases {
-		wrapped[name] = func(k *kit) { test(&sites{k}) }
+		wrapped[name] = func(k *kit) { test(&siteKit{k}) }
 	}
 	m.run(t, wrapped)
 	m.meet(t, map[string]func(k *kit){
-		"of two that spend a token one wins": func(k *kit) { tokenSpentAtOnce(&sites{k}) },
+		"of two that spend a token one wins": func(k *kit) { tokenSpentAtOnce(&siteKit{k}) },
 	})
 }
 
-func tokenSpentAtOnce(k *sites) {
+func tokenSpentAtOnce(k *siteKit) {
 	k.ok(k.AddSite(k.ctx(), "plant-7", hash(1), ""))
 	var all sync.WaitGroup
 	var won [8]bool
@@ -194,8 +194,8 @@ func tokenSpentAtOnce(k *sites) {
 	}
 }
 
-// sites is a store of sites under test.
-type sites struct {
+// siteKit is a store of sites under test.
+type siteKit struct {
 	*kit
 }
 
@@ -204,21 +204,21 @@ func hash(n int) (h [32]byte) {
 	return h
 }
 
-func (k *sites) ok(err error) {
+func (k *siteKit) ok(err error) {
 	k.t.Helper()
 	if err != nil {
 		k.t.Fatal(err)
 	}
 }
 
-func (k *sites) none(name string, err error) {
+func (k *siteKit) none(name string, err error) {
 	k.t.Helper()
 	if !errors.Is(err, holdfast.ErrNotFound) {
 		k.t.Fatalf("got %q, %v; want not found", name, err)
 	}
 }
 
-func (k *sites) is(want string) func(name string, err error) {
+func (k *siteKit) is(want string) func(name string, err error) {
 	return func(name string, err error) {
 		k.t.Helper()
 		if err != nil || name != want {
@@ -227,20 +227,20 @@ func (k *sites) is(want string) func(name string, err error) {
 	}
 }
 
-func (k *sites) enroll(name string, token, credential int) {
+func (k *siteKit) enroll(name string, token, credential int) {
 	k.t.Helper()
 	k.ok(k.AddSite(k.ctx(), name, hash(token), ""))
 	k.is(name)(k.EnrollSite(k.ctx(), hash(token), hash(credential)))
 }
 
-func (k *sites) list() []link.Info {
+func (k *siteKit) list() []sites.Info {
 	k.t.Helper()
 	list, err := k.Sites(k.ctx())
 	k.ok(err)
 	return list
 }
 
-func (k *sites) site(name string) link.Info {
+func (k *siteKit) site(name string) sites.Info {
 	k.t.Helper()
 	for _, s := range k.list() {
 		if s.Name == name {
@@ -248,5 +248,5 @@ func (k *sites) site(name string) link.Info {
 		}
 	}
 	k.t.Fatalf("site %s is not listed", name)
-	return link.Info{}
+	return sites.Info{}
 }

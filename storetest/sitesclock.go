@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/link/sites"
 )
 
 // sitesClock tests that a wrong clock neither ends what lets a site in nor gives it
@@ -38,9 +38,9 @@ func sitesClock(t *testing.T, m Maker) {
 
 // standing has a site with a former credential, 9, and one with a token, 5, that is
 // not spent.
-func standing(k *kit) *sites {
+func standing(k *kit) *siteKit {
 	k.t.Helper()
-	s := &sites{k}
+	s := &siteKit{k}
 	s.enroll("plant-7", 1, 9)
 	s.ok(s.RotateSite(k.ctx(), "plant-7", hash(2), false, ""))
 	s.is("plant-7")(s.EnrollSite(k.ctx(), hash(2), hash(8)))
@@ -49,13 +49,13 @@ func standing(k *kit) *sites {
 }
 
 // lets fails unless a credential of plant-7 lets it in.
-func (k *sites) lets(credential int) {
+func (k *siteKit) lets(credential int) {
 	k.t.Helper()
 	k.is("plant-7")(k.FindSite(k.ctx(), hash(credential)))
 }
 
 // left is for how long the token of plant-8 waits to be used.
-func (k *sites) left() time.Duration {
+func (k *siteKit) left() time.Duration {
 	k.t.Helper()
 	until := k.site("plant-8").TokenUntil
 	if until.IsZero() {
@@ -64,9 +64,9 @@ func (k *sites) left() time.Duration {
 	return until.Sub(k.now())
 }
 
-func (k *sites) doubted() {
+func (k *siteKit) doubted() {
 	k.t.Helper()
-	if name, err := k.EnrollSite(k.ctx(), hash(5), hash(6)); !errors.Is(err, link.ErrDoubted) {
+	if name, err := k.EnrollSite(k.ctx(), hash(5), hash(6)); !errors.Is(err, sites.ErrDoubted) {
 		k.t.Errorf("got %q, %v; want that the clock is doubted", name, err)
 	}
 	k.none(k.FindSite(k.ctx(), hash(9)))
@@ -76,7 +76,7 @@ func (k *sites) doubted() {
 	}
 }
 
-func (k *sites) over() {
+func (k *siteKit) over() {
 	k.t.Helper()
 	k.none(k.EnrollSite(k.ctx(), hash(5), hash(6)))
 	k.none(k.FindSite(k.ctx(), hash(9)))

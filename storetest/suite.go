@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/link/sites"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -27,7 +27,7 @@ type Full interface {
 	holdfast.Doubting
 	holdfast.Journal
 	notify.Store
-	link.Store
+	sites.Store
 	tokenStore
 	Close() error
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/bearer"
 	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/link/sites"
 )
 
 // Sites is a central's sites without a link: whoever is added is there at once,
@@ -33,7 +34,7 @@ func (s *Sites) Add(_ context.Context, name string, _ string) (string, error) {
 	}
 	now := time.Now()
 	s.list = append(s.list, link.SiteInfo{
-		Info:      link.Info{Name: name, Created: now, Enrolled: now, Seen: now, Version: "1.2.3"},
+		Info:      sites.Info{Name: name, Created: now, Enrolled: now, Seen: now, Version: "1.2.3"},
 		Connected: true, Health: link.Health{Depth: 3, Parked: 2, Oldest: time.Minute},
 	})
 	slices.SortFunc(s.list, func(a, b link.SiteInfo) int { return strings.Compare(a.Name, b.Name) })
