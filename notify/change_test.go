@@ -204,7 +204,7 @@ func TestTheAdapterOfAChannelThatIsGoneIsClosed(t *testing.T) {
 				stop := o.run(t)
 				defer stop()
 				o.sent(t, "ops", "n")
-				time.Sleep(time.Second)
+				time.Sleep(1500 * time.Millisecond) // between two looks at the book
 				end(t, o)
 				time.Sleep(2 * time.Second)
 				if made, closed := o.mail.counts(); made != 1 || closed != 0 {
