@@ -50,9 +50,10 @@ func TestAFullDatabaseServerIsNotReady(t *testing.T) {
 		t.Errorf("got %d %s", status, answer)
 	}
 	is("not ready", 503, "disk full")
-	if _, health := ask(t, "GET", url+"/_rf/health", ""); !strings.Contains(health, `"name":"disk","status":"degraded"`) {
-		t.Errorf("health says %s", health)
-	}
+	waittest.Until(t, "health tells of the disk, once it has looked at the server", func() bool {
+		_, health := ask(t, "GET", url+"/_rf/health", "")
+		return strings.Contains(health, `"name":"disk","status":"degraded"`)
+	})
 	for range 3 { // it has not found room where there is none
 		is("still not ready", 503, "disk full")
 	}
