@@ -33,6 +33,7 @@ func (r *dispatch) wind(closed bool) error {
 	var cut, returned time.Time // attempts were cut off; one has returned
 	var last time.Duration      // for those that were
 	var lost error              // why the store did not record outcomes
+	var all bool                // nothing was in hand when the last settlement began
 	if closed {
 		cut, grace = time.Now(), lastWords
 		r.halt(errShutdown)
@@ -44,9 +45,11 @@ func (r *dispatch) wind(closed bool) error {
 			hand, returned = now, time.Now()
 		}
 		r.collect()
-		if closed {
+		switch {
+		case closed:
 			r.outbox = nil
-		} else {
+		case !r.settling:
+			all = hand == 0 // what is settled now is the last of it
 			r.settle()
 		}
 		if hand == 0 && !r.settling && len(r.outbox) == 0 {
@@ -64,14 +67,18 @@ func (r *dispatch) wind(closed bool) error {
 				return errors.Join(err, r.abort())
 			}
 			lost = a.err
+			// The next start tries again what is not recorded. That is worth a wait only for
+			// what has an answer that took long, such as a mail: it would go twice.
+			if lost != nil && all && !cut.IsZero() && !closed && last <= lastWords {
+				return r.unfinished(lost)
+			}
 		case <-end.C:
 			if !cut.IsZero() {
-				err := r.stuck(lost)
-				r.depart()
-				if !closed {
-					r.linger()
+				if closed {
+					r.depart()
+					return r.stuck(lost)
 				}
-				return err
+				return r.unfinished(lost)
 			}
 			cut = time.Now()
 			for a := range r.hand() {
@@ -80,6 +87,15 @@ func (r *dispatch) wind(closed bool) error {
 			r.halt(errShutdown)
 		}
 	}
+}
+
+// unfinished ends a run whose attempts or outcomes are not all there, and goes on with
+// them for as long as the process lives.
+func (r *dispatch) unfinished(lost error) error {
+	err := r.stuck(lost)
+	r.depart()
+	r.linger()
+	return err
 }
 
 func (d *Dispatcher) grace() time.Duration {
