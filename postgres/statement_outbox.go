@@ -181,8 +181,9 @@ const (
 		CASE WHEN $2 THEN 0 ELSE coalesce((SELECT max(seq) FROM hf_event), 0) END ON CONFLICT (name) DO NOTHING`
 	getFollower  = `SELECT tx::text, seq FROM hf_follower WHERE name = $1`
 	moveFollower = `UPDATE hf_follower SET tx = $4::text::xid8, seq = $5 WHERE name = $1 AND tx = $2::text::xid8 AND seq = $3 RETURNING name`
-	unreadSince  = `SELECT w.name, coalesce((SELECT e.at FROM hf_event AS e WHERE (e.tx, e.seq) > (w.tx, w.seq)
-			AND (e.message IS NULL OR EXISTS (SELECT FROM hf_message AS m WHERE m.seq = e.message)) ORDER BY e.tx, e.seq LIMIT 1), 0)
+	unreadSince  = `SELECT w.name, coalesce((SELECT e.at FROM hf_event AS e
+			LEFT JOIN LATERAL (SELECT seq FROM hf_message AS h WHERE h.seq = e.message OFFSET 0) AS m ON true
+			WHERE (e.message IS NULL OR m.seq IS NOT NULL) AND (e.tx, e.seq) > (w.tx, w.seq) ORDER BY e.tx, e.seq LIMIT 1), 0)
 		FROM hf_follower AS w ORDER BY w.name`
 	// isElsewhere says whether the journal has numbers of transactions that this cluster
 	// has yet to give: it was dumped from another one.
