@@ -134,6 +134,42 @@ func (f *flaky) Settle(ctx context.Context, s ...holdfast.Settlement) ([]bool, e
 	return f.Store.Settle(ctx, s...)
 }
 
+// A stop does not wait for a store that records nothing, where no answer took long: the
+// next owner tries the message again.
+func TestAStopWaitsForNoStoreThatRefuses(t *testing.T) {
+	t.Parallel()
+	racetest.Bubble(t, func(t *testing.T) {
+		db := openStore(t)
+		defer closeStore(t, db)
+		store := &flaky{Store: db}
+		const grace = 10 * time.Second
+		d := &holdfast.Dispatcher{Store: store, Grace: grace, Routes: map[string]holdfast.Route{
+			"peer": {Timeout: time.Hour, Deliverer: &script{answer: func(ctx context.Context, _ holdfast.Message) error {
+				<-ctx.Done()
+				store.fails.Store(1 << 30)
+				return ctx.Err()
+			}}},
+		}}
+		stop := dispatch(t, d)
+		enqueue(t, db, holdfast.Message{ID: "p", Destination: "peer"})
+		synctest.Wait()
+		began := time.Now()
+		err := stop()
+		if took := time.Since(began); took >= grace+time.Second {
+			t.Errorf("the stop took %s", took)
+		}
+		if err == nil || !strings.Contains(err.Error(), "1 outcomes not recorded: ") || !strings.Contains(err.Error(), "connection reset") {
+			t.Errorf("the stop said %v", err)
+		}
+		store.fails.Store(0) // the process lives on, and the store takes it after all
+		time.Sleep(time.Minute)
+		wantState(t, db, "p", holdfast.Pending)
+		if n := store.asked.Load(); n < 2 {
+			t.Errorf("the store was asked %d times", n)
+		}
+	})
+}
+
 // NO-12: an outcome that is not recorded at the first try ends no stop: the answer of
 // another route is waited for, and recorded, and so is one that the store is slow to take.
 func TestAStopRecordsWhatItWaitsFor(t *testing.T) {
