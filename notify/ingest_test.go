@@ -76,11 +76,11 @@ type broken struct {
 	err error
 }
 
-func (b *broken) Ingest(ctx context.Context, list ...notify.Incoming) ([]holdfast.Result, error) {
+func (b *broken) Bundle(ctx context.Context, list ...holdfast.Bundle) ([]holdfast.Result, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	return b.Store.Ingest(ctx, list...)
+	return b.Store.Bundle(ctx, list...)
 }
 
 // NO-01: what could not be stored is not acked, so that the site keeps its row

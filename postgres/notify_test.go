@@ -29,7 +29,7 @@ func TestNodesThatIngestTheSameIDsAtOnce(t *testing.T) {
 						i = ids - 1 - i
 					}
 					in := notification(holdfast.ID(fmt.Sprint("n-", i)), "plant-1")
-					results, err := db.Ingest(t.Context(), in, notification(holdfast.ID(fmt.Sprint("n-", (i+7)%ids)), "plant-1"))
+					results, err := db.Bundle(t.Context(), in, notification(holdfast.ID(fmt.Sprint("n-", (i+7)%ids)), "plant-1"))
 					if err != nil {
 						t.Errorf("ingest: %v", err)
 						return
@@ -63,7 +63,7 @@ func BenchmarkIngest(b *testing.B) {
 	b.SetParallelism(32)
 	b.RunParallel(func(p *testing.PB) {
 		for p.Next() {
-			results, err := db.Ingest(b.Context(), notification(holdfast.NewID(), "plant-1"))
+			results, err := db.Bundle(b.Context(), notification(holdfast.NewID(), "plant-1"))
 			if err != nil || results[0].Err != nil {
 				b.Fatalf("%+v, %v", results, err)
 			}
@@ -83,7 +83,7 @@ func TestNumbersBesideManyOtherMessages(t *testing.T) {
 	if _, err := db.Enqueue(t.Context(), ms...); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Ingest(t.Context(), notification("n", "plant-1")); err != nil {
+	if _, err := db.Bundle(t.Context(), notification("n", "plant-1")); err != nil {
 		t.Fatal(err)
 	}
 	all, sites, err := db.KPIs(t.Context(), time.Hour, time.Minute)

@@ -105,7 +105,7 @@ func (s *specimen) stillNotifies(t testing.TB, db *sqlite.DB) {
 		}
 	}
 	in := notification(p.Records[0].Notification.ID, "plant-1")
-	if results, err := db.Ingest(t.Context(), in); err != nil || !results[0].Receipt.Duplicate {
+	if results, err := db.Bundle(t.Context(), in); err != nil || !results[0].Receipt.Duplicate {
 		t.Errorf("a known id: %+v, %v", results, err)
 	}
 }

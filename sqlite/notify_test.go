@@ -23,7 +23,7 @@ func TestAPageOfNotificationsIsBounded(t *testing.T) {
 	first.Notification.Subject = "The first of all"
 	ingest(t, db, first)
 	for i := 0; i < n; i += 500 {
-		list := make([]notify.Incoming, 500)
+		list := make([]holdfast.Bundle, 500)
 		for j := range list {
 			list[j] = notification(holdfast.ID(fmt.Sprint("n-", i+j)), "plant-1")
 		}
