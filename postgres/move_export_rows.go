@@ -96,7 +96,7 @@ func (x *exporting) message(found pgx.Rows) (rows.Row, error) {
 	var created, due, start, expires int64
 	var state *int16
 	var settled, first *int64
-	if err := found.Scan(&m.Seq, &id, &source, &destination, &kind, &endpoint, &created, &m.Payload, &m.Headers, &m.CorrelationID, &m.Retry,
+	if err := found.Scan(&m.Seq, &id, &source, &destination, &kind, &endpoint, &created, &m.Payload, &m.Bundle, &m.Headers, &m.CorrelationID, &m.Retry,
 		&m.TTL, &m.OrderingKey, &queued, &owned, &due, &start, &m.Waits, &state, &settled,
 		&expires, &m.Failures, &m.Tries, &m.Cycle, &first, &m.Force, &m.GivenUp, &m.Reason); err != nil {
 		return m, err
@@ -168,7 +168,7 @@ func (x *exporting) notification(found pgx.Rows) (rows.Row, error) {
 	var reason, lastError string
 	var created int64
 	var enqueued, delivered, settled, tried *int64
-	if err := found.Scan(&n.Seq, &n.Copy, &id, &message, &n.Channel, &n.Type, &n.List, &n.Subject, &n.Hash, &n.Site, &n.Instance, &n.Script, &n.Execution,
+	if err := found.Scan(&n.Seq, &n.Bundle, &n.Copy, &id, &message, &n.Channel, &n.Type, &n.List, &n.Subject, &n.Site, &n.Instance, &n.Script, &n.Execution,
 		&n.Parent, &enqueued, &created, &delivered, &n.Purged, &state, &settled, &tried, &failures, &tries, &cycle, &reason, &lastError); err != nil {
 		return n, err
 	}
