@@ -65,7 +65,7 @@ func TestRowsOfEachTableAreKept(t *testing.T) {
 	for name, store := range map[string]move.Importer{"sqlite": file, "postgres": database} {
 		for _, r := range some(rows.Of((*rows.Target)(nil))) {
 			seq := r.(*rows.Target).Seq
-			must(t, store.Write(t.Context(), []rows.Row{&rows.Notification{Seq: seq, ID: holdfast.ID(fmt.Sprint(seq)), Hash: make([]byte, 32), Delivered: rows.None, Purged: true, State: int64(holdfast.Discarded)}}, move.Progress{}))
+			must(t, store.Write(t.Context(), []rows.Row{&rows.Notification{Seq: seq, ID: holdfast.ID(fmt.Sprint(seq)), Bundle: seq, Delivered: rows.None, Purged: true, State: int64(holdfast.Discarded)}}, move.Progress{}))
 		}
 		for _, table := range rows.Plain() {
 			if len(table.Of) > 0 {
@@ -136,7 +136,7 @@ func splitRows() map[string][]rows.Row {
 		}},
 		"hf_inbox": {&kept, &done},
 		"hf_notification": {&rows.Notification{
-			Seq: 8, Copy: 1, ID: "n", Message: "m", Channel: "mail", Type: "t", List: "l", Subject: "s", Hash: make([]byte, 32), Site: "plant", Instance: "i", Script: "sc", Execution: "ex",
+			Seq: 8, Copy: 1, ID: "n", Message: "m", Channel: "mail", Type: "t", List: "l", Subject: "s", Bundle: 7, Site: "plant", Instance: "i", Script: "sc", Execution: "ex",
 			Parent: "p", Enqueued: 7, Created: 1, Delivered: 5, Purged: true, State: int64(holdfast.Delivered), Settled: 5, Tried: 4, Failures: 1, Tries: 2, Cycle: 3, Reason: "r", LastError: "e",
 		}},
 	}

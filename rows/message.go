@@ -41,11 +41,11 @@ type Bundle struct {
 	Kind    string      `row:"kind,exact"`
 	Source  string      `row:"source,exact"`
 	ID      holdfast.ID `row:"id"`
-	Hash    []byte      `row:"hash"` // of what may not change under its name
-	Payload []byte      `row:"payload"`
+	Hash    []byte      `row:"hash"` // of what may not change under its name; empty: it is lost, the name alone decides
 	Created Instant     `row:"created"`
 	First   int64       `row:"first"`      // its first message
 	State   int64       `row:"state,null"` // of the first message, once that is purged; zero: it is not
+	Payload []byte      `row:"payload"`
 }
 
 // Event is one row of the journal, of a message that there is.

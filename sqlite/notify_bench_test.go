@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/notify"
+	"github.com/holdfast-mq/holdfast/rows"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
@@ -22,6 +23,9 @@ func notification(id holdfast.ID, site string) holdfast.Bundle {
 	first := holdfast.Message{ID: n.Key(), Source: site, Destination: notify.LanePrefix + "mail", Endpoint: notify.Endpoint, Kind: holdfast.Command}
 	return notify.BundleOf(&n, sha256.Sum256([]byte(id)), payload, []holdfast.Message{first}, []string{"mail"})
 }
+
+// rowOf is the row of its first copy.
+func rowOf(b holdfast.Bundle) *rows.Notification { return b.Rows[0].(*rows.Notification) }
 
 func ingest(t testing.TB, db *sqlite.DB, list ...holdfast.Bundle) {
 	t.Helper()

@@ -52,7 +52,9 @@ func (s *specimen) notify(t testing.TB, db *sqlite.DB) {
 	for range specimenNotifications {
 		in := notification(holdfast.NewID(), "plant-1")
 		ingest(t, db, in)
-		s.messages[in.Messages[0].ID], s.states[in.Messages[0].ID] = in.Messages[0], holdfast.Pending
+		m := in.Messages[0]
+		m.Payload = in.Payload
+		s.messages[m.ID], s.states[m.ID] = m, holdfast.Pending
 	}
 	batch, err := db.Claim(t.Context(), map[string]int{notify.LanePrefix + "mail": specimenNotifications / 2})
 	if err != nil {

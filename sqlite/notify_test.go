@@ -20,7 +20,7 @@ func TestAPageOfNotificationsIsBounded(t *testing.T) {
 	db := fresh(t, sqlite.Options{})
 	defer shut(t, db)
 	first := notification("first", "plant-1")
-	first.Notification.Subject = "The first of all"
+	rowOf(first).Subject = "The first of all"
 	ingest(t, db, first)
 	for i := 0; i < n; i += 500 {
 		list := make([]holdfast.Bundle, 500)

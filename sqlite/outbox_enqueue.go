@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"encoding/json"
@@ -24,6 +25,9 @@ type entry struct {
 	headers driver.Value
 	retry   driver.Value
 	hash    int64
+
+	bundled bool  // its bundle has the payload:
+	bundle  int64 // that with this number; zero: the one that begins with this message
 }
 
 // enqueue is the work of one Enqueue call: all of its messages or none.
@@ -202,7 +206,12 @@ func (tx *writeTx) insert(e *entry) (holdfast.Receipt, error) {
 	if p.blocked && m.Delay > 0 {
 		start = p.start
 	}
-	if _, err := tx.exec(insertBody, seq, m.Payload, e.headers, nullText(m.CorrelationID), e.retry, ttl, start, e.hash); err != nil {
+	var bundle driver.Value
+	payload := m.Payload
+	if e.bundled {
+		bundle, payload = cmp.Or(e.bundle, seq), []byte{}
+	}
+	if _, err := tx.exec(insertBody, seq, bundle, payload, e.headers, nullText(m.CorrelationID), e.retry, ttl, start, e.hash); err != nil {
 		return holdfast.Receipt{}, err
 	}
 	if tx.followed() {

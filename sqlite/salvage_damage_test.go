@@ -219,7 +219,7 @@ func (m *muted) Errorf(f string, a ...any) { m.errors = append(m.errors, fmt.Spr
 // itself: content, or a second effect.
 func (s *specimen) examine(t testing.TB, db *sqlite.DB) (v verdictOf) {
 	t.Helper()
-	rows, err := db.SQL(t.Context(), "SELECT m.id, m.state, m.reason, b.payload FROM hf_message AS m JOIN hf_body AS b USING (seq)")
+	rows, err := db.SQL(t.Context(), "SELECT m.id, m.state, m.reason, coalesce(p.payload, b.payload) FROM hf_message AS m JOIN hf_body AS b USING (seq) LEFT JOIN hf_bundle AS p ON p.seq = b.bundle")
 	if err != nil {
 		t.Error(err)
 		return v

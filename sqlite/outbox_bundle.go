@@ -1,0 +1,149 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/rows"
+)
+
+// bundles is the work of one Bundle call.
+type bundles struct {
+	list         []bundled
+	results      []holdfast.Result
+	items, bytes int
+}
+
+// bundled is a bundle in normal form, with the column values of its messages.
+type bundled struct {
+	holdfast.Bundle
+
+	entries []entry
+	invalid error
+}
+
+// Bundle implements holdfast.Bundler.
+func (db *DB) Bundle(ctx context.Context, list ...holdfast.Bundle) ([]holdfast.Result, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	if err := db.ready(); err != nil {
+		return nil, fmt.Errorf("write bundles: %w", err)
+	}
+	k := &bundles{list: make([]bundled, len(list))}
+	for i := range list {
+		b := &k.list[i]
+		b.invalid = b.prepare(&list[i], db.opts.Source)
+		k.items += 2 + 2*len(b.entries)
+		k.bytes += 512 + len(b.Payload) + 256*len(b.entries)
+	}
+	if err := db.writer.do(ctx, k); err != nil {
+		return nil, fmt.Errorf("write bundles: %w", err)
+	}
+	return k.results, nil
+}
+
+// prepare checks and encodes.
+func (b *bundled) prepare(given *holdfast.Bundle, source string) (err error) {
+	if b.Bundle, err = given.Normalize(source); err != nil {
+		return fmt.Errorf("write %s %s: %w", given.Kind, given.ID, err)
+	}
+	if err := rows.CheckBeside(b.Rows...); err != nil {
+		return fmt.Errorf("write %s %s: %w: %w", b.Kind, b.ID, holdfast.ErrInvalid, err)
+	}
+	b.entries = make([]entry, len(b.Messages))
+	for i := range b.entries {
+		e := &b.entries[i]
+		e.m, e.bundled = b.Messages[i], true
+		if err := e.encode(); err != nil {
+			return fmt.Errorf("write %s %s: %w", b.Kind, b.ID, err)
+		}
+	}
+	return nil
+}
+
+func (k *bundles) size() (int, int) { return k.items, k.bytes }
+
+func (k *bundles) apply(tx *writeTx) error {
+	k.results = make([]holdfast.Result, len(k.list))
+	for i := range k.list {
+		b, r := &k.list[i], &k.results[i]
+		if r.Err = b.invalid; r.Err != nil {
+			continue
+		}
+		var err error
+		if r.Receipt, err = tx.bundle(b); errors.Is(err, holdfast.ErrConflict) {
+			r.Err = fmt.Errorf("write %s %s of %s: %w", b.Kind, b.ID, b.Source, err)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bundle writes one with its messages and what stands beside them, or finds the one that has its
+// name. ErrConflict, by which nothing has been written, is the caller's alone.
+func (tx *writeTx) bundle(b *bundled) (holdfast.Receipt, error) {
+	r, found, err := tx.knownBundle(b)
+	if err != nil || found {
+		return r, err
+	}
+	for i := range b.entries { // what is found out too late would leave a part of them
+		taken, err := tx.conn.one(findSeq, exists, b.entries[i].id)
+		if err != nil {
+			return r, err
+		}
+		if taken {
+			return r, fmt.Errorf("another message has the id %s: %w", b.entries[i].m.ID, holdfast.ErrConflict)
+		}
+	}
+	number := int64(0) // that of the first message
+	for i := range b.entries {
+		e := &b.entries[i]
+		e.bundle = number
+		switch receipt, err := tx.insert(e); {
+		case receipt.Duplicate || errors.Is(err, holdfast.ErrConflict):
+			return r, fmt.Errorf("insert message %s: both new and known", e.m.ID)
+		case err != nil:
+			return r, err
+		}
+		if i == 0 {
+			number = tx.last.message
+			if _, err := tx.exec(insertBundle, number, b.Kind, b.Source, idValue(b.ID), b.Hash[:], tx.now, number, payload(b.Payload)); err != nil {
+				return r, err
+			}
+		}
+		if err := tx.writeBeside(rows.Beside(b.Rows[i], tx.last.message, number)); err != nil {
+			return r, err
+		}
+	}
+	return holdfast.Receipt{ID: b.ID, State: holdfast.Pending}, nil
+}
+
+func (tx *writeTx) writeBeside(r rows.Row) error {
+	if n, ok := r.(*rows.Notification); ok {
+		_, err := tx.exec(insertNotification, copyValues(n, tx.now)...)
+		return err
+	}
+	return tx.put(r)
+}
+
+// knownBundle finds the one that has the name. Where its hash was lost with a damaged file, the
+// name decides.
+func (tx *writeTx) knownBundle(b *bundled) (r holdfast.Receipt, found bool, err error) {
+	same := false
+	found, err = tx.conn.one(findBundle, func(v []driver.Value) error {
+		hash := asBytes(v[0])
+		same = len(hash) == 0 || bytes.Equal(hash, b.Hash[:])
+		r = holdfast.Receipt{ID: b.ID, State: tx.w.db.lanes.shown(asInt(v[1]), holdfast.State(asInt(v[2]))), Duplicate: true}
+		return nil
+	}, idValue(b.ID), b.Kind, b.Source)
+	if err == nil && found && !same {
+		return holdfast.Receipt{}, true, fmt.Errorf("another content was sent under its name: %w", holdfast.ErrConflict)
+	}
+	return r, found, err
+}
