@@ -144,7 +144,7 @@ func (b *bundle) name() bundleName { return bundleName{b.Kind, b.Source, b.ID} }
 
 // knownBundle is one that is there, or about to be.
 type knownBundle struct {
-	hash  []byte
+	hash  []byte         // empty: it is lost, and the name decides
 	state holdfast.State // of its first message
 }
 
@@ -226,7 +226,7 @@ func (tx *ownTx) lookUpBundles(calls []*call[*bundling]) (known map[bundleName]k
 			return err
 		}
 		b := list[n-1]
-		if b.seq = seq; hash != nil {
+		if b.seq = seq; seq == 0 {
 			known[b.name()] = knownBundle{hash, holdfast.State(state)}
 		}
 		return nil
@@ -242,7 +242,7 @@ func (b *bundle) decide(r *holdfast.Result, known map[bundleName]knownBundle, ta
 		r.Err = fmt.Errorf("write %s %s of %s: %s: %w", b.Kind, b.ID, b.Source, why, holdfast.ErrConflict)
 	}
 	if k, ok := known[b.name()]; ok {
-		if !bytes.Equal(k.hash, b.Hash[:]) {
+		if len(k.hash) > 0 && !bytes.Equal(k.hash, b.Hash[:]) {
 			conflict("it is known with other content")
 			return false
 		}

@@ -152,7 +152,7 @@ func TestNumbersOfBundlesAreAboveThoseCopied(t *testing.T) {
 	defer target.Close()
 	list := make([]tables.Row, 9)
 	for i := range list {
-		list[i] = &tables.Bundle{Seq: int64(i + 1), Kind: "k", Source: "s", ID: holdfast.ID(fmt.Sprint(i)), Hash: make([]byte, 32)}
+		list[i] = &tables.Bundle{Seq: int64(i + 1), Kind: notify.BundleKind, Source: "plant-1", ID: holdfast.ID(fmt.Sprint(i))}
 	}
 	p := move.Progress{HereNow: time.Now().UnixMicro()}
 	for _, err := range []error{target.Begin(ctx, p, move.Totals{}), target.Write(ctx, list, p), target.End(ctx, move.Progress{Done: true}), target.Close()} {
@@ -160,5 +160,10 @@ func TestNumbersOfBundlesAreAboveThoseCopied(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(t, opened(t, dsn, postgres.Options{}), bundle("b", []byte("x"), 1))
+	db := opened(t, dsn, postgres.Options{})
+	write(t, db, bundle("b", []byte("x"), 1))
+	// A hash that is lost says nothing against one that is sent.
+	if results, err := db.Bundle(ctx, bundle("3", []byte("x"), 1)); err != nil || results[0].Err != nil || !results[0].Receipt.Duplicate {
+		t.Errorf("sent again, its hash lost: %+v, %v", results, err)
+	}
 }

@@ -57,7 +57,7 @@ CREATE TABLE hf_bundle (
   kind    text COLLATE "C" NOT NULL,
   source  text COLLATE "C" NOT NULL,
   id      bytea NOT NULL,                  -- as in hf_message
-  hash    bytea NOT NULL,                  -- of what may not change under its name
+  hash    bytea NOT NULL,                  -- of what may not change under its name; empty: it is lost
   payload bytea NOT NULL,
   created bigint NOT NULL,
   first   bigint NOT NULL,                 -- its first message
