@@ -131,7 +131,7 @@ const (
 
 // claimColumns are what a claim needs of a message and its body.
 const claimColumns = `m.seq, m.id, m.route, m.due, m.expires, m.failures, m.tries, m.cycle, m.first_try, m.okey, m.force, m.blocked,
-	` + payloadOf + `, b.headers, b.corr, b.retry, b.ttl, b.hash, ` + lasts + `, m.revision`
+	` + payloadOf + `, b.headers, b.corr, b.retry, b.ttl, b.hash, ` + lasts + `, m.revision, b.bundle`
 
 // lasts is for how long a message was given, up to its expiry: from when a person
 // has begun its TTL anew, if that was so.
