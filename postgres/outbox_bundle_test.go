@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -114,7 +115,7 @@ func TestAClaimOfManyLargeBundles(t *testing.T) {
 func TestAMessageWithoutItsBundleIsParked(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
-	db := opened(t, dsn, postgres.Options{})
+	db := open(t, dsn, postgres.Options{})
 	write(t, db, bundle("gone", []byte("x"), 2))
 	write(t, db, bundle("empty", nil, 1))
 	if err := sql(t.Context(), dsn, `DELETE FROM hf_bundle WHERE id = '\x02' || convert_to('gone', 'UTF8')`); err != nil {
@@ -139,6 +140,28 @@ func TestAMessageWithoutItsBundleIsParked(t *testing.T) {
 	if got := claimOf(t, db, 2); len(got) != 1 {
 		t.Errorf("%d claimed, want the one of a bundle that is empty", len(got))
 	}
+	// A copy tells of it, and leaves it be once it is discarded.
+	for _, want := range []error{move.ErrContent, nil} {
+		shut(t, db)
+		source, err := postgres.OpenSource(t.Context(), dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = source.Read(t.Context(), tables.Range{Table: tables.Of((*tables.Message)(nil))})
+		if err := source.Close(); err != nil {
+			t.Error(err)
+		}
+		if !errors.Is(err, want) {
+			t.Errorf("copied: %v, want %v", err, want)
+		}
+		db = open(t, dsn, postgres.Options{})
+		for _, r := range p.Records {
+			if _, err := db.Discard(t.Context(), r.Message.ID, "mo"); err != nil && want != nil {
+				t.Error(err)
+			}
+		}
+	}
+	shut(t, db)
 }
 
 // In another store bundles may have had higher numbers than messages. Those to come are above.

@@ -23,7 +23,7 @@ const (
 		greatest((SELECT max(seq) FROM hf_message), (SELECT max(seq) FROM hf_notification), 0), coalesce((SELECT max(seq) FROM hf_event), 0), coalesce((SELECT max(seq) FROM hf_inbox), 0)`
 	exportLeaps = `SELECT leaps FROM hf_clock`
 
-	exportMessages = `SELECT x.seq, x.id, r.source, l.destination, r.kind, r.endpoint, x.created, x.payload, coalesce(x.bundle, 0), coalesce(x.headers, ''), coalesce(x.corr, ''), coalesce(x.retry, ''),
+	exportMessages = `SELECT x.seq, x.id, r.source, l.destination, r.kind, r.endpoint, x.created, x.payload, x.bundle IS NOT NULL, coalesce((SELECT b.seq FROM hf_bundle AS b WHERE b.seq = x.bundle), 0), coalesce(x.headers, ''), coalesce(x.corr, ''), coalesce(x.retry, ''),
 			coalesce(x.ttl, 0), coalesce(x.okey, ''), q.seq IS NOT NULL, q.owner IS NOT NULL, coalesce(q.due, 0), coalesce(q.start, 0), coalesce(q.blocked, 0) <> 0, f.state, f.settled,
 			coalesce(q.expires, f.expires, 0), coalesce(q.failures, f.failures, 0), coalesce(q.tries, f.tries, 0), coalesce(q.cycle, f.cycle, 0), coalesce(q.first_try, f.first_try),
 			coalesce(q.force, f.force, false), coalesce(q.given_up, false), coalesce(f.reason, '')
