@@ -98,9 +98,10 @@ func TestAClaimOfManyLargeBundles(t *testing.T) {
 	for i := range n {
 		write(t, db, bundle(holdfast.ID(fmt.Sprint("b", i)), make([]byte, 4<<20), 1))
 	}
+	const lane = notify.LanePrefix + "c000"
 	seen := 0
 	for seen < n {
-		batch, err := db.Claim(t.Context(), map[string]int{notify.LanePrefix + "c000": 10})
+		batch, err := db.Claim(t.Context(), map[string]int{lane: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,6 +109,9 @@ func TestAClaimOfManyLargeBundles(t *testing.T) {
 			t.Fatalf("%d claimed at once, behind %d", got, seen)
 		}
 		seen += len(batch.Claims)
+		if wait, known := batch.Next[lane]; seen < n && (!known || wait > 0) {
+			t.Errorf("behind %d the next is said to be due in %s (%t)", seen, wait, known)
+		}
 	}
 }
 
