@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/rows"
@@ -115,7 +116,7 @@ func (db *DB) bundleAlone(ctx context.Context, list []*call[*bundling]) {
 const bundleTries = 10
 
 func (db *DB) bundleGroup(ctx context.Context, list []*call[*bundling], impatient bool) (err error) {
-	for range bundleTries {
+	for try := range bundleTries {
 		if err = db.own(ctx, func(tx *ownTx) error {
 			for _, c := range list {
 				if err := tx.still(c.work.turn); err != nil {
@@ -123,15 +124,21 @@ func (db *DB) bundleGroup(ctx context.Context, list []*call[*bundling], impatien
 				}
 			}
 			tx.impatient = impatient
-			return tx.bundle(list)
-		}); !errors.Is(err, errFaster) {
+			return tx.bundle(list, try > 0)
+		}); !isTaken(err) {
 			return err
 		}
 	}
-	return err
+	return errFaster
 }
 
-// errFaster says that a name or an id came from elsewhere after it was looked for.
+func isTaken(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return errors.Is(err, errFaster) || ok && e.ConstraintName == "hf_bundle_name"
+}
+
+// errFaster says that a name came from elsewhere after it was looked for, or that an id is there,
+// which is looked for then.
 var errFaster = fmt.Errorf("another node has taken the name of a bundle, or the id of a message, meanwhile: %w", holdfast.ErrUnavailable)
 
 // bundleName names a bundle.
@@ -148,9 +155,10 @@ type knownBundle struct {
 	state holdfast.State // of its first message
 }
 
-// bundle stores what is new of several calls, and makes their results.
-func (tx *ownTx) bundle(calls []*call[*bundling]) error {
-	known, taken, err := tx.lookUpBundles(calls)
+// bundle stores what is new of several calls, and makes their results. Ids of messages are looked for
+// only when one was found to be there.
+func (tx *ownTx) bundle(calls []*call[*bundling], again bool) error {
+	known, taken, err := tx.lookUpBundles(calls, again)
 	if err != nil {
 		return err
 	}
@@ -191,11 +199,11 @@ func (tx *ownTx) bundle(calls []*call[*bundling]) error {
 	return tx.insertBundles(fresh)
 }
 
-// lookUpBundles finds which bundles are known, and which ids messages have.
-func (tx *ownTx) lookUpBundles(calls []*call[*bundling]) (known map[bundleName]knownBundle, taken map[string]bool, err error) {
+// lookUpBundles finds which bundles are known, and, if asked to, which ids messages have.
+func (tx *ownTx) lookUpBundles(calls []*call[*bundling], ids bool) (known map[bundleName]knownBundle, taken map[string]bool, err error) {
 	known, taken = map[bundleName]knownBundle{}, map[string]bool{}
 	var list []*bundle
-	var ids, messages [][]byte
+	var names, messages [][]byte
 	var kinds, sources []string
 	for _, c := range calls {
 		for i := range c.work.list {
@@ -203,22 +211,24 @@ func (tx *ownTx) lookUpBundles(calls []*call[*bundling]) (known map[bundleName]k
 			if b.invalid != nil {
 				continue
 			}
-			list, ids, kinds, sources = append(list, b), append(ids, b.id), append(kinds, b.Kind), append(sources, b.Source)
+			list, names, kinds, sources = append(list, b), append(names, b.id), append(kinds, b.Kind), append(sources, b.Source)
 			for j := range b.messages.entries {
 				messages = append(messages, b.messages.entries[j].id)
 			}
 		}
 	}
 	// In this order: whoever commits both in between is seen by the second.
-	if err := tx.query(takenIDs, []any{messages}, func(found pgx.Rows) error {
-		var id []byte
-		err := found.Scan(&id)
-		taken[string(id)] = true
-		return err
-	}); err != nil {
-		return nil, nil, err
+	if ids {
+		if err := tx.query(takenIDs, []any{messages}, func(found pgx.Rows) error {
+			var id []byte
+			err := found.Scan(&id)
+			taken[string(id)] = true
+			return err
+		}); err != nil {
+			return nil, nil, err
+		}
 	}
-	return known, taken, tx.query(findBundles, []any{ids, kinds, sources}, func(found pgx.Rows) error {
+	return known, taken, tx.query(findBundles, []any{names, kinds, sources}, func(found pgx.Rows) error {
 		var n, seq int64
 		var hash []byte
 		var state int16
@@ -263,7 +273,8 @@ func (b *bundle) decide(r *holdfast.Result, known map[bundleName]knownBundle, ta
 	return true
 }
 
-// insertBundles writes the bundles of messages that are written, and what stands beside those.
+// insertBundles writes the bundles of messages that are written, and what stands beside those,
+// in one round trip with the commit.
 func (tx *ownTx) insertBundles(list []*bundle) error {
 	parents := make([][]any, len(list))
 	var notes [][]any
@@ -282,16 +293,7 @@ func (tx *ownTx) insertBundles(list []*bundle) error {
 			notes = append(notes, noteRow(n))
 		}
 	}
-	written := 0
-	if err := tx.query(insertBundles, transposed(parents), func(pgx.Rows) error {
-		written++
-		return nil
-	}); err != nil {
-		return err
-	}
-	if written < len(list) {
-		return errFaster
-	}
+	tx.last = append(tx.last, statement{insertBundles, transposed(parents), nil})
 	if len(notes) > 0 {
 		tx.last = append(tx.last, statement{insertNotifications, transposed(notes), nil})
 	}

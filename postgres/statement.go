@@ -82,13 +82,13 @@ const (
 		LEFT JOIN LATERAL (SELECT seq, owner FROM hf_queue AS h WHERE h.seq = b.first OFFSET 0) AS q ON true
 		LEFT JOIN LATERAL (SELECT state FROM hf_final AS h WHERE h.seq = b.first OFFSET 0) AS f ON true`
 	takenIDs = `SELECT id FROM hf_message WHERE id = ANY ($1::bytea[])`
-	// insertBundles follows insertMessages in its transaction. It inserts in the order of
-	// names, so that no two transactions wait for each other.
+	// insertBundles follows insertMessages in its transaction, and fails where a name is there. It
+	// inserts in the order of names, so that no two transactions wait for each other.
 	insertBundles = `WITH now AS MATERIALIZED (SELECT hf_now() AS t)
 		INSERT INTO hf_bundle (seq, kind, source, id, hash, payload, created, first)
 		SELECT i.seq, i.kind, i.source, i.id, i.hash, i.payload, now.t, i.first
 		FROM now, unnest($1::bigint[], $2::text[], $3::text[], $4::bytea[], $5::bytea[], $6::bytea[], $7::bigint[]) AS i (seq, kind, source, id, hash, payload, first)
-		ORDER BY i.id, i.kind, i.source ON CONFLICT (id, kind, source) DO NOTHING RETURNING seq`
+		ORDER BY i.id, i.kind, i.source`
 )
 
 // What shows that a transaction is committed: tx.go.

@@ -62,7 +62,7 @@ CREATE TABLE hf_bundle (
   created bigint NOT NULL,
   first   bigint NOT NULL,                 -- its first message
   state   smallint,                        -- of the first message, once that is purged
-  UNIQUE (id, kind, source)
+  CONSTRAINT hf_bundle_name UNIQUE (id, kind, source)
 );
 
 -- What was accepted. Never rewritten, so that it has no dead rows, however
