@@ -29,24 +29,21 @@ func notes(t testing.TB, db full) notify.Store {
 // first is the id of the message of a notification's first copy.
 func first(id holdfast.ID) holdfast.ID { return notify.MessageID("plant-1", id, "") }
 
-func note(id holdfast.ID) notify.Incoming {
+func note(id holdfast.ID) holdfast.Bundle {
 	payload := []byte(`{"list":"ops","subject":"s","body":"Text","data":{"a":1}}`)
-	return notify.Incoming{
-		Notification: notify.Notification{
-			ID: id, Type: "Alarm", List: "ops", Subject: "Pump Ü \x00\xff",
-			Origin: notify.Origin{Site: "plant-1", Instance: "b", Script: "s", Execution: "e", ParentExecution: "p", Enqueued: time.UnixMicro(1700000000000001).UTC()},
-		},
-		Hash: sha256.Sum256([]byte(id)), Channels: []string{"mail", "chat"},
-		Messages: []holdfast.Message{
-			{ID: first(id), Source: "plant-1", Destination: mail, Endpoint: notify.Endpoint, Payload: payload},
-			{ID: notify.MessageID("plant-1", id, "chat"), Source: "plant-1", Destination: notify.LanePrefix + "chat", Endpoint: notify.Endpoint, Payload: payload},
-		},
+	n := notify.Notification{
+		ID: id, Type: "Alarm", List: "ops", Subject: "Pump Ü \x00\xff",
+		Origin: notify.Origin{Site: "plant-1", Instance: "b", Script: "s", Execution: "e", ParentExecution: "p", Enqueued: time.UnixMicro(1700000000000001).UTC()},
 	}
+	return notify.BundleOf(&n, sha256.Sum256([]byte(id)), payload, []holdfast.Message{
+		{ID: first(id), Source: "plant-1", Destination: mail, Endpoint: notify.Endpoint},
+		{ID: notify.MessageID("plant-1", id, "chat"), Source: "plant-1", Destination: notify.LanePrefix + "chat", Endpoint: notify.Endpoint},
+	}, []string{"mail", "chat"})
 }
 
 func ingest(t testing.TB, db full, id holdfast.ID) holdfast.Receipt {
 	t.Helper()
-	results, err := notes(t, db).Ingest(t.Context(), note(id))
+	results, err := notes(t, db).Bundle(t.Context(), note(id))
 	must(t, err)
 	must(t, results[0].Err)
 	return results[0].Receipt

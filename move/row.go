@@ -23,9 +23,6 @@ func words(t *rows.Table) (phase, holds string) {
 	case "hf_meta":
 		return "settings", "" // each store has them
 	}
-	if t.Name == "hf_notification_body" {
-		return "texts", "texts of notifications"
-	}
 	name := strings.TrimPrefix(t.Name, "hf_")
 	return name, name + "s"
 }

@@ -65,7 +65,7 @@ func TestRowsOfEachTableAreKept(t *testing.T) {
 	for name, store := range map[string]move.Importer{"sqlite": file, "postgres": database} {
 		for _, r := range some(rows.Of((*rows.Target)(nil))) {
 			seq := r.(*rows.Target).Seq
-			must(t, store.Write(t.Context(), []rows.Row{&rows.Notification{Seq: seq, ID: holdfast.ID(fmt.Sprint(seq)), Hash: make([]byte, 32), Delivered: rows.None, Purged: true, State: int64(holdfast.Discarded)}}, move.Progress{}))
+			must(t, store.Write(t.Context(), []rows.Row{&rows.Notification{Seq: seq, ID: holdfast.ID(fmt.Sprint(seq)), Bundle: seq, Delivered: rows.None, Purged: true, State: int64(holdfast.Discarded)}}, move.Progress{}))
 		}
 		for _, table := range rows.Plain() {
 			if len(table.Of) > 0 {
@@ -123,6 +123,7 @@ func splitRows() map[string][]rows.Row {
 	waits.Seq, waits.ID, waits.OrderingKey, waits.Waits, waits.Due, waits.Start = 4, "waits", "k", true, rows.None, 6
 	discarded := due
 	discarded.Seq, discarded.ID, discarded.State, discarded.Reason, discarded.Due, discarded.Settled, discarded.GivenUp = 6, "discarded", holdfast.Discarded, "operator", rows.None, 8, false
+	discarded.Bundle, discarded.Payload = 7, nil
 	kept := rows.Incoming{
 		Seq: 3, Source: "s", ID: "kept", Endpoint: "E", Hash: make([]byte, 32), Kept: true, Received: 1, Processed: rows.None, Expires: 9,
 		Kind: "command", Payload: []byte("p"), Headers: `{"k":"v"}`, CorrelationID: "c",
@@ -136,7 +137,7 @@ func splitRows() map[string][]rows.Row {
 		}},
 		"hf_inbox": {&kept, &done},
 		"hf_notification": {&rows.Notification{
-			Seq: 8, Copy: 1, ID: "n", Message: "m", Channel: "mail", Type: "t", List: "l", Subject: "s", Hash: make([]byte, 32), Site: "plant", Instance: "i", Script: "sc", Execution: "ex",
+			Seq: 8, Copy: 1, ID: "n", Message: "m", Channel: "mail", Type: "t", List: "l", Subject: "s", Bundle: 7, Site: "plant", Instance: "i", Script: "sc", Execution: "ex",
 			Parent: "p", Enqueued: 7, Created: 1, Delivered: 5, Purged: true, State: int64(holdfast.Delivered), Settled: 5, Tried: 4, Failures: 1, Tries: 2, Cycle: 3, Reason: "r", LastError: "e",
 		}},
 	}
@@ -151,6 +152,10 @@ func TestRowsOfSplitTablesAreKept(t *testing.T) {
 	database, err := postgres.OpenTarget(t.Context(), pgtest.Shared(t).Database(t), move.Origin{})
 	must(t, err)
 	defer shut(t, database)
+	bundle := &rows.Bundle{Seq: 7, Kind: "k", Source: "s", ID: "b", Hash: make([]byte, 32), Payload: []byte("p")}
+	for _, store := range []move.Importer{file, database} {
+		must(t, store.Write(t.Context(), []rows.Row{bundle}, move.Progress{}))
+	}
 	for _, table := range rows.Tables() {
 		if !table.Split {
 			continue

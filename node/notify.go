@@ -25,7 +25,7 @@ type office struct {
 // newOffice makes it, with what the seed adds.
 func (n *Node) newOffice(ctx context.Context) (*office, error) {
 	books := notify.NewBooks(n.store)
-	ingester := &notify.Ingester{Store: n.store, Books: books}
+	ingester := &notify.Ingester{Store: n.store, Books: books, Logger: n.log}
 	o := &office{
 		books:    books,
 		ingester: ingester,

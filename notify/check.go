@@ -2,45 +2,10 @@ package notify
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/holdfast-mq/holdfast"
 )
-
-// Normalized returns the messages in normal form, with source where they name
-// none, or ErrInvalid where they are not those of one notification. Stores call
-// it first.
-func (in *Incoming) Normalized(source string) ([]holdfast.Message, error) {
-	fault := func(field string, value any, problem string) error {
-		return fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{Field: field, Value: fmt.Sprint(value), Problem: problem})
-	}
-	if len(in.Messages) == 0 || len(in.Messages) != len(in.Channels) {
-		return nil, fault("messages", len(in.Messages), fmt.Sprintf("must be as many as channels (%d), and at least one", len(in.Channels)))
-	}
-	id, err := holdfast.ParseID(string(in.Notification.ID))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", holdfast.ErrInvalid, err)
-	}
-	in.Notification.ID = id
-	ms := slices.Clone(in.Messages)
-	if err := holdfast.Normalize(source, ms); err != nil {
-		return nil, err
-	}
-	seen := make(map[holdfast.ID]bool, len(ms))
-	for i := range ms {
-		switch {
-		case i == 0 && ms[i].ID != in.Notification.Key():
-			return nil, fault("id", ms[i].ID, "of the first message must be the notification's Key")
-		case ms[i].Source != in.Notification.Origin.Site:
-			return nil, fault("source", ms[i].Source, "must be the notification's site, by which it is found")
-		case seen[ms[i].ID]:
-			return nil, fault("id", ms[i].ID, "is that of two messages")
-		}
-		seen[ms[i].ID] = true
-	}
-	return ms, nil
-}
 
 // Validate checks what a store must rely on: the name.
 func (c *Channel) Validate() error { return CheckName("name", c.Name) }

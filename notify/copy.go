@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
 // Lane is the destination of a channel's messages. Without a channel it is
@@ -24,17 +25,18 @@ const (
 	headerCopies       = "hf-copies"       // channels of all copies, with commas between, the first copy's first; absent: there is one copy
 )
 
-// copies makes the messages of one notification: one for each channel that its
+// bundle is a notification as a store keeps it, with one message for each channel that its
 // list uses, in the order of their names, each in the lane of its channel.
-func copies(m *holdfast.Message, n *Notification, book *Book) (messages []holdfast.Message, channels []string) {
-	channels = channelsOf(n.List, book)
+func bundle(m *holdfast.Message, n *Notification, book *Book) holdfast.Bundle {
+	channels := channelsOf(n.List, book)
 	if len(channels) == 0 {
 		channels = []string{""} // it parks with the reason, or finds its list at the first attempt
 	}
+	messages := make([]holdfast.Message, len(channels))
 	for i, channel := range channels {
-		c := holdfast.Message{
-			Source: n.Origin.Site, Destination: Lane(channel), Endpoint: n.List, Kind: holdfast.Signal,
-			CorrelationID: m.CorrelationID, Payload: m.Payload, Headers: n.Origin.Headers(),
+		c := &messages[i]
+		*c = holdfast.Message{
+			Source: n.Origin.Site, Destination: Lane(channel), Endpoint: n.List, Kind: holdfast.Signal, CorrelationID: m.CorrelationID, Headers: n.Origin.Headers(),
 		}
 		c.Headers[headerNotification] = string(n.ID)
 		if len(channels) > 1 {
@@ -45,9 +47,33 @@ func copies(m *holdfast.Message, n *Notification, book *Book) (messages []holdfa
 		} else {
 			c.ID = MessageID(n.Origin.Site, n.ID, channel)
 		}
-		messages = append(messages, c)
 	}
-	return messages, channels
+	return BundleOf(n, [32]byte(m.ContentHash()), m.Payload, messages, channels)
+}
+
+// BundleKind is the Kind of the bundle of a notification.
+const BundleKind = "notification"
+
+// BundleOf makes the bundle of a notification: hash is of what may not change under its
+// name, payload holds the text, messages are those of channels, in order. The first has
+// the notification's Key as id, and all have its site as source.
+func BundleOf(n *Notification, hash [32]byte, payload []byte, messages []holdfast.Message, channels []string) holdfast.Bundle {
+	b := holdfast.Bundle{Kind: BundleKind, Source: n.Origin.Site, ID: n.ID, Hash: hash, Payload: payload, Messages: messages}
+	o, enqueued := &n.Origin, int64(rows.None)
+	if !o.Enqueued.IsZero() {
+		enqueued = o.Enqueued.UnixMicro()
+	}
+	for i, channel := range channels {
+		r := &rows.Notification{
+			ID: n.ID, Copy: int64(i), Channel: channel, Type: n.Type, List: n.List, Subject: n.Subject,
+			Site: o.Site, Instance: o.Instance, Script: o.Script, Execution: o.Execution, Parent: o.ParentExecution, Enqueued: enqueued, Created: rows.Now,
+		}
+		if i > 0 {
+			r.Message = messages[i].ID
+		}
+		b.Rows = append(b.Rows, r)
+	}
+	return b
 }
 
 // Key names a notification among those of all sites, by one id: two sites may

@@ -55,7 +55,7 @@ func (o *office) reopen(tb testing.TB) {
 // attach makes the parts, as a node does at its start.
 func (o *office) attach(messages holdfast.Store) {
 	books := notify.NewBooks(o.db)
-	o.ingester = &notify.Ingester{Store: o.db, Books: books}
+	o.ingester = &notify.Ingester{Store: o.db, Books: books, Logger: slog.New(o.log)}
 	o.channels = &notify.Channels{
 		Store: o.db, Books: books, Logger: slog.New(o.log), Dispatcher: &holdfast.Dispatcher{Store: messages, Lanes: o.db, Logger: slog.New(o.log)},
 		Kinds: map[string]notify.Kind{"mail": {New: o.mail.open, CheckAddress: mailLike}, "chat": {New: o.chat.open}},
@@ -309,4 +309,16 @@ func (l *logged) has(part string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.ContainsFunc(l.lines, func(s string) bool { return strings.Contains(s, part) })
+}
+
+// of are the lines that have a part.
+func (l *logged) of(part string) (list []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.lines {
+		if strings.Contains(s, part) {
+			list = append(list, s)
+		}
+	}
+	return list
 }

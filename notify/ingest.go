@@ -3,6 +3,7 @@ package notify
 import (
 	"context"
 	"fmt"
+	"log/slog"
 
 	"github.com/holdfast-mq/holdfast"
 )
@@ -12,6 +13,8 @@ import (
 type Ingester struct {
 	Store Store
 	Books *Books
+	// Logger is told of each notification that is new, once it is on disk (OI-18). Nil: nobody.
+	Logger *slog.Logger
 }
 
 var _ holdfast.BatchReceiver = (*Ingester)(nil)
@@ -29,24 +32,25 @@ func (g *Ingester) Receive(ctx context.Context, m holdfast.Message) (holdfast.Re
 // site keeps its row (NO-01, SF-20).
 func (g *Ingester) ReceiveBatch(ctx context.Context, ms []holdfast.Message) []holdfast.Result {
 	results := make([]holdfast.Result, len(ms))
-	list, at := make([]Incoming, 0, len(ms)), make([]int, 0, len(ms))
+	list, at := make([]holdfast.Bundle, 0, len(ms)), make([]int, 0, len(ms))
 	for i := range ms {
-		in, err := g.read(ctx, &ms[i])
+		b, err := g.read(ctx, &ms[i])
 		if err != nil {
 			results[i].Err = err
 			continue
 		}
-		list, at = append(list, in), append(at, i)
+		list, at = append(list, b), append(at, i)
 	}
 	if len(list) == 0 {
 		return results
 	}
-	taken, err := g.Store.Ingest(ctx, list...)
+	taken, err := g.Store.Bundle(ctx, list...)
 	for n, i := range at {
 		if err != nil {
 			results[i].Err = holdfast.ReceiveFailure(err)
 			continue
 		}
+		g.tell(ctx, &list[n], &taken[n])
 		results[i] = taken[n]
 		results[i].Err = holdfast.ReceiveFailure(taken[n].Err)
 	}
@@ -54,32 +58,37 @@ func (g *Ingester) ReceiveBatch(ctx context.Context, ms []holdfast.Message) []ho
 }
 
 // read decodes one message and finds the channels of its list.
-func (g *Ingester) read(ctx context.Context, m *holdfast.Message) (Incoming, error) {
+func (g *Ingester) read(ctx context.Context, m *holdfast.Message) (holdfast.Bundle, error) {
 	if err := holdfast.NormalizeIncoming(m); err != nil {
-		return Incoming{}, undecodable(err)
+		return holdfast.Bundle{}, undecodable(err)
 	}
 	if m.Endpoint != Endpoint {
-		return Incoming{}, &holdfast.Failure{
+		return holdfast.Bundle{}, &holdfast.Failure{
 			Outcome: holdfast.Permanent, Code: "no_endpoint",
 			Err: fmt.Errorf("endpoint %q is not taken here: only %s is", m.Endpoint, Endpoint),
 		}
 	}
 	n, err := Decode(*m)
 	if err != nil {
-		return Incoming{}, undecodable(err)
+		return holdfast.Bundle{}, undecodable(err)
 	}
 	book, err := g.Books.Book(ctx)
 	if err != nil {
-		return Incoming{}, holdfast.ReceiveFailure(err)
+		return holdfast.Bundle{}, holdfast.ReceiveFailure(err)
 	}
 	if _, ok := book.Lists[n.List]; !ok { // it may be a second old
 		if book, err = g.Books.read(ctx, missingFor); err != nil {
-			return Incoming{}, holdfast.ReceiveFailure(err)
+			return holdfast.Bundle{}, holdfast.ReceiveFailure(err)
 		}
 	}
-	in := Incoming{Notification: n, Hash: [32]byte(m.ContentHash())}
-	in.Messages, in.Channels = copies(m, &n, &book)
-	return in, nil
+	return bundle(m, &n, &book), nil
+}
+
+func (g *Ingester) tell(ctx context.Context, b *holdfast.Bundle, r *holdfast.Result) {
+	if g.Logger != nil && r.Err == nil && !r.Receipt.Duplicate {
+		g.Logger.LogAttrs(ctx, slog.LevelInfo, "notification stored", slog.String("message_id", string(r.Receipt.ID)),
+			slog.String("site", b.Source), slog.Int("copies", len(b.Messages)))
+	}
 }
 
 func undecodable(err error) error {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/notify"
 )
@@ -35,6 +37,22 @@ func TestIngestTakesANotificationOnce(t *testing.T) {
 	}
 	if r := o.one(t, "n"); r.Notification.Origin.Site != "plant-7" || r.Notification.List != "ops" {
 		t.Errorf("kept %+v", r.Notification)
+	}
+}
+
+// OI-18: a notification that is new is told once, with its site and its copies; one that is sent
+// again, that is refused or that is not on disk is not.
+func TestEachNewNotificationIsTold(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	for _, list := range []string{"ops", "ops", "other"} {
+		_, _ = o.send(t, "n", list)
+	}
+	o.close(t)
+	_, _ = o.send(t, "late", "ops")
+	want := []string{"INFO notification stored message_id=n site=plant-7 copies=1"}
+	if diff := cmp.Diff(o.log.of("notification stored"), want); diff != "" {
+		t.Errorf("(-got +want):\n%s", diff)
 	}
 }
 
@@ -76,11 +94,11 @@ type broken struct {
 	err error
 }
 
-func (b *broken) Ingest(ctx context.Context, list ...notify.Incoming) ([]holdfast.Result, error) {
+func (b *broken) Bundle(ctx context.Context, list ...holdfast.Bundle) ([]holdfast.Result, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	return b.Store.Ingest(ctx, list...)
+	return b.Store.Bundle(ctx, list...)
 }
 
 // NO-01: what could not be stored is not acked, so that the site keeps its row

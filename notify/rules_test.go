@@ -180,26 +180,6 @@ func TestListsAreChecked(t *testing.T) {
 	}
 }
 
-// F1-99: an id is kept in its canonical form, and one that is none is refused.
-func TestTheIDOfWhatComesInIsCanonical(t *testing.T) {
-	t.Parallel()
-	const id = "0195a5f0-0000-7000-8000-00000000000a"
-	incoming := func(id holdfast.ID) notify.Incoming {
-		n := notify.Notification{ID: id, List: "ops", Origin: notify.Origin{Site: "plant-7"}}
-		return notify.Incoming{Notification: n, Channels: []string{""}, Messages: []holdfast.Message{{
-			ID: notify.MessageID("plant-7", "0195a5f0-0000-7000-8000-00000000000a", ""), Source: "plant-7", Destination: "notify", Endpoint: notify.Endpoint,
-		}}}
-	}
-	in := incoming(holdfast.ID(strings.ToUpper(id)))
-	if _, err := in.Normalized("central"); err != nil || in.Notification.ID != id {
-		t.Errorf("got id %s, %v; want %s", in.Notification.ID, err, id)
-	}
-	in = incoming("")
-	if _, err := in.Normalized("central"); !errors.Is(err, holdfast.ErrInvalid) {
-		t.Errorf("without an id: %v", err)
-	}
-}
-
 // F1-99: only an id of version 7 says when: the bytes of another one are no time.
 func TestOnlyAnIDWithATimeGivesItsTime(t *testing.T) {
 	t.Parallel()

@@ -13,19 +13,14 @@ import (
 //
 // A notification is named by its site and its id, as a message of the inbox is
 // by its source and its id: two sites may use one id for two notifications.
-// It has one message per channel, with a destination that begins with
+// It is a bundle (BundleOf), with one message per channel, whose destination begins with
 // LanePrefix. The first has the id that is its Key; the row of a copy has
 // the same seq as its message, so that state, failures and history are the
-// message's, and are written once, as is the text, which is in the payload
-// (Text). When a message is purged, its row keeps what it was.
+// message's, and are written once, as is the text, which is in the bundle's payload
+// (Text). When a message is purged, its row keeps what it was. The bundle goes with
+// the rows of its last copy (PurgeNotifications).
 type Store interface {
-	// Ingest stores each notification, with its messages, unless its site has
-	// sent one of its id. It returns one result each, in order: a Duplicate with
-	// the present state where the hash is the same, ErrConflict where it is not
-	// (NO-01) or where another message has one of the ids, and ErrInvalid for what
-	// no store takes. An error of the call stores nothing. It returns after all
-	// is on disk; calls share commits.
-	Ingest(ctx context.Context, list ...Incoming) ([]holdfast.Result, error)
+	holdfast.Bundler
 
 	// Targets returns what became of the recipients of one message so far.
 	Targets(ctx context.Context, message holdfast.ID) ([]Target, error)
@@ -64,14 +59,6 @@ type Store interface {
 	// than keep and whose message is purged, a page at a time, and says whether
 	// more wait (NO-15). It counts copies.
 	PurgeNotifications(ctx context.Context, keep time.Duration) (purged int, more bool, err error)
-}
-
-// Incoming is a notification on its way into the store.
-type Incoming struct {
-	Notification Notification
-	Hash         [32]byte           // of what may not change under one id
-	Messages     []holdfast.Message // one per channel; the first has the notification's Key as id. Payloads are equal, and hold the text
-	Channels     []string           // of the messages, in order; empty text: none was found
 }
 
 // Target is what became of one recipient of one message.

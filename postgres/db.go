@@ -32,7 +32,7 @@ type DB struct {
 
 	enqueues *group[*enqueue]
 	settles  *group[*settle]
-	ingests  *group[*ingest]
+	bundles  *group[*bundling]
 	reached  *group[*reached]
 	inbound  inbound
 
@@ -116,7 +116,7 @@ func (db *DB) start(ctx context.Context) error {
 	}
 	db.enqueues = newGroup(db, enqueueMost, db.enqueueAll)
 	db.settles = newGroup(db, settleMost, db.settleAll)
-	db.ingests = newGroup(db, enqueueMost, db.ingestAll)
+	db.bundles = newGroup(db, enqueueMost, db.bundleAll)
 	db.reached = newGroup(db, reachedMost, db.reachedAll)
 	db.inbound.arrivals = newGroup(db, arriveMost, db.arriveAll)
 	for _, part := range []func(ctx context.Context){db.beatOn, db.listenOn, db.notifyOn, db.watchPrimaries} {
@@ -182,7 +182,7 @@ func (db *DB) stopGroups() {
 		return
 	}
 	db.enqueues.stop()
-	db.ingests.stop()
+	db.bundles.stop()
 	db.reached.stop()
 	db.settles.stop()
 	db.inbound.arrivals.stop()

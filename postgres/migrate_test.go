@@ -38,24 +38,18 @@ func TestTablesOfTheFirstReleaseAreBroughtUpToDate(t *testing.T) {
 	if r, err := db.Get(t.Context(), "waits"); err != nil || r.State != holdfast.Pending {
 		t.Errorf("%+v, %v", r, err)
 	}
-	results, err := db.Ingest(t.Context(), notification("n", "plant-1"))
+	results, err := db.Bundle(t.Context(), notification("n", "plant-1"))
 	if err != nil || results[0].Err != nil {
 		t.Errorf("ingest: %+v, %v", results, err)
 	}
 }
 
-func notification(id holdfast.ID, site string) notify.Incoming {
+func notification(id holdfast.ID, site string) holdfast.Bundle {
 	n := notify.Notification{ID: id, Type: "Alarm", List: "ops", Subject: "Pump 3 stopped", Body: "It stopped at noon.", Origin: notify.Origin{Site: site}}
 	payload, err := notify.Encode(n)
 	if err != nil {
 		panic(err)
 	}
-	return notify.Incoming{
-		Notification: n,
-		Hash:         sha256.Sum256([]byte(id)),
-		Channels:     []string{"mail"},
-		Messages: []holdfast.Message{{
-			ID: n.Key(), Source: site, Destination: notify.LanePrefix + "mail", Endpoint: notify.Endpoint, Kind: holdfast.Command, Payload: payload,
-		}},
-	}
+	first := holdfast.Message{ID: n.Key(), Source: site, Destination: notify.LanePrefix + "mail", Endpoint: notify.Endpoint, Kind: holdfast.Command}
+	return notify.BundleOf(&n, sha256.Sum256([]byte(id)), payload, []holdfast.Message{first}, []string{"mail"})
 }

@@ -92,11 +92,11 @@ func (x *exporting) message(found pgx.Rows) (rows.Row, error) {
 	m := &rows.Message{}
 	var id []byte
 	var source, destination, kind, endpoint *string
-	var queued, owned bool
+	var queued, owned, bundled bool
 	var created, due, start, expires int64
 	var state *int16
 	var settled, first *int64
-	if err := found.Scan(&m.Seq, &id, &source, &destination, &kind, &endpoint, &created, &m.Payload, &m.Headers, &m.CorrelationID, &m.Retry,
+	if err := found.Scan(&m.Seq, &id, &source, &destination, &kind, &endpoint, &created, &m.Payload, &bundled, &m.Bundle, &m.Headers, &m.CorrelationID, &m.Retry,
 		&m.TTL, &m.OrderingKey, &queued, &owned, &due, &start, &m.Waits, &state, &settled,
 		&expires, &m.Failures, &m.Tries, &m.Cycle, &first, &m.Force, &m.GivenUp, &m.Reason); err != nil {
 		return m, err
@@ -113,6 +113,11 @@ func (x *exporting) message(found pgx.Rows) (rows.Row, error) {
 	m.Due, m.Start = rows.None, rows.None
 	if state != nil {
 		m.State = holdfast.State(*state)
+	}
+	if m.Broken = bundled && m.Bundle == 0; m.Broken && m.State != holdfast.Delivered && m.State != holdfast.Discarded {
+		return m, fmt.Errorf("%w: the payload of %s to %s is lost: discard it (holdfast messages discard %s)", move.ErrContent, m.ID, m.Destination, m.ID)
+	}
+	if state != nil {
 		return m, nil
 	}
 	if owned { // of a node that died with it in hand
@@ -168,7 +173,7 @@ func (x *exporting) notification(found pgx.Rows) (rows.Row, error) {
 	var reason, lastError string
 	var created int64
 	var enqueued, delivered, settled, tried *int64
-	if err := found.Scan(&n.Seq, &n.Copy, &id, &message, &n.Channel, &n.Type, &n.List, &n.Subject, &n.Hash, &n.Site, &n.Instance, &n.Script, &n.Execution,
+	if err := found.Scan(&n.Seq, &n.Bundle, &n.Copy, &id, &message, &n.Channel, &n.Type, &n.List, &n.Subject, &n.Site, &n.Instance, &n.Script, &n.Execution,
 		&n.Parent, &enqueued, &created, &delivered, &n.Purged, &state, &settled, &tried, &failures, &tries, &cycle, &reason, &lastError); err != nil {
 		return n, err
 	}

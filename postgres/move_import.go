@@ -78,7 +78,10 @@ func (t *Target) Begin(ctx context.Context, p move.Progress, n move.Totals) erro
 // End implements move.Importer.
 func (t *Target) End(ctx context.Context, p move.Progress) error {
 	return t.note(ctx, p, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, sumUpTally, 0, 0)
+		_, err := tx.Exec(ctx, importBundled)
+		if err == nil {
+			_, err = tx.Exec(ctx, sumUpTally, 0, 0)
+		}
 		return err
 	})
 }

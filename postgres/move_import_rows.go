@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -162,7 +163,7 @@ func (im *importing) messages(page []*rows.Message) error {
 			payload = []byte{}
 		}
 		messages = append(messages, []any{
-			m.Seq, idBytes(m.ID), r.route, r.lane, created, payload, nullText(m.Headers), nullText(m.CorrelationID), nullText(m.Retry), start - created, nullNumber(m.TTL), key,
+			m.Seq, idBytes(m.ID), r.route, r.lane, created, payload, nullText(m.Headers), nullText(m.CorrelationID), nullText(m.Retry), start - created, nullNumber(m.TTL), key, nullNumber(m.Bundle),
 		})
 		if m.State != holdfast.Pending {
 			final = append(final, []any{
@@ -180,7 +181,7 @@ func (im *importing) messages(page []*rows.Message) error {
 		})
 		im.sums.add(r.lane, holdfast.LaneCounts{Pending: 1})
 	}
-	if err := im.copy("hf_message", messages, "seq", "id", "route", "lane", "created", "payload", "headers", "corr", "retry", "delay", "ttl", "okey"); err != nil {
+	if err := im.copy("hf_message", messages, "seq", "id", "route", "lane", "created", "payload", "headers", "corr", "retry", "delay", "ttl", "okey", "bundle"); err != nil {
 		return err
 	}
 	if err := im.copy("hf_queue", queue, "seq", "lane", "due", "start", "expires", "failures", "tries", "cycle", "first_try", "blocked", "force", "given_up", "okey"); err != nil {
@@ -298,13 +299,7 @@ func (im *importing) notifications(page []*rows.Notification) error {
 	var seqs, delivered []int64
 	var sites []string
 	for _, n := range page {
-		var enqueued *int64
-		if n.Enqueued != int64(rows.None) {
-			enqueued = &n.Enqueued
-		}
-		list = append(list, []any{
-			n.Seq, idBytes(n.ID), n.Copy, idBytes(n.Message), n.Channel, n.Type, n.List, n.Subject, n.Site, n.Instance, n.Script, n.Execution, n.Parent, enqueued, n.Hash, im.at(n.Created),
-		})
+		list = append(list, append(noteRow(n), im.at(n.Created)))
 		switch {
 		case n.Purged:
 			ends = append(ends, []any{
@@ -314,7 +309,7 @@ func (im *importing) notifications(page []*rows.Notification) error {
 			seqs, sites, delivered = append(seqs, n.Seq), append(sites, n.Site), append(delivered, im.at(n.Delivered))
 		}
 	}
-	if err := im.copy("hf_notification", list, "seq", "id", "copy", "message", "channel", "type", "list", "subject", "site", "instance", "script", "execution", "parent", "enqueued", "hash", "created"); err != nil {
+	if err := im.copy("hf_notification", list, append(strings.Split(notificationRow, ", "), "created")...); err != nil {
 		return err
 	}
 	if err := im.copy("hf_notification_end", ends, "seq", "site", "state", "settled", "failures", "tries", "cycle", "reason", "last_error", "tried"); err != nil {

@@ -76,7 +76,7 @@ func (db *DB) PurgeNotifications(ctx context.Context, keep time.Duration) (purge
 			if mine, err := tx.upkeep(upkeepPurge); err != nil || !mine {
 				return err
 			}
-			return tx.purgeNotes(part, before, &gone)
+			return tx.query(purgeNotifications, []any{part, before}, func(rows pgx.Rows) error { return rows.Scan(&gone) })
 		})
 		purged += gone
 	}
@@ -90,47 +90,14 @@ func (db *DB) PurgeNotifications(ctx context.Context, keep time.Duration) (purge
 	return purged, more, nil
 }
 
-func (db *DB) pastNotes(ctx context.Context, before int64) (list []noteName, err error) {
+// pastNotes are the bundles of what has ended before.
+func (db *DB) pastNotes(ctx context.Context, before int64) (list []int64, err error) {
 	s := &db.sweeps
 	err = db.read(ctx, pastNotifications, []any{before, s.notified, s.notifiedSeq, sweepPage}, func(rows pgx.Rows) error {
-		var id []byte
-		var site string
-		err := rows.Scan(&s.notified, &s.notifiedSeq, &id, &site)
-		list = append(list, noteName{string(id), site})
+		var bundle int64
+		err := rows.Scan(&s.notified, &s.notifiedSeq, &bundle)
+		list = append(list, bundle)
 		return err
 	})
 	return list, err
-}
-
-// noteNames are the parameters that name notifications.
-func noteNames(list []noteName) (ids [][]byte, sites []string) {
-	for _, n := range list {
-		ids, sites = append(ids, []byte(n.id)), append(sites, n.site)
-	}
-	return ids, sites
-}
-
-func (tx *ownTx) purgeNotes(list []noteName, before int64, gone *int) error {
-	needed := map[noteName]bool{}
-	ids, sites := noteNames(list)
-	if err := tx.query(neededNotifications, []any{ids, sites, before}, func(rows pgx.Rows) error {
-		var id []byte
-		var site string
-		err := rows.Scan(&id, &site)
-		needed[noteName{string(id), site}] = true
-		return err
-	}); err != nil {
-		return err
-	}
-	var old []noteName
-	for _, n := range list {
-		if !needed[n] {
-			old = append(old, n)
-		}
-	}
-	ids, sites = noteNames(old)
-	return tx.query(purgeNotifications, []any{ids, sites}, func(rows pgx.Rows) error {
-		*gone++
-		return rows.Scan(nil)
-	})
 }

@@ -54,8 +54,9 @@ func (db *DB) copies(ctx context.Context, site string, id holdfast.ID) (list []n
 	if db.gone.Load() {
 		return nil, holdfast.ErrClosed
 	}
+	name := []any{idBytes(id), cleanText(site)}
 	var kept []bool // whether the message is
-	if err := db.read(ctx, getNotification, []any{idBytes(id), cleanText(site)}, func(rows pgx.Rows) error {
+	if err := db.read(ctx, getNotification, name, func(rows pgx.Rows) error {
 		c, err := db.scanCopy(rows)
 		list, kept = append(list, c.r), append(kept, c.kept)
 		return err
@@ -63,7 +64,7 @@ func (db *DB) copies(ctx context.Context, site string, id holdfast.ID) (list []n
 		return nil, err
 	}
 	var payload []byte
-	if err := db.read(ctx, getNotificationBody, []any{list[0].Seq}, func(rows pgx.Rows) error { return rows.Scan(&payload) }); err != nil {
+	if err := db.read(ctx, getNotificationBody, name, func(rows pgx.Rows) error { return rows.Scan(&payload) }); err != nil {
 		return nil, err
 	}
 	body, data := notify.Text(payload)

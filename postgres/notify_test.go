@@ -16,6 +16,19 @@ import (
 // take the same ids at once, one stores each, and the others see it. NO-01, NO-20.
 func TestNodesThatIngestTheSameIDsAtOnce(t *testing.T) {
 	t.Parallel()
+	for what, messages := range map[string]func(b holdfast.Bundle) holdfast.Bundle{
+		"as a site sends them":     func(b holdfast.Bundle) holdfast.Bundle { return b },
+		"with ids that are unlike": func(b holdfast.Bundle) holdfast.Bundle { b.Messages[0].ID = ""; return b },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			ingestAtOnce(t, messages)
+		})
+	}
+}
+
+func ingestAtOnce(t *testing.T, messages func(b holdfast.Bundle) holdfast.Bundle) {
+	t.Helper()
 	const nodes, ids = 3, 200
 	dsn := database(t)
 	var first, known atomic.Int64
@@ -28,8 +41,10 @@ func TestNodesThatIngestTheSameIDsAtOnce(t *testing.T) {
 					if half == 1 {
 						i = ids - 1 - i
 					}
-					in := notification(holdfast.ID(fmt.Sprint("n-", i)), "plant-1")
-					results, err := db.Ingest(t.Context(), in, notification(holdfast.ID(fmt.Sprint("n-", (i+7)%ids)), "plant-1"))
+					of := func(i int) holdfast.Bundle {
+						return messages(notification(holdfast.ID(fmt.Sprint("n-", i)), "plant-1"))
+					}
+					results, err := db.Bundle(t.Context(), of(i), of((i+7)%ids))
 					if err != nil {
 						t.Errorf("ingest: %v", err)
 						return
@@ -63,7 +78,7 @@ func BenchmarkIngest(b *testing.B) {
 	b.SetParallelism(32)
 	b.RunParallel(func(p *testing.PB) {
 		for p.Next() {
-			results, err := db.Ingest(b.Context(), notification(holdfast.NewID(), "plant-1"))
+			results, err := db.Bundle(b.Context(), notification(holdfast.NewID(), "plant-1"))
 			if err != nil || results[0].Err != nil {
 				b.Fatalf("%+v, %v", results, err)
 			}
@@ -83,7 +98,7 @@ func TestNumbersBesideManyOtherMessages(t *testing.T) {
 	if _, err := db.Enqueue(t.Context(), ms...); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Ingest(t.Context(), notification("n", "plant-1")); err != nil {
+	if _, err := db.Bundle(t.Context(), notification("n", "plant-1")); err != nil {
 		t.Fatal(err)
 	}
 	all, sites, err := db.KPIs(t.Context(), time.Hour, time.Minute)

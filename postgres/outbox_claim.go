@@ -165,11 +165,13 @@ type taking struct {
 
 // taken is one row.
 type taken struct {
-	claim holdfast.Claim
-	due   int64
-	lane  int32
-	route int32
-	hold  hold
+	claim  holdfast.Claim
+	due    int64
+	lane   int32
+	route  int32
+	bundle int64 // which has the payload; 0: none
+	lost   bool  // it has not: it is gone
+	hold   hold
 
 	expires, lasts int64
 	first          *int64
@@ -239,6 +241,9 @@ func (k *taking) run(tx *ownTx) error {
 	if err := k.judge(tx); err != nil {
 		return err
 	}
+	if err := k.readBundles(tx); err != nil {
+		return err
+	}
 	if len(k.rows) > 0 {
 		seqs, claims := make([]int64, len(k.rows)), make([]int64, len(k.rows))
 		for i := range k.rows {
@@ -295,9 +300,10 @@ func (k *taking) read(rows pgx.Rows) error {
 	var blocked int16
 	var corr, key *string
 	var ttl *int64
+	var size int
 	m := &t.claim.Message
 	if err := rows.Scan(&k.now, &t.claim.Seq, &t.lane, &t.due, &t.expires, &t.claim.Failures, &t.claim.Tries, &m.Attempt.Cycle, &t.first, &m.Attempt.Forced, &t.claim.Revision,
-		&t.id, &t.route, &m.Payload, &t.headers, &corr, &t.retry, &ttl, &key, &blocked, &t.lasts); err != nil {
+		&t.id, &t.route, &m.Payload, &t.headers, &corr, &t.retry, &ttl, &key, &blocked, &t.lasts, &t.bundle, &size); err != nil {
 		return err
 	}
 	t.blocked = blocked != 0
@@ -311,7 +317,7 @@ func (k *taking) read(rows pgx.Rows) error {
 		owner: k.owner, token: k.number, lane: t.lane, key: m.OrderingKey,
 		tries: t.claim.Tries, cycle: m.Attempt.Cycle, failures: t.claim.Failures, revision: t.claim.Revision,
 	}
-	k.bytes += len(m.Payload)
+	k.bytes += size
 	k.rows = append(k.rows, t)
 	return nil
 }

@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-mq/holdfast"
 )
@@ -20,8 +23,13 @@ func (k *taking) finish(ctx context.Context) ([]holdfast.Claim, error) {
 	}
 	slices.SortFunc(k.rows, func(a, b taken) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.claim.Seq, b.claim.Seq)) })
 	list := make([]holdfast.Claim, 0, len(k.rows))
+	var lost []taken
 	for i := range k.rows {
 		t := &k.rows[i]
+		if t.lost {
+			lost = append(lost, *t)
+			continue
+		}
 		names, err := k.db.routeNames(ctx, t.route)
 		if errors.Is(err, holdfast.ErrNotFound) {
 			// It stays in hand: given back, it would come again at once, and again.
@@ -31,7 +39,7 @@ func (k *taking) finish(ctx context.Context) ([]holdfast.Claim, error) {
 			continue
 		}
 		if err != nil {
-			k.db.giveBack(k.rows) // nobody could deliver them
+			k.db.settleUntried(k.rows, holdfast.Settlement{Outcome: holdfast.NotStarted}) // nobody could deliver them
 			return nil, fmt.Errorf("claim: %w", err)
 		}
 		m := &t.claim.Message
@@ -39,7 +47,44 @@ func (k *taking) finish(ctx context.Context) ([]holdfast.Claim, error) {
 		k.db.readExtras(m, t.headers, t.retry)
 		list = append(list, t.claim)
 	}
+	if len(lost) > 0 {
+		k.db.settleUntried(lost, holdfast.Settlement{
+			State: holdfast.Parked, Reason: holdfast.ReasonUndecodable, Outcome: holdfast.Permanent, Code: "undecodable",
+			Error: "the payload is lost: the bundle that had it is not there",
+		})
+	}
 	return list, nil
+}
+
+// readBundles fills in the payloads that messages share: those of one bundle get one slice.
+func (k *taking) readBundles(tx *ownTx) error {
+	payloads := map[int64][]byte{}
+	for i := range k.rows {
+		if b := k.rows[i].bundle; b != 0 {
+			payloads[b] = nil
+		}
+	}
+	if len(payloads) == 0 {
+		return nil
+	}
+	bundles := slices.Collect(maps.Keys(payloads))
+	clear(payloads)
+	if err := tx.query(claimBundles, []any{bundles}, func(rows pgx.Rows) error {
+		var seq int64
+		var payload []byte
+		err := rows.Scan(&seq, &payload)
+		payloads[seq] = payload
+		return err
+	}); err != nil {
+		return err
+	}
+	for i := range k.rows {
+		if t := &k.rows[i]; t.bundle != 0 {
+			payload, found := payloads[t.bundle]
+			t.claim.Message.Payload, t.lost = payload, !found
+		}
+	}
+	return nil
 }
 
 // readExtras decodes what was encoded when the message was accepted.

@@ -23,8 +23,10 @@ type entry struct {
 	m       holdfast.Message
 	id      []byte
 	route   route
-	minted  bool // its id is ours: nobody else can have it
-	sourced bool // the caller named the source
+	minted  bool  // its id is ours: nobody else can have it
+	sourced bool  // the caller named the source
+	bundle  int64 // the one that has its payload; 0: none
+	seq     int64 // of one that was inserted
 	headers *string
 	retry   *string
 }
@@ -388,9 +390,9 @@ func (k *enqueue) reply(w *inserts, namesOf func(route int32) (routeKey, error),
 		e := &k.entries[i]
 		r := holdfast.Receipt{ID: e.m.ID, State: holdfast.Pending}
 		id := string(e.id)
-		switch said, inserted := w.new[id]; {
-		case inserted && !said:
-			w.new[id] = true // the first of its name in the call
+		switch n, inserted := w.new[id]; {
+		case inserted && !n.said: // the first of its name in the call
+			e.seq, w.new[id] = n.seq, newMessage{n.seq, true}
 			fresh(e.route.lane)
 		case inserted:
 			r.Duplicate = true

@@ -10,12 +10,19 @@ import (
 type inserts struct {
 	ids, payloads             [][]byte
 	routes, lanes             []int32
+	bundles                   []*int64
 	headers, corr, retry, key []*string
 	ttl                       []*int64
 	delay                     []int64
 
-	new   map[string]bool // inserted; true: a receipt says so
+	new   map[string]newMessage
 	known map[string]oldMessage
+}
+
+// newMessage is one that was inserted.
+type newMessage struct {
+	seq  int64
+	said bool // by a receipt
 }
 
 type oldMessage struct {
@@ -25,7 +32,7 @@ type oldMessage struct {
 }
 
 func newInserts(works []*enqueue) *inserts {
-	w := &inserts{new: map[string]bool{}, known: map[string]oldMessage{}}
+	w := &inserts{new: map[string]newMessage{}, known: map[string]oldMessage{}}
 	for _, k := range works {
 		for i := range k.entries {
 			w.add(&k.entries[i])
@@ -35,8 +42,12 @@ func newInserts(works []*enqueue) *inserts {
 }
 
 func (w *inserts) add(e *entry) {
-	m := &e.m
-	w.ids, w.payloads = append(w.ids, e.id), append(w.payloads, m.Payload)
+	m, payload := &e.m, e.m.Payload
+	var bundle *int64
+	if e.bundle != 0 {
+		payload, bundle = []byte{}, &e.bundle
+	}
+	w.ids, w.payloads, w.bundles = append(w.ids, e.id), append(w.payloads, payload), append(w.bundles, bundle)
 	w.routes, w.lanes = append(w.routes, e.route.route), append(w.lanes, e.route.lane)
 	w.headers, w.retry = append(w.headers, e.headers), append(w.retry, e.retry)
 	w.corr, w.key = append(w.corr, nullText(m.CorrelationID)), append(w.key, nullText(m.OrderingKey))
@@ -52,7 +63,7 @@ func (w *inserts) add(e *entry) {
 func (w *inserts) args() []any {
 	return []any{
 		w.ids, w.routes, w.lanes, w.payloads, unlessEmpty(w.headers), unlessEmpty(w.corr), unlessEmpty(w.retry),
-		unlessEmpty(w.ttl), w.delay, unlessEmpty(w.key),
+		unlessEmpty(w.ttl), w.delay, unlessEmpty(w.key), unlessEmpty(w.bundles),
 	}
 }
 
@@ -69,8 +80,9 @@ func unlessEmpty[T any](list []*T) []*T {
 
 func (w *inserts) read(rows pgx.Rows) error {
 	var id []byte
-	err := rows.Scan(&id)
-	w.new[string(id)] = false
+	var n newMessage
+	err := rows.Scan(&id, &n.seq)
+	w.new[string(id)] = n
 	return err
 }
 

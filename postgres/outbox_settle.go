@@ -374,15 +374,16 @@ func cleanText(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "�"), "�")
 }
 
-// giveBack returns claims that were not tried and that nobody will settle.
-func (db *DB) giveBack(list []taken) {
+// settleUntried settles claims, in the background, that nobody else will settle.
+func (db *DB) settleUntried(list []taken, s holdfast.Settlement) {
 	settlements := make([]holdfast.Settlement, len(list))
 	for i := range list {
-		settlements[i] = holdfast.Settlement{Seq: list[i].claim.Seq, Token: list[i].claim.Token, Outcome: holdfast.NotStarted}
+		s.Seq, s.Token = list[i].claim.Seq, list[i].claim.Token
+		settlements[i] = s
 	}
 	db.parts.Go(func() {
 		if _, err := db.Settle(db.life, settlements...); err != nil {
-			db.log.Error("claims not given back", slog.Int("count", len(list)), slog.Any("error", err))
+			db.log.Error("claims of what was not tried are not settled", slog.Int("count", len(list)), slog.Any("error", err))
 			db.claim.letGo(list)
 		}
 	})

@@ -28,31 +28,31 @@ const (
 // are new.
 const (
 	insertMessages = insertHead + ` ON CONFLICT (id) DO NOTHING` + insertTail + `
-	SELECT id FROM new`
+	SELECT id, seq FROM new`
 	// insertMinted is insertMessages for ids that nobody else can have, and counts
 	// what it writes: a transaction of one statement.
 	// It writes nothing where the tables are others than those that the names are of.
-	insertMinted = `WITH now AS MATERIALIZED (SELECT hf_now() AS t WHERE ` + readTable + ` = $12),
+	insertMinted = `WITH now AS MATERIALIZED (SELECT hf_now() AS t WHERE ` + readTable + ` = $13),
 	` + insertNamed + `
 	message AS (
-		INSERT INTO hf_message (seq, id, route, lane, created, payload, headers, corr, retry, delay, ttl, okey)
-		SELECT nextval('hf_seq'), id, CASE WHEN (SELECT known FROM named) THEN route END, lane, t, payload, headers, corr, retry, delay, ttl, okey FROM now,` + insertRows + insertTail + `,
-	tally AS (INSERT INTO hf_tally (owner, lane, pending) SELECT $11, lane, count(*) FROM new GROUP BY lane)
+		INSERT INTO hf_message (seq, id, route, lane, created, payload, headers, corr, retry, delay, ttl, okey, bundle)
+		SELECT nextval('hf_seq'), id, CASE WHEN (SELECT known FROM named) THEN route END, lane, t, payload, headers, corr, retry, delay, ttl, okey, bundle FROM now,` + insertRows + insertTail + `,
+	tally AS (INSERT INTO hf_tally (owner, lane, pending) SELECT $12, lane, count(*) FROM new GROUP BY lane)
 	SELECT pg_current_xact_id()::text, ` + readTable
 	insertHead = `WITH now AS MATERIALIZED (SELECT hf_now() AS t),
 	input AS MATERIALIZED (
 		SELECT nextval('hf_seq') AS seq, i.* FROM` + insertRows + `),
 	` + insertNamed + `
 	message AS (
-		INSERT INTO hf_message (seq, id, route, lane, created, payload, headers, corr, retry, delay, ttl, okey)
-		SELECT seq, id, CASE WHEN (SELECT known FROM named) THEN route END, lane, t, payload, headers, corr, retry, delay, ttl, okey FROM input, now ORDER BY id`
+		INSERT INTO hf_message (seq, id, route, lane, created, payload, headers, corr, retry, delay, ttl, okey, bundle)
+		SELECT seq, id, CASE WHEN (SELECT known FROM named) THEN route END, lane, t, payload, headers, corr, retry, delay, ttl, okey, bundle FROM input, now ORDER BY id`
 	// insertNamed says once for all rows whether each number still has its name: a
 	// row that is gone makes the number a NULL, which the table refuses (F1-124). A
 	// caller's snapshot may be older than a name, and cannot tell.
 	insertNamed = `named AS MATERIALIZED (SELECT current_setting('transaction_isolation') IN ('repeatable read', 'serializable') OR NOT EXISTS (SELECT FROM (SELECT DISTINCT i.route, i.lane FROM unnest($2::integer[], $3::integer[]) AS i (route, lane)) AS i
 		WHERE NOT EXISTS (SELECT FROM hf_route AS r WHERE r.route = i.route AND r.lane = i.lane)) AS known),`
-	insertRows = ` unnest($1::bytea[], $2::integer[], $3::integer[], $4::bytea[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::text[])
-			AS i (id, route, lane, payload, headers, corr, retry, ttl, delay, okey)`
+	insertRows = ` unnest($1::bytea[], $2::integer[], $3::integer[], $4::bytea[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::text[], $11::bigint[])
+			AS i (id, route, lane, payload, headers, corr, retry, ttl, delay, okey, bundle)`
 	insertTail = ` RETURNING seq, id, lane, okey, created, delay, ttl),
 	new AS (
 		SELECT seq, id, lane, okey, created + delay AS start, CASE WHEN ttl IS NULL THEN 9223372036854775807 ELSE created + delay + ttl END AS expires FROM message),
@@ -64,10 +64,32 @@ const (
 		SELECT seq, 1, 0, t, 1, 0 FROM new, now WHERE EXISTS (SELECT FROM hf_follower))`
 )
 
+// payloadOf is the payload of hf_message AS m. NULL: that of its bundle is lost.
+const payloadOf = `CASE WHEN m.bundle IS NULL THEN m.payload ELSE (SELECT b.payload FROM hf_bundle AS b WHERE b.seq = m.bundle) END`
+
 // findMessages reads what must be the same of two messages of one id, and where the first stands.
-const findMessages = `SELECT m.id, m.route, m.payload, q.seq IS NOT NULL, q.owner IS NOT NULL, coalesce(f.state, 0)
+const findMessages = `SELECT m.id, m.route, ` + payloadOf + `, q.seq IS NOT NULL, q.owner IS NOT NULL, coalesce(f.state, 0)
 	FROM hf_message AS m LEFT JOIN LATERAL (SELECT * FROM hf_queue AS h WHERE h.seq = m.seq OFFSET 0) AS q ON true
 	LEFT JOIN LATERAL (SELECT * FROM hf_final AS h WHERE h.seq = m.seq OFFSET 0) AS f ON true WHERE m.id = ANY ($1::bytea[])`
+
+// Bundles: outbox_bundle.go.
+const (
+	// findBundles gives what has no bundle of its name a number for one.
+	findBundles = `SELECT i.n, CASE WHEN b.seq IS NULL THEN nextval('hf_seq') ELSE 0 END, b.hash,
+			coalesce(b.state, CASE WHEN q.seq IS NULL THEN coalesce(f.state, 0) WHEN q.owner IS NULL THEN 0 ELSE 1 END)
+		FROM unnest($1::bytea[], $2::text[], $3::text[]) WITH ORDINALITY AS i (id, kind, source, n)
+		LEFT JOIN LATERAL (SELECT seq, hash, first, state FROM hf_bundle AS h WHERE h.id = i.id AND h.kind = i.kind AND h.source = i.source OFFSET 0) AS b ON true
+		LEFT JOIN LATERAL (SELECT seq, owner FROM hf_queue AS h WHERE h.seq = b.first OFFSET 0) AS q ON true
+		LEFT JOIN LATERAL (SELECT state FROM hf_final AS h WHERE h.seq = b.first OFFSET 0) AS f ON true`
+	takenIDs = `SELECT id FROM hf_message WHERE id = ANY ($1::bytea[])`
+	// insertBundles follows insertMessages in its transaction, and fails where a name is there. It
+	// inserts in the order of names, so that no two transactions wait for each other.
+	insertBundles = `WITH now AS MATERIALIZED (SELECT hf_now() AS t)
+		INSERT INTO hf_bundle (seq, kind, source, id, hash, payload, created, first)
+		SELECT i.seq, i.kind, i.source, i.id, i.hash, i.payload, now.t, i.first
+		FROM now, unnest($1::bigint[], $2::text[], $3::text[], $4::bytea[], $5::bytea[], $6::bytea[], $7::bigint[]) AS i (seq, kind, source, id, hash, payload, first)
+		ORDER BY i.id, i.kind, i.source`
+)
 
 // What shows that a transaction is committed: tx.go.
 const (
@@ -149,15 +171,18 @@ const (
 	// first of each lane before the second of any, so that none waits behind the backlog of others.
 	claimGot = `
 	sized AS MATERIALIZED (
-		SELECT g.*, m.id, m.route, m.payload, m.headers, m.corr, m.retry, m.ttl, m.okey,
+		SELECT g.*, m.id, m.route, m.payload, m.headers, m.corr, m.retry, m.ttl, m.okey, m.bundle, m.size,
 			CASE WHEN g.cycle > 1 THEN g.expires - coalesce((` + setAnew + ` = g.seq), m.created) ELSE m.ttl END AS lasts,
-			sum(octet_length(m.payload)) OVER (ORDER BY g.nth, g.due, g.seq) - octet_length(m.payload) AS before
-		FROM (SELECT *, row_number() OVER (PARTITION BY lane ORDER BY due, seq) AS nth FROM got) AS g CROSS JOIN LATERAL (SELECT * FROM hf_message AS h WHERE h.seq = g.seq OFFSET 0) AS m),
+			sum(m.size) OVER (ORDER BY g.nth, g.due, g.seq) - m.size AS before
+		FROM (SELECT *, row_number() OVER (PARTITION BY lane ORDER BY due, seq) AS nth FROM got) AS g
+		CROSS JOIN LATERAL (SELECT *, coalesce(octet_length(` + payloadOf + `), 0) AS size FROM hf_message AS m WHERE m.seq = g.seq OFFSET 0) AS m),
 	mine AS (
 		UPDATE hf_queue AS q SET owner = $1, claim = $2 WHERE q.seq = ANY (ARRAY (SELECT seq FROM sized WHERE before < $3)) RETURNING q.seq)
 	SELECT n.t, s.seq, s.lane, s.due, s.expires, s.failures, s.tries, s.cycle, s.first_try, s.force, s.revision,
-		s.id, s.route, s.payload, s.headers, s.corr, s.retry, s.ttl, s.okey, s.blocked, coalesce(s.lasts, 0)
+		s.id, s.route, s.payload, s.headers, s.corr, s.retry, s.ttl, s.okey, s.blocked, coalesce(s.lasts, 0), coalesce(s.bundle, 0), s.size
 	FROM now AS n LEFT JOIN sized AS s ON (s.seq IN (SELECT seq FROM mine)) IS TRUE`
+	// claimBundles reads each payload once, however many of its messages were claimed.
+	claimBundles = `SELECT seq, payload FROM hf_bundle WHERE seq = ANY ($1::bigint[])`
 	// fewestDeaths finds which of the suspects are tried next.
 	fewestDeaths = `SELECT deaths, count(*) FROM (
 			SELECT deaths FROM hf_queue AS q WHERE q.deaths > 0 AND q.lane = ANY ($1::integer[]) AND q.due <= (SELECT hf_now()) AND q.owner IS NULL LIMIT 10000) AS s

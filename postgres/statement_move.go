@@ -23,7 +23,7 @@ const (
 		greatest((SELECT max(seq) FROM hf_message), (SELECT max(seq) FROM hf_notification), 0), coalesce((SELECT max(seq) FROM hf_event), 0), coalesce((SELECT max(seq) FROM hf_inbox), 0)`
 	exportLeaps = `SELECT leaps FROM hf_clock`
 
-	exportMessages = `SELECT x.seq, x.id, r.source, l.destination, r.kind, r.endpoint, x.created, x.payload, coalesce(x.headers, ''), coalesce(x.corr, ''), coalesce(x.retry, ''),
+	exportMessages = `SELECT x.seq, x.id, r.source, l.destination, r.kind, r.endpoint, x.created, x.payload, x.bundle IS NOT NULL, coalesce((SELECT b.seq FROM hf_bundle AS b WHERE b.seq = x.bundle), 0), coalesce(x.headers, ''), coalesce(x.corr, ''), coalesce(x.retry, ''),
 			coalesce(x.ttl, 0), coalesce(x.okey, ''), q.seq IS NOT NULL, q.owner IS NOT NULL, coalesce(q.due, 0), coalesce(q.start, 0), coalesce(q.blocked, 0) <> 0, f.state, f.settled,
 			coalesce(q.expires, f.expires, 0), coalesce(q.failures, f.failures, 0), coalesce(q.tries, f.tries, 0), coalesce(q.cycle, f.cycle, 0), coalesce(q.first_try, f.first_try),
 			coalesce(q.force, f.force, false), coalesce(q.given_up, false), coalesce(f.reason, '')
@@ -50,7 +50,7 @@ const (
 
 	exportSettings = `SELECT coalesce((SELECT value::bigint FROM hf_meta WHERE key = 'notify'), 0), coalesce((SELECT value::bigint FROM hf_meta WHERE key = 'book'), 0)`
 	// exportNotifications tells what a copy was only where its message is purged.
-	exportNotifications = `SELECT n.seq, n.copy, n.id, n.message, n.channel, n.type, n.list, n.subject, n.hash, n.site, n.instance, n.script, n.execution, n.parent, n.enqueued, n.created,
+	exportNotifications = `SELECT n.seq, n.bundle, n.copy, n.id, n.message, n.channel, n.type, n.list, n.subject, n.site, n.instance, n.script, n.execution, n.parent, n.enqueued, n.created,
 			CASE e.state WHEN 2 THEN e.settled END, m.seq IS NULL, coalesce(e.state, 0), e.settled, e.tried, coalesce(e.failures, 0), coalesce(e.tries, 0), coalesce(e.cycle, 0), coalesce(e.reason, ''), coalesce(e.last_error, '')
 		FROM (
 			SELECT *, sum(octet_length(subject)) OVER (ORDER BY seq) - octet_length(subject) AS before
@@ -69,8 +69,10 @@ const (
 
 	// A new row gets a number above all that were copied.
 	importNumbers = `SELECT setval('hf_seq'::regclass, greatest($1::bigint, $2, 1)), setval(pg_get_serial_sequence('hf_event', 'seq')::regclass, greatest($3::bigint, 1))`
+	// importBundled: in the other store bundles may have had numbers of their own.
+	importBundled = `SELECT setval('hf_seq'::regclass, greatest(coalesce(pg_sequence_last_value('hf_seq'::regclass), 1), (SELECT max(seq) FROM hf_bundle)))`
 	importBook    = `INSERT INTO hf_meta (key, value) VALUES ('book', $1::bigint::text) ON CONFLICT (key) DO UPDATE SET value = excluded.value`
 	importLanes   = `SELECT lane FROM hf_lane ORDER BY lane`
-	analyze       = `ANALYZE hf_message, hf_queue, hf_final, hf_event, hf_inbox, hf_inbox_body, hf_notification, hf_notification_body, hf_notification_end, hf_target`
+	analyze       = `ANALYZE hf_bundle, hf_message, hf_queue, hf_final, hf_event, hf_inbox, hf_inbox_body, hf_notification, hf_notification_end, hf_target`
 	importLeaps   = `UPDATE hf_clock SET leaps = $1`
 )

@@ -1,18 +1,14 @@
 package postgres
 
-// Notifications: notify_ingest.go, notify_targets.go, notify_list.go, notify_kpis.go, notify_book.go.
+// Notifications: notify_targets.go, notify_list.go, notify_kpis.go, notify_book.go.
 
 const (
-	findNotifications = `SELECT n.id, n.site, n.hash, CASE WHEN q.seq IS NULL THEN coalesce(f.state, e.state, 0) WHEN q.owner IS NULL THEN 0 ELSE 1 END
-		FROM unnest($1::bytea[], $2::text[]) AS i (id, site)
-		CROSS JOIN LATERAL (SELECT * FROM hf_notification AS h WHERE h.id = i.id AND h.site = i.site AND h.copy = 0 OFFSET 0) AS n` + notificationStands
-	takenIDs = `SELECT id FROM hf_message WHERE id = ANY ($1::bytea[])`
-	// insertNotifications follows insertMessages in its transaction.
-	insertNotifications = `INSERT INTO hf_notification (seq, id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, hash, created)
-		SELECT m.seq, i.*, m.created FROM unnest($1::bytea[], $2::integer[], $3::bytea[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
-			$9::text[], $10::text[], $11::text[], $12::text[], $13::bigint[], $14::bytea[])
-			AS i (id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, hash)
-		CROSS JOIN LATERAL (SELECT seq, created FROM hf_message AS h WHERE h.id = i.message OFFSET 0) AS m`
+	insertNotifications = `WITH now AS MATERIALIZED (SELECT hf_now() AS t)
+		INSERT INTO hf_notification (` + notificationRow + `, created)
+		SELECT i.*, now.t FROM now, unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[], $6::text[], $7::text[], $8::text[], $9::text[],
+			$10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::bigint[]) AS i (` + notificationRow + `)`
+	// notificationRow names what noteRow returns.
+	notificationRow = `seq, bundle, copy, id, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued`
 
 	// noteDelivered is a part of a settlement: of those that were delivered it
 	// keeps what they were. It is left out where no lane is a channel's.
@@ -56,11 +52,14 @@ const (
 			CASE WHEN q.seq IS NULL THEN coalesce(f.state, e.state, 0) ELSE 0 END, coalesce(q.tries, f.tries, e.tries, 0), p.seq, now.t
 		FROM now, page AS p LEFT JOIN LATERAL (SELECT * FROM hf_notification AS h WHERE h.seq = p.seq OFFSET 0) AS n ON true` + notificationStands + `
 		ORDER BY p.seq DESC`
-	notificationFrom    = `SELECT seq, created FROM hf_notification WHERE seq >= $1 ORDER BY seq LIMIT 1`
-	readNotifications   = `WITH now AS MATERIALIZED (SELECT hf_now() AS t) SELECT ` + notificationColumns + ` FROM now, hf_notification AS n` + notificationStands + ` WHERE n.seq = ANY ($1::bigint[]) ORDER BY n.seq DESC`
-	getNotification     = `WITH now AS MATERIALIZED (SELECT hf_now() AS t) SELECT ` + notificationColumns + ` FROM now, hf_notification AS n` + notificationStands + ` WHERE n.id = $1 AND n.site = $2 ORDER BY n.copy`
-	notificationSites   = `SELECT DISTINCT site FROM hf_notification WHERE id = $1 ORDER BY site`
-	getNotificationBody = `SELECT payload FROM hf_notification_body WHERE seq = $1 UNION ALL SELECT payload FROM hf_message WHERE seq = $1`
+	notificationFrom  = `SELECT seq, created FROM hf_notification WHERE seq >= $1 ORDER BY seq LIMIT 1`
+	readNotifications = `WITH now AS MATERIALIZED (SELECT hf_now() AS t) SELECT ` + notificationColumns + ` FROM now, hf_notification AS n` + notificationStands + ` WHERE n.seq = ANY ($1::bigint[]) ORDER BY n.seq DESC`
+	getNotification   = `WITH now AS MATERIALIZED (SELECT hf_now() AS t) SELECT ` + notificationColumns + ` FROM now, hf_bundle AS b
+		CROSS JOIN LATERAL (SELECT * FROM hf_notification AS h WHERE h.bundle = b.seq OFFSET 0) AS n` + notificationStands + notificationNamed + ` ORDER BY n.copy`
+	getNotificationBody = `SELECT b.payload FROM hf_bundle AS b` + notificationNamed
+	notificationSites   = `SELECT source FROM hf_bundle WHERE id = $1 AND kind = 'notification' ORDER BY source`
+	// notificationNamed is where the bundle of a notification is.
+	notificationNamed = ` WHERE b.id = $1 AND b.kind = 'notification' AND b.source = $2`
 
 	targetColumns = `t.channel, t.address, t.name, t.result, t.code, t.text, t.receipt, t.maybe, t.attempts, t.cycle, t.server, t.tls, t.truncated, t.at`
 	targetsOf     = `SELECT ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = (SELECT seq FROM hf_message WHERE id = $1) ORDER BY t.channel, t.address`
@@ -89,21 +88,21 @@ const (
 
 // Retention of notifications. A message may be gone for long.
 const (
-	pastNotifications = `SELECT e.settled, e.seq, n.id, n.site FROM hf_notification_end AS e
-		CROSS JOIN LATERAL (SELECT id, site FROM hf_notification AS h WHERE h.seq = e.seq OFFSET 0) AS n
+	pastNotifications = `SELECT e.settled, e.seq, n.bundle FROM hf_notification_end AS e
+		CROSS JOIN LATERAL (SELECT bundle FROM hf_notification AS h WHERE h.seq = e.seq OFFSET 0) AS n
 		WHERE e.settled < $1 AND e.settled > 0 AND (e.settled, e.seq) > ($2, $3) ORDER BY e.settled, e.seq LIMIT $4`
-	// neededNotifications are those of which a copy is not as old, or has its message still.
-	neededNotifications = `SELECT DISTINCT n.id, n.site FROM unnest($1::bytea[], $2::text[]) AS i (id, site)
-		CROSS JOIN LATERAL (SELECT * FROM hf_notification AS h WHERE h.id = i.id AND h.site = i.site OFFSET 0) AS n
-		LEFT JOIN LATERAL (SELECT settled FROM hf_notification_end AS h WHERE h.seq = n.seq OFFSET 0) AS e ON true
-		LEFT JOIN LATERAL (SELECT seq FROM hf_message AS h WHERE h.seq = n.seq OFFSET 0) AS m ON true
-		WHERE e.settled IS NULL OR e.settled >= $3::bigint OR m.seq IS NOT NULL`
-	purgeNotifications = `WITH gone AS (DELETE FROM hf_notification AS n WHERE n.seq = ANY (ARRAY (SELECT h.seq FROM unnest($1::bytea[], $2::text[]) AS i (id, site)
-			CROSS JOIN LATERAL (SELECT seq FROM hf_notification AS h WHERE h.id = i.id AND h.site = i.site OFFSET 0) AS h)) RETURNING seq),
+	// purgeNotifications passes over those of which a copy is not as old, or has its message still.
+	purgeNotifications = `WITH old AS MATERIALIZED (
+			SELECT i.bundle FROM unnest($1::bigint[]) AS i (bundle) WHERE NOT EXISTS (
+				SELECT FROM (SELECT seq FROM hf_notification AS h WHERE h.bundle = i.bundle OFFSET 0) AS n
+				LEFT JOIN LATERAL (SELECT settled FROM hf_notification_end AS h WHERE h.seq = n.seq OFFSET 0) AS e ON true
+				LEFT JOIN LATERAL (SELECT seq FROM hf_message AS h WHERE h.seq = n.seq OFFSET 0) AS m ON true
+				WHERE e.settled IS NULL OR e.settled >= $2::bigint OR m.seq IS NOT NULL)),
+		gone AS (DELETE FROM hf_notification AS n WHERE n.bundle = ANY (ARRAY (SELECT bundle FROM old)) RETURNING seq),
+		parent AS (DELETE FROM hf_bundle AS b WHERE b.seq = ANY (ARRAY (SELECT bundle FROM old))),
 		ends AS (DELETE FROM hf_notification_end AS e WHERE e.seq = ANY (ARRAY (SELECT seq FROM gone))),
-		body AS (DELETE FROM hf_notification_body AS b WHERE b.seq = ANY (ARRAY (SELECT seq FROM gone))),
 		target AS (DELETE FROM hf_target AS t WHERE t.seq = ANY (ARRAY (SELECT seq FROM gone)))
-		SELECT seq FROM gone`
+		SELECT count(*) FROM gone`
 )
 
 // The book. Whoever changes it takes the row of its version first.

@@ -6,7 +6,7 @@ package postgres
 const recordColumns = `m.seq, m.id, CASE WHEN f.seq IS NOT NULL THEN f.state WHEN q.owner IS NOT NULL THEN 1 ELSE 0 END,
 	coalesce(f.reason, ''), coalesce(q.failures, f.failures), coalesce(q.tries, f.tries), coalesce(q.cycle, f.cycle), m.created, coalesce(q.due, 0),
 	coalesce(q.expires, f.expires), coalesce(f.settled, 0), coalesce(m.okey, ''), coalesce(q.force, f.force), coalesce(q.blocked, 0), coalesce(q.given_up, false),
-	r.source, r.kind, r.endpoint, l.destination, octet_length(m.payload), m.headers, coalesce(m.corr, ''), m.retry, coalesce(m.ttl, 0),
+	r.source, r.kind, r.endpoint, l.destination, coalesce(octet_length(` + payloadOf + `), 0), m.headers, coalesce(m.corr, ''), m.retry, coalesce(m.ttl, 0),
 	coalesce((SELECT e.error FROM hf_event AS e WHERE e.message = m.seq AND e.error IS NOT NULL ORDER BY e.seq DESC LIMIT 1), ''),
 	coalesce((SELECT e.at FROM hf_event AS e WHERE e.message = m.seq AND e.kind = 2 ORDER BY e.seq DESC LIMIT 1), 0),
 	CASE WHEN coalesce(q.cycle, f.cycle) > 1 THEN coalesce(q.expires, f.expires) - coalesce((` + setAnew + ` = m.seq), m.created) ELSE coalesce(m.ttl, 0) END`
@@ -21,7 +21,7 @@ const eventColumns = `e.seq, e.kind, e.state, e.at, e.cycle, e.attempt, e.outcom
 	coalesce(e.reason, ''), coalesce(e.code, ''), coalesce(e.error, ''), coalesce(e.actor, '')`
 
 const (
-	getRecord = `SELECT m.payload, ` + recordColumns + recordTables + ` WHERE m.id = $1`
+	getRecord = `SELECT ` + payloadOf + `, ` + recordColumns + recordTables + ` WHERE m.id = $1`
 	// getStanding reads nothing that is large: it runs again and again.
 	getStanding = `SELECT CASE WHEN f.seq IS NOT NULL THEN f.state WHEN q.owner IS NOT NULL THEN 1 ELSE 0 END, coalesce(q.tries, f.tries), coalesce(q.cycle, f.cycle)
 		FROM hf_message AS m
@@ -149,11 +149,11 @@ const (
 				coalesce((SELECT e.at FROM hf_event AS e WHERE e.message = g.seq AND e.kind = 2 ORDER BY e.seq DESC LIMIT 1), CASE g.state WHEN 2 THEN g.settled END)
 			FROM gone AS g CROSS JOIN LATERAL (SELECT site FROM hf_notification AS h WHERE h.seq = g.seq OFFSET 0) AS n
 			ON CONFLICT (seq) DO NOTHING),
-		text AS (
-			INSERT INTO hf_notification_body (seq, payload) SELECT g.seq, m.payload FROM gone AS g
-			CROSS JOIN LATERAL (SELECT copy FROM hf_notification AS h WHERE h.seq = g.seq OFFSET 0) AS n
-			CROSS JOIN LATERAL (SELECT payload FROM hf_message AS h WHERE h.seq = g.seq OFFSET 0) AS m WHERE n.copy = 0),
-		message AS (DELETE FROM hf_message AS m WHERE m.seq = ANY (ARRAY (SELECT seq FROM gone))),
+		message AS (DELETE FROM hf_message AS m WHERE m.seq = ANY (ARRAY (SELECT seq FROM gone)) RETURNING m.seq, m.bundle),
+		-- and what a bundle's first message was
+		bundle AS (
+			UPDATE hf_bundle AS b SET state = ($2::smallint[])[width_bucket(b.first, $1)]
+			WHERE b.seq = ANY (ARRAY (SELECT bundle FROM message WHERE bundle IS NOT NULL)) AND b.first = ANY (ARRAY (SELECT seq FROM message))),
 		event AS (DELETE FROM hf_event AS e WHERE e.message = ANY (ARRAY (SELECT seq FROM gone)))
 		SELECT seq, lane, state, coalesce(okey, '') FROM gone`
 )

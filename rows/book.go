@@ -6,7 +6,7 @@ import "github.com/holdfast-mq/holdfast/internal/belief"
 func list() []Row {
 	return []Row{
 		(*Settings)(nil), (*Lane)(nil), (*Token)(nil), (*Site)(nil), (*Channel)(nil), (*List)(nil), (*Recipient)(nil),
-		(*Message)(nil), (*Event)(nil), (*Incoming)(nil), (*Notification)(nil), (*NotificationBody)(nil), (*Target)(nil),
+		(*Bundle)(nil), (*Message)(nil), (*Event)(nil), (*Incoming)(nil), (*Notification)(nil), (*Target)(nil),
 	}
 }
 

@@ -28,6 +28,8 @@
 //	grows  a row that replaces another gets a higher value than that has
 //	final=N  a row that has this value is not replaced
 //	exact  a text that programs compare: a copy refuses what a store cannot keep
+//	beside (of a number that is no part of the key) that of the bundle of the message that the row
+//	       stands beside, whose number is the key's first column
 //	of=T   the row goes with that of table T (or "T|U") of the same number: without it, it is nobody's,
 //	       and neither copied nor salvaged
 package rows

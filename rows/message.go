@@ -14,6 +14,7 @@ type Message struct {
 	CorrelationID string         `row:"corr,exact"`
 	OrderingKey   string         `row:"okey,exact"`
 	Payload       []byte         `row:"payload"`
+	Bundle        int64          `row:"bundle"`        // the one that has its payload; zero: none
 	Headers       string         `row:"headers,exact"` // JSON, as stored
 	Retry         string         `row:"retry,exact"`   // the same
 	TTL           int64          `row:"ttl"`           // microseconds; 0: none
@@ -32,6 +33,19 @@ type Message struct {
 	Waits         bool           `row:"blocked"` // for another one of its ordering key
 	Force         bool           `row:"force"`
 	GivenUp       bool           `row:"given_up"` // discarded while it was in hand: the next owner ends it
+}
+
+// Bundle is a parent of messages, with the payload that they share.
+type Bundle struct {
+	Seq     int64       `row:"seq,key"`
+	Kind    string      `row:"kind,exact"`
+	Source  string      `row:"source,exact"`
+	ID      holdfast.ID `row:"id"`
+	Hash    []byte      `row:"hash"` // of what may not change under its name; empty: it is lost, the name alone decides
+	Created Instant     `row:"created"`
+	First   int64       `row:"first"`      // its first message
+	State   int64       `row:"state,null"` // of the first message, once that is purged; zero: it is not
+	Payload []byte      `row:"payload"`
 }
 
 // Event is one row of the journal, of a message that there is.
@@ -80,6 +94,9 @@ type Incoming struct {
 
 // Table implements Row.
 func (*Message) Table() string { return "hf_message" }
+
+// Table implements Row.
+func (*Bundle) Table() string { return "hf_bundle" }
 
 // Table implements Row.
 func (*Event) Table() string { return "hf_event" }

@@ -6,6 +6,7 @@ import "github.com/holdfast-mq/holdfast"
 // purged: then the columns behind Purged say what that was.
 type Notification struct {
 	Seq       int64       `row:"seq,key,split"`
+	Bundle    int64       `row:"bundle,beside"` // the notification itself
 	Copy      int64       `row:"copy"`
 	ID        holdfast.ID `row:"id"`
 	Message   holdfast.ID `row:"message"`
@@ -13,7 +14,6 @@ type Notification struct {
 	Type      string      `row:"type"`
 	List      string      `row:"list"`
 	Subject   string      `row:"subject"`
-	Hash      []byte      `row:"hash"`
 	Site      string      `row:"site"`
 	Instance  string      `row:"instance"`
 	Script    string      `row:"script"`
@@ -32,13 +32,6 @@ type Notification struct {
 	Cycle     int64   `row:"cycle"`
 	Reason    string  `row:"reason"`
 	LastError string  `row:"last_error"`
-}
-
-// NotificationBody is what people read, once it is not in a message any more. Its seq is that of the
-// first copy of the notification.
-type NotificationBody struct {
-	Seq     int64  `row:"seq,key,of=hf_notification"`
-	Payload []byte `row:"payload"`
 }
 
 // Target is what became of one recipient. Its seq is that of the message.
@@ -62,9 +55,6 @@ type Target struct {
 
 // Table implements Row.
 func (*Notification) Table() string { return "hf_notification" }
-
-// Table implements Row.
-func (*NotificationBody) Table() string { return "hf_notification_body" }
 
 // Table implements Row.
 func (*Target) Table() string { return "hf_target" }

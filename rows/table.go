@@ -18,7 +18,8 @@ type Table struct {
 	Book    bool     // people have set it: a few rows, which a salvage brings first
 	Split   bool     // it stands in several tables of a store, which reads and writes it by hand
 
-	made reflect.Type
+	made   reflect.Type
+	beside int // the column with the number of the bundle; zero: a row stands beside no message of one
 }
 
 // Column is one column of a table.
@@ -116,6 +117,27 @@ func (t *Table) At(place string) (Row, error) {
 	return r, nil
 }
 
+// Beside returns the row with the numbers of the message and of the bundle that it stands
+// beside. The first column of its key is the message's.
+func Beside(r Row, message, bundle int64) Row {
+	t := Of(r)
+	r = t.Clone(r)
+	*t.Field(r, 0).(*int64) = message       //nolint:forcetypeassert // CheckBeside
+	*t.Field(r, t.beside).(*int64) = bundle //nolint:forcetypeassert // the same
+	return r
+}
+
+// CheckBeside returns ErrNotBeside unless each row is one that can stand beside a message
+// of a bundle.
+func CheckBeside(list ...Row) error {
+	for _, r := range list {
+		if t := Of(r); t == nil || reflect.ValueOf(r).IsNil() || t.beside == 0 {
+			return fmt.Errorf("%w: %T", ErrNotBeside, r)
+		}
+	}
+	return nil
+}
+
 // Tables lists the tables in the order in which they are copied: what a row goes with is
 // before it.
 func Tables() []*Table { return registered().list }
@@ -125,6 +147,9 @@ func Plain() []*Table { return registered().plain }
 
 // ErrNotPlain says that a row is of no plain table of this package: no store can put it.
 var ErrNotPlain = errors.New("no plain table of package rows")
+
+// ErrNotBeside says that no bundle takes a row of its table.
+var ErrNotBeside = errors.New("no table of rows that stand beside messages of a bundle")
 
 // CheckPlain returns ErrNotPlain unless each row is one, and of a table that Plain lists.
 func CheckPlain(list ...Row) error {
@@ -187,6 +212,8 @@ func describe(r Row) *Table {
 				c.Exact = true
 			case "final":
 				c.Final, _ = strconv.ParseInt(value, 10, 64)
+			case "beside":
+				t.beside = len(t.Columns)
 			case "of":
 				t.Of = strings.Split(value, "|")
 			}

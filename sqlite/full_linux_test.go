@@ -178,7 +178,7 @@ func (f *full) keep(n int) {
 func (f *full) ingest(id holdfast.ID) {
 	in := notification(id, "plant-1")
 	id = in.Messages[0].ID
-	results, err := f.db.Ingest(f.t.Context(), in)
+	results, err := f.db.Bundle(f.t.Context(), in)
 	if err == nil {
 		err = results[0].Err
 	}

@@ -22,9 +22,9 @@ const (
 const (
 	exportMeta   = `SELECT coalesce((SELECT CAST(value AS TEXT) FROM hf_meta WHERE key = ?1), '')`
 	exportTotals = `SELECT (SELECT count(*) FROM hf_message), (SELECT count(*) FROM hf_event AS e WHERE EXISTS (SELECT 1 FROM hf_message WHERE seq = e.message) AND e.kind < 8), (SELECT count(*) FROM hf_inbox), (SELECT count(*) FROM hf_notification),
-			max(coalesce((SELECT max(seq) FROM hf_message), 0), coalesce((SELECT max(seq) FROM hf_notification), 0)), coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = 'hf_event'), 0), coalesce((SELECT max(seq) FROM hf_inbox), 0)`
+			max(coalesce((SELECT max(seq) FROM hf_message), 0), coalesce((SELECT max(seq) FROM hf_notification), 0), coalesce((SELECT max(seq) FROM hf_bundle), 0)), coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = 'hf_event'), 0), coalesce((SELECT max(seq) FROM hf_inbox), 0)`
 	exportMessages = `SELECT m.seq, m.id, r.source, l.destination, r.kind, r.endpoint, m.state, m.due, m.created, m.expires, m.failures, m.tries, m.cycle, m.first_try, m.settled,
-			coalesce(m.reason, ''), coalesce(m.okey, ''), m.blocked, m.force, m.given_up = 1 AND m.state IN (0, 1), b.payload, coalesce(b.headers, ''), coalesce(b.corr, ''), coalesce(b.retry, ''), coalesce(b.ttl, 0), b.start, b.hash
+			coalesce(m.reason, ''), coalesce(m.okey, ''), m.blocked, m.force, m.given_up = 1 AND m.state IN (0, 1), coalesce((SELECT p.seq FROM hf_bundle AS p WHERE p.seq = b.bundle), 0), ` + payloadOf + `, coalesce(b.headers, ''), coalesce(b.corr, ''), coalesce(b.retry, ''), coalesce(b.ttl, 0), b.start, b.hash
 		FROM hf_message AS m LEFT JOIN hf_route AS r ON r.route = m.route LEFT JOIN hf_lane AS l ON l.lane = r.lane LEFT JOIN hf_body AS b ON b.seq = m.seq
 		WHERE m.seq > ?1 ORDER BY m.seq LIMIT ?2`
 	exportEvents = `SELECT e.seq, e.message, e.kind, e.state, e.at, e.cycle, e.attempt, e.outcome, e.charged, e.maybe, e.took,
@@ -34,7 +34,7 @@ const (
 			coalesce(b.kind, ''), b.payload, coalesce(b.headers, ''), coalesce(b.corr, ''), b.hash
 		FROM hf_inbox AS x LEFT JOIN hf_source AS s ON s.source = x.source LEFT JOIN hf_inbox_body AS b ON b.seq = x.seq AND x.kept = 1
 		WHERE x.seq > ?1 ORDER BY x.seq LIMIT ?2`
-	exportNotifications = `SELECT n.seq, n.copy, n.id, n.message, n.channel, n.type, n.list, n.subject, n.hash, n.site, n.instance, n.script, n.execution,
+	exportNotifications = `SELECT n.seq, n.copy, n.id, n.message, n.channel, n.type, n.list, n.subject, n.bundle, n.site, n.instance, n.script, n.execution,
 			n.parent, n.enqueued, n.created, n.delivered, n.state, n.settled, n.tried, coalesce(n.failures, 0), coalesce(n.tries, 0), coalesce(n.cycle, 0), coalesce(n.reason, ''), coalesce(n.last_error, '')
 		FROM hf_notification AS n WHERE n.seq > ?1 ORDER BY n.seq LIMIT ?2`
 	exportSettings = `SELECT coalesce((SELECT value FROM hf_meta WHERE key = 'notify'), 0), coalesce((SELECT value FROM hf_meta WHERE key = 'book'), 0)`

@@ -67,7 +67,7 @@ func (x *exporting) message(found *sql.Rows) (rows.Row, error) {
 	var state, created int64
 	var due, expires, first, settled, start, hash sql.NullInt64
 	if err := found.Scan(&m.Seq, &id, &source, &destination, &kind, &endpoint, &state, &due, &created, &expires, &m.Failures, &m.Tries, &m.Cycle, &first, &settled,
-		&m.Reason, &m.OrderingKey, &m.Waits, &m.Force, &m.GivenUp, &m.Payload, &m.Headers, &m.CorrelationID, &m.Retry, &m.TTL, &start, &hash); err != nil {
+		&m.Reason, &m.OrderingKey, &m.Waits, &m.Force, &m.GivenUp, &m.Bundle, &m.Payload, &m.Headers, &m.CorrelationID, &m.Retry, &m.TTL, &start, &hash); err != nil {
 		return m, err
 	}
 	if m.ID = idFrom(id); !destination.Valid || m.ID == "" {
@@ -76,7 +76,10 @@ func (x *exporting) message(found *sql.Rows) (rows.Row, error) {
 	m.Source, m.Destination, m.Kind, m.Endpoint, m.State = source.String, destination.String, kind.String, endpoint.String, holdfast.State(state)
 	m.Created, m.Expires, m.FirstTry, m.Settled = rows.Instant(created-x.base), x.far(expires), x.far(first), x.far(settled)
 	m.Due, m.Start = rows.None, rows.None
-	m.Broken = !hash.Valid || hash.Int64 != contentOf(m)
+	m.Broken = !hash.Valid || hash.Int64 != contentOf(m, m.Payload)
+	if m.Bundle != 0 {
+		m.Payload = nil // a row of its own
+	}
 	switch {
 	case m.Broken && m.State != holdfast.Delivered && m.State != holdfast.Discarded:
 		return m, fmt.Errorf("%w: %s to %s is damaged, it is not what was accepted: start the node, have it parked and discard it (holdfast messages discard %s)",
@@ -100,10 +103,10 @@ func (x *exporting) message(found *sql.Rows) (rows.Row, error) {
 }
 
 // contentOf is what messageHash of a message is.
-func contentOf(m *rows.Message) int64 {
+func contentOf(m *rows.Message, payload []byte) int64 {
 	return messageHash(&holdfast.Message{
 		ID: m.ID, Source: m.Source, Destination: m.Destination, Kind: holdfast.Kind(m.Kind), Endpoint: m.Endpoint,
-		OrderingKey: m.OrderingKey, Payload: m.Payload, CorrelationID: m.CorrelationID, TTL: duration(m.TTL),
+		OrderingKey: m.OrderingKey, Payload: payload, CorrelationID: m.CorrelationID, TTL: duration(m.TTL),
 	}, m.Headers, m.Retry)
 }
 
@@ -147,7 +150,7 @@ func (x *exporting) notification(found *sql.Rows) (rows.Row, error) {
 	var id, message any
 	var enqueued, delivered, state, settled, tried sql.NullInt64
 	var created int64
-	if err := found.Scan(&n.Seq, &n.Copy, &id, &message, &n.Channel, &n.Type, &n.List, &n.Subject, &n.Hash, &n.Site, &n.Instance, &n.Script, &n.Execution,
+	if err := found.Scan(&n.Seq, &n.Copy, &id, &message, &n.Channel, &n.Type, &n.List, &n.Subject, &n.Bundle, &n.Site, &n.Instance, &n.Script, &n.Execution,
 		&n.Parent, &enqueued, &created, &delivered, &state, &settled, &tried, &n.Failures, &n.Tries, &n.Cycle, &n.Reason, &n.LastError); err != nil {
 		return n, err
 	}

@@ -69,7 +69,7 @@ func (t *Target) End(ctx context.Context, p move.Progress) error { return t.note
 // Write implements move.Importer.
 func (t *Target) Write(ctx context.Context, page []rows.Row, p move.Progress) error {
 	return t.noteProgress(ctx, p, func(tx *writeTx) error {
-		im := importing{tx, p.HereNow}
+		im := importing{tx: tx, base: p.HereNow}
 		for _, r := range page {
 			if err := im.row(r); errors.Is(err, rows.ErrNotPlain) {
 				return err

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"database/sql/driver"
 	"errors"
+	"fmt"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/rows"
@@ -12,6 +13,9 @@ import (
 type importing struct {
 	tx   *writeTx
 	base int64
+
+	bundle  int64  // of the last message
+	payload []byte // of that bundle
 }
 
 var errThere = errors.New("it is in the target already")
@@ -88,9 +92,13 @@ func (im *importing) message(m *rows.Message) error {
 		ttl = m.TTL
 	}
 	if !m.Broken {
-		hash = contentOf(m)
+		content, err := im.content(m)
+		if err != nil {
+			return err
+		}
+		hash = contentOf(m, content)
 	}
-	if _, err := tx.exec(salvageBody, m.Seq, payload(m.Payload), nullText(m.Headers), nullText(m.CorrelationID), nullText(m.Retry), ttl, im.orNull(m.Start), hash); err != nil {
+	if _, err := tx.exec(salvageBody, m.Seq, m.Bundle, payload(m.Payload), nullText(m.Headers), nullText(m.CorrelationID), nullText(m.Retry), ttl, im.orNull(m.Start), hash); err != nil {
 		return err
 	}
 	tx.moves = append(tx.moves, change{r.lane, none, m.State})
@@ -98,6 +106,26 @@ func (im *importing) message(m *rows.Message) error {
 		tx.expires(expires)
 	}
 	return nil
+}
+
+// content is the payload of a message, of its bundle where it has one.
+func (im *importing) content(m *rows.Message) ([]byte, error) {
+	if m.Bundle == 0 {
+		return m.Payload, nil
+	}
+	if m.Bundle != im.bundle {
+		found, err := im.tx.conn.one(bundlePayload, func(v []driver.Value) error {
+			im.bundle, im.payload = m.Bundle, payload(v[0])
+			return nil
+		}, m.Bundle)
+		if err == nil && !found {
+			err = fmt.Errorf("there is no bundle %d, which has the payload of %s", m.Bundle, m.ID)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return im.payload, nil
 }
 
 func (im *importing) event(e *rows.Event) error {
@@ -137,17 +165,7 @@ func (im *importing) incoming(in *rows.Incoming) error {
 
 func (im *importing) notification(n *rows.Notification) error {
 	tx := im.tx
-	var message, enqueued driver.Value
-	if n.Copy > 0 {
-		message = idValue(n.Message)
-	}
-	if n.Enqueued != int64(rows.None) {
-		enqueued = n.Enqueued
-	}
-	args := []driver.Value{
-		n.Seq, idValue(n.ID), n.Copy, message, n.Channel, n.Type, n.List, n.Subject, n.Site, n.Instance, n.Script, n.Execution, n.Parent, enqueued, n.Hash,
-		im.at(n.Created), im.orNull(n.Delivered),
-	}
+	args := append(copyValues(n, im.at(n.Created)), im.orNull(n.Delivered))
 	if n.Purged {
 		args = append(args, n.State, im.orNull(n.Settled), n.Failures, n.Tries, n.Cycle, nullText(n.Reason), nullText(n.LastError), im.orNull(n.Tried))
 	} else {

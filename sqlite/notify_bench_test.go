@@ -10,28 +10,26 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/notify"
+	"github.com/holdfast-mq/holdfast/rows"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
-func notification(id holdfast.ID, site string) notify.Incoming {
+func notification(id holdfast.ID, site string) holdfast.Bundle {
 	n := notify.Notification{ID: id, Type: "Alarm", List: "ops", Subject: "Pump 3 stopped", Body: strings.Repeat("It stopped at noon. ", 20), Origin: notify.Origin{Site: site}}
 	payload, err := notify.Encode(n)
 	if err != nil {
 		panic(err)
 	}
-	return notify.Incoming{
-		Notification: n,
-		Hash:         sha256.Sum256([]byte(id)),
-		Channels:     []string{"mail"},
-		Messages: []holdfast.Message{{
-			ID: n.Key(), Source: site, Destination: notify.LanePrefix + "mail", Endpoint: notify.Endpoint, Kind: holdfast.Command, Payload: payload,
-		}},
-	}
+	first := holdfast.Message{ID: n.Key(), Source: site, Destination: notify.LanePrefix + "mail", Endpoint: notify.Endpoint, Kind: holdfast.Command}
+	return notify.BundleOf(&n, sha256.Sum256([]byte(id)), payload, []holdfast.Message{first}, []string{"mail"})
 }
 
-func ingest(t testing.TB, db *sqlite.DB, list ...notify.Incoming) {
+// rowOf is the row of its first copy.
+func rowOf(b holdfast.Bundle) *rows.Notification { return b.Rows[0].(*rows.Notification) }
+
+func ingest(t testing.TB, db *sqlite.DB, list ...holdfast.Bundle) {
 	t.Helper()
-	results, err := db.Ingest(t.Context(), list...)
+	results, err := db.Bundle(t.Context(), list...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +57,7 @@ func BenchmarkIngestBatch(b *testing.B) {
 	db := fresh(b, sqlite.Options{})
 	defer shut(b, db)
 	for b.Loop() {
-		list := make([]notify.Incoming, 500)
+		list := make([]holdfast.Bundle, 500)
 		for i := range list {
 			list[i] = notification(holdfast.NewID(), "plant-1")
 		}
@@ -73,7 +71,7 @@ func BenchmarkKPIs(b *testing.B) {
 	db := fresh(b, sqlite.Options{})
 	defer shut(b, db)
 	for n := 0; n < delivered+waiting; n += 500 {
-		list := make([]notify.Incoming, 500)
+		list := make([]holdfast.Bundle, 500)
 		for i := range list {
 			list[i] = notification(holdfast.NewID(), fmt.Sprint("plant-", i%100))
 		}

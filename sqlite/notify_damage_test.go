@@ -52,7 +52,9 @@ func (s *specimen) notify(t testing.TB, db *sqlite.DB) {
 	for range specimenNotifications {
 		in := notification(holdfast.NewID(), "plant-1")
 		ingest(t, db, in)
-		s.messages[in.Messages[0].ID], s.states[in.Messages[0].ID] = in.Messages[0], holdfast.Pending
+		m := in.Messages[0]
+		m.Payload = in.Payload
+		s.messages[m.ID], s.states[m.ID] = m, holdfast.Pending
 	}
 	batch, err := db.Claim(t.Context(), map[string]int{notify.LanePrefix + "mail": specimenNotifications / 2})
 	if err != nil {
@@ -105,7 +107,7 @@ func (s *specimen) stillNotifies(t testing.TB, db *sqlite.DB) {
 		}
 	}
 	in := notification(p.Records[0].Notification.ID, "plant-1")
-	if results, err := db.Ingest(t.Context(), in); err != nil || !results[0].Receipt.Duplicate {
+	if results, err := db.Bundle(t.Context(), in); err != nil || !results[0].Receipt.Duplicate {
 		t.Errorf("a known id: %+v, %v", results, err)
 	}
 }

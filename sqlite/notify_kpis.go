@@ -96,7 +96,8 @@ func (db *DB) PurgeNotifications(ctx context.Context, keep time.Duration) (purge
 	return purged, false, nil
 }
 
-func (db *DB) pastNotifications(ctx context.Context, before int64) (list []notify.Notification, err error) {
+// pastNotifications are the bundles of copies that have ended before then.
+func (db *DB) pastNotifications(ctx context.Context, before int64) (list []int64, err error) {
 	at, which := &db.sweeps.notified, pastDelivered
 	if at.gone {
 		which = pastGone
@@ -107,20 +108,18 @@ func (db *DB) pastNotifications(ctx context.Context, before int64) (list []notif
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		var id any
-		var n notify.Notification
-		if err := rows.Scan(&at.at, &at.seq, &id, &n.Origin.Site); err != nil {
+		var bundle int64
+		if err := rows.Scan(&at.at, &at.seq, &bundle); err != nil {
 			return nil, err
 		}
-		n.ID = idFrom(id)
-		list = append(list, n)
+		list = append(list, bundle)
 	}
 	return list, rows.Err()
 }
 
 // purgeNotifications is the work of deleting some of them.
 type purgeNotifications struct {
-	list   []notify.Notification // of which only the names are known
+	list   []int64 // their bundles
 	before int64
 	done   int
 }
@@ -129,23 +128,22 @@ func (k *purgeNotifications) size() (int, int) { return 4 * len(k.list), 0 }
 
 func (k *purgeNotifications) apply(tx *writeTx) error {
 	k.done = 0
-	for i := range k.list {
-		n := &k.list[i]
-		id, site := idValue(n.ID), n.Origin.Site
-		needed, err := tx.conn.one(notificationNeeded, exists, id, site, idValue(n.Key()), k.before)
+	for _, bundle := range k.list {
+		needed, err := tx.conn.one(notificationNeeded, exists, bundle, k.before)
 		if err != nil {
 			return err
 		}
 		if needed {
 			continue
 		}
-		for _, drop := range []statement{purgeTargets, purgeNotificationBody} {
-			if _, err := tx.exec(drop, id, site); err != nil {
-				return err
-			}
+		if _, err := tx.exec(purgeTargets, bundle); err != nil {
+			return err
 		}
-		gone, err := tx.exec(purgeNotification, id, site)
+		gone, err := tx.exec(purgeNotification, bundle)
 		if err != nil {
+			return err
+		}
+		if _, err := tx.exec(purgeBundle, bundle); err != nil {
 			return err
 		}
 		k.done += int(gone)

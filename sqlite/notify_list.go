@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -37,11 +36,6 @@ func (db *DB) Notification(ctx context.Context, site string, id holdfast.ID) ([]
 	return list, nil
 }
 
-// notificationArgs name a notification for queries: by id, site and first message.
-func notificationArgs(site string, id holdfast.ID) []any {
-	return []any{idValue(id), site, idValue(notify.MessageID(site, id, ""))}
-}
-
 // NotificationSites implements notify.Store.
 func (db *DB) NotificationSites(ctx context.Context, id holdfast.ID) ([]string, error) {
 	id, err := holdfast.ParseID(string(id))
@@ -53,55 +47,34 @@ func (db *DB) NotificationSites(ctx context.Context, id holdfast.ID) ([]string, 
 		return nil, fmt.Errorf("look for notification %s: %w", id, err)
 	}
 	defer func() { _ = tx.end() }()
-	list, err := sitesOf(ctx, tx, id)
-	if err != nil {
+	var list []string
+	if err := tx.each(ctx, notificationSites, func(rows *sql.Rows) error {
+		var site string
+		err := rows.Scan(&site)
+		list = append(list, site)
+		return err
+	}, idValue(id)); err != nil {
 		return nil, fmt.Errorf("look for notification %s: %w", id, db.noted(err))
 	}
 	return list, nil
 }
 
-// sitesOf asks the archive, and for each site whether it has a first copy of
-// this id that is not in there.
-func sitesOf(ctx context.Context, tx *snapshot, id holdfast.ID) (found []string, err error) {
-	var site string
-	scan := func(into *[]string) func(rows *sql.Rows) error {
-		return func(rows *sql.Rows) error {
-			err := rows.Scan(&site)
-			*into = append(*into, site)
-			return err
-		}
-	}
-	if err := tx.each(ctx, archivedSites, scan(&found), idValue(id)); err != nil {
-		return nil, err
-	}
-	var all []string
-	if err := tx.each(ctx, notifyingSites, scan(&all)); err != nil {
-		return nil, err
-	}
-	for _, site := range all {
-		if err := tx.each(ctx, isNotification, func(*sql.Rows) error {
-			found = append(found, site)
-			return nil
-		}, notificationArgs(site, id)...); err != nil {
-			return nil, err
-		}
-	}
-	slices.Sort(found)
-	return slices.Compact(found), nil
-}
-
 func (db *DB) copies(ctx context.Context, tx *snapshot, site string, id holdfast.ID) (list []notify.Record, err error) {
+	var bundle int64
+	var payload []byte
+	err = tx.QueryRowContext(ctx, queries[getNotificationText], idValue(id), site).Scan(&bundle, &payload)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
 	var kept []bool // whether the message is
 	if err := tx.each(ctx, getNotification, func(rows *sql.Rows) error {
 		r, has, err := db.scanCopy(rows)
 		list, kept = append(list, r), append(kept, has)
 		return err
-	}, notificationArgs(site, id)...); err != nil || len(list) == 0 {
-		return nil, err
-	}
-	var payload []byte
-	err = tx.QueryRowContext(ctx, queries[getNotificationBody], list[0].Seq).Scan(&payload)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) { // lost with a damaged file
+	}, bundle); err != nil {
 		return nil, err
 	}
 	body, data := notify.Text(payload)

@@ -20,10 +20,10 @@ func TestAPageOfNotificationsIsBounded(t *testing.T) {
 	db := fresh(t, sqlite.Options{})
 	defer shut(t, db)
 	first := notification("first", "plant-1")
-	first.Notification.Subject = "The first of all"
+	rowOf(first).Subject = "The first of all"
 	ingest(t, db, first)
 	for i := 0; i < n; i += 500 {
-		list := make([]notify.Incoming, 500)
+		list := make([]holdfast.Bundle, 500)
 		for j := range list {
 			list[j] = notification(holdfast.ID(fmt.Sprint("n-", i+j)), "plant-1")
 		}

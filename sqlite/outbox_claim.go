@@ -90,6 +90,8 @@ type tableClaim struct {
 	cleared []int64       // suspects no longer
 	got     map[*lane]int // suspects that were claimed
 	bytes   int
+	bundle  int64  // of the last message that has one
+	payload []byte // of that bundle
 }
 
 func (k *tableClaim) run(ctx context.Context, batch *holdfast.Batch) (err error) {
@@ -186,6 +188,9 @@ func (k *tableClaim) take(c *conn, l *lane, v []driver.Value, now int64, turn ui
 	if err != nil {
 		return err
 	}
+	if v[20] != nil {
+		k.once(&claim.Message, asInt(v[20]))
+	}
 	ls := k.db.lanes
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -217,6 +222,14 @@ func (k *tableClaim) take(c *conn, l *lane, v []driver.Value, now int64, turn ui
 	}
 	k.claims, k.lanes = append(k.claims, claim), append(k.lanes, l)
 	return nil
+}
+
+// once gives messages of one bundle, which follow each other, one payload.
+func (k *tableClaim) once(m *holdfast.Message, bundle int64) {
+	if bundle != k.bundle {
+		k.bundle, k.payload = bundle, m.Payload
+	}
+	m.Payload = k.payload
 }
 
 // reachedEnd notes that memory knows all due rows of the lane up to now,

@@ -24,6 +24,7 @@ type entry struct {
 	headers driver.Value
 	retry   driver.Value
 	hash    int64
+	bundle  int64 // which has the payload; zero: none
 }
 
 // enqueue is the work of one Enqueue call: all of its messages or none.
@@ -202,7 +203,12 @@ func (tx *writeTx) insert(e *entry) (holdfast.Receipt, error) {
 	if p.blocked && m.Delay > 0 {
 		start = p.start
 	}
-	if _, err := tx.exec(insertBody, seq, m.Payload, e.headers, nullText(m.CorrelationID), e.retry, ttl, start, e.hash); err != nil {
+	var bundle driver.Value
+	payload := m.Payload
+	if e.bundle != 0 {
+		bundle, payload = e.bundle, []byte{}
+	}
+	if _, err := tx.exec(insertBody, seq, bundle, payload, e.headers, nullText(m.CorrelationID), e.retry, ttl, start, e.hash); err != nil {
 		return holdfast.Receipt{}, err
 	}
 	if tx.followed() {

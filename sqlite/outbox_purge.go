@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"time"
@@ -154,21 +155,24 @@ func (k *purge) apply(tx *writeTx) (err error) {
 }
 
 func (k *purge) one(tx *writeTx, r *purgeRow) (bool, error) {
-	archived, err := tx.exec(archiveNotification, r.seq, int64(r.state), k.read)
-	if err != nil {
+	if _, err := tx.exec(archiveNotification, r.seq, int64(r.state), k.read); err != nil {
 		return false, err
 	}
 	n, err := tx.exec(purgeMessage, r.seq, int64(r.state), k.read)
 	if err != nil || n == 0 { // requeued meanwhile, or somebody has not read of it yet
 		return false, err
 	}
-	if archived > 0 {
-		if _, err := tx.exec(archiveNotificationBody, r.seq); err != nil {
+	var bundle driver.Value
+	if _, err := tx.conn.one(purgeBody, func(v []driver.Value) error {
+		bundle = v[0]
+		return nil
+	}, r.seq); err != nil {
+		return false, err
+	}
+	if bundle != nil {
+		if _, err := tx.exec(endBundle, bundle, r.seq, int64(r.state)); err != nil {
 			return false, err
 		}
-	}
-	if _, err := tx.exec(purgeBody, r.seq); err != nil {
-		return false, err
 	}
 	if _, err := tx.exec(purgeEvents, r.seq); err != nil {
 		return false, err

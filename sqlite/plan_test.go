@@ -23,7 +23,6 @@ var mayScan = map[string]string{
 	"SELECT 'destination', destination":                           "names, of which there are thousands at most",
 	"SELECT coalesce((SELECT value FROM hf_meta":                  "reads one row of each table",
 	"SELECT n.site, sum(m.state IN (0, 1))":                       "reads what is not delivered, by an index that holds nothing else",
-	"SELECT DISTINCT r.source FROM hf_lane":                       "routes of channels, of which there are thousands at most",
 	"SELECT site, count(*) FROM hf_notification WHERE delivered":  "reads and sorts what was delivered within the window",
 	"SELECT (SELECT value FROM hf_meta WHERE key = 'incarnation'": "once per backup, on a reader, over live rows",
 }

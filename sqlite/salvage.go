@@ -54,11 +54,14 @@ type salvage struct {
 	missing map[int64]sqlitefile.Row // message rows without a body that matches
 	stray   map[int64]sqlitefile.Row // bodies that the tree does not lead to
 	kept    map[int64]sqlitefile.Row // bodies of the inbox, if one was not found by its id
+	bundle  *rows.Bundle             // the last one that was asked for
 	marked  bool                     // every page that a tree leads to has been noted
 	byID    map[holdfast.ID]int64    // missing, by id
 	states  map[int64]oldState       // of live messages, by the indexes; nil: not read yet
 	listed  bool                     // whether those indexes were read whole
 	batch   batchOf
+
+	strayBundles map[int64]sqlitefile.Row // that the tree does not lead to
 }
 
 // oldLane and oldRoute are what a damaged file says of them. More than one may
@@ -78,7 +81,7 @@ func newSalvage(db *DB, report *Damage) *salvage {
 	return &salvage{
 		db: db, file: report.File, report: report, ended: make(chan error, 1),
 		tables: map[string]bool{}, lanes: map[int64][]string{}, orders: map[string]oldLane{}, routes: map[int64][]oldRoute{}, sources: map[int64][]string{},
-		missing: map[int64]sqlitefile.Row{}, stray: map[int64]sqlitefile.Row{},
+		missing: map[int64]sqlitefile.Row{}, stray: map[int64]sqlitefile.Row{}, strayBundles: map[int64]sqlitefile.Row{},
 	}
 }
 
@@ -173,7 +176,7 @@ func (s *salvage) all(ctx context.Context) error {
 		s.book,
 		func(ctx context.Context) error { return s.messages(ctx, false) },
 		func(ctx context.Context) error { return s.messages(ctx, true) },
-		s.strayMessages, s.byIndex, s.broken, s.notifications, s.notificationTexts,
+		s.strayMessages, s.byIndex, s.broken, s.notifications,
 		func(ctx context.Context) error { return s.plain(ctx, false) },
 		s.inbox, s.inboxByIndex, s.events,
 	} {

@@ -33,7 +33,7 @@ func salvaged(t testing.TB, db *sqlite.DB) map[string]string {
 	} {
 		made[table] = dump(t, db, text)
 	}
-	for _, table := range []string{"body", "inbox_body", "token", "site", "follower", "notification", "notification_body", "target", "channel", "list", "recipient"} {
+	for _, table := range []string{"body", "inbox_body", "token", "site", "follower", "notification", "bundle", "target", "channel", "list", "recipient"} {
 		made[table] = dump(t, db, "SELECT * FROM hf_"+table+" ORDER BY 1, 2")
 	}
 	list := db.Damage()

@@ -63,13 +63,13 @@ func (s *salvage) body(seq int64) (sqlitefile.Row, bool) {
 
 // match finds the names with which the message is what was accepted.
 func (s *salvage) match(r, body sqlitefile.Row) (holdfast.Message, bool) {
-	hash, ok := body.Values[7].(int64)
+	hash, ok := body.Values[8].(int64)
 	if !ok {
 		return holdfast.Message{}, false
 	}
 	for _, route := range s.routes[r.Int(2)] {
 		for _, destination := range s.lanes[route.lane] {
-			if m := messageFrom(r, body, route, destination); messageHash(&m, body.Text(2), body.Text(4)) == hash {
+			if m := s.messageFrom(r, body, route, destination); messageHash(&m, body.Text(3), body.Text(5)) == hash {
 				return m, true
 			}
 		}
@@ -89,17 +89,17 @@ func (s *salvage) matchAny(r, body sqlitefile.Row) (m holdfast.Message, ok bool)
 	return m, ok
 }
 
-func messageFrom(r, body sqlitefile.Row, route oldRoute, destination string) holdfast.Message {
+func (s *salvage) messageFrom(r, body sqlitefile.Row, route oldRoute, destination string) holdfast.Message {
 	return holdfast.Message{
 		ID: idFrom(r.Values[1]), Source: route.source, Destination: destination, Kind: holdfast.Kind(route.kind), Endpoint: route.endpoint,
-		OrderingKey: r.Text(14), Payload: body.Bytes(1), CorrelationID: body.Text(3), TTL: duration(body.Int(5)),
+		OrderingKey: r.Text(14), Payload: s.contentOf(body), CorrelationID: body.Text(4), TTL: duration(body.Int(6)),
 	}
 }
 
-// strayBytes bounds the payloads of stray bodies that are held in memory.
+// strayBytes bounds the payloads of stray bodies and bundles that are held in memory.
 const strayBytes = 256 << 20
 
-// strayMessages looks for bodies and messages on pages that no tree leads to.
+// strayMessages looks for bodies, bundles and messages on pages that no tree leads to.
 func (s *salvage) strayMessages(ctx context.Context) (err error) {
 	if len(s.missing) > 0 {
 		s.eachOf("hf_body", bodyColumns, func(r sqlitefile.Row) {
@@ -110,9 +110,16 @@ func (s *salvage) strayMessages(ctx context.Context) (err error) {
 	}
 	bytes := 0
 	s.orphans(func(table bool, r sqlitefile.Row) {
-		if _, ok := last(r).(int64); ok && table && len(r.Values) == bodyColumns && r.Null(0) && bytes < strayBytes {
+		if !table || len(r.Values) != bodyColumns || !r.Null(0) || bytes >= strayBytes {
+			return
+		}
+		switch content := last(r).(type) {
+		case int64: // a hash
 			s.stray[r.ID] = r
-			bytes += len(r.Bytes(1))
+			bytes += len(r.Bytes(2))
+		case []byte: // of a bundle, which has as many columns
+			s.strayBundles[r.ID] = r
+			bytes += len(content)
 		}
 	})
 	for _, r := range s.missing {
@@ -267,11 +274,11 @@ func (s *salvage) guess(r, body sqlitefile.Row) holdfast.Message {
 			destination = names[0]
 		}
 	}
-	return messageFrom(r, body, route, destination)
+	return s.messageFrom(r, body, route, destination)
 }
 
 func (s *salvage) put(ctx context.Context, o oldMessage) error {
-	return s.add(ctx, len(o.body.Bytes(1)), func(tx *writeTx) error { return s.insert(tx, &o) })
+	return s.add(ctx, len(o.m.Payload), func(tx *writeTx) error { return s.insert(tx, &o) })
 }
 
 // salvageReason is told of messages that were parked for their content.
@@ -318,10 +325,19 @@ func (s *salvage) insert(tx *writeTx, o *oldMessage) error {
 	}
 	var hash driver.Value
 	if o.sound {
-		hash = o.body.Int(7)
+		hash = o.body.Int(8)
 	}
-	if _, err := tx.exec(salvageBody, r.ID, payload(o.body.Bytes(1)), nullText(o.body.Text(2)), nullText(o.body.Text(3)),
-		nullText(o.body.Text(4)), intOrNull(o.body, 5), intOrNull(o.body, 6), hash); err != nil {
+	bundle, content := intOrNull(o.body, 1), o.body.Bytes(2)
+	if bundle != nil && !s.notified(r.ID) { // nothing beside it would keep the bundle
+		bundle, content = nil, o.m.Payload
+	}
+	if bundle != nil {
+		if err := s.keepBundle(tx, o.body.Int(1), nil); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.exec(salvageBody, r.ID, bundle, payload(content), nullText(o.body.Text(3)), nullText(o.body.Text(4)),
+		nullText(o.body.Text(5)), intOrNull(o.body, 6), intOrNull(o.body, 7), hash); err != nil {
 		return err
 	}
 	if !o.sound && !final {

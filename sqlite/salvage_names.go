@@ -35,7 +35,7 @@ const (
 	routeColumns, routeIndexColumns   = 5, 5
 	sourceColumns, sourceIndexColumns = 2, 2
 	messageColumns, messageIndex      = 19, 2
-	bodyColumns                       = 8
+	bodyColumns, bundleColumns        = 9, 9
 	inboxColumns, inboxIndex          = 10, 3
 	inboxBodyColumns                  = 6
 	eventColumnCount                  = 18

@@ -5,20 +5,19 @@ import (
 	"database/sql/driver"
 
 	"github.com/holdfast-mq/holdfast/internal/sqlitefile"
+	"github.com/holdfast-mq/holdfast/notify"
+	"github.com/holdfast-mq/holdfast/rows"
 )
 
-// Columns of the tables of notifications.
-const (
-	notificationColumnCount = 25
-	notificationBodyColumns = 2
-)
+// notificationColumnCount is how many hf_notification has.
+const notificationColumnCount = 25
 
 // notifications salvages those whose message is there, or that had ended: one
 // that still waits without its message would only seem to be delivered some day,
 // and its site, which sends again, is to find its id free.
 func (s *salvage) notifications(ctx context.Context) (err error) {
 	take := func(r sqlitefile.Row) {
-		if err == nil && idFrom(r.Values[1]) != "" && len(r.Bytes(14)) == 32 {
+		if err == nil && copyOf(r) {
 			err = s.add(ctx, 256, func(tx *writeTx) error { return s.insertNotification(tx, r) })
 		}
 	}
@@ -39,33 +38,29 @@ func (s *salvage) insertNotification(tx *writeTx, r sqlitefile.Row) error {
 		message = r.Values[3]
 	}
 	n, err := tx.exec(salvageNotification, r.ID, r.Values[1], r.Int(2), message, r.Text(4), r.Text(5), r.Text(6), r.Text(7), r.Text(8), r.Text(9), r.Text(10), r.Text(11), r.Text(12),
-		intOrNull(r, 13), r.Bytes(14), r.Int(15), intOrNull(r, 16), intOrNull(r, 17), intOrNull(r, 18), intOrNull(r, 19), intOrNull(r, 20), intOrNull(r, 21),
+		intOrNull(r, 13), r.Int(14), r.Int(15), intOrNull(r, 16), intOrNull(r, 17), intOrNull(r, 18), intOrNull(r, 19), intOrNull(r, 20), intOrNull(r, 21),
 		nullText(r.Text(22)), nullText(r.Text(23)), intOrNull(r, 24))
 	if err != nil || n == 0 {
 		return err
 	}
-	tx.w.db.taken.Store(max(tx.w.db.taken.Load(), r.ID))
+	tx.w.db.taken.Store(max(tx.w.db.taken.Load(), r.ID, r.Int(14)))
 	s.count(func(d *Damage) { d.Salvaged.Notifications++ })
-	if !r.Null(17) {
-		return nil
+	b := rows.Bundle{
+		Seq: r.Int(14), Kind: notify.BundleKind, Source: r.Text(8), ID: idFrom(r.Values[1]), Created: rows.Instant(r.Int(15)), First: r.ID - r.Int(2),
 	}
-	body, ok := s.body(r.ID) // of a message that is lost
-	if !ok {
-		return nil
+	if r.ID == b.First {
+		b.State = r.Int(17)
 	}
-	_, err = tx.exec(salvageNotificationBody, r.ID, body.Bytes(1))
-	return err
+	return s.keepBundle(tx, b.Seq, &b)
 }
 
-// notificationTexts salvages texts of the notifications that there are.
-func (s *salvage) notificationTexts(ctx context.Context) (err error) {
-	s.eachOf("hf_notification_body", notificationBodyColumns, func(r sqlitefile.Row) {
-		if err == nil {
-			err = s.add(ctx, len(r.Bytes(1)), func(tx *writeTx) error {
-				_, err := tx.exec(salvageNotificationBody, r.ID, payload(r.Bytes(1)))
-				return err
-			})
-		}
-	})
-	return err
+// notified says whether a notification stands beside a message.
+func (s *salvage) notified(seq int64) bool {
+	r, ok := s.old.Find(s.roots["hf_notification"], seq)
+	return ok && copyOf(r)
+}
+
+// copyOf says whether a row is that of a copy of a notification.
+func copyOf(r sqlitefile.Row) bool {
+	return len(r.Values) == notificationColumnCount && idFrom(r.Values[1]) != "" && r.Int(14) > 0
 }

@@ -16,8 +16,8 @@ import (
 func (s *salvage) plain(ctx context.Context, book bool) error {
 	for _, t := range rows.Plain() {
 		switch t.New().(type) {
-		case *rows.Lane, *rows.Channel, *rows.List, *rows.Recipient, *rows.NotificationBody:
-			continue // routeOf, book and notificationTexts have them
+		case *rows.Lane, *rows.Channel, *rows.List, *rows.Recipient, *rows.Bundle:
+			continue // routeOf, book and keepBundle have them
 		}
 		if t.Book != book {
 			continue
@@ -161,6 +161,11 @@ func usable(r rows.Row) bool {
 			r.Waits = ""
 		}
 		return r.Kind != ""
+	case *rows.Bundle:
+		if len(r.Hash) != len(holdfast.Bundle{}.Hash) {
+			r.Hash = nil
+		}
+		return r.ID != "" && r.Kind != ""
 	case *rows.Target:
 		r.Result = min(max(r.Result, 0), 3)
 	}

@@ -18,6 +18,8 @@ func oldRowOf(table *rows.Table) (r sqlitefile.Row) {
 			v = "text"
 		case *[]byte:
 			v = make([]byte, 32)
+		case *holdfast.ID:
+			v = idValue(holdfast.NewID())
 		default:
 			v = int64(i + 1)
 		}
@@ -30,7 +32,7 @@ func oldRowOf(table *rows.Table) (r sqlitefile.Row) {
 // the version of a site's program, nor valid again with the time at which it was revoked.
 func TestAValueThatIsLostCostsNoRow(t *testing.T) {
 	t.Parallel()
-	needed := map[string]bool{"hf_token.role": true, "hf_channel.kind": true}
+	needed := map[string]bool{"hf_token.role": true, "hf_channel.kind": true, "hf_bundle.kind": true, "hf_bundle.id": true}
 	for _, table := range rows.Plain() {
 		if _, mended, ok := describedRow(table, oldRowOf(table)); !ok || len(mended) > 0 {
 			t.Errorf("%s: %v of a whole row are lost, %v", table.Name, mended, ok)
@@ -50,7 +52,6 @@ func TestAValueThatIsLostCostsNoRow(t *testing.T) {
 	}
 }
 
-// No plain table has an id yet.
 func TestAnIDIsSalvaged(t *testing.T) {
 	t.Parallel()
 	for _, want := range []holdfast.ID{holdfast.NewID(), "order-7"} {

@@ -188,8 +188,8 @@ func filledRow(table *rows.Table) rows.Row {
 		r.Name, r.Recipients = "ops", 1
 	case *rows.Recipient:
 		r.List, r.Place = "ops", 0
-	case *rows.NotificationBody:
-		r.Seq = 3
+	case *rows.Bundle:
+		r.Seq = 4 // its notification brings it
 	case *rows.Target:
 		r.Result = 3
 	}
@@ -211,7 +211,7 @@ func TestASalvageBringsEachColumn(t *testing.T) {
 	}
 	list := []rows.Row{
 		&rows.Message{Seq: 2, ID: "m", Source: "s", Destination: "a", Endpoint: "E", Kind: "command", State: holdfast.Pending, Cycle: 1, Expires: rows.None, FirstTry: rows.None, Settled: rows.None, Start: rows.None},
-		&rows.Notification{Seq: 3, ID: "n", Hash: make([]byte, 32), Delivered: rows.None, Purged: true, State: int64(holdfast.Discarded)},
+		&rows.Notification{Seq: 3, ID: "n", Bundle: 4, Delivered: rows.None, Purged: true, State: int64(holdfast.Discarded)},
 	}
 	for _, table := range rows.Plain() {
 		list = append(list, filledRow(table))

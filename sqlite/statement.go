@@ -105,16 +105,17 @@ const (
 	salvageEvent
 	salvageSequence
 	salvageFollower
-	findNotification
-	findArchived
+	findBundle
+	lastMessage
+	insertBundle
+	bundlePayload
+	endBundle
+	purgeBundle
 	insertNotification
-	insertNotificationBody
 	markDelivered
 	archiveNotification
-	archiveNotificationBody
 	notificationNeeded
 	purgeTargets
-	purgeNotificationBody
 	purgeNotification
 	findSeq
 	channelVersion
@@ -126,13 +127,12 @@ const (
 	insertAbove
 	lastNotification
 	salvageNotification
-	salvageNotificationBody
 	statementCount
 )
 
 // claimColumns are what a claim needs of a message and its body.
 const claimColumns = `m.seq, m.id, m.route, m.due, m.expires, m.failures, m.tries, m.cycle, m.first_try, m.okey, m.force, m.blocked,
-	b.payload, b.headers, b.corr, b.retry, b.ttl, b.hash, ` + lasts + `, m.revision`
+	` + payloadOf + `, b.headers, b.corr, b.retry, b.ttl, b.hash, ` + lasts + `, m.revision, b.bundle`
 
 // lasts is for how long a message was given, up to its expiry: from when a person
 // has begun its TTL anew, if that was so.
@@ -140,13 +140,15 @@ const lasts = `CASE WHEN m.cycle > 1 THEN m.expires - coalesce((SELECT max(CASE 
 		WHERE e.message = m.seq AND (e.kind = 3 OR e.kind = 7 AND e.code = '` + holdfast.CodeRenewed + `')), m.created)
 	ELSE (SELECT ttl FROM hf_body WHERE seq = m.seq) END`
 
-// ofArchive are the words of the index on notifications' ids, seqsOfNotification
-// all copies of the one of id ?1 and site ?2, of which ?3 is the id of the first
-// message. What that leads to may be a copy of another.
+// payloadOf and sizeOf are of hf_body AS b: that of the bundle, if there is one. It is NULL where
+// the bundle is lost.
 const (
-	ofArchive          = ` AND (state IS NOT NULL OR copy > 0)`
-	seqsOfNotification = `SELECT seq FROM hf_message WHERE id = ?3 UNION ALL SELECT seq FROM hf_notification WHERE id = ?1 AND site = ?2` + ofArchive
+	payloadOf = `CASE WHEN b.bundle IS NULL THEN b.payload ELSE (SELECT p.payload FROM hf_bundle AS p WHERE p.seq = b.bundle) END`
+	sizeOf    = `CASE WHEN b.bundle IS NULL THEN length(b.payload) ELSE (SELECT length(p.payload) FROM hf_bundle AS p WHERE p.seq = b.bundle) END`
 )
+
+// copiesOf are the numbers of the copies of the notification that is bundle ?1.
+const copiesOf = `SELECT first FROM hf_bundle WHERE seq = ?1 UNION ALL SELECT seq FROM hf_notification WHERE bundle = ?1 AND copy > 0`
 
 // ofKey are the words of the index on ordering keys.
 const ofKey = ` AND okey IS NOT NULL AND state IN (0, 1, 3)`
@@ -200,10 +202,10 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	// insertAbove leaves out the numbers up to ?9.
 	insertAbove: `INSERT INTO hf_message (seq, id, route, lane, due, created, expires, okey, blocked)
 		VALUES (1 + max(?9, coalesce((SELECT max(seq) FROM hf_message), 0)), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING`,
-	insertBody: `INSERT INTO hf_body (seq, payload, headers, corr, retry, ttl, start, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+	insertBody: `INSERT INTO hf_body (seq, bundle, payload, headers, corr, retry, ttl, start, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 	findMessage: `SELECT m.seq, m.lane, m.state, r.source, r.kind, r.endpoint
 		FROM hf_message AS m JOIN hf_route AS r ON r.route = m.route WHERE m.id = ?1`,
-	findBody: `SELECT payload, hash FROM hf_body WHERE seq = ?1`,
+	findBody: `SELECT ` + payloadOf + `, b.hash FROM hf_body AS b WHERE b.seq = ?1`,
 
 	keyHead: `SELECT seq, state, due, expires FROM hf_message WHERE lane = ?1 AND state IN (0, 1) AND blocked = 0 AND okey = ?2` + ofKey + ` LIMIT 1`,
 	keyHeld: `SELECT 1 FROM hf_message WHERE lane = ?1 AND state = 3 AND blocked = 0 AND okey = ?2 AND seq < ?3` + ofKey + ` LIMIT 1`,
@@ -280,7 +282,7 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 		WHERE seq = ?1 AND kept = 1`,
 	purgeMessage: `DELETE FROM hf_message WHERE seq = ?1 AND state = ?2
 		AND NOT EXISTS (SELECT 1 FROM hf_event AS e WHERE e.message = ?1 AND e.seq > ?3)`,
-	purgeBody:   `DELETE FROM hf_body WHERE seq = ?1`,
+	purgeBody:   `DELETE FROM hf_body WHERE seq = ?1 RETURNING bundle`,
 	purgeEvents: `DELETE FROM hf_event WHERE message = ?1`,
 	purgeNotes:  `DELETE FROM hf_event WHERE seq IN (SELECT seq FROM hf_event WHERE message IS NULL AND seq <= (` + byAll + `) ORDER BY seq LIMIT ?1)`,
 
@@ -317,7 +319,8 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	salvageKnown: `SELECT 1 FROM hf_message WHERE id = ?1`,
 	salvageMessage: `INSERT INTO hf_message (seq, id, route, lane, state, due, created, expires, failures, tries, cycle, first_try, settled, reason, okey, blocked, force, given_up)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18) ON CONFLICT DO NOTHING`,
-	salvageBody: `INSERT INTO hf_body (seq, payload, headers, corr, retry, ttl, start, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+	salvageBody: `INSERT INTO hf_body (seq, bundle, payload, headers, corr, retry, ttl, start, hash)
+		VALUES (?1, (SELECT seq FROM hf_bundle WHERE seq = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9)
 		ON CONFLICT (seq) DO NOTHING`,
 	salvageInbox: `INSERT INTO hf_inbox (seq, source, id, endpoint, hash, kept, received, processed, expires, response)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING`,
@@ -328,12 +331,18 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 		WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'hf_event')`,
 	salvageFollower: `INSERT INTO hf_follower (name, cursor) VALUES (?1, ?2) ON CONFLICT DO NOTHING`,
 
-	// Notifications: notify_ingest.go, record of targets: notify_targets.go, notify_book.go.
-	findNotification: `SELECT n.hash, n.seq, m.state FROM hf_message AS m JOIN hf_notification AS n ON n.seq = m.seq AND n.copy = 0 WHERE m.id = ?3 AND n.id = ?1 AND n.site = ?2`,
-	findArchived:     `SELECT hash, seq, state FROM hf_notification WHERE id = ?1 AND site = ?2 AND copy = 0 AND state IS NOT NULL`,
-	insertNotification: `INSERT INTO hf_notification (seq, id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, hash, created)
+	// A first message that is neither there nor purged was lost with a damaged file: nobody sends it.
+	findBundle: `SELECT b.hash, b.first, coalesce(b.state, (SELECT state FROM hf_message WHERE seq = b.first), 5)
+		FROM hf_bundle AS b WHERE b.id = ?1 AND b.kind = ?2 AND b.source = ?3`,
+	lastMessage:   `SELECT coalesce(max(seq), 0) FROM hf_message`,
+	insertBundle:  `INSERT INTO hf_bundle (seq, kind, source, id, hash, created, first, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id, kind, source) DO NOTHING`,
+	bundlePayload: `SELECT payload FROM hf_bundle WHERE seq = ?1`,
+	endBundle:     `UPDATE hf_bundle SET state = ?3 WHERE seq = ?1 AND first = ?2`,
+	purgeBundle:   `DELETE FROM hf_bundle WHERE seq = ?1`,
+
+	// Notifications: notify_copy.go, record of targets: notify_targets.go, notify_book.go.
+	insertNotification: `INSERT INTO hf_notification (seq, id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, bundle, created)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-	insertNotificationBody: `INSERT INTO hf_notification_body (seq, payload) VALUES (?1, ?2)`,
 	markDelivered: `UPDATE hf_notification SET delivered = ?1 WHERE seq IN (SELECT value FROM json_each(?2))
 		AND EXISTS (SELECT 1 FROM hf_message AS m WHERE m.seq = hf_notification.seq AND m.state = 2 AND m.settled = ?1)`,
 	archiveNotification: `UPDATE hf_notification SET (state, settled, failures, tries, cycle, reason, delivered, last_error, tried) = (
@@ -341,14 +350,11 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 			coalesce(` + lastTry + `, CASE m.state WHEN 2 THEN m.settled END) FROM hf_message AS m WHERE m.seq = ?1)
 		WHERE seq = ?1 AND EXISTS (SELECT 1 FROM hf_message AS x WHERE x.seq = ?1 AND x.state = ?2
 			AND NOT EXISTS (SELECT 1 FROM hf_event AS e WHERE e.message = ?1 AND e.seq > ?3))`,
-	archiveNotificationBody: `INSERT INTO hf_notification_body (seq, payload)
-		SELECT b.seq, b.payload FROM hf_notification AS n JOIN hf_body AS b ON b.seq = n.seq WHERE n.seq = ?1 AND n.copy = 0 AND b.hash IS NOT NULL`,
-	notificationNeeded: `SELECT 1 FROM hf_notification AS n WHERE n.seq IN (` + seqsOfNotification + `) AND n.id = ?1 AND n.site = ?2
-		AND (n.state IS NULL OR n.settled >= ?4) LIMIT 1`,
+	notificationNeeded: `SELECT 1 FROM hf_notification AS n WHERE n.seq IN (` + copiesOf + `) AND n.bundle = ?1
+		AND (n.state IS NULL OR n.settled >= ?2) LIMIT 1`,
 	// Of these no copy has a message any more.
-	purgeTargets:          `DELETE FROM hf_target WHERE seq IN (SELECT seq FROM hf_notification WHERE id = ?1 AND site = ?2` + ofArchive + `)`,
-	purgeNotificationBody: `DELETE FROM hf_notification_body WHERE seq IN (SELECT seq FROM hf_notification WHERE id = ?1 AND site = ?2` + ofArchive + `)`,
-	purgeNotification:     `DELETE FROM hf_notification WHERE id = ?1 AND site = ?2` + ofArchive,
+	purgeTargets:      `DELETE FROM hf_target WHERE seq IN (` + copiesOf + `)`,
+	purgeNotification: `DELETE FROM hf_notification WHERE seq IN (` + copiesOf + `) AND bundle = ?1`,
 
 	findSeq: `SELECT seq FROM hf_message WHERE id = ?1`,
 
@@ -359,10 +365,11 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	dropRecipients: `DELETE FROM hf_recipient WHERE list = ?1`,
 	bumpBook:       `INSERT INTO hf_meta (key, value) VALUES ('book', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1`,
 
-	lastNotification: `SELECT coalesce((SELECT max(seq) FROM hf_notification), 0), coalesce((SELECT max(seq) FROM hf_message), 0)`,
+	lastNotification: `SELECT max(coalesce((SELECT max(seq) FROM hf_notification), 0), coalesce((SELECT max(seq) FROM hf_bundle), 0)),
+		coalesce((SELECT max(seq) FROM hf_message), 0)`,
 
 	// A message that is to be delivered once more was not delivered.
-	salvageNotification: `INSERT INTO hf_notification (seq, id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, hash, created,
+	salvageNotification: `INSERT INTO hf_notification (seq, id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, bundle, created,
 			delivered, state, settled, failures, tries, cycle, reason, last_error, tried)
 		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,
 			CASE WHEN NOT EXISTS (SELECT 1 FROM hf_message WHERE seq = ?1) THEN ?17
@@ -370,6 +377,4 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 			CASE WHEN NOT EXISTS (SELECT 1 FROM hf_message WHERE seq = ?1) THEN coalesce(?18, 2) END,
 			CASE WHEN NOT EXISTS (SELECT 1 FROM hf_message WHERE seq = ?1) THEN coalesce(?19, ?17) END, ?20, ?21, ?22, ?23, ?24, ?25
 		WHERE ?17 IS NOT NULL OR ?18 IS NOT NULL OR EXISTS (SELECT 1 FROM hf_message WHERE seq = ?1) ON CONFLICT DO NOTHING`,
-	salvageNotificationBody: `INSERT INTO hf_notification_body (seq, payload) SELECT ?1, ?2
-		WHERE EXISTS (SELECT 1 FROM hf_notification WHERE seq = ?1 AND copy = 0 AND state IS NOT NULL) ON CONFLICT DO NOTHING`,
 })[:], rowTexts()...)

@@ -1,5 +1,7 @@
 package sqlite
 
+import "github.com/holdfast-mq/holdfast/notify"
+
 // query numbers the SQL of the readers, which database/sql prepares when it
 // is asked. Like the statements, every plan is looked at by plan_test.go.
 type query int
@@ -52,10 +54,8 @@ const (
 	notificationFrom
 	readNotifications
 	getNotification
-	archivedSites
-	notifyingSites
-	isNotification
-	getNotificationBody
+	notificationSites
+	getNotificationText
 	targetsOf
 	targetsOfSeq
 	waitingBySite
@@ -70,7 +70,7 @@ const (
 
 // recordColumns are what a Record needs besides its history and payload.
 const recordColumns = `m.seq, m.id, m.state, m.reason, m.failures, m.tries, m.cycle, m.created, m.due, m.expires, m.settled, m.okey, m.force, m.blocked, m.given_up,
-	r.source, r.kind, r.endpoint, l.destination, length(b.payload), b.headers, b.corr, b.retry, b.ttl,
+	r.source, r.kind, r.endpoint, l.destination, ` + sizeOf + `, b.headers, b.corr, b.retry, b.ttl,
 	` + lastError + `, ` + lastTry + `, ` + lasts
 
 // Of hf_message AS m: its last error and its last attempt.
@@ -111,7 +111,7 @@ const keptColumns = `SELECT x.seq, x.id, s.name, x.endpoint, x.received, b.kind,
 	JOIN hf_source AS s ON s.source = x.source JOIN hf_inbox_body AS b ON b.seq = x.seq WHERE x.kept = 1 AND x.seq > ?1`
 
 var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant texts
-	getRecord:  `SELECT b.payload, ` + recordColumns + recordTables + ` WHERE m.id = ?1`,
+	getRecord:  `SELECT ` + payloadOf + `, ` + recordColumns + recordTables + ` WHERE m.id = ?1`,
 	getHistory: `SELECT * FROM (SELECT ` + eventColumns + ` FROM hf_event AS e WHERE e.message = ?1 AND e.kind < 8 ORDER BY e.seq DESC LIMIT ?2) ORDER BY 1`,
 
 	// A list first finds out which rows it shows.
@@ -186,7 +186,7 @@ var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant
 	waitingLanes: `SELECT destination FROM hf_lane AS l WHERE EXISTS (SELECT 1 FROM hf_message WHERE lane = l.lane AND state = 0)
 		ORDER BY destination`,
 
-	checkedMessages: `SELECT m.seq, m.id, m.state, r.source, r.kind, r.endpoint, l.destination, m.okey, b.payload, b.headers, b.corr, b.retry, b.ttl, b.hash,
+	checkedMessages: `SELECT m.seq, m.id, m.state, r.source, r.kind, r.endpoint, l.destination, m.okey, ` + payloadOf + `, b.headers, b.corr, b.retry, b.ttl, b.hash,
 		(SELECT x.seq FROM hf_message AS x WHERE x.id = m.id),
 		CASE m.state
 			WHEN 0 THEN (SELECT x.seq FROM hf_message AS x INDEXED BY hf_message_due WHERE x.state = 0 AND x.lane = m.lane AND x.due = m.due AND x.seq = m.seq)
@@ -222,21 +222,19 @@ var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant
 		WHERE n.delivered IS NULL AND n.seq < ?1 ORDER BY n.seq DESC LIMIT ?2`,
 	notificationFrom:  `SELECT seq, created FROM hf_notification WHERE seq >= ?1 ORDER BY seq LIMIT 1`,
 	readNotifications: `SELECT ` + notificationColumns + notificationTables + ` WHERE n.seq IN (SELECT value FROM json_each(?1)) ORDER BY n.seq DESC`,
-	getNotification:   `SELECT ` + notificationColumns + notificationTables + ` WHERE n.seq IN (` + seqsOfNotification + `) AND n.id = ?1 AND n.site = ?2 ORDER BY n.seq`,
-	archivedSites:     `SELECT DISTINCT site FROM hf_notification WHERE id = ?1` + ofArchive,
-	notifyingSites: `SELECT DISTINCT r.source FROM hf_lane AS l JOIN hf_route AS r ON r.lane = l.lane
-		WHERE l.destination >= 'channel:' AND l.destination < 'channel;'`,
-	isNotification: `SELECT 1 FROM hf_message AS m JOIN hf_notification AS n ON n.seq = m.seq WHERE m.id = ?3 AND n.id = ?1 AND n.site = ?2`,
-	getNotificationBody: `SELECT payload FROM hf_notification_body WHERE seq = ?1
-		UNION ALL SELECT b.payload FROM hf_message AS m JOIN hf_body AS b ON b.seq = m.seq WHERE m.seq = ?1 AND b.hash IS NOT NULL`,
+	getNotification:   `SELECT ` + notificationColumns + notificationTables + ` WHERE n.seq IN (` + copiesOf + `) AND n.bundle = ?1 ORDER BY n.seq`,
+	notificationSites: `SELECT source FROM hf_bundle WHERE id = ?1 AND kind = '` + notify.BundleKind + `' ORDER BY source`,
+	// A salvage marks what may not be what was accepted: the first message then has no hash.
+	getNotificationText: `SELECT b.seq, CASE WHEN NOT EXISTS (SELECT 1 FROM hf_body AS f WHERE f.seq = b.first AND f.hash IS NULL) THEN b.payload END
+		FROM hf_bundle AS b WHERE b.id = ?1 AND b.kind = '` + notify.BundleKind + `' AND b.source = ?2`,
 	targetsOf:    `SELECT ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = (SELECT seq FROM hf_message WHERE id = ?1) ORDER BY t.channel, t.address`,
 	targetsOfSeq: `SELECT ` + targetColumns + ` FROM hf_target AS t WHERE t.seq = ?1 ORDER BY t.channel, t.address`,
 	waitingBySite: `SELECT n.site, sum(m.state IN (0, 1)), sum(m.state IN (0, 1) AND n.created < ?1), sum(m.state IN (3, 4)), min(CASE WHEN m.state IN (0, 1) THEN n.created END)
 		FROM hf_notification AS n INDEXED BY hf_notification_rest CROSS JOIN hf_message AS m ON m.seq = n.seq WHERE n.delivered IS NULL GROUP BY n.site`,
 	deliveredBySite: `SELECT site, count(*) FROM hf_notification WHERE delivered > ?1 GROUP BY site`,
-	pastDelivered: `SELECT delivered, seq, id, site FROM hf_notification WHERE delivered IS NOT NULL AND delivered < ?1 AND (delivered, seq) > (?2, ?3)
+	pastDelivered: `SELECT delivered, seq, bundle FROM hf_notification WHERE delivered IS NOT NULL AND delivered < ?1 AND (delivered, seq) > (?2, ?3)
 		ORDER BY delivered, seq LIMIT ?4`,
-	pastGone: `SELECT settled, seq, id, site FROM hf_notification WHERE delivered IS NULL AND state IS NOT NULL AND settled < ?1 AND (settled, seq) > (?2, ?3)
+	pastGone: `SELECT settled, seq, bundle FROM hf_notification WHERE delivered IS NULL AND state IS NOT NULL AND settled < ?1 AND (settled, seq) > (?2, ?3)
 		ORDER BY settled, seq LIMIT ?4`,
 	bookVersion: `SELECT value FROM hf_meta WHERE key = 'book'`,
 	siteOf: `SELECT name, NULL FROM hf_site WHERE hash = ?1

@@ -33,14 +33,10 @@ func logs(t *testing.T, m Maker) {
 		if _, err := s.Enqueue(t.Context(), fill([]holdfast.Message{{ID: "m", Destination: "a"}, {ID: "n", Destination: "b"}})...); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Ingest(t.Context(), note("told", "plant-7", "mail", "chat")); err != nil {
-			t.Fatal(err)
-		}
 	}
 	want := []string{
 		`level=INFO msg="message enqueued" message_id=m destination=a endpoint=E`,
 		`level=INFO msg="message enqueued" message_id=n destination=b endpoint=E`,
-		`level=INFO msg="notification stored" message_id=told site=plant-7 copies=2`,
 	}
 	if diff := cmp.Diff(written.take(), want); diff != "" {
 		t.Errorf("(-got +want):\n%s", diff)

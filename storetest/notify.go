@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -57,25 +58,36 @@ func notifications(t *testing.T, m Maker) {
 	m.run(t, books())
 }
 
-// note is a notification of a site, with a copy for each channel.
-func note(id holdfast.ID, site string, channels ...string) notify.Incoming {
-	n := notify.Notification{
-		ID: id, Type: "Alarm", List: "ops", Subject: "Pump 3 stopped", Body: "It stopped.\nÄ",
-		Origin: notify.Origin{Site: site, Script: "pumps"},
-	}
-	return incoming(n, channels...)
+// incoming is a notification on its way into a store.
+type incoming struct {
+	Notification notify.Notification
+	Hash         [32]byte
+	Payload      []byte
+	Messages     []holdfast.Message // one for each channel
+	Channels     []string
 }
 
-func incoming(n notify.Notification, channels ...string) notify.Incoming {
+func (in *incoming) bundle() holdfast.Bundle {
+	return notify.BundleOf(&in.Notification, in.Hash, in.Payload, in.Messages, in.Channels)
+}
+
+// note is a notification of a site, with a copy for each channel.
+func note(id holdfast.ID, site string, channels ...string) incoming {
+	return copiesOf(notify.Notification{
+		ID: id, Type: "Alarm", List: "ops", Subject: "Pump 3 stopped", Body: "It stopped.\nÄ",
+		Origin: notify.Origin{Site: site, Script: "pumps"},
+	}, channels...)
+}
+
+func copiesOf(n notify.Notification, channels ...string) incoming {
 	payload, err := notify.Encode(n)
 	if err != nil {
 		panic(err)
 	}
-	in := notify.Incoming{Notification: n, Channels: channels, Hash: sha256.Sum256([]byte(n.List + "\x00" + n.Subject + "\x00" + n.Body))}
+	in := incoming{Notification: n, Payload: payload, Channels: channels, Hash: sha256.Sum256([]byte(n.List + "\x00" + n.Subject + "\x00" + n.Body))}
 	for i, c := range channels {
 		m := holdfast.Message{
-			ID: n.Key(), Source: n.Origin.Site, Destination: notify.LanePrefix + c, Endpoint: notify.Endpoint,
-			Kind: holdfast.Command, Payload: payload,
+			ID: n.Key(), Source: n.Origin.Site, Destination: notify.LanePrefix + c, Endpoint: notify.Endpoint, Kind: holdfast.Command,
 		}
 		if i > 0 {
 			m.ID = notify.MessageID(n.Origin.Site, n.ID, c)
@@ -85,8 +97,17 @@ func incoming(n notify.Notification, channels ...string) notify.Incoming {
 	return in
 }
 
+// Ingest stores notifications.
+func (k *kit) Ingest(ctx context.Context, list ...incoming) ([]holdfast.Result, error) {
+	bundles := make([]holdfast.Bundle, len(list))
+	for i := range list {
+		bundles[i] = list[i].bundle()
+	}
+	return k.Bundle(ctx, bundles...)
+}
+
 // ingest stores notifications and fails unless each of them is new.
-func (k *kit) ingest(list ...notify.Incoming) {
+func (k *kit) ingest(list ...incoming) {
 	k.t.Helper()
 	results, err := k.Ingest(k.ctx(), list...)
 	if err != nil {
@@ -174,7 +195,7 @@ func ingestedAsItWas(k *kit) {
 			Enqueued: time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC),
 		},
 	}
-	k.ingest(incoming(n, "mail", "chat"), note("empty", "plant-1", ""))
+	k.ingest(copiesOf(n, "mail", "chat"), note("empty", "plant-1", ""))
 	for _, from := range []string{"memory", "disk"} {
 		list := k.shown(n.ID)
 		if len(list) != 2 {
@@ -346,9 +367,9 @@ func hostileTexts(k *kit) {
 	in := note("n", "plant-1", "mail")
 	n := &in.Notification
 	n.Subject, n.Type, n.List, n.Origin.Instance, n.Origin.Script = bad, bad, bad, bad, bad
-	in.Messages[0].Payload = []byte(`{"list":"l","subject":"s","body":"a\u0000'b","data":{"a":"\u0000"}}`)
+	in.Payload = []byte(`{"list":"l","subject":"s","body":"a\u0000'b","data":{"a":"\u0000"}}`)
 	none := note("none", "plant-1", "mail")
-	none.Messages[0].Payload = []byte{'{', 0xff}
+	none.Payload = []byte{'{', 0xff}
 	k.ingest(in, none)
 	if r := k.shown("none")[0]; r.Notification.Body != "" || r.Notification.Data != nil {
 		k.t.Errorf("what is no payload of a notification is shown as %+v", r.Notification)

@@ -13,7 +13,7 @@ import (
 )
 
 // conflict ingests one that must be refused as such.
-func (k *kit) conflict(what string, in notify.Incoming) {
+func (k *kit) conflict(what string, in incoming) {
 	k.t.Helper()
 	results, err := k.Ingest(k.ctx(), in)
 	if err != nil {
@@ -103,7 +103,7 @@ func conflictInABatch(k *kit) {
 	taken := note("n-250", "plant-1", "mail")
 	taken.Hash[31]++
 	k.ingest(taken)
-	list := make([]notify.Incoming, 500)
+	list := make([]incoming, 500)
 	for i := range list {
 		list[i] = note(holdfast.ID(fmt.Sprint("n-", i)), "plant-1", "mail")
 	}
@@ -167,17 +167,13 @@ func ingestedAtOnce(k *kit) {
 func ingestInvalid(k *kit) {
 	twice := note("twice", "plant-1", "mail", "mail")
 	twice.Messages[1].ID = twice.Messages[0].ID
-	other := note("n", "plant-1", "mail")
-	other.Messages[0].ID = "n"
 	short := note("n", "plant-1", "mail")
 	short.Channels = nil
-	foreign := note("n", "plant-1", "mail")
-	foreign.Messages[0].Source = "plant-2"
 	shout := note("n", "plant-1", "mail")
 	shout.Messages[0].Kind = "Shout"
-	for name, in := range map[string]notify.Incoming{
-		"two messages of one id": twice, "a first message of another id than the key": other, "no channel": short, "no message": {Notification: notify.Notification{ID: "n"}},
-		"a message that is none": shout, "a message of another source": foreign, "an id that is none": note("two words", "plant-1", "mail"),
+	for name, in := range map[string]incoming{
+		"two messages of one id": twice, "no row beside a message": short, "no message": {Notification: notify.Notification{ID: "n"}},
+		"a message that is none": shout, "an id that is none": note("two words", "plant-1", "mail"),
 	} {
 		results, err := k.Ingest(k.ctx(), in, note(holdfast.ID("beside-"+fmt.Sprint(len(name))), "plant-1", "mail"))
 		if err != nil {

@@ -145,7 +145,7 @@ func filters(k *kit) {
 
 func notePages(k *kit) {
 	const n = 2500
-	var list []notify.Incoming
+	var list []incoming
 	var want []holdfast.ID
 	for i := range n {
 		in := note(holdfast.ID(fmt.Sprintf("n-%04d", i)), fmt.Sprint("plant-", i%5), "mail")

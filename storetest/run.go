@@ -9,10 +9,10 @@ func Run[T any](t *testing.T, m Maker, with Transaction[T]) {
 	for name, part := range map[string]func(t *testing.T, m Maker){
 		"enqueuer": enqueuer, "claims": claims, "expiry": expiry, "keys": keys, "outbox": outbox, "verbs": verbs,
 		"lanes": lanes, "overdue": overdue, "purging": purging, "notices": notices, "clock": clock, "logs": logs,
-		"inbox log":     inboxLog,
-		"inbox store":   func(t *testing.T, m Maker) { t.Helper(); inboxStore(t, m, with) },
-		"inbox batch":   func(t *testing.T, m Maker) { t.Helper(); inboxBatch(t, m, with) },
-		"notifications": notifications, "sites": siteNames, "clock of sites": sitesClock, "tokens": tokens, "journal": journal, "shared": shared,
+		"inbox log":   inboxLog,
+		"inbox store": func(t *testing.T, m Maker) { t.Helper(); inboxStore(t, m, with) },
+		"inbox batch": func(t *testing.T, m Maker) { t.Helper(); inboxBatch(t, m, with) },
+		"bundles":     bundles, "notifications": notifications, "sites": siteNames, "clock of sites": sitesClock, "tokens": tokens, "journal": journal, "shared": shared,
 	} {
 		t.Run(name, func(t *testing.T) { part(t, m) })
 	}

@@ -51,6 +51,20 @@ CREATE TABLE hf_route (
 
 CREATE SEQUENCE hf_seq;
 
+-- A parent of messages, with the payload that they share.
+CREATE TABLE hf_bundle (
+  seq     bigint PRIMARY KEY,              -- of hf_seq
+  kind    text COLLATE "C" NOT NULL,
+  source  text COLLATE "C" NOT NULL,
+  id      bytea NOT NULL,                  -- as in hf_message
+  hash    bytea NOT NULL,                  -- of what may not change under its name; empty: it is lost
+  payload bytea NOT NULL,
+  created bigint NOT NULL,
+  first   bigint NOT NULL,                 -- its first message
+  state   smallint,                        -- of the first message, once that is purged
+  CONSTRAINT hf_bundle_name UNIQUE (id, kind, source)
+);
+
 -- What was accepted. Never rewritten, so that it has no dead rows, however
 -- often a message is tried; where it stands is said by hf_queue or hf_final.
 CREATE TABLE hf_message (
@@ -65,7 +79,8 @@ CREATE TABLE hf_message (
   retry   text,
   delay   bigint NOT NULL,                 -- from created to the earliest first try
   ttl     bigint,                          -- from then on
-  okey    text COLLATE "C"                 -- ordering key
+  okey    text COLLATE "C",                -- ordering key
+  bundle  bigint                           -- hf_bundle, which has its payload; NULL: it has its own
 );
 
 -- The hot rows: one for each message that is pending or claimed, none else.

@@ -1,10 +1,11 @@
--- A notification, named by site and id, stands beside the messages that deliver it, one per channel:
--- the row of a copy has the seq of its message, which says how it stands. Like a
--- message it is never rewritten.
+-- A notification is a bundle, of the kind notification and with its site as source. The row of a
+-- copy stands beside the message that delivers it, one per channel, and has its seq: that
+-- says how it stands. Like a message it is never rewritten.
 CREATE TABLE hf_notification (
   seq       bigint PRIMARY KEY,
-  id        bytea NOT NULL,                -- as in hf_message
+  bundle    bigint NOT NULL,               -- hf_bundle, which has the text
   copy      integer NOT NULL,              -- 0: the first
+  id        bytea NOT NULL,                -- as in hf_message
   message   bytea NOT NULL,                -- id of the message
   channel   text COLLATE "C" NOT NULL,
   type      text COLLATE "C" NOT NULL,
@@ -16,16 +17,8 @@ CREATE TABLE hf_notification (
   execution text COLLATE "C" NOT NULL,
   parent    text COLLATE "C" NOT NULL,
   enqueued  bigint,                        -- at its site, by the site's clock
-  hash      bytea NOT NULL,
   created   bigint NOT NULL,
-  UNIQUE (id, site, copy)
-);
-
--- What people read, once it is not in the first copy's message any more: the
--- payload of that. The seq is the first copy's.
-CREATE TABLE hf_notification_body (
-  seq     bigint PRIMARY KEY,
-  payload bytea NOT NULL
+  UNIQUE (bundle, copy)
 );
 
 -- One row for each copy that was delivered, and for each whose message is

@@ -56,10 +56,27 @@ CREATE INDEX hf_message_key ON hf_message (lane, state, blocked, okey, seq) WHER
 CREATE INDEX hf_message_given_up ON hf_message (given_up) WHERE given_up = 1;
 CREATE INDEX hf_message_aside ON hf_message (state, seq, lane) WHERE state IN (1, 3, 4, 5);
 
+-- A parent of messages, such as a notification, with the payload that is in none of them. It
+-- goes with what its feature keeps beside the messages.
+CREATE TABLE hf_bundle (
+  seq     INTEGER PRIMARY KEY,            -- that of its first message, unless a copy has brought it
+  kind    TEXT NOT NULL,
+  source  TEXT NOT NULL,
+  id      ANY NOT NULL,                   -- as in hf_message
+  hash    BLOB NOT NULL,                  -- of what may not change under its name; empty: lost with a damaged file
+  created INTEGER NOT NULL,
+  first   INTEGER NOT NULL,               -- its first message
+  state   INTEGER,                        -- what that was when it was purged; NULL: it is not
+  payload BLOB NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX hf_bundle_name ON hf_bundle (id, kind, source);
+
 -- The cold part: read once per attempt, rewritten for no attempt.
 CREATE TABLE hf_body (
   seq     INTEGER PRIMARY KEY,
-  payload BLOB NOT NULL,
+  bundle  INTEGER,                        -- which has the payload; it stands before that, which may be long
+  payload BLOB NOT NULL,                  -- empty in a bundle
   headers TEXT,
   corr    TEXT,
   retry   TEXT,

@@ -1,4 +1,4 @@
--- A notification, named by site and id, stands beside the messages that deliver it, one per channel:
+-- A notification is a bundle, which has its name and its text, of messages that deliver it, one per channel:
 -- the row of a copy has the seq of its message, which says how it stands. When
 -- that is purged, the last columns keep what it was.
 CREATE TABLE hf_notification (
@@ -16,7 +16,7 @@ CREATE TABLE hf_notification (
   execution  TEXT NOT NULL,
   parent     TEXT NOT NULL,
   enqueued   INTEGER,                     -- at its site, by the site's clock
-  hash       BLOB NOT NULL,
+  bundle     INTEGER NOT NULL,
   created    INTEGER NOT NULL,
   delivered  INTEGER,                     -- final: nothing leads back
   state      INTEGER,                     -- from here on NULL while hf_message has the row
@@ -29,22 +29,13 @@ CREATE TABLE hf_notification (
   tried      INTEGER                      -- the last attempt
 ) STRICT;
 
--- The first copy is found by the id of its message as long as there is that (by the
--- notification's id alone with the sites of hf_route), and
--- costs this index nothing until then.
-CREATE UNIQUE INDEX hf_notification_id ON hf_notification (id, site, copy) WHERE state IS NOT NULL OR copy > 0;
+-- The first copy is found by its bundle, and costs this index nothing.
+CREATE UNIQUE INDEX hf_notification_copy ON hf_notification (bundle, copy) WHERE copy > 0;
 
 -- delivered, which is NULL, lets the index answer alone.
 CREATE INDEX hf_notification_rest ON hf_notification (seq, site, created, delivered) WHERE delivered IS NULL;
 CREATE INDEX hf_notification_delivered ON hf_notification (delivered, seq, site) WHERE delivered IS NOT NULL;
 CREATE INDEX hf_notification_gone ON hf_notification (settled, seq) WHERE delivered IS NULL AND state IS NOT NULL;
-
--- What people read, once it is not in the body of the first copy's message any
--- more: the payload of that. The seq is the first copy's.
-CREATE TABLE hf_notification_body (
-  seq     INTEGER PRIMARY KEY,
-  payload BLOB NOT NULL
-) STRICT;
 
 -- What became of a recipient. seq is the message's.
 CREATE TABLE hf_target (

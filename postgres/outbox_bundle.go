@@ -1,0 +1,327 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/rows"
+)
+
+// bundling is the work of one Bundle call.
+type bundling struct {
+	list    []bundle
+	results []holdfast.Result
+	bytes   int
+	turn    uint64 // the history that the names are of
+}
+
+// bundle is one on its way into the tables.
+type bundle struct {
+	holdfast.Bundle
+	id       []byte
+	seq      int64 // of one that is new
+	messages enqueue
+	invalid  error
+}
+
+// Bundle implements holdfast.Bundler. Of several nodes that write one of the same name at
+// once one does, and the others see a duplicate.
+func (db *DB) Bundle(ctx context.Context, list ...holdfast.Bundle) ([]holdfast.Result, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	if err := db.usable(ctx); err != nil {
+		return nil, fmt.Errorf("write bundles: %w", err)
+	}
+	var k *bundling
+	if err := anew(func() (err error) {
+		if k, err = db.newBundling(ctx, list); err != nil {
+			return err
+		}
+		return db.bundles.do(ctx, k, k.bytes)
+	}); err != nil {
+		return nil, fmt.Errorf("write bundles: %w", err)
+	}
+	return k.results, nil
+}
+
+// newBundling checks the bundles and looks the names of their messages up.
+func (db *DB) newBundling(ctx context.Context, list []holdfast.Bundle) (*bundling, error) {
+	k := &bundling{list: make([]bundle, len(list))}
+	k.turn, _ = db.past.is()
+	for i := range list {
+		b := &k.list[i]
+		if b.invalid = b.fill(&list[i], db.opts.Source); b.invalid != nil {
+			b.invalid = fmt.Errorf("write bundle %s: %w", list[i].ID, b.invalid)
+			continue
+		}
+		for j := range b.messages.entries {
+			e := &b.messages.entries[j]
+			var err error
+			if e.route, err = db.route(ctx, e.names()); err != nil {
+				return nil, err
+			}
+		}
+		k.bytes += len(b.Payload) + 768*len(b.Messages)
+	}
+	return k, nil
+}
+
+// fill checks and encodes.
+func (b *bundle) fill(from *holdfast.Bundle, source string) (err error) {
+	if b.Bundle, err = from.Normalize(source); err != nil {
+		return err
+	}
+	if err := rows.CheckBeside(b.Rows...); err != nil {
+		return fmt.Errorf("%w: %w", holdfast.ErrInvalid, err)
+	}
+	if b.Payload == nil {
+		b.Payload = []byte{}
+	}
+	b.id = idBytes(b.ID)
+	b.messages.entries = make([]entry, len(b.Messages))
+	for i := range b.Messages {
+		e := &b.messages.entries[i]
+		if err := e.fill(b.Messages[i]); err != nil {
+			return err
+		}
+		e.sourced = true
+	}
+	return nil
+}
+
+// bundleAll writes the calls of one group. A fault that may be one call's is
+// found by writing each by itself.
+func (db *DB) bundleAll(ctx context.Context, list []*call[*bundling]) {
+	err := db.bundleGroup(ctx, list, true)
+	if len(list) > 1 && blames(err) || isLocked(err) {
+		byThemselves(db, list, db.bundleAlone)
+		return
+	}
+	answer(list, err)
+}
+
+// bundleAlone writes one call, and waits for whom it has to wait.
+func (db *DB) bundleAlone(ctx context.Context, list []*call[*bundling]) {
+	answer(list, db.bundleGroup(ctx, list, false))
+}
+
+// bundleTries bounds how often others may be faster in between.
+const bundleTries = 10
+
+func (db *DB) bundleGroup(ctx context.Context, list []*call[*bundling], impatient bool) (err error) {
+	for try := range bundleTries {
+		if err = db.own(ctx, func(tx *ownTx) error {
+			for _, c := range list {
+				if err := tx.still(c.work.turn); err != nil {
+					return err
+				}
+			}
+			tx.impatient = impatient
+			return tx.bundle(list, try > 0)
+		}); !isTaken(err) {
+			return err
+		}
+	}
+	return errFaster
+}
+
+func isTaken(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return errors.Is(err, errFaster) || ok && e.ConstraintName == "hf_bundle_name"
+}
+
+// errFaster says that a name came from elsewhere after it was looked for, or that an id is there,
+// which is looked for then.
+var errFaster = fmt.Errorf("another node has taken the name of a bundle, or the id of a message, meanwhile: %w", holdfast.ErrUnavailable)
+
+// bundleName names a bundle.
+type bundleName struct {
+	kind, source string
+	id           holdfast.ID
+}
+
+func (b *bundle) name() bundleName { return bundleName{b.Kind, b.Source, b.ID} }
+
+// knownBundle is one that is there, or about to be.
+type knownBundle struct {
+	hash  []byte         // empty: it is lost, and the name decides
+	state holdfast.State // of its first message
+}
+
+// bundle stores what is new of several calls, and makes their results. Ids of messages are looked for
+// only when one was found to be there.
+func (tx *ownTx) bundle(calls []*call[*bundling], again bool) error {
+	known, taken, err := tx.lookUpBundles(calls, again)
+	if err != nil {
+		return err
+	}
+	var fresh []*bundle
+	for _, c := range calls {
+		c.work.results = make([]holdfast.Result, len(c.work.list))
+		for i := range c.work.list {
+			b := &c.work.list[i]
+			if b.decide(&c.work.results[i], known, taken) {
+				fresh = append(fresh, b)
+			}
+		}
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	works := make([]*enqueue, len(fresh))
+	for i, b := range fresh {
+		works[i] = &b.messages
+		for j := range b.messages.entries {
+			b.messages.entries[j].bundle = b.seq
+		}
+	}
+	conflicts, err := tx.insert(works)
+	if err != nil {
+		return err
+	}
+	for i, k := range works {
+		if conflicts[i] != nil {
+			return errFaster
+		}
+		for _, r := range k.receipts {
+			if r.Duplicate {
+				return errFaster
+			}
+		}
+	}
+	return tx.insertBundles(fresh)
+}
+
+// lookUpBundles finds which bundles are known, and, if asked to, which ids messages have.
+func (tx *ownTx) lookUpBundles(calls []*call[*bundling], ids bool) (known map[bundleName]knownBundle, taken map[string]bool, err error) {
+	known, taken = map[bundleName]knownBundle{}, map[string]bool{}
+	var list []*bundle
+	var names, messages [][]byte
+	var kinds, sources []string
+	for _, c := range calls {
+		for i := range c.work.list {
+			b := &c.work.list[i]
+			if b.invalid != nil {
+				continue
+			}
+			list, names, kinds, sources = append(list, b), append(names, b.id), append(kinds, b.Kind), append(sources, b.Source)
+			for j := range b.messages.entries {
+				messages = append(messages, b.messages.entries[j].id)
+			}
+		}
+	}
+	// In this order: whoever commits both in between is seen by the second.
+	if ids {
+		if err := tx.query(takenIDs, []any{messages}, func(found pgx.Rows) error {
+			var id []byte
+			err := found.Scan(&id)
+			taken[string(id)] = true
+			return err
+		}); err != nil {
+			return nil, nil, err
+		}
+	}
+	return known, taken, tx.query(findBundles, []any{names, kinds, sources}, func(found pgx.Rows) error {
+		var n, seq int64
+		var hash []byte
+		var state int16
+		if err := found.Scan(&n, &seq, &hash, &state); err != nil {
+			return err
+		}
+		b := list[n-1]
+		if b.seq = seq; seq == 0 {
+			known[b.name()] = knownBundle{hash, holdfast.State(state)}
+		}
+		return nil
+	})
+}
+
+// decide makes the result, and says whether the bundle is to be stored.
+func (b *bundle) decide(r *holdfast.Result, known map[bundleName]knownBundle, taken map[string]bool) bool {
+	if r.Err = b.invalid; r.Err != nil {
+		return false
+	}
+	conflict := func(why string) {
+		r.Err = fmt.Errorf("write %s %s of %s: %s: %w", b.Kind, b.ID, b.Source, why, holdfast.ErrConflict)
+	}
+	if k, ok := known[b.name()]; ok {
+		if len(k.hash) > 0 && !bytes.Equal(k.hash, b.Hash[:]) {
+			conflict("it is known with other content")
+			return false
+		}
+		r.Receipt = holdfast.Receipt{ID: b.ID, State: k.state, Duplicate: true}
+		return false
+	}
+	for i := range b.messages.entries {
+		if e := &b.messages.entries[i]; taken[string(e.id)] {
+			conflict("another message has the id " + string(e.m.ID))
+			return false
+		}
+	}
+	for i := range b.messages.entries {
+		taken[string(b.messages.entries[i].id)] = true
+	}
+	known[b.name()] = knownBundle{b.Hash[:], holdfast.Pending}
+	r.Receipt = holdfast.Receipt{ID: b.ID, State: holdfast.Pending}
+	return true
+}
+
+// insertBundles writes the bundles of messages that are written, and what stands beside those,
+// in one round trip with the commit.
+func (tx *ownTx) insertBundles(list []*bundle) error {
+	parents := make([][]any, len(list))
+	var notes [][]any
+	var plain []rows.Row
+	for i, b := range list {
+		messages := b.messages.entries
+		parents[i] = []any{b.seq, b.Kind, b.Source, b.id, b.Hash[:], b.Payload, messages[0].seq}
+		for j, r := range b.Rows {
+			r = rows.Beside(r, messages[j].seq, b.seq)
+			n, ok := r.(*rows.Notification)
+			if !ok {
+				plain = append(plain, r)
+				continue
+			}
+			n.Message = messages[j].m.ID
+			notes = append(notes, noteRow(n))
+		}
+	}
+	tx.last = append(tx.last, statement{insertBundles, transposed(parents), nil})
+	if len(notes) > 0 {
+		tx.last = append(tx.last, statement{insertNotifications, transposed(notes), nil})
+	}
+	return tx.put(plain...)
+}
+
+// noteRow has the values of notificationRow.
+func noteRow(n *rows.Notification) []any {
+	n, _ = cleanTexts(rows.Of(n), n).(*rows.Notification)
+	var enqueued *int64
+	if n.Enqueued != int64(rows.None) {
+		enqueued = &n.Enqueued
+	}
+	return []any{
+		n.Seq, n.Bundle, n.Copy, idBytes(n.ID), idBytes(n.Message), n.Channel, n.Type, n.List, n.Subject,
+		n.Site, n.Instance, n.Script, n.Execution, n.Parent, enqueued,
+	}
+}
+
+// transposed makes of rows the parameters of a statement that gets an array for each column.
+func transposed(list [][]any) []any {
+	arrays := make([]any, len(list[0]))
+	for i := range arrays {
+		values := make([]any, len(list))
+		for n := range list {
+			values[n] = list[n][i]
+		}
+		arrays[i] = values
+	}
+	return arrays
+}

@@ -1,0 +1,51 @@
+package sqlite
+
+import (
+	"github.com/holdfast-mq/holdfast/internal/sqlitefile"
+	"github.com/holdfast-mq/holdfast/rows"
+)
+
+// A bundle is salvaged with the first row that needs it: a name of which nothing else is left is
+// free again. The hash of a message tells whether the payload is what was accepted.
+
+// oldBundle finds a bundle in the damaged file; nil: it is lost.
+func (s *salvage) oldBundle(number int64) *rows.Bundle {
+	if s.bundle != nil && s.bundle.Seq == number {
+		return s.bundle // most messages have that of the one before
+	}
+	r, ok := s.strayBundles[number]
+	if !ok {
+		r, ok = s.old.Find(s.roots["hf_bundle"], number)
+	}
+	if !ok {
+		return nil
+	}
+	row, _, ok := describedRow(rows.Of(s.bundle), r)
+	if !ok {
+		return nil
+	}
+	s.bundle, _ = row.(*rows.Bundle)
+	return s.bundle
+}
+
+// contentOf is the payload of a message, or of its bundle.
+func (s *salvage) contentOf(body sqlitefile.Row) []byte {
+	if body.Null(1) {
+		return body.Bytes(2)
+	}
+	if b := s.oldBundle(body.Int(1)); b != nil {
+		return b.Payload
+	}
+	return nil
+}
+
+// keepBundle brings a bundle along. One that is lost is made of what is known of it, if anything.
+func (s *salvage) keepBundle(tx *writeTx, number int64, known *rows.Bundle) error {
+	if b := s.oldBundle(number); b != nil {
+		return s.insertPlain(tx, b)
+	}
+	if known == nil {
+		return nil
+	}
+	return s.insertPlain(tx, known)
+}
