@@ -1,6 +1,6 @@
 package postgres
 
-// Notifications: notify_ingest.go, notify_targets.go, notify_list.go, notify_kpis.go, notify_book.go.
+// Notifications: notify_ingest.go, notify_targets.go, notify_list.go, notify_kpis.go.
 
 const (
 	findNotifications = `SELECT n.id, n.site, n.hash, CASE WHEN q.seq IS NULL THEN coalesce(f.state, e.state, 0) WHEN q.owner IS NULL THEN 0 ELSE 1 END
@@ -104,15 +104,4 @@ const (
 		body AS (DELETE FROM hf_notification_body AS b WHERE b.seq = ANY (ARRAY (SELECT seq FROM gone))),
 		target AS (DELETE FROM hf_target AS t WHERE t.seq = ANY (ARRAY (SELECT seq FROM gone)))
 		SELECT seq FROM gone`
-)
-
-// The book. Whoever changes it takes the row of its version first.
-const (
-	bookVersion    = `SELECT value::bigint FROM hf_meta WHERE key = 'book'`
-	bumpBook       = `INSERT INTO hf_meta (key, value) VALUES ('book', '1') ON CONFLICT (key) DO UPDATE SET value = (hf_meta.value::bigint + 1)::text`
-	channelVersion = `SELECT changed FROM hf_channel WHERE name = $1`
-	listVersion    = `SELECT changed FROM hf_list WHERE name = $1`
-	dropChannel    = `DELETE FROM hf_channel WHERE name = $1`
-	dropList       = `DELETE FROM hf_list WHERE name = $1`
-	dropRecipients = `DELETE FROM hf_recipient WHERE list = $1`
 )

@@ -117,11 +117,6 @@ const (
 	purgeNotificationBody
 	purgeNotification
 	findSeq
-	channelVersion
-	listVersion
-	dropChannel
-	dropList
-	dropRecipients
 	bumpBook
 	insertAbove
 	lastNotification
@@ -328,7 +323,7 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 		WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'hf_event')`,
 	salvageFollower: `INSERT INTO hf_follower (name, cursor) VALUES (?1, ?2) ON CONFLICT DO NOTHING`,
 
-	// Notifications: notify_ingest.go, record of targets: notify_targets.go, notify_book.go.
+	// Notifications: notify_ingest.go, record of targets: notify_targets.go.
 	findNotification: `SELECT n.hash, n.seq, m.state FROM hf_message AS m JOIN hf_notification AS n ON n.seq = m.seq AND n.copy = 0 WHERE m.id = ?3 AND n.id = ?1 AND n.site = ?2`,
 	findArchived:     `SELECT hash, seq, state FROM hf_notification WHERE id = ?1 AND site = ?2 AND copy = 0 AND state IS NOT NULL`,
 	insertNotification: `INSERT INTO hf_notification (seq, id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, hash, created)
@@ -350,14 +345,8 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	purgeNotificationBody: `DELETE FROM hf_notification_body WHERE seq IN (SELECT seq FROM hf_notification WHERE id = ?1 AND site = ?2` + ofArchive + `)`,
 	purgeNotification:     `DELETE FROM hf_notification WHERE id = ?1 AND site = ?2` + ofArchive,
 
-	findSeq: `SELECT seq FROM hf_message WHERE id = ?1`,
-
-	channelVersion: `SELECT changed FROM hf_channel WHERE name = ?1`,
-	listVersion:    `SELECT changed FROM hf_list WHERE name = ?1`,
-	dropChannel:    `DELETE FROM hf_channel WHERE name = ?1`,
-	dropList:       `DELETE FROM hf_list WHERE name = ?1`,
-	dropRecipients: `DELETE FROM hf_recipient WHERE list = ?1`,
-	bumpBook:       `INSERT INTO hf_meta (key, value) VALUES ('book', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1`,
+	findSeq:  `SELECT seq FROM hf_message WHERE id = ?1`,
+	bumpBook: `INSERT INTO hf_meta (key, value) VALUES ('book', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1`,
 
 	lastNotification: `SELECT coalesce((SELECT max(seq) FROM hf_notification), 0), coalesce((SELECT max(seq) FROM hf_message), 0)`,
 
