@@ -36,6 +36,7 @@ var mayImport = map[string][]string{
 	"internal/rowsql":     {".", "rows"},      // of all tables, for both stores
 	"internal/belief":     {},                 // in the clock, of both stores
 	"internal/follow":     {".", "rows"},      // in the journal, of both stores
+	"internal/side":       {".", "rows"},      // what side tables need of both stores
 	"adapter":             {"."},              // what a kind of destination is
 	"adapter/httpcall":    {"."},
 	"adapter/sqlwrite":    {"."},
@@ -54,8 +55,9 @@ var mayImport = map[string][]string{
 	"link/sites":          {},                                                                   // what stores keep of sites: they bring no server along
 	"replicate":           {".", "wire"},
 	"move":                {".", "internal/belief", "rows"},
-	"sqlite":              {".", "internal/belief", "internal/follow", "rows", "move", "notify", "fanout", "track", "audit", "link/sites", "replicate"},
-	"postgres":            {".", "internal/belief", "internal/follow", "rows", "move", "notify", "fanout", "track", "audit", "link/sites", "replicate"},
+	"sqlite":              {".", "internal/belief", "internal/follow", "rows", "move", "notify", "fanout", "track", "audit", "replicate"},
+	"postgres":            {".", "internal/belief", "internal/follow", "rows", "move", "notify", "fanout", "track", "audit", "replicate"},
+	"nodestore":           {".", "rows", "notify", "link/sites"}, // a node's side tables, once for both stores, of which it imports neither
 	"metrics":             {"."},
 	"admin":               {".", "notify", "fanout", "track", "audit", "link", "link/sites", "replicate", "admin/api"},
 	"admin/api":           {"."}, // what both ends of the operator API say

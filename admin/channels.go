@@ -21,10 +21,10 @@ type Channels struct{ *Service }
 
 // book reads all lists and channels.
 func (s *Service) book(ctx context.Context) (notify.Book, *api.Problem) {
-	if s.Notify == nil {
+	if s.Book == nil {
 		return notify.Book{}, noNotify()
 	}
-	book, err := s.Notify.Book(ctx)
+	book, err := s.Book.Book(ctx)
 	if err != nil {
 		return notify.Book{}, s.refuse(ctx, "read lists and channels", err)
 	}
@@ -86,7 +86,7 @@ func namesOf[V any](all map[string]V) string {
 
 // Put makes or replaces one, if the conditions hold.
 func (s Channels) Put(ctx context.Context, name string, spec *api.ChannelSpec, only Conditions, wrong ...api.Fault) (out api.Channel, err error) {
-	if s.Notify == nil {
+	if s.Book == nil {
 		return out, noNotify()
 	}
 	c, faults := channelFrom(spec, name)
@@ -115,7 +115,7 @@ func (s Channels) replace(ctx context.Context, c notify.Channel, spec *api.Chann
 	}
 	if !is.same() {
 		c.Version = old.Version
-		if err := s.Notify.PutChannel(ctx, c, Actor(ctx)); err != nil {
+		if err := s.Book.PutChannel(ctx, c, Actor(ctx)); err != nil {
 			return out, s.notStored(ctx, "store the channel", err)
 		}
 		s.noted(ctx, "channel changed", slog.String("channel", c.Name), slog.String("channel_kind", c.Kind))
@@ -192,7 +192,7 @@ func (s Channels) end(ctx context.Context, name string, force bool, only Conditi
 		return api.WrongState.Problem(fmt.Sprintf("channel %s is needed: %s; disable it, or delete it by force", name, why),
 			api.Fault{Field: "name", Value: name, Problem: "is needed: " + why})
 	}
-	if err := s.Notify.DeleteChannel(ctx, name, c.Version, Actor(ctx)); errors.Is(err, holdfast.ErrNotFound) {
+	if err := s.Book.DeleteChannel(ctx, name, c.Version, Actor(ctx)); errors.Is(err, holdfast.ErrNotFound) {
 		return noChannel(name, &book)
 	} else if err != nil {
 		return s.notStored(ctx, "delete the channel", err)

@@ -51,7 +51,7 @@ func noList(name string, book *notify.Book) *api.Problem {
 
 // Put makes or replaces one, if the conditions hold.
 func (s Lists) Put(ctx context.Context, name string, spec *api.ListSpec, only Conditions, wrong ...api.Fault) (out api.List, err error) {
-	if s.Notify == nil {
+	if s.Book == nil {
 		return out, noNotify()
 	}
 	l, faults := listFrom(spec, name)
@@ -98,7 +98,7 @@ func (s Lists) manyFaults(all []notify.Recipient, book *notify.Book) (faults []a
 
 // storeList writes a list that was checked.
 func (s Lists) storeList(ctx context.Context, l *notify.List) error {
-	if err := s.Notify.PutList(ctx, *l, Actor(ctx)); err != nil {
+	if err := s.Book.PutList(ctx, *l, Actor(ctx)); err != nil {
 		return s.notStored(ctx, "store the list", err)
 	}
 	l.Changed, l.Version = time.Time{}, 0 // the store has set them
@@ -124,7 +124,7 @@ func (s Lists) end(ctx context.Context, name string, only Conditions) error {
 	if p := only.check(state{what: "list", name: name, exists: true, version: listVersion(l)}); p != nil {
 		return p
 	}
-	if err := s.Notify.DeleteList(ctx, name, l.Version, Actor(ctx)); errors.Is(err, holdfast.ErrNotFound) {
+	if err := s.Book.DeleteList(ctx, name, l.Version, Actor(ctx)); errors.Is(err, holdfast.ErrNotFound) {
 		return noList(name, &book)
 	} else if err != nil {
 		return s.notStored(ctx, "delete the list", err)

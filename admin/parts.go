@@ -35,14 +35,8 @@ type Notifier interface {
 	Status(ctx context.Context, id holdfast.ID) (notify.Standing, error)
 }
 
-// NotifyStore is what operators need of a store. It is a
-// part of notify.Store, with the same promises.
-type NotifyStore interface {
-	NotificationLog
-	BookStore
-}
-
-// NotificationLog tells what became of notifications.
+// NotificationLog tells what became of notifications. It is a part of notify.Store, with
+// the same promises.
 type NotificationLog interface {
 	Notification(ctx context.Context, site string, id holdfast.ID) ([]notify.Record, error)
 	NotificationSites(ctx context.Context, id holdfast.ID) ([]string, error)
@@ -50,7 +44,8 @@ type NotificationLog interface {
 	KPIs(ctx context.Context, stuckAfter, window time.Duration) (all notify.KPIs, sites map[string]notify.KPIs, err error)
 }
 
-// BookStore keeps channels and lists. What changes one is given the Version
+// BookStore keeps channels and lists, with the promises of notify.BookStore. What
+// changes one is given the Version
 // that the caller has seen, zero for what is new.
 type BookStore interface {
 	Book(ctx context.Context) (notify.Book, error)

@@ -28,9 +28,10 @@ type Service struct {
 	Tokens   TokenStore // nil: the node keeps no tokens
 	Central  Central    // nil: the node is no central, and has no sites
 
-	// Notify keeps notifications, lists and channels, and Channels delivers
-	// them: both, or neither where that is another node's part.
-	Notify   NotifyStore
+	// Notify keeps notifications, Book lists and channels, and Channels delivers:
+	// all of them, or none where that is another node's part.
+	Notify   NotificationLog
+	Book     BookStore
 	Channels ChannelOffice
 	// StuckAfter is how long a notification waits before it is shown as stuck,
 	// KPIWindow how far back delivered ones are counted. Zero: 10 min and 1 min.
@@ -99,7 +100,7 @@ func (s *Service) Check() error {
 	need(s.Enqueuer != nil, "Enqueuer is nil")
 	need(s.Inbox != nil, "Inbox is nil")
 	need(s.Destinations != nil, "Destinations is nil")
-	need((s.Notify == nil) == (s.Channels == nil), "Notify and Channels go together, and one of them is nil")
+	need((s.Notify == nil) == (s.Channels == nil) && (s.Book == nil) == (s.Channels == nil), "Notify, Book and Channels go together, and one of them is nil")
 	need(s.StuckAfter >= 0 && s.KPIWindow >= 0, "StuckAfter or KPIWindow is negative")
 	need(s.Name != "", "Name is empty")
 	need(s.MaxPayload >= 0, "MaxPayload is negative")

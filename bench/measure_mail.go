@@ -14,6 +14,7 @@ import (
 
 	hf "github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/run"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -80,11 +81,11 @@ func openPost(ctx context.Context, dir string, channels ...notify.Channel) (*mai
 	}
 	for _, c := range channels {
 		l := notify.List{Name: c.Name, Recipients: []notify.Recipient{{Channel: c.Name, Address: "a@" + c.Name + ".test"}}}
-		if err := errors.Join(db.PutChannel(ctx, c, ""), db.PutList(ctx, l, "")); err != nil {
+		if err := errors.Join(nodestore.New(db, nil).Book.PutChannel(ctx, c, ""), nodestore.New(db, nil).Book.PutList(ctx, l, "")); err != nil {
 			return nil, errors.Join(err, db.Close())
 		}
 	}
-	books := notify.NewBooks(db)
+	books := notify.NewBooks(nodestore.New(db, nil).Book)
 	return &mailing{db: db, books: books, ingester: &notify.Ingester{Store: db, Books: books}}, nil
 }
 

@@ -13,6 +13,7 @@ import (
 
 	hf "github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -43,8 +44,8 @@ func openOffice(ctx context.Context, dir string, stored func(id hf.ID)) (o *offi
 	if err := putBook(ctx, o.db, notify.Channel{Name: "mail", Kind: "email"}); err != nil {
 		return nil, err
 	}
-	o.ingester = &notify.Ingester{Store: o.db, Books: notify.NewBooks(o.db)}
-	o.central, err = link.NewCentral(link.CentralConfig{Store: o.db, Receiver: telling{o.ingester, stored}, Destination: "central"})
+	o.ingester = &notify.Ingester{Store: o.db, Books: notify.NewBooks(nodestore.New(o.db, nil).Book)}
+	o.central, err = link.NewCentral(link.CentralConfig{Store: nodestore.New(o.db, nil).Sites, Receiver: telling{o.ingester, stored}, Destination: "central"})
 	if err != nil {
 		return nil, err
 	}
@@ -59,12 +60,12 @@ func openOffice(ctx context.Context, dir string, stored func(id hf.ID)) (o *offi
 func putBook(ctx context.Context, db *sqlite.DB, channels ...notify.Channel) error {
 	l := notify.List{Name: noticeList}
 	for _, c := range channels {
-		if err := db.PutChannel(ctx, c, ""); err != nil {
+		if err := nodestore.New(db, nil).Book.PutChannel(ctx, c, ""); err != nil {
 			return err
 		}
 		l.Recipients = append(l.Recipients, notify.Recipient{Channel: c.Name, Address: "a@" + c.Name + ".test"})
 	}
-	return db.PutList(ctx, l, "")
+	return nodestore.New(db, nil).Book.PutList(ctx, l, "")
 }
 
 // serveTLS serves h on the loopback.

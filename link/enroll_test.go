@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/bearer"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/link/sites"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/transport/transporttest"
 	"github.com/holdfast-mq/holdfast/wire"
 )
@@ -45,7 +46,7 @@ func TestEnrolmentExchangesATokenForACredential(t *testing.T) {
 		if left, _ := filepath.Glob(conf.File + ".*"); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
 		}
-		name, err := w.db.FindSite(t.Context(), bearer.Hash(id.Credential))
+		name, err := nodestore.New(w.db, nil).Sites.FindSite(t.Context(), bearer.Hash(id.Credential))
 		if err != nil || name != "plant-7" {
 			t.Errorf("got %q, %v", name, err)
 		}
@@ -90,7 +91,7 @@ func TestEnrolmentMayBeRepeatedWhenItsAnswerIsLost(t *testing.T) {
 					t.Fatalf("cut after %d bytes: %v", limit, err)
 				}
 			}
-			if name, err := w.db.FindSite(t.Context(), bearer.Hash(id.Credential)); err != nil || name != "plant-7" {
+			if name, err := nodestore.New(w.db, nil).Sites.FindSite(t.Context(), bearer.Hash(id.Credential)); err != nil || name != "plant-7" {
 				t.Errorf("cut after %d bytes: got %q, %v", limit, name, err)
 			}
 			for _, entry := range []string{conf.File + ".enrolling"} {
@@ -252,11 +253,11 @@ func TestARotationInterruptsNothing(t *testing.T) {
 		}
 		p.put(10, 20)
 		p.delivered(time.Minute)
-		if _, err := w.db.FindSite(t.Context(), bearer.Hash(old.Credential)); err != nil {
+		if _, err := nodestore.New(w.db, nil).Sites.FindSite(t.Context(), bearer.Hash(old.Credential)); err != nil {
 			t.Errorf("the former credential: %v", err)
 		}
 		time.Sleep(sites.OverlapFor + time.Minute)
-		if _, err := w.db.FindSite(t.Context(), bearer.Hash(old.Credential)); !errors.Is(err, holdfast.ErrNotFound) {
+		if _, err := nodestore.New(w.db, nil).Sites.FindSite(t.Context(), bearer.Hash(old.Credential)); !errors.Is(err, holdfast.ErrNotFound) {
 			t.Errorf("the former credential, a day later: %v", err)
 		}
 		p.put(20, 30)

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/bearer"
 	"github.com/holdfast-mq/holdfast/internal/shown"
 	"github.com/holdfast-mq/holdfast/link"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/transport"
 	"github.com/holdfast-mq/holdfast/wire"
 )
@@ -362,10 +363,10 @@ func TestAHerdIsLetInAFewAtATime(t *testing.T) {
 		for n := range credentials {
 			token, credential := bearer.New("hfe_"), bearer.New("hfs_")
 			name := fmt.Sprint("plant-", n)
-			if err := w.db.AddSite(t.Context(), name, bearer.Hash(token), ""); err != nil {
+			if err := nodestore.New(w.db, nil).Sites.AddSite(t.Context(), name, bearer.Hash(token), ""); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := w.db.EnrollSite(t.Context(), bearer.Hash(token), bearer.Hash(credential)); err != nil {
+			if _, err := nodestore.New(w.db, nil).Sites.EnrollSite(t.Context(), bearer.Hash(token), bearer.Hash(credential)); err != nil {
 				t.Fatal(err)
 			}
 			credentials[n] = credential

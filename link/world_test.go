@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/link/sites"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/sqlite"
 	"github.com/holdfast-mq/holdfast/transport/transporttest"
 )
@@ -136,7 +137,7 @@ func within(t *testing.T, test func(w *world), edit ...func(c *link.CentralConfi
 	racetest.Bubble(t, func(t *testing.T) {
 		t.Helper()
 		w := &world{t: t, db: open(t, "central"), url: address}
-		w.store = &store{Store: w.db}
+		w.store = &store{Store: nodestore.New(w.db, nil).Sites}
 		w.inbox = &inbox{BatchReceiver: &holdfast.Endpoints{Log: w.db, Other: &holdfast.Endpoint{Keep: true}}}
 		conf := link.CentralConfig{Store: w.store, Receiver: w.inbox, Destination: "central"}
 		for _, e := range edit {

@@ -23,6 +23,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/link/sites"
 	"github.com/holdfast-mq/holdfast/move"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/postgres"
 	"github.com/holdfast-mq/holdfast/sqlite"
@@ -43,12 +44,7 @@ func TestMain(m *testing.M) {
 	os.Exit(pgtest.Main(m, pgtest.Options{}))
 }
 
-type full interface {
-	storetest.Full
-	CreateToken(ctx context.Context, name, role string, hash [32]byte, actor string) error
-	sites.Store
-	EachToken(ctx context.Context, yield func(name, role string, created, lastUsed time.Time)) error
-}
+type full = storetest.Full
 
 func isDSN(at string) bool { return strings.Contains(at, "://") }
 
@@ -159,12 +155,12 @@ func filled(t testing.TB, at string) {
 	must(t, db.SetLaneFault(ctx, "b", "certificate not trusted"))
 	_, err := db.NotifyEnded(ctx, true, false)
 	must(t, err)
-	must(t, db.CreateToken(ctx, "ops", "operator", [32]byte{1, 2, 3}, ""))
-	must(t, db.AddSite(ctx, "plant-7", [32]byte{7}, ""))
-	if _, err := db.EnrollSite(ctx, [32]byte{7}, [32]byte{8}); err != nil {
+	must(t, nodestore.New(db, nil).Tokens.CreateToken(ctx, "ops", "operator", [32]byte{1, 2, 3}, ""))
+	must(t, nodestore.New(db, nil).Sites.AddSite(ctx, "plant-7", [32]byte{7}, ""))
+	if _, err := nodestore.New(db, nil).Sites.EnrollSite(ctx, [32]byte{7}, [32]byte{8}); err != nil {
 		t.Fatal(err)
 	}
-	must(t, db.AddSite(ctx, "plant-8", [32]byte{9}, ""))
+	must(t, nodestore.New(db, nil).Sites.AddSite(ctx, "plant-8", [32]byte{9}, ""))
 
 	policy := &holdfast.RetryPolicy{Attempts: 3}
 	put(t, db,
@@ -241,11 +237,11 @@ func read(t testing.TB, at string) (a all) {
 	if a.Faults, err = db.LaneFaults(ctx); err != nil {
 		t.Fatal(err)
 	}
-	must(t, db.EachToken(ctx, func(name, role string, _, _ time.Time) { a.Tokens = append(a.Tokens, name+" "+role) }))
-	if a.Sites, err = db.Sites(ctx); err != nil || len(a.Sites) != 2 {
+	must(t, nodestore.New(db, nil).Tokens.EachToken(ctx, func(name, role string, _, _ time.Time) { a.Tokens = append(a.Tokens, name+" "+role) }))
+	if a.Sites, err = nodestore.New(db, nil).Sites.Sites(ctx); err != nil || len(a.Sites) != 2 {
 		t.Errorf("sites: %v, %v", a.Sites, err)
 	}
-	if name, err := db.FindSite(ctx, [32]byte{8}); err != nil || name != "plant-7" {
+	if name, err := nodestore.New(db, nil).Sites.FindSite(ctx, [32]byte{8}); err != nil || name != "plant-7" {
 		t.Errorf("site of the credential: %q, %v", name, err)
 	}
 	waittest.Until(t, "the inbox is counted, which may be in the background", func() bool {

@@ -9,18 +9,17 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/config"
-	"github.com/holdfast-mq/holdfast/link/sites"
+	"github.com/holdfast-mq/holdfast/internal/side"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/postgres"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
 // keeper is a store as far as it knows who may use the node.
 type keeper interface {
-	admin.TokenStore
-	Sites(ctx context.Context) ([]sites.Info, error)
+	side.Base
 	Counts() holdfast.Counts
 }
 
@@ -45,14 +44,15 @@ func authRequired(ctx context.Context, c *config.Config, in keeper, log *slog.Lo
 
 // access is what the open store tells of who may use the node.
 func access(ctx context.Context, in keeper) (a config.Access, err error) {
-	if err := in.EachToken(ctx, func(_, role string, _, _ time.Time) {
+	kept := nodestore.New(in, nil)
+	if err := kept.Tokens.EachToken(ctx, func(_, role string, _, _ time.Time) {
 		if role == string(api.Admin) {
 			a.Admins++
 		}
 	}); err != nil {
 		return a, err
 	}
-	sites, err := in.Sites(ctx)
+	sites, err := kept.Sites.Sites(ctx)
 	for _, s := range sites {
 		if !s.Enrolled.IsZero() && s.Revoked.IsZero() {
 			a.Sites++

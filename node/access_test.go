@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
+	"github.com/holdfast-mq/holdfast/internal/side"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
-	"github.com/holdfast-mq/holdfast/link/sites"
 	"github.com/holdfast-mq/holdfast/node"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/postgres"
 )
 
@@ -88,7 +88,7 @@ func TestSitesAreNotCutOffForALackOfTokens(t *testing.T) {
 				t.Errorf("the log has no way out:\n%s", log)
 			}
 			db = opened()
-			if err := db.RevokeSite(t.Context(), "plant-7", ""); err != nil {
+			if err := nodestore.New(db, nil).Sites.RevokeSite(t.Context(), "plant-7", ""); err != nil {
 				t.Fatal(err)
 			}
 			if err := db.Close(); err != nil {
@@ -96,7 +96,7 @@ func TestSitesAreNotCutOffForALackOfTokens(t *testing.T) {
 			}
 			foretold("a node does not start")
 			db = opened()
-			if err := db.CreateToken(t.Context(), "first", "admin", [32]byte{1}, ""); err != nil {
+			if err := nodestore.New(db, nil).Tokens.CreateToken(t.Context(), "first", "admin", [32]byte{1}, ""); err != nil {
 				t.Fatal(err)
 			}
 			if err := db.Close(); err != nil {
@@ -121,9 +121,7 @@ func TestPeersAreNotCutOffForALackOfTokens(t *testing.T) {
 
 // store is what these tests do to one while no node runs.
 type store interface {
-	sites.Store
-	admin.TokenStore
-
+	side.Base
 	io.Closer
 }
 
@@ -141,12 +139,12 @@ func openDatabase(t *testing.T, dsn string) store {
 	return db
 }
 
-func enroll(t *testing.T, db sites.Store) {
+func enroll(t *testing.T, db side.Base) {
 	t.Helper()
-	if err := db.AddSite(t.Context(), "plant-7", [32]byte{2}, ""); err != nil {
+	if err := nodestore.New(db, nil).Sites.AddSite(t.Context(), "plant-7", [32]byte{2}, ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.EnrollSite(t.Context(), [32]byte{2}, [32]byte{3}); err != nil {
+	if _, err := nodestore.New(db, nil).Sites.EnrollSite(t.Context(), [32]byte{2}, [32]byte{3}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-mq/holdfast/doctor"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
 	"github.com/holdfast-mq/holdfast/node"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -70,7 +71,7 @@ func fill(t *testing.T, c *config.Config, destinations []string) {
 		{Name: "mail", Kind: "email", Settings: []byte(settings)},
 		{Name: "off", Kind: "email", Settings: []byte(settings), Disabled: true},
 	} {
-		if err := db.PutChannel(t.Context(), channel, ""); err != nil {
+		if err := nodestore.New(db, nil).Book.PutChannel(t.Context(), channel, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/serve"
 	"github.com/holdfast-mq/holdfast/internal/socket"
 	"github.com/holdfast-mq/holdfast/metrics"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/site"
 	"github.com/holdfast-mq/holdfast/transport"
@@ -60,6 +61,7 @@ type Node struct {
 
 	listener  net.Listener
 	store     store
+	kept      nodestore.Store
 	special   special
 	metrics   *metrics.Metrics
 	site      *site.Site // delivers and sweeps
@@ -199,6 +201,7 @@ func (n *Node) finishForwards(ctx context.Context) error {
 
 // build makes the parts out of the configuration.
 func (n *Node) build(ctx context.Context) (err error) {
+	n.kept = nodestore.New(n.store, n.log)
 	n.buildProgress()
 	if n.metrics, err = n.newMetrics(); err != nil {
 		return fmt.Errorf("metrics: %w", err)
@@ -218,7 +221,7 @@ func (n *Node) build(ctx context.Context) (err error) {
 		return err
 	}
 	service := &admin.Service{
-		Outbox: n.store, Enqueuer: n.store, Inbox: n.store, Tokens: n.store, Calls: n.store,
+		Outbox: n.store, Enqueuer: n.store, Inbox: n.store, Tokens: n.kept.Tokens, Calls: n.store,
 		Destinations: n.destinations, Destination: n.destination, Lanes: n.lanes, Lane: n.site.Dispatcher().Lane, Waiters: &n.waiters, Control: n.site.Dispatcher(), Health: n.health, Backup: n.special.backUp, Acknowledge: n.special.acknowledge,
 		Name: n.cfg.Node.ID, Source: n.cfg.Source(), Version: n.opts.Version, Durability: n.store.Durability(), MaxPayload: n.cfg.Limits.Payload,
 		Logger: n.log, StuckAfter: n.cfg.Notifications.Stuck, KPIWindow: n.cfg.Notifications.Window,

@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/node"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/transport"
 	"github.com/holdfast-mq/holdfast/transport/transporttest"
 	"github.com/holdfast-mq/holdfast/wire"
@@ -114,7 +115,7 @@ func TestWhenTokensAreNeeded(t *testing.T) {
 			t.Errorf("%s, never: %t, %v", ip, needed, err)
 		}
 	}
-	if err := db.CreateToken(t.Context(), "first", "admin", [32]byte{1}, ""); err != nil {
+	if err := nodestore.New(db, nil).Tokens.CreateToken(t.Context(), "first", "admin", [32]byte{1}, ""); err != nil {
 		t.Fatal(err)
 	}
 	if needed, err := node.AuthRequired(t.Context(), tcp("192.0.2.7"), db, config.TokensRemote); !needed || err != nil {

@@ -24,7 +24,7 @@ type office struct {
 
 // newOffice makes it, with what the seed adds.
 func (n *Node) newOffice(ctx context.Context) (*office, error) {
-	books := notify.NewBooks(n.store)
+	books := notify.NewBooks(n.kept.Book)
 	ingester := &notify.Ingester{Store: n.store, Books: books, Logger: n.log}
 	o := &office{
 		books:    books,
@@ -47,7 +47,7 @@ func (n *Node) newOffice(ctx context.Context) (*office, error) {
 // lookAtChannels tells of channels that will be held at their next delivery,
 // as where a binding has narrowed since they were stored.
 func (n *Node) lookAtChannels(ctx context.Context) error {
-	book, err := n.store.Book(ctx)
+	book, err := n.kept.Book.Book(ctx)
 	if err != nil {
 		return err
 	}

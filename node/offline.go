@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/httpapi"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/socket"
+	"github.com/holdfast-mq/holdfast/nodestore"
 )
 
 // Offline answers the operator API over the store of a node that does not run,
@@ -29,7 +30,7 @@ func Offline(ctx context.Context, c *config.Config) (url string, stop func() err
 		return "", nil, err
 	}
 	operators := &httpapi.Server{Service: &admin.Service{
-		Outbox: db, Enqueuer: db, Inbox: db, Tokens: db, Name: "offline",
+		Outbox: db, Enqueuer: db, Inbox: db, Tokens: nodestore.New(db, nil).Tokens, Name: "offline",
 		Destinations: func() []admin.Destination { return nil },
 	}}
 	handler, err := operators.Handler()

@@ -27,7 +27,7 @@ func (n *Node) sow(ctx context.Context, o *office, file string) error {
 		return err
 	}
 	channels, lists := seedBook(seed)
-	book, err := n.store.Book(ctx)
+	book, err := n.kept.Book.Book(ctx)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (n *Node) sow(ctx context.Context, o *office, file string) error {
 		if _, there := book.Channels[c.Name]; there {
 			continue
 		}
-		if err := n.store.PutChannel(ctx, c, "seed"); errors.Is(err, holdfast.ErrState) {
+		if err := n.kept.Book.PutChannel(ctx, c, "seed"); errors.Is(err, holdfast.ErrState) {
 			continue // another node sows, too
 		} else if err != nil {
 			return fmt.Errorf("seed channel %s: %w", c.Name, err)
@@ -48,7 +48,7 @@ func (n *Node) sow(ctx context.Context, o *office, file string) error {
 		if _, there := book.Lists[l.Name]; there {
 			continue
 		}
-		if err := n.store.PutList(ctx, l, "seed"); errors.Is(err, holdfast.ErrState) {
+		if err := n.kept.Book.PutList(ctx, l, "seed"); errors.Is(err, holdfast.ErrState) {
 			continue
 		} else if err != nil {
 			return fmt.Errorf("seed list %s: %w", l.Name, err)

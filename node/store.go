@@ -8,9 +8,8 @@ import (
 	"slices"
 
 	"github.com/holdfast-mq/holdfast"
-	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/internal/run"
-	"github.com/holdfast-mq/holdfast/link/sites"
+	"github.com/holdfast-mq/holdfast/internal/side"
 	"github.com/holdfast-mq/holdfast/metrics"
 	"github.com/holdfast-mq/holdfast/notify"
 )
@@ -26,9 +25,8 @@ type store interface {
 	holdfast.InboxLog
 	holdfast.Doubting
 	holdfast.Journal
-	admin.TokenStore
 	notify.Store
-	sites.Store
+	side.Base
 
 	Durability() string
 	Failed() <-chan struct{} // closed when it has stopped itself

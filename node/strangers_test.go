@@ -25,6 +25,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/bearer"
 	"github.com/holdfast-mq/holdfast/internal/certtest"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/transport"
 	"github.com/holdfast-mq/holdfast/wire"
 )
@@ -36,7 +37,7 @@ func withToken(t *testing.T, c *config.Config, role api.Role) (secret string) {
 	t.Helper()
 	db := open(t, c.Data)
 	secret = bearer.New("hf_")
-	if err := db.CreateToken(t.Context(), string(role), string(role), sha256.Sum256([]byte(secret)), ""); err != nil {
+	if err := nodestore.New(db, nil).Tokens.CreateToken(t.Context(), string(role), string(role), sha256.Sum256([]byte(secret)), ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {

@@ -20,7 +20,7 @@ const (
 // Books holds the book in memory, so that neither ingest nor delivery reads all
 // lists for each notification. It may be used concurrently.
 type Books struct {
-	store Store
+	store BookStore
 
 	mu      sync.Mutex
 	book    Book
@@ -29,7 +29,7 @@ type Books struct {
 }
 
 // NewBooks returns the books of a store.
-func NewBooks(s Store) *Books { return &Books{store: s} }
+func NewBooks(s BookStore) *Books { return &Books{store: s} }
 
 // Book returns all channels and lists, at most about a second old. Its maps
 // must not be changed.
@@ -65,7 +65,7 @@ func (b *Books) read(ctx context.Context, age time.Duration) (Book, error) {
 // Store returns the store of the books. They know of each change that is made through
 // it at once, and not within a second only: whoever makes a list and then a notification
 // to it does so at one node.
-func (b *Books) Store() Store { return edited{b.store, b} }
+func (b *Books) Store() BookStore { return edited{b.store, b} }
 
 // outdated has the next reader ask for the book's version.
 func (b *Books) outdated() {
@@ -76,27 +76,27 @@ func (b *Books) outdated() {
 
 // edited is a store whose changes are told to the books.
 type edited struct {
-	Store
+	BookStore
 
 	books *Books
 }
 
 func (e edited) PutChannel(ctx context.Context, c Channel, actor string) error {
 	defer e.books.outdated()
-	return e.Store.PutChannel(ctx, c, actor)
+	return e.BookStore.PutChannel(ctx, c, actor)
 }
 
 func (e edited) DeleteChannel(ctx context.Context, name string, version int64, actor string) error {
 	defer e.books.outdated()
-	return e.Store.DeleteChannel(ctx, name, version, actor)
+	return e.BookStore.DeleteChannel(ctx, name, version, actor)
 }
 
 func (e edited) PutList(ctx context.Context, l List, actor string) error {
 	defer e.books.outdated()
-	return e.Store.PutList(ctx, l, actor)
+	return e.BookStore.PutList(ctx, l, actor)
 }
 
 func (e edited) DeleteList(ctx context.Context, name string, version int64, actor string) error {
 	defer e.books.outdated()
-	return e.Store.DeleteList(ctx, name, version, actor)
+	return e.BookStore.DeleteList(ctx, name, version, actor)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-mq/holdfast/internal/racetest"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -14,7 +15,7 @@ func TestTheBooksKnowAtOnceWhatIsChangedThroughThem(t *testing.T) {
 	racetest.Bubble(t, func(t *testing.T) { // no time passes
 		o := open(t)
 		defer o.close(t)
-		books := notify.NewBooks(o.db)
+		books := notify.NewBooks(nodestore.New(o.db, nil).Book)
 		store := books.Store()
 		known := func(step string, channels, lists int) notify.Book {
 			t.Helper()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -181,7 +182,7 @@ func TestTheAdapterOfAChannelThatIsGoneIsClosed(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, o *office){
 		"deleted": func(t *testing.T, o *office) {
 			t.Helper()
-			if err := o.db.DeleteChannel(t.Context(), "mail", o.book(t).Channels["mail"].Version, ""); err != nil {
+			if err := nodestore.New(o.db, nil).Book.DeleteChannel(t.Context(), "mail", o.book(t).Channels["mail"].Version, ""); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -401,7 +402,7 @@ func TestAChannelThatEndsSendsNoMore(t *testing.T) {
 		},
 		"deleted": func(t *testing.T, o *office) {
 			t.Helper()
-			if err := o.db.DeleteChannel(t.Context(), "mail", o.book(t).Channels["mail"].Version, ""); err != nil {
+			if err := nodestore.New(o.db, nil).Book.DeleteChannel(t.Context(), "mail", o.book(t).Channels["mail"].Version, ""); err != nil {
 				t.Fatal(err)
 			}
 		},

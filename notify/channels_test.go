@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -51,7 +52,7 @@ func TestChannelsAreChangedWithoutARestart(t *testing.T) {
 		if r := o.one(t, "third"); r.Status != notify.Delivered {
 			t.Errorf("after the channel was enabled it is %s", r.Status)
 		}
-		if err := o.db.DeleteChannel(t.Context(), "mail", o.book(t).Channels["mail"].Version, ""); err != nil {
+		if err := nodestore.New(o.db, nil).Book.DeleteChannel(t.Context(), "mail", o.book(t).Channels["mail"].Version, ""); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
@@ -128,7 +129,7 @@ func TestSettingsThatAreNotSaidAreNotWarnedOf(t *testing.T) {
 	racetest.Bubble(t, func(t *testing.T) {
 		o := open(t)
 		defer o.close(t)
-		if err := o.db.PutChannel(t.Context(), notify.Channel{Name: "mail", Kind: "mail"}, ""); err != nil {
+		if err := nodestore.New(o.db, nil).Book.PutChannel(t.Context(), notify.Channel{Name: "mail", Kind: "mail"}, ""); err != nil {
 			t.Fatal(err)
 		}
 		o.list(t, "ops", mailTo("a@x")...)

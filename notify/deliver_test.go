@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -71,7 +72,7 @@ func TestPartialDelivery(t *testing.T) {
 		defer o.close(t)
 		o.channel(t, notify.Channel{Name: "mail", Kind: "mail"})
 		for name, addresses := range map[string][]string{"some": {"a@x", "gone@x"}, "none": {"gone@x"}} {
-			if err := o.db.PutList(t.Context(), notify.List{Name: name, Partial: true, Recipients: mailTo(addresses...)}, ""); err != nil {
+			if err := nodestore.New(o.db, nil).Book.PutList(t.Context(), notify.List{Name: name, Partial: true, Recipients: mailTo(addresses...)}, ""); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -9,6 +9,6 @@
 // again. What it does not: a mail whose answer was lost may come twice, with the
 // same Message-ID.
 //
-// Store is what it needs of a database; packages sqlite and postgres have it.
+// Store is what it needs of a database; packages sqlite and postgres have it. BookStore is where channels and lists are: package nodestore.
 // Adapter is the last hop; the folders below adapter have those.
 package notify

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/run"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -54,7 +55,7 @@ func (o *office) reopen(tb testing.TB) {
 
 // attach makes the parts, as a node does at its start.
 func (o *office) attach(messages holdfast.Store) {
-	books := notify.NewBooks(o.db)
+	books := notify.NewBooks(nodestore.New(o.db, nil).Book)
 	o.ingester = &notify.Ingester{Store: o.db, Books: books, Logger: slog.New(o.log)}
 	o.channels = &notify.Channels{
 		Store: o.db, Books: books, Logger: slog.New(o.log), Dispatcher: &holdfast.Dispatcher{Store: messages, Lanes: o.db, Logger: slog.New(o.log)},
@@ -104,14 +105,14 @@ func (o *office) channel(tb testing.TB, c notify.Channel) {
 		c.Settings = json.RawMessage(`{}`)
 	}
 	c.Version = o.book(tb).Channels[c.Name].Version
-	if err := o.db.PutChannel(tb.Context(), c, ""); err != nil {
+	if err := nodestore.New(o.db, nil).Book.PutChannel(tb.Context(), c, ""); err != nil {
 		tb.Fatal(err)
 	}
 }
 
 func (o *office) book(tb testing.TB) notify.Book {
 	tb.Helper()
-	b, err := o.db.Book(tb.Context())
+	b, err := nodestore.New(o.db, nil).Book.Book(tb.Context())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -120,7 +121,7 @@ func (o *office) book(tb testing.TB) notify.Book {
 
 func (o *office) list(tb testing.TB, name string, recipients ...notify.Recipient) {
 	tb.Helper()
-	if err := o.db.PutList(tb.Context(), notify.List{Name: name, Recipients: recipients, Version: o.book(tb).Lists[name].Version}, ""); err != nil {
+	if err := nodestore.New(o.db, nil).Book.PutList(tb.Context(), notify.List{Name: name, Recipients: recipients, Version: o.book(tb).Lists[name].Version}, ""); err != nil {
 		tb.Fatal(err)
 	}
 }

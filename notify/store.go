@@ -7,9 +7,9 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Store keeps notifications beside the messages that deliver them, and the
-// book. Every method is atomic and may be called concurrently. The store owns
-// the clock. storetest holds the suite that a store must pass.
+// Store keeps notifications beside the messages that deliver them. Every method is
+// atomic and may be called concurrently. The store owns the clock. storetest holds the
+// suite that a store must pass.
 //
 // A notification is named by its site and its id, as a message of the inbox is
 // by its source and its id: two sites may use one id for two notifications.
@@ -29,19 +29,6 @@ type Store interface {
 	// commits.
 	RecordTargets(ctx context.Context, message holdfast.ID, list ...Target) error
 
-	// Book returns all channels and lists; BookVersion its version alone.
-	Book(ctx context.Context) (Book, error)
-	BookVersion(ctx context.Context) (int64, error)
-	// PutChannel and PutList make one, whose Version is zero, or replace the one
-	// of that Version: so nobody overwrites what another node has changed
-	// meanwhile. Delete… end the one of that version, or return ErrNotFound.
-	// ErrState: there is another one by now, or none any more; nothing was
-	// changed.
-	PutChannel(ctx context.Context, c Channel, actor string) error
-	DeleteChannel(ctx context.Context, name string, version int64, actor string) error
-	PutList(ctx context.Context, l List, actor string) error
-	DeleteList(ctx context.Context, name string, version int64, actor string) error
-
 	// Notification returns the copies of one notification, the first copy
 	// first, with their targets and the histories of their messages, or
 	// ErrNotFound.
@@ -59,6 +46,22 @@ type Store interface {
 	// than keep and whose message is purged, a page at a time, and says whether
 	// more wait (NO-15). It counts copies.
 	PurgeNotifications(ctx context.Context, keep time.Duration) (purged int, more bool, err error)
+}
+
+// BookStore keeps channels and lists, as a Store keeps notifications; nodestore.Book is one.
+type BookStore interface {
+	// Book returns all channels and lists; BookVersion its version alone.
+	Book(ctx context.Context) (Book, error)
+	BookVersion(ctx context.Context) (int64, error)
+	// PutChannel and PutList make one, whose Version is zero, or replace the one
+	// of that Version: so nobody overwrites what another node has changed
+	// meanwhile. Delete… end the one of that version, or return ErrNotFound.
+	// ErrState: there is another one by now, or none any more; nothing was
+	// changed.
+	PutChannel(ctx context.Context, c Channel, actor string) error
+	DeleteChannel(ctx context.Context, name string, version int64, actor string) error
+	PutList(ctx context.Context, l List, actor string) error
+	DeleteList(ctx context.Context, name string, version int64, actor string) error
 }
 
 // Target is what became of one recipient of one message.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/postgres"
 )
 
@@ -11,7 +12,7 @@ func incarnation(t *testing.T, dsn string) string {
 	t.Helper()
 	db := open(t, dsn, postgres.Options{})
 	defer shut(t, db)
-	id, err := db.Incarnation(t.Context())
+	id, err := nodestore.New(db, nil).Sites.Incarnation(t.Context())
 	if err != nil || id == "" {
 		t.Fatalf("Incarnation = %q, %v", id, err)
 	}

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -198,13 +197,4 @@ func notesOf(list ...holdfast.Entry) statement {
 		}
 	}
 	return statement{insertNotes, []any{kinds, outcomes, texts[0], texts[1], texts[2], texts[3], texts[4]}, nil}
-}
-
-// detail is one word more about an entry, as JSON.
-func detail(name, value string) []byte {
-	b, err := json.Marshal(map[string]string{name: value})
-	if err != nil { // a text always becomes JSON
-		return nil
-	}
-	return b
 }

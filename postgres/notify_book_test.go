@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/admintest"
 	"github.com/holdfast-mq/holdfast/admin/httpapi"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/postgres"
 )
@@ -51,10 +52,10 @@ func TestTwoNodesChangeOneList(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
 	one, two := opened(t, dsn, postgres.Options{}), opened(t, dsn, postgres.Options{})
-	if err := one.PutChannel(t.Context(), notify.Channel{Name: "mail", Kind: "email", Settings: []byte(`{"host":"mx"}`), Retry: notify.DefaultRetry()}, ""); err != nil {
+	if err := nodestore.New(one, nil).Book.PutChannel(t.Context(), notify.Channel{Name: "mail", Kind: "email", Settings: []byte(`{"host":"mx"}`), Retry: notify.DefaultRetry()}, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := one.PutList(t.Context(), notify.List{Name: "ops"}, ""); err != nil {
+	if err := nodestore.New(one, nil).Book.PutList(t.Context(), notify.List{Name: "ops"}, ""); err != nil {
 		t.Fatal(err)
 	}
 	nodes := []http.Handler{nodeAPI(t, one), nodeAPI(t, two)}
@@ -70,7 +71,7 @@ func TestTwoNodesChangeOneList(t *testing.T) {
 		}
 	}
 	calls.Wait()
-	b, err := two.Book(t.Context())
+	b, err := nodestore.New(two, nil).Book.Book(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/postgres"
 	rowkinds "github.com/holdfast-mq/holdfast/rows"
 )
@@ -102,17 +103,17 @@ func TestTokensOverTwoNodes(t *testing.T) {
 	dsn := database(t)
 	a, b := opened(t, dsn, quick("a")), opened(t, dsn, quick("b"))
 	ctx, hash := t.Context(), [32]byte{1}
-	if err := a.CreateToken(ctx, "ci", "viewer", hash, ""); err != nil {
+	if err := nodestore.New(a, nil).Tokens.CreateToken(ctx, "ci", "viewer", hash, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.CreateToken(ctx, "ci", "admin", [32]byte{2}, ""); !errors.Is(err, holdfast.ErrConflict) {
+	if err := nodestore.New(b, nil).Tokens.CreateToken(ctx, "ci", "admin", [32]byte{2}, ""); !errors.Is(err, holdfast.ErrConflict) {
 		t.Errorf("a second token of the name: %v", err)
 	}
-	if name, role, err := b.FindToken(ctx, hash); name != "ci" || role != "viewer" || err != nil {
+	if name, role, err := nodestore.New(b, nil).Tokens.FindToken(ctx, hash); name != "ci" || role != "viewer" || err != nil {
 		t.Errorf("FindToken = %q, %q, %v", name, role, err)
 	}
 	var list []string
-	if err := a.EachToken(ctx, func(name, role string, created, used time.Time) {
+	if err := nodestore.New(a, nil).Tokens.EachToken(ctx, func(name, role string, created, used time.Time) {
 		if created.IsZero() || used.IsZero() {
 			t.Errorf("%s: created %s, used %s", name, created, used)
 		}
@@ -120,13 +121,13 @@ func TestTokensOverTwoNodes(t *testing.T) {
 	}); err != nil || strings.Join(list, ",") != "ci viewer" {
 		t.Errorf("tokens %v, %v", list, err)
 	}
-	if err := b.DeleteToken(ctx, "ci", ""); err != nil {
+	if err := nodestore.New(b, nil).Tokens.DeleteToken(ctx, "ci", ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := a.FindToken(ctx, hash); !errors.Is(err, holdfast.ErrNotFound) {
+	if _, _, err := nodestore.New(a, nil).Tokens.FindToken(ctx, hash); !errors.Is(err, holdfast.ErrNotFound) {
 		t.Errorf("a token that was revoked: %v", err)
 	}
-	if err := a.DeleteToken(ctx, "ci", ""); !errors.Is(err, holdfast.ErrNotFound) {
+	if err := nodestore.New(a, nil).Tokens.DeleteToken(ctx, "ci", ""); !errors.Is(err, holdfast.ErrNotFound) {
 		t.Errorf("revoked twice: %v", err)
 	}
 }
@@ -142,7 +143,7 @@ func TestTwoFollowersOfOneName(t *testing.T) {
 		both.Go(func() {
 			next := 0
 			f := holdfast.Follower{Name: "f", Resume: func(ctx context.Context) error {
-				book, err := db.Book(ctx)
+				book, err := nodestore.New(db, nil).Book.Book(ctx)
 				next = len(book.Lists)
 				return err
 			}}

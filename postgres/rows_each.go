@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"math"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -73,12 +72,4 @@ func scanRow(found pgx.Rows, w rows.Range) (rows.Row, error) {
 		b, _ := v.([]byte)
 		return idFrom(b)
 	})
-}
-
-// rowTime is the time of an instant of the database's own; zero: there is none.
-func (db *DB) rowTime(at rows.Instant) (t time.Time) {
-	if at != rows.None {
-		t = db.clock.wall(int64(at))
-	}
-	return t
 }

@@ -1,6 +1,6 @@
 package postgres
 
-// Notifications: notify_targets.go, notify_list.go, notify_kpis.go, notify_book.go.
+// Notifications: notify_targets.go, notify_list.go, notify_kpis.go.
 
 const (
 	insertNotifications = `WITH now AS MATERIALIZED (SELECT hf_now() AS t)
@@ -103,15 +103,4 @@ const (
 		ends AS (DELETE FROM hf_notification_end AS e WHERE e.seq = ANY (ARRAY (SELECT seq FROM gone))),
 		target AS (DELETE FROM hf_target AS t WHERE t.seq = ANY (ARRAY (SELECT seq FROM gone)))
 		SELECT count(*) FROM gone`
-)
-
-// The book. Whoever changes it takes the row of its version first.
-const (
-	bookVersion    = `SELECT value::bigint FROM hf_meta WHERE key = 'book'`
-	bumpBook       = `INSERT INTO hf_meta (key, value) VALUES ('book', '1') ON CONFLICT (key) DO UPDATE SET value = (hf_meta.value::bigint + 1)::text`
-	channelVersion = `SELECT changed FROM hf_channel WHERE name = $1`
-	listVersion    = `SELECT changed FROM hf_list WHERE name = $1`
-	dropChannel    = `DELETE FROM hf_channel WHERE name = $1`
-	dropList       = `DELETE FROM hf_list WHERE name = $1`
-	dropRecipients = `DELETE FROM hf_recipient WHERE list = $1`
 )

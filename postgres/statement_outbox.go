@@ -216,10 +216,3 @@ const (
 		LEFT JOIN LATERAL (SELECT destination FROM hf_lane AS h WHERE h.lane = m.lane OFFSET 0) AS l ON true
 		WHERE (e.message IS NULL OR m.id IS NOT NULL) AND (e.tx, e.seq) > ($1::text::xid8, $2) AND e.tx < pg_snapshot_xmin(pg_current_snapshot()) ORDER BY e.tx, e.seq LIMIT $3`
 )
-
-// Tokens.
-const (
-	dropAccess = `DELETE FROM hf_token WHERE name = $1 RETURNING name`
-	findAccess = `SELECT name, role, hf_now() - coalesce(used, 0) FROM hf_token WHERE hash = $1`
-	useAccess  = `UPDATE hf_token SET used = hf_now() WHERE name = $1`
-)

@@ -164,13 +164,6 @@ func (c *clock) judge(now, end, lasts int64) belief.Verdict {
 	return c.guard.Judge(now, end, lasts)
 }
 
-// judgeAccess judges what lets somebody in for so long. Time that was seen to pass
-// ends it whatever the clock shows: nobody is let in for longer by a wrong one.
-func (c *clock) judgeAccess(now, end int64, lasts time.Duration) belief.Verdict {
-	c.look()
-	return c.guard.Judge(now, end, micros(lasts))
-}
-
 // leadSlack is by how much the two clocks may part until people are shown it:
 // what is less is a clock that is being set right bit by bit, or the time
 // between two readings, and would show one instant as another at each look.

@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/rows"
 	"github.com/holdfast-mq/holdfast/sqlite"
@@ -483,6 +484,7 @@ func TestFullDiskUnderLoad(t *testing.T) {
 		enqueue(t, db, message(holdfast.ID(fmt.Sprint("c", i))))
 	}
 	claims := claim(t, db, inHand)
+	revoke := someAccess(t, db)
 	accepted := flood(t, db)
 	if d := db.Disk(); !d.Full || d.Held != d.Reserve {
 		t.Errorf("after %d messages of 20 KiB: %+v, want it full and the reserve whole", len(accepted), d)
@@ -503,6 +505,7 @@ func TestFullDiskUnderLoad(t *testing.T) {
 	if _, err := db.Enqueue(t.Context(), message("more")); !errors.Is(err, holdfast.ErrDiskFull) {
 		t.Errorf("enqueue on a full disk: %v", err)
 	}
+	revoke()
 	t.Logf("%d messages accepted, then %d settled; disk %+v", len(accepted), inHand, db.Disk())
 	disk.clear()
 	// What is delivered and purged makes room inside the file.
@@ -544,6 +547,36 @@ func TestFullDiskUnderLoad(t *testing.T) {
 	}
 	audit(t, db)
 	shut(t, db)
+}
+
+// someAccess lets a program and a site in; revoke ends that on a full disk, which lets nobody else in.
+func someAccess(t *testing.T, db *sqlite.DB) (revoke func()) {
+	t.Helper()
+	n, ctx, must := nodestore.New(db, nil), t.Context(), func(what string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	must("create token", n.Tokens.CreateToken(ctx, "ci", "admin", [32]byte{1}, ""))
+	must("add site", n.Sites.AddSite(ctx, "plant-7", [32]byte{2}, ""))
+	_, err := n.Sites.EnrollSite(ctx, [32]byte{2}, [32]byte{3})
+	must("enroll site", err)
+	return func() {
+		t.Helper()
+		for what, err := range map[string]error{
+			"add site": n.Sites.AddSite(ctx, "plant-8", [32]byte{4}, ""), "rotate site": n.Sites.RotateSite(ctx, "plant-7", [32]byte{5}, false, ""),
+			"put list": n.Book.PutList(ctx, notify.List{Name: "ops"}, ""),
+		} {
+			if !errors.Is(err, holdfast.ErrDiskFull) {
+				t.Errorf("%s on a full disk: %v", what, err)
+			}
+		}
+		must("note site", n.Sites.SiteSeen(ctx, "plant-7", "1"))
+		must("rotate site at once", n.Sites.RotateSite(ctx, "plant-7", [32]byte{6}, true, ""))
+		must("revoke site", n.Sites.RevokeSite(ctx, "plant-7", ""))
+		must("delete token", n.Tokens.DeleteToken(ctx, "ci", ""))
+	}
 }
 
 // A follower whose page the disk has no room for waits for room, also where there is

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/rows"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -25,7 +26,7 @@ type numbering struct {
 
 func (p *numbering) run(ctx context.Context) error {
 	f := holdfast.Follower{Name: "f", Resume: func(ctx context.Context) error {
-		book, err := p.db.Book(ctx)
+		book, err := nodestore.New(p.db, nil).Book.Book(ctx)
 		p.next = len(book.Lists)
 		return err
 	}}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/sqlite"
 	"github.com/holdfast-mq/holdfast/storetest"
 )
@@ -243,7 +244,7 @@ func TestReadersLetGoOfTheirSnapshots(t *testing.T) {
 		"overdue": func(ctx context.Context) error { _, err := db.Overdue(ctx); return err },
 		"faults":  func(ctx context.Context) error { _, err := db.LaneFaults(ctx); return err },
 		"tokens": func(ctx context.Context) error {
-			return db.EachToken(ctx, func(string, string, time.Time, time.Time) {})
+			return nodestore.New(db, nil).Tokens.EachToken(ctx, func(string, string, time.Time, time.Time) {})
 		},
 		"purge": func(ctx context.Context) error {
 			_, _, err := db.Purge(ctx, holdfast.Retention{Delivered: 1})

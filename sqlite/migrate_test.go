@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -74,7 +75,7 @@ func TestAFileOfTheFirstReleaseIsBroughtUpToDate(t *testing.T) {
 		}
 	}
 	ingest(t, db, notification("n", "plant-1"))
-	if err := db.PutList(t.Context(), notify.List{Name: "ops"}, ""); err != nil {
+	if err := nodestore.New(db, nil).Book.PutList(t.Context(), notify.List{Name: "ops"}, ""); err != nil {
 		t.Error(err)
 	}
 	audit(t, db)

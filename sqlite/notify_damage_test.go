@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -40,12 +41,12 @@ func (s *specimen) notify(t testing.TB, db *sqlite.DB) {
 	t.Helper()
 	b := specimenBook()
 	for _, c := range b.Channels {
-		if err := db.PutChannel(t.Context(), c, ""); err != nil {
+		if err := nodestore.New(db, nil).Book.PutChannel(t.Context(), c, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, l := range b.Lists {
-		if err := db.PutList(t.Context(), l, ""); err != nil {
+		if err := nodestore.New(db, nil).Book.PutList(t.Context(), l, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -73,7 +74,7 @@ func (s *specimen) notify(t testing.TB, db *sqlite.DB) {
 
 func bookOf(t testing.TB, db *sqlite.DB) notify.Book {
 	t.Helper()
-	b, err := db.Book(t.Context())
+	b, err := nodestore.New(db, nil).Book.Book(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,34 +12,43 @@ import (
 // attempt or every few seconds: to prepare one takes longer than to run it.
 type prepared struct {
 	mu    sync.Mutex
-	stmts [queryCount]*sql.Stmt // they end with the readers' connections
+	stmts map[string]*sql.Stmt // by text; they end with the readers' connections
 }
 
-func (p *prepared) query(ctx context.Context, readers *sql.DB, q query, args []any) (*sql.Rows, error) {
+func (p *prepared) query(ctx context.Context, readers *sql.DB, text string, args []any) (*sql.Rows, error) {
 	p.mu.Lock()
-	s := p.stmts[q]
+	s := p.stmts[text]
 	if s == nil {
 		var err error
-		if s, err = readers.PrepareContext(ctx, queries[q]); err != nil {
+		if s, err = readers.PrepareContext(ctx, text); err != nil {
 			p.mu.Unlock()
 			return nil, err
 		}
-		p.stmts[q] = s
+		if p.stmts == nil {
+			p.stmts = map[string]*sql.Stmt{}
+		}
+		p.stmts[text] = s
 	}
 	p.mu.Unlock()
 	return s.QueryContext(ctx, args...)
 }
 
-// often is query for what is asked often: the query is kept prepared, but on the
-// caller's own handle, whose statements are the caller's.
+// often is query for what is asked often.
 func (db *DB) often(ctx context.Context, q query, args ...any) (*sql.Rows, error) {
-	if db.attached != nil {
-		return db.query(ctx, q, args...)
-	}
+	return db.kept(ctx, queries[q], args...)
+}
+
+// kept runs a query that is kept prepared, but on the caller's own handle, whose
+// statements are the caller's.
+func (db *DB) kept(ctx context.Context, text string, args ...any) (rows *sql.Rows, err error) {
 	if err := db.readable(ctx); err != nil {
 		return nil, err
 	}
-	rows, err := db.prepared.query(ctx, db.readers, q, args)
+	if db.attached != nil {
+		rows, err = db.readers.QueryContext(ctx, text, args...)
+	} else {
+		rows, err = db.prepared.query(ctx, db.readers, text, args)
+	}
 	return rows, db.noted(err)
 }
 

@@ -31,3 +31,18 @@ func (s *snapshot) end() error {
 	_, _ = s.ExecContext(context.Background(), statements[rollbackNow])
 	return s.Close()
 }
+
+// each calls row for each row of one of the readers' queries.
+func (s *snapshot) each(ctx context.Context, q query, row func(found *sql.Rows) error, args ...any) (err error) {
+	found, err := s.QueryContext(ctx, queries[q], args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, found.Close()) }()
+	for found.Next() {
+		if err := row(found); err != nil {
+			return err
+		}
+	}
+	return found.Err()
+}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/rowsql"
@@ -74,12 +73,4 @@ func eachRowOf(ctx context.Context, from querier, w rows.Range, yield func(r row
 		}
 	}
 	return found.Err()
-}
-
-// rowTime is the time of an instant of the file's own; zero: there is none.
-func (db *DB) rowTime(at rows.Instant) (t time.Time) {
-	if at != rows.None {
-		t = db.clock.wall(int64(at))
-	}
-	return t
 }

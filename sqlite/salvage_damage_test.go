@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -62,13 +63,13 @@ func (s *specimen) fill(t testing.TB, db *sqlite.DB) {
 	if err := db.ConfigureLane(ctx, "keyed", holdfast.LaneSettings{Strict: true}); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.AddSite(ctx, "plant-7", [32]byte{7}, ""); err != nil {
+	if err := nodestore.New(db, nil).Sites.AddSite(ctx, "plant-7", [32]byte{7}, ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.EnrollSite(ctx, [32]byte{7}, [32]byte{8}); err != nil {
+	if _, err := nodestore.New(db, nil).Sites.EnrollSite(ctx, [32]byte{7}, [32]byte{8}); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.CreateToken(ctx, "ops", "operate", [32]byte{1, 2, 3}, ""); err != nil {
+	if err := nodestore.New(db, nil).Tokens.CreateToken(ctx, "ops", "operate", [32]byte{1, 2, 3}, ""); err != nil {
 		t.Fatal(err)
 	}
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -459,10 +460,10 @@ func TestDamagedFileIsSetAside(t *testing.T) {
 	if !bytes.Equal(contents(t, list[0].File)[0], was) {
 		t.Error("the file that was set aside was changed")
 	}
-	if _, role, err := db.FindToken(t.Context(), [32]byte{1, 2, 3}); err != nil || role != "operate" {
+	if _, role, err := nodestore.New(db, nil).Tokens.FindToken(t.Context(), [32]byte{1, 2, 3}); err != nil || role != "operate" {
 		t.Errorf("the token is %q, %v", role, err)
 	}
-	if name, err := db.FindSite(t.Context(), [32]byte{8}); err != nil || name != "plant-7" || list[0].Salvaged.Sites != 1 {
+	if name, err := nodestore.New(db, nil).Sites.FindSite(t.Context(), [32]byte{8}); err != nil || name != "plant-7" || list[0].Salvaged.Sites != 1 {
 		t.Errorf("the site is %q, %v", name, err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o620 {

@@ -118,11 +118,6 @@ const (
 	purgeTargets
 	purgeNotification
 	findSeq
-	channelVersion
-	listVersion
-	dropChannel
-	dropList
-	dropRecipients
 	bumpBook
 	insertAbove
 	lastNotification
@@ -340,7 +335,7 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	endBundle:     `UPDATE hf_bundle SET state = ?3 WHERE seq = ?1 AND first = ?2`,
 	purgeBundle:   `DELETE FROM hf_bundle WHERE seq = ?1`,
 
-	// Notifications: notify_copy.go, record of targets: notify_targets.go, notify_book.go.
+	// Notifications: notify_copy.go, record of targets: notify_targets.go.
 	insertNotification: `INSERT INTO hf_notification (seq, id, copy, message, channel, type, list, subject, site, instance, script, execution, parent, enqueued, bundle, created)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 	markDelivered: `UPDATE hf_notification SET delivered = ?1 WHERE seq IN (SELECT value FROM json_each(?2))
@@ -356,14 +351,8 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	purgeTargets:      `DELETE FROM hf_target WHERE seq IN (` + copiesOf + `)`,
 	purgeNotification: `DELETE FROM hf_notification WHERE seq IN (` + copiesOf + `) AND bundle = ?1`,
 
-	findSeq: `SELECT seq FROM hf_message WHERE id = ?1`,
-
-	channelVersion: `SELECT changed FROM hf_channel WHERE name = ?1`,
-	listVersion:    `SELECT changed FROM hf_list WHERE name = ?1`,
-	dropChannel:    `DELETE FROM hf_channel WHERE name = ?1`,
-	dropList:       `DELETE FROM hf_list WHERE name = ?1`,
-	dropRecipients: `DELETE FROM hf_recipient WHERE list = ?1`,
-	bumpBook:       `INSERT INTO hf_meta (key, value) VALUES ('book', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1`,
+	findSeq:  `SELECT seq FROM hf_message WHERE id = ?1`,
+	bumpBook: `INSERT INTO hf_meta (key, value) VALUES ('book', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1`,
 
 	lastNotification: `SELECT max(coalesce((SELECT max(seq) FROM hf_notification), 0), coalesce((SELECT max(seq) FROM hf_bundle), 0)),
 		coalesce((SELECT max(seq) FROM hf_message), 0)`,

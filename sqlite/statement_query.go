@@ -62,9 +62,6 @@ const (
 	deliveredBySite
 	pastDelivered
 	pastGone
-	bookVersion
-	siteOf
-	callerOf
 	queryCount
 )
 
@@ -236,10 +233,6 @@ var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant
 		ORDER BY delivered, seq LIMIT ?4`,
 	pastGone: `SELECT settled, seq, bundle FROM hf_notification WHERE delivered IS NULL AND state IS NOT NULL AND settled < ?1 AND (settled, seq) > (?2, ?3)
 		ORDER BY settled, seq LIMIT ?4`,
-	bookVersion: `SELECT value FROM hf_meta WHERE key = 'book'`,
-	siteOf: `SELECT name, NULL FROM hf_site WHERE hash = ?1
-		UNION ALL SELECT name, former_until FROM hf_site WHERE former = ?1 LIMIT 1`,
-	callerOf: `SELECT name, role, used FROM hf_token WHERE hash = ?1`,
 
 	rootPages:   `SELECT name, rootpage FROM sqlite_master WHERE rootpage > 0`,
 	rowIDTables: `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND wr = 0`,

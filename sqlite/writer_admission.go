@@ -18,6 +18,8 @@ func mayUseLastRoom(k work) bool {
 	switch k := k.(type) {
 	case *settle, *expire, *decision, *finishKept, *forget, *purge, *configure, *tableClaim, *reached, *purgeNotifications, workFunc:
 		return true
+	case *sideChange:
+		return k.cost.LastRoom
 	case *arrival:
 		return k.responses != nil // the local program has been called
 	}

@@ -12,7 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/side"
 	"github.com/holdfast-mq/holdfast/link/sites"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
@@ -27,17 +29,15 @@ type Full interface {
 	holdfast.Doubting
 	holdfast.Journal
 	notify.Store
-	sites.Store
-	tokenStore
+	side.Base
 	Close() error
 }
 
-// tokenStore keeps the tokens of a node's API, as its service asks for.
-type tokenStore interface {
-	CreateToken(ctx context.Context, name, role string, hash [32]byte, actor string) error
-	DeleteToken(ctx context.Context, name string, actor string) error
-	FindToken(ctx context.Context, hash [32]byte) (name, role string, err error)
-	EachToken(ctx context.Context, yield func(name, role string, created, lastUsed time.Time)) error
+// features are the side tables of a store.
+type features struct {
+	*nodestore.Tokens
+	sites.Store
+	notify.BookStore
 }
 
 // Source is the name that Maker.Open gives its stores.
@@ -106,7 +106,8 @@ func (m Maker) each(t *testing.T, begin func(t testing.TB), cases map[string]fun
 			}
 			run(t, func(t *testing.T) {
 				t.Helper()
-				k := &kit{t: t, m: m, Full: m.Open(t, nil)}
+				k := &kit{t: t, m: m}
+				k.use(m.Open(t, nil))
 				defer func() {
 					if err := k.Close(); err != nil {
 						t.Errorf("close: %v", err)
@@ -126,6 +127,12 @@ type kit struct {
 	t *testing.T
 	m Maker
 	Full
+	features
+}
+
+func (k *kit) use(s Full) {
+	n := nodestore.New(s, nil)
+	k.Full, k.features = s, features{n.Tokens, n.Sites, n.Book}
 }
 
 func (k *kit) ctx() context.Context { return k.t.Context() }
@@ -142,7 +149,7 @@ func (k *kit) now() time.Time {
 
 func (k *kit) reopen() {
 	k.t.Helper()
-	k.Full = k.m.Reopen(k.t, k.Full)
+	k.use(k.m.Reopen(k.t, k.Full))
 }
 
 func (k *kit) recount() {

@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-mq/holdfast/adapter/chat"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/internal/run"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -38,13 +39,13 @@ func deliver(t *testing.T, kind string, settings object, s *secrets, dial dialer
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := db.PutChannel(t.Context(), notify.Channel{Name: "c", Kind: kind, Settings: raw, Retry: notify.Retry{Attempts: 3, Interval: time.Minute}}, ""); err != nil {
+	if err := nodestore.New(db, nil).Book.PutChannel(t.Context(), notify.Channel{Name: "c", Kind: kind, Settings: raw, Retry: notify.Retry{Attempts: 3, Interval: time.Minute}}, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.PutList(t.Context(), notify.List{Name: "ops", Recipients: to(addresses...)}, ""); err != nil {
+	if err := nodestore.New(db, nil).Book.PutList(t.Context(), notify.List{Name: "ops", Recipients: to(addresses...)}, ""); err != nil {
 		t.Fatal(err)
 	}
-	books := notify.NewBooks(db)
+	books := notify.NewBooks(nodestore.New(db, nil).Book)
 	channels := &notify.Channels{Store: db, Books: books, Dispatcher: &holdfast.Dispatcher{Store: db, Lanes: db}, Kinds: map[string]notify.Kind{kind: {
 		New: func(c notify.Channel) (notify.Adapter, error) {
 			return chat.New(c.Kind, c.Settings, chat.Options{Secret: s.read, DialContext: dial})

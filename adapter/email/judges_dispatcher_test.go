@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/mtatest"
 	"github.com/holdfast-mq/holdfast/internal/run"
 	"github.com/holdfast-mq/holdfast/internal/waittest"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -36,7 +37,7 @@ func newCentral(t *testing.T, s *mtatest.Server) *central {
 	if err != nil {
 		t.Fatal(err)
 	}
-	books := notify.NewBooks(db)
+	books := notify.NewBooks(nodestore.New(db, nil).Book)
 	c := &central{t, db, &notify.Channels{Store: db, Books: books, Dispatcher: &holdfast.Dispatcher{Store: db, Lanes: db}, Kinds: map[string]notify.Kind{
 		"email": {New: func(c notify.Channel) (notify.Adapter, error) { return email.New(c.Settings, email.Options{}) }},
 	}}, &notify.Ingester{Store: db, Books: books}}
@@ -44,13 +45,13 @@ func newCentral(t *testing.T, s *mtatest.Server) *central {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.put(db.PutChannel(t.Context(), notify.Channel{Name: "mail", Kind: "email", Settings: settings, Retry: notify.Retry{Attempts: 1000, Interval: 100 * time.Millisecond}}, ""))
+	c.put(nodestore.New(db, nil).Book.PutChannel(t.Context(), notify.Channel{Name: "mail", Kind: "email", Settings: settings, Retry: notify.Retry{Attempts: 1000, Interval: 100 * time.Millisecond}}, ""))
 	var to []notify.Recipient
 	for i := range 500 {
 		to = append(to, notify.Recipient{Channel: "mail", Address: address(i)})
 	}
-	c.put(db.PutList(t.Context(), notify.List{Name: "all", Recipients: to, Partial: true}, ""))
-	c.put(db.PutList(t.Context(), notify.List{Name: "one", Recipients: to[:1]}, ""))
+	c.put(nodestore.New(db, nil).Book.PutList(t.Context(), notify.List{Name: "all", Recipients: to, Partial: true}, ""))
+	c.put(nodestore.New(db, nil).Book.PutList(t.Context(), notify.List{Name: "one", Recipients: to[:1]}, ""))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-mq/holdfast/adapter/email"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/internal/run"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
@@ -86,7 +87,7 @@ func TestARefusedSenderHoldsTheChannel(t *testing.T) {
 			}
 			return ""
 		}}
-		books := notify.NewBooks(db)
+		books := notify.NewBooks(nodestore.New(db, nil).Book)
 		ingester := &notify.Ingester{Store: db, Books: books}
 		channels := &notify.Channels{Store: db, Books: books, Dispatcher: &holdfast.Dispatcher{Store: db, Lanes: db}, Kinds: map[string]notify.Kind{"email": {
 			New: func(c notify.Channel) (notify.Adapter, error) {
@@ -97,10 +98,10 @@ func TestARefusedSenderHoldsTheChannel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := db.PutChannel(t.Context(), notify.Channel{Name: "mail", Kind: "email", Settings: settings, Retry: notify.Retry{Attempts: 10, Interval: time.Minute}}, ""); err != nil {
+		if err := nodestore.New(db, nil).Book.PutChannel(t.Context(), notify.Channel{Name: "mail", Kind: "email", Settings: settings, Retry: notify.Retry{Attempts: 10, Interval: time.Minute}}, ""); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.PutList(t.Context(), notify.List{Name: "ops", Recipients: people("a@x.test")}, ""); err != nil {
+		if err := nodestore.New(db, nil).Book.PutList(t.Context(), notify.List{Name: "ops", Recipients: people("a@x.test")}, ""); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())

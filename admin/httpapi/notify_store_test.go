@@ -15,13 +15,14 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/admin/httpapi"
 	"github.com/holdfast-mq/holdfast/internal/run"
+	"github.com/holdfast-mq/holdfast/nodestore"
 	"github.com/holdfast-mq/holdfast/notify"
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
 var (
-	_ admin.NotifyStore   = notify.Store(nil)
-	_ admin.ChannelOffice = (*notify.Channels)(nil)
+	_ admin.NotificationLog = notify.Store(nil)
+	_ admin.ChannelOffice   = (*notify.Channels)(nil)
 )
 
 // central is a server over a real file and real channels, whose last hop is a
@@ -33,7 +34,7 @@ func central(t *testing.T) (*fixture, *notify.Ingester, *reception) {
 		t.Fatal(err)
 	}
 	people := &reception{}
-	books := notify.NewBooks(db)
+	books := notify.NewBooks(nodestore.New(db, nil).Book)
 	channels := &notify.Channels{Store: db, Books: books, Dispatcher: &holdfast.Dispatcher{Store: db, Lanes: db}, Kinds: map[string]notify.Kind{"desk": {
 		New: func(c notify.Channel) (notify.Adapter, error) {
 			if !strings.Contains(string(c.Settings), "floor") {
@@ -59,7 +60,9 @@ func central(t *testing.T) (*fixture, *notify.Ingester, *reception) {
 			t.Error(err)
 		}
 	})
-	f := serve(t, func(s *httpapi.Server) { s.Outbox, s.Enqueuer, s.Notify, s.Channels = db, db, books.Store(), channels })
+	f := serve(t, func(s *httpapi.Server) {
+		s.Outbox, s.Enqueuer, s.Notify, s.Book, s.Channels = db, db, db, books.Store(), channels
+	})
 	return f, &notify.Ingester{Store: db, Books: books}, people
 }
 

@@ -1,0 +1,124 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/belief"
+	"github.com/holdfast-mq/holdfast/internal/side"
+	"github.com/holdfast-mq/holdfast/rows"
+)
+
+// Side is the store as package nodestore builds on it.
+func (db *DB) Side() side.Store { return sideStore{db} }
+
+type sideStore struct{ db *DB }
+
+// Change implements side.Store. Each change has a transaction of its own.
+func (s sideStore) Change(ctx context.Context, _ side.Cost, f func(tx side.Tx) error) error {
+	if err := s.db.usable(ctx); err != nil {
+		return err
+	}
+	return s.db.unbound(ctx, func(tx *ownTx) error { return f(sideTx{tx}) })
+}
+
+// sideTx implements side.Tx.
+type sideTx struct{ tx *ownTx }
+
+func (t sideTx) Put(list ...rows.Row) error                    { return t.tx.put(list...) }
+func (t sideTx) Add(list ...rows.Row) (added int64, err error) { return t.tx.add(list...) }
+
+func (t sideTx) Exec(sql string, args ...any) (changed int64, err error) {
+	err = t.Read(sql+" RETURNING 1", args, func(side.Scan) error {
+		changed++
+		return nil
+	})
+	return changed, err
+}
+
+func (t sideTx) Read(sql string, args []any, row func(scan side.Scan) error) error {
+	return t.tx.query(sql, cleanArgs(args), func(found pgx.Rows) error { return row(found.Scan) })
+}
+
+func (t sideTx) Note(e *holdfast.Entry) error {
+	t.tx.note(e)
+	return nil
+}
+
+// cleanArgs are parameters with texts that PostgreSQL can keep.
+func cleanArgs(args []any) []any {
+	clean := make([]any, len(args))
+	for i, a := range args {
+		if s, ok := a.(string); ok {
+			a = cleanText(s)
+		}
+		clean[i] = a
+	}
+	return clean
+}
+
+// Read implements side.Store.
+func (s sideStore) Read(ctx context.Context, sql string, args []any, row func(scan side.Scan) error) error {
+	if s.db.gone.Load() {
+		return holdfast.ErrClosed
+	}
+	return s.db.read(ctx, sql, cleanArgs(args), func(found pgx.Rows) error { return row(found.Scan) })
+}
+
+// EachRow implements side.Store.
+func (s sideStore) EachRow(ctx context.Context, w rows.Range, yield func(r rows.Row) error) error {
+	if s.db.gone.Load() {
+		return holdfast.ErrClosed
+	}
+	return s.db.eachRowOf(ctx, w, yield)
+}
+
+// sideClock implements side.Clock.
+type sideClock struct {
+	*clock
+
+	now int64
+}
+
+// Clock implements side.Store.
+func (s sideStore) Clock(ctx context.Context) (side.Clock, error) {
+	now, err := s.db.askClock(ctx)
+	return sideClock{s.db.clock, now}, err
+}
+
+func (c sideClock) Judge(until rows.Instant, lasts time.Duration) belief.Verdict {
+	return c.guard.Judge(c.now, int64(until), micros(lasts))
+}
+
+func (c sideClock) End(until rows.Instant, lasts time.Duration) time.Time {
+	return c.wall(c.guard.EndByClock(int64(until), micros(lasts)))
+}
+
+// Time implements side.Store.
+func (s sideStore) Time(at rows.Instant) (t time.Time) {
+	if at != rows.None {
+		t = s.db.clock.wall(int64(at))
+	}
+	return t
+}
+
+// Full implements side.Store.
+func (s sideStore) Full() bool { return s.db.Full() }
+
+// siteHistory names the store and its history: a restored dump is in another
+// database, or has made the tables anew, and a server that took over, or went
+// back to a point in time, is on another timeline. A table keeps its number
+// whatever is done to it, VACUUM FULL too, until it is dropped.
+const siteHistory = `SELECT m.value || '-' || d.oid || '-' || 'hf_meta'::regclass::oid || '-' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
+	FROM hf_meta AS m, pg_database AS d WHERE m.key = 'incarnation' AND d.datname = current_database()`
+
+// Incarnation implements side.Store. It changes when the tables are others, as
+// after a restored dump, and when the server has another history, as after a
+// failover.
+func (s sideStore) Incarnation(ctx context.Context) (id string, err error) {
+	err = s.db.read(ctx, siteHistory, nil, func(found pgx.Rows) error { return found.Scan(&id) })
+	return id, err
+}
