@@ -36,7 +36,7 @@ const (
 	sourceColumns, sourceIndexColumns = 2, 2
 	messageColumns, messageIndex      = 19, 2
 	bodyColumns                       = 8
-	inboxColumns, inboxIndex          = 10, 3
+	inboxColumns, inboxIndex          = 11, 3
 	inboxBodyColumns                  = 6
 	eventColumnCount                  = 18
 )
