@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/config"
@@ -123,6 +124,8 @@ func TestPeersAreNotCutOffForALackOfTokens(t *testing.T) {
 type store interface {
 	sites.Store
 	admin.TokenStore
+	holdfast.Enqueuer
+	holdfast.Outbox
 
 	io.Closer
 }
