@@ -126,6 +126,7 @@ type store interface {
 	admin.TokenStore
 	holdfast.Enqueuer
 	holdfast.Outbox
+	holdfast.Journal
 
 	io.Closer
 }
