@@ -115,7 +115,7 @@ func judgeRows(g in, f *Findings) Check {
 			list = append(list, row.String())
 		}
 		return g.failing(name, fmt.Sprintf("%d not as accepted, by their hashes, of %s", r.Broken, read),
-			"look for the cause in the disk and its log; the node parks what it meets of them and sends none; a backup may hold them as they were").listing(list)
+			"look for the cause in the disk and its log; the node parks what it meets of them and sends none, and gives no damaged answer; a backup may hold them as they were").listing(list)
 	case r.Cut:
 		return g.ok(name, fmt.Sprintf("%s are what was accepted, by their hashes, in %s; --full reads all", read, span(r.Took)))
 	case r.Known > 0:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -320,4 +321,67 @@ func TestTheTroubleIsTheSites(t *testing.T) {
 		check(err, link.Busy)
 		asking.Wait()
 	})
+}
+
+// clocked is a site's outbox, all of which is held, since its clock is doubted.
+type clocked struct {
+	holdfast.Outbox
+	older bool // its program knows no such query
+}
+
+func (c *clocked) List(ctx context.Context, q holdfast.Query) (holdfast.Page, error) {
+	if !q.Held && !c.older {
+		return c.Outbox.List(ctx, q)
+	}
+	if q.After == "" && !c.older {
+		return holdfast.Page{Next: "2"}, nil // so much is looked at, and none of it is held
+	}
+	p, err := c.Outbox.List(ctx, holdfast.Query{States: q.States, Destination: q.Destination})
+	slices.Reverse(p.Records)
+	for i := range p.Records {
+		if !c.older {
+			p.Records[i].HeldUntil = time.Now().Add(time.Hour)
+		}
+	}
+	return p, err
+}
+
+// F1-51: what a site holds, since it doubts its clock, is listed at central: all states
+// of it, in its order. A site whose program is older is not taken for one that holds all.
+func TestWhatASiteHoldsIsListed(t *testing.T) {
+	t.Parallel()
+	for name, older := range map[string]bool{"of this release": false, "older": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			within(t, func(w *world) {
+				t := w.t
+				p := w.site("plant-7", func(c *link.SiteConfig) { c.Outbox = &clocked{c.Outbox, older} })
+				p.park(0, 2)
+				if _, err := p.db.Enqueue(t.Context(), holdfast.Message{ID: "waits", Destination: "erp", Endpoint: "E", Payload: []byte("1")}); err != nil {
+					t.Fatal(err)
+				}
+				p.run(false)
+				defer p.stop()
+				w.eventually(time.Minute, "connected", func() bool { return p.Status().Connected })
+				out := w.central.Outbox("plant-7")
+				var ids []holdfast.ID
+				page, err := out.List(t.Context(), holdfast.Query{Held: true, Destination: "erp"})
+				if err == nil && page.Next != "" {
+					page, err = out.List(t.Context(), holdfast.Query{Held: true, Destination: "erp", After: page.Next})
+				}
+				for _, r := range page.Records {
+					ids = append(ids, r.Message.ID)
+				}
+				if older {
+					if err == nil || !strings.Contains(err.Error(), "older") {
+						t.Errorf("got %v, %v; want that it cannot tell", ids, err)
+					}
+					return
+				}
+				if diff := cmp.Diff(ids, []holdfast.ID{"m-0", "m-1", "waits"}); diff != "" || err != nil {
+					t.Errorf("%v (-got +want):\n%s", err, diff)
+				}
+			})
+		})
+	}
 }

@@ -135,10 +135,10 @@ func (s *Site) do(ctx context.Context, c *Command) (any, error) {
 
 func (s *Site) list(ctx context.Context, c *Command) (any, error) {
 	states := c.States
-	if len(states) == 0 {
+	if len(states) == 0 && !c.Held {
 		states = []holdfast.State{holdfast.Parked}
 	}
-	p, err := s.conf.Outbox.List(ctx, holdfast.Query{States: states, Destination: c.Destination, After: c.After, Limit: c.Limit})
+	p, err := s.conf.Outbox.List(ctx, holdfast.Query{States: states, Destination: c.Destination, Held: c.Held, After: c.After, Limit: c.Limit})
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ func PageOf(text []byte, limit int) (p holdfast.Page, ok bool) {
 	if json.Unmarshal(text, &list) != nil {
 		return p, false
 	}
-	p, err := list.whole(limit)
+	p, err := list.whole(limit, false)
 	return p, err == nil
 }
 

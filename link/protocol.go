@@ -105,7 +105,8 @@ type Command struct {
 	ID          string           `json:"id"` // set by Ask
 	Verb        Verb             `json:"verb"`
 	Message     holdfast.ID      `json:"message,omitempty"`
-	States      []holdfast.State `json:"states,omitempty"` // of List; none: parked
+	States      []holdfast.State `json:"states,omitempty"` // of List; none: parked, or all if Held
+	Held        bool             `json:"held,omitempty"`   // of List: only what a doubted clock holds
 	Destination string           `json:"destination,omitempty"`
 	After       string           `json:"after,omitempty"`
 	Limit       int              `json:"limit,omitempty"`

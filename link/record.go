@@ -92,20 +92,24 @@ const (
 
 // whole is the page as the library has it. A site answers as it was asked: no
 // more records than that, newest first, and a next page only behind a full one,
-// so that whoever follows the pages gets on.
-func (p *page) whole(limit int) (holdfast.Page, error) {
+// so that whoever follows the pages gets on. What is held is in no order of time, and a
+// page of it may be empty, as at the site itself.
+func (p *page) whole(limit int, held bool) (holdfast.Page, error) {
 	if limit <= 0 || limit > pageLimit {
 		limit = pageLimit
 	}
 	if len(p.Records) > limit {
 		return holdfast.Page{}, fmt.Errorf("it has %d messages, more than the %d that were asked for", len(p.Records), limit)
 	}
-	if len(p.Next) > cursorLen || strings.ContainsFunc(p.Next, shown.Acts) || p.Next != "" && len(p.Records) == 0 {
+	if len(p.Next) > cursorLen || strings.ContainsFunc(p.Next, shown.Acts) || p.Next != "" && len(p.Records) == 0 && !held {
 		return holdfast.Page{}, errors.New("its next page cannot be asked for")
 	}
 	out := holdfast.Page{Records: make([]holdfast.Record, len(p.Records)), Next: p.Next}
 	for i := range p.Records {
-		if i > 0 && p.Records[i].Seq >= p.Records[i-1].Seq {
+		switch {
+		case held && p.Records[i].HeldUntil.IsZero():
+			return holdfast.Page{}, errors.New("it was asked for messages that are held, and one is not; its program may be older than central's")
+		case !held && i > 0 && p.Records[i].Seq >= p.Records[i-1].Seq:
 			return holdfast.Page{}, errors.New("its messages are in no order")
 		}
 		out.Records[i] = p.Records[i].whole()

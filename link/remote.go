@@ -16,7 +16,8 @@ type remote struct {
 }
 
 // Outbox is the outbox of a site: each call asks it, with Ask's errors. Counts
-// are what the site said last. A List without states is one of parked messages.
+// are what the site said last. A List without states is one of parked messages, unless
+// it is one of those that are held.
 func (c *Central) Outbox(site string) holdfast.Outbox { return &remote{c, site} }
 
 func (r *remote) one(ctx context.Context, command Command) (holdfast.Record, error) {
@@ -46,11 +47,11 @@ func (r *remote) Get(ctx context.Context, id holdfast.ID) (holdfast.Record, erro
 // List implements holdfast.Outbox.
 func (r *remote) List(ctx context.Context, q holdfast.Query) (holdfast.Page, error) {
 	var got page
-	err := r.ask(ctx, Command{Verb: List, States: q.States, Destination: q.Destination, After: q.After, Limit: q.Limit}, &got)
+	err := r.ask(ctx, Command{Verb: List, States: q.States, Destination: q.Destination, Held: q.Held, After: q.After, Limit: q.Limit}, &got)
 	if err != nil {
 		return holdfast.Page{}, err
 	}
-	p, err := got.whole(q.Limit)
+	p, err := got.whole(q.Limit, q.Held)
 	if err != nil {
 		return holdfast.Page{}, fmt.Errorf("%w: its answer cannot be read: %w", &ErrSite{Site: r.site, Trouble: Failed}, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/admin/api"
 	"github.com/holdfast-mq/holdfast/config"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
@@ -122,6 +123,10 @@ func TestPeersAreNotCutOffForALackOfTokens(t *testing.T) {
 // store is what these tests do to one while no node runs.
 type store interface {
 	side.Base
+	holdfast.Enqueuer
+	holdfast.Outbox
+	holdfast.Journal
+
 	io.Closer
 }
 

@@ -22,6 +22,8 @@ type seen struct {
 	gone  error    // the file was taken away
 
 	closed string // why nobody can operate the node; empty: somebody can
+
+	followers []holdfast.FollowerInfo // of the journal
 }
 
 // buildProgress makes the watch of what makes no progress.
@@ -51,8 +53,9 @@ func (p patient) Overdue(ctx context.Context) (map[string]time.Duration, error) 
 }
 
 // watchFile looks every few seconds at what nothing else notices: a file that
-// was taken away while nothing moves, lists of the seed that do not fit, and that
-// there is no token any more by which to operate the node.
+// was taken away while nothing moves, lists of the seed that do not fit, that
+// there is no token any more by which to operate the node, and how far followers of
+// the journal have come.
 func (n *Node) watchFile(ctx context.Context) error {
 	tick := time.NewTicker(10 * time.Second)
 	defer tick.Stop()
@@ -68,6 +71,11 @@ func (n *Node) watchFile(ctx context.Context) error {
 		}
 		if a, err := access(ctx, n.store); err == nil { // else the store's own checks tell
 			s.closed, _ = n.cfg.NoAdmin(a)
+		}
+		if list, err := n.store.Followers(ctx); err == nil {
+			s.followers = list
+		} else if last := n.seen.Load(); last != nil { // its own checks tell of the store
+			s.followers = last.followers
 		}
 		n.seen.Store(s)
 		select {
@@ -147,6 +155,7 @@ func (n *Node) progressHealth(add addCheck) {
 	if s == nil {
 		return
 	}
+	journalHealth(s.followers, add)
 	if s.gone != nil {
 		add("progress", api.Failing, s.gone.Error())
 	}

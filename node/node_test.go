@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -10,12 +11,14 @@ import (
 	"net/http/httputil"
 	neturl "net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/config"
+	"github.com/holdfast-mq/holdfast/internal/pgtest"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/node"
 	"github.com/holdfast-mq/holdfast/nodestore"
@@ -83,12 +86,69 @@ func sender(t *testing.T, conf transport.ClientConfig) *transport.Client {
 	return c
 }
 
+// told stops a node in the moment of a line of its log.
+type told struct {
+	lines atomic.Int64 // until then
+	stop  context.CancelFunc
+}
+
+func (a *told) Write(p []byte) (int, error) {
+	if a.lines.Add(-1) == 0 {
+		a.stop()
+	}
+	return len(p), nil
+}
+
+// A stop is told at each line of a start, and in the moment in which the node is ready: it ends
+// without error and soon, and what the store has is there for the next start.
 func TestAStopDuringTheStartIsNoError(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := node.Serve(ctx, parse(t, ""), node.Options{}); err != nil {
-		t.Errorf("got %v", err)
+	for name, open := range map[string]func(t *testing.T, c *config.Config) func() store{
+		"file": func(t *testing.T, c *config.Config) func() store {
+			t.Helper()
+			return func() store { return openFile(t, c) }
+		},
+		"database": func(t *testing.T, c *config.Config) func() store {
+			t.Helper()
+			dsn := pgtest.Shared(t).Database(t)
+			var err error
+			if c.Store, err = config.NewDatabase(dsn); err != nil {
+				t.Fatal(err)
+			}
+			return func() store { return openDatabase(t, dsn) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := parse(t, "")
+			opened := open(t, c)
+			s := opened()
+			_, err := s.Enqueue(t.Context(), holdfast.Message{ID: "m", Destination: "nobody", Endpoint: "E", Payload: []byte("1")})
+			if err := errors.Join(err, s.Close()); err != nil {
+				t.Fatal(err)
+			}
+			for line, ready := int64(0), false; !ready; line++ {
+				ctx, cancel := context.WithCancel(t.Context())
+				at := &told{stop: cancel}
+				if at.lines.Store(line); line == 0 {
+					cancel()
+				}
+				began := time.Now()
+				err := node.Serve(ctx, c, node.Options{Log: at, Ready: func(string) {
+					ready = at.lines.Load() > 0
+					cancel()
+				}})
+				cancel()
+				if took := time.Since(began); err != nil || took > 10*time.Second {
+					t.Errorf("told at line %d: it took %s, and ended with %v", line, took, err)
+				}
+			}
+			s = opened()
+			r, err := s.Get(t.Context(), "m")
+			if err := errors.Join(err, s.Close()); err != nil || r.State != holdfast.Pending {
+				t.Errorf("its message is %s, %v", r.State, err)
+			}
+		})
 	}
 }
 

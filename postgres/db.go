@@ -73,11 +73,11 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 		return nil, fmt.Errorf("open database: %w", explain(err))
 	}
 	db.life, db.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	wanted := context.AfterFunc(ctx, db.GiveUp) // who does not want it any more waits for nothing
+	wanted := context.AfterFunc(ctx, db.giveUpSoon)
 	defer wanted()
 	defer db.tellHanging()()
 	err = db.start(entering(ctx))
-	if err == nil && !wanted() { // it was given up at the last moment
+	if err == nil && !wanted() { // it was told to stop at the last moment
 		err = ctx.Err()
 	}
 	if err != nil {
@@ -175,6 +175,17 @@ func (db *DB) disconnect() {
 // comes after that is unavailable. It is for a process whose time to stop is over,
 // where the database Hangs, and comes before Close or while that waits.
 func (db *DB) GiveUp() { db.past.giveUp(errGivenUp) }
+
+// goodbyeMost is how long a start that was told to stop may take to give back its name.
+const goodbyeMost = time.Second
+
+// giveUpSoon ends a start that nobody wants any more. It leaves, as long as the database
+// answers: else the next start would wait for its lease to end. More it waits for nothing.
+func (db *DB) giveUpSoon() {
+	if pause(db.life, goodbyeMost) == nil {
+		db.GiveUp()
+	}
+}
 
 // stopGroups finishes what waits to be written.
 func (db *DB) stopGroups() {

@@ -109,16 +109,20 @@ func about() string {
 }
 
 // enter takes the node's name. One that did not end cleanly has its lease for
-// a while: it is waited for, unless somebody renews it.
+// a while: it is waited for, unless somebody renews it. A stop meanwhile finds it with the
+// name, to be given back, or without: it cuts no answer off.
 func (db *DB) enter(ctx context.Context) error {
 	var seen int64
 	for {
-		l, err := db.takeName(ctx, 0)
+		l, err := db.takeName(context.WithoutCancel(ctx), 0)
 		if err != nil {
 			return err
 		}
 		if l.owner != 0 {
-			return db.entered(ctx, l)
+			return db.entered(context.WithoutCancel(ctx), l)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 		var beat, left int64
 		var who string

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
 	"github.com/holdfast-mq/holdfast/postgres"
+	"github.com/holdfast-mq/holdfast/storetest"
 )
 
 // Ten nodes that start together on an empty database make its tables once.
@@ -84,4 +86,17 @@ func TestPooler(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}
+}
+
+// A stop in the moment of the start hangs nowhere, loses nothing, and keeps nobody's name.
+func TestAStopMayMeetTheStart(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	storetest.Opening(t, func(ctx context.Context) (storetest.Full, error) {
+		db, err := postgres.Open(ctx, dsn, postgres.Options{Source: "s", Node: "n"}.Relaxed())
+		if n := number(t, dsn, `SELECT count(*) FROM hf_node`); err != nil && n != 0 {
+			t.Errorf("its lease has to end before the next start of a node that stopped with %v", err)
+		}
+		return db, err
+	})
 }

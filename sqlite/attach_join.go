@@ -249,7 +249,7 @@ func (t *Tx) process(ctx context.Context, in *incoming, retention time.Duration,
 		if response == nil { // as the row has it already
 			return nil
 		}
-		_, err := tx.exec(setResponse, seq, response)
+		_, err := tx.exec(setResponse, seq, response, answerHash(in.m.ID, response))
 		return err
 	})
 	return holdfast.Receipt{ID: in.m.ID, State: holdfast.Delivered, Response: response}, err

@@ -51,6 +51,49 @@ func keptIntact(m *holdfast.Message, headers string, hash driver.Value) bool {
 	return ok && want == keptHash(m, headers)
 }
 
+// answerHash covers a stored response, and whose it is. Nil: there is none.
+func answerHash(id holdfast.ID, response []byte) driver.Value {
+	if len(response) == 0 {
+		return nil
+	}
+	return messageHash(&holdfast.Message{ID: id, Payload: response}, "", "")
+}
+
+// answerIntact says whether a stored response is what was answered.
+func answerIntact(id holdfast.ID, response []byte, hash driver.Value) bool {
+	return answerHash(id, response) == hash
+}
+
+// lostAnswer is the note to a duplicate whose answer was damaged.
+const lostAnswer = "the stored answer is damaged: it does not match the hash of what was answered, and is not given"
+
+// answered is what a duplicate gets: the stored response, if that is what was
+// answered. If not, the message was processed all the same.
+func (db *DB) answered(m *holdfast.Message, response []byte, hash driver.Value) holdfast.Receipt {
+	r := holdfast.Receipt{ID: m.ID, State: holdfast.Delivered, Duplicate: true, Response: response}
+	if !answerIntact(m.ID, response, hash) {
+		r.Response, r.Note = nil, lostAnswer
+		db.log.Error("a stored answer is damaged: the duplicate gets none", slog.String("message_id", string(m.ID)), slog.String("source", m.Source))
+	}
+	return r
+}
+
+// dropAnswers removes damaged answers. Their hashes stay and say that there were
+// some, which is no news from then on.
+func (db *DB) dropAnswers(ctx context.Context, seqs []int64) error {
+	if len(seqs) == 0 {
+		return nil
+	}
+	return db.writer.do(ctx, workFunc(func(tx *writeTx) error {
+		for _, seq := range seqs {
+			if _, err := tx.exec(dropResponse, seq); err != nil {
+				return fmt.Errorf("drop the damaged answer of inbox row %d: %w", seq, err)
+			}
+		}
+		return nil
+	}))
+}
+
 // parkBroken sets messages aside whose content is not what was accepted, so
 // that nothing wrong is sent and the others go on (edge case 21).
 func (db *DB) parkBroken(ctx context.Context, seqs []int64) error {

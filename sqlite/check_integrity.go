@@ -26,7 +26,7 @@ type IntegrityCheck struct {
 	Took      time.Duration
 	Messages  int64  // rows read
 	InboxIDs  int64  // rows read
-	Broken    int64  // messages that are not what was accepted: parked, final, or kept and listed as damaged
+	Broken    int64  // messages that are not what was accepted: parked, final, or kept and listed as damaged; and answers that were dropped
 	Structure string // what quick_check said, or why it was not asked
 	Err       error  // it could not be finished; ErrDamaged: the store has stopped itself
 }
@@ -112,13 +112,21 @@ func (db *DB) checkMessages(ctx context.Context, r *IntegrityCheck) error {
 }
 
 // checkInbox finds each id of the inbox by its index: a wrong entry there would
-// let the same message in a second time.
+// let the same message in a second time. It drops answers that are not what was answered.
 func (db *DB) checkInbox(ctx context.Context, r *IntegrityCheck) error {
+	var broken []int64
 	return eachCheckedInbox(ctx, pagesOf(db.query), func(m *checkedRow) {
-		if r.InboxIDs++; !m.sound {
-			r.Broken++
+		if r.InboxIDs++; m.sound {
+			return
 		}
-	}, func(more bool) error { return restAfter(ctx, more) })
+		if r.Broken++; m.Answer && !m.known {
+			broken = append(broken, m.seq)
+		}
+	}, func(more bool) error {
+		err := db.dropAnswers(ctx, broken)
+		broken = nil
+		return errors.Join(err, restAfter(ctx, more))
+	})
 }
 
 // restAfter leaves the disk to others, where another page follows.

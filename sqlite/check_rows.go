@@ -15,9 +15,9 @@ import (
 // SQLite's own checks do not see a payload that has changed.
 type RowCheck struct {
 	Messages int64 // read, with their payloads
-	InboxIDs int64 // read, with the payloads of those that wait to be fetched
+	InboxIDs int64 // read, with the payloads of those that wait to be fetched, and the answers of the others
 	Broken   int64 // are not what was accepted, and nobody has been told yet
-	Known    int64 // nor are these, which a node has parked for it or a salvage has marked, or which are discarded: nobody sends them
+	Known    int64 // nor are these, which a node has parked or dropped for it or a salvage has marked, or which are discarded: nobody sends them
 	Rows     []BrokenRow
 	Cut      bool // the time did not suffice for all
 	Took     time.Duration
@@ -32,9 +32,13 @@ type BrokenRow struct {
 	Destination string // empty in the inbox
 	Source      string
 	Inbox       bool
+	Answer      bool // in the inbox: the answer that duplicates get
 }
 
 func (r BrokenRow) String() string {
+	if r.Answer {
+		return fmt.Sprintf("the answer to message %s of %s", r.ID, r.Source)
+	}
 	if r.Inbox {
 		return fmt.Sprintf("message %s of %s in the inbox", r.ID, r.Source)
 	}
@@ -81,8 +85,8 @@ func newCheckedMessage(v []any) (r checkedRow, err error) {
 	return r, nil
 }
 
-// newCheckedInbox does the same with an id of the inbox. One that does not wait to be
-// fetched has no payload.
+// newCheckedInbox does the same with an id of the inbox: one that waits to be fetched has
+// a payload, any other one may have an answer.
 func newCheckedInbox(v []any) (r checkedRow, err error) {
 	r = checkedRow{seq: asInt(v[0]), BrokenRow: BrokenRow{ID: idFrom(v[5]), Source: asText(v[4]), Inbox: true}}
 	if asInt(v[1]) != r.seq || asInt(v[2]) != r.seq {
@@ -91,7 +95,13 @@ func newCheckedInbox(v []any) (r checkedRow, err error) {
 	m := holdfast.Message{
 		ID: r.ID, Source: r.Source, Endpoint: asText(v[6]), Kind: holdfast.Kind(asText(v[7])), Payload: asBytes(v[8]), CorrelationID: asText(v[10]),
 	}
-	r.sound = asInt(v[3]) == 0 || keptIntact(&m, asText(v[9]), v[11])
+	if asInt(v[3]) == 1 {
+		r.sound = keptIntact(&m, asText(v[9]), v[11])
+		return r, nil
+	}
+	r.sound = answerIntact(r.ID, asBytes(v[12]), v[13])
+	r.known = v[12] == nil // dropped before, or by a salvage
+	r.Answer = true
 	return r, nil
 }
 

@@ -2,9 +2,11 @@ package sqlite_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,8 +29,11 @@ func alter(t testing.TB, path, payload string) {
 	}
 }
 
-// spoilt is a backup of a message that waits, one that is delivered and one in the inbox, of
-// which four bytes inside one's payload have changed; none: it is sound.
+// answered is a message that has its answer.
+var answered = holdfast.Message{ID: "answered", Source: "s", Endpoint: "E", Payload: []byte("question")}
+
+// spoilt is a backup of a message that waits, one that is delivered and two in the inbox, one
+// to be fetched and one with its answer, of which four bytes inside one's payload have changed; none: it is sound.
 func spoilt(t testing.TB, payload string) (copied string) {
 	t.Helper()
 	db := open(t, filepath.Join(t.TempDir(), "holdfast.db"), sqlite.Options{})
@@ -40,6 +45,9 @@ func spoilt(t testing.TB, payload string) (copied string) {
 	}
 	enqueue(t, db, waits)
 	if _, err := db.Keep(t.Context(), time.Hour, holdfast.Message{ID: "kept", Source: "s", Endpoint: "E", Payload: []byte("payload to be fetched")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Record(t.Context(), time.Hour, holdfast.Processed{Message: answered, Response: []byte("answer of the program")}); err != nil {
 		t.Fatal(err)
 	}
 	copied = filepath.Join(t.TempDir(), "copy.db")
@@ -59,12 +67,13 @@ func TestF1111ABackupWithAChangedPayloadIsRefused(t *testing.T) {
 	t.Parallel()
 	for payload, want := range map[string]string{
 		"payload that waits": "message waits for a", "payload that is delivered": "message done for a", "payload to be fetched": "message kept of s in the inbox",
+		"answer of the program": "the answer to message answered of s",
 	} {
 		copied := spoilt(t, payload)
 		to := filepath.Join(t.TempDir(), "holdfast.db")
 		_, err := sqlite.Restore(t.Context(), copied, to, sqlite.RestoreOptions{})
 		broken, ok := errors.AsType[*sqlite.BrokenError](err)
-		if !ok || !errors.Is(err, sqlite.ErrDamaged) || broken.Check.Broken != 1 || broken.Check.Messages+broken.Check.InboxIDs != 3 || broken.Check.Rows[0].String() != want {
+		if !ok || !errors.Is(err, sqlite.ErrDamaged) || broken.Check.Broken != 1 || broken.Check.Messages+broken.Check.InboxIDs != 4 || broken.Check.Rows[0].String() != want {
 			t.Errorf("%s: got %v, want that %s is damaged", payload, err, want)
 		}
 		if _, err := os.Stat(to); !errors.Is(err, os.ErrNotExist) {
@@ -212,7 +221,7 @@ func TestF1111ABackupOfAnOlderReleaseIsChecked(t *testing.T) {
 			t.Fatalf("%q: got %v", payload, err)
 		}
 		r, err := sqlite.Restore(t.Context(), copied, to, sqlite.RestoreOptions{Broken: true})
-		if err != nil || r.Rows.Messages != 2 || r.Rows.InboxIDs != 1 || r.Rows.Broken != broken {
+		if err != nil || r.Rows.Messages != 2 || r.Rows.InboxIDs != 2 || r.Rows.Broken != broken {
 			t.Errorf("%q: got %+v, %v; want all rows read", payload, r.Rows, err)
 		}
 		in, err := sqlite.Inspect(t.Context(), to, sqlite.InspectOptions{})
@@ -220,4 +229,89 @@ func TestF1111ABackupOfAnOlderReleaseIsChecked(t *testing.T) {
 			t.Errorf("%q: restored with schema %d of %d, %v", payload, in.Schema, in.Newest, err)
 		}
 	}
+}
+
+// unanswered says that a repeat of the message whose answer is damaged gets none, and is told,
+// whichever way it comes in; the program that says again what it has answered is done.
+func unanswered(t testing.TB, db *sqlite.DB) {
+	t.Helper()
+	known, looked, err := db.Known(t.Context(), time.Hour, answered)
+	if err != nil || !known[0] {
+		t.Fatalf("it is not known: %v, %v", looked, err)
+	}
+	kept, err := db.Keep(t.Context(), time.Hour, answered)
+	if err != nil {
+		t.Fatal(err)
+	}
+	processed, err := db.Inbox().Process(t.Context(), answered, func(context.Context, *sqlite.Tx, holdfast.Message) ([]byte, error) {
+		t.Error("it is processed a second time")
+		return nil, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for way, r := range map[string]holdfast.Receipt{"known": looked[0].Receipt, "kept": kept[0].Receipt, "processed": processed} {
+		if !r.Duplicate || r.Response != nil || !strings.Contains(r.Note, "the stored answer is damaged") {
+			t.Errorf("%s: a repeat gets %+v, want no answer, and why", way, r)
+		}
+	}
+	if err := db.Done(t.Context(), answered.Source, answered.ID, []byte("answer of the program")); err != nil {
+		t.Errorf("done again, with the answer as it was: %v", err)
+	}
+	if err := db.Done(t.Context(), answered.Source, answered.ID, []byte("XXXXer of the program")); !errors.Is(err, holdfast.ErrState) {
+		t.Errorf("done again, with the answer as it is damaged: got %v, want ErrState", err)
+	}
+}
+
+// F1-111: a damaged answer is given to nobody. The daily check drops it, and what it or a
+// salvage has dropped stands in no restore's way.
+func TestF1111ADamagedAnswerIsNotGiven(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "holdfast.db")
+	r, err := sqlite.Restore(t.Context(), spoilt(t, "answer of the program"), path, sqlite.RestoreOptions{Broken: true})
+	if err != nil || r.Rows.Broken != 1 {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	content := contents(t, path)[0]
+	db := open(t, path, sqlite.Options{})
+	defer shut(t, db)
+	unanswered(t, db)
+	if r := db.Check(t.Context()); r.Err != nil || r.Broken != 1 {
+		t.Errorf("the check found %+v, want one row", r)
+	}
+	unanswered(t, db)
+	restorable(t, db, 1)
+
+	clear(content[:4096]) // the schema and all: the file is salvaged
+	path = filepath.Join(t.TempDir(), "holdfast.db")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := open(t, path, sqlite.Options{Adopt: true})
+	defer shut(t, other)
+	if list := other.Damage(); len(list) != 1 || !list[0].Done || list[0].Salvaged.InboxIDs != 1 {
+		t.Errorf("salvaged: %+v", list)
+	}
+	unanswered(t, other)
+	restorable(t, other, 1)
+}
+
+// A sound answer outlives a backup, a salvage and the daily check.
+func TestASoundAnswerIsGiven(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "holdfast.db")
+	content := contents(t, spoilt(t, ""))[0]
+	clear(content[:4096])
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db := survives(t, path)
+	if db == nil {
+		return
+	}
+	defer shut(t, db)
+	if _, r, err := db.Known(t.Context(), time.Hour, answered); err != nil || string(r[0].Receipt.Response) != "answer of the program" || r[0].Receipt.Note != "" {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	restorable(t, db, 0)
 }

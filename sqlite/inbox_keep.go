@@ -47,7 +47,7 @@ func (k *arrival) one(tx *writeTx, i int) (holdfast.Result, error) {
 	}
 	if wait && in.m.Attempt.Forgotten(k.retention) {
 		// What has been forwarded already is recorded all the same.
-		if v, err := in.look(tx.conn, source, k.retention); err != nil || v.known || v.err != nil {
+		if v, err := in.look(tx, source, k.retention); err != nil || v.known || v.err != nil {
 			return tx.known(&v), err
 		}
 	}
@@ -56,7 +56,7 @@ func (k *arrival) one(tx *writeTx, i int) (holdfast.Result, error) {
 		return holdfast.Result{}, err
 	}
 	if seq == 0 {
-		v, err := in.look(tx.conn, source, k.retention)
+		v, err := in.look(tx, source, k.retention)
 		if err == nil && !v.known {
 			err = fmt.Errorf("remember %s: neither new nor known", in.m.ID)
 		}
@@ -181,7 +181,8 @@ func (db *DB) lookUp(ctx context.Context, retention time.Duration, ms []holdfast
 			continue
 		}
 		var hash, response []byte
-		err = db.oftenOne(ctx, knownID, []any{in.m.Source, in.id}, &hash, &response)
+		var answer any
+		err = db.oftenOne(ctx, knownID, []any{in.m.Source, in.id}, &hash, &response, &answer)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			if ms[i].Attempt.Forgotten(retention) {
@@ -193,7 +194,7 @@ func (db *DB) lookUp(ctx context.Context, retention time.Duration, ms []holdfast
 			known[i], results[i].Err = true, fmt.Errorf("receive %s from %s: %w", ms[i].ID, ms[i].Source, holdfast.ErrConflict)
 		default:
 			known[i] = true
-			results[i].Receipt = holdfast.Receipt{ID: in.m.ID, State: holdfast.Delivered, Duplicate: true, Response: response}
+			results[i].Receipt = db.answered(&in.m, response, answer)
 		}
 	}
 	return known, results, nil

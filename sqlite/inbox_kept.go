@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
 	"database/sql/driver"
 	"encoding/json"
@@ -113,14 +112,14 @@ func (k *finishKept) apply(tx *writeTx) error {
 	k.fault = nil
 	var source, seq int64
 	var kept bool
-	var response []byte
+	var answer driver.Value
 	found, err := tx.conn.one(findSource, func(v []driver.Value) error {
 		source = asInt(v[0])
 		return nil
 	}, k.source)
 	if err == nil && found {
 		found, err = tx.conn.one(findInbox, func(v []driver.Value) error {
-			seq, kept, response = asInt(v[0]), asInt(v[2]) == 1, asBytes(v[3])
+			seq, kept, answer = asInt(v[0]), asInt(v[2]) == 1, v[4]
 			return nil
 		}, source, idValue(k.id))
 	}
@@ -130,13 +129,13 @@ func (k *finishKept) apply(tx *writeTx) error {
 	case !found:
 		k.fault = holdfast.ErrNotFound
 		return nil
-	case !kept && !bytes.Equal(response, k.response):
+	case !kept && !answerIntact(k.id, k.response, answer):
 		k.fault = fmt.Errorf("it is done already, with another response: %w", holdfast.ErrState)
 		return nil
 	case !kept:
 		return nil
 	}
-	n, err := tx.exec(finishInbox, seq, tx.tick(), nullBytes(k.response))
+	n, err := tx.exec(finishInbox, seq, tx.tick(), nullBytes(k.response), answerHash(k.id, k.response))
 	if err != nil || n == 0 {
 		return err
 	}

@@ -44,13 +44,13 @@ type inboxEntry struct {
 }
 
 // look finds the message's id.
-func (in *incoming) look(c *conn, source int64, retention time.Duration) (inboxEntry, error) {
+func (in *incoming) look(tx *writeTx, source int64, retention time.Duration) (inboxEntry, error) {
 	var v inboxEntry
 	var hash []byte
-	found, err := c.one(findInbox, func(row []driver.Value) error {
+	found, err := tx.conn.one(findInbox, func(row []driver.Value) error {
 		v = inboxEntry{known: true, seq: asInt(row[0]), kept: asInt(row[2]) == 1}
 		hash = asBytes(row[1])
-		v.receipt = holdfast.Receipt{ID: in.m.ID, State: holdfast.Delivered, Duplicate: true, Response: asBytes(row[3])}
+		v.receipt = tx.w.db.answered(&in.m, asBytes(row[3]), row[4])
 		return nil
 	}, source, in.id)
 	switch {
@@ -100,7 +100,7 @@ func (tx *writeTx) remember(in *incoming, source int64, kept bool, response []by
 		processed = now
 	}
 	seq, err := tx.conn.insert(insertInbox, source, in.id, in.m.Endpoint, in.hash, asBit(kept), now, processed,
-		after(now, in.m.Attempt.Memory(retention)), nullBytes(response))
+		after(now, in.m.Attempt.Memory(retention)), nullBytes(response), answerHash(in.m.ID, response))
 	if err != nil || seq == 0 {
 		return 0, err
 	}
@@ -162,7 +162,7 @@ func (in *incoming) arrive(tx *writeTx, retention time.Duration) (v inboxEntry, 
 			return v, seq, err
 		}
 	}
-	v, err = in.look(tx.conn, source, retention)
+	v, err = in.look(tx, source, retention)
 	if err == nil && !v.known && v.err == nil {
 		err = fmt.Errorf("remember %s: neither new nor known", in.m.ID)
 	}

@@ -124,7 +124,8 @@ func (x *exporting) incoming(found *sql.Rows) (rows.Row, error) {
 	var source sql.NullString
 	var received int64
 	var processed, expires, hash sql.NullInt64
-	if err := found.Scan(&in.Seq, &source, &id, &in.Endpoint, &in.Hash, &in.Kept, &received, &processed, &expires, &in.Response,
+	var answer any
+	if err := found.Scan(&in.Seq, &source, &id, &in.Endpoint, &in.Hash, &in.Kept, &received, &processed, &expires, &in.Response, &answer,
 		&in.Kind, &in.Payload, &in.Headers, &in.CorrelationID, &hash); err != nil {
 		return in, err
 	}
@@ -132,6 +133,9 @@ func (x *exporting) incoming(found *sql.Rows) (rows.Row, error) {
 		return in, fmt.Errorf("%w: the names of the incoming message with seq %d are lost", ErrDamaged, in.Seq)
 	}
 	in.Source, in.Received, in.Processed, in.Expires = source.String, rows.Instant(received-x.base), x.far(processed), x.far(expires)
+	if !answerIntact(in.ID, in.Response, answer) {
+		in.Response = nil // the id is what matters, and a wrong answer is worse than none
+	}
 	if in.Kept && (!hash.Valid || hash.Int64 != keptContentOf(in)) {
 		return in, fmt.Errorf("%w: incoming message %s from %s is damaged; note it as done (holdfast inbox done), or ask its sender", move.ErrContent, in.ID, in.Source)
 	}

@@ -147,7 +147,8 @@ func (im *importing) incoming(in *rows.Incoming) error {
 	if hash == nil {
 		hash = []byte{}
 	}
-	seq, err := tx.conn.insert(salvageInbox, in.Seq, source, idValue(in.ID), in.Endpoint, hash, asBit(in.Kept), im.at(in.Received), im.orNull(in.Processed), im.at(in.Expires), nullBytes(in.Response))
+	seq, err := tx.conn.insert(salvageInbox, in.Seq, source, idValue(in.ID), in.Endpoint, hash, asBit(in.Kept), im.at(in.Received), im.orNull(in.Processed), im.at(in.Expires),
+		nullBytes(in.Response), answerHash(in.ID, in.Response))
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/sqlite"
+	"github.com/holdfast-mq/holdfast/storetest"
 )
 
 // raw opens the file beside the store, as another program would.
@@ -450,4 +451,13 @@ func TestAFileWithTwoNamesIsRefused(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// A stop in the moment of the start hangs nowhere, loses nothing and leaves no lock.
+func TestAStopMayMeetTheStart(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "holdfast.db")
+	storetest.Opening(t, func(ctx context.Context) (storetest.Full, error) {
+		return sqlite.Open(ctx, path, sqlite.Options{Source: "s"})
+	})
 }

@@ -29,7 +29,7 @@ func TestTheTablesAreDescribed(t *testing.T) {
 			"hf_route": name, "hf_source": name, "hf_lane.lane": name, "hf_message.route": name, "hf_message.lane": name,
 			"hf_meta.key": "settings are one row", "hf_meta.value": "settings are one row",
 			"hf_follower": "a follower of one store's journal follows no other", "hf_message.revision": "claims of before do not come along",
-			"hf_body.hash": copied,
+			"hf_body.hash": copied, "hf_inbox.answer": copied,
 		},
 	})
 }

@@ -104,7 +104,11 @@ func (s *salvage) insertIncoming(tx *writeTx, r, body sqlitefile.Row, name strin
 	if len(hash) != 32 {
 		hash = []byte{}
 	}
-	seq, err := tx.conn.insert(salvageInbox, r.ID, source, r.Values[2], r.Text(3), hash, asBit(waits), received, processed, expires, nullBytes(r.Bytes(9)))
+	response, answer := r.Bytes(9), r.Values[10]
+	if !answerIntact(idFrom(r.Values[2]), response, answer) {
+		response, answer = nil, r.Int(10) // a hash says that there was one
+	}
+	seq, err := tx.conn.insert(salvageInbox, r.ID, source, r.Values[2], r.Text(3), hash, asBit(waits), received, processed, expires, nullBytes(response), answer)
 	if err != nil || seq == 0 {
 		return err
 	}
@@ -153,7 +157,7 @@ func (s *salvage) rememberID(tx *writeTx, name string, id driver.Value, lost boo
 		return nil
 	}
 	now := tx.tick()
-	seq, err := tx.conn.insert(insertInbox, source, id, "", []byte{}, int64(0), now, now, after(now, 4*salvagedMemory), nil)
+	seq, err := tx.conn.insert(insertInbox, source, id, "", []byte{}, int64(0), now, now, after(now, 4*salvagedMemory), nil, nil)
 	if err != nil || seq == 0 {
 		return err
 	}

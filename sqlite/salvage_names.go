@@ -36,7 +36,7 @@ const (
 	sourceColumns, sourceIndexColumns = 2, 2
 	messageColumns, messageIndex      = 19, 2
 	bodyColumns, bundleColumns        = 9, 9
-	inboxColumns, inboxIndex          = 10, 3
+	inboxColumns, inboxIndex          = 11, 3
 	inboxBodyColumns                  = 6
 	eventColumnCount                  = 18
 )

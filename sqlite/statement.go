@@ -95,6 +95,7 @@ const (
 	forgetClaims
 	purgeInbox
 	setResponse
+	dropResponse
 	brokenRow
 	brokenNames
 	emptyBody
@@ -269,11 +270,11 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 
 	findSource:   `SELECT source FROM hf_source WHERE name = ?1`,
 	insertSource: `INSERT INTO hf_source (name) VALUES (?1) ON CONFLICT DO NOTHING`,
-	findInbox:    `SELECT seq, hash, kept, response FROM hf_inbox WHERE source = ?1 AND id = ?2`,
-	insertInbox: `INSERT INTO hf_inbox (source, id, endpoint, hash, kept, received, processed, expires, response)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source, id) DO NOTHING`,
+	findInbox:    `SELECT seq, hash, kept, response, answer FROM hf_inbox WHERE source = ?1 AND id = ?2`,
+	insertInbox: `INSERT INTO hf_inbox (source, id, endpoint, hash, kept, received, processed, expires, response, answer)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source, id) DO NOTHING`,
 	insertInboxBody: `INSERT INTO hf_inbox_body (seq, kind, payload, headers, corr, hash) VALUES (?, ?, ?, ?, ?, ?)`,
-	finishInbox: `UPDATE hf_inbox SET kept = 0, processed = ?2, response = ?3, expires = max(expires, ?2 + (expires - received))
+	finishInbox: `UPDATE hf_inbox SET kept = 0, processed = ?2, response = ?3, answer = ?4, expires = max(expires, ?2 + (expires - received))
 		WHERE seq = ?1 AND kept = 1`,
 	purgeMessage: `DELETE FROM hf_message WHERE seq = ?1 AND state = ?2
 		AND NOT EXISTS (SELECT 1 FROM hf_event AS e WHERE e.message = ?1 AND e.seq > ?3)`,
@@ -295,8 +296,9 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 
 	forgetClaims: `UPDATE hf_message SET state = 0 WHERE state = 1` + ofAside,
 
-	setResponse: `UPDATE hf_inbox SET response = ?2 WHERE seq = ?1`,
-	purgeInbox:  `DELETE FROM hf_inbox WHERE seq = ?1 AND kept = 0 AND expires < ?2`,
+	setResponse:  `UPDATE hf_inbox SET response = ?2, answer = ?3 WHERE seq = ?1`,
+	dropResponse: `UPDATE hf_inbox SET response = NULL WHERE seq = ?1 AND kept = 0 AND answer IS NOT NULL`,
+	purgeInbox:   `DELETE FROM hf_inbox WHERE seq = ?1 AND kept = 0 AND expires < ?2`,
 
 	readRoute: `SELECT source, kind, endpoint FROM hf_route WHERE route = ?1`,
 	findForOperator: `SELECT m.seq, m.state, m.cycle, m.tries, m.okey, l.destination, b.ttl, m.expires, m.blocked, m.given_up, ` + lasts + `
@@ -317,8 +319,8 @@ var statements = append((&[statementCount]string{ //nolint:gochecknoglobals // c
 	salvageBody: `INSERT INTO hf_body (seq, bundle, payload, headers, corr, retry, ttl, start, hash)
 		VALUES (?1, (SELECT seq FROM hf_bundle WHERE seq = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9)
 		ON CONFLICT (seq) DO NOTHING`,
-	salvageInbox: `INSERT INTO hf_inbox (seq, source, id, endpoint, hash, kept, received, processed, expires, response)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING`,
+	salvageInbox: `INSERT INTO hf_inbox (seq, source, id, endpoint, hash, kept, received, processed, expires, response, answer)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING`,
 	salvageEvent: `INSERT INTO hf_event (seq, message, kind, state, at, cycle, attempt, outcome, charged, maybe, took, reason, code, error, actor, subject, id, detail)
 		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18 WHERE ?2 IS NULL OR EXISTS (SELECT 1 FROM hf_message WHERE seq = ?2)
 		ON CONFLICT DO NOTHING`,

@@ -135,7 +135,7 @@ var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant
 	forgettable: `SELECT seq, kept, received, expires, coalesce(processed, received) FROM hf_inbox WHERE seq > ?1 AND seq < (SELECT max(seq) FROM hf_inbox)
 		ORDER BY seq LIMIT ?2`,
 
-	knownID: `SELECT x.hash, x.response FROM hf_inbox AS x JOIN hf_source AS s ON s.source = x.source WHERE s.name = ?1 AND x.id = ?2`,
+	knownID: `SELECT x.hash, x.response, x.answer FROM hf_inbox AS x JOIN hf_source AS s ON s.source = x.source WHERE s.name = ?1 AND x.id = ?2`,
 	keptAll: keptColumns + ` ORDER BY x.seq LIMIT ?2`,
 	keptOf:  keptColumns + ` AND x.endpoint = ?3 ORDER BY x.seq LIMIT ?2`,
 
@@ -196,7 +196,7 @@ var queries = append((&[queryCount]string{ //nolint:gochecknoglobals // constant
 		WHERE m.seq > ?1 ORDER BY m.seq LIMIT ?2`,
 	checkedInbox: `SELECT x.seq, (SELECT y.seq FROM hf_inbox AS y WHERE y.source = x.source AND y.id = x.id),
 		CASE x.kept WHEN 0 THEN x.seq ELSE (SELECT y.seq FROM hf_inbox AS y INDEXED BY hf_inbox_kept WHERE y.kept = 1 AND y.seq = x.seq) END,
-		x.kept, s.name, x.id, x.endpoint, b.kind, b.payload, b.headers, b.corr, b.hash
+		x.kept, s.name, x.id, x.endpoint, b.kind, b.payload, b.headers, b.corr, b.hash, x.response, x.answer
 		FROM hf_inbox AS x LEFT JOIN hf_source AS s ON s.source = x.source LEFT JOIN hf_inbox_body AS b ON b.seq = x.seq AND x.kept = 1
 		WHERE x.seq > ?1 ORDER BY x.seq LIMIT ?2`,
 

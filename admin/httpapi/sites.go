@@ -20,8 +20,9 @@ type siteRotateInput struct {
 
 type siteListInput struct {
 	Site        string   `path:"site" doc:"The site's name."`
-	State       []string `query:"state,explode" doc:"Only these states: repeat the parameter, or separate by commas. Absent: parked."`
+	State       []string `query:"state,explode" doc:"Only these states: repeat the parameter, or separate by commas. Absent: parked; with held, all."`
 	Destination string   `query:"destination" doc:"Only this destination."`
+	Held        bool     `query:"held" doc:"Only messages that are held, because their TTL is over by a clock that the site doubts: heldUntil. Pages are in no order of time."`
 	After       string   `query:"after" maxLength:"256" doc:"The next of the page before."`
 	Limit       int      `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"How many at most."`
 }
@@ -90,14 +91,14 @@ func sites(b *builder) {
 	})
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/sites/{site}/messages", id: "list-site-messages", tag: "sites", role: api.Read,
-		summary: "List messages of a site", description: "The site is asked. Without a state they are the parked ones, of all destinations.",
+		summary: "List messages of a site", description: "The site is asked. Without a state they are the parked ones, or with held all that are held, of all destinations.",
 		problems: relayed(map[api.Sort]string{}),
 	}, func(ctx context.Context, in *siteListInput) (*answer[api.MessagePage], error) {
 		there, err := sites.At(ctx, in.Site)
 		if err != nil {
 			return nil, err
 		}
-		return answerOf(there.List(ctx, &admin.MessageQuery{States: in.State, Destination: in.Destination, After: in.After, Limit: in.Limit}))
+		return answerOf(there.List(ctx, &admin.MessageQuery{States: in.State, Destination: in.Destination, Held: in.Held, After: in.After, Limit: in.Limit}))
 	})
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/sites/{site}/messages/{id}", id: "get-site-message", tag: "sites", role: api.Read,

@@ -90,9 +90,9 @@ func (a *app) restoreCommand(g *global) *cobra.Command {
 		Use:   "restore FILE",
 		Short: "Put a backup in the place of a node's database",
 		Long: `Put a backup in the place of the database in a data folder. The node must not
-run. The backup is checked first, each message by its hash; one that is damaged,
+run. The backup is checked first, each message and answer by its hash; one that is damaged,
 or of a newer release, changes nothing. With --damaged one is restored of which
-nothing but messages is damaged: the node parks those and sends none. What stood in the data folder is kept there under another
+nothing but messages and answers is damaged: the node parks or withholds those. What stood in the data folder is kept there under another
 name, and can be restored in the same way.
 
 What was accepted after the backup was made is not in it. What was delivered
@@ -122,7 +122,7 @@ after that is delivered again, with the same ids.`,
 		},
 	}
 	cmd.Flags().StringVar(&data, "data", "", "data folder of the node, which must not run; it is made when it is missing")
-	cmd.Flags().BoolVar(&broken, "damaged", false, "restore the backup although messages in it are damaged: those are parked, not sent")
+	cmd.Flags().BoolVar(&broken, "damaged", false, "restore the backup although messages or answers in it are damaged: those are parked, not sent")
 	return cmd
 }
 

@@ -21,7 +21,7 @@ what waits there. A site that is not connected cannot be asked; the error says
 when it was last seen.`,
 		Args: cobra.ArbitraryArgs, RunE: group,
 	}
-	cmd.AddCommand(a.siteAdd(g), a.siteList(g), a.siteRotate(g), a.siteRevoke(g), a.siteParked(g), a.siteShow(g))
+	cmd.AddCommand(a.siteAdd(g), a.siteList(g), a.siteRotate(g), a.siteRevoke(g), a.siteParked(g), a.siteHeld(g), a.siteShow(g))
 	cmd.AddCommand(a.decisions(g, "sites", of)...)
 	return cmd
 }
@@ -173,17 +173,29 @@ func siteRow(s *api.Site) []string {
 }
 
 func (a *app) siteParked(g *global) *cobra.Command {
-	q := client.MessageQuery{States: []string{"parked"}}
-	var all, quiet bool
-	cmd := &cobra.Command{
+	return a.siteMessages(g, client.MessageQuery{States: []string{"parked"}}, &cobra.Command{
 		Use:   "parked SITE",
 		Short: "List the parked messages of a site, of all destinations",
 		Example: `  holdfast sites parked plant-7
   holdfast sites parked plant-7 --all -q | xargs holdfast sites retry plant-7`,
-		Args: args(1, 1, "the site's name"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			return a.listMessages(cmd, g, of(given[0]), q, all, quiet)
-		},
+	})
+}
+
+func (a *app) siteHeld(g *global) *cobra.Command {
+	return a.siteMessages(g, client.MessageQuery{Held: true}, &cobra.Command{
+		Use:   "held SITE",
+		Short: "List the messages of a site that are held because its clock is doubted",
+		Example: `  holdfast sites held plant-7
+  holdfast sites held plant-7 --all -q | xargs holdfast sites run plant-7`,
+	})
+}
+
+// siteMessages makes a command that lists what q finds at a site.
+func (a *app) siteMessages(g *global, q client.MessageQuery, cmd *cobra.Command) *cobra.Command {
+	var all, quiet bool
+	cmd.Args = args(1, 1, "the site's name")
+	cmd.RunE = func(cmd *cobra.Command, given []string) error {
+		return a.listMessages(cmd, g, of(given[0]), q, all, quiet)
 	}
 	f := cmd.Flags()
 	f.StringVar(&q.Destination, "destination", "", "only this destination")

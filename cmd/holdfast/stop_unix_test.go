@@ -18,7 +18,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-mq/holdfast/internal/pgtest"
-	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // slow is what a machine that does other things may add to a limit. What these
@@ -322,7 +321,6 @@ func TestAPanicDoesNotEndAsWrongUseDoes(t *testing.T) {
 // and callers, a restart is not asked for, and a stop keeps its bound.
 func TestCommitsThatHang(t *testing.T) {
 	t.Parallel()
-	racetest.Without(t, "what is given up has a second to end, which is for a process of the usual speed")
 	server := pgtest.Start(t, pgtest.Options{})
 	dsn := server.Database(t)
 	c := sharing(t, dsn, "a", "stop: 2s\ndrain: 0s\n").running()

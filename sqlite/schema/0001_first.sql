@@ -131,6 +131,7 @@ CREATE TABLE hf_inbox (
   processed INTEGER,
   expires   INTEGER NOT NULL,             -- when the id may be forgotten
   response  BLOB,
+  answer    INTEGER,                      -- hash of id and response: check_hash.go; NULL: there is none
   UNIQUE (source, id)
 ) STRICT;
 
