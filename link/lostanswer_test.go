@@ -108,6 +108,7 @@ func TestACommandThatTookTooLongIsTriedAgain(t *testing.T) {
 		w.eventually(time.Minute, "done", func() bool { return p.db.Counts().Pending == 1 })
 		time.Sleep(time.Second)
 		p.stop()
+		w.away()
 		if len(answers) < 3 || !strings.Contains(answers[0], `"problem":"unavailable"`) || strings.Contains(answers[1], `"problem"`) {
 			t.Errorf("got %.300q, want that it could not be done, and then that it is", answers)
 			return

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -245,4 +246,28 @@ func TestTLSFilesThatCannotBeUsed(t *testing.T) {
 			t.Errorf("%s: an enrolment got %v", name, err)
 		}
 	}
+}
+
+// While the files of TLS are what they were, a site keeps its connection.
+func TestASiteKeepsItsConnection(t *testing.T) {
+	t.Parallel()
+	within(t, func(w *world) {
+		var dials atomic.Int32
+		w.via(func(ctx context.Context, network, address string) (net.Conn, error) {
+			dials.Add(1)
+			return w.direct(ctx, network, address)
+		})
+		p := w.site("plant-7")
+		defer p.Close()
+		enrolled := dials.Load()
+		for n := range 60 {
+			if _, err := p.Deliver(w.t.Context(), message(n)); err != nil {
+				w.t.Error(err)
+			}
+			time.Sleep(2 * time.Second)
+		}
+		if n := dials.Load() - enrolled; n != 1 {
+			w.t.Errorf("%d connections for a message every two seconds, want one", n)
+		}
+	})
 }
