@@ -120,8 +120,8 @@ func TestSettingsThatAreNone(t *testing.T) {
 			t.Errorf("%q: %v", raw, err)
 		}
 	}
-	if _, err := email.New(nil, email.Options{}); !slices.Contains(fields(err), "settings.host") {
-		t.Errorf("no settings: got %v, want what is missing", err)
+	if _, err := email.New(nil, email.Options{}); !slices.Contains(fields(err), "settings.host") || slices.Contains(fields(err), "settings") {
+		t.Errorf("no settings: got %v, want what is missing, and no more", err)
 	}
 	s := with(object{"tls": "starttls"})
 	maps.Copy(s, object{"auth": object{"mechanism": "plain", "user": "u", "password": named("smtp")}})
