@@ -46,9 +46,6 @@ func (db *DB) readBook(ctx context.Context) (b notify.Book, same bool, err error
 
 // BookVersion implements notify.Store.
 func (db *DB) BookVersion(ctx context.Context) (version int64, err error) {
-	if db.gone.Load() {
-		return 0, fmt.Errorf("read version of channels and lists: %w", holdfast.ErrClosed)
-	}
 	if err := db.read(ctx, bookVersion, nil, func(found pgx.Rows) error { return found.Scan(&version) }); err != nil {
 		return 0, fmt.Errorf("read version of channels and lists: %w", err)
 	}
