@@ -355,6 +355,17 @@ func TestNoTransactionOfAClosedStore(t *testing.T) {
 	if err := db.Do(t.Context(), func(context.Context, *sqlite.Tx) error { return nil }); !errors.Is(err, holdfast.ErrClosed) {
 		t.Errorf("got %v, want ErrClosed", err)
 	}
+	eachHandle(t, func(t *testing.T, h handle) { // the program's own pool lives on
+		t.Helper()
+		a := h.attach(t, filepath.Join(t.TempDir(), "app.db"), sqlite.Options{})
+		shut(t, a.DB)
+		if _, err := a.Get(t.Context(), "m"); !errors.Is(err, holdfast.ErrClosed) {
+			t.Errorf("got %v, want ErrClosed", err)
+		}
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // F1-45: another program that holds the right to write is no failure of ours:
