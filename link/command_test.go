@@ -240,6 +240,40 @@ func TestTwoThatPollForOneSite(t *testing.T) {
 	})
 }
 
+// A site that has taken a command and says nothing may have done it: that is another
+// word than that it is away.
+func TestACommandWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	within(t, func(w *world) {
+		t := w.t
+		c := w.caller(credentialOf(t, w.enroll("plant-7")))
+		c.post(link.PollPath, "application/json", strings.NewReader(`{}`))
+		ask := func() error {
+			began := time.Now()
+			_, err := w.central.Outbox("plant-7").Requeue(t.Context(), "m-1", holdfast.Requeue{})
+			if took := time.Since(began); err == nil || took != 15*time.Second {
+				t.Errorf("got %v after %s, want an error after 15 s", err, took)
+			}
+			return err
+		}
+		if away, ok := errors.AsType[*link.ErrNotReachable](ask()); !ok || away.Site != "plant-7" || away.LastSeen.IsZero() {
+			t.Errorf("got %v, want that it is not reachable", away)
+		}
+		c.post(link.PollPath, "application/json", strings.NewReader(`{}`))
+		var polling sync.WaitGroup
+		polling.Go(func() {
+			time.Sleep(time.Second)
+			if _, _, text := c.post(link.PollPath, "application/json", strings.NewReader(`{"waitMs":10000}`)); !strings.Contains(text, `"m-1"`) {
+				t.Errorf("the poll got %s, want the command", text)
+			}
+		})
+		if err := ask(); !errors.Is(err, link.ErrNoAnswer) {
+			t.Errorf("got %v, want that nobody knows", err)
+		}
+		polling.Wait()
+	})
+}
+
 // Many ask at once; each gets its own answer.
 func TestAsksSideBySide(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-mq/holdfast"
@@ -22,27 +23,25 @@ const (
 // answerCache keeps the answers to the last commands, so that one which comes again,
 // because its answer was lost, is not done again.
 type answerCache struct {
-	byID  map[string]Answer
-	order []string
-	size  int // of the bodies
+	answers []Answer // the oldest first
+	size    int      // of the bodies
 }
 
 func (m *answerCache) get(id string) (Answer, bool) {
-	a, ok := m.byID[id]
-	return a, ok
+	for _, a := range m.answers {
+		if a.ID == id {
+			return a, true
+		}
+	}
+	return Answer{}, false
 }
 
 func (m *answerCache) put(a Answer) {
-	if m.byID == nil {
-		m.byID = map[string]Answer{}
-	}
-	m.byID[a.ID] = a
-	m.order = append(m.order, a.ID)
+	m.answers = append(m.answers, a)
 	m.size += len(a.Body)
-	for len(m.order) > remembered || m.size > 2*maxAnswer && len(m.order) > 1 {
-		m.size -= len(m.byID[m.order[0]].Body)
-		delete(m.byID, m.order[0])
-		m.order = m.order[1:]
+	for len(m.answers) > remembered || m.size > 2*maxAnswer {
+		m.size -= len(m.answers[0].Body)
+		m.answers = slices.Delete(m.answers, 0, 1)
 	}
 }
 
@@ -56,7 +55,7 @@ func (s *Site) runCommands(ctx context.Context, commands []Command) error {
 		}
 	}
 	var batch answers
-	size := 0
+	var size int // of the bodies
 	flush := func() error {
 		if len(batch.Answers) == 0 {
 			return nil
@@ -67,13 +66,13 @@ func (s *Site) runCommands(ctx context.Context, commands []Command) error {
 	}
 	for _, c := range commands {
 		a := s.once(ctx, &c)
-		if size > 0 && size+len(a.Body) > maxAnswer {
+		if size+len(a.Body) > maxAnswer {
 			if err := flush(); err != nil {
 				return err
 			}
 		}
 		batch.Answers = append(batch.Answers, a)
-		size += len(a.Body) + 1
+		size += len(a.Body)
 	}
 	return flush()
 }

@@ -103,6 +103,34 @@ func TestEnrolmentMayBeRepeatedWhenItsAnswerIsLost(t *testing.T) {
 	}
 }
 
+// What was kept of an enrolment whose answer was lost is for its own token: with the
+// token of another site the machine becomes that one.
+func TestALostEnrolmentDoesNotStandInTheWayOfAnother(t *testing.T) {
+	t.Parallel()
+	within(t, func(w *world) {
+		t := w.t
+		conf := link.EnrollConfig{URL: address, File: filepath.Join(t.TempDir(), "credential")}
+		for _, c := range []struct {
+			name string
+			read int // bytes of the answer that arrive
+			lost bool
+		}{{"plant-7", 20, true}, {"plant-8", -1, false}} {
+			token, err := w.central.Add(t.Context(), c.name, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			cut := transporttest.Cutter{Under: w.direct, Plan: func(int) transporttest.Limit { return transporttest.Limit{Written: -1, Read: c.read} }}
+			conf.Token, conf.Dial = token, cut.Dial
+			if id, err := link.Enroll(t.Context(), conf); c.lost != (err != nil) || err == nil && id.Site != c.name {
+				t.Errorf("%s: got %+v, %v; its answer lost: %v", c.name, id.Site, err, c.lost)
+			}
+		}
+		if infos, err := w.central.Sites(t.Context()); err != nil || len(infos) != 2 || infos[0].Enrolled.IsZero() || infos[1].Enrolled.IsZero() {
+			t.Errorf("got %+v, %v; want both enrolled at central", infos, err)
+		}
+	})
+}
+
 // A token is worth a day; a wrong one, or none, is refused, and guesses are
 // told to wait (as OI-18 has it of signatures).
 func TestWrongTokensAreRefused(t *testing.T) {
@@ -300,18 +328,29 @@ func TestARevokedSiteIsOut(t *testing.T) {
 	})
 }
 
-// SF-28: who is shut out, or stops, leaves no poll waiting, also when it is done twice;
+// SF-28: who is shut out, polls again, or stops, leaves no poll waiting, also when it is done twice;
 // what came to a revoked site's name before is nothing to who has it next.
 func TestAPollIsSentAway(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		by     func(w *world) error
+		by     func(w *world, site *caller) error
 		status int // of the next poll
+		stays  bool
 	}{
-		"revoked":     {func(w *world) error { return w.central.Revoke(w.t.Context(), "plant-7", "") }, http.StatusUnauthorized},
-		"rotated now": {func(w *world) error { _, err := w.central.Rotate(w.t.Context(), "plant-7", true, ""); return err }, http.StatusUnauthorized},
-		"rotated":     {func(w *world) error { _, err := w.central.Rotate(w.t.Context(), "plant-7", false, ""); return err }, http.StatusOK},
-		"closed":      {func(w *world) error { w.central.Close(); w.central.Close(); return nil }, http.StatusServiceUnavailable},
+		"revoked": {by: func(w *world, _ *caller) error { return w.central.Revoke(w.t.Context(), "plant-7", "") }, status: http.StatusUnauthorized},
+		"rotated now": {by: func(w *world, _ *caller) error {
+			_, err := w.central.Rotate(w.t.Context(), "plant-7", true, "")
+			return err
+		}, status: http.StatusUnauthorized},
+		"rotated": {by: func(w *world, _ *caller) error {
+			_, err := w.central.Rotate(w.t.Context(), "plant-7", false, "")
+			return err
+		}, status: http.StatusOK, stays: true},
+		"replaced": {by: func(_ *world, site *caller) error {
+			site.post(link.PollPath, wire.MessageType, strings.NewReader(`{}`))
+			return nil
+		}, status: http.StatusOK},
+		"closed": {by: func(w *world, _ *caller) error { w.central.Close(); w.central.Close(); return nil }, status: http.StatusServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -325,11 +364,11 @@ func TestAPollIsSentAway(t *testing.T) {
 					ended <- fmt.Sprintf("%d after %s, replaced %v", status, time.Since(began), strings.Contains(text, `"replaced":true`))
 				}()
 				time.Sleep(5 * time.Second)
-				if err := c.by(w); err != nil {
+				if err := c.by(w, site); err != nil {
 					t.Fatal(err)
 				}
 				want := "200 after 5s, replaced true"
-				if c.status == http.StatusOK {
+				if c.stays {
 					want = "200 after 20s, replaced false"
 				}
 				if got := <-ended; got != want {

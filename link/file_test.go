@@ -12,7 +12,7 @@ import (
 )
 
 // The credential's file is kept in memory, and yet whatever happens to it
-// counts at once: it is rotated, opened to others, taken away. NO-21.
+// counts at once: it is rotated, opened to others, damaged, taken away. NO-21.
 func TestAChangedCredentialCountsAtOnce(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "credential")
@@ -47,8 +47,31 @@ func TestAChangedCredentialCountsAtOnce(t *testing.T) {
 		if err := os.Chmod(path, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if got := s.Status(); got.Site != "" || !strings.Contains(got.Problem, "other users") {
-			t.Errorf("open to others: %+v", got)
+		for range 2 {
+			if got := s.Status(); got.Site != "" || !strings.Contains(got.Problem, "other users") {
+				t.Errorf("open to others: %+v", got)
+			}
+		}
+	}
+	for name, text := range map[string]string{
+		"cut short": `{"site":"plant-1","cred`, "empty": ``, "of no site": `{"site":"..","credential":"hfs_x"}`, "without a credential": `{"site":"plant-1"}`,
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if runtime.GOOS != "windows" {
+			if err := os.Chmod(path, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		past := time.Now().Add(-time.Hour) // it has been so for long
+		if err := os.Chtimes(path, past, past); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if got := s.Status(); got.Site != "" || !strings.Contains(got.Problem, "enroll anew") {
+				t.Errorf("%s: %+v", name, got)
+			}
 		}
 	}
 	if err := os.Remove(path); err != nil {

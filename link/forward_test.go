@@ -295,7 +295,7 @@ func TestAStalledLinkIsTornDown(t *testing.T) {
 	within(t, func(w *world) {
 		t := w.t
 		p := w.site("plant-7", func(c *link.SiteConfig) {
-			c.Overdue = c.Outbox.(*sqlite.DB).Overdue
+			c.Overdue, c.Timeout = c.Outbox.(*sqlite.DB).Overdue, 10*time.Minute // which would end a request much later
 		})
 		p.run(true)
 		defer p.stop()
@@ -311,24 +311,57 @@ func TestAStalledLinkIsTornDown(t *testing.T) {
 		}
 		w.via(nil)
 		w.start()
-		p.delivered(2 * time.Minute)
+		p.delivered(time.Minute)
 		w.eventually(time.Minute, "well", func() bool { s := p.Status(); return s.Stalled.IsZero() && s.Connected })
 	})
 }
 
-// Nothing is due: nothing stalls.
+// Nothing is due: nothing stalls, whether the store tells what is overdue or not.
 func TestAnIdleLinkIsNoStalledOne(t *testing.T) {
+	t.Parallel()
+	for name, overdue := range map[string]func(db *sqlite.DB) func(context.Context) (map[string]time.Duration, error){
+		"counts": func(*sqlite.DB) func(context.Context) (map[string]time.Duration, error) { return nil },
+		"ages":   func(db *sqlite.DB) func(context.Context) (map[string]time.Duration, error) { return db.Overdue },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			within(t, func(w *world) {
+				t := w.t
+				p := w.site("plant-7", func(c *link.SiteConfig) { c.Overdue = overdue(c.Outbox.(*sqlite.DB)) })
+				p.run(true)
+				defer p.stop()
+				for range 20 {
+					time.Sleep(30 * time.Second)
+					if s := p.Status(); !s.Connected || !s.Stalled.IsZero() {
+						t.Fatalf("got %+v", s)
+					}
+				}
+			})
+		})
+	}
+}
+
+// However long central was away, a site comes back to it within half a minute.
+func TestASiteTriesEachHalfMinute(t *testing.T) {
 	t.Parallel()
 	within(t, func(w *world) {
 		t := w.t
 		p := w.site("plant-7")
-		p.run(true)
-		defer p.stop()
-		for range 20 {
-			time.Sleep(30 * time.Second)
-			if s := p.Status(); !s.Connected || !s.Stalled.IsZero() {
-				t.Fatalf("got %+v", s)
+		var tries []time.Time // one after the other: nothing is forwarded
+		w.via(func(context.Context, string, string) (net.Conn, error) {
+			tries = append(tries, time.Now())
+			return nil, &net.OpError{Op: "dial", Net: "pipe", Err: errors.New("nobody listens")}
+		})
+		p.run(false)
+		time.Sleep(3 * time.Hour)
+		p.stop()
+		for n := 1; n < len(tries); n++ {
+			if wait := tries[n].Sub(tries[n-1]); wait > 31*time.Second || wait < time.Second/2 {
+				t.Errorf("try %d came %s after the one before, want half a minute at most", n, wait)
 			}
+		}
+		if len(tries) < 360 || len(tries) > 3600 {
+			t.Errorf("%d tries in three hours", len(tries))
 		}
 	})
 }

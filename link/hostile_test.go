@@ -127,8 +127,12 @@ func TestHostileBodies(t *testing.T) {
 			"no poll":        {link.PollPath, wire.MessageType, strings.NewReader(`[`), http.StatusBadRequest},
 			"foreign answer": {link.AnswersPath, wire.MessageType, strings.NewReader(`{"answers":[{"id":"x"}]}`), http.StatusOK},
 		} {
-			if got, _, text := c.post(r.path, r.kind, r.body); got != r.want && got != 0 {
+			got, _, text := c.post(r.path, r.kind, r.body)
+			if got != r.want && got != 0 {
 				t.Errorf("%s: got %d %s, want %d", name, got, text, r.want)
+			}
+			if got >= http.StatusBadRequest && !strings.Contains(text, `"outcome":"permanent"`) {
+				t.Errorf("%s: got %s, want that it is refused for good", name, text)
 			}
 		}
 		// A bomb: central unpacks nothing.
@@ -265,7 +269,7 @@ func TestASlowSiteIsAskedToSendLess(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var slow sync.WaitGroup
 		slow.Go(func() { drip(ctx, conn, credential, strings.Repeat("1", 4400), 4*time.Second) })
-		time.Sleep(5 * time.Second) // it is known as slow
+		time.Sleep(3 * time.Second) // it is known as slow
 		began := time.Now()
 		status, header, text := w.caller(credential).post(link.MessagesPath, wire.MessageType, strings.NewReader(`{}`))
 		wait, err := strconv.Atoi(header.Get("Retry-After"))
@@ -479,6 +483,31 @@ func TestAVeryLargeRequestTakesAllTheRoom(t *testing.T) {
 	}, func(c *link.CentralConfig) { c.AtWork, c.MaxPayload = 4, 8<<20 })
 }
 
+// A body that came at once keeps its room until the work on it is done, however long
+// the store takes: that is no fault of the site.
+func TestASlowStoreMakesNoSiteSlow(t *testing.T) {
+	t.Parallel()
+	within(t, func(w *world) {
+		t := w.t
+		w.inbox.takes = 3 * time.Second
+		var all sync.WaitGroup
+		for n := range 2 {
+			p := w.site(fmt.Sprint("plant-", n))
+			all.Go(func() {
+				m := message(n)
+				m.Payload = []byte(strconv.Quote(strings.Repeat("x", 900<<10)))
+				if _, err := p.Deliver(t.Context(), m); err != nil {
+					t.Errorf("site %d: %v", n, err)
+				}
+			})
+		}
+		all.Wait()
+		if w.inbox.most != 1 {
+			t.Errorf("%d requests of 900 KiB at work in room for 1 MiB, want one", w.inbox.most)
+		}
+	}, func(c *link.CentralConfig) { c.AtWork = 1 })
+}
+
 // F1-12, F1-20: what a hostile site says of its messages and of itself is
 // bounded and shown as text, and its pages can be followed.
 func TestAHostileSiteSaysNothingRaw(t *testing.T) {
@@ -488,7 +517,7 @@ func TestAHostileSiteSaysNothingRaw(t *testing.T) {
 		row := func(seq int) string {
 			return fmt.Sprintf(`{"seq":%d,"id":"a%s","source":"%[2]s","destination":"d%[2]s","endpoint":"e","kind":"Signal","orderingKey":%q,
 				"headers":{"h%[2]s":"v%[2]s"},"state":"parked","reason":"r%[2]s","tries":-1,"failures":-2,"retry":{"first":-1,"attempts":-7},"size":-3,"lastError":"%[2]s",
-				"history":[{"kind":2,"state":"parked","outcome":2,"code":"c%[2]s","actor":"x%[2]s","error":"%[2]s"}]}`,
+				"history":[{"kind":2,"state":"parked","outcome":2,"code":"c%[2]s","actor":"x%[2]s","error":"%[2]s%[3]s","cycle":-1,"attempt":-2,"tookNs":-3}]}`,
 				seq, `\u001b[2J\u202e`, strings.Repeat("k", 10000))
 		}
 		for name, is := range map[string]struct{ page, problem string }{
@@ -510,11 +539,14 @@ func TestAHostileSiteSaysNothingRaw(t *testing.T) {
 				w.t.Fatal(err)
 			}
 			text := fmt.Sprintf("%+v", page)
-			if strings.ContainsFunc(text, shown.Acts) || len(text) > 4000 {
+			if strings.ContainsFunc(text, shown.Acts) || len(text) > 6000 {
 				t.Errorf("%s: got %q of %d bytes", name, text[:min(len(text), 300)], len(text))
 			}
 			if r := page.Records[0]; r.Tries != 0 || r.Failures != 0 || r.Size != 0 || r.Message.Retry != nil {
 				t.Errorf("%s: got %d tries, %d failures, size %d, retries of its own %v, want none below zero", name, r.Tries, r.Failures, r.Size, r.Message.Retry)
+			}
+			if e := page.Records[0].History[0]; e.Cycle != 0 || e.Attempt != 0 || e.Took != 0 || len(e.Error) > 1000+len("…") {
+				t.Errorf("%s: got cycle %d, attempt %d, %s, an error of %d bytes; want none below zero, and a bound", name, e.Cycle, e.Attempt, e.Took, len(e.Error))
 			}
 		}
 		infos, err := w.central.Sites(w.t.Context())

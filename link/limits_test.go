@@ -161,6 +161,20 @@ func TestOnlyWhatIsTakenCounts(t *testing.T) {
 	}
 }
 
+// F1-16: no limit is zero, so that the smallest one shuts a site out: what it sends
+// waits for no day on which it would be taken.
+func TestTheSmallestLimitTakesNothing(t *testing.T) {
+	t.Parallel()
+	within(t, func(w *world) {
+		_, err := w.site("plant-7").Deliver(w.t.Context(), message(1))
+		if f := holdfast.AsFailure(err); err == nil || f.Outcome != holdfast.Permanent || f.Reason != holdfast.ReasonTooLarge {
+			w.t.Errorf("got %v, want it refused for good", err)
+		}
+	}, func(c *link.CentralConfig) {
+		c.Limits = func(string) link.Limits { return link.Limits{Daily: 1} }
+	})
+}
+
 // F1-16: what is over the day's bytes waits for the next day of UTC, and is told how
 // long that is; what is over the rate, for a second. The day may be used to its last
 // byte. Who reads the log hears of it once a minute.

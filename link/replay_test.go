@@ -165,6 +165,9 @@ func TestAReplayGetsThroughTrouble(t *testing.T) {
 		}
 		w.start()
 		w.eventually(30*time.Minute, "replayed", func() bool { return !p.Status().Replaying && len(w.kept()) == 99 })
+		if s := p.Status(); s.Replayed != 100 {
+			w.t.Errorf("replayed %d messages, want 100: each once, also the one that is refused", s.Replayed)
+		}
 	})
 }
 

@@ -14,6 +14,67 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
+// NO-04: a site is told of its own notifications; that central does not know one is no
+// error of the link's, and the other way round. No proxy keeps an answer.
+func TestASiteIsToldHowItsNotificationStands(t *testing.T) {
+	t.Parallel()
+	own, broken := holdfast.NewID(), holdfast.NewID()
+	stands := notify.Standing{ID: own, Status: notify.Delivered, Retries: 3, LastError: "busy", Enqueued: time.Unix(100, 0).UTC(), Delivered: time.Unix(200, 0).UTC()}
+	within(t, func(w *world) {
+		t := w.t
+		p, other := w.site("plant-7"), w.site("plant-8")
+		if got, err := p.Standing(t.Context(), own); err != nil || got != stands {
+			t.Errorf("got %+v, %v; want %+v", got, err, stands)
+		}
+		for name, ask := range map[string]func() (notify.Standing, error){
+			"unknown":        func() (notify.Standing, error) { return p.Standing(t.Context(), holdfast.NewID()) },
+			"another site's": func() (notify.Standing, error) { return other.Standing(t.Context(), own) },
+		} {
+			if got, err := ask(); !errors.Is(err, holdfast.ErrNotFound) {
+				t.Errorf("%s: got %+v, %v; want that it is not known", name, got, err)
+			}
+		}
+		if _, err := p.Standing(t.Context(), broken); err == nil || errors.Is(err, holdfast.ErrNotFound) {
+			t.Errorf("a store that fails: got %v", err)
+		}
+		_, header, text := w.caller(credentialOf(t, p.conf.File)).post(link.StandingPath, "application/json", strings.NewReader(`{"id":"`+string(own)+`"}`))
+		if !strings.Contains(text, `"known":true`) || header.Get("Cache-Control") != "no-store" {
+			t.Errorf("got %s, with %v", text, header)
+		}
+	}, func(c *link.CentralConfig) {
+		c.Standing = func(_ context.Context, site string, id holdfast.ID) (notify.Standing, error) {
+			switch {
+			case id == broken:
+				return notify.Standing{}, errors.New("disk I/O error")
+			case site == "plant-7" && id == own:
+				return stands, nil
+			}
+			return notify.Standing{}, holdfast.ErrNotFound
+		}
+	})
+}
+
+// NO-04: a program that asks has an answer within ten seconds, also where central says
+// nothing, and others ask before it.
+func TestAQuestionHasABound(t *testing.T) {
+	t.Parallel()
+	within(t, func(w *world) {
+		t := w.t
+		p := w.site("plant-7")
+		w.via(blackHole)
+		began := time.Now()
+		var asking sync.WaitGroup
+		for range 8 {
+			asking.Go(func() {
+				if _, err := p.Standing(t.Context(), holdfast.NewID()); err == nil || errors.Is(err, holdfast.ErrNotFound) || time.Since(began) > 10*time.Second {
+					t.Errorf("got %v after %s, want within 10 s that central was not asked", err, time.Since(began))
+				}
+			})
+		}
+		asking.Wait()
+	})
+}
+
 // NO-04: many programs that ask how their notifications stand wait for each
 // other, not what is forwarded meanwhile.
 func TestQuestionsDoNotSlowForwarding(t *testing.T) {

@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/internal/bearer"
 	"github.com/holdfast-mq/holdfast/internal/certtest"
 	"github.com/holdfast-mq/holdfast/link"
 	"github.com/holdfast-mq/holdfast/link/sites"
@@ -217,4 +219,55 @@ type tokenless struct{ sites.Store }
 
 func (*tokenless) TokenSite(context.Context, [32]byte) (string, error) {
 	return "", holdfast.ErrUnavailable
+}
+
+// A file of TLS that cannot be used is a fault of the settings that names it: no site
+// starts without the certificate that it is to show, or trusts whom it should not.
+func TestTLSFilesThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	good, dir := certtest.New(t, time.Hour), t.TempDir()
+	damaged := filepath.Join(dir, "damaged.pem")
+	if err := os.WriteFile(damaged, []byte("-----BEGIN CERTIFICATE-----"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, f := range map[string]link.Files{
+		"no key":        {Cert: good.Cert},
+		"no cert":       {Key: good.Key},
+		"damaged cert":  {Cert: damaged, Key: good.Key},
+		"absent":        {Cert: filepath.Join(dir, "absent.pem"), Key: good.Key},
+		"another's key": {Cert: good.Cert, Key: certtest.New(t, time.Hour).Key},
+		"damaged CA":    {CA: damaged},
+	} {
+		conf := link.SiteConfig{URL: "https://127.0.0.1", TLS: f, File: filepath.Join(dir, "credential"), Outbox: quiet{}}
+		if _, err := link.NewSite(conf); err == nil || !strings.Contains(err.Error(), "new site: read ") {
+			t.Errorf("%s: a site got %v", name, err)
+		}
+		if _, err := link.Enroll(t.Context(), link.EnrollConfig{URL: conf.URL, Token: bearer.New("hfe_"), File: conf.File, TLS: conf.TLS}); err == nil || !strings.Contains(err.Error(), "enroll: read ") {
+			t.Errorf("%s: an enrolment got %v", name, err)
+		}
+	}
+}
+
+// While the files of TLS are what they were, a site keeps its connection.
+func TestASiteKeepsItsConnection(t *testing.T) {
+	t.Parallel()
+	within(t, func(w *world) {
+		var dials atomic.Int32
+		w.via(func(ctx context.Context, network, address string) (net.Conn, error) {
+			dials.Add(1)
+			return w.direct(ctx, network, address)
+		})
+		p := w.site("plant-7")
+		defer p.Close()
+		enrolled := dials.Load()
+		for n := range 60 {
+			if _, err := p.Deliver(w.t.Context(), message(n)); err != nil {
+				w.t.Error(err)
+			}
+			time.Sleep(2 * time.Second)
+		}
+		if n := dials.Load() - enrolled; n != 1 {
+			w.t.Errorf("%d connections for a message every two seconds, want one", n)
+		}
+	})
 }

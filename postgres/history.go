@@ -247,7 +247,10 @@ func entering(ctx context.Context) context.Context {
 // history that it is of.
 func (db *DB) connect(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
 	conn, err := pool.Acquire(ctx)
-	if err != nil {
+	switch {
+	case err != nil && db.gone.Load():
+		return nil, holdfast.ErrClosed
+	case err != nil:
 		return nil, fmt.Errorf("connect: %w", err)
 	}
 	if !db.past.isEntered() && ctx.Value(enteringKey{}) == nil {

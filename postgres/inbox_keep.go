@@ -248,9 +248,6 @@ func (k *arrival) finish(tx *ownTx, w *arrivals, at int) (next int) {
 
 // Known implements holdfast.InboxLog.
 func (db *DB) Known(ctx context.Context, retention time.Duration, ms ...holdfast.Message) ([]bool, []holdfast.Result, error) {
-	if db.gone.Load() {
-		return nil, nil, fmt.Errorf("look up incoming: %w", holdfast.ErrClosed)
-	}
 	known, results := make([]bool, len(ms)), make([]holdfast.Result, len(ms))
 	list, verdicts := make([]incoming, len(ms)), make([]verdict, len(ms))
 	var names []string

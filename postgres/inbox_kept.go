@@ -15,9 +15,6 @@ import (
 
 // Kept implements holdfast.InboxLog.
 func (db *DB) Kept(ctx context.Context, q holdfast.KeptQuery) (p holdfast.KeptPage, err error) {
-	if db.gone.Load() {
-		return p, fmt.Errorf("list kept messages: %w", holdfast.ErrClosed)
-	}
 	limit := q.Limit
 	if limit == 0 {
 		limit = 50
@@ -58,11 +55,8 @@ func (db *DB) Kept(ctx context.Context, q holdfast.KeptQuery) (p holdfast.KeptPa
 // Sources implements holdfast.InboxLog.
 func (db *DB) Sources(ctx context.Context, id holdfast.ID) ([]string, error) {
 	id, err := holdfast.ParseID(string(id))
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, fmt.Errorf("look for incoming message: %w: %w", holdfast.ErrInvalid, err)
-	case db.gone.Load():
-		return nil, fmt.Errorf("look for incoming message %s: %w", id, holdfast.ErrClosed)
 	}
 	var waiting, done []string
 	if err := db.read(ctx, sourcesOf, []any{idBytes(id)}, func(rows pgx.Rows) error {

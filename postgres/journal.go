@@ -88,9 +88,6 @@ func (j *journal) Register(ctx context.Context, f holdfast.Follower) error {
 
 // Read implements follow.Store.
 func (j *journal) Read(ctx context.Context, name string) (p follow.Page[place], err error) {
-	if j.db.gone.Load() {
-		return p, holdfast.ErrClosed
-	}
 	j.turn, _ = j.db.past.is()
 	if err := j.db.read(ctx, getFollower, []any{name}, func(rows pgx.Rows) error { return rows.Scan(&p.From.tx, &p.From.seq) }); err != nil {
 		return p, err

@@ -7,16 +7,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
 // KPIs implements notify.Store. It reads what is not delivered, and what was
 // delivered within the window, by snapshots that are a moment apart.
 func (db *DB) KPIs(ctx context.Context, stuckAfter, window time.Duration) (all notify.KPIs, sites map[string]notify.KPIs, err error) {
-	if db.gone.Load() {
-		return all, nil, fmt.Errorf("count notifications: %w", holdfast.ErrClosed)
-	}
 	sites = map[string]notify.KPIs{}
 	add := func(site string, k notify.KPIs) {
 		sum := sites[site]

@@ -36,9 +36,6 @@ func (db *DB) NotificationSites(ctx context.Context, id holdfast.ID) (list []str
 	if err != nil {
 		return nil, fmt.Errorf("look for notification: %w: %w", holdfast.ErrInvalid, err)
 	}
-	if db.gone.Load() {
-		return nil, fmt.Errorf("look for notification %s: %w", id, holdfast.ErrClosed)
-	}
 	if err := db.read(ctx, notificationSites, []any{idBytes(id)}, func(rows pgx.Rows) error {
 		var site string
 		err := rows.Scan(&site)
@@ -51,9 +48,6 @@ func (db *DB) NotificationSites(ctx context.Context, id holdfast.ID) (list []str
 }
 
 func (db *DB) copies(ctx context.Context, site string, id holdfast.ID) (list []notify.Record, err error) {
-	if db.gone.Load() {
-		return nil, holdfast.ErrClosed
-	}
 	name := []any{idBytes(id), cleanText(site)}
 	var kept []bool // whether the message is
 	if err := db.read(ctx, getNotification, name, func(rows pgx.Rows) error {
@@ -148,9 +142,6 @@ func (db *DB) Notifications(ctx context.Context, q notify.Query) (notify.Page, e
 }
 
 func (db *DB) notifications(ctx context.Context, q *notify.Query) (p notify.Page, err error) {
-	if db.gone.Load() {
-		return p, holdfast.ErrClosed
-	}
 	before := int64(never)
 	if q.After != "" {
 		if before, err = cursor.Parse(q.After); err != nil {

@@ -28,9 +28,6 @@ func (db *DB) Targets(ctx context.Context, message holdfast.ID) ([]notify.Target
 }
 
 func (db *DB) targets(ctx context.Context, sql string, of any) (list []notify.Target, err error) {
-	if db.gone.Load() {
-		return nil, holdfast.ErrClosed
-	}
 	err = db.read(ctx, sql, []any{of}, func(found pgx.Rows) error {
 		var t notify.Target
 		var result int16

@@ -34,9 +34,6 @@ func (db *DB) list(ctx context.Context, q *holdfast.Query) (p holdfast.Page, err
 			return p, err
 		}
 	}
-	if db.gone.Load() {
-		return p, holdfast.ErrClosed
-	}
 	if q.Destination != "" {
 		lanes, err := db.knownLanes(ctx, []string{q.Destination})
 		if err != nil {

@@ -16,9 +16,6 @@ func (db *DB) Get(ctx context.Context, id holdfast.ID) (holdfast.Record, error) 
 	if err != nil {
 		return holdfast.Record{}, fmt.Errorf("get message: %w: %w", holdfast.ErrInvalid, err)
 	}
-	if db.gone.Load() {
-		return holdfast.Record{}, fmt.Errorf("get message %s: %w", id, holdfast.ErrClosed)
-	}
 	var r holdfast.Record
 	var payload []byte
 	found := false
@@ -42,9 +39,6 @@ func (db *DB) Get(ctx context.Context, id holdfast.ID) (holdfast.Record, error) 
 
 // Standing implements holdfast.Shared.
 func (db *DB) Standing(ctx context.Context, id holdfast.ID) (s holdfast.Standing, err error) {
-	if db.gone.Load() {
-		return s, fmt.Errorf("look at message %s: %w", id, holdfast.ErrClosed)
-	}
 	found := false
 	err = db.read(ctx, getStanding, []any{idBytes(id)}, func(rows pgx.Rows) error {
 		found = true

@@ -62,17 +62,11 @@ func cleanArgs(args []any) []any {
 
 // Read implements side.Store.
 func (s sideStore) Read(ctx context.Context, sql string, args []any, row func(scan side.Scan) error) error {
-	if s.db.gone.Load() {
-		return holdfast.ErrClosed
-	}
 	return s.db.read(ctx, sql, cleanArgs(args), func(found pgx.Rows) error { return row(found.Scan) })
 }
 
 // EachRow implements side.Store.
 func (s sideStore) EachRow(ctx context.Context, w rows.Range, yield func(r rows.Row) error) error {
-	if s.db.gone.Load() {
-		return holdfast.ErrClosed
-	}
 	return s.db.eachRowOf(ctx, w, yield)
 }
 

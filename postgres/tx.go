@@ -292,6 +292,9 @@ func (tx *ownTx) rollback() {
 // read runs a statement outside of a transaction of ours. One that writes is
 // such that it may be done twice. It may be run again when the connection was lost before its first row.
 func (db *DB) read(caller context.Context, sql string, args []any, row func(rows pgx.Rows) error) error {
+	if db.gone.Load() {
+		return holdfast.ErrClosed
+	}
 	ctx, cancel := context.WithTimeout(caller, db.opts.Timeout)
 	defer cancel()
 	for try := 1; ; try++ {

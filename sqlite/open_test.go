@@ -349,35 +349,24 @@ func TestLostOwnershipStopsTheStore(t *testing.T) {
 	}
 }
 
-func TestClosedStore(t *testing.T) {
+func TestNoTransactionOfAClosedStore(t *testing.T) {
 	t.Parallel()
 	db := fresh(t, sqlite.Options{})
 	shut(t, db)
-	shut(t, db) // again is no error
-	ctx := t.Context()
-	_, enqueue := db.Enqueue(ctx, holdfast.Message{Destination: "a", Endpoint: "E"})
-	_, claim := db.Claim(ctx, map[string]int{"a": 1})
-	_, settle := db.Settle(ctx, holdfast.Settlement{})
-	_, get := db.Get(ctx, "m")
-	_, list := db.List(ctx, holdfast.Query{})
-	_, requeue := db.Requeue(ctx, "m", holdfast.Requeue{})
-	_, keep := db.Keep(ctx, 0, holdfast.Message{ID: "m", Source: "s"})
-	_, _, known := db.Known(ctx, 0, holdfast.Message{ID: "m", Source: "s"})
-	_, kept := db.Kept(ctx, holdfast.KeptQuery{})
-	_, faults := db.LaneFaults(ctx)
-	_, _, expire := db.Expire(ctx)
-	_, _, purge := db.Purge(ctx, holdfast.Retention{Delivered: 1})
-	_, _, sweep := db.SweepInbox(ctx, 1)
-	do := db.Do(ctx, func(context.Context, *sqlite.Tx) error { return nil })
-	follow := db.Project(ctx, holdfast.Follower{Name: "f"}, nil)
-	for name, err := range map[string]error{
-		"enqueue": enqueue, "claim": claim, "settle": settle, "get": get, "list": list, "requeue": requeue, "keep": keep,
-		"known": known, "kept": kept, "faults": faults, "expire": expire, "purge": purge, "sweep": sweep, "do": do, "follow": follow,
-	} {
-		if !errors.Is(err, holdfast.ErrClosed) {
-			t.Errorf("%s: got %v, want ErrClosed", name, err)
-		}
+	if err := db.Do(t.Context(), func(context.Context, *sqlite.Tx) error { return nil }); !errors.Is(err, holdfast.ErrClosed) {
+		t.Errorf("got %v, want ErrClosed", err)
 	}
+	eachHandle(t, func(t *testing.T, h handle) { // the program's own pool lives on
+		t.Helper()
+		a := h.attach(t, filepath.Join(t.TempDir(), "app.db"), sqlite.Options{})
+		shut(t, a.DB)
+		if _, err := a.Get(t.Context(), "m"); !errors.Is(err, holdfast.ErrClosed) {
+			t.Errorf("got %v, want ErrClosed", err)
+		}
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // F1-45: another program that holds the right to write is no failure of ours:

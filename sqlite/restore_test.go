@@ -338,6 +338,28 @@ func TestOI14BackupOfAFile(t *testing.T) {
 	}
 }
 
+// A backup that was not made is never said to be.
+func TestOI14NoBackupOfWhatIsInDoubt(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	loop, twice := filepath.Join(dir, "loop.db"), filepath.Join(dir, "twice.db")
+	if err := os.Symlink(loop, loop); err != nil {
+		t.Skip(err)
+	}
+	for _, stamp := range []string{"20260102T030405Z", "20260102T030406Z"} {
+		if err := os.WriteFile(twice+".restored-"+stamp, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for from, want := range map[string]string{loop: "too many links", twice: "two restores"} {
+		to := filepath.Join(dir, "copy.db")
+		err := sqlite.BackupFile(t.Context(), from, to)
+		if _, made := os.Stat(to); err == nil || !strings.Contains(err.Error(), want) || made == nil {
+			t.Errorf("%s: got %v, want %q and no copy", from, err, want)
+		}
+	}
+}
+
 // What was restored is delivered, and what was delivered before is delivered
 // again under its id.
 func TestOI14RestoreThenDeliver(t *testing.T) {

@@ -22,15 +22,16 @@ import (
 func journal(t *testing.T, m Maker) {
 	t.Helper()
 	m.meet(t, map[string]func(k *kit){
-		"each entry counts once":               entriesOnce,
-		"a projection that fails writes none":  projectionFails,
-		"a new follower begins where it says":  followerBegins,
-		"who is forgotten ends":                followerForgotten,
-		"a page is bounded":                    pageBounded,
-		"of two of one name each page is once": twoOfOneName,
-		"every kind says who and what":         entryKinds,
-		"what is unread is kept":               unreadKept,
-		"what is appended is checked":          appendChecked,
+		"each entry counts once":                entriesOnce,
+		"what ends together is told one by one": settledTogether,
+		"a projection that fails writes none":   projectionFails,
+		"a new follower begins where it says":   followerBegins,
+		"who is forgotten ends":                 followerForgotten,
+		"a page is bounded":                     pageBounded,
+		"of two of one name each page is once":  twoOfOneName,
+		"every kind says who and what":          entryKinds,
+		"what is unread is kept":                unreadKept,
+		"what is appended is checked":           appendChecked,
 	})
 }
 
@@ -170,6 +171,31 @@ func entriesOnce(k *kit) {
 	l.read()
 	l.read()
 	l.has("m enqueued", "n enqueued", "early attempted", "m attempted", "n attempted", "n requeued anna", "n attempted")
+}
+
+func settledTogether(k *kit) {
+	l := &ledger{k: k, name: "f"}
+	l.read()
+	k.put(many(3, "m", holdfast.Message{})...)
+	var list []holdfast.Settlement
+	for _, c := range k.claim(3) {
+		s := delivered()
+		s.Seq, s.Token, s.Took = c.Seq, c.Token, time.Duration(c.Seq)*time.Second
+		list = append(list, s)
+	}
+	won, err := k.Settle(k.ctx(), list...)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	equal(k, "who won", won, []bool{true, true, true})
+	l.read()
+	l.has("m-0 enqueued", "m-1 enqueued", "m-2 enqueued", "m-0 attempted", "m-1 attempted", "m-2 attempted")
+	for _, id := range []holdfast.ID{"m-0", "m-1", "m-2"} {
+		r := k.get(id)
+		if e := r.History[len(r.History)-1]; e.Kind != holdfast.Attempted || e.State != holdfast.Delivered || e.Took != time.Duration(r.Seq)*time.Second {
+			k.t.Errorf("the last of %s is %+v, want its own attempt", id, e)
+		}
+	}
 }
 
 func projectionFails(k *kit) {

@@ -253,6 +253,18 @@ func checkGotify(t *testing.T, what string, body []byte) {
 	shown(t, what+", message", v.Message, len(v.Message), 32<<10)
 }
 
+// Where people see a title that was cut, what is reported says so, though the text is whole.
+func TestATitleThatIsCutIsTold(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[string]bool{"webhook": false, "teams": true, "slack": true, "ntfy": true, "gotify": true} {
+		n := example()
+		n.Subject = strings.Repeat("long ", 80)
+		if got := send(t, kind, n, nil); got.truncated != want {
+			t.Errorf("%s: cut: %v, want %v", kind, got.truncated, want)
+		}
+	}
+}
+
 // A script may leave everything out, and a clock may be anywhere.
 func TestANotificationWithoutWords(t *testing.T) {
 	t.Parallel()

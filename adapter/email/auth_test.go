@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-mq/holdfast/internal/certtest"
 	"github.com/holdfast-mq/holdfast/internal/racetest"
 	"github.com/holdfast-mq/holdfast/notify"
 )
@@ -152,12 +155,18 @@ func TestNoPieceOfALongTokenIsShown(t *testing.T) {
 // E16: where the server's words do not help, there is advice.
 func TestAdvice(t *testing.T) {
 	t.Parallel()
-	racetest.Bubble(t, func(t *testing.T) {
-		r := send(t, with(plain()), &server{extensions: []string{auth}, answer: on(map[string]string{"AUTH": "550 5.7.30 Basic authentication is not supported for Client Submission"})}, people("a@x.test"))
-		if got := r.Fault.Error(); !strings.Contains(got, "basic auth disabled, use OAuth2") {
-			t.Errorf("got %s", got)
-		}
-	})
+	for said, want := range map[string]string{
+		"550 5.7.30 Basic authentication is not supported for Client Submission": "basic auth disabled, use OAuth2",
+		"534 5.7.9 no":  "another mechanism, or an encrypted connection",
+		"538 5.7.11 no": "another mechanism, or an encrypted connection",
+	} {
+		racetest.Bubble(t, func(t *testing.T) {
+			r := send(t, with(plain()), &server{extensions: []string{auth}, answer: on(map[string]string{"AUTH": said})}, people("a@x.test"))
+			if got := r.Fault.Error(); !strings.Contains(got, want) {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
 }
 
 // E14: what nobody can deliver holds the channel each time, for as many as
@@ -276,6 +285,28 @@ func TestATokenThatEndsIsReplaced(t *testing.T) {
 		t.Errorf("%d tokens were fetched, the last ones for nothing", got)
 	}
 	s.ending.Wait()
+}
+
+// A token is asked for over TLS, with the authority of the settings, from TLS 1.2 on.
+func TestATokenIsAskedForOverTLS(t *testing.T) {
+	t.Parallel()
+	files := certtest.New(t, time.Hour)
+	for version, want := range map[uint16]string{tls.VersionTLS13: "accepted", tls.VersionTLS12: "accepted", tls.VersionTLS11: "waiting; lane_fault tls_failed"} {
+		srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"access_token":"token","token_type":"Bearer","expires_in":3600}`)
+		}))
+		srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+		srv.TLS = keyPair(t, files)
+		srv.TLS.MinVersion, srv.TLS.MaxVersion = tls.VersionTLS10, version
+		srv.StartTLS()
+		settings := oauth(srv.URL)
+		settings["ca"] = files.Cert
+		if got := told(send(t, settings, &server{extensions: []string{auth}}, people("a@x.test"))); got != want {
+			t.Errorf("%s: %s, want %s", tls.VersionName(version), got, want)
+		}
+		srv.Close()
+	}
 }
 
 // E20 and the table: what a token endpoint says.

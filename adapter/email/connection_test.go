@@ -80,8 +80,8 @@ func TestTheOtherConnectionIsNew(t *testing.T) {
 			}
 		}
 		stale = true
-		if got := told(m.Send(t.Context(), example(), people("a@x.test"), nil)); got != "accepted" || s.dials != 4 || len(s.got("MAIL")) != 5 || s.peak > 3 {
-			t.Errorf("%s after %d dials, %d at once, %d times MAIL", got, s.dials, s.peak, len(s.got("MAIL")))
+		if got := told(m.Send(t.Context(), example(), people("a@x.test"), nil)); got != "accepted" || s.dials != 4 || len(s.got("MAIL")) != 5 || len(s.got("QUIT")) != 1 || s.peak > 3 {
+			t.Errorf("%s after %d dials, %d at once, %d times MAIL, %d goodbyes", got, s.dials, s.peak, len(s.got("MAIL")), len(s.got("QUIT")))
 		}
 		m.Close()
 		s.ending.Wait()
@@ -304,6 +304,14 @@ func TestTheSettingOfThePortIsNamed(t *testing.T) {
 			r := send(t, with(object{"tls": mode}), &server{greeting: silent}, people("a@x.test"))
 			if r.Fault == nil || r.Fault.Code != "connect_timeout" || !strings.Contains(r.Fault.Error(), "setting tls may have to be implicit") {
 				t.Errorf("%s: got %v", mode, r.Fault)
+			}
+		})
+	}
+	for name, c := range map[string]struct{ mode, greeting string }{"a lost connection": {"none", hangUp}, "TLS from the first byte on": {"implicit", silent}} {
+		racetest.Bubble(t, func(t *testing.T) {
+			r := send(t, with(object{"tls": c.mode}), &server{greeting: c.greeting}, people("a@x.test"))
+			if r.Fault == nil || strings.Contains(r.Fault.Error(), "setting tls") {
+				t.Errorf("%s: got %v, want no word about the setting, which is not at fault", name, r.Fault)
 			}
 		})
 	}

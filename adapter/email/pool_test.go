@@ -167,6 +167,32 @@ func TestConnectionsAreCapped(t *testing.T) {
 	})
 }
 
+// A server that nobody has asked about gets four connections at a time.
+func TestAServerGetsFourConnections(t *testing.T) {
+	t.Parallel()
+	racetest.Bubble(t, func(t *testing.T) {
+		s := &server{answer: func(int, string) string {
+			time.Sleep(time.Second)
+			return ""
+		}}
+		m := open(t, with(object{}), s)
+		ends := make(chan string)
+		for range 12 {
+			go func() { ends <- told(m.Send(t.Context(), example(), people("a@x.test"), nil)) }()
+		}
+		for range 12 {
+			if got := <-ends; got != "accepted" {
+				t.Error(got)
+			}
+		}
+		if s.peak != 4 {
+			t.Errorf("%d connections at once, want 4", s.peak)
+		}
+		m.Close()
+		s.ending.Wait()
+	})
+}
+
 // Another server than ours: that of go-smtp, over TCP.
 type backend struct{ session }
 

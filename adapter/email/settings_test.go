@@ -76,11 +76,15 @@ func TestFaultsOfSettings(t *testing.T) {
 		"password itself":         {object{"tls": "starttls", "auth": object{"mechanism": "plain", "user": "u", "password": password}}, "auth.password"},
 		"password out of folder":  {object{"tls": "starttls", "auth": object{"mechanism": "plain", "user": "u", "password": named("../x")}}, "auth.password"},
 		"password in clear":       {object{"auth": plain}, "tls"},
+		"longest name":            {object{"tls": "starttls", "auth": object{"mechanism": "plain", "user": "u", "password": named(strings.Repeat("n", 64))}}, ""},
+		"name too long":           {object{"tls": "starttls", "auth": object{"mechanism": "plain", "user": "u", "password": named(strings.Repeat("n", 65))}}, "auth.password"},
 		"no token":                {object{"tls": "starttls", "auth": object{"mechanism": "xoauth2", "user": "u"}}, "auth.oauth2"},
 		"two tokens":              {object{"tls": "starttls", "auth": object{"mechanism": "xoauth2", "user": "u", "password": named("t"), "oauth2": grant}}, "auth.oauth2"},
 		"grant of plain":          {object{"tls": "starttls", "auth": object{"mechanism": "plain", "user": "u", "password": named("t"), "oauth2": grant}}, "auth.oauth2"},
 		"empty grant":             {object{"tls": "starttls", "auth": object{"mechanism": "xoauth2", "user": "u", "oauth2": object{"scopes": []string{"s"}}}}, "auth.oauth2.url auth.oauth2.client auth.oauth2.secret"},
 		"grant in clear":          {object{"tls": "starttls", "auth": object{"mechanism": "xoauth2", "user": "u", "oauth2": object{"url": "http://x.test", "client": "c", "secret": named("s")}}}, "auth.oauth2.url"},
+		"grant to an address":     {object{"tls": "starttls", "auth": object{"mechanism": "xoauth2", "user": "u", "oauth2": object{"url": "http://192.0.2.1", "client": "c", "secret": named("s")}}}, "auth.oauth2.url"},
+		"grant on the machine":    {object{"tls": "starttls", "auth": object{"mechanism": "xoauth2", "user": "u", "oauth2": object{"url": "http://127.0.0.1", "client": "c", "secret": named("s")}}}, ""},
 		"grant with a password":   {object{"tls": "starttls", "auth": object{"mechanism": "xoauth2", "user": "u", "oauth2": object{"url": "https://a:" + password + "@x.test", "client": "c", "secret": named("s")}}}, "auth.oauth2.url"},
 		"certificate without key": {object{"cert": "x"}, "cert"},
 		"authority":               {object{"ca": empty}, "ca"},
@@ -115,6 +119,9 @@ func TestSettingsThatAreNone(t *testing.T) {
 		if _, err := email.New(json.RawMessage(raw), email.Options{}); err == nil || slices.Contains(fields(err), "?") {
 			t.Errorf("%q: %v", raw, err)
 		}
+	}
+	if _, err := email.New(nil, email.Options{}); !slices.Contains(fields(err), "settings.host") || slices.Contains(fields(err), "settings") {
+		t.Errorf("no settings: got %v, want what is missing, and no more", err)
 	}
 	s := with(object{"tls": "starttls"})
 	maps.Copy(s, object{"auth": object{"mechanism": "plain", "user": "u", "password": named("smtp")}})

@@ -28,8 +28,8 @@ func line(s string) string {
 			controls = true
 			continue
 		}
-		if controls && b.Len() > 0 {
-			b.WriteByte(' ')
+		if controls {
+			b.WriteByte(' ') // the first is trimmed
 		}
 		controls = false
 		b.WriteRune(r)

@@ -92,7 +92,7 @@ func strictMySQL(conf *mysql.Config, dsn string) error {
 func runMySQL(ctx context.Context, conn *sql.Conn, s sqltext.Statement, args []any) (rows int64, at stage, err error) {
 	const noTable = 1146
 	if err := fitsPacket(ctx, conn, args); err != nil {
-		return 0, preparing, err
+		return rows, preparing, err
 	}
 	for range 10 {
 		rows, at, err = run(ctx, conn, s, args)

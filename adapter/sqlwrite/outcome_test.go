@@ -41,6 +41,7 @@ func TestCodesOfRareTroubles(t *testing.T) {
 		1021: {"HY000", holdfast.Transient, "disk_full"}, 1114: {"HY000", holdfast.Transient, "disk_full"}, 1040: {"08004", holdfast.Transient, "too_many_connections"},
 		1203: {"42000", holdfast.Transient, "too_many_connections"}, 1053: {"08S01", holdfast.Transient, "shutting_down"}, 1047: {"08S01", holdfast.Transient, "server_error"},
 		1020: {"HY000", holdfast.Transient, "serialization"}, 1969: {"70100", holdfast.Transient, "interrupted"}, 1030: {"HY000", holdfast.Transient, "server_error"},
+		3572: {"HY000", holdfast.Transient, "locked"}, 3024: {"HY000", holdfast.Transient, "interrupted"}, 3819: {"HY000", holdfast.Permanent, "constraint"},
 		1153: {"08S01", holdfast.Permanent, "bad_value"}, 1364: {"HY000", holdfast.Permanent, "bad_value"}, 1370: {"42000", holdfast.Permanent, "denied"},
 		1290: {"HY000", holdfast.LaneFault, "read_only"}, 4151: {"HY000", holdfast.LaneFault, "credentials_refused"}, 1130: {"HY000", holdfast.LaneFault, "credentials_refused"},
 		65535: {"\x00\x00\x00\x00\x00", holdfast.Transient, "unknown_error"},

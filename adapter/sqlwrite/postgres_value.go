@@ -72,16 +72,18 @@ func spotOf(ctx context.Context, pg *pgconn.PgConn, known *pgtype.Map, oid uint3
 func lookUp(ctx context.Context, pg *pgconn.PgConn, oid uint32) (base, element uint32, err error) {
 	r := pg.ExecParams(ctx, "select typbasetype, case when typcategory = 'A' then typelem else 0 end from pg_catalog.pg_type where oid = $1::oid",
 		[][]byte{strconv.AppendUint(nil, uint64(oid), 10)}, nil, nil, nil).Read()
-	if r.Err != nil || len(r.Rows) == 0 {
+	if r.Err != nil {
 		return 0, 0, r.Err
 	}
-	numbers := [2]uint32{}
-	for i, text := range r.Rows[0] {
-		n, err := strconv.ParseUint(string(text), 10, 32)
-		if err != nil {
-			return 0, 0, err
+	var numbers [2]uint32 // zero for a type that is gone by now
+	for _, row := range r.Rows {
+		for i, text := range row {
+			n, err := strconv.ParseUint(string(text), 10, 32)
+			if err != nil {
+				return 0, 0, err
+			}
+			numbers[i] = uint32(n)
 		}
-		numbers[i] = uint32(n)
 	}
 	return numbers[0], numbers[1], nil
 }

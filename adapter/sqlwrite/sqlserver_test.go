@@ -38,6 +38,9 @@ func TestNumbersOfSQLServer(t *testing.T) {
 		10928: {20, holdfast.Transient, "out_of_resources"}, 17809: {20, holdfast.Transient, "too_many_connections"},
 		6005: {14, holdfast.Transient, "shutting_down"}, 40613: {17, holdfast.Transient, "shutting_down"}, 18401: {14, holdfast.Transient, "shutting_down"},
 		18456: {14, holdfast.LaneFault, "credentials_refused"}, 18488: {14, holdfast.LaneFault, "credentials_refused"},
+		241: {16, holdfast.Permanent, "bad_value"}, 242: {16, holdfast.Permanent, "bad_value"}, 8152: {16, holdfast.Permanent, "bad_value"},
+		922: {14, holdfast.Transient, "shutting_down"}, 983: {14, holdfast.Transient, "shutting_down"}, 40501: {20, holdfast.Transient, "shutting_down"},
+		4063: {11, holdfast.LaneFault, "no_database"}, 4064: {11, holdfast.LaneFault, "no_database"}, 911: {16, holdfast.LaneFault, "no_database"},
 		4060: {11, holdfast.LaneFault, "no_database"}, 3906: {16, holdfast.LaneFault, "read_only"},
 		823: {24, holdfast.Transient, "server_error"}, 99: {20, holdfast.Transient, "server_error"},
 	} {

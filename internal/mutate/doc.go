@@ -14,7 +14,8 @@
 // All mutants of a package stand in one test binary, and a variable of the environment chooses one
 // of them: the package is compiled once, by go test -overlay, and no file of the tree changes. Each
 // test first runs alone and without a fault; which mutants it came by is noted meanwhile, also in
-// the processes that it starts. Then each mutant meets the tests that came by it, the quickest
+// the processes that it starts. A test that is too long is taken apart: each part that it runs by
+// t.Run is a test of its own. Then each mutant meets the tests that came by it, the quickest
 // first, until one of them fails, or takes far longer than before.
 //
 // The draw is decided by the file, function and text of a place, not by its line: a change elsewhere

@@ -46,7 +46,7 @@ func TestWhatDiesAndWhatLives(t *testing.T) {
 		"unmet    fixture.go:53: nobodyAsks: 3 → 3 + 1",
 		"alive    fixture.go:55: inAChild: 1 → 1 + 1, after 1 tests",
 	}
-	got, code := mutate(".")
+	got, code := mutate("-skip", "^TestSuite$", ".")
 	want := slices.Concat(living, []string{"not used fixture: TestBroken: fails without a fault", ".: 31 mutants: 26 dead, 3 alive, 2 unmet, 0 equal; 83 % died"})
 	if diff := cmp.Diff(got, want); diff != "" || code != 1 {
 		t.Errorf("exit code %d, want 1; (-got +want):\n%s", code, diff)
@@ -58,10 +58,20 @@ func TestWhatDiesAndWhatLives(t *testing.T) {
 	if err := os.WriteFile(list, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, code = mutate("-accepted", list, ".")
+	got, code = mutate("-skip", "^TestSuite$", "-accepted", list, ".")
 	want = []string{living[0], living[2], "not used fixture: TestBroken: fails without a fault", ".: 31 mutants: 26 dead, 1 alive, 1 unmet, 3 equal; 92 % died"}
 	if diff := cmp.Diff(got, want); diff != "" || code != 0 {
 		t.Errorf("with a list: exit code %d, want 0; (-got +want):\n%s", code, diff)
+	}
+}
+
+// F1-99: a suite that is too long as a whole is used part by part, and no part of it is left out.
+func TestALongSuiteIsUsedInParts(t *testing.T) {
+	t.Parallel()
+	got, code := program(t)("-longest", "5s", "-only", "nobodyAsks", ".")
+	want := []string{"not used fixture: TestBroken: fails without a fault", ".: 2 mutants: 2 dead, 0 alive, 0 unmet, 0 equal; 100 % died"}
+	if diff := cmp.Diff(got, want); diff != "" || code != 0 {
+		t.Errorf("exit code %d, want 0; (-got +want):\n%s", code, diff)
 	}
 }
 

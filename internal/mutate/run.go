@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A test is one of a package, by name.
+// A test is one of a package, or a part of one: Test or Test/part, by name.
 type test struct {
 	name string
 	took time.Duration
@@ -47,41 +47,65 @@ func (u *unit) execute(ctx context.Context, limit time.Duration, env string, arg
 func named(tests ...*test) string {
 	names := make([]string, len(tests))
 	for i, t := range tests {
-		names[i] = regexp.QuoteMeta(t.name)
+		names[i] = "^" + strings.ReplaceAll(regexp.QuoteMeta(t.name), "/", "$/^") + "$"
 	}
-	return "-test.run=^(" + strings.Join(names, "|") + ")$"
+	return "-test.run=" + strings.Join(names, "|")
 }
 
-// reach runs each test by itself, and notes how long it took and which mutants it came by.
+// reach runs each test by itself, and notes how long it took and which mutants it came by. A
+// suite that is too long as a whole is used part by part.
 func (o options) reach(ctx context.Context, u *unit) error {
 	tests, err := o.names(ctx, u)
 	if err != nil {
 		return err
 	}
 	var mu sync.Mutex
-	o.each(len(tests), func(i int) {
-		t := tests[i]
-		came, fault := u.alone(ctx, t, o.longest)
-		mu.Lock()
-		defer mu.Unlock()
-		switch {
-		case errors.Is(fault, context.DeadlineExceeded):
-			u.slow = append(u.slow, t.name)
-		case fault != nil:
-			u.broken = append(u.broken, t.name)
-		default:
-			u.tests = append(u.tests, t)
-			for n, note := range came {
-				if note != 0 {
-					u.drawn[n-1].reached = append(u.drawn[n-1].reached, t)
+	for len(tests) > 0 && ctx.Err() == nil {
+		var parts []*test
+		o.each(len(tests), func(i int) {
+			t := tests[i]
+			came, fault := u.alone(ctx, t, o.longest)
+			var of []*test
+			if errors.Is(fault, context.DeadlineExceeded) {
+				of = u.parts(ctx, t, o.longest)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case len(of) > 0:
+				parts = append(parts, of...)
+			case errors.Is(fault, context.DeadlineExceeded):
+				u.slow = append(u.slow, t.name)
+			case fault != nil:
+				u.broken = append(u.broken, t.name)
+			default:
+				u.tests = append(u.tests, t)
+				for n, note := range came {
+					if note != 0 {
+						u.drawn[n-1].reached = append(u.drawn[n-1].reached, t)
+					}
 				}
 			}
-		}
-	})
+		})
+		tests = parts
+	}
 	if ctx.Err() == nil && len(u.tests) == 0 {
 		err = fmt.Errorf("no test of %s passes without a fault", u.path)
 	}
 	return errors.Join(ctx.Err(), err)
+}
+
+// parts names what a test runs by t.Run. What these run in their turn is left out, so that
+// suites of suites are quick to tell.
+func (u *unit) parts(ctx context.Context, t *test, longest time.Duration) (parts []*test) {
+	out, _ := u.execute(ctx, longest, "", named(t)+"/./^$", "-test.v") // the names that it came to
+	for line := range strings.Lines(out) {
+		rest, ok := strings.CutPrefix(line, "=== RUN ")
+		if name := strings.TrimSpace(rest); ok && strings.Count(name, "/") == strings.Count(t.name, "/")+1 {
+			parts = append(parts, &test{name: name})
+		}
+	}
+	return parts
 }
 
 // names asks the binary for the names of its tests.
@@ -101,7 +125,7 @@ func (o options) names(ctx context.Context, u *unit) (tests []*test, err error) 
 
 // alone runs one test without a fault, and returns a byte for each mutant.
 func (u *unit) alone(ctx context.Context, t *test, longest time.Duration) ([]byte, error) {
-	notes := u.binary + "." + t.name
+	notes := u.binary + "." + strings.ReplaceAll(t.name, "/", ".")
 	if err := os.WriteFile(notes, make([]byte, len(u.drawn)+1), 0o600); err != nil {
 		return nil, err
 	}
@@ -192,9 +216,17 @@ func (u *unit) fails(ctx context.Context, m *mutant, tests []*test) (name string
 		return last(out, "=== RUN ", "=== NAME ", "=== CONT "), true
 	}
 	for line := range strings.Lines(out) {
-		if rest, ok := strings.CutPrefix(line, "--- FAIL: "); ok {
-			return strings.Fields(rest)[0], false
+		rest, failed := strings.CutPrefix(strings.TrimSpace(line), "--- FAIL: ")
+		if !failed {
+			continue
 		}
+		name, _, _ = strings.Cut(rest, " ")
+		if slices.ContainsFunc(tests, func(t *test) bool { return t.name == name }) {
+			return name, false
+		}
+	}
+	if name != "" {
+		return name, false
 	}
 	return last(out, "=== RUN ", "=== NAME ", "=== CONT "), false
 }

@@ -10,8 +10,10 @@ import (
 	"net/textproto"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-mq/holdfast/adapter/email/smtp"
+	"github.com/holdfast-mq/holdfast/internal/racetest"
 )
 
 // F1-65: keywords are what they are in small letters, too.
@@ -64,6 +66,21 @@ func TestLongTokensHaveALineOfTheirOwn(t *testing.T) {
 	}
 }
 
+// F1-62: an answer to AUTH that asks for a mail is out of turn: no secret is sent after it.
+func TestAnExchangeIsNoMail(t *testing.T) {
+	t.Parallel()
+	p := &peer{script: []string{"AUTH → 354 go on\r\n"}}
+	c, end := begin(t, p)
+	defer end()
+	_, err := c.Auth("LOGIN", nil, func([]byte) ([]byte, error) { return []byte("secret"), nil })
+	if !errors.Is(err, smtp.ErrTurn) || !strings.HasSuffix(p.got(), "|AUTH LOGIN") {
+		t.Errorf("got %v, %s", err, p.got())
+	}
+	if _, err := c.Noop(time.Minute); err == nil {
+		t.Error("the connection can be used")
+	}
+}
+
 // An exchange that cannot go on is called off.
 func TestAnExchangeIsCalledOff(t *testing.T) {
 	t.Parallel()
@@ -100,6 +117,35 @@ func TestHelloIsSaidOnce(t *testing.T) {
 	}
 	if got, want := p.got(), "EHLO central.test"+strings.Repeat("|MAIL FROM:<f@x.test>|RCPT TO:<gone@x.test>|RSET", 2); got != want {
 		t.Errorf("got %s", got)
+	}
+}
+
+// A server that does not want to know us says why; of one that falls
+// silent in the middle nothing is believed.
+func TestHelloThatIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		script []string
+		want   string // of the reply
+		fails  bool
+	}{
+		"refused":       {[]string{"EHLO → 550 5.7.1 not you\r\n"}, "550 5.7.1", false},
+		"refused twice": {[]string{"EHLO → 502 what?\r\n", "HELO → 554 not you\r\n"}, "554", false},
+		"silent":        {[]string{"EHLO → 250-mail.test\r\n250-SIZE\r\n"}, "0", true},
+	} {
+		racetest.Bubble(t, func(t *testing.T) {
+			p := &peer{script: c.script}
+			client, end := p.dial()
+			defer end()
+			if r, err := client.Greeting(time.Minute); err != nil || r.Code != 220 {
+				t.Fatalf("%s: greeting: %v, %v", name, r, err)
+			}
+			r, err := client.Hello("central.test")
+			_, size := client.Offers("SIZE")
+			if got := r.String(); got != c.want || c.fails != (err != nil) || size {
+				t.Errorf("%s: got %s, %v, SIZE offered: %v; want %s, an error: %v", name, got, err, size, c.want, c.fails)
+			}
+		})
 	}
 }
 
