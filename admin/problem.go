@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// inDoubt tells the id with which the same request finds out what became of it,
-// also where the node has made it.
+// inDoubt adds the id to a problem whose outcome is unknown: the same request with this id finds out. It does
+// so even if the node made the id.
 func inDoubt(p *api.Problem, err error, id holdfast.ID) *api.Problem {
 	if errors.Is(err, holdfast.ErrUnknown) {
 		p.Message = string(id)

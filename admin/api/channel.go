@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Channel is a way to people, with how it fares.
+// Channel brings notifications to people. The type holds its settings and how it fares.
 type Channel struct {
 	Name     string          `json:"name,omitempty" doc:"1 to 64 letters, digits, dots, hyphens or underscores." example:"mail"`
 	Kind     string          `json:"kind" doc:"Which adapter: email, teams, slack, ntfy, gotify or webhook." example:"email"`
@@ -19,8 +19,7 @@ type Channel struct {
 	Status   *ChannelStatus  `json:"status,omitempty" doc:"How it fares. Ignored when it is sent."`
 }
 
-// ChannelSpec is what PUT /v1/channels/{name} takes: a Channel, so that what
-// was shown can be sent back.
+// ChannelSpec is what PUT /v1/channels/{name} takes. It is a Channel, so that a client can send back what it was shown.
 type ChannelSpec Channel
 
 // ChannelRetry is how often a channel tries.
@@ -30,7 +29,7 @@ type ChannelRetry struct {
 	Waits    []string `json:"waits,omitempty" nullable:"false" doc:"Instead of interval: one wait after another, of which the last repeats." example:"[\"1m\",\"5m\",\"15m\",\"1h\"]"`
 }
 
-// ChannelStatus is how a channel fares on the node that was asked.
+// ChannelStatus is how a channel fares on this node.
 type ChannelStatus struct {
 	State     string     `json:"state" enum:"ok,back-off,held,disabled,unknown" doc:"back-off: its last attempts failed, and one message probes it from time to time; held: a fault of the channel itself, such as refused credentials, that a person mends; unknown: this node does not serve it yet, or not at all."`
 	Reason    string     `json:"reason,omitempty" doc:"What the last failure said."`
@@ -43,7 +42,7 @@ type ChannelStatus struct {
 	Parked    int64      `json:"parked" doc:"Notifications that wait for a person."`
 }
 
-// ChannelList is all channels, by name.
+// ChannelList holds all channels, by name.
 type ChannelList struct {
 	Channels []Channel `json:"channels" nullable:"false"`
 }
@@ -53,7 +52,7 @@ type TestRequest struct {
 	Address string `json:"address,omitempty" doc:"Who gets the test. Absent: the one target that the channel has." example:"jane@example.com"`
 }
 
-// TestResult is what became of a test.
+// TestResult is the result of a test.
 type TestResult struct {
 	Accepted  bool   `json:"accepted" doc:"The other side has taken it."`
 	Result    string `json:"result" enum:"waiting,accepted,deferred,refused" doc:"Of the recipient. waiting: nobody was asked."`

@@ -23,7 +23,7 @@ type DestinationStatus struct {
 	Timetable   []string   `json:"timetable,omitempty" nullable:"false" doc:"When a message that says nothing else is tried."`
 }
 
-// DestinationList is all destinations of a node, by name.
+// DestinationList holds all destinations of a node, by name.
 type DestinationList struct {
 	Destinations []DestinationStatus `json:"destinations" nullable:"false"`
 }

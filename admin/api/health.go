@@ -14,14 +14,14 @@ type Health struct {
 	Checks  []Check   `json:"checks,omitempty" nullable:"false"`
 }
 
-// Check is one thing that was looked at.
+// Check is the result of one check.
 type Check struct {
 	Name   string `json:"name" example:"disk"`
 	Status string `json:"status" enum:"ok,degraded,failing"`
 	Detail string `json:"detail,omitempty" doc:"What was seen, and what to do."`
 }
 
-// The values of a status.
+// The values of Status.
 const (
 	OK       = "ok"
 	Degraded = "degraded"

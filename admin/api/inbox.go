@@ -32,14 +32,14 @@ type DoneRequest struct {
 	Response json.RawMessage `json:"response,omitempty" doc:"Any JSON: what a repeat of the message is answered with."`
 }
 
-// Done is the answer to a message that was marked done.
+// Done is the answer after a message was marked done.
 type Done struct {
 	ID     string `json:"id"`
 	Source string `json:"source"`
 	Done   bool   `json:"done" doc:"Always true."`
 }
 
-// AppendJSON writes it, and keeps the payloads' bytes.
+// AppendJSON writes the page as JSON, and keeps the payloads' bytes.
 func (p KeptPage) AppendJSON() ([]byte, error) {
 	list := bytes.NewBufferString("[")
 	for i, m := range p.Messages {

@@ -2,7 +2,7 @@ package api
 
 import "time"
 
-// List is who gets a notification.
+// List names who gets a notification.
 type List struct {
 	Name        string      `json:"name,omitempty" doc:"1 to 64 letters, digits, dots, hyphens or underscores; notifications name it." example:"operators"`
 	Description string      `json:"description,omitempty" maxLength:"1024" doc:"For people, in one line."`
@@ -13,8 +13,7 @@ type List struct {
 	Warnings    []string    `json:"warnings,omitempty" nullable:"false" doc:"Why somebody on it is not reached. Ignored when it is sent."`
 }
 
-// ListSpec is what PUT /v1/lists/{name} takes: a List, so that what was shown
-// can be sent back.
+// ListSpec is what PUT /v1/lists/{name} takes. It is a List, so that a client can send back what it was shown.
 type ListSpec List
 
 // Recipient is one address on a channel.
@@ -41,7 +40,7 @@ type ListSummary struct {
 	Warnings    []string   `json:"warnings,omitempty" nullable:"false" doc:"Why somebody on it is not reached."`
 }
 
-// Lists is all lists, by name.
+// Lists holds all lists, by name.
 type Lists struct {
 	Lists []ListSummary `json:"lists" nullable:"false"`
 }

@@ -33,7 +33,7 @@ type Message struct {
 	Provenance
 }
 
-// MessageDetail is a message with all that is known of it.
+// MessageDetail is a message with everything that is known about it.
 type MessageDetail struct {
 	Message
 	WaitsFor      string            `json:"waitsFor,omitempty" doc:"Why it has not been sent yet, or what it needs, in words." example:"retry 3 of 5 in 12s"`
@@ -43,7 +43,7 @@ type MessageDetail struct {
 	Payload       json.RawMessage   `json:"payload,omitempty" doc:"The payload, byte by byte as it was sent."`
 }
 
-// Event is one thing that happened to a message.
+// Event is one entry in the history of a message.
 type Event struct {
 	At            time.Time  `json:"at"`
 	Event         string     `json:"event" doc:"enqueued, attempted, requeued (an operator's retry), rescheduled, discarded (with the state claimed: to be, after the attempt under way), expired or reclaimed (its node was gone)."`
@@ -67,21 +67,20 @@ type MessagePage struct {
 	Next     string    `json:"next,omitempty" doc:"Pass it as after to get the next page; absent: no more."`
 }
 
-// AppendJSON writes it, and keeps the payload's bytes.
+// AppendJSON writes the message as JSON, and keeps the payload's bytes.
 func (d MessageDetail) AppendJSON() ([]byte, error) {
 	raw := d.Payload
 	d.Payload = nil
 	return Spliced(d, "payload", raw)
 }
 
-// OwnRetry is what a message says of its retries, as NewMessage takes it.
+// OwnRetry is the retry policy that a message brings itself, as in NewMessage.
 type OwnRetry struct {
 	MaxRetries    *int   `json:"maxRetries,omitempty" doc:"Its own limit: retries after the first attempt, of which those that find nobody do not count; 0: without limit; -1: it is never retried, as only a Go program can ask. Absent: the destination's."`
 	RetryInterval string `json:"retryInterval,omitempty" doc:"Its own fixed wait between two attempts. Absent: the destination's waits, or waits of its own that grow, as only a Go program can give." example:"30s"`
 }
 
-// Provenance is where a message comes from, beside its source. Each field is
-// empty where nobody has said it.
+// Provenance says where a message comes from, in addition to its source. A field is empty if the sender did not say.
 type Provenance struct {
 	OriginInstance    string `json:"originInstance,omitempty" doc:"Which instance of a program it comes from."`
 	SourceScript      string `json:"sourceScript,omitempty" doc:"Which script or program part it comes from."`

@@ -29,7 +29,7 @@ type NewMessage struct {
 	Payload json.RawMessage `json:"payload,omitempty" doc:"Any JSON. Its bytes are kept, signed and sent as they are. Absent: null."`
 }
 
-// Accepted is the answer to a message that was taken.
+// Accepted is the answer when a message is taken.
 type Accepted struct {
 	ID         string `json:"id" doc:"The message id, in its canonical form."`
 	State      string `json:"state" enum:"pending,claimed,delivered,parked,expired,discarded" doc:"Where the message stands now."`
@@ -45,7 +45,7 @@ type Accepted struct {
 	Response       json.RawMessage `json:"response,omitempty" doc:"The destination's answer, byte by byte. It is not kept: a repeat does not get it."`
 }
 
-// AppendJSON writes it, and keeps the answer's bytes.
+// AppendJSON writes the answer as JSON, and keeps the bytes of the response.
 func (a Accepted) AppendJSON() ([]byte, error) {
 	raw := a.Response
 	a.Response = nil

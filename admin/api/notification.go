@@ -2,8 +2,8 @@ package api
 
 import "time"
 
-// CopyStatus is how one copy of a notification stands. There is one for each
-// channel that its list used when it came.
+// CopyStatus is how one copy of a notification stands. There is one copy for each channel that the list used
+// when the notification came.
 type CopyStatus struct {
 	Channel     string     `json:"channel" doc:"How it goes to people. Empty: its list led nowhere when it came."`
 	Message     string     `json:"message" doc:"The id of the copy's message, which is made of the notification's id, its site and, but for the first copy, the channel."`
@@ -40,7 +40,7 @@ type NotificationPage struct {
 	Next          string         `json:"next,omitempty" doc:"Pass it as after to get the next page; absent: no more."`
 }
 
-// KPIs are the numbers of NO-17, computed when they are asked for.
+// KPIs are the numbers of NO-17, computed at the time of the request.
 type KPIs struct {
 	Site          string  `json:"site,omitempty" doc:"Absent: all together."`
 	Depth         int64   `json:"depth" doc:"Pending and retrying."`
@@ -50,7 +50,7 @@ type KPIs struct {
 	OldestSeconds float64 `json:"oldestSeconds" doc:"How long the oldest pending or retrying one has waited; 0: there is none."`
 }
 
-// NotificationKPIs are the numbers of all sites together and of each.
+// NotificationKPIs are the numbers for all sites together and for each site.
 type NotificationKPIs struct {
 	StuckAfter string `json:"stuckAfter" example:"10m"`
 	Window     string `json:"window" example:"1m"`

@@ -9,7 +9,7 @@ type DecidedNotification struct {
 	Copies []DecidedCopy `json:"copies" nullable:"false" doc:"All of them, also those that were left as they were."`
 }
 
-// DecidedCopy is what a decision has done to one copy.
+// DecidedCopy is the effect of a decision on one copy.
 type DecidedCopy struct {
 	Channel string `json:"channel"`
 	Message string `json:"message"`
@@ -36,8 +36,7 @@ type RunNotification struct {
 	Channel string `json:"channel,omitempty" doc:"Only the copy over this channel. Absent: all that are pending or retrying." example:"mail"`
 }
 
-// RescheduleNotification is what POST /v1/notifications/{id}/reschedule takes:
-// in or at.
+// RescheduleNotification is what POST /v1/notifications/{id}/reschedule takes. It has one of In and At.
 type RescheduleNotification struct {
 	Channel string `json:"channel,omitempty" doc:"Only the copy over this channel. Absent: all that are pending or retrying." example:"mail"`
 	In      string `json:"in,omitempty" doc:"How long from now, as a duration." example:"2h"`

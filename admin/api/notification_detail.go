@@ -15,8 +15,7 @@ type NotificationStatus struct {
 	Delivered *time.Time `json:"delivered,omitempty" doc:"When the last of its copies was. Absent: the status is another."`
 }
 
-// NotificationDetail is a notification with all that the node knows of it. At a
-// site that is its status.
+// NotificationDetail is a notification with everything that the node knows about it. A site knows only its status.
 type NotificationDetail struct {
 	NotificationStatus
 	Created *time.Time `json:"created,omitempty" doc:"When it came to central."`
@@ -44,7 +43,7 @@ type NotificationCopy struct {
 	History    []Event           `json:"history" nullable:"false" doc:"What happened to it, oldest first."`
 }
 
-// RecipientStatus is what became of one recipient.
+// RecipientStatus is the result for one recipient.
 type RecipientStatus struct {
 	Channel   string     `json:"channel" doc:"Another than the copy's, where the list was changed after the notification came."`
 	Address   string     `json:"address"`
@@ -61,7 +60,7 @@ type RecipientStatus struct {
 	At        *time.Time `json:"at,omitempty" doc:"Of the last attempt."`
 }
 
-// AppendJSON writes it, and keeps the bytes of the data.
+// AppendJSON writes the notification as JSON, and keeps the bytes of the data.
 func (d NotificationDetail) AppendJSON() ([]byte, error) {
 	raw := d.Data
 	d.Data = nil

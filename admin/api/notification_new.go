@@ -18,7 +18,7 @@ type NewNotification struct {
 	Data json.RawMessage `json:"data,omitempty" doc:"Any JSON, for programs that receive it."`
 }
 
-// NotificationAccepted is the answer to a notification that was taken.
+// NotificationAccepted is the answer when a notification is taken.
 type NotificationAccepted struct {
 	ID         string `json:"id" doc:"The notification id, in its canonical form. It is the same from here to the people who are told."`
 	Accepted   bool   `json:"accepted" doc:"Always true: a refusal is a problem document."`

@@ -7,7 +7,7 @@ type NewSite struct {
 	Name string `json:"name" minLength:"1" maxLength:"64" doc:"The site's name: the source of its messages." example:"plant-7"`
 }
 
-// SiteToken is a token with which a site enrolls, shown this once.
+// SiteToken is a token with which a site enrolls. It is shown only once.
 type SiteToken struct {
 	Name    string    `json:"name"`
 	Token   string    `json:"token" doc:"Give it to holdfast enroll at the site. Central keeps only a hash of it, and takes it once."`
@@ -29,7 +29,7 @@ type Site struct {
 	Revoked    *time.Time `json:"revoked,omitempty"`
 }
 
-// SiteList is all sites of a central, by name.
+// SiteList holds all sites of a central, by name.
 type SiteList struct {
 	Sites []Site `json:"sites" nullable:"false"`
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// document finishes the OpenAPI document and answers with it. Its text is made when
-// it is first asked for: it costs more than the rest of a start.
+// document completes the OpenAPI document and serves it. It writes the text at the first request: that costs
+// more than the rest of a start.
 func (b *builder) document() http.Handler {
 	doc := b.api.OpenAPI()
 	doc.Info.Description = "What programs and people ask of a Holdfast node: send messages, see what became of them, decide about those that wait. " +
@@ -39,7 +39,7 @@ func (b *builder) document() http.Handler {
 		Type: "http", Scheme: "bearer",
 		Description: "A token of POST /v1/tokens. A listener on the loopback may ask for none. The roles are read, operate and admin; each includes those before it. x-role of an operation is the one that it needs.",
 	}}
-	// Left behind by Register; our routes answer with Problem.
+	// Register leaves these behind. Our routes answer with Problem.
 	schemas := doc.Components.Schemas.Map()
 	delete(schemas, "ErrorModel")
 	delete(schemas, "ErrorDetail")
@@ -60,14 +60,14 @@ func (b *builder) document() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		b, err := text()
 		if err != nil {
-			panic(fmt.Errorf("encode the OpenAPI document: %w", err)) // a fault of ours: the gate logs it and answers
+			panic(fmt.Errorf("encode the OpenAPI document: %w", err)) // a bug: the gate logs it and answers
 		}
 		w.Header().Set("Content-Type", "application/openapi+json")
-		_, _ = w.Write(b) // the client is gone: nobody to tell
+		_, _ = w.Write(b) // an error here means that the client is gone
 	})
 }
 
-// receive is the way in for peers, where a node has one.
+// receive is the route for messages of peers, if a node has it.
 const receive = http.MethodPost + " /_rf/receive"
 
 // others documents routes that other packages serve on the same listener.
@@ -101,7 +101,7 @@ func others(b *builder, receives bool) {
 	metrics.Security, metrics.Extensions = byToken(), map[string]any{"x-role": api.Read}
 }
 
-// receiving documents the way in for peers.
+// receiving documents the route for messages of peers.
 func (b *builder) receiving() {
 	b.other(http.MethodPost, "/_rf/receive", "receive", "Receive messages of a peer",
 		"The wire protocol between nodes: one envelope or a batch of them, signed by the peer's secret rather than by a token. The guide on the wire protocol has its form. "+
@@ -115,7 +115,7 @@ func (b *builder) receiving() {
 	}
 }
 
-// open documents a route that asks for no token.
+// open documents a route that needs no token.
 func (b *builder) open(method, path, id, summary, description string, responses map[int]*huma.Response) {
 	responses[http.StatusForbidden] = b.problem("Where nobody needs a token, the node answers to names of its own machine only.")
 	b.other(method, path, id, summary, description, responses)

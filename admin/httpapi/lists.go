@@ -29,7 +29,7 @@ type listOutput struct {
 	Body api.List
 }
 
-// bookBody is how many bytes a list may have, or a text with recipients.
+// bookBody is the most bytes of a list, or of a text with recipients.
 const bookBody = 8 << 20
 
 func listAnswer(l api.List, err error) (*listOutput, error) {

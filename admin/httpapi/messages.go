@@ -55,7 +55,7 @@ type sendOutput struct {
 	Body     api.Accepted
 }
 
-// envelopeRoom is how many bytes all fields but the payload may have, escaped.
+// envelopeRoom is the most bytes of all fields without the payload, escaped.
 const envelopeRoom = 128 << 10
 
 func send(b *builder) {

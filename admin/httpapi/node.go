@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// node has the routes of the node itself.
+// node adds the routes of the node itself.
 func node(b *builder) {
 	asked(b, route{
 		method: http.MethodPost, path: "/v1/backups", id: "create-backup", tag: "backups", role: api.Admin,

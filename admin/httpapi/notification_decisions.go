@@ -17,7 +17,7 @@ type decideInput struct {
 	Site string `query:"site" doc:"The site that sent it. Absent: it is found, if only one site has sent this id."`
 }
 
-// copyDecisions are the routes of what a person may do about a notification.
+// copyDecisions adds the routes of decisions about a notification.
 func copyDecisions(b *builder) {
 	all := admin.Notifications{Service: b.Service}
 	decideCopies(b, "retry", "Retry a notification", "Its parked and discarded copies are pending again: due at once, and failures count from zero. Recipients who have accepted are not asked again; those who refused are.",

@@ -37,7 +37,7 @@ type siteDecisionInput struct {
 	Content body
 }
 
-// relayed are what a question to a site can meet beside what this node can.
+// relayed adds to problems the refusals that a request to a site can meet.
 func relayed(problems map[api.Sort]string) map[api.Sort]string {
 	problems[api.SiteAway] = "The site does not poll here; nothing was done. The problem says when it was last seen."
 	problems[api.SiteSilent] = "The site has taken the question and not answered in time: it may have been done."
