@@ -72,7 +72,7 @@ func (s *Service) inCategory(category string) (names []string, faults []api.Faul
 		}
 	}
 	if slices.Sort(known); !slices.Contains(known, category) {
-		return nil, []api.Fault{{Field: "category", Value: api.Clip(category), Problem: "is not a category of this node; there are " + strings.Join(slices.Compact(known), ", ")}}
+		return nil, []api.Fault{{Field: "category", Value: api.Clip(category), Problem: "is not a category of this node; its categories are " + strings.Join(slices.Compact(known), ", ")}}
 	}
 	slices.Sort(names)
 	return names, nil
@@ -83,7 +83,7 @@ func (s *Service) inCategory(category string) (names []string, faults []api.Faul
 func (m Messages) pageOfCategory(ctx context.Context, q holdfast.Query, names []string) (out api.MessagePage, err error) {
 	after, name, found := strings.Cut(q.After, "@")
 	if q.After != "" && (!found || name == "") {
-		return out, api.Faulty(api.Fault{Field: "after", Value: api.Clip(q.After), Problem: "is not a place that a page of this list gave; take next of the page before, as it is"})
+		return out, api.Faulty(api.Fault{Field: "after", Value: api.Clip(q.After), Problem: "is not a position in this list; use next of the previous page unchanged"})
 	}
 	var all holdfast.Page
 	limit := cmp.Or(q.Limit, 50) // the store's default

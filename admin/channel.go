@@ -80,7 +80,7 @@ func settingsOf(raw json.RawMessage) (json.RawMessage, string) {
 	case b.Len() > MostSettings:
 		return nil, fmt.Sprintf("has %d bytes; at most %d fit", b.Len(), MostSettings)
 	case bytes.Contains(b.Bytes(), []byte(`\u0000`)):
-		return nil, "has a NUL, which no setting needs and no database keeps"
+		return nil, "has a NUL, which the database cannot store"
 	}
 	return b.Bytes(), ""
 }
@@ -111,7 +111,7 @@ func retryOfChannel(r *api.ChannelRetry) (out notify.Retry, faults []api.Fault) 
 	for i, text := range r.Waits {
 		d, problem := parseDuration(text)
 		if problem == "" && d == 0 {
-			problem = "must be longer than nothing"
+			problem = "must be longer than 0"
 		}
 		if problem != "" {
 			faults = append(faults, api.Fault{Field: fmt.Sprintf("retry.waits[%d]", i), Value: api.Clip(text), Problem: problem})

@@ -30,7 +30,7 @@ func (s Channels) Resume(ctx context.Context, name string) (out api.Channel, err
 		return out, noChannel(name, &book)
 	case errors.Is(err, holdfast.ErrState):
 		return out, api.WrongState.Problem(fmt.Sprintf("channel %s is disabled; enable it instead", name),
-			api.Fault{Field: "disabled", Value: "true", Problem: "is in the way of resuming"})
+			api.Fault{Field: "disabled", Value: "true", Problem: "is set, so there is nothing to resume"})
 	case err != nil:
 		return out, s.refuse(ctx, "resume the channel", err)
 	}

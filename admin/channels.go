@@ -120,7 +120,7 @@ func (s Channels) replace(ctx context.Context, c notify.Channel, spec *api.Chann
 		}
 		s.noted(ctx, "channel changed", slog.String("channel", c.Name), slog.String("channel_kind", c.Kind))
 		for _, w := range warnings {
-			s.Log().WarnContext(ctx, "a setting of a channel is taken otherwise than it was sent", slog.String("channel", c.Name), slog.String("warning", w))
+			s.Log().WarnContext(ctx, "channel setting replaced", slog.String("channel", c.Name), slog.String("warning", w))
 		}
 		c.Changed, c.Version = time.Time{}, 0 // the store sets them
 	}
@@ -165,7 +165,7 @@ func anew[T any](s *Service, change func() (T, error)) (out T, err error) {
 			return out, err
 		}
 	}
-	return out, api.Changed.Problem("others change it all the time; repeat the change")
+	return out, api.Changed.Problem("other requests keep changing it; repeat the change")
 }
 
 // Delete removes a channel. force removes it even if it is needed.

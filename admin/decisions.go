@@ -74,7 +74,7 @@ func waitUntil(req *api.RescheduleRequest, now time.Time) (time.Duration, []api.
 		return 0, []api.Fault{{Field: "at", Value: api.Clip(req.At), Problem: "is not an instant; write one such as 2026-11-30T06:00:00Z"}}
 	}
 	if at.Before(now) {
-		return 0, []api.Fault{{Field: "at", Value: api.Clip(req.At), Problem: "is over; write a later one, or run the message now"}}
+		return 0, []api.Fault{{Field: "at", Value: api.Clip(req.At), Problem: "is in the past; write a later one, or run the message now"}}
 	}
 	return at.Sub(now), nil
 }

@@ -14,7 +14,7 @@ func parseDuration(s string) (d time.Duration, problem string) {
 	case s == "":
 		return 0, "is empty; write a number with a unit, such as 30s, 5m, 24h or 7d"
 	case strings.HasPrefix(s, "-"):
-		return 0, "is not a duration from now on; write one without a sign"
+		return 0, "has a minus sign; write it without one"
 	case p != nil:
 		return 0, p.What + "; " + p.Fix
 	case s == "0":

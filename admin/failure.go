@@ -41,7 +41,7 @@ func (s *Service) explain(ctx context.Context, log *slog.Logger, doing string, e
 		return api.DiskFull.Problem("nothing was accepted; free some space, then send the same request again")
 	case errors.Is(err, holdfast.ErrUnknown):
 		log.LogAttrs(ctx, slog.LevelError, "outcome of a request unknown", slog.String("doing", doing), slog.Any("error", err))
-		return api.Unknown.Problem("the store was asked, and nobody can tell now whether it has done it; send the same request again, with the same id: what was done is not done twice").
+		return api.Unknown.Problem("the store did not say whether it did this; send the same request again, with the same id: nothing is done twice").
 			With("Retry-After", "5")
 	case errors.Is(err, holdfast.ErrUnavailable):
 		return api.Unavailable.Problem("the store takes nothing just now, and the node's health says why; send the same request again later").
@@ -62,12 +62,12 @@ func (s *Service) refuseAt(ctx context.Context, doing string, at *link.ErrSite, 
 	s.Log().LogAttrs(ctx, slog.LevelWarn, "site did not do it", slog.String("site", at.Site), slog.String("doing", doing), slog.Any("error", err))
 	switch name := api.Clip(at.Site); at.Trouble {
 	case link.Busy:
-		return api.SiteBusy.Problem(fmt.Sprintf("site %s has more commands than it works off; nothing was done: ask again in a moment", name)).
+		return api.SiteBusy.Problem(fmt.Sprintf("site %s has too many commands in hand; nothing was done: ask again in a moment", name)).
 			With("Retry-After", "5")
 	case link.DiskFull:
 		return api.DiskFull.Problem(fmt.Sprintf("the disk of site %s is full; nothing was done: free some space there, then ask again", name))
 	case link.Unavailable:
-		return api.SiteUnavailable.Problem(fmt.Sprintf("the store of site %s cannot do it now: run holdfast doctor there, look whether it was done, then ask again", name)).
+		return api.SiteUnavailable.Problem(fmt.Sprintf("the store of site %s cannot do it now: run holdfast doctor there, check whether it was done, then ask again", name)).
 			With("Retry-After", "30")
 	case link.TooLarge:
 		return api.SiteFailed.Problem(fmt.Sprintf("the answer of site %s is larger than the link carries: ask for fewer, or look at the site itself", name))

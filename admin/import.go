@@ -62,7 +62,7 @@ func parseLine(text string) (name, address, problem string) {
 	}
 	open := strings.LastIndexByte(rest, '<')
 	if open < 0 {
-		return "", "", `ends with > and has no <: write Jane <jane@example.com>`
+		return "", "", `ends with > and but no <: write Jane <jane@example.com>`
 	}
 	name, address = strings.TrimSpace(rest[:open]), strings.TrimSpace(rest[open+1:])
 	if strings.HasPrefix(name, `"`) {

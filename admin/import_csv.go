@@ -30,10 +30,10 @@ func parseCSV(text string) (list []entry, faults []api.Fault) {
 	for i, name := range names {
 		names[i] = strings.ToLower(strings.TrimSpace(name))
 		if !slices.Contains(known, names[i]) {
-			faults = append(faults, api.Fault{Field: "line 1", Value: api.Clip(name), Problem: "is no column; the first row names the columns: " + strings.Join(known, ", ")})
+			faults = append(faults, api.Fault{Field: "line 1", Value: api.Clip(name), Problem: "is not a column; the first row names the columns: " + strings.Join(known, ", ")})
 		}
 		if slices.Contains(names[:i], names[i]) {
-			faults = append(faults, api.Fault{Field: "line 1", Value: api.Clip(name), Problem: "is a column a second time; keep one of them"})
+			faults = append(faults, api.Fault{Field: "line 1", Value: api.Clip(name), Problem: "names a column that an earlier cell names; keep one of them"})
 		}
 	}
 	if !slices.Contains(names, "address") {
@@ -85,7 +85,7 @@ func (e *entry) fill(names, cells []string) (ok bool) {
 
 func csvFault(err error) api.Fault {
 	if errors.Is(err, io.EOF) {
-		return api.Fault{Field: "text", Problem: "is empty; the first row names the columns, of which address is needed"}
+		return api.Fault{Field: "text", Problem: "is empty; the first row must name the columns, at least address"}
 	}
 	e, ok := errors.AsType[*csv.ParseError](err)
 	switch {

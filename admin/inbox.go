@@ -68,7 +68,7 @@ func notKept(id holdfast.ID, source string) *api.Problem {
 	if source != "" {
 		detail = fmt.Sprintf("no message %s of source %s waits here", id, api.Clip(source))
 	}
-	return api.NotFound.Problem(detail+"; GET /v1/inbox lists what does", api.Fault{Field: "id", Value: string(id), Problem: "is not kept here"})
+	return api.NotFound.Problem(detail+"; GET /v1/inbox lists those that do", api.Fault{Field: "id", Value: string(id), Problem: "is not kept here"})
 }
 
 // sourceOf finds the sender of a message, if only one is possible.

@@ -71,7 +71,7 @@ func listWarnings(l *notify.List, book *notify.Book) (list []string) {
 	}
 	slices.Sort(list)
 	if reached == 0 {
-		list = append(list, "nobody is reached: what is sent to this list does not arrive")
+		list = append(list, "nobody is reached: notifications to this list do not arrive")
 	}
 	return list
 }

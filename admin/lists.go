@@ -88,7 +88,7 @@ func (s Lists) manyFaults(all []notify.Recipient, book *notify.Book) (faults []a
 		field := func(part string) string { return fmt.Sprintf("recipients[%d].%s", i, part) }
 		faults = append(faults, s.recipientFaults(r, book, field)...)
 		if first, again := seen[targetOf(r)]; again {
-			faults = append(faults, api.Fault{Field: field("address"), Value: api.Clip(r.Address), Problem: fmt.Sprintf("stands on channel %s a second time, after recipients[%d]; keep one of them", r.Channel, first)})
+			faults = append(faults, api.Fault{Field: field("address"), Value: api.Clip(r.Address), Problem: fmt.Sprintf("is on channel %s already, as recipients[%d]; keep one of them", r.Channel, first)})
 			continue
 		}
 		seen[targetOf(r)] = i

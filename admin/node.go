@@ -38,7 +38,7 @@ func (n Node) Backup(ctx context.Context, req *api.NewBackup, wrong ...api.Fault
 // AcknowledgeHistory records that people know about the database's history.
 func (n Node) AcknowledgeHistory(ctx context.Context) error {
 	if n.Acknowledge == nil {
-		return api.Unsupported.Problem("this node keeps everything in a file of its own, which has one history")
+		return api.Unsupported.Problem("this node keeps everything in its own file, which has only one history")
 	}
 	if err := n.Acknowledge(ctx); err != nil {
 		return n.refuse(ctx, "acknowledge the history", err)

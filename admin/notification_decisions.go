@@ -103,7 +103,7 @@ func (d *copyDecision) about(c *notify.Record) bool { return d.channel == "" || 
 func standsAs(c *api.DecidedCopy, gone bool) string {
 	switch {
 	case gone:
-		return c.Status + " for so long that its message is not kept any more"
+		return c.Status + ", and its message has been purged"
 	case c.Discarding:
 		return c.Status + " and discarded with the attempt under way"
 	}

@@ -57,8 +57,8 @@ func checkLine(field, text string, most int) []api.Fault {
 
 // Conditions keep two people from overwriting each other.
 type Conditions struct {
-	IfMatch     string `header:"If-Match" doc:"The version that was seen, as the header ETag had it: nothing is changed if it is another one by now."`
-	IfNoneMatch string `header:"If-None-Match" doc:"The star: nothing is changed if there is one of this name already."`
+	IfMatch     string `header:"If-Match" doc:"The version that you have seen, from the header ETag. If it is not the present version, nothing is changed."`
+	IfNoneMatch string `header:"If-None-Match" doc:"A star (*). If the name exists already, nothing is changed."`
 }
 
 // state is what conditions are compared with.

@@ -52,7 +52,7 @@ func retryOf(req *api.NewMessage) (*holdfast.RetryPolicy, []api.Fault) {
 	if req.RetryInterval != "" {
 		d, problem := parseDuration(req.RetryInterval)
 		if problem == "" && d == 0 {
-			problem = "would not wait at all; write a longer one"
+			problem = "is 0; write a longer one"
 		}
 		if problem == "" && d > longestInterval {
 			problem = "is longer than " + formatDuration(longestInterval)

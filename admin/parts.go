@@ -35,7 +35,8 @@ type Notifier interface {
 	Status(ctx context.Context, id holdfast.ID) (notify.Standing, error)
 }
 
-// NotifyStore is what operators need of a store. It is a part of notify.Store, with the same promises.
+// NotifyStore is what operators need of a store. It is a
+// part of notify.Store, with the same promises.
 type NotifyStore interface {
 	NotificationLog
 	BookStore
@@ -49,7 +50,8 @@ type NotificationLog interface {
 	KPIs(ctx context.Context, stuckAfter, window time.Duration) (all notify.KPIs, sites map[string]notify.KPIs, err error)
 }
 
-// BookStore keeps channels and lists. A change gets the Version that the caller has seen, or zero for a new one.
+// BookStore keeps channels and lists. What changes one is given the Version
+// that the caller has seen, zero for what is new.
 type BookStore interface {
 	Book(ctx context.Context) (notify.Book, error)
 	PutChannel(ctx context.Context, c notify.Channel, actor string) error

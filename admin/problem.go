@@ -13,7 +13,7 @@ import (
 func inDoubt(p *api.Problem, err error, id holdfast.ID) *api.Problem {
 	if errors.Is(err, holdfast.ErrUnknown) {
 		p.Message = string(id)
-		p.Detail = fmt.Sprintf("outcome unknown, send the same id again: the store was asked to keep %s, and nobody can tell now whether it has; with that id it is kept once", id)
+		p.Detail = fmt.Sprintf("outcome unknown, send the same id again: the store did not say whether it kept %s; with that id it is kept once", id)
 	}
 	return p
 }

@@ -21,7 +21,7 @@ type Sent struct {
 // Send takes a message. key gives the id if the request does not.
 func (m Messages) Send(ctx context.Context, req *api.NewMessage, key string, wrong ...api.Fault) (sent Sent, err error) {
 	if m.there != nil {
-		return sent, api.Unsupported.Problem("a message is sent at the site itself; from here its messages are looked at and decided about")
+		return sent, api.Unsupported.Problem("messages of a site are sent at the site itself; from here you can only read them and decide about them")
 	}
 	if size := int64(len(req.Payload)); size > m.LargestPayload() {
 		return sent, api.TooLarge.Problem(

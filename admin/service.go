@@ -26,8 +26,8 @@ type Service struct {
 	Tokens   TokenStore // nil: the node keeps no tokens
 	Central  Central    // nil: the node is not a central, and has no sites
 
-	// Notify keeps notifications, lists and channels, and Channels delivers them. Set both, or neither if
-	// another node does this.
+	// Notify keeps notifications, lists and channels, and Channels delivers
+	// them: both, or neither where that is another node's part.
 	Notify   NotifyStore
 	Channels ChannelOffice
 	// StuckAfter is how long a notification waits before it is shown as stuck; zero: 10 min. KPIWindow is how
@@ -178,7 +178,7 @@ func (s *Service) Called(ctx context.Context, operation, subject string, result 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callBound)
 	defer cancel()
 	if err := s.Calls.Append(ctx, e); err != nil {
-		s.Log().LogAttrs(ctx, slog.LevelWarn, "a call of the API is not in the journal", slog.String("operation", operation), slog.String("actor", e.Actor), slog.Any("error", err))
+		s.Log().LogAttrs(ctx, slog.LevelWarn, "API call not written to the journal", slog.String("operation", operation), slog.String("actor", e.Actor), slog.Any("error", err))
 	}
 }
 

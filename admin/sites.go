@@ -17,7 +17,7 @@ import (
 type Sites struct{ *Service }
 
 func noCentral() *api.Problem {
-	return api.Unsupported.Problem("this node is no central, and has no sites")
+	return api.Unsupported.Problem("this node is not a central and has no sites")
 }
 
 // List returns all sites by name, with the last report of each.

@@ -26,7 +26,7 @@ func (s *Service) waitOf(req *api.NewMessage) (time.Duration, []api.Fault) {
 	case wait > MaxWait:
 		problem = "is longer than " + formatDuration(MaxWait) + "; ask GET /v1/messages/{id} for what takes longer"
 	case wait > 0 && later:
-		problem = "waits for an attempt, and attemptImmediately is false; leave one of them out"
+		problem = "waits for an attempt, but attemptImmediately is false; leave one of them out"
 	}
 	if problem != "" {
 		return 0, []api.Fault{{Field: "wait", Value: api.Clip(req.Wait), Problem: problem}}

@@ -68,7 +68,7 @@ func (s *Service) pendingBecause(r *holdfast.Record) string {
 // destination. The printed commands can be run as they are.
 func Unserved(destinations []string) string {
 	look := "holdfast messages ls --state pending --destination " + shellWord(destinations[0])
-	return fmt.Sprintf("add them; or look with: %s; and give all of that up with: %s --all -q | xargs holdfast messages discard", look, look)
+	return fmt.Sprintf("add them; or look with: %s; and discard all of them with: %s --all -q | xargs holdfast messages discard", look, look)
 }
 
 // shellWord quotes what a shell would interpret: a destination's name may hold any text.
@@ -141,11 +141,11 @@ func (s *Service) channelBecause(channel string, due time.Time) string {
 	wait := time.Until(due)
 	switch {
 	case channel == "":
-		return "its list led nowhere when it came: it is looked up again"
+		return "its list had no channel when it came: it is looked up again"
 	case !served:
 		return fmt.Sprintf("channel %s is disabled or deleted, or this node does not serve it yet", channel)
 	case l.Held:
-		return fmt.Sprintf("channel %s is held (%s): mend that, then resume the channel", channel, l.Problem)
+		return fmt.Sprintf("channel %s is held (%s): fix that, then resume the channel", channel, l.Problem)
 	case !l.Up && l.NextProbe > 0:
 		return fmt.Sprintf("channel %s is in back-off (%s), next probe in %s", channel, l.Problem, inWords(l.NextProbe))
 	case !l.Up:

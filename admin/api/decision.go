@@ -3,7 +3,7 @@ package api
 // RetryRequest is what POST /v1/messages/{id}/retry takes.
 type RetryRequest struct {
 	TTL   string `json:"ttl,omitempty" doc:"A new TTL, as a duration from now. Absent: as long as the message had at first." example:"24h"`
-	Force bool   `json:"force,omitempty" doc:"Send it even where the receiver may have forgotten the id, and might do it a second time."`
+	Force bool   `json:"force,omitempty" doc:"Send it even if the receiver may have forgotten the id and might do it a second time."`
 }
 
 // RescheduleRequest is what POST /v1/messages/{id}/reschedule takes. It has one of the two fields.

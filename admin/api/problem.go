@@ -16,15 +16,15 @@ import (
 // Problem is a refusal as in RFC 9457. A node answers with it, and its client returns it as an error.
 type Problem struct { //nolint:errname // the name of RFC 9457, and of the schema
 	Type   string  `json:"type" format:"uri" doc:"What sort of problem it is; stable, for programs." example:"urn:holdfast:problem:invalid"`
-	Title  string  `json:"title" doc:"The sort of problem in words; the same for each of its sort." example:"a field is wrong"`
+	Title  string  `json:"title" doc:"The sort of problem in words; the same for each problem of the sort." example:"a field is wrong"`
 	Status int     `json:"status" doc:"The HTTP status." example:"422"`
 	Detail string  `json:"detail" doc:"What went wrong this time." example:"destination \"inventroy\" is not known here; known: inventory, billing"`
 	Errors []Fault `json:"errors,omitempty" nullable:"false" doc:"Each field that is wrong."`
 
-	Message      string `json:"message,omitempty" doc:"Where the destination refused it, or the outcome is unknown: the id of the message."`
-	Code         string `json:"code,omitempty" doc:"Where the destination refused it: what it answered, in a short, stable name." example:"http_422"`
-	Cause        string `json:"cause,omitempty" enum:"refused_by_target,unknown_destination" doc:"Of a message that was sent: whether its destination has refused it, or there is no such destination."`
-	TargetStatus int    `json:"targetStatus,omitempty" doc:"Where the destination refused it: the HTTP status that it answered; detail has the beginning of what it said. Absent: it does not speak HTTP, or was not asked." example:"422"`
+	Message      string `json:"message,omitempty" doc:"If the destination refused it, or the outcome is unknown: the id of the message."`
+	Code         string `json:"code,omitempty" doc:"If the destination refused it: its answer as a short, stable name." example:"http_422"`
+	Cause        string `json:"cause,omitempty" enum:"refused_by_target,unknown_destination" doc:"For a message that was sent: whether its destination refused it, or does not exist."`
+	TargetStatus int    `json:"targetStatus,omitempty" doc:"If the destination refused it: its HTTP status; detail has the beginning of its answer. Absent: it does not speak HTTP, or was not asked." example:"422"`
 
 	header http.Header // sent along
 	err    error       // the library's error; not sent
@@ -33,7 +33,7 @@ type Problem struct { //nolint:errname // the name of RFC 9457, and of the schem
 // Fault names a field of the request, the value found and what to do about it.
 type Fault struct {
 	Field   string `json:"field" doc:"The field of the body, the parameter or the header." example:"ttl"`
-	Value   string `json:"value" doc:"What it held, shortened. Empty where it may be a secret." example:"1 day"`
+	Value   string `json:"value" doc:"Its value, shortened. Empty if it may be a secret." example:"1 day"`
 	Problem string `json:"problem" doc:"What is wrong with it, and what to do." example:"has no unit; write a number with a unit, such as 30s, 5m, 24h or 7d, or none"`
 }
 

@@ -43,8 +43,8 @@ func WellFormed(secret string) bool { return bearer.WellFormed(secretPrefix, sec
 
 // NewToken is what POST /v1/tokens takes.
 type NewToken struct {
-	Name string `json:"name" minLength:"1" maxLength:"64" doc:"Who or what will use it; it stands in histories." example:"erp"`
-	Role Role   `json:"role" enum:"read,operate,admin" doc:"read looks; operate also sends, retries, discards and marks done; admin also makes tokens and backups, and changes channels and lists."`
+	Name string `json:"name" minLength:"1" maxLength:"64" doc:"Who or what will use it; histories show it." example:"erp"`
+	Role Role   `json:"role" enum:"read,operate,admin" doc:"read: look at everything; operate: also send, retry, discard and mark done; admin: also make tokens and backups, and change channels and lists."`
 }
 
 // Token is a token without its secret.
@@ -52,7 +52,7 @@ type Token struct {
 	Name     string     `json:"name"`
 	Role     Role       `json:"role" enum:"read,operate,admin"`
 	Created  *time.Time `json:"created,omitempty"`
-	LastUsed *time.Time `json:"lastUsed,omitempty" doc:"Absent: never, or nobody noted it."`
+	LastUsed *time.Time `json:"lastUsed,omitempty" doc:"Absent: never, or it was not recorded."`
 }
 
 // CreatedToken is a new token with its secret. The secret is shown only once.

@@ -117,7 +117,7 @@ func TestTheListOfACategory(t *testing.T) {
 		}
 	}
 	for query, want := range map[string]string{
-		"category=calls":                        "is not a category of this node; there are cached-db-write, external-system, notification",
+		"category=calls":                        "is not a category of this node; its categories are cached-db-write, external-system, notification",
 		"category=external-system&after=3":      "is not a place",
 		"category=external-system&after=%40":    "is not a place", // F1-47: the first page again, once
 		"category=notification&destination=erp": "leave one of them out",

@@ -30,9 +30,9 @@ func decisionProblems(verb holdfast.Verb) map[api.Sort]string {
 // Descriptions of the routes of decisions, for this node and for a site.
 const (
 	retryText   = "Starts a new cycle of a parked, expired or discarded message: failures count from zero, it is due at once, and its TTL begins anew."
-	discardText = "Gives up a message that is not delivered. One that is being tried ends with that attempt, unless the attempt delivers it: discarding, until then. Its row is kept for its retention."
-	runText     = "Makes a pending message due at once, whatever it waits for but its destination and its ordering key. Of one that is being tried it holds for the retry."
-	laterText   = "Says when a pending message is tried next. Of one that is being tried it holds for the retry, whatever that attempt comes to."
+	discardText = "Gives up a message that is not delivered. A message that is being tried is discarding until that attempt ends, and is then discarded unless the attempt delivered it. Its row is kept for its retention."
+	runText     = "Makes a pending message due at once. It still waits for its destination and its ordering key. For a message that is being tried, this applies to the retry."
+	laterText   = "Sets when a pending message is tried next. For a message that is being tried, this applies to the retry, whatever the outcome of that attempt."
 )
 
 // decided is one decision that a person may make about a message, in this node's outbox or in a site's.

@@ -55,7 +55,7 @@ func (f *filler) fill(target reflect.Value, path string, members []member) {
 			f.fault(path+api.Clip(m.name), "", unknownField(m.name, names)) // without the value: a password in the wrong place is an unknown field, too
 			continue
 		case seen[m.name]:
-			f.fault(path+m.name, plain(target.Field(i).Type(), m.value), "is given a second time; keep one of them")
+			f.fault(path+m.name, plain(target.Field(i).Type(), m.value), "is given twice; keep one of them")
 		default:
 			f.fillField(target.Field(i), path+m.name, m.value)
 		}

@@ -298,7 +298,7 @@ func TestACopyWhoseMessageIsPurged(t *testing.T) {
 	f.put(t, "n", stands(holdfast.Discarded, 1))
 	f.put(t, "n.teams", stands(holdfast.Parked, 1))
 	p := problem(t, f.do(t, call{method: "POST", path: "/v1/notifications/n/retry", body: `{"channel":"mail"}`}))
-	if p.Status != 409 || p.Errors[0].Value != "discarded for so long that its message is not kept any more" {
+	if p.Status != 409 || p.Errors[0].Value != "discarded, and its message has been purged" {
 		t.Errorf("got %+v", p)
 	}
 	got := ok[api.DecidedNotification](t, f, call{method: "POST", path: "/v1/notifications/n/retry"}).Copies

@@ -13,7 +13,7 @@ import (
 
 type notifyInput struct {
 	WithBody
-	Key string `header:"Idempotency-Key" doc:"Gives the id, where the body does not."`
+	Key string `header:"Idempotency-Key" doc:"Gives the id if the body does not."`
 }
 
 type notifyOutput struct {

@@ -159,15 +159,15 @@ func (b *builder) responses(r route) map[string]*huma.Response {
 	for k, text := range r.problems {
 		add(k, text)
 	}
-	add(api.Unauthorized, "A token is needed, or the one given is not known.")
-	add(api.RoleLacking, fmt.Sprintf("The token's role does not include %s; or a web page of another site asks.", r.role))
+	add(api.Unauthorized, "The token is missing or unknown.")
+	add(api.RoleLacking, fmt.Sprintf("The token's role does not include %s, or the request comes from a web page of another site.", r.role))
 	add(api.TooMany, "Too many unknown tokens came from this address; Retry-After says how long to wait.")
-	add(api.Busy, "More requests are in hand than there is room for; nothing was done.")
+	add(api.Busy, "The node has too many requests in hand; nothing was done.")
 	add(api.Unavailable, "The store is closed; send the same request again later.")
 	add(api.Internal, "The node failed; its log says why.")
 	if r.request != nil {
 		add(api.Unreadable, "The body is not a JSON object.")
-		add(api.MediaType, "The body must come as application/json.")
+		add(api.MediaType, "The content type must be application/json.")
 		add(api.TimedOut, "The body did not arrive in time.")
 		if _, ok := r.problems[api.TooLarge]; !ok {
 			add(api.TooLarge, "The body is larger than this route takes.")
@@ -208,7 +208,7 @@ func (b *builder) HandleFunc(pattern string, handler func(http.ResponseWriter, *
 	r := b.adding
 	b.adding = gate.Route{}
 	if r.Role == "" {
-		panic("httpapi: huma adds " + pattern + ", which nobody gave a role")
+		panic("httpapi: huma adds " + pattern + ", which has no role")
 	}
 	r.Pattern, r.Handler = pattern, http.HandlerFunc(handler)
 	b.routes = append(b.routes, r)
