@@ -118,8 +118,8 @@ func TestTheListOfACategory(t *testing.T) {
 	}
 	for query, want := range map[string]string{
 		"category=calls":                        "is not a category of this node; its categories are cached-db-write, external-system, notification",
-		"category=external-system&after=3":      "is not a place",
-		"category=external-system&after=%40":    "is not a place", // F1-47: the first page again, once
+		"category=external-system&after=3":      "is not a position",
+		"category=external-system&after=%40":    "is not a position", // F1-47: the first page again, once
 		"category=notification&destination=erp": "leave one of them out",
 	} {
 		w := f.do(t, call{method: "GET", path: "/v1/messages?" + query})
@@ -142,7 +142,7 @@ func TestAWrongRequestOfASite(t *testing.T) {
 		`{"destination":"erp","endpoint":"x","originInstance":"a\nb"}`:                           "originInstance",
 		`{"destination":"erp","endpoint":"x","sourceScript":"` + strings.Repeat("x", 257) + `"}`: "at most 256 bytes",
 		`{"destination":"erp","endpoint":"x","retryInterval":"30"}`:                              "has no unit",
-		`{"destination":"erp","endpoint":"x","retryInterval":"0s"}`:                              "would not wait at all",
+		`{"destination":"erp","endpoint":"x","retryInterval":"0s"}`:                              "is 0",
 		`{"destination":"erp","endpoint":"x","retryInterval":"5000d"}`:                           "is longer than",
 		`{"destination":"erp","endpoint":"x","attemptImmediately":"no"}`:                         "must be true or false",
 		`{"destination":"erp","endpoint":"x","attemptImmediately":false,"wait":"5s"}`:            "leave one of them out",

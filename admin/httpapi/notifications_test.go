@@ -119,7 +119,7 @@ func TestANotificationIsShownWithItsCopies(t *testing.T) {
 		notify.Target{Channel: "mail", Address: "b@x", Result: notify.Refused, Code: "550 5.1.1", Maybe: true, Attempts: 1},
 		notify.Target{Channel: "mail", Address: "c@x"})
 	d := ok[api.NotificationDetail](t, f, call{method: "GET", path: "/v1/notifications/n1"})
-	if len(d.Copies) != 2 || d.Copies[0].WaitsFor != "" || d.Copies[1].WaitsFor != "channel teams is held (http_403): mend that, then resume the channel" {
+	if len(d.Copies) != 2 || d.Copies[0].WaitsFor != "" || d.Copies[1].WaitsFor != "channel teams is held (http_403): fix that, then resume the channel" {
 		t.Fatalf("got %+v", d.Copies)
 	}
 	mail := d.Copies[0]
