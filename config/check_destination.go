@@ -30,7 +30,7 @@ func checkForeign(r *setting.Report, path string, d Destination) {
 	d.Foreign.Check(r, path+"."+k.Key.Name)
 }
 
-// notOfPeer reports keys of a peer beside those of a kind.
+// notOfPeer reports keys of a peer next to those of a kind.
 func notOfPeer(r *setting.Report, path string, d Destination, k adapter.Kind) {
 	for _, f := range []struct {
 		key  string
@@ -68,7 +68,7 @@ func checkRetry(r *setting.Report, path string, t Retry) {
 			Fix:  "remove retries or the last waits",
 		})
 	}
-	noWaits := t.Policy == List && len(t.Waits) == 0 // and so no default for the retries
+	noWaits := t.Policy == List && len(t.Waits) == 0 // without waits, the retries have no default
 	if t.Retries != Unlimited && !noWaits && (t.Retries < 1 || t.Retries > maxRetries) {
 		r.Fault(path+".retries", strconv.Itoa(t.Retries), setting.Problem{What: "is out of bounds", Fix: fmt.Sprintf("write a number from 1 to %d, or 0 for no limit", maxRetries)})
 	}

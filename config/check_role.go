@@ -33,7 +33,7 @@ func checkCentral(r *setting.Report, c *Config) {
 	if !c.Store.IsZero() {
 		r.Fault("store", "", setting.Problem{What: "has no meaning for a site, which keeps its messages in a file of its own", Fix: "remove it, or write role: central"})
 	}
-	// What central may have lost is sent again out of these.
+	// A site sends again from these what central may have lost.
 	if least := setting.Day; c.Retention.Delivered < least {
 		r.Fault("retention.delivered", setting.FormatDuration(c.Retention.Delivered), setting.Problem{What: "is shorter than the " + setting.FormatDuration(least) + " that a site keeps for a central that was restored", Fix: "write " + setting.FormatDuration(least) + " or more"})
 	}

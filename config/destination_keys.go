@@ -26,7 +26,7 @@ func destinationsKey(kinds []adapter.Kind) setting.Entry[Config] {
 		return d
 	}
 	m.Check = func(r *setting.Report, path string, d Destination) {
-		if givenKinds(r, path, kinds) > 1 { // a fault already; which of them is meant nobody knows
+		if givenKinds(r, path, kinds) > 1 { // already a fault, and the intended kind is unknown
 			return
 		}
 		checkDestination(r, path, d)
@@ -44,7 +44,7 @@ func kindKeys(kinds []adapter.Kind) (keys setting.Section[Destination]) {
 	return keys
 }
 
-// givenKinds is how many kinds a destination has.
+// givenKinds returns how many kinds a destination has.
 func givenKinds(r *setting.Report, path string, kinds []adapter.Kind) (n int) {
 	for _, k := range kinds {
 		if r.Given(setting.Join(path, k.Key.Name)) {
@@ -68,7 +68,7 @@ func oneKind(r *setting.Report, path string, kinds []adapter.Kind) {
 	}
 }
 
-// kinds are those of the destinations.
+// kinds returns the kinds of the destinations.
 func (c *Config) kinds() []adapter.Kind {
 	found := map[string]adapter.Kind{}
 	for _, d := range c.Destinations {

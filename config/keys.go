@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
-// configKeys are the keys of the file.
+// configKeys returns the keys of the file.
 func configKeys(kinds []adapter.Kind) setting.Section[Config] {
 	ofFile := func(_ any, c *Config) bool { return c.Store.IsZero() }
 	ofStore := func(_ any, c *Config) bool { return !c.Store.IsZero() }

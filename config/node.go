@@ -2,13 +2,13 @@ package config
 
 import "github.com/holdfast-mq/holdfast/internal/setting"
 
-// Node says who this node is to its peers.
+// Node names this node for its peers.
 type Node struct {
-	ID     string // what it is called among the nodes of one store
+	ID     string // its name among the nodes of one store
 	Source string // of the messages it sends; empty: ID
 }
 
-// Source is who the messages are from that this node sends.
+// Source returns the source of the messages that this node sends.
 func (c *Config) Source() string {
 	if c.Node.Source != "" {
 		return c.Node.Source
@@ -16,33 +16,31 @@ func (c *Config) Source() string {
 	return c.Node.ID
 }
 
-// Tokens says who needs a token to ask the node.
+// Tokens says who needs a token to call the node.
 type Tokens string
 
-// Who needs one. Signed messages and sites prove themselves otherwise.
+// Who needs a token. Signed messages and sites prove their origin otherwise.
 const (
-	TokensRemote Tokens = "remote" // who comes from another machine
-	TokensAlways Tokens = "always" // everybody, on the loopback and a socket as well
-	TokensNever  Tokens = "never"  // nobody: who reaches the listener may do everything
+	TokensRemote Tokens = "remote" // callers from other machines
+	TokensAlways Tokens = "always" // everybody, even on the loopback and a socket
+	TokensNever  Tokens = "never"  // nobody: whoever reaches the listener may do everything
 )
 
-// TLS names the certificate of the listener; both paths or neither. The files
-// are read again when they change.
+// TLS names the certificate of the listener: both paths or neither. Changed files are read again.
 type TLS struct {
 	Cert    string
 	Key     string
-	Clients string // path of the CAs of sites, which then must show a certificate; empty: they need none
+	Clients string // path of the CAs of sites; sites must then show a certificate; empty: they need none
 	AnySite bool   // a certificate need not name the site that shows it
 }
 
-// Log says what is logged and how.
+// Log says what is logged, and in which form.
 type Log struct {
 	Level  LogLevel
 	Format LogFormat
 }
 
-// LogLevel is the least important level that is written, in a form that
-// slog.Level reads.
+// LogLevel is the lowest level that is logged, in a form that slog.Level reads.
 type LogLevel string
 
 // The log levels.
@@ -62,7 +60,7 @@ const (
 	LogJSON LogFormat = "json"
 )
 
-// Durability says when a commit counts.
+// Durability says when a commit counts as durable.
 type Durability string
 
 // The levels of durability.
@@ -74,11 +72,11 @@ const (
 // Limits bounds what the node accepts.
 type Limits struct {
 	Payload int64 // bytes of one message's payload
-	Reserve int64 // bytes of the disk set aside to record outcomes when it is full; 0: none
+	Reserve int64 // bytes of the disk reserved to record outcomes when it is full; 0: none
 
 	Connections int   // at one time; 0: half of the files that the process may have open
-	Strangers   int64 // bytes of bodies in hand whose senders are not known yet
-	Bodies      int64 // bytes of bodies in hand of those who may use the API
+	Strangers   int64 // bytes of bodies in hand whose senders are still unknown
+	Bodies      int64 // bytes of bodies in hand from senders who may use the API
 }
 
 func nodeKeys() setting.Section[Node] {

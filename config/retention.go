@@ -9,27 +9,26 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
-// Retention says how long final rows are kept. Their ids are refused or
-// recognised as duplicates meanwhile.
+// Retention says how long final rows are kept. Meanwhile their ids are refused or recognised as duplicates.
 type Retention struct {
 	Delivered time.Duration
 	Discarded time.Duration
 	Expired   time.Duration
 	Inbox     time.Duration // how long a repeat of a received message is recognised
 	Parked    time.Duration // Never: until a person decides
-	Sweep     time.Duration // between two looks for rows to purge
+	Sweep     time.Duration // between two purges
 }
 
 // Backup says how often the database is copied, and how many copies stay
 // (OI-14). The newest copy always stays.
 type Backup struct {
-	Folder string        // empty: BackupFolder says
+	Folder string        // empty: see BackupFolder
 	Every  time.Duration // Never: no copies are made
-	Hourly int           // so many hours keep their last copy
-	Daily  int           // so many days keep their last copy
+	Hourly int           // how many hours keep their last copy
+	Daily  int           // how many days keep their last copy
 }
 
-// BackupFolder is where copies go: unless it was named, in the data folder.
+// BackupFolder returns where copies go: the named folder, or one in the data folder.
 func (c *Config) BackupFolder() string {
 	if c.Backup.Folder != "" {
 		return c.Backup.Folder
@@ -50,7 +49,7 @@ func retentionKeys() setting.Section[Retention] {
 	}
 }
 
-// backupKey is a mapping, or the word off.
+// backupKey returns the key, which is a mapping or the word off.
 func backupKey() setting.Entry[Config] {
 	const most = 10_000
 	keys := setting.Section[Backup]{

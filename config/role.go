@@ -25,14 +25,13 @@ const (
 // Central is how a site reaches central.
 type Central struct {
 	URL        string
-	Credential string        // path of the file that enrolment made; empty: CredentialFile says
-	CA         string        // path of a further CA for https
-	Cert, Key  string        // paths of our own certificate for https; both or none
+	Credential string        // path of the file that enrolment made; empty: see CredentialFile
+	CA         string        // path of an additional CA for https
+	Cert, Key  string        // paths of this node's own certificate for https; both or none
 	Timeout    time.Duration // of one batch
 }
 
-// CredentialFile is where the site's credential is: unless it was named, in the
-// data folder.
+// CredentialFile returns the path of the site's credential: the named file, or one in the data folder.
 func (c *Config) CredentialFile() string {
 	if c.Central.Credential != "" {
 		return c.Central.Credential
@@ -40,7 +39,7 @@ func (c *Config) CredentialFile() string {
 	return filepath.Join(c.Data, "credential")
 }
 
-// EnrollCommand is what a person runs at a site so that central knows it.
+// EnrollCommand returns the command that makes a site known to central; a person runs it at the site.
 func (c *Config) EnrollCommand() string {
 	words := []string{"holdfast enroll", c.Central.URL, "--file", c.CredentialFile()}
 	for _, f := range [][2]string{{"--ca", c.Central.CA}, {"--cert", c.Central.Cert}, {"--key", c.Central.Key}} {
@@ -51,27 +50,27 @@ func (c *Config) EnrollCommand() string {
 	return strings.Join(words, " ")
 }
 
-// Notifications is how a node that brings them to people does it.
+// Notifications says how a node brings notifications to people.
 type Notifications struct {
-	Secrets   string             // folder whose files hold what channels name as secrets; empty: there are none
-	Bindings  map[string]Binding // who may use which of them, by name
-	Seed      string             // file of channels and lists to make where they do not exist; empty: none
-	Poll      time.Duration      // the longest time between two looks of a channel for what is due (NO-15)
+	Secrets   string             // folder of the files that channels name as secrets; empty: no secrets
+	Bindings  map[string]Binding // who may use which secret, by its name
+	Seed      string             // file of channels and lists to make if they do not exist; empty: no file
+	Poll      time.Duration      // the longest time between two looks of a channel for due messages (NO-15)
 	Retention time.Duration      // of rows that have ended (NO-15)
-	Sweep     time.Duration      // between two looks for rows to purge (NO-15)
-	Stuck     time.Duration      // an age at which one that waits is shown as stuck (NO-17)
-	Window    time.Duration      // over which deliveries are counted (NO-17)
+	Sweep     time.Duration      // between two purges (NO-15)
+	Stuck     time.Duration      // age from which a waiting notification is shown as stuck (NO-17)
+	Window    time.Duration      // period over which deliveries are counted (NO-17)
 }
 
-// Binding says for which channels a secret may be used. A URL that is a secret
-// itself says where it leads, and needs no hosts.
+// Binding says for which channels a secret may be used. A secret that is a URL itself leads to its host, and
+// needs no hosts.
 type Binding struct {
 	Kinds []string // of channels
-	Hosts []string // that may get it; *.example.com stands for all below example.com
+	Hosts []string // hosts that may get it; *.example.com stands for all names below example.com
 }
 
-// Allows says whether a channel of a kind may use the secret towards a host.
-// Without one it is not known yet.
+// Allows reports whether a channel of a kind may use the secret for a host. An empty host is not known yet,
+// and is allowed.
 func (b *Binding) Allows(kind, host string) bool {
 	return slices.Contains(b.Kinds, kind) && (host == "" || slices.ContainsFunc(b.Hosts, func(pattern string) bool { return covers(pattern, host) }))
 }
@@ -147,8 +146,7 @@ func checkHost(r *setting.Report, path, host string) {
 	}
 }
 
-// Bounds of a poll: below, it is nothing but load; above, what is due waits for
-// longer than SF-06 allows.
+// Bounds of a poll. A shorter one only makes load; with a longer one, due messages wait longer than SF-06 allows.
 const (
 	leastPoll = 100 * time.Millisecond
 	mostPoll  = 10 * time.Second

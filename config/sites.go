@@ -2,16 +2,14 @@ package config
 
 import "github.com/holdfast-mq/holdfast/internal/setting"
 
-// SiteLimits bound what a site may send to central. The zero value bounds
-// nothing.
+// SiteLimits bound what a site may send to central. The zero value sets no limits.
 type SiteLimits struct {
-	Lists []string // that its notifications may name; none: any
-	Rate  int      // messages in a second, ten times as many at once; 0: any
-	Daily int64    // bytes of payloads in a day of UTC; 0: any
+	Lists []string // lists that its notifications may name; none: any
+	Rate  int      // messages per second, with bursts of ten times as many; 0: unlimited
+	Daily int64    // bytes of payloads per UTC day; 0: unlimited
 }
 
-// OtherSites is under which name the limits stand of the sites that have none
-// of their own.
+// OtherSites is the name under which the limits of all other sites stand.
 const OtherSites = "others"
 
 func checkSites(r *setting.Report, c *Config) {
@@ -20,7 +18,7 @@ func checkSites(r *setting.Report, c *Config) {
 	}
 }
 
-// siteKeys are what a site may send to central.
+// siteKeys returns the keys of a site's limits.
 func siteKeys() setting.Section[SiteLimits] {
 	return setting.Section[SiteLimits]{
 		setting.List("lists", func(s *SiteLimits) *[]string { return &s.Lists }, "operators", func(r *setting.Report, path, list string) {

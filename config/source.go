@@ -36,7 +36,7 @@ func source(l *setting.Loader, path string, n *yaml.Node) Source {
 	return s
 }
 
-// reported keeps the checks from finding again that a secret is missing.
+// reported marks missing secrets as reported, so that the checks do not report them again.
 func reported(l *setting.Loader, path string, list []Secret) {
 	for i, s := range list {
 		l.Bad[setting.Element(path, i)] = s.IsZero()

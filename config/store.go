@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
-// shownAddress is what may be told of a text that should be an address.
+// shownAddress returns what may be shown of a text that should be an address.
 func shownAddress(text string) string {
 	if scheme := setting.SchemeOf(text); scheme != "" && strings.Contains(text, "://") {
 		return scheme + "://…"
@@ -19,7 +19,7 @@ func shownAddress(text string) string {
 	return text
 }
 
-// storeKey is the address of a database, or where it is.
+// storeKey returns the key for the address of a database, or for where the address is.
 func storeKey() setting.Entry[Config] {
 	return setting.Entry[Config]{
 		Name:  "store",
@@ -35,7 +35,7 @@ func storeKey() setting.Entry[Config] {
 	}
 }
 
-// store reads the address of a database, or where it is.
+// store reads the address of a database, or where the address is.
 func store(l *setting.Loader, c *Config) setting.Decode {
 	return func(path string, n *yaml.Node) {
 		value, ok := l.Value(path, n)
@@ -58,7 +58,7 @@ func storeElsewhere(l *setting.Loader, path string, n *yaml.Node) Database {
 	l.Object(path, n, setting.Keys{"env": setting.HiddenText(l, &ref.Env, storeFix), "file": setting.HiddenText(l, &ref.File, storeFix)})
 	f, ok := l.LookUp(path, ref, setting.Wanted{What: "the address of the database", None: "names neither a variable nor a file", Fix: storeFix, MakeFix: addressFix})
 	if !ok {
-		l.Bad[path] = true // the checks need not look
+		l.Bad[path] = true // the checks need not look at it
 		return Database{}
 	}
 	d, p := parseDatabase(f.Text)
@@ -71,7 +71,7 @@ func storeElsewhere(l *setting.Loader, path string, n *yaml.Node) Database {
 	return d
 }
 
-// address reads what was written in the place itself.
+// address parses an address that stands in the configuration itself.
 func address(l *setting.Loader, text string) Database {
 	d, p := parseDatabase(text)
 	if p != nil {
@@ -80,7 +80,7 @@ func address(l *setting.Loader, text string) Database {
 	return d
 }
 
-// checkStore is about the database, and about what only a file has.
+// checkStore checks the database, and settings that only a file store has.
 func checkStore(r *setting.Report, c *Config) {
 	const own = "a PostgreSQL database is not Holdfast's own file"
 	switch {
@@ -107,7 +107,7 @@ func checkStore(r *setting.Report, c *Config) {
 	checkStoreTLS(r, c)
 }
 
-// plainStore says what is wrong with how the database is reached; empty: nothing.
+// plainStore says what is wrong with the way to the database; empty: nothing.
 func (c *Config) plainStore() string {
 	if c.Store.IsZero() || !c.Store.Remote() || c.Store.Encrypted() {
 		return ""
@@ -124,7 +124,7 @@ func checkStoreTLS(r *setting.Report, c *Config) {
 		return
 	}
 	if c.StoreUnencrypted {
-		return // warned of with all that is given up
+		return // another warning covers all safeguards that are given up
 	}
 	r.Fault("store", c.Store.String(), setting.Problem{What: c.plainStore(), Fix: "add sslmode=verify-full, or storeUnencrypted: true if you trust everybody on that network"})
 }
