@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-mq/holdfast/link"
 )
 
-// askCentral looks for the credential, and opens a connection. Central is not
-// asked anything: only a node that runs has something to ask.
+// askCentral checks the credential, and opens a connection. It asks central nothing: only a running node has
+// something to ask.
 func askCentral(ctx context.Context, o Options, asking *sync.WaitGroup, f *Findings) {
 	if o.Config.Central.URL == "" {
 		return
@@ -24,8 +24,7 @@ func askCentral(ctx context.Context, o Options, asking *sync.WaitGroup, f *Findi
 	asking.Go(func() { c.Err = exchange.TakesConnections(ctx, exchange.Address(c.URL), o.Timeout) })
 }
 
-// judgeCentral is about the link of a site. A central that is away is a
-// warning: notifications wait.
+// judgeCentral judges the link of a site. If central is away, that is a warning: notifications wait.
 func judgeCentral(f *Findings) []Check {
 	c := f.Central
 	if c == nil {

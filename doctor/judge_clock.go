@@ -9,7 +9,7 @@ import (
 
 const (
 	clockOff    = 30 * time.Second
-	clockBehind = 5 * time.Second // less is a clock that was set, as they are
+	clockBehind = 5 * time.Second // a smaller step back is an ordinary correction of the clock
 )
 
 func judgeClock(f *Findings) []Check {
@@ -25,8 +25,7 @@ func judgeClock(f *Findings) []Check {
 	return []Check{g.ok("clock", now), judgeOffset(g, f)}
 }
 
-// judgeOffset takes the destination that is farthest away: signatures are
-// refused one by one.
+// judgeOffset judges the destination whose clock is farthest off: receivers check signatures one by one.
 func judgeOffset(g in, f *Findings) Check {
 	const name = "clock of the destinations"
 	worst, who := time.Duration(-1), ""
@@ -59,8 +58,8 @@ func judgeOffset(g in, f *Findings) Check {
 	return c.with("offsetSeconds", off.Seconds())
 }
 
-// offset is how far this clock is after the peer's, and 0 where the answer's
-// own time and its whole seconds explain it.
+// offset returns how far this clock is ahead of the peer's. It is 0 if the duration of the call and the whole
+// seconds of the answer explain the difference.
 func offset(p PeerFound) time.Duration {
 	earliest, latest := p.Sent.Sub(p.Probed.Date.Add(time.Second)), p.Came.Sub(p.Probed.Date)
 	switch {

@@ -34,7 +34,7 @@ func judgeConfig(f *Findings) []Check {
 	return checks
 }
 
-// judgeFiles is about secrets that others can read.
+// judgeFiles judges secrets that others can read.
 func judgeFiles(f *Findings) []Check {
 	const g = in("Configuration")
 	var checks []Check
@@ -58,7 +58,7 @@ func judgeFiles(f *Findings) []Check {
 
 func lessMode(m fs.FileMode) string { return fmt.Sprintf("%04o", m.Perm()&^0o007) }
 
-// soon is when the end of a certificate is worth a warning.
+// soon is how long before its end a certificate is worth a warning.
 const soon = 14 * 24 * time.Hour
 
 func judgeCert(g in, name, what string, until time.Time, err error, now time.Time) Check {

@@ -27,7 +27,7 @@ func judgeData(f *Findings) []Check {
 	return append(checks, judgeBackups(g, f))
 }
 
-// judgeSetAside: a file of which everything was salvaged only waits to be seen.
+// judgeSetAside judges files set aside. If everything in a file was salvaged, a person only needs to see it.
 func judgeSetAside(g in, files []sqlite.Damage) Check {
 	const name = "files set aside"
 	var list []string
@@ -45,13 +45,12 @@ func judgeSetAside(g in, files []sqlite.Damage) Check {
 		"a backup may hold what is lost; then move the files out of the data folder").listing(list)
 }
 
-// mend agrees with what a start does by itself: a backup has less in it than
-// what a salvage finds.
+// mend agrees with what a start does by itself. A backup holds less than what a salvage finds.
 const mend = "stop the node, keep a copy of the whole folder, and start it again: it sets the file aside and salvages what can be read; put a backup in its place only if too much was lost"
 
 const asItsUser = "look as the user of the node; if you do, give that user the folder"
 
-// judgeFolder says also whether it makes sense to look further.
+// judgeFolder judges the data folder. further says whether it makes sense to look into it.
 func judgeFolder(g in, f *Findings) (c Check, further bool) {
 	const name = "data folder"
 	switch d := f.Folder; {
@@ -96,7 +95,7 @@ func judgeFile(g in, f *Findings) []Check {
 	return append(checks, judgeSchema(g, f), judgeIntegrity(g, f), judgeRows(g, f))
 }
 
-// judgeRows: what has changed inside a row SQLite does not see.
+// judgeRows judges changes inside a row, which SQLite does not notice.
 func judgeRows(g in, f *Findings) Check {
 	const name = "rows"
 	r := f.File.Rows
@@ -175,7 +174,7 @@ func judgeBackups(g in, f *Findings) Check {
 	return g.ok(name, detail).with("ageSeconds", age.Seconds())
 }
 
-// first bounds a list, and says what it leaves out.
+// first shortens a list, and says how many items it leaves out.
 func first(list []string, n int) []string {
 	if len(list) <= n {
 		return list

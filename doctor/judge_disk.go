@@ -10,11 +10,11 @@ import (
 
 // Bounds of what a disk is expected to do and to have.
 const (
-	tooFast   = 20 * time.Microsecond // no disk writes a block in less
+	tooFast   = 20 * time.Microsecond // no disk writes a block faster
 	tooSlow   = 30 * time.Millisecond
 	fewFree   = 1 << 30
 	noneFree  = 64 << 20
-	manyFree  = 50 << 30 // below a tenth of a huge disk there may still be plenty
+	manyFree  = 50 << 30 // above this, even less than a tenth of a huge disk is plenty
 	fewInodes = 1000
 )
 
@@ -36,7 +36,7 @@ func judgeDurability(f *Findings) []Check {
 	return append(checks, judgeSync(g, f.Sync), judgeKind(g, f.Disk))
 }
 
-// judgeLevel asks the node that runs, and else the configuration.
+// judgeLevel judges the durability of the running node, or else of the configuration.
 func judgeLevel(g in, f *Findings) Check {
 	const name = "commits"
 	const hint = "set durability: full, unless the last seconds may be lost at a power cut"
@@ -104,7 +104,7 @@ func judgeDisk(f *Findings) []Check {
 	d := f.Disk
 	switch {
 	case f.Data == "" || f.Folder.Err != nil:
-		return nil // it is told already
+		return nil // already reported
 	case d.Err != nil:
 		return []Check{g.skipped("space", d.Err.Error())}
 	}

@@ -63,7 +63,7 @@ func judgeParked(g in, f *Findings, read bool) Check {
 func judgeUnrouted(g in, f *Findings) Check {
 	var lost []string
 	for _, name := range f.File.Waiting {
-		// Notices that nobody asks for any more are nobody's work, as for a node that runs.
+		// As in a running node, notices that no dispatcher has callbacks for are nobody's work.
 		if name != holdfast.EndedDestination && !f.Config.Config.Serves(name) {
 			lost = append(lost, name)
 		}

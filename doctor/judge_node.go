@@ -36,7 +36,7 @@ func judgeNode(f *Findings) []Check {
 	return append(checks, judgeHealth(g, h))
 }
 
-// judgeTokens is about who can operate a node that asks for tokens.
+// judgeTokens judges who can operate a node that asks for tokens.
 func judgeTokens(g in, f *Findings) []Check {
 	const name = "tokens"
 	c := f.Config.Config

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-mq/holdfast/transport"
 )
 
-// judgePeers is about the destinations. What waiting cures is a warning: the
-// messages wait, too. What somebody must change is failing.
+// judgePeers judges the destinations. A problem that waiting solves is a warning: the messages wait, too. A
+// problem that somebody must solve is failing.
 func judgePeers(f *Findings) []Check {
 	const g = in("Destinations")
 	var checks []Check
@@ -109,8 +109,8 @@ func judgeCredentials(g in, p PeerFound) Check {
 	return g.skipped(name, "the other side does not know probes: only a message tells")
 }
 
-// judgeReceiving is about programs that messages are forwarded to. They are
-// not asked anything: a request could have an effect.
+// judgeReceiving judges the programs that messages are forwarded to. They get no request, because a request
+// could have an effect.
 func judgeReceiving(f *Findings) []Check {
 	const g = in("Endpoints")
 	var checks []Check

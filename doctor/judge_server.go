@@ -18,7 +18,7 @@ const (
 	fewLeft  = 10 // connections
 )
 
-// judgeServer is about a PostgreSQL database, in the place of a data folder.
+// judgeServer judges a PostgreSQL database that replaces the data folder.
 func judgeServer(f *Findings) []Check {
 	const g = in("PostgreSQL")
 	s := f.Server
@@ -46,8 +46,8 @@ func judgeServer(f *Findings) []Check {
 	return append(checks, judgeConnections(g, i), judgeServerClock(g, i), judgeHolders(g, i), judgeDead(g, i), judgeHistory(g, s), judgeNodes(g, s))
 }
 
-// judgeRelease: a major release gets its last fixes in the November five years
-// after that in whose autumn it came: 14 in 2021.
+// judgeRelease judges the age of the release. A major release appears in autumn, and gets its last fixes in
+// November five years later. Release 14 appeared in 2021.
 func judgeRelease(g in, f *Findings) Check {
 	version := f.Server.Server.Version
 	if errors.Is(f.Server.Refused, postgres.ErrTooOld) {

@@ -12,8 +12,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// gauges are read with one callback, so that the numbers of one page belong
-// together.
+// gauges registers gauges that one callback reads, so that the numbers of one page belong together.
 func gauges(meter metric.Meter, o Options) error {
 	var err error
 	var all []metric.Observable
