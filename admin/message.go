@@ -71,7 +71,7 @@ func eventOf(e holdfast.Entry) api.Event {
 		Cycle: e.Cycle, Attempt: e.Attempt, Charged: e.Charged, Code: e.Code, Error: e.Error,
 		MaybeReceived: e.Maybe, TookMs: float64(e.Took.Microseconds()) / 1000, Actor: e.Actor,
 	}
-	switch e.Kind { // the other kinds have no fields of their own
+	switch e.Kind { //nolint:exhaustive // the other kinds have no fields of their own
 	case holdfast.Attempted:
 		out.Outcome = e.Outcome.String()
 	case holdfast.Rescheduled:

@@ -109,7 +109,7 @@ func (n *Node) serve(ctx context.Context) (err error) {
 		return err
 	}
 	n.log.InfoContext(ctx, "listening", slog.String("address", n.url()))
-	defer n.listener.Close() // the server has closed it already, unless the start failed
+	defer n.listener.Close() //nolint:errcheck // the server has closed it already, unless the start failed
 	if err := n.buildFront(ctx); err != nil {
 		return err
 	}

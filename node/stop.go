@@ -38,7 +38,7 @@ var ErrCutOff = errors.New("the stop was cut off")
 
 // halt is the stop of a node.
 type halt struct {
-	stop  context.Context // of the parts: ends when nothing more is taken
+	stop  context.Context //nolint:containedctx // of the parts: ends when nothing more is taken
 	begin context.CancelFunc
 	fails chan struct{} // closed when a part has ended by itself
 	once  sync.Once

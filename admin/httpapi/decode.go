@@ -192,7 +192,7 @@ func assign(field reflect.Value, value json.RawMessage) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	switch t.Kind() { // requests have fields of these kinds only
+	switch t.Kind() { //nolint:exhaustive // requests have fields of these kinds only
 	case reflect.String:
 		return `must be a text in quotes, such as "…"`
 	case reflect.Int:

@@ -74,7 +74,7 @@ func (a *app) backup(cmd *cobra.Command, g global, data, folder string) (made ap
 	return made, ofStores(err)
 }
 
-// restored is what a restore prints as JSON.
+// restored is the JSON output of a restore.
 type restored struct {
 	Path string `json:"path"`
 	Kept string `json:"kept,omitempty"`
@@ -126,7 +126,7 @@ after that is delivered again, with the same ids.`,
 	return cmd
 }
 
-// named lists the messages for which a restore was refused, and says the way out.
+// named lists the messages because of which a restore was refused, and says what to do.
 func (a *app) named(err error) error {
 	broken, ok := errors.AsType[*node.BrokenError](err)
 	if !ok {

@@ -83,13 +83,13 @@ func (c *channels) change(cmd *cobra.Command, name string, f *channelFlags) erro
 	})
 }
 
-// absent says whether nothing is kept under a name.
+// absent reports whether the error says that nothing is kept under the name.
 func absent(err error) bool {
 	p, ok := errors.AsType[*api.Problem](err)
 	return ok && p.Status == http.StatusNotFound
 }
 
-// over changes what flags were given for.
+// over changes the fields whose flags were given.
 func (f *channelFlags) over(cmd *cobra.Command, spec *api.ChannelSpec) {
 	given := cmd.Flags().Changed
 	if given("kind") {

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/brief"
 )
 
-// channels are the commands about channels, at central.
+// channels holds the commands about channels, at central.
 type channels struct {
 	*app
 	*global
@@ -116,7 +116,7 @@ func printChannel(w io.Writer, c *api.Channel) error {
 	return err
 }
 
-// retryOf is how often a channel tries, in words.
+// retryOf says in words how often a channel tries.
 func retryOf(r *api.ChannelRetry) string {
 	attempts, waits := 10, "1m"
 	if r != nil {
@@ -147,7 +147,7 @@ refused the address or the credentials, and 1 if it may work later.`,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			g := *c.global
 			if !cmd.Flags().Changed("timeout") {
-				g.timeout = 6 * time.Minute // the node bounds it
+				g.timeout = 6 * time.Minute // longer than the node's own limit
 			}
 			address := strings.Join(given[1:], "")
 			return c.ask(cmd, &g, func(ctx context.Context, node *client.Client) error {

@@ -15,11 +15,11 @@ import (
 	"github.com/holdfast-mq/holdfast/node"
 )
 
-// configFlags are the flags that stand over the configuration file.
+// configFlags are the flags that override the configuration file.
 type configFlags struct {
 	file     string
 	over     config.Overrides
-	insecure bool // refused, with a word on what to say instead
+	insecure bool // always refused; the error says what to write instead
 
 	listenUnencrypted, storeUnencrypted bool
 }
@@ -56,7 +56,7 @@ func (a *app) warn(list []config.Warning) {
 	}
 }
 
-// read reads the configuration, from the file that it returns.
+// read reads the configuration, and returns the name of its file.
 func (a *app) read(cmd *cobra.Command, f *configFlags) (string, *config.Config, []config.Warning, error) {
 	file, over := f.file, f.over
 	if file == "" {
@@ -80,8 +80,8 @@ func (a *app) read(cmd *cobra.Command, f *configFlags) (string, *config.Config, 
 	return file, c, warnings, err
 }
 
-// readWhole is read with what the configuration names beside itself, for those
-// who start a node or say whether one would start.
+// readWhole is read, and also checks what the configuration names. It is for commands that start a
+// node, or say whether one would start.
 func (a *app) readWhole(cmd *cobra.Command, f *configFlags) (string, *config.Config, []config.Warning, error) {
 	file, c, warnings, err := a.read(cmd, f)
 	if err == nil {

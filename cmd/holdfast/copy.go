@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-mq/holdfast/node"
 )
 
-// copied is what copy prints as JSON.
+// copied is the JSON output of copy.
 type copied struct {
 	From string `json:"from"`
 	To   string `json:"to"`
@@ -167,13 +167,13 @@ func (a *app) printCopied(c *copied) error {
 	return err
 }
 
-// isScreen says whether w is a terminal on which a line can be drawn again.
+// isScreen reports whether w is a terminal, on which a line can be drawn again.
 func isScreen(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && demo.CanRedraw(f)
 }
 
-// progressLine is one line of a terminal that is drawn again and again.
+// progressLine is a line on a terminal that is drawn again and again.
 type progressLine struct {
 	out    io.Writer
 	redraw bool
@@ -181,7 +181,7 @@ type progressLine struct {
 	drawn  bool
 }
 
-// show draws, a few times a second.
+// show draws the line, at most a few times a second.
 func (l *progressLine) show(s node.CopyStatus) {
 	if !l.redraw || s.Done < s.All && time.Since(l.last) < 100*time.Millisecond {
 		return

@@ -52,7 +52,7 @@ func destinationTable(w io.Writer, list []api.DestinationStatus) error {
 	return table(w, []string{"NAME", "LANE", "PENDING", "PARKED", "IN FLIGHT", "NO PROGRESS FOR", "REASON"}, rows)
 }
 
-// reasonOf is why a destination does not deliver, in words.
+// reasonOf says in words why a destination does not deliver.
 func reasonOf(d *api.DestinationStatus) string {
 	switch {
 	case d.Lane == "paused":

@@ -73,7 +73,7 @@ func (a *app) doctorOptions(cmd *cobra.Command, g *global, f *configFlags) (doct
 	if o.Data == "" {
 		o.Data = a.getenv("HOLDFAST_DATA")
 	}
-	// Faults are among what it tells.
+	// Faults are part of the report.
 	o.ConfigFile, o.Config, o.Warnings, o.ConfigError = a.readWhole(cmd, f)
 	return o, nil
 }

@@ -91,7 +91,7 @@ func (a *app) enroll(cmd *cobra.Command, g *global, conf link.EnrollConfig) erro
 	return err
 }
 
-// ofEnrolment gives an error its exit code.
+// ofEnrolment gives an error of an enrolment its exit code.
 func ofEnrolment(err error) error {
 	switch {
 	case errors.Is(err, link.ErrEnrolled):

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/brief"
 )
 
-// lists are the commands about lists, at central.
+// lists holds the commands about lists, at central.
 type lists struct {
 	*app
 	*global

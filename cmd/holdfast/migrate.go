@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-mq/holdfast/node"
 )
 
-// schemaStatus is what migrate prints as JSON.
+// schemaStatus is the JSON output of migrate.
 type schemaStatus struct {
 	Store  string `json:"store"`
 	Schema int    `json:"schema"` // 0: none
@@ -91,7 +91,7 @@ before. A data folder may not.`,
 	return cmd
 }
 
-// place is where the store of a configuration is.
+// place returns where the store of a configuration is.
 func place(c *config.Config) string {
 	if c.Store.IsZero() {
 		return c.Data

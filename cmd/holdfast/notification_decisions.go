@@ -10,8 +10,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/client"
 )
 
-// notificationDecision is what the commands that decide about notifications have in
-// common.
+// notificationDecision describes a command that decides about notifications.
 type notificationDecision struct {
 	name, short, long, example string
 	copies                     string // which copies it is about
@@ -114,7 +113,7 @@ func (n *notifications) decide(cmd *cobra.Command, ids []string, change func(con
 	})
 }
 
-// copyAfterwards is what becomes of a copy next.
+// copyAfterwards says what happens to a copy next.
 func copyAfterwards(c *api.DecidedCopy) string {
 	if !c.Changed {
 		return ", and was left"

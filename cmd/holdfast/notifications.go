@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/span"
 )
 
-// notifications are the commands about notifications, at central.
+// notifications holds the commands about notifications, at central.
 type notifications struct {
 	*app
 	*global
@@ -78,7 +78,7 @@ line for each of them.`,
 	return cmd
 }
 
-// ago reads an instant, a day in UTC, or how long ago something was.
+// ago reads an instant, a day in UTC, or how long ago something happened.
 func ago(flag, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -110,7 +110,7 @@ func (n *notifications) pages(cmd *cobra.Command, f notificationFlags) error {
 			err = printJSON(n.stdout, page)
 		case f.quiet:
 			for _, x := range page.Notifications {
-				if x.ID != "" && (x.ID != last.ID || x.Site != last.Site) { // one that goes over several channels once
+				if x.ID != "" && (x.ID != last.ID || x.Site != last.Site) { // a notification that goes over several channels counts once
 					ids = append(ids, x.ID)
 				}
 				last = x
@@ -133,7 +133,7 @@ func notificationTable(w io.Writer, list []api.Notification) error {
 	return table(w, []string{"ID", "STATUS", "CHANNEL", "LIST", "SITE", "TRIES", "CREATED", "SUBJECT", "LAST ERROR"}, rows)
 }
 
-// copyState is the status with what a person looks for.
+// copyState returns the status, with marks that matter to a person.
 func copyState(c api.CopyStatus) string {
 	switch {
 	case c.Stuck:

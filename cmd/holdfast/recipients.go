@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/brief"
 )
 
-// changed tells what became of a list.
+// changed prints the change of a list.
 func (l *lists) changed(c *api.ListChange) error {
 	if l.json {
 		return printJSON(l.stdout, c)
@@ -120,8 +120,7 @@ changed. A file is one of
 	return cmd
 }
 
-// foreignLine finds the first line that is in another encoding: JSON would
-// turn its letters into others.
+// foreignLine finds the first line that has another encoding: JSON would change its letters.
 func foreignLine(text []byte) (line int, found bool) {
 	for part := range bytes.Lines(text) {
 		line++

@@ -73,7 +73,7 @@ with exit code 4 if the destination has refused it for good.`,
 	return cmd
 }
 
-// originFlags say where a message or notification comes from.
+// originFlags adds the flags that say where a message or notification comes from.
 func originFlags(flags *pflag.FlagSet, instance, script, execution, parent *string) {
 	flags.StringVar(instance, "instance", "", "which instance of a program it comes from")
 	flags.StringVar(script, "script", "", "which script or program part it comes from")
@@ -100,7 +100,7 @@ func (a *app) send(cmd *cobra.Command, g *global, f *sendFlags, given []string) 
 		}
 		m.Headers[name] = value
 	}
-	// The node answers after the wait, and this command must not be gone by then.
+	// The node answers after the wait, so this command must not give up before.
 	if wait, p := span.Parse(m.Wait); m.Wait != "" && p == nil {
 		g.timeout = max(g.timeout, wait+10*time.Second)
 	}
@@ -126,7 +126,7 @@ func (a *app) send(cmd *cobra.Command, g *global, f *sendFlags, given []string) 
 	})
 }
 
-// said is what the first attempt has brought, where it was waited for.
+// said describes the outcome of the first attempt, if the command waited for it.
 func said(sent api.Accepted) string {
 	switch {
 	case sent.LastError != "":
@@ -139,7 +139,7 @@ func said(sent api.Accepted) string {
 	return ""
 }
 
-// payload takes JSON from the argument, the file or standard input.
+// payload reads JSON from the argument, the file or standard input.
 func (a *app) payload(file string, arg []string) (json.RawMessage, error) {
 	var text []byte
 	from := "the payload"

@@ -26,7 +26,7 @@ when it was last seen.`,
 	return cmd
 }
 
-// of names the client of a site's messages.
+// of returns a function that makes the client of a site's messages.
 func of(site string) func(*client.Client) *client.Client {
 	return func(c *client.Client) *client.Client { return c.At(site) }
 }
@@ -66,7 +66,7 @@ func (a *app) siteToken(cmd *cobra.Command, g *global, central string, ask func(
 		}
 		a.note("token for site %s, good once, until %s; it cannot be shown again. Run at the site:\n", t.Name, at(t.Expires))
 		ca := ""
-		if g.ca != "" || a.getenv(envCA) != "" { // what this machine does not trust by itself, the site hardly will
+		if g.ca != "" || a.getenv(envCA) != "" { // if this machine needs an extra CA, the site will probably need one, too
 			ca = " --ca FILE"
 		}
 		a.note("  holdfast enroll %s%s\nand give it the token on standard input:\n", a.seenFrom(cmd, g, central), ca)
@@ -75,7 +75,7 @@ func (a *app) siteToken(cmd *cobra.Command, g *global, central string, ask func(
 	})
 }
 
-// seenFrom is central's address for a site, as far as it can be known here.
+// seenFrom returns central's address as a site sees it, as far as this machine can know it.
 func (a *app) seenFrom(cmd *cobra.Command, g *global, central string) string {
 	address := g.url
 	if given := a.getenv(envURL); given != "" && !cmd.Flags().Changed("url") {
@@ -160,7 +160,7 @@ func (a *app) siteList(g *global) *cobra.Command {
 	}
 }
 
-// siteRow leaves out what only a connected site tells.
+// siteRow leaves out the fields that only a connected site reports.
 func siteRow(s *api.Site) []string {
 	row := []string{s.Name, s.State, optional(s.LastSeen), "-", "-", "-", s.Version}
 	if s.State == "connected" {

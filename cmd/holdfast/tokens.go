@@ -37,7 +37,7 @@ PostgreSQL database, whose nodes may run meanwhile.`,
 	return cmd
 }
 
-// tokens are the commands about tokens, of a running node or of a store.
+// tokens holds the commands about tokens, of a running node or of a store.
 type tokens struct {
 	*app
 	*global
@@ -67,8 +67,8 @@ func (t *tokens) ask(cmd *cobra.Command, f func(ctx context.Context, c *client.C
 	return errors.Join(err, stop())
 }
 
-// store is the configuration of the store. A folder that is named alone is
-// that folder, whatever the environment says.
+// store returns the configuration of the store. If only a folder is named, it is that folder,
+// whatever the environment says.
 func (t *tokens) store(cmd *cobra.Command) (*config.Config, error) {
 	if t.file == "" && t.over.Store == "" {
 		c := config.Default()
