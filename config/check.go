@@ -39,7 +39,7 @@ func checkListen(r *setting.Report, c *Config) {
 	secured := c.TLS.Cert != "" && c.TLS.Key != ""
 	if c.Tokens == TokensNever && c.TLS != (TLS{}) {
 		r.Fault("tokens", string(c.Tokens), setting.Problem{
-			What: "lets everybody who reaches the listener do everything, beside tls, which is for other machines",
+			What: "lets everybody who reaches the listener do everything, although tls lets other machines reach it",
 			Fix:  "write remote and make tokens with: holdfast tokens create",
 		})
 	}
@@ -110,13 +110,13 @@ func checkEndpoint(r *setting.Report, path string, e Endpoint) {
 	forward := e.Forward != "" || r.Given(path+".forward")
 	switch {
 	case forward && e.Keep:
-		r.Fault(path, "", setting.Problem{What: "has both forward and keep", Fix: "keep one of them: forward calls a program, keep stores the message for one that asks"})
+		r.Fault(path, "", setting.Problem{What: "has both forward and keep", Fix: "keep one of them: forward calls a program, keep stores the message until a program fetches it"})
 		return
 	case !forward && !e.Keep:
 		r.Fault(path, "", setting.Problem{What: "has neither forward nor keep", Fix: "write {forward: URL} or {keep: true}"})
 		return
 	case e.Keep && (e.Timeout != 0 || r.Given(path+".timeout")):
-		r.Fault(path+".timeout", setting.FormatDuration(e.Timeout), setting.Problem{What: "has no meaning beside keep, which calls nobody", Fix: "remove it"})
+		r.Fault(path+".timeout", setting.FormatDuration(e.Timeout), setting.Problem{What: "has no meaning next to keep, which calls no program", Fix: "remove it"})
 	case forward:
 		r.CheckURL(path+".forward", e.Forward, true)
 		r.Between(path+".timeout", e.Timeout, time.Millisecond, time.Hour)

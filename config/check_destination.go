@@ -37,7 +37,7 @@ func notOfPeer(r *setting.Report, path string, d Destination, k adapter.Kind) {
 		used bool
 	}{{"url", d.URL != ""}, {"secret", !d.Secret.IsZero()}, {"hmac", d.HMAC == HMACv1}, {"to", d.To != ""}, {"ca", d.CA != ""}} {
 		if at := path + "." + f.key; f.used || r.Given(at) {
-			r.Fault(at, "", setting.Problem{What: "belongs to a peer, and this destination is " + k.Noun, Fix: "remove it, or remove " + k.Key.Name + "; " + k.Instead})
+			r.Fault(at, "", setting.Problem{What: "belongs to a peer, but this destination is " + k.Noun, Fix: "remove it, or remove " + k.Key.Name + "; " + k.Instead})
 		}
 	}
 }

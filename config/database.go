@@ -100,9 +100,9 @@ func parseDatabase(text string) (Database, *setting.Problem) {
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
 		return Database{}, &setting.Problem{What: "holds a control character, or is not UTF-8", Fix: addressFix + "; " + codes}
 	case strings.Contains(text, setting.Hidden):
-		return Database{}, &setting.Problem{What: "has " + setting.Hidden + " in the place of its password", Fix: "write {env: NAME} for a variable or {file: PATH} for a file that holds the whole address"}
+		return Database{}, &setting.Problem{What: "has " + setting.Hidden + " in place of its password", Fix: "write {env: NAME} for a variable or {file: PATH} for a file that holds the whole address"}
 	case scheme != "postgres" && scheme != "postgresql":
-		return Database{}, &setting.Problem{What: "is no address of a PostgreSQL database", Fix: addressFix + ", or remove the key: then a SQLite database is kept in the folder of data"}
+		return Database{}, &setting.Problem{What: "is not an address of a PostgreSQL database", Fix: addressFix + ", or remove the key: then a SQLite database is kept in the folder of data"}
 	}
 	u, err := url.Parse(text)
 	if err != nil {
@@ -111,7 +111,7 @@ func parseDatabase(text string) (Database, *setting.Problem) {
 	query, err := url.ParseQuery(u.RawQuery)
 	// Some character has ended the password too early, and these hold the rest of it.
 	if err != nil || u.Fragment != "" || u.Opaque != "" || strings.Contains(u.Path, "@") || slices.ContainsFunc(slices.Collect(maps.Keys(query)), notASetting) {
-		return Database{}, &setting.Problem{What: "is no URL of a database", Fix: addressFix + "; " + codes}
+		return Database{}, &setting.Problem{What: "is not a URL of a database", Fix: addressFix + "; " + codes}
 	}
 	d := Database{dsn: func() string { return text }, sslMode: query.Get("sslmode"), hosts: hostsOf(u, query)}
 	switch {

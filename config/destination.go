@@ -6,8 +6,8 @@ import (
 	"github.com/holdfast-mq/holdfast/adapter"
 )
 
-// Destination is a peer that messages are sent to, or a foreign system that a kind of adapter leads to, such
-// as an API or a database.
+// Destination is a peer that messages are sent to, or a foreign system, such as an API or a database. A kind
+// of adapter leads to a foreign system.
 type Destination struct {
 	URL         string
 	Secret      Secret

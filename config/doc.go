@@ -6,9 +6,9 @@
 // fault, a warning, a log line or a printed configuration. Load reads the file and the
 // secrets that it names, and nothing else, and changes nothing.
 //
-// Not promised: that a configuration which loads also runs. The node, which calls Load
-// once at its start and turns the result into the library's types, finds out whether
-// the port is free, the certificate valid and the destination there.
+// Not promised: that a configuration which loads also runs. The node calls Load once at
+// its start, and turns the result into the library's types. Only the node finds out
+// whether the port is free, the certificate valid and the destination there.
 //
 // A value is taken from the first of these that has it:
 //

@@ -77,7 +77,7 @@ func override(l *setting.Loader, s given, origin, text string) {
 
 // noInsecure is the problem of the switch that once gave up several safeguards at once.
 var noInsecure = setting.Problem{ //nolint:gochecknoglobals // a constant
-	What: "is no setting any more: it gave up several things at once",
+	What: "is not a setting any more: it gave up several safeguards at once",
 	Fix:  "name what you give up: listenUnencrypted: true (a listener without TLS), storeUnencrypted: true (a database without TLS), tokens: never (nobody needs a token)",
 }
 

@@ -56,7 +56,7 @@ func Load(file string, env Env, o Overrides) (*Config, []Warning, error) {
 	if err != nil {
 		return nil, nil, &Error{Faults: []Fault{{
 			File: file, Problem: "cannot be read: " + setting.Cause(err).Error(),
-			Fix: "name an existing file, or none to run with the defaults", Err: setting.Cause(err),
+			Fix: "name an existing file, or no file to run with the defaults", Err: setting.Cause(err),
 		}}}
 	}
 	return Parse(file, data, env, o)

@@ -31,7 +31,7 @@ func retryKeys() setting.Section[Retry] {
 		setting.Key("factor", func(r *Retry) *float64 { return &r.Factor }, factor(), e.Factor, "`exponential`: what each wait is multiplied by to get the next.").Only(of(Exponential)),
 		setting.Key("interval", func(r *Retry) *time.Duration { return &r.Interval }, wait, f.Interval, "`fixed`: every wait.").Only(of(Fixed)),
 		waitsKey().Only(of(List)),
-		setting.Key("jitter", func(r *Retry) *time.Duration { return &r.Jitter }, setting.Period(0, setting.MaxTime), e.Jitter, "Each wait becomes longer by a random time of up to this.").
+		setting.Key("jitter", func(r *Retry) *time.Duration { return &r.Jitter }, setting.Period(0, setting.MaxTime), e.Jitter, "Each wait becomes longer by a random time up to this.").
 			Tells("", "`500ms`; `0s` for `fixed` and `list`"),
 		retriesKey(),
 	}

@@ -86,16 +86,16 @@ func covers(pattern, host string) bool {
 func centralKeys() setting.Section[Central] {
 	return setting.Section[Central]{
 		setting.Key("url", func(t *Central) *string { return &t.URL }, setting.Words[string]("https://central.example:8420", nil), "",
-			"Central's address. Without TLS only one of this machine.").
+			"Central's address. Without TLS it must be on this machine.").
 			Tells("URL with `https`", "none; must be set at a site"),
 		setting.Maybe("credential", func(t *Central) *string { return &t.Credential }, setting.Location("credential"),
-			"The file that `holdfast enroll` made, by which central knows the site.").
+			"The file that `holdfast enroll` made. It proves to central which site this is.").
 			Tells("", "`credential` in the folder of `data`"),
-		setting.Maybe("ca", func(t *Central) *string { return &t.CA }, setting.File("ca.pem"), "File with a further CA, PEM, for central's certificate."),
-		setting.Maybe("cert", func(t *Central) *string { return &t.Cert }, setting.File("client.pem"), "File with our own certificate, PEM, where central asks for one."),
+		setting.Maybe("ca", func(t *Central) *string { return &t.CA }, setting.File("ca.pem"), "File with an additional CA, PEM, for central's certificate."),
+		setting.Maybe("cert", func(t *Central) *string { return &t.Cert }, setting.File("client.pem"), "File with the site's own certificate, PEM, if central asks for one."),
 		setting.Maybe("key", func(t *Central) *string { return &t.Key }, setting.File("client-key.pem"), "File with its private key, PEM."),
 		setting.Key("timeout", func(t *Central) *time.Duration { return &t.Timeout }, setting.Period(time.Second, time.Hour), 30*time.Second,
-			"How long one request with messages may take. A message that alone is more than the line carries in it has longer, up to a second more for each KiB."),
+			"How long one request with messages may take. A message that is too large for the line gets up to a second more for each KiB."),
 	}
 }
 
@@ -105,14 +105,14 @@ func notificationKeys() setting.Section[Notifications] {
 			"Folder of the secrets that channels name: the secret `smtp` is the content of the file `smtp`. It is read at each use, so that a new password needs no restart."),
 		setting.Named("bindings", func(n *Notifications) *map[string]Binding { return &n.Bindings }, binding()).UnlessEmpty(),
 		setting.Maybe("seed", func(n *Notifications) *string { return &n.Seed }, setting.File("notifications.yaml"),
-			"File with channels and lists that are made at the start where they do not exist. What exists is left as it is, and not checked."),
+			"File with channels and lists that are made at the start if they do not exist. Existing ones are left as they are, and not checked."),
 		setting.Key("poll", func(n *Notifications) *time.Duration { return &n.Poll }, setting.Period(leastPoll, mostPoll), time.Second,
-			"How often a channel looks at least for what is due, as `poll` for destinations."),
+			"The longest time between two looks of a channel for due messages, as `poll` for destinations."),
 		setting.Key("retention", func(n *Notifications) *time.Duration { return &n.Retention }, setting.Period(time.Hour, setting.MaxTime), 365*setting.Day,
 			"How long a notification is kept after it ended. Parked ones stay until `retention.parked` ends."),
 		setting.Key("sweep", func(n *Notifications) *time.Duration { return &n.Sweep }, setting.Period(time.Second, setting.Day), time.Hour, "Time between two looks for notifications to purge."),
-		setting.Key("stuck", func(n *Notifications) *time.Duration { return &n.Stuck }, setting.Period(time.Second, setting.MaxTime), 10*time.Minute, "One that waits longer counts as stuck."),
-		setting.Key("window", func(n *Notifications) *time.Duration { return &n.Window }, setting.Period(time.Second, setting.Day), time.Minute, "Over which time deliveries are counted."),
+		setting.Key("stuck", func(n *Notifications) *time.Duration { return &n.Stuck }, setting.Period(time.Second, setting.MaxTime), 10*time.Minute, "A notification that waits longer counts as stuck."),
+		setting.Key("window", func(n *Notifications) *time.Duration { return &n.Window }, setting.Period(time.Second, setting.Day), time.Minute, "The period over which deliveries are counted."),
 	}
 }
 
@@ -122,7 +122,7 @@ func binding() setting.Many[Binding] {
 			setting.OneOf(r, path, kind, "email", "teams", "slack", "ntfy", "gotify", "webhook")
 		}, "Kinds of channels that may use this secret: `email`, `teams`, `slack`, `ntfy`, `gotify`, `webhook`.").Tells("list", "must be set"),
 		setting.List("hosts", func(b *Binding) *[]string { return &b.Hosts }, "mail.example", checkHost,
-			"Hosts that may get it: names or IP addresses, without port; `*.example.com` is all below. A URL that is a secret itself needs none.").Tells("list", ""),
+			"Hosts that may get it: names or IP addresses, without port; `*.example.com` is all names below it. A secret that is itself a URL needs no hosts.").Tells("list", ""),
 	}
 	m := setting.Each("SECRET", keys)
 	m.Show = func(p setting.Printer, b Binding) *yaml.Node {
@@ -142,7 +142,7 @@ func binding() setting.Many[Binding] {
 func checkHost(r *setting.Report, path, host string) {
 	rest := strings.TrimPrefix(host, "*.")
 	if rest == "" || strings.ContainsAny(rest, "*/@[] \t") || strings.Contains(rest, ":") && net.ParseIP(rest) == nil {
-		r.Fault(path, host, setting.Problem{What: "is no host", Fix: "write its name or IP address, without port, or *.example.com for all below"})
+		r.Fault(path, host, setting.Problem{What: "is not a host", Fix: "write its name or IP address, without port, or *.example.com for all names below it"})
 	}
 }
 

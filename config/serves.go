@@ -15,8 +15,8 @@ func (c *Config) SelfOnly() bool {
 }
 
 // Serves reports whether a node of this configuration knows who delivers to a destination. If so, its
-// messages need no change of the configuration, even while the lane is absent because the node has just
-// started or a channel is disabled.
+// messages need no change of the configuration. This holds even while the lane is absent, because the node
+// has just started or a channel is disabled.
 func (c *Config) Serves(destination string) bool {
 	if _, named := c.Destinations[destination]; named {
 		return true

@@ -14,7 +14,7 @@ const OtherSites = "others"
 
 func checkSites(r *setting.Report, c *Config) {
 	if len(c.Sites) > 0 && c.Role != CentralOfSites {
-		r.Fault("sites", "", setting.Problem{What: "is for a node of role central, and this one is " + string(c.Role), Fix: "remove it, or write role: central"})
+		r.Fault("sites", "", setting.Problem{What: "is for a node of role central, but this one is " + string(c.Role), Fix: "remove it, or write role: central"})
 	}
 }
 
@@ -25,10 +25,10 @@ func siteKeys() setting.Section[SiteLimits] {
 			if list == "" {
 				r.Fault(path, "", setting.Problem{What: "is empty", Fix: "name a list, or remove lists for any"})
 			}
-		}, "The lists that its notifications may name. One for another list is refused for good, and parks at the site.").Tells("names of lists", "any"),
+		}, "The lists that its notifications may name. A notification for another list is refused for good, and parks at the site.").Tells("names of lists", "any"),
 		setting.Key("rate", func(s *SiteLimits) *int { return &s.Rate }, setting.Count(1, 1_000_000, "any", "50"), 0,
-			"Notifications in a second; ten times as many may come at once. What is above waits at the site, and is told to."),
+			"Notifications per second; ten times as many may come at once. Central tells the site to keep the others waiting."),
 		setting.Key("daily", func(s *SiteLimits) *int64 { return &s.Daily }, setting.Size(setting.Mebibyte, 1<<50, "any"), 0,
-			"Bytes of notifications in a day of UTC. What is above waits at the site for the next day. Only what is taken, and was not known, counts. Each central node counts for itself, from its start."),
+			"Bytes of notifications per UTC day. The rest waits at the site for the next day. Only new notifications that central takes count. Each central node counts for itself, from its start."),
 	}
 }

@@ -30,7 +30,7 @@ func source(l *setting.Loader, path string, n *yaml.Node) Source {
 	if !l.Given(many) {
 		s.Secrets = append(s.Secrets, l.Resolve(path, ref))
 	} else if ref != (setting.Reference{}) {
-		l.Fault(path, "", setting.Problem{What: "has secrets beside env or file", Fix: "put all of them into the list secrets"})
+		l.Fault(path, "", setting.Problem{What: "has secrets next to env or file", Fix: "put all of them into the list secrets"})
 	}
 	reported(l, path, s.Secrets)
 	return s

@@ -27,7 +27,7 @@ func storeKey() setting.Entry[Config] {
 		Show:  func(_ setting.Printer, c *Config) *yaml.Node { return storeNode(c.Store) },
 		Meets: func(_ any, c *Config) bool { return !c.Store.IsZero() },
 		Told: []setting.Row{
-			{Doc: "Address of a PostgreSQL database in which everything is kept instead, by any number of nodes: [postgres.md](postgres.md).", Values: "`postgres://user@host:5432/database?sslmode=verify-full`", Usual: "none: a SQLite database in the folder of `data`"},
+			{Doc: "Address of a PostgreSQL database that keeps everything instead, for any number of nodes: [postgres.md](postgres.md).", Values: "`postgres://user@host:5432/database?sslmode=verify-full`", Usual: "none: a SQLite database in the folder of `data`"},
 			{Path: "env", Doc: "Variable that holds the address with its password.", Values: setting.VariableCell, Usual: "none"},
 			{Path: "file", Doc: "File that holds it.", Values: "path", Usual: "none"},
 		},
@@ -47,7 +47,7 @@ func store(l *setting.Loader, c *Config) setting.Decode {
 			l.Unreadable(path, "", setting.Problem{What: "is not the address of a database", Fix: addressFix + ", or remove the key"})
 		default:
 			if c.Store = address(l, value.Value); c.Store.HasPassword() {
-				l.Warn(path, "", setting.Problem{What: "holds a password, which everybody sees who may read this file", Fix: storeFix})
+				l.Warn(path, "", setting.Problem{What: "holds a password, which everybody who may read this file can see", Fix: storeFix})
 			}
 		}
 	}
@@ -102,7 +102,7 @@ func checkStore(r *setting.Report, c *Config) {
 		r.Fault("durability", string(c.Durability), setting.Problem{What: "has no meaning with store: every commit there is made with synchronous_commit on", Fix: "remove it, or write full"})
 	}
 	if r.Given("data") {
-		r.Warn("data", c.Data, setting.Problem{What: "is not used: store names a database, in which everything is kept", Fix: "remove it, or store"})
+		r.Warn("data", c.Data, setting.Problem{What: "is not used: store names a database, which keeps everything", Fix: "remove it, or store"})
 	}
 	checkStoreTLS(r, c)
 }

@@ -20,9 +20,9 @@ func (c *Config) NoAdmin(a Access) (what string, starts bool) {
 		return "", true
 	}
 	if c.Role == CentralOfSites && a.Sites > 0 || len(c.Receive.Sources) > 0 || a.Waiting {
-		return "requests need a token, and there is none with the role admin: sites and peers are served, and nobody can operate the node", true
+		return "requests need a token, but none has the role admin: sites and peers are served, but nobody can operate the node", true
 	}
-	return "requests need a token, and there is none with the role admin, so nobody could be let in, and a node does not start", false
+	return "requests need a token, but none has the role admin; nobody could be let in, so a node does not start", false
 }
 
 // FirstToken says how to make a token with the role admin on this machine.
