@@ -96,7 +96,7 @@ func onlyOurs(cert, key string) *tls.Config {
 				return fmt.Errorf("read our certificate: %w", err)
 			}
 			if len(s.PeerCertificates) == 0 || !bytes.Equal(s.PeerCertificates[0].Raw, pair.Leaf.Raw) {
-				return errors.New("it does not show the certificate of the configuration: restart the node if that was renewed")
+				return errors.New("it does not show the configured certificate: restart the node if the certificate was renewed")
 			}
 			return nil
 		},

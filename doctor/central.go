@@ -37,12 +37,12 @@ func judgeCentral(f *Findings) []Check {
 		checks = append(checks, g.failing("credential", c.File+" does not exist: this site is not enrolled",
 			"run holdfast sites add NAME at central, and here: "+c.Enroll))
 	case c.Identity != nil:
-		checks = append(checks, g.failing("credential", c.Identity.Error(), "mend that, or enroll anew with --force"))
+		checks = append(checks, g.failing("credential", c.Identity.Error(), "fix that, or enroll again with --force"))
 	default:
 		checks = append(checks, g.ok("credential", "enrolled as site "+c.Site))
 	}
 	if c.Err != nil {
-		return append(checks, g.warning("central", c.URL+": "+c.Err.Error(), "see whether central runs, and what is between; notifications wait here meanwhile"))
+		return append(checks, g.warning("central", c.URL+": "+c.Err.Error(), "check whether central runs, and what is between; notifications wait here meanwhile"))
 	}
 	return append(checks, g.ok("central", c.URL+" takes connections"))
 }

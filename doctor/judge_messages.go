@@ -33,7 +33,7 @@ func judgeMessages(f *Findings) []Check {
 			items = append(items, name+": "+f.File.Held[name])
 		}
 		return append(checks, g.warning("lanes", brief.Count(len(items), "destination is held: its messages wait for a person", "destinations are held: their messages wait for a person"),
-			"remove the reason; the node tries one message from time to time, and goes on when it is taken").listing(items))
+			"remove the reason; the node tries one message from time to time, and goes on when one is accepted").listing(items))
 	}
 	return append(checks, g.ok("lanes", "none is held"))
 }
