@@ -107,8 +107,8 @@ func (l *laneRun) pickProbe() []Claim {
 }
 
 // line moves the claimed messages into the ready queue. It alternates between messages
-// that were never tried and messages that were, so that a few bad messages do not
-// block all that come after them.
+// that were never tried and messages that were. So a few bad messages do not block all
+// that come after them.
 func (l *laneRun) line() {
 	var again []Claim
 	next := func() {

@@ -134,8 +134,8 @@ func TestAWrongRequestOfASite(t *testing.T) {
 	t.Parallel()
 	f := serve(t, aSite)
 	for body, want := range map[string]string{
-		`{"category":"cached-db-write","destination":"erp","endpoint":"x"}`:                      `category "cached-db-write" is not that of destination erp, which is of category external-system`,
-		`{"category":"external-system","destination":"billing","endpoint":"x"}`:                  "which is a peer",
+		`{"category":"cached-db-write","destination":"erp","endpoint":"x"}`:                      `category "cached-db-write" is not that of destination erp: that is of category external-system`,
+		`{"category":"external-system","destination":"billing","endpoint":"x"}`:                  "that is a peer",
 		`{"category":"external-system","destination":"epr","endpoint":"x"}`:                      "known are",
 		`{"category":"external-system","endpoint":"x"}`:                                          "destination",
 		`{"destination":"erp","endpoint":"x","headers":{"Hf-Script":"x"}}`:                       "use another name",

@@ -60,7 +60,7 @@ func args(least, most int, expected string) cobra.PositionalArgs {
 // ask runs f with a client of the node, within the time-out of one answer.
 func (a *app) ask(cmd *cobra.Command, g *global, f func(ctx context.Context, c *client.Client) error) error {
 	if g.timeout <= 0 {
-		return usage(fmt.Errorf("--timeout %s: must be longer than nothing", g.timeout))
+		return usage(fmt.Errorf("--timeout %s: must be longer than 0", g.timeout))
 	}
 	c, err := a.client(cmd, g)
 	if err != nil {

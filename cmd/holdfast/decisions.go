@@ -52,18 +52,18 @@ func (d *deciding) command(name, short, long, flags string, change func(context.
 func (d *deciding) retry() *cobra.Command {
 	var r api.RetryRequest
 	cmd := d.command("retry", "Retry messages that are parked, expired or discarded",
-		"Failures count from zero,\nthey are due at once, and their TTL begins anew. Of an ordering key, whichever was\naccepted first goes first.", " --ttl 7d",
+		"Failures count from zero,\nthey are due at once, and their TTL begins anew. Within an ordering key,\nthe message that was accepted first goes first.", " --ttl 7d",
 		func(ctx context.Context, c *client.Client, id string) (api.Message, error) {
 			return c.Messages().Retry(ctx, id, r)
 		})
 	cmd.Flags().StringVar(&r.TTL, "ttl", "", "a new TTL: 90s, 24h, 7d; default: as long as the message had at first")
-	cmd.Flags().BoolVar(&r.Force, "force", false, "send it even where the receiver may have forgotten the id, and might do it a second time")
+	cmd.Flags().BoolVar(&r.Force, "force", false, "send it even if the receiver may have forgotten the id and might do it a second time")
 	return cmd
 }
 
 func (d *deciding) discard() *cobra.Command {
 	return d.command("discard", "Give up messages that are not delivered",
-		"One that is being tried\nends with that attempt, unless the attempt delivers it. They are not deleted: their\nrows are kept for their retention, and retry takes them up again.", "",
+		"A message that is\nbeing tried ends with that attempt, unless the attempt delivers it. The rows are kept\nfor their retention, and retry takes the messages up again.", "",
 		func(ctx context.Context, c *client.Client, id string) (api.Message, error) {
 			return c.Messages().Discard(ctx, id)
 		})
@@ -71,7 +71,7 @@ func (d *deciding) discard() *cobra.Command {
 
 func (d *deciding) run() *cobra.Command {
 	return d.command("run", "Make pending messages due at once",
-		"Failures count on. One\nthat is being tried is tried again at once, if it has to be. A destination that is\ndown or held, and an earlier message of the ordering key, are waited for.", "",
+		"The count of failures\ngoes on. A message that is being tried is tried again at once if the attempt fails.\nMessages still wait for a destination that is down or held, and for earlier messages\nof their ordering key.", "",
 		func(ctx context.Context, c *client.Client, id string) (api.Message, error) {
 			return c.Messages().Run(ctx, id)
 		})
@@ -79,8 +79,8 @@ func (d *deciding) run() *cobra.Command {
 
 func (d *deciding) reschedule() *cobra.Command {
 	var r api.RescheduleRequest
-	cmd := d.command("reschedule", "Say when pending messages are tried next",
-		"Of one that is being\ntried it holds for the retry. It has to be before the message's TTL ends.", " --in 2h",
+	cmd := d.command("reschedule", "Set when pending messages are tried next",
+		"For a message that\nis being tried, this applies to the retry. The time must be before the message's TTL\nends.", " --in 2h",
 		func(ctx context.Context, c *client.Client, id string) (api.Message, error) {
 			if err := timed(&r); err != nil {
 				return api.Message{}, err

@@ -32,7 +32,7 @@ const (
 // verdict is the exit code of a command that has already printed everything.
 type verdict int
 
-func (verdict) Error() string { return "something needs a look" }
+func (verdict) Error() string { return "something needs attention" }
 
 // usageError is a fault of the command line.
 type usageError struct{ err error }
@@ -149,7 +149,7 @@ func adviceFor(cmd *cobra.Command, err error) string {
 		case errors.Is(err, client.ErrScheme):
 			return ""
 		case isUnknown && unknown.Cert != nil:
-			return "name the file with the authority of its certificate, or the certificate itself, with --ca or " + envCA
+			return "name the file with the CA of its certificate, or the certificate itself, with --ca or " + envCA
 		case errors.Is(err, context.DeadlineExceeded):
 			return "the node did not answer in time; wait longer with --timeout"
 		}

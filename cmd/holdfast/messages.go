@@ -44,7 +44,7 @@ func (a *app) listCommand(g *global) *cobra.Command {
 	f.StringVar(&q.Category, "category", "", "only destinations of this category, one after the other: external-system, cached-db-write, notification")
 	f.BoolVar(&q.Held, "held", false, "only messages that are held because the clock is doubted")
 	f.IntVar(&q.Limit, "limit", 50, "messages per page, 1 to 500")
-	f.StringVar(&q.After, "after", "", "begin after this place, which the page before named")
+	f.StringVar(&q.After, "after", "", "begin after this position, which the previous page gave")
 	f.BoolVar(&all, "all", false, "follow the pages to the end")
 	f.BoolVarP(&quiet, "quiet", "q", false, "print message ids only, oldest first")
 	return cmd

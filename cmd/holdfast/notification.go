@@ -41,7 +41,7 @@ func (n *notifications) show() *cobra.Command {
 
 // siteFlag adds the flag that says which site's notification an id names.
 func siteFlag(cmd *cobra.Command, site *string) {
-	cmd.Flags().StringVar(site, "site", "", "the site that sent it; needed where several have sent the same id")
+	cmd.Flags().StringVar(site, "site", "", "the site that sent it; needed if several have sent the same id")
 }
 
 // sheet prints names with values. It leaves empty values out.

@@ -19,7 +19,7 @@ func eachPage[C comparable](a *app, after C, all, silent bool, show func(after C
 			a.note("there are more; continue with --after %v, or take all with --all\n", next)
 			return nil
 		case next == after:
-			return errors.New("list: the next page is the same again; the node's answer cannot be followed")
+			return errors.New("list: the node answers with the same page again")
 		}
 		after = next
 	}

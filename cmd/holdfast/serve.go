@@ -34,12 +34,13 @@ func (a *app) serveCommand() *cobra.Command {
 		Short: "Run a node",
 		Long: `Run a node until it is told to stop.
 
-The first SIGINT or SIGTERM stops it gracefully: it is drained, takes no more
-work, and what is in hand may end, for as long as the configuration says. A
-second one ends the process at once; nothing that was accepted is lost by that
-either. SIGHUP has it read its configuration again.
+The first SIGINT or SIGTERM stops it gracefully: it drains, takes no more work, and
+lets work in hand end, for as long as the configuration says. A second one ends the
+process at once; nothing that was accepted is lost then, either. SIGHUP makes it read
+its configuration again.
 
-Flags stand over the environment (HOLDFAST_...), the environment over the file.`,
+Flags override the environment (HOLDFAST_...), and the environment overrides the
+file.`,
 		Example: `  holdfast serve
   holdfast serve --config /etc/holdfast/holdfast.yaml
   holdfast serve --data /var/lib/holdfast --listen 127.0.0.1:8420`,

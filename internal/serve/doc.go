@@ -2,7 +2,7 @@
 // known yet. The bounds hold over all listeners together.
 //
 // Promised: the bytes that the bodies of unknown senders hold in memory are bounded, in
-// all and for each address, and so are the numbers of their requests and connections. If
+// all and for each address. So are the numbers of their requests and connections. If
 // room is short, new and quick requests are let in. The request that has been there
 // longest gives way, of the address that holds the most. A known sender gives way to
 // nobody. Some connections are reserved for this machine. Every refusal is counted. Log
