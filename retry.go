@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Unlimited, as RetryPolicy.Attempts, means that only a TTL ends the tries.
+// Unlimited in RetryPolicy.Attempts means that only a TTL ends the tries.
 const Unlimited = -1
 
 // RetryPolicy says when a failed message is tried again. The wait before

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Unlimited, as Retry.Retries, means that only a TTL ends the retries. The file says 0.
+// Unlimited in Retry.Retries means that only a TTL ends the retries. The file says 0.
 const Unlimited = -1
 
 // Config is everything that a node is told at its start. Default fills it, and Check finds its faults. Paths

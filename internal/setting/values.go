@@ -129,7 +129,7 @@ func (l *Loader) durationOr(to *time.Duration, never string) Decode {
 	}
 }
 
-// Never, as a TTL or a retention, means that no time ends it; as Backup.Every, that no backup is made. The
+// Never in a TTL or a retention means that no time ends it; in Backup.Every, that no backup is made. The
 // file says "none" for a TTL, "forever" for a retention and "off" for backups.
 const Never time.Duration = -1
 
