@@ -78,7 +78,7 @@ func TestADispatcherWhoseStoreIsAnothers(t *testing.T) {
 				about = append(about, line)
 			}
 		}
-		if len(about) != 2 || !strings.HasPrefix(about[0], "WARN another process has the store") || !strings.HasSuffix(about[0], "owner=process 7") ||
+		if len(about) != 2 || !strings.HasPrefix(about[0], "WARN another process owns the store") || !strings.HasSuffix(about[0], "owner=process 7") ||
 			!strings.HasPrefix(about[1], "INFO this process owns the store now") {
 			t.Errorf("logged %q, want that the store is another's, and that it is back", about)
 		}

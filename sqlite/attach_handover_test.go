@@ -78,7 +78,7 @@ func (c *courier) logged(t testing.TB, want map[string]int) {
 }
 
 const (
-	warnsOfOwner = `level=WARN msg="another process has the store`
+	warnsOfOwner = `level=WARN msg="another process owns the store`
 	tellsOfOwner = `level=INFO msg="this process owns the store now`
 )
 
