@@ -22,8 +22,8 @@ type siteListInput struct {
 	Site        string   `path:"site" doc:"The site's name."`
 	State       []string `query:"state,explode" doc:"Only these states: repeat the parameter, or separate by commas. Absent: parked."`
 	Destination string   `query:"destination" doc:"Only this destination."`
-	After       string   `query:"after" maxLength:"256" doc:"The value next of the previous page."`
-	Limit       int      `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"The largest number of entries."`
+	After       string   `query:"after" maxLength:"256" doc:"The next of the page before."`
+	Limit       int      `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"How many at most."`
 }
 
 type siteMessageInput struct {
@@ -90,7 +90,7 @@ func sites(b *builder) {
 	})
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/sites/{site}/messages", id: "list-site-messages", tag: "sites", role: api.Read,
-		summary: "List messages of a site", description: "The node asks the site. Without a state, it lists the parked messages of all destinations.",
+		summary: "List messages of a site", description: "The site is asked. Without a state they are the parked ones, of all destinations.",
 		problems: relayed(map[api.Sort]string{}),
 	}, func(ctx context.Context, in *siteListInput) (*answer[api.MessagePage], error) {
 		there, err := sites.At(ctx, in.Site)
