@@ -50,8 +50,9 @@ func (p patient) Overdue(ctx context.Context) (map[string]time.Duration, error) 
 	return list, err
 }
 
-// watchFile checks every few seconds what nothing else notices: the file was removed while nothing moves,
-// lists of the seed do not fit, or no token is left that may operate the node.
+// watchFile looks every few seconds at what nothing else notices: a file that
+// was taken away while nothing moves, lists of the seed that do not fit, and that
+// there is no token any more by which to operate the node.
 func (n *Node) watchFile(ctx context.Context) error {
 	tick := time.NewTicker(10 * time.Second)
 	defer tick.Stop()
@@ -65,7 +66,7 @@ func (n *Node) watchFile(ctx context.Context) error {
 		if n.role.look != nil {
 			s.unfit = n.role.look(ctx)
 		}
-		if a, err := access(ctx, n.store); err == nil { // the store's own checks report an error
+		if a, err := access(ctx, n.store); err == nil { // else the store's own checks tell
 			s.closed, _ = n.cfg.NoAdmin(a)
 		}
 		n.seen.Store(s)
