@@ -17,9 +17,9 @@ type attempt struct {
 	route     *laneRoute
 	began     time.Time
 	abandoned bool                    // guarded by the lane
-	cut       context.CancelCauseFunc // nil: it cannot be cut off alone, or runs not yet; guarded by the lane
-	left      bool                    // it was cut off and hangs, and its slot is another's; guarded by the lane
-	held      bool                    // its slot, until the loop has learned from it; guarded by the lane
+	cut       context.CancelCauseFunc // cuts off this attempt alone; nil: cannot, or not running yet; guarded by the lane
+	left      bool                    // it was cut off but hangs, and has lost its slot; guarded by the lane
+	held      bool                    // it keeps its slot until the loop has learned from it; guarded by the lane
 }
 
 // finished is a claim whose attempt has ended.
@@ -29,8 +29,8 @@ type finished struct {
 	receipt Receipt
 	failure *Failure // nil: delivered
 	took    time.Duration
-	attempt *attempt // that the deliverer was called with; nil: it was not
-	delay   *delayed // how it waits only for its destination; nil: by its own schedule
+	attempt *attempt // that called the deliverer; nil: the deliverer was not called
+	delay   *delayed // set if the message waits only for its destination; nil: it waits by its own schedule
 }
 
 // reports carries results from the workers to the loop.
@@ -59,15 +59,14 @@ func (r *reports) take(into []finished) []finished {
 	return into
 }
 
-// peek returns what take has not taken.
+// peek returns the results that take has not taken yet.
 func (r *reports) peek() []finished {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.list)
 }
 
-// start moves what was claimed into the ready queue and starts workers for
-// the slots that are free.
+// start moves the claimed messages into the ready queue and starts workers for the free slots.
 func (r *dispatch) start(l *laneRun) {
 	if l.closed {
 		return
@@ -89,10 +88,10 @@ func (r *dispatch) start(l *laneRun) {
 	}
 }
 
-// pickProbe keeps one of the messages that were tried the fewest times, and
-// returns the others: those that failed before say less about the destination.
-// It is the newest and the oldest in turn, as messages that always fail tend to
-// come together: one that does not is not behind all of them.
+// pickProbe keeps one of the messages with the fewest tries and returns the others:
+// a message that failed before says less about the destination. It keeps the newest
+// and the oldest in turn: messages that always fail tend to come together, and a good
+// message must not wait behind all of them.
 func (l *laneRun) pickProbe() []Claim {
 	best, oldest := 0, l.probes%2 == 1
 	for i := range l.incoming {
@@ -107,8 +106,8 @@ func (l *laneRun) pickProbe() []Claim {
 	return rest
 }
 
-// line moves what was claimed into the ready queue, one that was never tried
-// and one that was in turn: a few bad messages do not stand in the way of all
+// line moves the claimed messages into the ready queue. It alternates between messages
+// that were never tried and messages that were. So a few bad messages do not block all
 // that come after them.
 func (l *laneRun) line() {
 	var again []Claim
@@ -137,7 +136,7 @@ func (l *laneRun) line() {
 	l.incoming = l.incoming[:0]
 }
 
-// batchSize is how many messages one request of a route carries at most now.
+// batchSize returns the most messages that one request of a route carries now.
 func (r *dispatch) batchSize(l *laneRun, route *laneRoute) (n int) {
 	if route.batch == nil {
 		return 1
@@ -151,8 +150,8 @@ func (r *dispatch) batchSize(l *laneRun, route *laneRoute) (n int) {
 	return max(route.batch.BatchSize(), 1)
 }
 
-// worker makes attempts one after the other while the lane has claims, slots
-// and success. After a failure the loop decides first what the lane bears.
+// worker makes attempts one after the other while the lane has claims, slots and
+// success. After a failure, the loop first decides how much the lane bears.
 func (r *dispatch) worker(l *laneRun) {
 	for {
 		route := l.present()
@@ -167,7 +166,7 @@ func (r *dispatch) worker(l *laneRun) {
 	}
 }
 
-// present takes the route as it is now in hand; nil ends the worker.
+// present takes the current route in hand. Nil ends the worker.
 func (l *laneRun) present() *laneRoute {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -179,12 +178,12 @@ func (l *laneRun) present() *laneRoute {
 	return l.route
 }
 
-// next takes the next request out of the ready queue, of at most size messages,
-// which is the route's; nil ends the worker.
+// next takes the next request out of the ready queue. The request has at most size
+// messages; size belongs to route. Nil ends the worker.
 func (l *laneRun) next(route *laneRoute, size int) *attempt {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if route != l.route { // it has changed this moment, and may take one only
+	if route != l.route { // the route has just changed, and its size is not known: take one message
 		size = 1
 	}
 	l.active-- // it counts again if there is something to do
@@ -211,11 +210,10 @@ func (l *laneRun) next(route *laneRoute, size int) *attempt {
 	return a
 }
 
-// ended takes the attempt out of flight and reports it, in one step, so that
-// whoever sees nothing in flight has the report. If the loop has given the
-// attempt up meanwhile, its late outcome is nobody's any more. It says whether
-// the attempt holds its slot until the loop has learned from it: many that fail
-// at once are no more than the limit.
+// ended takes the attempt out of flight and reports it, in one step: whoever sees
+// nothing in flight has the report. If the loop has given the attempt up meanwhile,
+// the late outcome is dropped. held says whether the attempt keeps its slot until the
+// loop has learned from it, so that failures at once never exceed the limit.
 func (l *laneRun) ended(a *attempt, list []finished, to *reports) (held bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -228,12 +226,12 @@ func (l *laneRun) ended(a *attempt, list []finished, to *reports) (held bool) {
 	if a.abandoned {
 		return false
 	}
-	a.held = !a.left && list[len(list)-1].attempt != nil && !worked(list) // who was not asked comes first
+	a.held = !a.left && list[len(list)-1].attempt != nil && !worked(list) // results that were never sent come first in the list
 	to.add(list...)
 	return a.held
 }
 
-// worked says whether the destination did its work for a message of the request.
+// worked reports whether the destination did its work for any message of the request.
 func worked(request []finished) bool {
 	return slices.ContainsFunc(request, func(f finished) bool { return f.attempt != nil && f.failure.served() })
 }
@@ -248,8 +246,8 @@ func (l *laneRun) release(a *attempt) (held bool) {
 	return held
 }
 
-// deliver makes one attempt. Messages whose time is over, or whose budget was
-// spent by attempts that killed the process, are not sent.
+// deliver makes one attempt. It does not send messages whose TTL is over, or whose
+// budget was spent by attempts that killed the process.
 func (r *dispatch) deliver(l *laneRun, a *attempt) []finished {
 	list := make([]finished, 0, len(a.claims))
 	send := a.claims[:0:0]
@@ -288,7 +286,7 @@ func (r *dispatch) deliver(l *laneRun, a *attempt) []finished {
 
 var errBudget = errors.New("the retry budget is spent")
 
-// call runs the deliverer, whose panic is a failed attempt.
+// call runs the deliverer. A panic is a failed attempt.
 func (r *dispatch) call(ctx context.Context, route *laneRoute, send []Claim) (results []Result) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -317,7 +315,7 @@ func (r *dispatch) call(ctx context.Context, route *laneRoute, send []Claim) (re
 
 var errNoResult = errors.New("the batch had no result for this message")
 
-// classify reads a deliverer's error. An attempt that we have cut off ourselves has no
+// classify reads a deliverer's error. An attempt that we cut off ourselves has no
 // outcome (NO-09): it is made again, uncharged. why is the cause of its context.
 func classify(err, why error) *Failure {
 	f := AsFailure(err)
@@ -326,7 +324,7 @@ func classify(err, why error) *Failure {
 	if f.Outcome != NotStarted && cut && errors.Is(why, errShutdown) {
 		return &Failure{Code: codeShutdown, MaybeDelivered: true, Err: errShutdown}
 	}
-	if f.Outcome > NotStarted { // an error is no success
+	if f.Outcome > NotStarted { // an error is never a success
 		c := *f
 		c.Outcome = Transient
 		f = &c
@@ -341,7 +339,7 @@ func classify(err, why error) *Failure {
 
 const codeShutdown = "shutdown"
 
-// policy is the message's own over the route's.
+// policy returns the message's own policy, completed by the route's.
 func (route *laneRoute) policy(c *Claim) RetryPolicy {
 	if c.Message.Retry == nil {
 		return route.Retry
@@ -349,9 +347,9 @@ func (route *laneRoute) policy(c *Claim) RetryPolicy {
 	return c.Message.Retry.Over(route.Retry)
 }
 
-// retryFor is how much longer this node will try the message by itself, as
-// the receiver needs to know (OI-10). Only a TTL is an end: attempts that find
-// nobody may be free, a lane may be held, and a node may stand still.
+// retryFor returns how much longer this node will try the message by itself. The
+// receiver needs to know it (OI-10). Only a TTL sets an end: attempts that reach nobody
+// may be uncharged, a lane may be held, and a node may stand still.
 func (route *laneRoute) retryFor(c *Claim) time.Duration {
 	if c.Expires < 0 {
 		return -1

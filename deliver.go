@@ -6,17 +6,16 @@ import "context"
 // acknowledged by a receiver.
 type Receipt struct {
 	ID        ID
-	State     State  // in an outbox Pending, or what a known id has come to; at a receiver Delivered
+	State     State  // in an outbox: Pending, or the present state of a known id; at a receiver: Delivered
 	Duplicate bool   // the id was known, with the same content
 	Response  []byte // the receiver's answer; a duplicate gets the stored one
-	Note      string // what people should know of an answer of which there is no Response; empty: nothing
+	Note      string // what people should know about an answer that is not kept as Response; empty: nothing
 }
 
 // Deliverer is the way out. Deliver makes one attempt and blocks until its
 // outcome is known or ctx ends. A nil error means that the other side has
-// taken the message durably. Errors are classified by Failure; any other
-// error is Transient. Deliver is called concurrently, and a panic in it is a
-// transient failure.
+// taken the message durably. A Failure classifies the error; any other error is
+// Transient. Deliver is called concurrently. A panic in it is a transient failure.
 type Deliverer interface {
 	Deliver(ctx context.Context, m Message) (Receipt, error)
 }
@@ -51,22 +50,21 @@ type Receiver interface {
 	Receive(ctx context.Context, m Message) (Receipt, error)
 }
 
-// BatchReceiver is a Receiver that takes several messages at once. Each
-// message has its own result, in order; one that fails does not stop the
-// others. After ctx has ended it begins nothing more and answers at once: what
-// it has not begun is NotStarted, what it has begun goes on and is a transient
+// BatchReceiver is a Receiver that takes several messages at once. Each message has
+// its own result, in order. A message that fails does not stop the others. After ctx
+// has ended, ReceiveBatch begins nothing more and answers at once. What it has not
+// begun is NotStarted. What it has begun goes on, and is reported as a transient
 // failure that may have been delivered.
 type BatchReceiver interface {
 	Receiver
 	ReceiveBatch(ctx context.Context, ms []Message) []Result
 }
 
-// Enqueuer is an outbox (own commit, grouped with others') or a transaction
-// (the caller's commit). All messages are accepted or none is. It returns
-// after they are durable, or, for a transaction, after they are written in
-// it. An id that is known with the same content is reported as Duplicate with
-// its present state; with other content the error is ErrConflict. The slices
-// in ms must not be changed afterwards.
+// Enqueuer is an outbox (own commit, grouped with others') or a transaction (the
+// caller's commit). Either all messages are accepted or none. An outbox returns after
+// they are durable, a transaction after they are written in it. An id that is known
+// with the same content is reported as Duplicate with its present state; with other
+// content the error is ErrConflict. The slices in ms must not be changed afterwards.
 type Enqueuer interface {
 	Enqueue(ctx context.Context, ms ...Message) ([]Receipt, error)
 }

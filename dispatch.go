@@ -11,95 +11,92 @@ import (
 	"time"
 )
 
-// Route says how a destination is reached. The zero value of each field but
-// Deliverer works.
+// Route says how to reach a destination. The zero value of every field except Deliverer works.
 type Route struct {
 	Deliverer Deliverer
 	Retry     RetryPolicy   // its zero fields: DefaultRetry
 	Timeout   time.Duration // of one attempt; zero: 30 s
 	Limit     int           // the most requests in flight; zero: 20
-	ChargeAll bool          // an attempt that found nobody counts against the budget too (SF-07)
-	Poll      time.Duration // the longest time between two looks for what is due; zero: as often as the dispatcher polls
-	Last      time.Duration // for an attempt to return that was cut off at a stop; zero: 2 s
+	ChargeAll bool          // an attempt that reached nobody counts against the budget too (SF-07)
+	Poll      time.Duration // the longest time between two looks for due messages; zero: Dispatcher.Poll
+	Last      time.Duration // how long an attempt that a stop cuts off may take to return; zero: 2 s
 
-	// OwnSchedule has each message keep exactly its own schedule, as webhooks
-	// promise (WH-02, WH-03): while the destination is down, nothing is withheld
-	// or tried sooner for it, and Limit requests at a time may fail.
+	// OwnSchedule makes each message keep exactly its own schedule, as webhooks promise
+	// (WH-02, WH-03). While the destination is down, its messages are neither withheld nor
+	// tried sooner, and up to Limit requests at a time may fail.
 	OwnSchedule bool
-	// CutOff ends what is in hand by this route, once the dispatcher has another one or
-	// none in its place, as a stop does: after the Grace it is cut off, uncharged, and
-	// where it has not returned after Last either, its slot is another's. It is not sent
-	// again before it returns. Without it, what is in hand ends as it began.
+	// CutOff makes a change or removal of this route act on its attempts in hand as a stop
+	// does: after Grace the dispatcher cuts them off, uncharged. An attempt that has not
+	// returned after Last loses its slot. Its message is not sent again before it returns.
+	// Without CutOff, attempts in hand end as they began.
 	CutOff bool
 }
 
-// Dispatcher claims due messages, delivers them in lanes, and settles what
-// became of them. One destination that is slow or gone costs the others
-// nothing: each lane has its own slots, backs off as a whole, and is probed by
-// one message at a time while it is down.
+// Dispatcher claims due messages, delivers them in lanes, and settles their outcomes.
+// A destination that is slow or gone costs the others nothing: each lane has its own
+// slots and backs off as a whole. While it is down, one message at a time probes it.
 type Dispatcher struct {
 	Store  Store
-	Routes map[string]Route // by destination, at the start; SetRoute and RemoveRoute change them; messages for others wait until there is one
-	Lanes  Lanes            // keeps lane faults over restarts; nil: they are not kept
+	Routes map[string]Route // by destination, at the start; SetRoute and RemoveRoute change them; messages of other destinations wait for a route
+	Lanes  Lanes            // keeps lane faults over restarts; nil: they are lost
 
-	// OnParked and OnExpired are told of each message that parked or expired,
-	// durably and at least once: the notice is a message that the store writes
-	// together with the change, and an error of the callback tries it again
-	// (OI-05, OI-06), by DefaultRetry without end; a Permanent Failure parks the
-	// notice. They may use the store: no transaction is open. Nil: nobody is
-	// told, and notices of before are dropped, unless another dispatcher of the
-	// process runs on the store and has callbacks: it keeps them. Of two that have
-	// different ones the second does not Run (ErrState). Dispatchers of several
-	// processes have to set the same.
+	// OnParked and OnExpired are told of each message that parked or expired, durably and at
+	// least once (OI-05, OI-06). The store writes the notice, itself a message, together with
+	// the change. An error of the callback retries the notice by DefaultRetry without end; a
+	// Permanent Failure parks it. The callbacks may use the store: no transaction is open.
+	// Nil: nobody is told, and the notices that wait are dropped, unless another dispatcher of
+	// the process runs on the store with callbacks; then it keeps them. Two dispatchers of one
+	// process cannot have different callbacks: Run of the second returns ErrState. Dispatchers
+	// of several processes must set the same.
 	OnParked, OnExpired func(ctx context.Context, e Ended) error
-	// Beside says that the callbacks of the store are another dispatcher's affair,
-	// whether it runs already or not: notices are left alone.
+	// Beside says that another dispatcher, running or not yet, has the callbacks of the
+	// store: this one leaves notices alone.
 	Beside bool
 
-	Poll     time.Duration // backstop of wake-ups and timers; zero: 1 s (OI-04)
+	Poll     time.Duration // backstop for missed wake-ups and timers; zero: 1 s (OI-04)
 	Grace    time.Duration // for work in hand at a stop; zero: 10 s (SF-10)
 	Observer Observer
-	Waiters  *Waiters     // who waits for first attempts; nil: nobody
-	Progress *Progress    // that of all dispatchers of the store, run by whoever made it; nil: one of its own
+	Waiters  *Waiters     // told of first attempts; nil: nobody waits
+	Progress *Progress    // shared by all dispatchers of the store, run by its maker; nil: the dispatcher has its own
 	Logger   *slog.Logger // nil: none
 
 	running atomic.Pointer[dispatch]
 	watch   atomic.Pointer[Progress]
 	busy    atomic.Bool
 
-	mu      sync.Mutex            // guards what follows
-	set     map[string]*laneRoute // instead of Routes; nil: there is none
-	given   map[string]*laneRoute // of Routes, to the last run
+	mu      sync.Mutex            // guards the fields below
+	set     map[string]*laneRoute // stands instead of Routes; nil: nothing was set
+	given   map[string]*laneRoute // the routes of Routes that the last run got
 	live    *dispatch             // the run that is told of changes
-	changes []reroute             // that it has not taken over
+	changes []reroute             // not yet taken over by live
 }
 
 // Bounds of what a dispatcher holds. Claims carry payloads, so the lanes
 // bound bytes as well.
 const (
-	heldClaims  = 20000   // ready in all lanes together: one that claims gets up to an equal part, at least startLimit
+	heldClaims  = 20000   // ready in all lanes together; a lane that claims gets up to an equal part, at least startLimit
 	laneClaims  = 2048    // ready in one lane at most
 	laneBytes   = 4 << 20 // of payloads, ready in one lane
 	batchBytes  = 1 << 20 // of payloads, in one request
 	lastWords   = 2 * time.Second
-	hungAfter   = 5 * time.Second // past its time-out, an attempt is given up
+	hungAfter   = 5 * time.Second // after its time-out; then an attempt is given up
 	settleRetry = 5 * time.Second // the longest wait before a settlement is tried again
 )
 
-// dispatch is one run of a dispatcher. Its loop's goroutine owns every field
-// that is not marked.
+// dispatch is one run of a dispatcher. Its loop's goroutine owns every field that is not
+// marked otherwise.
 type dispatch struct {
 	d       *Dispatcher
 	log     *slog.Logger
 	poll    time.Duration
 	wake    *Wake
-	mu      sync.RWMutex // of lanes: the loop alone changes it, and others read
+	mu      sync.RWMutex // guards lanes: only the loop changes it, others read
 	lanes   map[string]*laneRun
 	agenda  agenda
-	slots   map[string]int  // what wants returns, used again
-	shared  Shared          // the store, if others use it too
-	owned   Owned           // the store, if one process at a time has it
-	idles   bool            // another process has it
+	slots   map[string]int  // the result of wants, reused
+	shared  Shared          // the store, if several processes use it at once
+	owned   Owned           // the store, if one process at a time owns it
+	idles   bool            // another process owns the store
 	work    context.Context // of attempts: ends when the grace is over
 	halt    context.CancelCauseFunc
 	reports reports // shared with the workers
@@ -107,11 +104,11 @@ type dispatch struct {
 	outbox   []finished // wait to be settled
 	sent     []finished // are being settled
 	settling bool
-	lingers  bool // the run has ended; what is still in hand goes on
+	lingers  bool // the run has ended, but attempts in hand go on
 	settled  chan settleAnswer
-	told     atomic.Pointer[time.Time] // when the run was to stop, whatever it waited for then
-	trouble  time.Duration             // since settlements fail: how long to wait next; 0: they do not
-	looked   time.Time                 // when attempts that hang were looked for
+	told     atomic.Pointer[time.Time] // when the run was told to stop, even if it waited for something then
+	trouble  time.Duration             // wait before the next settlement, while settlements fail; 0: they work
+	looked   time.Time                 // when the loop last looked for attempts that hang
 	polled   time.Time                 // when the store was last asked without a reason
 	faults   faultKeeper
 	faulty   map[string]string // why a destination was held at the start, until its route is removed
@@ -120,16 +117,16 @@ type dispatch struct {
 	decisions decisions
 }
 
-// errShutdown is why attempts are cut off at the end of the grace.
+// errShutdown is the cause of attempts that are cut off at the end of the grace.
 var errShutdown = errors.New("shutting down")
 
-// Run dispatches until ctx ends: then it takes nothing more, lets attempts in
-// hand end for the grace, cuts the rest off, and records every outcome. It
-// returns nil after such a stop, and an error when the store has stopped or
-// an attempt did not return, or an outcome was not recorded, even then: its message stays claimed until it does,
-// and its outcome is recorded then, for as long as the store is open; if the
-// process ends before, the next owner tries the message again. A store that is
-// away (ErrUnavailable) is waited for. A Dispatcher runs once at a time.
+// Run dispatches until ctx ends. Then it takes nothing more, lets attempts in hand end
+// during the grace, cuts the rest off, and records every outcome. It returns nil after
+// such a stop. It returns an error if the store has stopped, if an attempt did not return
+// after all, or if an outcome was not recorded. Such a message stays claimed until its
+// attempt returns, and the outcome is recorded then, as long as the store is open; if the
+// process ends first, the next owner tries the message again. Run waits for a store that
+// is away (ErrUnavailable). A Dispatcher runs once at a time.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	if !d.busy.CompareAndSwap(false, true) {
 		return fmt.Errorf("dispatch: %w: it is running already", ErrState)
@@ -150,7 +147,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	stopBeside := r.beside()
 	err = r.loop(ctx)
 	stopBeside()
-	d.Waiters.shutAll(func(destination string) bool { return r.lanes[destination] != nil }) // what lingers keeps nobody waiting
+	d.Waiters.shutAll(func(destination string) bool { return r.lanes[destination] != nil }) // attempts that linger keep nobody waiting
 	r.faults.wait()
 	r.halt(nil)
 	r.hasty.Wait()
@@ -160,9 +157,8 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// beside runs what looks at the store beside the loop, until the returned
-// function is called: the watch, unless there is one for all, and what people
-// decide.
+// beside runs what looks at the store beside the loop, until the returned function is
+// called: the reader of people's decisions, and the watch unless Progress is given.
 func (r *dispatch) beside() (stop func()) {
 	ctx, cancel := context.WithCancel(r.work)
 	var both sync.WaitGroup
@@ -210,8 +206,8 @@ func (route *Route) check(name string) error {
 	return route.Retry.Validate()
 }
 
-// begin asks the store for what a run begins with, and again while it is away:
-// an outage at the start ends a dispatcher as little as a later one. It returns
+// begin asks the store for what a run begins with. It repeats this while the store is
+// away: an outage at the start ends a dispatcher as little as a later one. It returns
 // nil if ctx ends meanwhile.
 func (d *Dispatcher) begin(ctx context.Context, wake *Wake) (*dispatch, error) {
 	for told := false; ; told = true {
@@ -248,7 +244,7 @@ func (d *Dispatcher) newRun(ctx context.Context, wake *Wake) (*dispatch, error) 
 	r.owned, _ = d.Store.(Owned)
 	if d.Lanes != nil {
 		r.decisions.lanes, r.decisions.log, r.decisions.ring = d.Lanes, r.log, r.reports.ring
-		if err := r.recall(context.WithoutCancel(ctx)); err != nil { // as in routes: an early stop is no failure
+		if err := r.recall(context.WithoutCancel(ctx)); err != nil { // as in routes: an early stop is not a failure
 			return nil, err
 		}
 	}
@@ -262,8 +258,7 @@ func (d *Dispatcher) newRun(ctx context.Context, wake *Wake) (*dispatch, error) 
 	return r, nil
 }
 
-// recall reads what is kept of destinations: what people decided, and why they
-// were held.
+// recall reads what is kept about destinations: people's decisions, and lane faults.
 func (r *dispatch) recall(ctx context.Context) error {
 	if err := r.decisions.read(ctx); err != nil {
 		return err
@@ -280,7 +275,7 @@ func (r *dispatch) recall(ctx context.Context) error {
 	return nil
 }
 
-// loop is the one goroutine that decides.
+// loop is the one goroutine that makes decisions.
 func (r *dispatch) loop(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() {
 		now := time.Now()
@@ -304,7 +299,8 @@ func (r *dispatch) loop(ctx context.Context) error {
 		}
 		now := time.Now()
 		r.agenda.ring(now)
-		// Not only when the timer fires: events put it off again and again.
+		// Check this on each turn, not only when the timer fires: events keep putting the
+		// timer off.
 		if now.Sub(r.looked) >= time.Second {
 			r.looked = now
 			r.giveUpHung(now)
@@ -331,7 +327,7 @@ func (r *dispatch) loop(ctx context.Context) error {
 	}
 }
 
-// woken has the store asked for the lanes that a wake-up names.
+// woken asks the store for the lanes that a wake-up names.
 func (r *dispatch) woken() {
 	g := &r.agenda
 	var all bool
@@ -346,8 +342,8 @@ func (r *dispatch) woken() {
 	}
 }
 
-// notice has lanes that are down learn of new messages. The numbers are in
-// memory; none are asked for while every lane is up.
+// notice tells lanes that are down about new messages. The counts are in memory. It
+// asks for none while every lane is up.
 func (r *dispatch) notice() {
 	var lanes map[string]LaneCounts
 	for l := range r.agenda.busy {

@@ -3,7 +3,7 @@
 // can, and an inbox that gives each message one effect however often it
 // arrives.
 //
-// The whole of it, in a database of the program's own:
+// A complete program, with the outbox in the program's own database:
 //
 //	package main
 //
@@ -70,8 +70,8 @@
 // # Promises
 //
 //   - A call that accepts a message returns after the message is on disk.
-//   - Nothing that was accepted vanishes: every message ends delivered, or
-//     stands where people see it as parked, expired or discarded.
+//   - Nothing that was accepted vanishes: every message ends delivered, or stays
+//     visible to people as parked, expired or discarded.
 //   - Delivery is at least once, every attempt carries the same id, and an
 //     inbox runs its handler once per (source, id) for as long as it
 //     remembers ids.
@@ -89,7 +89,7 @@
 // (sqlite.Open) or in the program's database (sqlite.Attach). A [Dispatcher]
 // hands them to a [Deliverer] per destination, in lanes, by a [RetryPolicy]. A
 // [Sweeper] expires and purges. An [Inbox] or [Endpoints] is the Receiver on
-// the other side; package wire says what bytes go between, and package
+// the other side. Package wire defines the bytes between the two, and package
 // transport sends them. Package holdfasttest helps programs to test what they
 // send and handle. Two verbs hold it together: Deliver is the way out, Receive
 // is the way in.

@@ -6,30 +6,30 @@ import (
 	"time"
 )
 
-// A message that a call waits for may be delivered by another process that has
-// the same store (Shared). Its row says so, and nobody else: while others are
-// there the row is looked at, soon at first, and then less and less often; each
-// second also while nobody else seems to be there.
+// Another process that has the same store (Shared) may deliver a message that a call
+// waits for. Only the row tells so. While others have the store, the call reads the row,
+// soon at first and then less and less often. Once a second it also reads the row while
+// nobody else seems to be there.
 const (
 	firstLook = 25 * time.Millisecond
 	mostLook  = time.Second
-	lookBound = 5 * time.Second // of one look
+	lookBound = 5 * time.Second // limit of one look
 )
 
-// Standing is where a message stands, without all else.
+// Standing is the place of a message in its lifecycle and nothing else.
 type Standing struct {
 	State State
 	Tries int // of this cycle
 	Cycle int
 }
 
-// tried says that a message has ended, or was tried, since it stood as before.
+// tried reports whether a message has ended or was tried since it stood as before.
 func (s Standing) tried(before *Standing) bool {
 	return s.State.Final() || before != nil && (s.Tries != before.Tries || s.Cycle != before.Cycle)
 }
 
-// await is Waiter.Wait that also sees what other processes did. A look that is
-// under way at the end of the wait is neither waited for nor cut off.
+// await is Waiter.Wait that also sees what other processes did. At the end of the wait
+// it neither waits for a look under way nor cuts it off.
 func (s *Submitter) await(ctx context.Context, w *Waiter, known bool, atMost time.Duration) (AttemptInfo, bool) {
 	shared, ok := s.Outbox.(Shared)
 	if !ok {
@@ -38,15 +38,15 @@ func (s *Submitter) await(ctx context.Context, w *Waiter, known bool, atMost tim
 	looking, stop := context.WithCancel(ctx)
 	defer stop()
 	if known {
-		go w.look(looking, shared, nil, 0) // how often it was tried before, the first look tells
+		go w.look(looking, shared, nil, 0) // the first look tells how often it was tried before
 	} else {
 		go w.look(looking, shared, &Standing{Cycle: 1}, firstLook)
 	}
 	return w.Wait(ctx, atMost)
 }
 
-// look ends the wait for a message once its row says that it was tried since
-// it stood as before; nil: as at the first look.
+// look ends the wait for a message once its row shows a try since it stood as before.
+// Nil before: since the first look.
 func (w *Waiter) look(ctx context.Context, in Shared, before *Standing, first time.Duration) {
 	for wait := first; ; wait = min(max(2*wait, firstLook), mostLook) {
 		select {
@@ -55,11 +55,11 @@ func (w *Waiter) look(ctx context.Context, in Shared, before *Standing, first ti
 		case <-time.After(wait):
 		}
 		if before != nil && wait < mostLook && in.Alone() {
-			continue // another may have been here, or come
+			continue // another process may have been here, or may come
 		}
 		now, err := standing(ctx, in, w.id)
 		if err != nil {
-			continue // it cannot be read now
+			continue // the row cannot be read now
 		}
 		if now.tried(before) && w.elsewhere(now) {
 			return
@@ -70,18 +70,18 @@ func (w *Waiter) look(ctx context.Context, in Shared, before *Standing, first ti
 	}
 }
 
-// standing is one look. The end of the wait does not cut it off: a store may lose
-// a connection by that.
+// standing is one look. The end of the wait does not cut it off: that could cost the
+// store a connection.
 func standing(ctx context.Context, in Shared, id ID) (Standing, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookBound)
 	defer cancel()
 	return in.Standing(ctx, id)
 }
 
-// elsewhere tells one who waits that the message was tried by another process:
-// of a delivery that it was made, not what it brought; else where the message
-// stands. An outcome that is being recorded here comes first, with all that it
-// brought: then it says false.
+// elsewhere tells a waiter that another process tried the message. For a delivery it tells
+// that it was made, without the response; otherwise it tells the state of the message. If
+// an outcome is being recorded here, elsewhere returns false: that outcome comes first,
+// with all that it brought.
 func (w *Waiter) elsewhere(now Standing) (told bool) {
 	w.of.mu.Lock()
 	defer w.of.mu.Unlock()
@@ -101,9 +101,9 @@ func (w *Waiter) elsewhere(now Standing) (told bool) {
 	return true
 }
 
-// endedElsewhere is what a call is told of a message that has ended while it
-// waited, and not by a delivery: a refusal as one, all else by its state. The
-// message was accepted, whatever cannot be read of it now.
+// endedElsewhere returns what a call is told about a message that ended while the call
+// waited, other than by a delivery. A refusal is told as one, every other end by its state.
+// If the message cannot be read now, the call is told that it was accepted.
 func (s *Submitter) endedElsewhere(ctx context.Context, sub Submission) (Submission, error) {
 	err := s.endedBefore(ctx, Receipt{ID: sub.ID, State: sub.State})
 	if refused, ok := errors.AsType[*RefusedError](err); ok {

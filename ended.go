@@ -49,8 +49,8 @@ type endings struct {
 	parked, expired func(ctx context.Context, e Ended) error
 }
 
-// Deliver calls the callback that the notice is for; without one there is
-// nobody to tell any more.
+// Deliver calls the callback that the notice is for. Without that callback, the notice
+// is dropped.
 func (n endings) Deliver(ctx context.Context, m Message) (Receipt, error) {
 	var e Ended
 	if err := json.Unmarshal(m.Payload, &e); err != nil {
@@ -70,13 +70,14 @@ func (n endings) Deliver(ctx context.Context, m Message) (Receipt, error) {
 
 var errEndedRoute = fmt.Errorf("%w: route %s: the destination is for the callbacks OnParked and OnExpired", ErrInvalid, EndedDestination)
 
-// callbacks are those that a dispatcher has.
+// callbacks says which callbacks a dispatcher has.
 type callbacks struct{ parked, expired bool }
 
-var errCallbacks = fmt.Errorf("%w: another dispatcher of the store has other callbacks: both need the same of OnParked and OnExpired, or one of them is Beside", ErrState)
+var errCallbacks = fmt.Errorf("%w: another dispatcher of the store has other callbacks: set the same of OnParked and OnExpired in both, or Beside in one", ErrState)
 
-// asks notes which callbacks the dispatcher of a subscription has. kept says that
-// it has none and another one of the process has: they stay as they are (F1-40).
+// asks notes which callbacks the dispatcher of a subscription has. kept says that this
+// dispatcher has none and another one of the process has some: the store's setting stays
+// as it is (F1-40).
 func (w *Wake) asks(c callbacks) (kept bool, err error) {
 	none := callbacks{}
 	w.of.mu.Lock()
@@ -94,8 +95,8 @@ func (w *Wake) asks(c callbacks) (kept bool, err error) {
 	return false, nil
 }
 
-// routes are the dispatcher's own and that of the notices. The store learns
-// which are asked for; those of before are delivered in any case.
+// routes returns the dispatcher's own routes and the route of the notices. The store
+// learns which notices to write; notices that wait already are delivered in any case.
 func (d *Dispatcher) routes(ctx context.Context, r *dispatch) (map[string]*laneRoute, error) {
 	routes, err := d.present(r)
 	if err != nil {
@@ -104,7 +105,7 @@ func (d *Dispatcher) routes(ctx context.Context, r *dispatch) (map[string]*laneR
 	if d.Beside {
 		return routes, nil
 	}
-	// A run that was told to stop before it began is none that failed.
+	// A run that is told to stop before it has begun did not fail.
 	needed, err := d.askNotices(context.WithoutCancel(ctx), r.wake)
 	if err != nil {
 		return nil, err
@@ -120,9 +121,9 @@ func (d *Dispatcher) routes(ctx context.Context, r *dispatch) (map[string]*laneR
 	return routes, nil
 }
 
-// askNotices has the store write the notices that the dispatcher has callbacks for,
-// and says whether it needs a route for them. One dispatcher at a time asks: what the
-// store is told last is what was decided last.
+// askNotices tells the store to write the notices that the dispatcher has callbacks for,
+// and reports whether it needs a route for them. One dispatcher at a time asks, so that
+// the store is told last what was decided last.
 func (d *Dispatcher) askNotices(ctx context.Context, wake *Wake) (needed bool, err error) {
 	wake.of.asking <- struct{}{}
 	defer func() { <-wake.of.asking }()

@@ -377,7 +377,7 @@ func TestEndedDestinationIsTheStores(t *testing.T) {
 	defer closeStore(t, db)
 	for _, to := range []string{holdfast.EndedDestination, "$other"} {
 		_, err := db.Enqueue(t.Context(), holdfast.Message{Destination: to, Endpoint: "parked"})
-		if !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), "kept for the library") {
+		if !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), "reserved for the library") {
 			t.Errorf("enqueue for %s: got %v, want ErrInvalid", to, err)
 		}
 	}

@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// Endpoint says what a node does with messages that arrive for it: exactly
-// one of Forward and Keep.
+// Endpoint says what a node does with messages that arrive for it. Exactly one of
+// Forward and Keep is set.
 type Endpoint struct {
-	Forward Deliverer     // called once per id at a time; its answer becomes the stored response
-	Keep    bool          // stored until somebody fetches and ends it
+	Forward Deliverer     // called once at a time for each id; its answer becomes the stored response
+	Keep    bool          // the message is stored until somebody fetches it and marks it done
 	Timeout time.Duration // of a forward; zero: 30 s
 }
 
-// Endpoints is the Receiver of a node. A forward is at least once: the call is
-// made outside of any transaction, then id and response are written; a crash
-// in between repeats it with the same Idempotency-Key. What is kept has
-// exactly one row per (Source, ID). A forward that has begun goes on when its
-// sender stops waiting, so that the next attempt finds it done; Wait waits for
-// those. One endpoint that does not answer costs the others nothing.
+// Endpoints is the Receiver of a node. A forward happens at least once: the call is made
+// outside of any transaction, then id and response are written. A crash in between
+// repeats the call with the same Idempotency-Key. A kept message has exactly one row per
+// (Source, ID). A forward that has begun goes on when its sender stops waiting, so that
+// the next attempt finds it done; Wait waits for such forwards. An endpoint that does not
+// answer costs the others nothing.
 type Endpoints struct {
 	Log       InboxLog
 	Map       map[string]Endpoint
@@ -53,8 +53,8 @@ func (e *Endpoints) Receive(ctx context.Context, m Message) (Receipt, error) {
 	return r.Receipt, r.Err
 }
 
-// ReceiveBatch takes several messages: those to be kept in one commit, those
-// to be forwarded side by side.
+// ReceiveBatch takes several messages. It keeps those to be kept in one commit, and
+// forwards the others side by side.
 func (e *Endpoints) ReceiveBatch(ctx context.Context, ms []Message) []Result {
 	began := time.Now()
 	results := make([]Result, len(ms))
@@ -108,15 +108,15 @@ type answer struct {
 	result Result
 }
 
-// begun decides between a forward that is about to call its endpoint and a
-// sender that stops waiting: whoever is first.
+// begun decides a race: either the forward begins its call first, or the sender stops
+// waiting first.
 type begun struct{ state atomic.Int32 }
 
 func (b *begun) begin() bool  { return b.state.CompareAndSwap(0, 1) }
 func (b *begun) giveUp() bool { return b.state.CompareAndSwap(0, 2) }
 
-// gather collects the answers of forwards until ctx ends: then those that
-// have begun may yet succeed, and the sender hears of the others at least.
+// gather collects the answers of forwards until ctx ends. After that, a forward that has
+// begun may still succeed; the sender hears at least about the others.
 func gather(ctx context.Context, answers <-chan answer, waiting map[int]*begun, results []Result) {
 	take := func(a answer) {
 		results[a.at] = a.result
@@ -124,7 +124,7 @@ func gather(ctx context.Context, answers <-chan answer, waiting map[int]*begun, 
 	}
 	for len(waiting) > 0 {
 		select {
-		case a := <-answers: // before ctx, where both are there
+		case a := <-answers: // before ctx, where both are ready
 			take(a)
 			continue
 		default:
@@ -146,7 +146,7 @@ func gather(ctx context.Context, answers <-chan answer, waiting map[int]*begun, 
 
 var errStillRuns = errors.New("the endpoint has not answered yet")
 
-// Wait returns when no forward runs any more, or ctx ends.
+// Wait returns when no forward runs any more or ctx ends.
 func (e *Endpoints) Wait(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
@@ -161,7 +161,7 @@ func (e *Endpoints) Wait(ctx context.Context) error {
 	}
 }
 
-// notBegun is the outcome of what the sender's patience leaves no time for.
+// notBegun is the outcome of work that did not begin before the sender stopped waiting.
 func notBegun(ctx context.Context) error {
 	return &Failure{Outcome: NotStarted, Code: "not_started", Err: ctx.Err()}
 }
@@ -173,11 +173,11 @@ func (e *Endpoints) retention() time.Duration {
 	return e.Retention
 }
 
-// forward calls the endpoint unless the id is known. Of two that arrive at
-// once the second waits for the first, and then finds its id.
+// forward calls the endpoint unless the id is known. If two calls of one id arrive at
+// once, the second waits for the first and then finds its id.
 func (e *Endpoints) forward(ctx context.Context, m Message, to Endpoint, b *begun) (Receipt, error) {
 	if id, err := ParseID(string(m.ID)); err == nil {
-		m.ID = id // one flight for all forms of an id
+		m.ID = id // all forms of an id share one flight
 	}
 	land, err := e.takeOff(ctx, flightKey{m.Source, m.ID})
 	if err != nil {
@@ -203,7 +203,7 @@ func (e *Endpoints) forward(ctx context.Context, m Message, to Endpoint, b *begu
 		return Receipt{}, notBegun(ctx)
 	}
 	// From here on the sender's patience does not matter: the effect may
-	// happen, and then its id is recorded.
+	// happen, so its id must be recorded.
 	ctx = context.WithoutCancel(ctx)
 	reply, err := e.call(ctx, m, to)
 	if err != nil {
@@ -261,8 +261,8 @@ func (e *Endpoints) takeOff(ctx context.Context, k flightKey) (land func(), err 
 	}
 }
 
-// withheld is an error whose text is this node's alone, such as an address within
-// it. What the local program answered, its sender may know.
+// withheld is an error whose text stays on this node, because it may hold such things as
+// an address. The sender may only know the answer of the local program.
 type withheld struct {
 	code string
 	err  error
@@ -271,7 +271,7 @@ type withheld struct {
 func (w *withheld) Error() string { return w.err.Error() }
 func (w *withheld) Unwrap() error { return w.err }
 
-// Public is what the sender is told instead; empty: nothing of it.
+// Public is the text that the sender gets instead; empty: none.
 func (w *withheld) Public() string {
 	if status, ok := strings.CutPrefix(w.code, "http_"); ok {
 		return "the program behind the endpoint answered " + status
@@ -279,8 +279,8 @@ func (w *withheld) Public() string {
 	return ""
 }
 
-// forwardFailure turns what the local program answered into what the sender
-// needs to know: whether the same message can succeed later.
+// forwardFailure turns the local program's answer into what the sender needs to know:
+// whether the same message can succeed later.
 func forwardFailure(err error) error {
 	f := *AsFailure(err)
 	if f.Outcome != Permanent {
@@ -292,9 +292,9 @@ func forwardFailure(err error) error {
 	return &f
 }
 
-// ReceiveFailure classifies a Receiver's error for the sender: the library's
-// own errors have their meaning, a Failure stays what it is, and every other
-// error is a handler's and transient. Nil stays nil.
+// ReceiveFailure classifies a Receiver's error for the sender. The library's own errors
+// have their meaning, and a Failure stays as it is. Every other error comes from a handler
+// and is transient. Nil stays nil.
 func ReceiveFailure(err error) error {
 	if err == nil {
 		return nil
@@ -315,7 +315,7 @@ func ReceiveFailure(err error) error {
 		f.Outcome, f.Code = Permanent, "invalid_message"
 	case errors.Is(err, ErrDiskFull):
 		f.Code = "disk_full"
-	case errors.Is(err, ErrUnknown): // the same id finds out
+	case errors.Is(err, ErrUnknown): // a repeat of the same id finds out
 		f.Code, f.RetryAfter, f.MaybeDelivered = "unknown", comeAgain, true
 	case errors.Is(err, ErrUnavailable):
 		f.Code, f.RetryAfter = "unavailable", comeAgain
@@ -329,7 +329,7 @@ func ReceiveFailure(err error) error {
 	return f
 }
 
-// comeAgain is how soon a store that cannot do something now is worth another try.
+// comeAgain is when to try again after a store cannot do something now.
 const comeAgain = 5 * time.Second
 
 // tell logs and counts one incoming message (OI-18).

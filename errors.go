@@ -8,15 +8,15 @@ import (
 
 // Errors that a caller branches on. Texts and wrapped causes may change.
 var (
-	// ErrInvalid is wrapped by every refusal of a message's or policy's
-	// fields; the FieldErrors inside name them.
+	// ErrInvalid is wrapped by every refusal of a message's or policy's fields. The
+	// FieldErrors inside name the fields.
 	ErrInvalid = errors.New("invalid")
-	// ErrConflict says that the id is taken by a message of other content.
+	// ErrConflict says that the id belongs to a message with other content.
 	ErrConflict = errors.New("conflict: the id belongs to a message with other content")
-	// ErrNotFound says that no such message, token or inbox row is kept.
+	// ErrNotFound says that the message, token or inbox row is not kept.
 	ErrNotFound = errors.New("not found")
-	// ErrState says that the message is not in a state from which the asked
-	// change leads; nothing was changed.
+	// ErrState says that the requested change does not start from the message's present
+	// state. Nothing was changed.
 	ErrState = errors.New("state does not allow this")
 	// ErrDiskFull says that the disk had no room. Nothing was accepted; the
 	// same call may succeed later.
@@ -24,36 +24,36 @@ var (
 	// ErrUnavailable says that the store cannot do this now, for a reason that
 	// passes. Nothing was accepted; the same call may succeed later.
 	ErrUnavailable = errors.New("not available now")
-	// ErrUnknown says that nobody can tell now whether the call has taken effect:
-	// the answer to its commit is lost. The same call with the same ids finds out.
+	// ErrUnknown says that the answer to the commit was lost: whether the call has taken
+	// effect is unknown. Repeat the call with the same ids to find out.
 	ErrUnknown = errors.New("outcome of the commit unknown")
 	// ErrClosed says that the store has been closed or stopped itself.
 	ErrClosed = errors.New("store closed")
-	// ErrTooOld says that the id may have been known and forgotten here, so
-	// that taking the message could repeat its effect.
+	// ErrTooOld says that this receiver may have known the id and forgotten it. Taking the
+	// message could repeat its effect.
 	ErrTooOld = errors.New("too old: first tried before this receiver's memory of ids begins")
-	// ErrNested says that Enqueue or Do was called inside Do or a handler,
-	// where it would wait for itself. Use the transaction that was passed.
+	// ErrNested says that Enqueue or Do was called inside Do or a handler, where it would
+	// wait for itself. Use the transaction that was passed.
 	ErrNested = errors.New("called inside a transaction of the same store; use the transaction that was passed in")
 )
 
-// FieldError names a field, the value found and what to do about it.
+// FieldError names a field, its value and what is wrong with it.
 type FieldError struct{ Field, Value, Problem string }
 
 func (e *FieldError) Error() string { return fmt.Sprintf("%s %q %s", e.Field, e.Value, e.Problem) }
 
-// Outcome classifies the end of an attempt, once, where the foreign system is
-// known (design: section 7).
+// Outcome classifies the end of an attempt. The code that knows the foreign system
+// classifies it once (design: section 7).
 type Outcome uint8
 
-// The outcomes. The zero value is Transient: what nobody recognised is tried
+// The outcomes. The zero value is Transient: an error that nobody recognised is tried
 // again. The numbers are stored and never change.
 const (
-	Transient   Outcome = 0 // charged; again by policy
+	Transient   Outcome = 0 // charged; tried again by the policy
 	Permanent   Outcome = 1 // charged; parks
-	LaneFault   Outcome = 2 // not charged; the whole lane is held and probed
-	Unreachable Outcome = 3 // nobody was there and nothing was taken: not charged by default
-	NotStarted  Outcome = 4 // as if never tried
+	LaneFault   Outcome = 2 // not charged; the whole lane is held, and then probed
+	Unreachable Outcome = 3 // nobody was reached and nothing was taken: not charged by default
+	NotStarted  Outcome = 4 // counts as never tried
 	Succeeded   Outcome = 5
 )
 
@@ -83,17 +83,17 @@ type Failure struct { //nolint:errname // the word of the field; it is read, not
 	Code           string        // short and stable, for people and metrics: "connection_refused"
 	Reason         Reason        // why a Permanent failure parks; zero: ReasonPermanent
 	RetryAfter     time.Duration // the least wait that the other side asked for
-	MaybeDelivered bool          // the data left, the answer did not come
-	// Served says that the destination did its work, and put off this message
-	// alone, as a mail server does for one full mailbox: the message is charged
-	// and waits as Outcome says, and its lane counts a success. It says nothing
-	// beside LaneFault and NotStarted.
+	MaybeDelivered bool          // the data was sent, but no answer came
+	// Served says that the destination did its work and put off this message alone, as a
+	// mail server does for one full mailbox. The message is charged and waits as Outcome
+	// says, and its lane counts a success. With LaneFault and NotStarted, Served has no
+	// effect.
 	Served bool
 	Err    error
 }
 
-// served says whether the destination works, whatever it thinks of the message;
-// nil is a delivery.
+// served reports whether the destination works, whatever it does with the message. Nil is
+// a delivery.
 func (f *Failure) served() bool {
 	return f == nil || f.Outcome == Permanent || f.Served && f.Outcome != LaneFault && f.Outcome != NotStarted
 }
@@ -110,14 +110,14 @@ func (f *Failure) Error() string {
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-// AsFailure returns the classification of err, with err's own text. An error
-// without one is Transient.
+// AsFailure returns the classification of err, with err's own text. An error that has no
+// classification is Transient.
 func AsFailure(err error) *Failure {
 	f, ok := errors.AsType[*Failure](err)
 	switch {
 	case !ok:
 		return &Failure{Err: err}
-	case f == nil: // a deliverer's mistake
+	case f == nil: // a mistake of the deliverer
 		return &Failure{Err: errors.New("failed without saying why")}
 	}
 	if error(f) == err { //nolint:errorlint // identity is meant: nothing was wrapped around it

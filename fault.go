@@ -6,19 +6,19 @@ import (
 	"sync"
 )
 
-// faultKeeper writes lane faults down beside the loop: a store that is busy
-// must not hold up deliveries. Of several changes of a lane the last one is
-// written. What is lost by a crash is found again by the next attempt.
+// faultKeeper writes lane faults beside the loop: a busy store must not hold up
+// deliveries. Of several changes of one lane it writes the last. After a crash, the next
+// attempt finds a lost fault again.
 type faultKeeper struct {
 	lanes Lanes
 	log   *slog.Logger
 
 	mu      sync.Mutex
-	changes map[string]string // lane → problem; empty: none any more
-	ended   chan struct{}     // of the writing goroutine; nil: there is none
+	changes map[string]string // lane → problem; empty: the fault is over
+	ended   chan struct{}     // of the writing goroutine; nil: it does not run
 }
 
-// keep has the problem of a lane written down.
+// keep starts writing the problem of a lane.
 func (k *faultKeeper) keep(lane, problem string) {
 	if k.lanes == nil {
 		return
@@ -55,7 +55,7 @@ func (k *faultKeeper) write(ended chan struct{}) {
 	}
 }
 
-// wait returns when all is written.
+// wait returns when everything is written.
 func (k *faultKeeper) wait() {
 	k.mu.Lock()
 	ended := k.ended

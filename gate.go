@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// Bounds of one endpoint's forwards: so many run at once, so many more wait.
+// Bounds of one endpoint's forwards: how many run at once, and how many more wait.
 const (
 	forwardsAtOnce  = 16
 	forwardsWaiting = 48
 )
 
-// gate bounds the calls of one endpoint, so that a program that does not
-// answer holds up nothing but itself.
+// gate bounds the calls of one endpoint, so that a program that does not answer holds up
+// only its own messages.
 type gate struct {
 	slots   chan struct{}
 	waiting chan struct{}
 }
 
-// gate returns the endpoint's own. Only endpoints that are known have one.
+// gate returns the endpoint's own gate. Only endpoints that Map names have one.
 func (e *Endpoints) gate(endpoint string) *gate {
 	if _, ok := e.Map[endpoint]; !ok {
-		endpoint = "" // all that Other stands for share one
+		endpoint = "" // all endpoints that Other serves share one gate
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -37,9 +37,9 @@ func (e *Endpoints) gate(endpoint string) *gate {
 	return g
 }
 
-var errBusy = errors.New("the endpoint has as many calls as it may have")
+var errBusy = errors.New("the endpoint is at its limit of calls")
 
-// enter waits for a slot, or says that the call cannot even begin.
+// enter waits for a slot. Its error says that the call has not begun.
 func (g *gate) enter(ctx context.Context) (leave func(), err error) {
 	leave = func() { <-g.slots }
 	select {

@@ -7,34 +7,34 @@ import (
 	"time"
 )
 
-// A message that found its destination away, or was asked to come again later, may
-// wait for long after the destination is back. The lane remembers such messages, and
-// has them due as soon as an attempt there succeeds: at once what cost nothing,
-// and what was charged by its own schedule, without what the other side asked for.
-// It remembers those of this run, the last mostDelayed of them; the others wait
+// A message may wait long after its destination is back: the destination was away, or
+// asked to come again later. The lane remembers such messages, and makes them due as soon
+// as an attempt there succeeds. Uncharged messages become due at once; charged messages
+// become due by their own schedule, without the wait that the other side asked for. The
+// lane remembers only messages of this run, the last mostDelayed of them. The others wait
 // as they were told.
 //
-// Where some messages always find nobody while others succeed, as behind one
-// node with several endpoints, that would be a loop: it is done as seldom as the
-// lane's patience has it.
+// Where some messages always reach nobody while others succeed, as behind one node with
+// several endpoints, this would be a loop. So the lane does it no more often than its
+// patience allows.
 const mostDelayed = 1000
 
-// settleSlack is how much later than here a message may be due in the store, whose
+// settleSlack is how much later than here a message may be due in the store: the store's
 // wait begins when the outcome is on disk.
 const settleSlack = time.Minute
 
 // delayed is a message that waits only for its destination.
 type delayed struct {
 	seq  int64
-	free time.Time // when its own schedule would have it tried
+	free time.Time // when the message is due by its own schedule
 	due  time.Time
 }
 
-// codeTooMany says that the destination works, and takes less at a time: what
-// it asked for then holds whatever gets through.
+// codeTooMany says that the destination works but takes fewer requests at a time. The
+// wait that it asked for stays, whatever else gets through.
 const codeTooMany = "http_429"
 
-// delayedBy notes how a message waits beyond its own schedule.
+// delayedBy notes how long a message waits beyond its own schedule.
 func (f *finished) delayedBy(s *Settlement, own time.Duration) {
 	if f.lane == nil || f.lane.route.OwnSchedule || f.failure.Code == codeTooMany || f.failure.Served || s.Charged && s.RetryIn <= own {
 		return
@@ -46,7 +46,7 @@ func (f *finished) delayedBy(s *Settlement, own time.Duration) {
 	}
 }
 
-// remember keeps what waits for its destination, after that is on disk.
+// remember keeps a message that waits for its destination, once that is on disk.
 func (f *finished) remember() {
 	if f.delay == nil {
 		return
@@ -58,8 +58,8 @@ func (f *finished) remember() {
 	l.delayed = append(l.delayed, *f.delay)
 }
 
-// hasten has what waited for a lane due, after a success there. up says that it
-// was down until then.
+// hasten makes the messages due that waited for a lane, after a success there. up says
+// that the lane was down until then.
 func (r *dispatch) hasten(l *laneRun, now time.Time, up bool) {
 	if len(l.delayed) == 0 || now.Before(l.hasten) && !up {
 		return
@@ -81,7 +81,7 @@ func (r *dispatch) hasten(l *laneRun, now time.Time, up bool) {
 		return
 	}
 	if now.Sub(l.hasten) > 2*mostProbe {
-		l.hastens = 0 // it has been well for long
+		l.hastens = 0 // the lane has worked for long
 	}
 	l.hasten = now.Add(patience().Wait(l.hastens))
 	l.hastens++
@@ -89,9 +89,9 @@ func (r *dispatch) hasten(l *laneRun, now time.Time, up bool) {
 		n, err := r.d.Store.Hasten(r.work, l.name, within+settleSlack, seqs...)
 		switch {
 		case err == nil && n > 0:
-			r.log.InfoContext(r.work, "messages due that waited for their destination", slog.String("destination", l.name), slog.Int("count", n))
+			r.log.InfoContext(r.work, "made messages due that waited for their destination", slog.String("destination", l.name), slog.Int("count", n))
 		case err != nil && r.work.Err() == nil && !errors.Is(err, ErrClosed):
-			r.log.WarnContext(r.work, "messages wait on that waited for their destination", slog.String("destination", l.name), slog.Any("error", err))
+			r.log.WarnContext(r.work, "messages that waited for their destination not made due", slog.String("destination", l.name), slog.Any("error", err))
 		}
 	})
 }

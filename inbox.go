@@ -6,35 +6,34 @@ import (
 	"time"
 )
 
-// Handler processes an incoming message inside the inbox transaction; T is
-// *sqlite.Tx or *postgres.Tx. What it does through tx, the id and the response are
-// one commit. The response may be nil; later duplicates get the same. An error
-// keeps nothing, and the sender tries again unless it is a Permanent Failure.
-// A handler holds up the store's other writers (SQLite), or a connection and
-// what it has locked (PostgreSQL): for what waits for another machine, enqueue
-// a message with tx.
+// Handler processes an incoming message inside the inbox transaction; T is *sqlite.Tx or
+// *postgres.Tx. One commit holds what it does through tx, the id and the response. The
+// response may be nil; later duplicates get the same. An error undoes everything, and the
+// sender tries again unless it is a Permanent Failure. While a handler runs, the store's
+// other writers wait (SQLite), or a connection and its locks are taken (PostgreSQL). To
+// wait for another machine, enqueue a message with tx instead.
 type Handler[T any] func(ctx context.Context, tx T, m Message) (response []byte, err error)
 
 // InboxStore is what a transactional inbox needs of a store.
 type InboxStore[T any] interface {
-	// Process inserts (Source, ID) first and lets the unique key decide:
-	// a duplicate gets the stored response, other content is ErrConflict, an
-	// unknown id from before the horizon is ErrTooOld; else h runs once.
+	// Process inserts (Source, ID) first and lets the unique key decide. A duplicate gets
+	// the stored response, other content is ErrConflict, and an unknown id from before the
+	// horizon is ErrTooOld. Otherwise h runs once.
 	Process(ctx context.Context, m Message, retention time.Duration, h Handler[T]) (Receipt, error)
 	// ProcessBatch does the same for several messages in one transaction, one
 	// result each. An error of h undoes its own message only.
 	ProcessBatch(ctx context.Context, ms []Message, retention time.Duration, h Handler[T]) []Result
 }
 
-// DefaultInboxRetention is how long ids are remembered at the least (OI-10).
+// DefaultInboxRetention is the least time that ids are remembered (OI-10).
 const DefaultInboxRetention = 7 * 24 * time.Hour
 
 // Inbox makes handlers idempotent: one effect per (Source, ID) for as long as
 // ids are remembered.
 //
-// Process runs a handler for a message at hand; with handlers registered
-// (Register, Handle), an Inbox is a Receiver for a transport. It is safe for
-// concurrent use. A store makes one: sqlite.DB.Inbox, postgres.DB.Inbox.
+// Process runs a handler for one message. With registered handlers (Register, Handle), an
+// Inbox is a Receiver for a transport. It is safe for concurrent use. A store makes one:
+// sqlite.DB.Inbox, postgres.DB.Inbox.
 type Inbox[T any] struct {
 	Store     InboxStore[T]
 	Retention time.Duration // zero: DefaultInboxRetention
@@ -44,10 +43,10 @@ type Inbox[T any] struct {
 	handlers map[string]Handler[T]
 }
 
-// Process runs h for a message that is new, in a transaction of its own, and
-// returns after the commit. A repeat gets the first response, as a Duplicate.
-// ErrConflict and ErrTooOld refuse a message, ErrInvalid says what it lacks: an
-// id and a source, at the least. An error of h is wrapped.
+// Process runs h for a new message, in a transaction of its own, and returns after the
+// commit. A repeat gets the first response, as a Duplicate. ErrConflict and ErrTooOld
+// refuse a message. ErrInvalid says what it lacks; it needs at least an id and a source.
+// An error of h is wrapped.
 func (in *Inbox[T]) Process(ctx context.Context, m Message, h Handler[T]) (Receipt, error) {
 	return in.Store.Process(ctx, m, in.retention(), markErrors(h))
 }
@@ -59,35 +58,35 @@ func (in *Inbox[T]) retention() time.Duration {
 	return in.Retention
 }
 
-// handlerError marks an error as a handler's: an ErrConflict in it is about
-// something of the handler's, not about the message.
+// handlerError marks an error as a handler's: an ErrConflict in it is about the handler's
+// own work, not about the message.
 type handlerError struct{ err error }
 
 func (e *handlerError) Error() string { return e.err.Error() }
 func (e *handlerError) Unwrap() error { return e.err }
 
-// InboxLog is what a node's own endpoints need of a store: ids and responses
-// of messages that were forwarded, and messages that wait to be fetched.
-// Methods are atomic and group their commits with others'.
+// InboxLog is what a node's own endpoints need of a store: ids and responses of forwarded
+// messages, and messages that wait to be fetched. Methods are atomic and group their
+// commits with others'.
 type InboxLog interface {
-	// Known looks messages up. known[i] tells whether ms[i] was processed
-	// before; then its receipt holds the stored response. ErrConflict and
-	// ErrTooOld come as the result's error, with known true, and so does
-	// ErrDiskFull for a message that could not be remembered.
+	// Known looks messages up. known[i] tells whether ms[i] was processed before; then its
+	// receipt holds the stored response. With ErrConflict and ErrTooOld as the result's
+	// error, known is true. ErrDiskFull says that a message could not be remembered; known
+	// is true then, too.
 	Known(ctx context.Context, retention time.Duration, ms ...Message) (known []bool, results []Result, err error)
 	// Record remembers messages that were processed, with their responses.
 	Record(ctx context.Context, retention time.Duration, done ...Processed) ([]Result, error)
-	// Keep stores messages for somebody to fetch. A duplicate, conflict or
-	// too old id is a result, not an error.
+	// Keep stores messages for somebody to fetch. A duplicate, a conflict or an id that is
+	// too old is a result, not an error.
 	Keep(ctx context.Context, retention time.Duration, ms ...Message) ([]Result, error)
 	// Kept lists messages that wait to be fetched, oldest first.
 	Kept(ctx context.Context, q KeptQuery) (KeptPage, error)
-	// Sources tells who sent a message of this id that waits to be fetched;
-	// where none waits any more, who sent those that did.
+	// Sources names the senders of the messages with this id that wait to be fetched. If
+	// none waits any more, it names the senders of those that did.
 	Sources(ctx context.Context, id ID) ([]string, error)
-	// Done ends a kept message with the response that later duplicates get.
-	// A message that is done already with the same response is no error;
-	// with another one it is ErrState, and one that is not there ErrNotFound.
+	// Done ends a kept message with the response that later duplicates get. If the message
+	// is done already, the same response is no error and another one is ErrState. A message
+	// that is not kept is ErrNotFound.
 	Done(ctx context.Context, source string, id ID, response []byte) error
 	// SweepInbox deletes a page of ids whose time is over.
 	SweepInbox(ctx context.Context, retention time.Duration) (purged int, more bool, err error)
@@ -103,7 +102,7 @@ type Processed struct {
 type KeptQuery struct {
 	Endpoint string
 	Limit    int   // 1 to 500; zero: 50
-	After    int64 // KeptPage.Next of the page before
+	After    int64 // KeptPage.Next of the previous page
 }
 
 // KeptPage is one page of messages that wait to be fetched.
@@ -117,8 +116,8 @@ type KeptMessage struct {
 	Message  Message
 	Received time.Time
 
-	// Damaged: what the store holds is no longer what was accepted. The message
-	// is listed by its name alone, without payload and headers, so that nobody
-	// takes them for what was sent; it can be marked done.
+	// Damaged says that the stored bytes differ from what was accepted. The message is
+	// listed without payload and headers, so that nobody takes them for what was sent. It
+	// can be marked done.
 	Damaged bool
 }

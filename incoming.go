@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// LongestMemory caps for how long a sender can make an inbox remember an id (OI-10).
+// LongestMemory caps how long a sender can make an inbox remember an id (OI-10).
 const LongestMemory = 366 * 24 * time.Hour
 
-// NormalizeIncoming canonicalizes a message that came in, in place: its id, a
-// zero kind, and a payload that is absent. Inbox stores call it first; the
-// error wraps ErrInvalid.
+// NormalizeIncoming canonicalizes an incoming message in place: its id, a zero kind and a
+// nil payload. Inbox stores call it first. The error wraps ErrInvalid.
 func NormalizeIncoming(m *Message) error {
 	id, err := ParseID(string(m.ID))
 	if err != nil {
@@ -31,9 +30,9 @@ func NormalizeIncoming(m *Message) error {
 	return nil
 }
 
-// ContentHash covers what makes two messages of one id the same to an inbox:
-// kind, endpoint and payload, each with its length, so that no boundary can
-// move. Stores keep it: it must not change.
+// ContentHash covers what makes two messages of one id the same to an inbox: kind,
+// endpoint and payload. The length of each is hashed too, so that no boundary can move.
+// Stores keep the hash: it must not change.
 func (m *Message) ContentHash() []byte {
 	h := sha256.New()
 	var n [8]byte
@@ -45,15 +44,15 @@ func (m *Message) ContentHash() []byte {
 	return h.Sum(nil)
 }
 
-// Forgotten says whether an id that an inbox does not know may have been known
-// once. In its first cycle a sender has told until when it would retry, and ids
-// are kept that long, up to LongestMemory; a sender that told nothing, and a
-// later cycle, may come after the id is gone (OI-10).
+// Forgotten reports whether an inbox may have known this id once and forgotten it. In its
+// first cycle, a sender tells how long it will retry, and ids are kept that long, up to
+// LongestMemory. If a sender tells nothing, or in a later cycle, a message may come after
+// its id is gone (OI-10).
 func (a *Attempt) Forgotten(retention time.Duration) bool {
 	return !a.Forced && a.FirstAgo > retention && (a.Cycle > 1 || a.RetryFor < 0 || a.FirstAgo > LongestMemory)
 }
 
-// Memory is for how long an inbox keeps the id that this attempt brought.
+// Memory returns how long an inbox keeps the id that this attempt brought.
 func (a *Attempt) Memory(retention time.Duration) time.Duration {
 	return max(retention, min(a.RetryFor, LongestMemory))
 }

@@ -11,67 +11,67 @@ import (
 // Journal tells followers what has changed in a store, each change exactly once.
 // Every method may be called concurrently.
 type Journal interface {
-	// Project calls project with what the follower has yet to read, page after page. The
-	// rows that it returns, and how far the follower has come, are written in one
-	// transaction: over restarts of the process, restores of the database and a dump into
-	// another one each entry takes effect exactly once. project runs outside of
+	// Project calls project with the entries that the follower has not read yet, page after
+	// page. One transaction writes the rows that project returns and the follower's new
+	// position. So each entry takes effect exactly once: over restarts of the process,
+	// restores of the database, and a dump into another one. project runs outside of
 	// transactions and may take its time.
 	//
-	// A page is in the order of Seq. Pages are so of one process; where several nodes write
-	// to one database, an entry may come in a later page than one with a higher Seq, also of
-	// the same message or subject: who keeps the last state compares Seq. A page has at most
-	// 500 entries, and ends behind the one with which they hold 1 MiB. It is project's, with
-	// all that is in it.
+	// A page is in the order of Seq. This holds for one process. Where several nodes write to
+	// one database, an entry may come in a later page than one with a higher Seq, even of the
+	// same message or subject: a follower that keeps the last state must compare Seq. A page
+	// has at most 500 entries, and ends after the entry that brings it to 1 MiB. The page,
+	// with all that is in it, belongs to project.
 	//
-	// Project blocks until ctx ends (nil), project fails or panics (its error), the
-	// follower is forgotten (ErrNotFound), or the store is closed. It writes nothing of the
-	// page then. While the disk is full, or the database is away, it waits. Others are not
-	// concerned.
+	// Project blocks until ctx ends (nil), project fails or panics (its error), the follower
+	// is forgotten (ErrNotFound), or the store is closed. Then it writes nothing of the
+	// page. While the disk is full or the database is away, it waits. Other followers are not
+	// affected.
 	//
-	// Several processes may follow under one name: the page of one is written, the others'
-	// are dropped.
+	// Several processes may follow under one name: the page of one is written, and those of
+	// the others are dropped.
 	Project(ctx context.Context, f Follower, project func(ctx context.Context, page []Entry) ([]Row, error)) error
 
-	// Forget ends a follower, so that entries need not be kept for it. ErrNotFound: there is
-	// none of this name.
+	// Forget ends a follower, so that entries need not be kept for it. ErrNotFound: no
+	// follower has this name.
 	Forget(ctx context.Context, follower string) error
 
-	// Followers lists all, by name.
+	// Followers lists all followers by name.
 	Followers(ctx context.Context) ([]FollowerInfo, error)
 
-	// Append writes entries of the kind Called, all or none, if anything follows.
-	// ErrInvalid: CheckEntries.
+	// Append writes entries of the kind Called, all or none, if anything follows the journal.
+	// ErrInvalid: see CheckEntries.
 	Append(ctx context.Context, entries ...Entry) error
 }
 
-// Follower is who reads the journal. Its entries are kept until it has read them:
-// Forget one that will not come back.
+// Follower reads the journal. Entries are kept until it has read them: Forget a follower
+// that will not come back.
 type Follower struct {
 	Name string
-	// FromStart lets a new follower begin with the oldest entry that is there. Otherwise
-	// it begins with the next one; of a transaction that is open meanwhile it may miss
-	// what that has written. One that is known goes on where it was.
+	// FromStart makes a new follower begin with the oldest entry that is kept. Otherwise it
+	// begins with the next entry, and may miss what a transaction that is open at that moment
+	// has written. A known follower goes on where it was.
 	FromStart bool
-	// Resume is called before the first page, and before each page where what project
-	// has returned before is perhaps not what stands: a write has failed, another process
-	// has followed under the name, or the database went back. Between two of its calls all rows that
-	// project returned are committed when project is called again. So what project must
-	// know of its own rows it reads here, and keeps in memory. Nil: nothing.
+	// Resume is called before the first page, and before each page for which the rows that
+	// project returned before may not be the stored ones: a write failed, another process
+	// followed under the name, or the database went back. Between two calls of Resume, all
+	// rows that project returned are committed when project is called again. So read here what
+	// project must know of its own rows, and keep it in memory. Nil: nothing is called.
 	Resume func(ctx context.Context) error
 }
 
 // FollowerInfo is how far a follower has come.
 type FollowerInfo struct {
 	Name string
-	// Unread is when the first entry was written that it has yet to read; zero: it has
-	// read all.
+	// Unread is when the first entry that it has not read yet was written; zero: it has read
+	// all.
 	Unread time.Time
 }
 
 // Row is one row of a table that a store keeps for a feature: a pointer to a struct of
-// package rows. A row takes the place of the one that has its key.
+// package rows. A row replaces the row with the same key.
 type Row interface {
-	// Table is the name of its table, in both stores.
+	// Table returns the name of its table, the same in both stores.
 	Table() string
 }
 
@@ -81,9 +81,9 @@ type EntryKind uint8
 // The kinds of a message's own entries. The numbers are stored and never change.
 const (
 	Enqueued    EntryKind = 1
-	Attempted   EntryKind = 2 // State says where it led
+	Attempted   EntryKind = 2 // State says what the attempt led to
 	Requeued    EntryKind = 3
-	GivenUp     EntryKind = 4 // discarded; State Pending or Claimed: it is to be when its attempt has ended
+	GivenUp     EntryKind = 4 // discarded; State Pending or Claimed: to be discarded when the attempt has ended
 	TimedOut    EntryKind = 5 // expired
 	Reclaimed   EntryKind = 6 // its owner was gone
 	Rescheduled EntryKind = 7
@@ -105,13 +105,13 @@ const (
 	TokenRemoved   EntryKind = 18
 	SiteAdded      EntryKind = 19
 	SiteEnrolled   EntryKind = 20
-	SiteRenewed    EntryKind = 21 // it may enroll again
+	SiteRenewed    EntryKind = 21 // may enroll again
 	SiteRevoked    EntryKind = 22
-	Called         EntryKind = 23 // the operator API was asked to change something: Code is the operation
+	Called         EntryKind = 23 // the operator API was asked for a change; Code is the operation
 )
 
-// CodeRenewed is the code of a Rescheduled entry that has begun the TTL anew. It is
-// stored and never changes.
+// CodeRenewed is the code of a Rescheduled entry that started the TTL anew. It is stored
+// and never changes.
 const CodeRenewed = "ttl_renewed"
 
 var entryNames = [...]string{
@@ -127,15 +127,15 @@ func (k EntryKind) String() string {
 	return "unknown"
 }
 
-// Entry is one change in the journal: of one message, or of what Subject names.
-// Failures of messages and decisions about them are always kept with the message;
-// first enqueues, deliveries and all that is of no message's own history are
-// written only while something follows the journal.
+// Entry is one change in the journal, of one message or of what Subject names. Failures of
+// messages and decisions about them are always kept with the message. First enqueues,
+// deliveries, and all entries outside a message's own history are written only while
+// something follows the journal.
 type Entry struct {
 	Seq         int64 // grows from change to change of one message, or of one subject
-	ID          ID    // of the message; empty: it is about none
+	ID          ID    // of the message; empty: the entry is not about a message
 	Destination string
-	Subject     string // the destination, list, channel, token, site, source or address that it is about
+	Subject     string // the destination, list, channel, token, site, source or address that the entry is about
 	Kind        EntryKind
 	State       State // after it
 	Reason      Reason
@@ -146,22 +146,21 @@ type Entry struct {
 	Charged     bool
 	Code, Error string
 	Maybe       bool
-	Took        time.Duration // of an attempt; of a Rescheduled, from At until it is tried
-	Actor       string        // who, where a person or token did it
-	Detail      []byte        // more about it, as JSON; nil: there is none
+	Took        time.Duration // of an attempt; of a Rescheduled entry, from At until the next try
+	Actor       string        // the person or token that did it; empty: neither did
+	Detail      []byte        // more about it, as JSON; nil: no detail
 }
 
-// What entries may hold that are appended: how many there are in one call, and how many
-// bytes each has.
+// Limits of appended entries: how many one call may have, and how many bytes each field may have.
 const (
 	MaxEntries = 100
 	MaxSubject = 1 << 10
 	MaxDetail  = 4 << 10
 )
 
-// CheckEntries says what of entries that are to be appended no journal takes. They have
-// a Kind, Subject, Outcome, Code, Error, Actor and Detail, and nothing else: Seq and At are
-// the store's. The error is ErrInvalid.
+// CheckEntries reports which entries no journal would append. An appended entry has a Kind,
+// Subject, Outcome, Code, Error, Actor and Detail, and nothing else: the store sets Seq
+// and At. The error is ErrInvalid.
 func CheckEntries(list []Entry) error {
 	if len(list) > MaxEntries {
 		return fmt.Errorf("%d entries, more than the %d of a call: %w", len(list), MaxEntries, ErrInvalid)

@@ -5,25 +5,24 @@ import (
 	"time"
 )
 
-// How a lane learns what its destination bears, after Postfix: it starts with
-// a few requests at a time, gains one per full round of successes, loses one
-// per failure. After downAfter failures in a row over at least two messages it
-// is down: what it holds goes back, and one message at a time probes it. How
-// often is the lane's own affair: it waits as patience says, or as long as the
-// route's policy where that is sooner, and a message that is new is not kept
-// for long. A lane with a single message is never down, so that message keeps
-// its own timetable exactly; with Route.OwnSchedule, every message does.
+// How a lane learns what its destination bears, after Postfix. It starts with a few
+// requests at a time, gains one per full round of successes, and loses one per failure.
+// After downAfter failures in a row, over at least two messages, the lane is down: it gives
+// its messages back, and one message at a time probes it. The lane itself decides how
+// often: it waits as patience says, or as the route's policy says where that is sooner. A
+// new message makes the next probe soon. A lane with a single message is never down, so
+// that message keeps its own timetable exactly. With Route.OwnSchedule, every message does.
 const (
 	startLimit = 5
 	downAfter  = 5
 	probeAmong = 64               // due messages that a probe is picked from
-	leastWait  = time.Second      // before anything uncharged is tried again
-	mostProbe  = 5 * time.Minute  // between two probes, also by a message's Retry-After
-	soonAfter  = 10 * time.Second // after a probe, the next one where a new message came
-	heldSoon   = time.Minute      // the same in a lane that is held: credentials may be locked by many tries
+	leastWait  = time.Second      // before any uncharged retry
+	mostProbe  = 5 * time.Minute  // between two probes, also if a Retry-After asks for more
+	soonAfter  = 10 * time.Second // after a probe, the next one if a new message came
+	heldSoon   = time.Minute      // the same in a lane that is held: many tries may lock the credentials
 )
 
-// patience is how long a lane that is down waits before probe n, whatever the
+// patience returns how long a lane that is down waits before probe n, whatever the
 // schedule of its messages.
 func patience() RetryPolicy {
 	return RetryPolicy{First: 2 * time.Second, Max: mostProbe, Jitter: 500 * time.Millisecond, Factor: 2}
@@ -33,31 +32,31 @@ func patience() RetryPolicy {
 type laneRun struct {
 	name string
 
-	mu         sync.Mutex // guards what follows; the workers use it
-	route      *laneRoute // the loop alone changes it
+	mu         sync.Mutex // guards the fields below; the workers use it
+	route      *laneRoute // only the loop changes it
 	ready      []Claim
 	readyBytes int
 	active     int // workers
-	hanging    int // of them, those whose attempt was given up or has left its slot
+	hanging    int // of active, the workers whose attempt was given up or has lost its slot
 	limit      int
-	share      int // of the route's limit: others may deliver to the destination, too
+	share      int // of the route's limit: other processes may deliver to the destination, too
 	closed     bool
-	removed    bool // its route: it is there for what is in hand; the loop alone changes it
+	removed    bool // its route is removed, but attempts are in hand; only the loop changes it
 	inFlight   map[*attempt]struct{}
 	down       bool
 	streak     int // failures in a row
 	problem    string
 	held       bool
 	nextProbe  time.Time
-	asked      time.Time    // no probe before, by a Retry-After
+	asked      time.Time    // no probe before this time: a Retry-After asked for it
 	probed     time.Time    // when the last probe ended, or the lane went down
-	pending    int64        // messages when last looked, while it is down; negative: not looked yet
-	since      time.Time    // of being up or down
+	pending    int64        // messages at the last look, while it is down; negative: no look yet
+	since      time.Time    // since when it is up or down
 	lastEnd    time.Time    // of any attempt
-	decision   LaneDecision // of a person, the last one
-	failing    time.Time    // since when attempts get nowhere; zero: the last one did
+	decision   LaneDecision // the last one of a person
+	failing    time.Time    // since when attempts get nowhere; zero: the last one got somewhere
 
-	// The loop's alone.
+	// Fields of the loop alone.
 	place    place
 	incoming []Claim
 	more     bool // the store may have due messages
@@ -66,12 +65,12 @@ type laneRun struct {
 	firstSeq int64
 	several  bool      // the streak is over more than one message
 	run      int       // successes since the limit last grew
-	probes   int       // failed ones since the lane went down
-	delayed  []delayed // wait only because the destination did not work; the newest last
-	hastens  int       // in a row
-	hasten   time.Time // not before
-	resume   time.Time // nothing is begun before
-	pauses   int       // in a row
+	probes   int       // failed probes since the lane went down
+	delayed  []delayed // messages that wait only for the destination to work; the newest last
+	hastens  int       // calls of hasten in a row
+	hasten   time.Time // no hasten before this time
+	resume   time.Time // no request begins before this time
+	pauses   int       // pauses in a row
 	moved    time.Time // when an attempt last got somewhere
 }
 
@@ -80,36 +79,36 @@ type LaneStatus struct {
 	Destination string
 	Up          bool
 	Held        bool          // by a fault of the lane itself, such as refused credentials
-	Problem     string        // the last failure, while it is not up or Failing
+	Problem     string        // the last failure, while the lane is not up or is Failing
 	Failures    int           // in a row
 	Limit       int           // requests at a time, now
 	InFlight    int           // requests
-	Hanging     int           // of them, those that ignore their time-out, or that they are cut off
-	Oldest      time.Duration // of the requests that do not hang; zero: there is none
+	Hanging     int           // of InFlight, the requests that ignore their time-out or that they are cut off
+	Oldest      time.Duration // age of the oldest request that does not hang; zero: no such request
 	Timeout     time.Duration // of one request
-	Busy        time.Duration // until it goes on, where the other side could not begin
-	Closed      bool          // its dispatcher stops, or has stopped
+	Busy        time.Duration // until the lane goes on, after the other side could not begin
+	Closed      bool          // its dispatcher is stopping or has stopped
 	Ready       int           // messages claimed and not begun
 	NextProbe   time.Duration // while it is down
-	Since       time.Duration // it has been up, or down, for so long
-	Idle        time.Duration // since any attempt ended; since the start, before the first
-	Decision    LaneDecision  // the last one of a person; its Paused says whether the lane is paused
+	Since       time.Duration // how long it has been up, or down
+	Idle        time.Duration // since the last attempt ended; before the first, since the start
+	Decision    LaneDecision  // a person's last decision; its Paused says whether the lane is paused
 
-	// Failing is for how long attempts have got nowhere: since the first one of
-	// the oldest message tried, or since another one last got somewhere. Zero:
-	// the last attempt did.
+	// Failing is how long attempts have got nowhere: since the first attempt of the oldest
+	// message that was tried, or since any attempt last got somewhere. Zero: the last
+	// attempt got somewhere.
 	Failing time.Duration
-	// Standstill tells that due messages make no progress, as of the last look,
-	// a few seconds ago; nil: they do, or there are none. A destination without a
-	// route has only this.
+	// Standstill tells that due messages make no progress, as of the last look, which was a
+	// few seconds ago. Nil: they make progress, or none is due. A destination without a route
+	// has only this field.
 	Standstill *Standstill
-	// Owner is the process that has the store where this one has not (Owned):
-	// then nothing is delivered from here.
+	// Owner is the process that owns the store where this one does not (Owned). Then nothing
+	// is delivered from here. Empty: this process owns it.
 	Owner string
 }
 
-// tries says whether a message that comes now is tried here at once, or as soon
-// as there is a slot.
+// tries reports whether the lane tries a message that comes now, at once or as soon as a
+// slot is free.
 func (s *LaneStatus) tries() bool {
 	return s.Up && s.Busy == 0 && s.Limit > 0 && !s.Closed && !s.Decision.Paused && s.Owner == ""
 }
@@ -125,8 +124,8 @@ func newLaneRun(name string, route *laneRoute) *laneRun {
 	return l
 }
 
-// want says how many messages the lane can use now, of which it may hold about
-// most, or how long it has to wait: for its next probe, or to go on.
+// want returns how many messages the lane can use now; most is about how many it may hold.
+// If it can use none, wait is how long until its next probe, or until it goes on.
 func (l *laneRun) want(now time.Time, most int) (n int, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,10 +148,10 @@ func (l *laneRun) want(now time.Time, most int) (n int, wait time.Duration) {
 		return 0, 0
 	}
 	if len(l.ready) == 0 && l.filled {
-		l.target = max(l.target, min(2*l.target, most)) // it was faster than we were
+		l.target = max(l.target, min(2*l.target, most)) // the destination was faster than the claims
 		l.filled = false
 	}
-	// Ask for a good part at once: a claim per message would cost a turn each.
+	// Ask for many at once: a claim per message would cost a turn each.
 	target := min(l.target, most)
 	if n = target - len(l.ready); n < target/4 {
 		return 0, 0
@@ -160,11 +159,11 @@ func (l *laneRun) want(now time.Time, most int) (n int, wait time.Duration) {
 	return n, 0
 }
 
-// withholds says that messages wait because the lane is down.
+// withholds reports whether messages wait because the lane is down.
 func (l *laneRun) withholds() bool { return l.down && !l.route.OwnSchedule }
 
-// probing says whether a request by the route of since the lane went down is under
-// way. Older ones may take long, and no probe waits for them.
+// probing reports whether a request by the present route, begun since the lane went down, is
+// in flight. Older requests may take long, and no probe waits for them.
 func (l *laneRun) probing() bool {
 	for a := range l.inFlight {
 		if !a.abandoned && a.route == l.route && a.began.After(l.since) {
@@ -174,8 +173,8 @@ func (l *laneRun) probing() bool {
 	return false
 }
 
-// slots is how many more requests may begin now. While the lane is down that
-// is one probe, whatever is left of before.
+// slots returns how many more requests may begin now. While the lane is down, one probe may
+// begin, whatever is left from before.
 func (l *laneRun) slots() int {
 	switch {
 	case l.closed, l.share == 0, l.decision.Paused, l.active >= l.limit+2*l.route.Limit:
@@ -188,7 +187,7 @@ func (l *laneRun) slots() int {
 	return 1
 }
 
-// status reads the lane for people.
+// status returns the lane as people see it.
 func (l *laneRun) status() LaneStatus {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -204,7 +203,7 @@ func (l *laneRun) status() LaneStatus {
 		}
 	}
 	if !l.failing.IsZero() {
-		s.Failing = max(now.Sub(l.failing), 1) // it began this moment
+		s.Failing = max(now.Sub(l.failing), 1) // it may have begun this moment
 	}
 	if l.down || l.streak > 0 || s.Failing > 0 {
 		s.Problem = l.problem
@@ -215,7 +214,7 @@ func (l *laneRun) status() LaneStatus {
 	return s
 }
 
-// hold marks the lane as faulty; it is probed from then on.
+// hold marks the lane as faulty. From then on it is probed.
 func (l *laneRun) hold(problem string, probe time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -229,7 +228,7 @@ func (l *laneRun) fall(now, probe time.Time) {
 	l.nextProbe, l.probed, l.asked, l.pending = probe, now, time.Time{}, -1
 }
 
-// laneChange is what a result did to its lane.
+// laneChange is the effect of a result on its lane.
 type laneChange int
 
 const (
@@ -237,11 +236,11 @@ const (
 	laneWentDown
 	laneWentUp
 	laneWasHeld // it was down already
-	laneLate    // a success from before it was held, which says nothing
-	laneGrew    // it bears one request more
+	laneLate    // a success from before the lane was held, which says nothing
+	laneGrew    // it bears one more request
 )
 
-// succeeded notes that the destination answered as it should. What was sent
+// succeeded notes that the destination answered as it should. A message that was sent
 // before credentials were refused says nothing about them.
 func (l *laneRun) succeeded(a *attempt) laneChange {
 	l.mu.Lock()
@@ -265,9 +264,9 @@ func (l *laneRun) succeeded(a *attempt) laneChange {
 	return laneSame
 }
 
-// judge notes whether a request got anywhere: a message was delivered or refused
-// for good. One that only put its messages off did not, whatever else it says
-// about the destination.
+// judge notes whether a request got anywhere: it did if a message was delivered or refused
+// for good. A request that only put its messages off did not, whatever else it says about
+// the destination.
 func (l *laneRun) judge(request []finished, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -296,8 +295,8 @@ func (l *laneRun) judge(request []finished, now time.Time) {
 	l.problem = last.Error()
 }
 
-// pause makes the lane wait a moment, longer each time in a row: the other
-// side could not even begin.
+// pause makes the lane wait a moment, longer each time in a row, because the other side
+// could not even begin.
 func (l *laneRun) pause(retryAfter time.Duration, now time.Time) {
 	if now.Before(l.resume) {
 		return // begun before the pause
@@ -307,8 +306,7 @@ func (l *laneRun) pause(retryAfter time.Duration, now time.Time) {
 	l.pauses++
 }
 
-// failed notes a request that failed, for a reason that says something about
-// the destination.
+// failed notes a request whose failure says something about the destination.
 func (l *laneRun) failed(a *attempt, f *Failure, now time.Time) laneChange {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -328,7 +326,7 @@ func (l *laneRun) failed(a *attempt, f *Failure, now time.Time) laneChange {
 		if fault && !l.held {
 			l.held, change = true, laneWasHeld
 		}
-		if a.began.After(l.since) { // else it was begun before the lane went down
+		if a.began.After(l.since) { // else it began before the lane went down
 			l.probes++
 			l.planProbe(f, now)
 		}
@@ -343,16 +341,16 @@ func (l *laneRun) failed(a *attempt, f *Failure, now time.Time) laneChange {
 	return laneWentDown
 }
 
-// planProbe says when the next probe is, after one that failed: as the lane's
-// own patience has it, which no schedule of a message makes longer.
+// planProbe sets the time of the next probe after a failed one. It follows the lane's own
+// patience, which no schedule of a message makes longer.
 func (l *laneRun) planProbe(f *Failure, now time.Time) {
 	wait := max(min(patience().Next(l.probes, 0), l.route.Retry.Next(l.probes, 0)), leastWait)
 	l.probed, l.asked = now, now.Add(min(f.RetryAfter, mostProbe))
 	l.nextProbe = latest(now.Add(wait), l.asked)
 }
 
-// notice learns how many messages wait for a lane that is down. With a new one
-// the next probe is soon, whatever the lane has seen; it says whether it is sooner.
+// notice learns how many messages wait for a lane that is down. If there is a new one, the
+// next probe comes soon, whatever the lane has seen. sooner says whether it moved.
 func (l *laneRun) notice(pending int64) (sooner bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -372,7 +370,7 @@ func (l *laneRun) notice(pending int64) (sooner bool) {
 	return sooner
 }
 
-// rests says that the lane needs nobody who looks at it.
+// rests reports whether the loop need not look at the lane.
 func (l *laneRun) rests() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -386,7 +384,7 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// allot sets the lane's share, and returns the one of before and the one of now.
+// allot sets the lane's share, and returns the old and the new share.
 func (l *laneRun) allot(share int) (before, now int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
-// Limits of a message's fields, in bytes. They bound index rows and log lines,
-// not what a payload may hold: that limit belongs to whoever accepts messages.
+// Limits of a message's fields, in bytes. They bound index rows and log lines. They do
+// not bound the payload: whoever accepts messages sets that limit.
 const (
 	MaxNameLen    = 128 // destination, endpoint, source, ordering key, correlation id
 	MaxIDLen      = MaxNameLen
@@ -20,17 +20,17 @@ const (
 	MaxHeaderSize = 8 << 10 // all names and values together
 )
 
-// ID names a message for ever: the idempotency key of every attempt. It is 1
+// ID names a message for ever and is the idempotency key of every attempt. It is 1
 // to 128 printable ASCII bytes. A UUID in any of its usual forms is one value,
 // kept in the canonical lower-case form with hyphens (SF-12, SF-14).
 type ID string
 
-// NewID mints a UUIDv7, whose order in time keeps the id index local.
+// NewID mints a UUIDv7. UUIDv7s sort by time, which keeps the id index local.
 func NewID() ID {
 	u, err := uuid.NewV7()
 	if err != nil {
-		// Only a broken system random source gets here, and no id that we
-		// could invent instead would be safe.
+		// Only a broken system random source gets here, and no id that we could invent
+		// would be safe.
 		panic(fmt.Errorf("mint message id: %w", err))
 	}
 	return ID(u.String())
@@ -59,7 +59,7 @@ func (id ID) UUID() (uuid.UUID, bool) {
 	return u, err == nil
 }
 
-// IDOf is the id of a UUID, in its canonical form.
+// IDOf returns the id of a UUID in its canonical form.
 func IDOf(u uuid.UUID) ID { return ID(u.String()) }
 
 // Kind says what a message is to its receiver (OI-02, OI-21).
@@ -81,34 +81,33 @@ func (k Kind) valid() bool {
 	return false
 }
 
-// Message is one unit of work: what is to be delivered, where, and for how
-// long it is worth trying. Durations go in; the store, which owns the clock,
-// makes instants of them. A Message handed to a Deliverer or Receiver is
-// shared: its Payload and Headers must not be changed.
+// Message is one unit of work: what to deliver, where, and how long to try. It holds
+// durations; the store, which owns the clock, makes instants of them. A Message handed to
+// a Deliverer or Receiver is shared: its Payload and Headers must not be changed.
 type Message struct {
 	ID            ID                // zero: minted by Enqueue
 	Source        string            // the node or service that sends; zero: the store's Options.Source
-	Destination   string            // which lane it waits in
+	Destination   string            // selects the lane the message waits in
 	Endpoint      string            // what is called there
 	Kind          Kind              // zero: Signal
 	CorrelationID string            // ties messages of one conversation together
 	OrderingKey   string            // at most one message of a key is in flight; zero: no order
-	Payload       []byte            // never re-encoded: what is stored is what is signed and sent; on the wire it must be JSON
-	Headers       map[string]string // travel along; not part of the identity
-	TTL           time.Duration     // past it the message expires; zero: never
+	Payload       []byte            // never re-encoded: the stored bytes are signed and sent; on the wire they must be JSON
+	Headers       map[string]string // sent with the message; not part of its identity
+	TTL           time.Duration     // after it the message expires; zero: never
 	Delay         time.Duration     // earliest first attempt; zero: at once
 	Retry         *RetryPolicy      // its zero fields, or nil: the destination's
 	Attempt       Attempt           // set by the dispatcher and the wire, ignored by Enqueue
 }
 
-// Attempt is what one try of a message tells the other side. A receiver
-// reads how long it must remember the id from it (OI-10). Ages are durations,
-// so that nobody compares two machines' clocks.
+// Attempt tells the other side about one try of a message. A receiver derives from it how
+// long to remember the id (OI-10). Ages are durations, so that nobody compares the clocks
+// of two machines.
 type Attempt struct {
 	Number   int           // of this cycle, from 1
 	Cycle    int           // from 1; each requeue by an operator starts another
 	FirstAgo time.Duration // since the first attempt of all cycles
-	RetryFor time.Duration // until the sender stops by itself; negative: it does not say
+	RetryFor time.Duration // until the sender gives up by itself; negative: unknown
 	Forced   bool          // an operator takes the risk that the receiver has forgotten the id
 }
 
@@ -130,7 +129,7 @@ func (m *Message) normalize() error {
 		faults = append(faults, &FieldError{"kind", string(m.Kind), "must be Signal, Command, PushCall or Response"})
 	}
 	if m.Kind == Response && m.CorrelationID == "" {
-		faults = append(faults, &FieldError{"correlationId", "", "is missing: a Response carries the one that it answers"})
+		faults = append(faults, &FieldError{"correlationId", "", "is missing: a Response carries the correlation id of what it answers"})
 	}
 	for _, f := range []struct{ name, value string }{
 		{"source", m.Source}, {"destination", m.Destination}, {"endpoint", m.Endpoint},
@@ -138,7 +137,7 @@ func (m *Message) normalize() error {
 		faults = append(faults, checkName(f.name, f.value))
 	}
 	if strings.HasPrefix(m.Destination, "$") {
-		faults = append(faults, &FieldError{"destination", clip(m.Destination), "begins with $, which is kept for the library"})
+		faults = append(faults, &FieldError{"destination", clip(m.Destination), "begins with $, which is reserved for the library"})
 	}
 	for _, f := range []struct{ name, value string }{
 		{"correlationId", m.CorrelationID}, {"orderingKey", m.OrderingKey},
@@ -163,9 +162,9 @@ func (m *Message) normalize() error {
 	return nil
 }
 
-// Normalize canonicalizes the messages in place: ids, zero kinds, and source
-// where a message names none. Stores call it first; the error wraps
-// ErrInvalid and holds a FieldError for each fault.
+// Normalize canonicalizes the messages in place: ids, zero kinds, and empty sources,
+// which become source. Stores call it first. The error wraps ErrInvalid and holds a
+// FieldError for each fault.
 func Normalize(source string, ms []Message) error {
 	var faults []error
 	for i := range ms {

@@ -2,8 +2,8 @@ package holdfast
 
 import "time"
 
-// Observer is told what the library does, for metrics and tests. Calls come
-// from many goroutines and must not block. A nil Observer is none.
+// Observer is told what the library does, for metrics and tests. Calls come from many
+// goroutines and must not block. A nil Observer is told nothing.
 type Observer interface {
 	// ObserveAttempt follows every attempt whose outcome has been recorded.
 	ObserveAttempt(a AttemptInfo)

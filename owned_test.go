@@ -78,8 +78,8 @@ func TestADispatcherWhoseStoreIsAnothers(t *testing.T) {
 				about = append(about, line)
 			}
 		}
-		if len(about) != 2 || !strings.HasPrefix(about[0], "WARN another process has the store") || !strings.HasSuffix(about[0], "owner=process 7") ||
-			!strings.HasPrefix(about[1], "INFO this process has the store now") {
+		if len(about) != 2 || !strings.HasPrefix(about[0], "WARN another process owns the store") || !strings.HasSuffix(about[0], "owner=process 7") ||
+			!strings.HasPrefix(about[1], "INFO this process owns the store now") {
 			t.Errorf("logged %q, want that the store is another's, and that it is back", about)
 		}
 	})

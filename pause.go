@@ -9,27 +9,26 @@ import (
 	"time"
 )
 
-// decisionsEvery is how often a dispatcher looks for what people have decided
-// about its destinations, here or at another node of the same store.
+// decisionsEvery is how often a dispatcher reads people's decisions about its
+// destinations. They may come from here or from another node of the same store.
 const decisionsEvery = 5 * time.Second
 
-// decisions are what people have decided about destinations, read beside the
-// loop: a store that is busy must not hold up deliveries.
+// decisions holds people's decisions about destinations. They are read beside the loop:
+// a busy store must not hold up deliveries.
 type decisions struct {
 	lanes Lanes
 	log   *slog.Logger
 	ring  chan<- struct{} // the loop's
 
-	mu   sync.Mutex // of reading: what is read later is newer
+	mu   sync.Mutex // held while reading: what is read later is newer
 	last atomic.Pointer[map[string]LaneDecision]
-	done *map[string]LaneDecision // the loop's: that the lanes know
+	done *map[string]LaneDecision // the loop's: the decisions that the lanes know
 }
 
-// Pause leaves a destination alone until somebody resumes it: nothing more is
-// begun there, attempts in hand end, and messages wait, uncharged, their TTL
-// running on. It is durable, holds for every dispatcher of the store within a
-// few seconds, and changes nothing where the destination is paused already.
-// It needs Lanes.
+// Pause leaves a destination alone until somebody resumes it. Nothing more is begun there,
+// attempts in hand end, and messages wait, uncharged, while their TTL runs on. A pause is
+// durable and holds for every dispatcher of the store within a few seconds. If the
+// destination is paused already, Pause changes nothing. It needs Lanes.
 func (d *Dispatcher) Pause(ctx context.Context, destination, actor string) error {
 	if d.Lanes == nil {
 		return fmt.Errorf("pause %s: %w: the dispatcher has no Lanes to keep it", destination, ErrState)
@@ -40,7 +39,7 @@ func (d *Dispatcher) Pause(ctx context.Context, destination, actor string) error
 	return d.learn(ctx)
 }
 
-// Resume ends a pause, and has a destination that is held or down tried at once.
+// Resume ends a pause. If the destination is held or down, it is tried at once.
 func (d *Dispatcher) Resume(ctx context.Context, destination, actor string) error {
 	if d.Lanes == nil {
 		return fmt.Errorf("resume %s: %w: the dispatcher has no Lanes to keep it", destination, ErrState)
@@ -78,8 +77,8 @@ func (k *decisions) read(ctx context.Context) error {
 	return nil
 }
 
-// follow reads every few seconds until ctx ends. What cannot be read now stays
-// as it was.
+// follow reads the decisions every few seconds until ctx ends. If they cannot be read,
+// they stay as they were.
 func (k *decisions) follow(ctx context.Context) {
 	tick := time.NewTicker(decisionsEvery)
 	defer tick.Stop()
@@ -95,7 +94,7 @@ func (k *decisions) follow(ctx context.Context) {
 	}
 }
 
-// obey has the lanes learn what was read.
+// obey tells the lanes the decisions that were read.
 func (r *dispatch) obey() {
 	last := r.decisions.last.Load()
 	if last == r.decisions.done {
@@ -128,7 +127,7 @@ func (r *dispatch) obeyFor(l *laneRun, d LaneDecision) {
 	}
 }
 
-// touch is what a person's decision did to a lane.
+// touch is the effect of a person's decision on a lane.
 type touch int
 
 const (
@@ -137,8 +136,8 @@ const (
 	laneResumed
 )
 
-// decide has the lane follow a decision. One to resume tries it at once, also
-// where it was held or down.
+// decide makes the lane follow a decision. A resumed lane is tried at once, even if it was
+// held or down.
 func (l *laneRun) decide(d LaneDecision, now time.Time) touch {
 	l.mu.Lock()
 	defer l.mu.Unlock()

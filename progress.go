@@ -15,65 +15,65 @@ import (
 // Cause says why due messages of a destination make no progress.
 type Cause string
 
-// The causes, in the order in which they are looked for.
+// The causes, in the order in which they are checked.
 const (
-	CauseNoRoute  Cause = "no_route"  // nobody delivers there; the messages stay pending
-	CauseNotOwner Cause = "not_owner" // another process has the store, and they wait for it
+	CauseNoRoute  Cause = "no_route"  // no process delivers there; the messages stay pending
+	CauseNotOwner Cause = "not_owner" // another process owns the store, and the messages wait for it
 	CausePaused   Cause = "paused"    // a person wants the destination left alone
 	CauseHeld     Cause = "held"      // the destination has a fault of its own
 	CauseDown     Cause = "down"      // it does not answer as it should
-	CauseBusy     Cause = "busy"      // it cannot even begin
+	CauseBusy     Cause = "busy"      // it cannot begin anything now
 	CauseFailing  Cause = "failing"   // attempts are made, and none gets anywhere
-	CauseStuck    Cause = "stuck"     // none is made, and nothing tells why: a restart may help
+	CauseStuck    Cause = "stuck"     // no attempts are made, and nothing says why: a restart may help
 )
 
 // Standstill tells of a destination whose due messages make no progress.
 type Standstill struct {
 	Destination string
 	Cause       Cause
-	For         time.Duration // since the oldest of them was due, or tried first, and nothing got anywhere
+	For         time.Duration // since the oldest of them was due or first tried, without any progress since
 	Problem     string        // the last failure, if any
 }
 
-// StandstillAfter is how long due messages may make no progress before that is
-// told: one message as well as a million.
+// StandstillAfter is how long due messages may make no progress before it is reported. It
+// is the same for one message and for a million.
 const StandstillAfter = time.Minute
 
-// How often is looked, and how often the same is logged.
+// How often Progress looks, and how often it repeats a log line.
 const (
 	lookEvery = 10 * time.Second
 	warnEvery = time.Minute
 )
 
-// Progress watches whether due messages of a store move, by one rule for all
-// who ask: Status, health, metrics. A Dispatcher has one of its own unless it is
-// given one; where several dispatchers of a process share a store, they are
-// given the same, and whoever made it runs it. What it costs does not depend on
-// how many messages wait. Its methods may be called concurrently.
+// Progress watches whether due messages of a store move. It gives one answer to all who
+// ask: Status, health, metrics. A Dispatcher has its own Progress unless it is given one.
+// Dispatchers of one process that share a store are given the same one, and its maker runs
+// it. Its cost does not depend on how many messages wait. Its methods may be called
+// concurrently.
 type Progress struct {
 	Store Gauges
 	Lanes func() []LaneStatus // of all dispatchers of the process
-	// Known says of a destination without a lane here that somebody delivers to
-	// it all the same: another node, or a lane that is only stopped. Nil: nobody.
+	// Known reports whether somebody delivers to a destination that has no lane here:
+	// another node, or a lane that is only stopped. Nil: nobody does.
 	Known func(destination string) bool
-	// Elsewhere says of a destination of which this process has no share that
-	// another one delivers to it. Nil: nobody does.
+	// Elsewhere reports whether another process delivers to a destination of which this one
+	// has no share. Nil: nobody does.
 	Elsewhere func(destination string) bool
 	Logger    *slog.Logger // nil: none
 
 	seen   atomic.Pointer[sighting]
-	warned map[Cause]time.Time // Run's
+	warned map[Cause]time.Time // only Run uses it
 }
 
-// sighting is what one look has found.
+// sighting is the result of one look.
 type sighting struct {
 	standstills []Standstill
 	oldest      map[string]time.Duration
 	err         error
 }
 
-// Run looks every few seconds until ctx ends, and logs once a minute what makes
-// no progress. It returns nil.
+// Run looks every few seconds until ctx ends, and logs standstills once a minute. It
+// returns nil.
 func (p *Progress) Run(ctx context.Context) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -90,8 +90,8 @@ func (p *Progress) Run(ctx context.Context) error {
 	}
 }
 
-// Standstills are the destinations whose due messages made no progress at the
-// last look, by name. err says that the store did not tell.
+// Standstills lists by name the destinations whose due messages made no progress at the
+// last look. err says that the store could not be asked.
 func (p *Progress) Standstills() (list []Standstill, err error) {
 	s := p.seen.Load()
 	if s == nil {
@@ -100,7 +100,7 @@ func (p *Progress) Standstills() (list []Standstill, err error) {
 	return s.standstills, s.err
 }
 
-// standstill is that of one destination; nil: there was none at the last look.
+// standstill returns that of one destination; nil: there was none at the last look.
 func (p *Progress) standstill(destination string) *Standstill {
 	all, _ := p.Standstills()
 	i, found := slices.BinarySearchFunc(all, destination, func(s Standstill, name string) int { return strings.Compare(s.Destination, name) })
@@ -110,9 +110,9 @@ func (p *Progress) standstill(destination string) *Standstill {
 	return &all[i]
 }
 
-// Oldest is for how long the oldest due message of each destination has waited
-// as of the last look: since it was due, or since it was tried first if nothing
-// has got anywhere since. Destinations without due messages have zero.
+// Oldest returns how long the oldest due message of each destination had waited at the last
+// look: since it was due, or since it was first tried if nothing has got anywhere since.
+// Destinations without due messages have zero.
 func (p *Progress) Oldest() map[string]time.Duration {
 	s := p.seen.Load()
 	if s == nil {
@@ -144,7 +144,7 @@ func (p *Progress) look(ctx context.Context) *sighting {
 	}
 	for name, age := range overdue {
 		if name == EndedDestination {
-			continue // notices that nobody asked for any more
+			continue // notices that no dispatcher has callbacks for
 		}
 		s.oldest[name] = age
 		if p.Known == nil || !p.Known(name) {
@@ -155,8 +155,8 @@ func (p *Progress) look(ctx context.Context) *sighting {
 	return s
 }
 
-// cause is why a lane does not move, with messages that have waited for long;
-// empty: it moves, or others move it.
+// cause returns why a lane whose messages have waited for long does not move. Empty: it
+// moves, or other processes move it.
 func (p *Progress) cause(l *LaneStatus) Cause {
 	switch {
 	case l.Owner != "":
@@ -179,16 +179,16 @@ func (p *Progress) cause(l *LaneStatus) Cause {
 	return ""
 }
 
-// stands says whether a lane that should move does not: nothing has ended for
-// long, and no request is within its time-out.
+// stands reports whether a lane that should move does not: nothing has ended for long, and
+// no request is within its time-out.
 func (s *LaneStatus) stands() bool {
 	const slack = 10 * time.Second
 	works := s.InFlight > s.Hanging && s.Oldest < s.Timeout+slack
 	return !works && s.Idle > StandstillAfter
 }
 
-// warn logs what nothing else tells, once a minute for each cause. Lanes that go
-// down or are held are logged when they do.
+// warn logs standstills that no other line tells, once a minute for each cause. A lane
+// that goes down or is held is logged at that moment.
 func (p *Progress) warn(ctx context.Context, s *sighting) {
 	if p.Logger == nil {
 		return

@@ -6,33 +6,32 @@ import (
 	"time"
 )
 
-// What the loop does costs as much as the lanes that have something to do, however
-// many there are: a lane is looked at when something may have changed for it, it is
-// named by a wake-up, by the end of an attempt or a settlement, or by its alarm. A
-// lane at rest costs its place in memory, and a question of the backstop every now
-// and then.
+// The loop's work grows with the lanes that have something to do, not with all lanes. It
+// looks at a lane when something may have changed for it: a wake-up names it, an attempt
+// or a settlement has ended, or its alarm rings. A lane at rest costs its place in memory,
+// and now and then a question of the backstop.
 
-// pollLanes is how many lanes one poll asks for, the next ones with each.
+// pollLanes is how many lanes one poll asks for. The next poll takes the next ones.
 const pollLanes = 1000
 
-// agenda is which lanes the loop looks at, and when. It is the loop's.
+// agenda says which lanes the loop looks at, and when. Only the loop uses it.
 type agenda struct {
-	all    []*laneRun            // each at its place
-	turn   int                   // of the poll
-	look   []*laneRun            // now
-	alarms alarms                // later
-	busy   map[*laneRun]struct{} // that are not at rest
-	away   map[*laneRun]struct{} // of which others have every request
-	peak   int                   // the most that busy has held
-	names  []string              // what a wake-up named, used again
+	all    []*laneRun            // each at its place.at
+	turn   int                   // where the next poll goes on
+	look   []*laneRun            // lanes to look at now
+	alarms alarms                // lanes to look at later
+	busy   map[*laneRun]struct{} // lanes that are not at rest
+	away   map[*laneRun]struct{} // lanes whose requests are all other processes'
+	peak   int                   // the largest size that busy has had
+	names  []string              // the names of a wake-up, reused
 }
 
 // place is where a lane stands in the agenda.
 type place struct {
 	at    int       // in all
-	next  bool      // it is looked at
-	alarm time.Time // when it is looked at again
-	heap  int       // its place among the alarms, from 1; 0: none
+	next  bool      // the loop will look at it
+	alarm time.Time // when the loop looks at it again
+	heap  int       // its place among the alarms, from 1; 0: not there
 }
 
 func (g *agenda) add(l *laneRun) {
@@ -41,7 +40,7 @@ func (g *agenda) add(l *laneRun) {
 	g.mark(l)
 }
 
-// mark has a lane looked at.
+// mark makes the loop look at a lane.
 func (g *agenda) mark(l *laneRun) {
 	if !l.place.next && !l.closed {
 		l.place.next = true
@@ -49,21 +48,21 @@ func (g *agenda) mark(l *laneRun) {
 	}
 }
 
-// ask has the store asked for a lane.
+// ask makes the loop ask the store for messages of a lane.
 func (g *agenda) ask(l *laneRun) {
 	l.more = true
 	g.mark(l)
 }
 
-// askAll has it asked for all.
+// askAll makes the loop ask for all lanes.
 func (g *agenda) askAll() {
 	for _, l := range g.all {
 		g.ask(l)
 	}
 }
 
-// poll has it asked for the next ones. A lane that has a poll of its own has an alarm
-// for it.
+// poll makes the loop ask for the next lanes. A lane with a poll interval of its own has an
+// alarm for it.
 func (g *agenda) poll() {
 	for range min(pollLanes, len(g.all)) {
 		if g.turn >= len(g.all) {
@@ -76,11 +75,11 @@ func (g *agenda) poll() {
 	}
 }
 
-// smallMap is up to how many entries a map is used again: to clear one, or to go over
-// it, costs as much as the most that it has held.
+// smallMap is the size up to which a map is used again. To clear a map, or to go over it,
+// costs as much as its largest size so far.
 const smallMap = 1000
 
-// emptied is a map without entries, the given one if it is small.
+// emptied returns a map without entries: the given one if it is small.
 func emptied[V any](m map[string]V) map[string]V {
 	if len(m) > smallMap {
 		return map[string]V{}
@@ -89,8 +88,8 @@ func emptied[V any](m map[string]V) map[string]V {
 	return m
 }
 
-// shrink makes what held many lanes that are at rest now small again. held is how
-// many it held before.
+// shrink makes the agenda small again after it held many lanes that are now at rest. held
+// is how many it held before.
 func (g *agenda) shrink(held int) {
 	g.peak = max(g.peak, held)
 	if g.peak <= smallMap || len(g.busy) > g.peak/4 {
@@ -101,7 +100,7 @@ func (g *agenda) shrink(held int) {
 	g.busy, g.peak = busy, len(busy)
 }
 
-// remind has a lane looked at again at the given time, or before.
+// remind makes the loop look at a lane again at the given time or before.
 func (g *agenda) remind(l *laneRun, at time.Time) {
 	switch {
 	case l.closed:
@@ -114,14 +113,14 @@ func (g *agenda) remind(l *laneRun, at time.Time) {
 	}
 }
 
-// ring asks for the lanes whose time has come.
+// ring makes the loop ask for the lanes whose time has come.
 func (g *agenda) ring(now time.Time) {
 	for len(g.alarms) > 0 && !now.Before(g.alarms[0].place.alarm) {
 		g.ask(heap.Pop(&g.alarms).(*laneRun))
 	}
 }
 
-// nextAlarm is when the first alarm rings, if that is before the given time.
+// nextAlarm returns when the first alarm rings, or the given time if that is earlier.
 func (g *agenda) nextAlarm(or time.Time) time.Time {
 	if len(g.alarms) > 0 && g.alarms[0].place.alarm.Before(or) {
 		return g.alarms[0].place.alarm
@@ -129,13 +128,13 @@ func (g *agenda) nextAlarm(or time.Time) time.Time {
 	return or
 }
 
-// most is how many claims a lane may hold: its part of the room that those have
-// that hold any.
+// most returns how many claims a lane may hold: an equal part of the room, divided among
+// the lanes that hold any.
 func (g *agenda) most() int {
 	return min(max(heldClaims/max(len(g.busy), len(g.look), 1), startLimit), laneClaims)
 }
 
-// alarms is a heap, the first one on top.
+// alarms is a heap with the earliest alarm on top.
 type alarms []*laneRun
 
 func (h *alarms) Len() int           { return len(*h) }

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// wants collects what the lanes can use that are looked at. One that has to wait
-// is reminded; one that can use nothing is at rest until something happens to it.
+// wants returns how many messages each lane can use, among the lanes that the loop looks
+// at. A lane that has to wait is reminded. A lane that can use nothing is at rest until
+// something happens to it.
 func (r *dispatch) wants(now time.Time) map[string]int {
 	r.slots = emptied(r.slots)
 	g := &r.agenda
@@ -42,13 +43,13 @@ func (r *dispatch) refill(ctx context.Context) error {
 	}
 	batch, err := r.d.Store.Claim(ctx, slots)
 	if err != nil {
-		return err // they are looked at with the next event
+		return err // the next event looks at them again
 	}
 	taken := time.Now()
 	for _, c := range batch.Claims {
 		c.taken = taken
 		l := r.lanes[c.Message.Destination]
-		if l == nil || l.closed { // a store that gives more than it was asked for
+		if l == nil || l.closed { // the store gave more than it was asked for
 			r.giveBack([]Claim{c})
 			continue
 		}
@@ -63,10 +64,10 @@ func (r *dispatch) refill(ctx context.Context) error {
 		r.start(l)
 		next, some := batch.Next[l.name]
 		if l.more && !l.withholds() {
-			next, some = 0, true // there is more than was asked for
+			next, some = 0, true // the store has more than was asked for
 		}
 		if some {
-			r.agenda.remind(l, taken.Add(max(next, time.Millisecond))) // if there is no slot, the workers ring earlier
+			r.agenda.remind(l, taken.Add(max(next, time.Millisecond))) // if there is no slot, a worker rings earlier
 		}
 	}
 	if r.agenda.look == nil {
@@ -75,8 +76,8 @@ func (r *dispatch) refill(ctx context.Context) error {
 	return nil
 }
 
-// allot asks for this dispatcher's part of each destination. What it holds for
-// one that others have now goes back; of one that it has more of, more begins.
+// allot asks for this dispatcher's share of each destination. If others have all of one
+// now, its messages go back; if this dispatcher's share has grown, more requests begin.
 func (r *dispatch) allot() {
 	if r.shared == nil {
 		return
@@ -89,7 +90,7 @@ func (r *dispatch) allot() {
 	}
 }
 
-// allotAway asks for the lanes that others have: those may be gone.
+// allotAway asks for the lanes that other processes have: those may be gone.
 func (r *dispatch) allotAway() {
 	for l := range r.agenda.away {
 		r.allotTo(l)

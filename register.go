@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// Payload is content that knows the endpoint it belongs to, so that the name
-// stands in one place for both ends. Endpoint must not depend on the value.
+// Payload is content that knows its endpoint, so that the name stands in one place for
+// both ends. Endpoint must not depend on the value.
 type Payload interface{ Endpoint() string }
 
-// Send enqueues a payload, encoded as JSON, for a destination. Use
-// Enqueuer.Enqueue for what else a Message can say.
+// Send enqueues a payload for a destination, encoded as JSON. For the other fields of a
+// Message, use Enqueuer.Enqueue.
 func Send[P Payload](ctx context.Context, to Enqueuer, destination string, p P) error {
 	endpoint, err := endpointOf(p)
 	if err != nil {
@@ -30,10 +30,9 @@ func Send[P Payload](ctx context.Context, to Enqueuer, destination string, p P) 
 	return err
 }
 
-// Register makes h the inbox's handler of messages for the endpoint of P,
-// whose payloads are decoded from JSON. A payload that cannot be decoded is a
-// permanent failure: the sender parks it. P must be a plain value, and each
-// endpoint can have one handler.
+// Register makes h the inbox's handler for the endpoint of P. Payloads are decoded from
+// JSON. A payload that cannot be decoded is a permanent failure: the sender parks it. P
+// must be a plain value. Each endpoint can have one handler.
 func Register[T any, P Payload](in *Inbox[T], h func(ctx context.Context, tx T, p P) error) error {
 	var zero P
 	if t := reflect.TypeFor[P](); t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface {
@@ -48,15 +47,15 @@ func Register[T any, P Payload](in *Inbox[T], h func(ctx context.Context, tx T, 
 		if err := json.Unmarshal(m.Payload, &p); err != nil {
 			return nil, &Failure{
 				Outcome: Permanent, Code: "undecodable", Reason: ReasonUndecodable,
-				Err: fmt.Errorf("payload of %s is no %T: %w", endpoint, p, err),
+				Err: fmt.Errorf("decode payload of %s into %T: %w", endpoint, p, err),
 			}
 		}
 		return nil, h(ctx, tx, p)
 	})
 }
 
-// endpointOf asks a payload for its endpoint. One that embeds an interface or
-// pointer, or is one, may be nil inside.
+// endpointOf asks a payload for its endpoint. A payload may be nil, or may embed a nil
+// interface or pointer; a panic becomes an error.
 func endpointOf(p Payload) (endpoint string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -73,8 +72,8 @@ func endpointOf(p Payload) (endpoint string, err error) {
 	return endpoint, nil
 }
 
-// Handle makes h the handler of messages for an endpoint, for Receive and
-// ReceiveBatch. Each endpoint can have one.
+// Handle makes h the handler of messages for an endpoint, for Receive and ReceiveBatch.
+// Each endpoint can have one handler.
 func (in *Inbox[T]) Handle(endpoint string, h Handler[T]) error {
 	if err := checkName("endpoint", endpoint); err != nil {
 		return fmt.Errorf("handle: %w: %w", ErrInvalid, err)
@@ -103,8 +102,8 @@ func (in *Inbox[T]) handler(m *Message) (Handler[T], error) {
 	return nil, noEndpoint(m.Endpoint)
 }
 
-// contained makes a panic of a handler an error of its message, so that it
-// costs the others of a batch nothing.
+// contained turns a panic of a handler into an error of its message, so that the others of
+// a batch are not affected.
 func contained[T any](h Handler[T]) Handler[T] {
 	return func(ctx context.Context, tx T, m Message) (response []byte, err error) {
 		defer func() {
@@ -116,15 +115,15 @@ func contained[T any](h Handler[T]) Handler[T] {
 	}
 }
 
-// panicked says where, and what only in the runtime's own words: other values
-// may hold a payload.
+// panicked says where the handler panicked. It gives the value only if it is a runtime
+// error, else its type: other values may hold a payload.
 func panicked(p any) error {
 	what := fmt.Sprintf("%T", p)
 	if e, ok := p.(runtime.Error); ok {
 		what = e.Error()
 	}
 	pcs := make([]uintptr, 16)
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)]) // from the panic on
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)]) // starting at the panic
 	f, more := frames.Next()
 	for more && strings.HasPrefix(f.Function, "runtime.") {
 		f, more = frames.Next()
@@ -139,8 +138,8 @@ func noEndpoint(name string) error {
 	}
 }
 
-// Receive implements Receiver with the registered handlers: the inbox can be
-// given to a transport's server as it is.
+// Receive implements Receiver with the registered handlers, so that an inbox can be given
+// to a transport's server as it is.
 func (in *Inbox[T]) Receive(ctx context.Context, m Message) (Receipt, error) {
 	h, err := in.handler(&m)
 	if err != nil {
@@ -150,8 +149,8 @@ func (in *Inbox[T]) Receive(ctx context.Context, m Message) (Receipt, error) {
 	return r, ReceiveFailure(err)
 }
 
-// ReceiveBatch implements BatchReceiver: each message in a transaction of its
-// own, one after the other, or with Together all in one.
+// ReceiveBatch implements BatchReceiver. Each message has a transaction of its own, one
+// after the other; with Together, one transaction holds all.
 func (in *Inbox[T]) ReceiveBatch(ctx context.Context, ms []Message) []Result {
 	results := make([]Result, len(ms))
 	if !in.Together {
@@ -190,10 +189,9 @@ func (in *Inbox[T]) ReceiveBatch(ctx context.Context, ms []Message) []Result {
 	return results
 }
 
-// ProcessBatch runs h for each message that is new, all in one transaction:
-// one sync instead of one each, for handlers that choose it. A message whose
-// handler fails is undone by itself and the others go on; a fault of the
-// transaction, a full disk or a ctx that ends, is the result of every message.
+// ProcessBatch runs h for each new message, all in one transaction, with one sync in all.
+// If h fails for a message, only that message is undone. A fault of the transaction, such
+// as a full disk or the end of ctx, is the result of every message.
 func (in *Inbox[T]) ProcessBatch(ctx context.Context, ms []Message, h Handler[T]) []Result {
 	if len(ms) == 0 {
 		return nil
@@ -201,7 +199,7 @@ func (in *Inbox[T]) ProcessBatch(ctx context.Context, ms []Message, h Handler[T]
 	return in.Store.ProcessBatch(ctx, ms, in.retention(), markErrors(h))
 }
 
-// markErrors makes a handler's errors known as such.
+// markErrors marks the errors of a handler as such.
 func markErrors[T any](h Handler[T]) Handler[T] {
 	return func(ctx context.Context, tx T, m Message) ([]byte, error) {
 		response, err := h(ctx, tx, m)
@@ -209,7 +207,7 @@ func markErrors[T any](h Handler[T]) Handler[T] {
 			return response, nil
 		}
 		if _, ok := errors.AsType[*Failure](err); ok {
-			return nil, err // it says itself what it means
+			return nil, err // it is classified already
 		}
 		return nil, &handlerError{err}
 	}

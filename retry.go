@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Unlimited means, as RetryPolicy.Attempts, that only a TTL ends the tries.
+// Unlimited in RetryPolicy.Attempts means that only a TTL ends the tries.
 const Unlimited = -1
 
 // RetryPolicy says when a failed message is tried again. The wait before
@@ -17,27 +17,27 @@ const Unlimited = -1
 //
 //	min(Max, First · Factorⁿ) + a random part of up to Jitter
 //
-// or List[n], whose last entry repeats. Jitter only ever delays. The zero
-// policy means DefaultRetry; so does each zero field of a policy in use.
+// or List[n], whose last entry repeats. Jitter only makes a wait longer. The zero policy
+// means DefaultRetry, and so does each zero field of a policy in use.
 type RetryPolicy struct {
 	First  time.Duration   `json:"first,omitempty"`
 	Max    time.Duration   `json:"max,omitempty"`
-	Jitter time.Duration   `json:"jitter,omitempty"` // negative: none
+	Jitter time.Duration   `json:"jitter,omitempty"` // negative: no jitter
 	Factor float64         `json:"factor,omitempty"` // 1: a fixed interval
 	List   []time.Duration `json:"list,omitempty"`   // instead of the formula
-	// Attempts is the budget: how many charged failures park the message, the
-	// first attempt included. Unlimited: no number does. (Sources count
-	// retries; they are converted where they are read: SF-29.)
+	// Attempts is the budget: the number of charged failures that parks the message. The
+	// first attempt counts. Unlimited: no number parks it. (The sources count retries; they
+	// are converted where they are read: SF-29.)
 	Attempts int `json:"attempts,omitempty"`
 }
 
-// DefaultRetry returns the policy between services: 2, 4, 8, 16, 32 s, each
-// with up to 500 ms on top, six sends in all (OI-05).
+// DefaultRetry returns the policy between services: waits of 2, 4, 8, 16 and 32 s, each
+// with up to 500 ms on top, and six attempts in all (OI-05).
 func DefaultRetry() RetryPolicy {
 	return RetryPolicy{First: 2 * time.Second, Max: 5 * time.Minute, Jitter: 500 * time.Millisecond, Factor: 2, Attempts: 6}
 }
 
-// Over returns p with its zero fields taken from base.
+// Over returns p with its zero fields filled from base.
 func (p RetryPolicy) Over(base RetryPolicy) RetryPolicy {
 	if p.First == 0 && len(p.List) == 0 {
 		p.First, p.List = base.First, base.List
@@ -45,7 +45,7 @@ func (p RetryPolicy) Over(base RetryPolicy) RetryPolicy {
 	if p.Max == 0 {
 		p.Max = base.Max
 		if p.Max > 0 {
-			p.Max = max(p.Max, p.First) // a first wait of its own is meant
+			p.Max = max(p.Max, p.First) // p.First is set on purpose, so it wins over base.Max
 		}
 	}
 	if p.Jitter == 0 {
@@ -60,7 +60,7 @@ func (p RetryPolicy) Over(base RetryPolicy) RetryPolicy {
 	return p
 }
 
-// Wait returns the wait before retry n, from 0, without its jitter.
+// Wait returns the wait before retry n, counted from 0, without jitter.
 func (p RetryPolicy) Wait(n int) time.Duration {
 	n = max(n, 0)
 	if len(p.List) > 0 {
@@ -70,7 +70,7 @@ func (p RetryPolicy) Wait(n int) time.Duration {
 		return p.cap(p.First)
 	}
 	w := float64(p.First) * math.Pow(p.Factor, float64(n))
-	if w > float64(math.MaxInt64/2) { // the shift of oagudo's overflow: a huge wait, never a negative one
+	if w > float64(math.MaxInt64/2) { // avoid oagudo's overflow: a huge wait, never a negative one
 		w = float64(math.MaxInt64 / 2)
 	}
 	return p.cap(time.Duration(w))
@@ -83,8 +83,8 @@ func (p RetryPolicy) cap(w time.Duration) time.Duration {
 	return w
 }
 
-// Next returns the wait before retry n with its jitter, and at least the
-// wait that the other side asked for, which is itself capped at a day.
+// Next returns the wait before retry n with jitter. It is at least the wait that the other
+// side asked for, which counts up to a day.
 func (p RetryPolicy) Next(n int, retryAfter time.Duration) time.Duration {
 	w := p.Wait(n)
 	if p.Jitter > 0 {
@@ -93,19 +93,19 @@ func (p RetryPolicy) Next(n int, retryAfter time.Duration) time.Duration {
 	return least(w, retryAfter)
 }
 
-// least makes a wait as long as the other side asked for.
+// least makes a wait at least as long as the other side asked for, up to a day.
 func least(wait, retryAfter time.Duration) time.Duration {
 	return max(wait, min(retryAfter, 24*time.Hour))
 }
 
-// Spent says whether a message with so many charged failures parks.
+// Spent reports whether this number of charged failures parks a message.
 func (p RetryPolicy) Spent(failures int) bool {
 	return p.Attempts != Unlimited && failures >= max(p.Attempts, 1)
 }
 
 // Validate reports every fault of the policy at once.
 func (p RetryPolicy) Validate() error {
-	const longest = 10 * 365 * 24 * time.Hour // and no sum of two overflows
+	const longest = 10 * 365 * 24 * time.Hour // short enough that no sum of two overflows
 	var faults []error
 	bad := func(field string, value any, problem string) {
 		faults = append(faults, &FieldError{"retry." + field, fmt.Sprint(value), problem})
@@ -139,8 +139,8 @@ func (p RetryPolicy) Validate() error {
 	return errors.Join(faults...)
 }
 
-// Timetable prints when each attempt happens after the first, without
-// jitter; at most rows lines.
+// Timetable prints when each attempt after the first happens, without jitter, in at most
+// rows lines.
 func (p RetryPolicy) Timetable(rows int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "attempt 1 at once\n")

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// laneRoute is a lane's route for a while: an attempt keeps the one that it began
-// with, whatever the lane has next.
+// laneRoute is the route of a lane for a while. An attempt keeps the route that it began
+// with, even if the lane gets another one.
 type laneRoute struct {
 	Route
 	batch BatchDeliverer // nil: one by one
 	hand  *hand
-	ended time.Time // another took its place, or none; guarded by the lane
+	ended time.Time // when another took its place, or it was removed; guarded by the lane
 }
 
 func newLaneRoute(route Route) *laneRoute {
@@ -23,7 +23,7 @@ func newLaneRoute(route Route) *laneRoute {
 	return &laneRoute{Route: route, batch: batch, hand: &hand{}}
 }
 
-// same says that a route differs in nothing that can be told.
+// same reports whether two routes are equal, as far as that can be compared.
 func (route *laneRoute) same(as *laneRoute) bool {
 	a, b := route.Route, as.Route
 	if !reflect.ValueOf(a.Deliverer).Comparable() || !reflect.ValueOf(b.Deliverer).Comparable() || a.Deliverer != b.Deliverer {
@@ -33,11 +33,11 @@ func (route *laneRoute) same(as *laneRoute) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// hand counts the uses of a route's deliverer, in whatever run they began.
+// hand counts the uses of a route's deliverer, over all runs.
 type hand struct {
 	mu    sync.Mutex
 	n     int
-	ended []chan struct{} // closed when there is none
+	ended []chan struct{} // closed when n falls to zero
 }
 
 func (h *hand) take() {
@@ -58,16 +58,16 @@ func (h *hand) put() {
 	h.ended = nil
 }
 
-// reroute is a route that the loop is to take over; nil: to remove.
+// reroute is a change of route for the loop to take over; a nil route removes it.
 type reroute struct {
 	destination string
 	route       *laneRoute
-	before      *laneRoute // nil: there was none
+	before      *laneRoute // nil: no route
 	former      chan struct{}
 }
 
-// tell has former closed when nothing by the route of before is in hand, which
-// nothing takes any more.
+// tell arranges that former is closed once nothing by the old route is in hand. Nothing
+// takes the old route any more.
 func (c *reroute) tell() {
 	if c.before == nil {
 		close(c.former)
@@ -83,24 +83,21 @@ func (c *reroute) tell() {
 	h.ended = append(h.ended, c.former)
 }
 
-// SetRoute adds the route of a destination, or changes it, also while the
-// dispatcher runs. It returns at once. Messages of a new route that wait already
-// are tried; a changed one holds from the next attempt on: what is in hand ends
-// as it began, by the deliverer, time-out and policy of before, unless the route of
-// before said CutOff. A lane that is
-// down or held is probed at once, if it has a message that is due; what attempts by
-// the route of before come to says nothing about it, but they count against the
-// limit. What a person has decided stands: a destination that is paused stays
-// paused. A route that equals the one of before changes nothing, and there is no
-// former one.
+// SetRoute adds or changes the route of a destination, also while the dispatcher runs. It
+// returns at once. If the route is new, messages that already wait are tried. A change
+// holds from the next attempt on. Attempts in hand end as they began, with the old
+// deliverer, time-out and policy, unless the old route said CutOff. A lane that is down
+// or held is probed at once if it has a due message. Attempts by the old route say
+// nothing about the lane any more, but they count against the limit. People's decisions
+// stand: a paused destination stays paused. A route equal to the old one changes nothing,
+// and former is closed.
 //
-// former is closed when the deliverer of before is not called any more, so that
-// it can be closed; at once where there was none, or nothing is in hand, but not
-// before an attempt that ignores its time-out returns, also one of a Run that has
-// ended. A deliverer that waits for it waits for itself. What was set stays for the
-// next Run, and stands instead of Routes. Errors name the route. SetRoute and
-// RemoveRoute may be called concurrently; of two calls for one destination the
-// later one holds.
+// former is closed when the old deliverer is not called any more, so that it can be
+// closed. It is closed at once if there was none or nothing is in hand. An attempt that
+// ignores its time-out delays it until it returns, even if its Run has ended. A deliverer
+// that waits for it waits for itself. A route that was set stays for the next Run, and
+// stands instead of Routes. Errors name the route. SetRoute and RemoveRoute may be called
+// concurrently; of two calls for one destination, the later one holds.
 func (d *Dispatcher) SetRoute(destination string, route Route) (former <-chan struct{}, err error) {
 	if err := checkName("destination", destination); err != nil {
 		return nil, fmt.Errorf("%w: route %s: %w", ErrInvalid, clip(destination), err)
@@ -114,13 +111,13 @@ func (d *Dispatcher) SetRoute(destination string, route Route) (former <-chan st
 	return d.reroute(destination, newLaneRoute(route)), nil
 }
 
-// RemoveRoute has nobody deliver to a destination from here, and forgets why it was
-// held. Messages that are claimed and not begun go back uncharged, attempts in hand end
-// by the policy of before, or are cut off (Route.CutOff), and all others wait until there is a route again, as those
-// of a destination without one do: pending, their TTL running on. Who waits for one
-// (Waiters) is told. Of several nodes that share a store the others have its part once
-// nothing is in hand. former is as in SetRoute. A destination without a route is left as
-// it is, and so is EndedDestination: it is the callbacks' own.
+// RemoveRoute ends deliveries to a destination from here, and forgets why it was held.
+// Messages that are claimed but not begun go back uncharged. Attempts in hand end by the
+// old policy, or are cut off (Route.CutOff). All other messages wait until there is a
+// route again, pending, while their TTL runs on. Those who wait for one of them (Waiters)
+// are told. If several nodes share a store, the others get this node's share once nothing
+// is in hand. former is as in SetRoute. RemoveRoute changes nothing for a destination
+// without a route, nor for EndedDestination, which belongs to the callbacks.
 func (d *Dispatcher) RemoveRoute(destination string) (former <-chan struct{}) {
 	if destination == EndedDestination {
 		done := make(chan struct{})
@@ -159,7 +156,7 @@ func (d *Dispatcher) reroute(destination string, route *laneRoute) <-chan struct
 	return c.former
 }
 
-// current is the route of a destination as it was last set, or given to a run.
+// current returns the route of a destination as it was last set, or given to a run.
 func (d *Dispatcher) current(destination string) *laneRoute {
 	if route, set := d.set[destination]; set {
 		return route
@@ -167,7 +164,7 @@ func (d *Dispatcher) current(destination string) *laneRoute {
 	return d.given[destination]
 }
 
-// present are the routes that a run begins with; what changes from here on it is told.
+// present returns the routes that a run begins with. The run is told of later changes.
 func (d *Dispatcher) present(r *dispatch) (map[string]*laneRoute, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -185,7 +182,7 @@ func (d *Dispatcher) present(r *dispatch) (map[string]*laneRoute, error) {
 		}
 		routes[name] = newLaneRoute(route)
 		if before := d.given[name]; before != nil {
-			routes[name].hand = before.hand // of runs before, too
+			routes[name].hand = before.hand // counts the uses by earlier runs, too
 		}
 		given[name] = routes[name]
 	}
@@ -194,14 +191,14 @@ func (d *Dispatcher) present(r *dispatch) (map[string]*laneRoute, error) {
 			routes[name] = route
 		}
 	}
-	for _, c := range d.changes { // of a begin that failed: they are among these routes
+	for _, c := range d.changes { // of a begin that failed: these routes include them
 		c.tell()
 	}
 	d.given, d.live, d.changes = given, r, nil
 	return routes, nil
 }
 
-// leave ends what present began: nothing more is begun.
+// leave ends what present began. Nothing more is begun.
 func (d *Dispatcher) leave() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -211,7 +208,7 @@ func (d *Dispatcher) leave() {
 	d.live, d.changes = nil, nil
 }
 
-// reroute takes over what has changed.
+// reroute takes over the changes of routes.
 func (r *dispatch) reroute() {
 	r.d.mu.Lock()
 	changes := r.d.changes
@@ -238,8 +235,8 @@ func (r *dispatch) reroute() {
 	}
 }
 
-// add makes the lane of a route. One that was held stays so, and is probed at
-// once: the fault may be mended.
+// add makes the lane of a route. If the lane was held, it stays held and is probed at
+// once: the fault may be gone.
 func (r *dispatch) add(name string, route *laneRoute) {
 	l := newLaneRun(name, route)
 	if r.decisions.done != nil {
@@ -255,8 +252,8 @@ func (r *dispatch) add(name string, route *laneRoute) {
 	r.agenda.add(l)
 }
 
-// drop ends the lane of a route that is removed. While something of it is in hand
-// it stays among the lanes, as that counts against the limit.
+// drop ends the lane of a removed route. While an attempt is in hand, the lane stays among
+// the lanes, because the attempt counts against the limit.
 func (r *dispatch) drop(l *laneRun) {
 	if l.removed {
 		return
@@ -268,11 +265,11 @@ func (r *dispatch) drop(l *laneRun) {
 	r.agenda.remove(l)
 	r.shut(l)
 	delete(r.faulty, l.name)
-	r.faults.keep(l.name, "")     // it may be held elsewhere
-	r.agenda.busy[l] = struct{}{} // until it is forgotten
+	r.faults.keep(l.name, "")     // another process may hold it
+	r.agenda.busy[l] = struct{}{} // until forget removes it
 }
 
-// severable is the context of an attempt, which may be cut off alone if its route says so.
+// severable returns the context of an attempt. If its route says so, it can be cut off alone.
 func (l *laneRun) severable(work context.Context, a *attempt) (context.Context, context.CancelCauseFunc) {
 	if !a.route.CutOff {
 		return work, func(error) {}
@@ -284,7 +281,7 @@ func (l *laneRun) severable(work context.Context, a *attempt) (context.Context, 
 	return ctx, cut
 }
 
-// cutFormer cuts off what is in hand by routes of before that end so.
+// cutFormer cuts off attempts in hand by old routes with CutOff.
 func (r *dispatch) cutFormer(l *laneRun, now time.Time) {
 	over, left := l.overdue(now.Add(-r.d.grace()))
 	for _, cut := range over {
@@ -296,8 +293,9 @@ func (r *dispatch) cutFormer(l *laneRun, now time.Time) {
 	}
 }
 
-// overdue are the attempts of routes that have ended before the given time, and end so.
-// Those that do not heed it leave their slots: it says whether any has done so now.
+// overdue returns the attempts to cut off: those in hand by a CutOff route that ended
+// before the given time. An attempt that ignored its cut-off loses its slot; left says
+// whether any has lost it now.
 func (l *laneRun) overdue(before time.Time) (cuts []context.CancelCauseFunc, left bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -314,9 +312,9 @@ func (l *laneRun) overdue(before time.Time) (cuts []context.CancelCauseFunc, lef
 	return cuts, left
 }
 
-// forget has a lane that was removed be no more, once nothing of it is in hand. It is
-// called every second: a route that is set at once again keeps its part of what others
-// deliver to, too.
+// forget removes a lane whose route was removed, once nothing of it is in hand. It is
+// called every second: a route that is set again at once keeps its share of the
+// destination.
 func (r *dispatch) forget(l *laneRun) {
 	if !l.removed || !l.empty() || r.lanes[l.name] != l {
 		return
@@ -329,8 +327,7 @@ func (r *dispatch) forget(l *laneRun) {
 	}
 }
 
-// depart has the lanes that were removed be no more at the end of a run, but for those
-// with something in hand.
+// depart forgets the removed lanes at the end of a run, except those with attempts in hand.
 func (r *dispatch) depart() {
 	r.reroute()
 	for _, l := range r.lanes {
@@ -338,21 +335,21 @@ func (r *dispatch) depart() {
 	}
 }
 
-// empty says that no attempt of the lane is in hand.
+// empty reports whether the lane has no attempt in hand.
 func (l *laneRun) empty() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.inFlight) == 0
 }
 
-// isRemoved says that the lane's route was removed, and none set since.
+// isRemoved reports whether the lane's route was removed and not set again.
 func (l *laneRun) isRemoved() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.removed
 }
 
-// revive makes a removed lane one that knows nothing, but what of it is in hand.
+// revive resets a removed lane as if it were new. Only its attempts in hand stay.
 func (l *laneRun) revive() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -363,7 +360,7 @@ func (l *laneRun) revive() {
 	l.failing, l.moved, l.hasten, l.delayed = time.Time{}, time.Time{}, time.Time{}, nil
 }
 
-// change gives the lane another route, for what begins from now on.
+// change gives the lane another route, for attempts that begin from now on.
 func (l *laneRun) change(route *laneRoute, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -382,7 +379,7 @@ func (l *laneRun) change(route *laneRoute, now time.Time) {
 	l.resume, l.asked, l.nextProbe = time.Time{}, time.Time{}, now
 }
 
-// remove takes a lane off the agenda, but for what of it is in hand.
+// remove takes a lane off the agenda. If attempts are in hand, it stays in busy.
 func (g *agenda) remove(l *laneRun) {
 	last := len(g.all) - 1
 	g.all[l.place.at] = g.all[last]

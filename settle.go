@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// settleAnswer is the end of one Settle call.
+// settleAnswer is the result of one Settle call.
 type settleAnswer struct {
 	list []finished
 	sent []Settlement
@@ -16,8 +16,8 @@ type settleAnswer struct {
 	err  error
 }
 
-// collect takes results from the workers, learns from them what the lanes
-// bear, and queues them to be settled.
+// collect takes results from the workers, learns from them what the lanes bear, and queues
+// them for settlement.
 func (r *dispatch) collect() {
 	from := len(r.outbox)
 	r.outbox = r.reports.take(r.outbox)
@@ -38,15 +38,14 @@ func (r *dispatch) collect() {
 	}
 }
 
-// learn tells the lane how one request ended: it worked if any of its
-// messages did.
+// learn tells the lane how one request ended. A request worked if any of its messages did.
 func (r *dispatch) learn(request []finished, now time.Time) {
 	l, a := request[0].lane, request[0].attempt
 	if a == nil {
-		return // nobody was asked
+		return // nothing was sent
 	}
 	r.agenda.mark(l)
-	if l.removed || a.route != l.route { // it says nothing about the route of now
+	if l.removed || a.route != l.route { // it says nothing about the present route
 		if l.release(a) {
 			r.start(l)
 		}
@@ -80,7 +79,7 @@ func (r *dispatch) learn(request []finished, now time.Time) {
 	}
 }
 
-// changed acts on a lane's change.
+// changed acts on the change of a lane.
 func (r *dispatch) changed(l *laneRun, change laneChange, f *Failure) {
 	switch change {
 	case laneWentUp:
@@ -97,19 +96,19 @@ func (r *dispatch) changed(l *laneRun, change laneChange, f *Failure) {
 			r.shut(l)
 		}
 	case laneGrew:
-		r.start(l) // what is ready need not wait for a claim
+		r.start(l) // ready messages need not wait for a claim
 	case laneSame, laneLate:
 	}
 }
 
-// shut gives back what a lane holds that is not tried now, and tells who waits
-// for messages of it. What is in hand goes on.
+// shut gives back the messages of a lane that is not tried now, and tells those who wait
+// for them. Attempts in hand go on.
 func (r *dispatch) shut(l *laneRun) {
 	r.giveBack(l.takeBack())
 	r.d.Waiters.shut(l.name, func() map[ID]struct{} { return r.handOf(l) })
 }
 
-// handOf is what was tried and waits for its outcome, on its way or on disk.
+// handOf returns the messages in hand: those in flight, and those whose outcome is not on disk yet.
 func (r *dispatch) handOf(l *laneRun) map[ID]struct{} {
 	hand := map[ID]struct{}{}
 	l.mu.Lock()
@@ -118,7 +117,7 @@ func (r *dispatch) handOf(l *laneRun) map[ID]struct{} {
 			hand[c.Message.ID] = struct{}{}
 		}
 	}
-	for _, list := range [][]finished{r.outbox, r.sent, r.reports.peek()} { // under the lane: what ends is in one of them
+	for _, list := range [][]finished{r.outbox, r.sent, r.reports.peek()} { // holding l.mu: an attempt that ends is in one of them
 		for _, f := range list {
 			hand[f.claim.Message.ID] = struct{}{}
 		}
@@ -134,8 +133,8 @@ func (r *dispatch) giveBack(claims []Claim) {
 	}
 }
 
-// settle sends everything that has ended to the store, in one call at a time:
-// whatever ends meanwhile goes with the next.
+// settle sends all ended attempts to the store, one call at a time. Attempts that end
+// meanwhile go with the next call.
 func (r *dispatch) settle() {
 	if r.settling || len(r.outbox) == 0 {
 		return
@@ -152,8 +151,8 @@ func (r *dispatch) settle() {
 	wait, last := r.trouble, r.work.Done()
 	switch {
 	case r.lingers:
-		last = nil // it may try for as long as the store is open
-	case r.work.Err() != nil: // and until the end of the stop, which is near
+		last = nil // it may retry as long as the store is open
+	case r.work.Err() != nil: // until the end of the stop, which is near
 		wait, last = min(wait, lastWords/4), nil
 	}
 	go func() {
@@ -170,15 +169,15 @@ func (r *dispatch) settle() {
 	}()
 }
 
-// reject ends what was refused for good at its first try while its caller waits
-// to be told: nobody has to decide about it (SF-03, SF-25, F1-94).
+// reject discards a message that was refused for good at its first try while its caller
+// waits for the answer: nobody has to decide about it (SF-03, SF-25, F1-94).
 func (r *dispatch) reject(f *finished, s *Settlement) {
 	if s.State == Parked && s.Outcome == Permanent && f.claim.Tries == 0 && r.d.Waiters.hold(f.claim.Message.ID) {
 		s.State, s.Reason = Discarded, ReasonRejected
 	}
 }
 
-// settlement says what a result means for its message.
+// settlement turns a result into the settlement of its message.
 func (f *finished) settlement() Settlement {
 	c := &f.claim
 	s := Settlement{Seq: c.Seq, Token: c.Token, Took: f.took, Outcome: Succeeded, State: Delivered}
@@ -190,7 +189,7 @@ func (f *finished) settlement() Settlement {
 	if f.lane != nil {
 		route := f.lane.route
 		if f.attempt != nil {
-			route = f.attempt.route // it ends as it began
+			route = f.attempt.route // an attempt ends by the route that it began with
 		}
 		p, chargeAll = route.policy(c), route.ChargeAll
 	}
@@ -227,9 +226,9 @@ func (f *finished) settlement() Settlement {
 	return s
 }
 
-// uncharged is how long a message waits whose attempt no budget counts: not in
-// a loop, whatever its policy says, and in a lane that is down not longer than
-// the lane's own patience, so that there is something to probe it with.
+// uncharged returns how long a message waits after an uncharged attempt. The wait has a
+// least length, so that retries do not loop, whatever the policy says. In a lane that is
+// down it is at most the lane's own patience, so that the lane has a message to probe with.
 func (l *laneRun) uncharged(wait time.Duration) time.Duration {
 	if l.withholds() {
 		wait = min(wait, mostProbe)
@@ -237,8 +236,7 @@ func (l *laneRun) uncharged(wait time.Duration) time.Duration {
 	return max(wait, leastWait)
 }
 
-// errorText is what is kept of an error with the message, which need not be
-// told its own id.
+// errorText returns the error text that is kept with a message. It leaves out the message's own id.
 func errorText(f *Failure, id ID) string {
 	const most = 1000
 	text := strings.TrimPrefix(strings.ToValidUTF8(f.Error(), "�"), "deliver message "+string(id)+": ")
@@ -248,8 +246,8 @@ func errorText(f *Failure, id ID) string {
 	return text
 }
 
-// answered handles the end of a Settle call. Outcomes that could not be
-// recorded stay in memory, and nothing more is claimed, until they can be.
+// answered handles the end of a Settle call. Outcomes that could not be recorded stay in
+// memory. Nothing more is claimed until they are.
 func (r *dispatch) answered(a settleAnswer) error {
 	r.sent, r.settling = nil, false
 	if a.err != nil {
@@ -261,7 +259,7 @@ func (r *dispatch) answered(a settleAnswer) error {
 		r.log.Error("outcomes not recorded, trying again", slog.Int("count", len(a.list)), slog.Any("error", a.err))
 		for i := range a.list {
 			if a.sent[i].Reason == ReasonRejected {
-				r.d.Waiters.postponed(a.list[i].claim.Message.ID) // nobody knows when it will be recorded: it parks then
+				r.d.Waiters.postponed(a.list[i].claim.Message.ID) // it parks, and nobody knows when that will be recorded
 			}
 		}
 		r.outbox = append(a.list, r.outbox...)
@@ -275,7 +273,7 @@ func (r *dispatch) answered(a settleAnswer) error {
 		r.tell(&a.list[i], &a.sent[i], a.won[i])
 	}
 	r.d.Waiters.recorded(a.list)
-	for i := range a.list { // the next one of its ordering key may be due
+	for i := range a.list { // the next message of the same ordering key may be due
 		if l := r.lanes[a.list[i].claim.Message.Destination]; l != nil {
 			r.agenda.ask(l)
 		}
@@ -291,7 +289,7 @@ func (r *dispatch) tell(f *finished, s *Settlement, won bool) {
 	}
 	ctx := r.work
 	if !won {
-		r.d.Waiters.postponed(m.ID) // somebody else has decided
+		r.d.Waiters.postponed(m.ID) // another decision stands
 		r.log.LogAttrs(ctx, slog.LevelWarn, "late outcome changed nothing", slog.String("message_id", string(m.ID)), slog.String("outcome", s.Outcome.String()))
 		return
 	}
@@ -333,8 +331,7 @@ func (f *finished) info(s *Settlement) AttemptInfo {
 	return a
 }
 
-// observe tells who waits, and the observer, whose panic is its own affair
-// (SF-24).
+// observe tells the waiters and the observer. A panic of the observer affects nothing else (SF-24).
 func (r *dispatch) observe(a AttemptInfo) {
 	if r.d.Waiters != nil {
 		r.d.Waiters.ObserveAttempt(a)
@@ -350,9 +347,9 @@ func (r *dispatch) observe(a AttemptInfo) {
 	r.d.Observer.ObserveAttempt(a)
 }
 
-// giveUpHung settles attempts that ignore their time-out. Their goroutines
-// keep their slots until they return, so that a deliverer that never does
-// cannot pile up.
+// giveUpHung settles attempts that ignore their time-out. Their goroutines keep their
+// slots until they return, so that attempts of a deliverer that never returns cannot
+// pile up.
 func (r *dispatch) giveUpHung(now time.Time) {
 	held := len(r.agenda.busy)
 	for l := range r.agenda.busy {
@@ -380,7 +377,7 @@ func (r *dispatch) abandon(l *laneRun, a *attempt, now time.Time, code, text str
 	r.learn(list, now)
 }
 
-// hung marks the attempts whose time was over before the given time as given up.
+// hung marks the attempts that timed out before the given time as given up, and returns them.
 func (l *laneRun) hung(before time.Time) (list []*attempt) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -60,10 +60,10 @@ func ParseState(name string) (State, error) {
 	return 0, fmt.Errorf("%w: %w", ErrInvalid, &FieldError{"state", clip(name), "must be one of pending, claimed, delivered, parked, expired, discarded"})
 }
 
-// Final says whether no dispatcher will touch the message again by itself.
+// Final reports whether no dispatcher will touch the message again by itself.
 func (s State) Final() bool { return s != Pending && s != Claimed }
 
-// arrows lists, for each state, those that a message may go to from it.
+// arrows lists, for each state, the states that a message may go to from it.
 var arrows = [...][]State{
 	Pending:   {Claimed, Expired, Parked, Discarded}, // parked: reclaimed with its budget spent
 	Claimed:   {Delivered, Pending, Parked, Expired, Discarded},
@@ -73,7 +73,7 @@ var arrows = [...][]State{
 	Discarded: {Pending},
 }
 
-// CanBecome says whether the lifecycle has an arrow from s to next.
+// CanBecome reports whether the lifecycle has an arrow from s to next.
 func (s State) CanBecome(next State) bool {
 	if int(s) >= len(arrows) {
 		return false
@@ -81,7 +81,7 @@ func (s State) CanBecome(next State) bool {
 	return slices.Contains(arrows[s], next)
 }
 
-// Verb is what a person may do about a message.
+// Verb is an action of a person on a message.
 type Verb uint8
 
 // The verbs.
@@ -91,8 +91,8 @@ const (
 	VerbReschedule                 // Outbox.Reschedule: stays as it is, due at another time
 )
 
-// States lists those in which a person may do this. What Claimed leads to takes
-// effect when the attempt has ended.
+// States lists the states in which a person may use the verb. On a Claimed message
+// it takes effect when the attempt has ended.
 func (v Verb) States() []State {
 	switch v {
 	case VerbRequeue:
@@ -105,7 +105,7 @@ func (v Verb) States() []State {
 	return nil
 }
 
-// From says whether a person may do this to a message of state s.
+// From reports whether a person may use the verb on a message in state s.
 func (v Verb) From(s State) bool { return slices.Contains(v.States(), s) }
 
 // Reason says why a message is parked or discarded.

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Status reports the lanes as they are now, and, where no Progress was given,
-// the destinations without a route whose messages wait. It is empty before Run.
+// Status returns the lanes as they are now. If no Progress was given, it also returns the
+// destinations without a route whose messages wait. It is empty before Run.
 func (d *Dispatcher) Status() []LaneStatus {
 	r := d.running.Load()
 	if r == nil {
@@ -18,8 +18,8 @@ func (d *Dispatcher) Status() []LaneStatus {
 	if p == nil {
 		return list
 	}
-	standing, _ := p.Standstills() // what the store did not tell is the watch's affair
-	at := 0                        // both are in order
+	standing, _ := p.Standstills() // the watch handles a store that cannot be asked
+	at := 0                        // both lists are sorted
 	for _, s := range standing {
 		for at < len(list) && list[at].Destination < s.Destination {
 			at++
@@ -34,9 +34,9 @@ func (d *Dispatcher) Status() []LaneStatus {
 	return list
 }
 
-// Unserved are the destinations that have due messages and no deliverer here or, as
-// Progress.Known says, anywhere, by name, as of the last look of the watch. Their messages
-// stay pending (SF-11). It asks no database.
+// Unserved returns by name the destinations that have due messages but no deliverer, here
+// or anywhere as Progress.Known says, as of the watch's last look. Their messages stay
+// pending (SF-11). It asks no database.
 func (d *Dispatcher) Unserved() (names []string) {
 	p := d.watch.Load()
 	if p == nil {
@@ -51,9 +51,9 @@ func (d *Dispatcher) Unserved() (names []string) {
 	return names
 }
 
-// Lane reports the lane of one destination as Status does, at a cost that does
-// not depend on how many there are. It is the zero LaneStatus where nobody here
-// delivers there. known is false before Run: it is not decided who does.
+// Lane reports the lane of one destination as Status does, at a cost that does not depend
+// on the number of lanes. If this dispatcher has no lane for it, the LaneStatus is zero.
+// known is false before Run: it is not known yet who delivers.
 func (d *Dispatcher) Lane(destination string) (s LaneStatus, known bool) {
 	r := d.running.Load()
 	if r == nil {

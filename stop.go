@@ -9,12 +9,12 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/brief"
 )
 
-// stop is the second half of a run: first nothing more is begun, then what
-// runs may end, then it is cut off.
+// stop is the second half of a run. Nothing more is begun; attempts in hand may end, and
+// are cut off after the grace.
 func (r *dispatch) stop() error { return r.wind(false) }
 
-// abort is stop for a store that takes no more outcomes: attempts are cut off
-// at once, and waited for.
+// abort is stop for a store that takes no more outcomes. It cuts attempts off at once, and
+// waits for them.
 func (r *dispatch) abort() error { return r.wind(true) }
 
 func (r *dispatch) wind(closed bool) error {
@@ -27,11 +27,11 @@ func (r *dispatch) wind(closed bool) error {
 		r.shut(l)
 	}
 	grace := r.d.grace()
-	if told := r.told.Load(); told != nil { // a store that hangs has taken its part of it
+	if told := r.told.Load(); told != nil { // a store that hangs has used up part of it
 		grace = max(grace-time.Since(*told), 0)
 	}
-	var cut, returned time.Time // attempts were cut off; one has returned
-	var last time.Duration      // for those that were
+	var cut, returned time.Time // when attempts were cut off, and when one last returned
+	var last time.Duration      // the longest Last of the attempts that were cut off
 	var lost error              // why the store did not record outcomes
 	var all bool                // nothing was in hand when the last settlement began
 	if closed {
@@ -41,7 +41,7 @@ func (r *dispatch) wind(closed bool) error {
 	end := time.NewTimer(grace)
 	defer end.Stop()
 	for hand := -1; ; {
-		if now := r.inHand(); now != hand { // before the reports are read: they come first
+		if now := r.inHand(); now != hand { // counted before the reports are read: reports come first
 			hand, returned = now, time.Now()
 		}
 		r.collect()
@@ -49,7 +49,7 @@ func (r *dispatch) wind(closed bool) error {
 		case closed:
 			r.outbox = nil
 		case !r.settling:
-			all = hand == 0 // what is settled now is the last of it
+			all = hand == 0 // this is the last settlement
 			r.settle()
 		}
 		if hand == 0 && !r.settling && len(r.outbox) == 0 {
@@ -67,8 +67,9 @@ func (r *dispatch) wind(closed bool) error {
 				return errors.Join(err, r.abort())
 			}
 			lost = a.err
-			// The next start tries again what is not recorded. That is worth a wait only for
-			// what has an answer that took long, such as a mail: it would go twice.
+			// The next start repeats the attempts whose outcomes are not recorded.
+			// Waiting longer is
+			// worth it only where an answer took long, as for a mail: it would go out twice.
 			if lost != nil && all && !cut.IsZero() && !closed && last <= lastWords {
 				return r.unfinished(lost)
 			}
@@ -89,8 +90,8 @@ func (r *dispatch) wind(closed bool) error {
 	}
 }
 
-// unfinished ends a run whose attempts or outcomes are not all there, and goes on with
-// them for as long as the process lives.
+// unfinished ends a run that still has attempts or unrecorded outcomes, and lets those go
+// on for as long as the process lives.
 func (r *dispatch) unfinished(lost error) error {
 	err := r.stuck(lost)
 	r.depart()
@@ -112,8 +113,8 @@ func (r *dispatch) inHand() (n int) {
 	return n
 }
 
-// end is until when those in hand may return that were cut off, and what they came to
-// may be recorded. last is the longest time that those had when they were.
+// end returns until when the attempts that were cut off may return, and their outcomes may
+// be recorded. last is the longest time that any of them had when they were cut off.
 func (r *dispatch) end(cut, returned time.Time, last time.Duration) time.Time {
 	until := cut
 	for a := range r.hand() {
@@ -125,7 +126,7 @@ func (r *dispatch) end(cut, returned time.Time, last time.Duration) time.Time {
 	return until
 }
 
-// hand goes over the attempts in hand that were not given up.
+// hand iterates over the attempts in hand that were not given up.
 func (r *dispatch) hand() iter.Seq[*attempt] {
 	return func(yield func(*attempt) bool) {
 		for l := range r.agenda.busy {
@@ -149,8 +150,8 @@ func (l *laneRun) hand() (list []*attempt) {
 	return list
 }
 
-// stuck names the messages whose attempts did not return, and says what is not
-// recorded, for the reason that is given; nil: the store has not answered.
+// stuck returns the error that names the messages whose attempts did not return, and says
+// which outcomes are not recorded, because of lost. Nil: the store has not answered.
 func (r *dispatch) stuck(lost error) error {
 	var ids []string
 	for l := range r.agenda.busy {
@@ -175,13 +176,12 @@ func (r *dispatch) stuck(lost error) error {
 	return err
 }
 
-// linger goes on after the run's end with what is still in hand: the process
-// may go on, its claims with it, and while it lives there is no next owner who
-// would take them over. What an attempt says at last is recorded, however late;
-// until then its message stays claimed, and nobody sends it a second time. It
-// ends with the last of them. Nobody waits for it, as nobody can wait for an
-// attempt that does not return. Lanes learn nothing more: there may be a next
-// run, which finds out by itself.
+// linger goes on after the run's end with what is still in hand. The process may live on
+// with its claims, and while it lives no next owner takes them over. So the outcome of an
+// attempt is recorded however late. Until then its message stays claimed, and nobody sends
+// it a second time. linger ends with the last attempt. Nobody waits for it, because nobody
+// can wait for an attempt that does not return. The lanes learn nothing more: a next run
+// learns by itself.
 func (r *dispatch) linger() {
 	r.lingers = true
 	go func() {
@@ -196,7 +196,7 @@ func (r *dispatch) linger() {
 			case <-r.reports.ring:
 			case a := <-r.settled:
 				if r.answered(a) != nil {
-					return // the store is closed; who opens it next owns its claims
+					return // the store is closed; its next owner takes the claims over
 				}
 			}
 		}

@@ -9,33 +9,33 @@ import (
 	"time"
 )
 
-// Submitter takes messages as an Enqueuer does, and may wait for what the first
-// attempt comes to. A message is on disk before it is tried, so that a crash in
-// between loses nothing and a repeat of its id does not call twice (SF-36). Its
-// methods may be called concurrently.
+// Submitter takes messages as an Enqueuer does, and can wait for the outcome of the first
+// attempt. A message is on disk before it is tried. So a crash in between loses nothing,
+// and a repeat of the id does not call twice (SF-36). Its methods may be called
+// concurrently.
 type Submitter struct {
 	Enqueuer Enqueuer
 	Outbox   Outbox
-	// Waiters are those of the dispatcher (Dispatcher.Waiters). Nil: no call waits.
+	// Waiters are the dispatcher's (Dispatcher.Waiters). Nil: no call waits.
 	Waiters *Waiters
-	// Lane tells how a destination fares; Dispatcher.Lane does. Nil: nobody
-	// knows, and what will not be tried now is waited for.
+	// Lane tells how a destination fares; use Dispatcher.Lane. Nil: unknown, and calls also
+	// wait for messages that will not be tried now.
 	Lane func(destination string) (s LaneStatus, known bool)
 }
 
-// Submission is what became of a message that was submitted.
+// Submission is what became of a submitted message.
 type Submission struct {
 	ID        ID
-	State     State // where it stands, as far as the call has waited
+	State     State // as far as the call has waited
 	Duplicate bool  // the id was known, with the same content: the call changed nothing
-	// Attempt is the first outcome, where the call has waited for it. Its
-	// response is not kept: a repeat does not get it.
+	// Attempt is the first outcome, if the call waited for it. The response is not kept: a
+	// repeat does not get it.
 	Attempt *AttemptInfo
 }
 
-// RefusedError says that the other side has refused a message for good. It has
-// ended, is kept for its retention, and waits for nobody; a person may retry it.
-// One that was refused while nobody waited is parked instead.
+// RefusedError says that the other side has refused a message for good. The message has
+// ended and is kept for its retention. No decision is needed, but a person may retry it. A
+// message that was refused while nobody waited is parked instead.
 type RefusedError struct {
 	ID   ID
 	Code string // short and stable: "http_422"
@@ -44,7 +44,7 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return fmt.Sprintf("message %s is refused: %s", e.ID, e.Text) }
 
-// HTTPStatus is what the other side answered, where it speaks HTTP; else 0.
+// HTTPStatus returns the other side's HTTP status; 0 if it does not speak HTTP.
 func (e *RefusedError) HTTPStatus() int {
 	digits, found := strings.CutPrefix(e.Code, "http_")
 	status, err := strconv.Atoi(digits)
@@ -54,9 +54,8 @@ func (e *RefusedError) HTTPStatus() int {
 	return status
 }
 
-// EndedError says that a message of this id was ended before, and that the same
-// content is not sent again: by a person, or because its TTL has passed.
-// Errors.Is holds it for ErrState.
+// EndedError says that a person ended the message of this id, or its TTL passed. The same
+// content is not sent again. Errors.Is reports true for ErrState.
 type EndedError struct {
 	ID    ID
 	State State // Discarded or Expired
@@ -68,17 +67,16 @@ func (e *EndedError) Error() string {
 
 func (e *EndedError) Unwrap() error { return ErrState }
 
-// Submit enqueues a message and waits for its first outcome, at most for the
-// given time; zero: it does not wait. Delivered, and what the other side
-// refuses for good, a RefusedError, are told; what else the attempt comes to is
-// tried again later (SF-03). Nobody waits for an attempt that will not be made
-// now: of a destination that is down or held, where another process has the
-// store, or once the message went back. A repeat of what was discarded or has
-// expired is an EndedError. The other errors are those of Enqueue, and nothing
-// was accepted then.
+// Submit enqueues a message and waits for its first outcome, at most for the given time;
+// zero: it does not wait. It reports a delivery, or a refusal for good as a RefusedError.
+// After any other outcome the message is tried again later (SF-03). Submit does not wait
+// for an attempt that will not be made now: the destination is down or held, another
+// process owns the store, or the message went back. A repeat of a discarded or expired
+// message is an EndedError. The other errors are those of Enqueue, and then nothing was
+// accepted.
 func (s *Submitter) Submit(ctx context.Context, m Message, wait time.Duration) (Submission, error) {
 	var waiter *Waiter
-	if wait > m.Delay && s.Waiters != nil { // else it is not tried so soon
+	if wait > m.Delay && s.Waiters != nil { // else it is not tried within wait
 		if m.ID == "" {
 			m.ID = NewID()
 		}
@@ -90,7 +88,7 @@ func (s *Submitter) Submit(ctx context.Context, m Message, wait time.Duration) (
 		waiter = s.Waiters.Expect(id, m.Destination)
 		defer waiter.Stop()
 	}
-	shut := s.isShut(m.Destination) // what shuts it from here on, the waiter is told of
+	shut := s.isShut(m.Destination) // read before Enqueue: the waiter is told of later changes
 	receipts, err := s.Enqueuer.Enqueue(ctx, m)
 	if err != nil {
 		return Submission{}, err
@@ -117,15 +115,15 @@ func (s *Submitter) Submit(ctx context.Context, m Message, wait time.Duration) (
 		return sub, nil
 	}
 	sub.State, sub.Attempt = a.State, &a
-	if a.State.Final() && a.Outcome == Permanent { // a repeat may have met the last of its retries instead
+	if a.State.Final() && a.Outcome == Permanent { // a repeat may get the outcome of the message's last retry instead
 		return sub, &RefusedError{ID: a.ID, Code: a.Failure.Code, Text: a.Failure.Error()}
 	}
 	return sub, nil
 }
 
-// endedBefore is the error of a repeat of what has ended: by a refusal for good,
-// or without being delivered. It is nil where somebody has decided about it this
-// moment, or its retries are used up.
+// endedBefore returns the error for a repeat of an ended message: it was refused for good,
+// or ended without a delivery. It is nil if somebody has just decided about the message,
+// or if its retries are used up.
 func (s *Submitter) endedBefore(ctx context.Context, was Receipt) error {
 	r, err := s.Outbox.Get(ctx, was.ID)
 	switch {
@@ -147,7 +145,7 @@ func (s *Submitter) endedBefore(ctx context.Context, was Receipt) error {
 	return refused
 }
 
-// isShut says that nothing is tried at a destination now.
+// isShut reports whether the destination tries nothing now.
 func (s *Submitter) isShut(destination string) bool {
 	if s.Lane == nil {
 		return false

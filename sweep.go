@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Sweeper does the upkeep: it expires what nobody claimed in time (within ten
-// seconds), and purges final rows and forgotten ids after their retention.
-// Nothing else.
+// Sweeper does the upkeep. It expires unclaimed messages within ten seconds after their
+// TTL ends, and purges final rows and forgotten ids after their retention. It does nothing
+// else.
 type Sweeper struct {
-	Outbox Sweepable // nil: none
-	Inbox  InboxLog  // nil: none
+	Outbox Sweepable // nil: not swept
+	Inbox  InboxLog  // nil: not swept
 
-	Retention      Retention     // of final rows; zero: for ever
+	Retention      Retention     // of final rows; zero: forever
 	InboxRetention time.Duration // zero: DefaultInboxRetention
-	// Held is asked before each purge for what Retention.Held is to be. It must
+	// Held returns Retention.Held for the next purge. It is called before each purge and must
 	// not block. Nil: nothing is held.
 	Held     func() map[string]time.Duration
 	Every    time.Duration // between purges; zero: 5 min (OI-10)
@@ -23,8 +23,8 @@ type Sweeper struct {
 	Logger   *slog.Logger
 }
 
-// expireEvery is how often rows are looked for whose TTL is over. Most expire
-// when a claim meets them; these are the ones of lanes that are down.
+// expireEvery is how often the sweeper looks for rows whose TTL is over. A claim expires
+// most of them; the sweeper finds those of lanes that are down.
 const expireEvery = 10 * time.Second
 
 // Run sweeps until ctx ends. A sweep that fails is logged and made again.

@@ -17,7 +17,7 @@ func (v Verb) String() string {
 	return fmt.Sprintf("verb(%d)", uint8(v))
 }
 
-// LeadsTo is the state of a message that nobody has in hand, after v.
+// LeadsTo returns the state of a message after v, if the message is not in hand.
 func (v Verb) LeadsTo() State {
 	if v == VerbDiscard {
 		return Discarded
@@ -25,8 +25,8 @@ func (v Verb) LeadsTo() State {
 	return Pending
 }
 
-// Check is the first step of a store's verb: it returns the id in its normal
-// form. The error wraps ErrInvalid.
+// Check is the first step of a store's verb. It returns the id in its canonical form. The
+// error wraps ErrInvalid.
 func (v Verb) Check(id ID, ttl, in time.Duration) (ID, error) {
 	own, err := ParseID(string(id))
 	if err != nil {
@@ -40,8 +40,8 @@ func (v Verb) Check(id ID, ttl, in time.Duration) (ID, error) {
 	return own, nil
 }
 
-// TooLate is the error of a reschedule past the message's TTL, which ends in
-// left.
+// TooLate returns the error for a reschedule past the end of the message's TTL, which is
+// left from now.
 func (v Verb) TooLate(in, left time.Duration) error {
 	return fmt.Errorf("%w: %w", ErrInvalid, &FieldError{
 		"in", in.String(), fmt.Sprintf("is after the message's TTL, which ends in %s: it would expire first", max(left, 0).Round(time.Millisecond)),

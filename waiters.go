@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Waiters are those who wait for the first outcome of a message. The dispatcher
-// that they are given to (Dispatcher.Waiters) answers them: with the outcome, or
-// without one as soon as it knows that there will be none now. The zero value
-// has none; its methods may be called concurrently.
+// Waiters holds the calls that wait for the first outcome of a message. The dispatcher
+// that has them (Dispatcher.Waiters) answers with the outcome, or without one as soon as
+// it knows that none will come now. The zero value has no waiters. Its methods may be
+// called concurrently.
 type Waiters struct {
 	mu     sync.Mutex
 	list   map[ID]map[*Waiter]struct{}
 	closed bool
-	// recording is what an outcome of ours is being recorded of, in a store that
-	// others have too: the row may tell of it before the dispatcher does.
+	// recording holds the messages whose outcomes are being recorded, in a store that other
+	// processes have too: their rows may show the outcome before the dispatcher tells it.
 	recording map[ID]struct{}
 }
 
@@ -25,12 +25,12 @@ type Waiter struct {
 	id          ID
 	destination string
 	outcome     chan AttemptInfo
-	held        bool  // guarded by of: it waits for its outcome however long that takes
-	stands      State // where the message was seen to stand, tried by another process; set before outcome
+	held        bool  // guarded by of: it waits for its outcome, however long that takes
+	stands      State // the state that another process's try led to; set before outcome
 }
 
-// Expect begins to wait for a message to a destination. It must be called
-// before the message can be tried, and its Stop when nobody waits any more.
+// Expect begins to wait for a message to a destination. Call it before the message can be
+// tried, and call Stop when nobody waits any more.
 func (w *Waiters) Expect(id ID, destination string) *Waiter {
 	one := &Waiter{of: w, id: id, destination: destination, outcome: make(chan AttemptInfo, 1)}
 	w.mu.Lock()
@@ -49,10 +49,9 @@ func (w *Waiters) Expect(id ID, destination string) *Waiter {
 	return one
 }
 
-// Wait returns the outcome. ok is false when there will be none now: the
-// message went back, its destination is not tried, or all waits were ended. It
-// is false after the given time, too, unless the outcome is being recorded as
-// one that the caller is told, and at the end of ctx.
+// Wait returns the outcome. ok is false if none will come now: the message went back, its
+// destination is not tried, or all waits were ended. It is also false at the end of ctx,
+// and after the given time, unless the caller's outcome is being recorded.
 func (w *Waiter) Wait(ctx context.Context, atMost time.Duration) (a AttemptInfo, ok bool) {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()
@@ -71,7 +70,7 @@ func (w *Waiter) Wait(ctx context.Context, atMost time.Duration) (a AttemptInfo,
 	return a, ok
 }
 
-// leave ends the waiting of one, unless it is held.
+// leave ends one wait, unless it is held.
 func (w *Waiter) leave() bool {
 	w.of.mu.Lock()
 	defer w.of.mu.Unlock()
@@ -81,7 +80,7 @@ func (w *Waiter) leave() bool {
 	return !w.held
 }
 
-// Stop ends the waiting of one.
+// Stop ends the wait.
 func (w *Waiter) Stop() {
 	w.of.mu.Lock()
 	defer w.of.mu.Unlock()
@@ -95,8 +94,8 @@ func (w *Waiter) forget() {
 	}
 }
 
-// hold keeps those who wait for a message until they are told what it came to,
-// and says whether there are any.
+// hold keeps the waiters of a message until they are told its outcome, and reports whether
+// there are any.
 func (w *Waiters) hold(id ID) bool {
 	if w == nil {
 		return false
@@ -109,7 +108,7 @@ func (w *Waiters) hold(id ID) bool {
 	return len(w.list[id]) > 0
 }
 
-// record notes that outcomes are about to be recorded.
+// record notes that these outcomes are about to be recorded.
 func (w *Waiters) record(list []finished) {
 	if w == nil {
 		return
@@ -124,7 +123,7 @@ func (w *Waiters) record(list []finished) {
 	}
 }
 
-// recorded notes that these outcomes are told.
+// recorded notes that these outcomes have been told.
 func (w *Waiters) recorded(list []finished) {
 	if w == nil {
 		return
@@ -136,18 +135,18 @@ func (w *Waiters) recorded(list []finished) {
 	}
 }
 
-// ObserveAttempt tells those who wait for this message, once.
+// ObserveAttempt tells the waiters of this message, once.
 func (w *Waiters) ObserveAttempt(a AttemptInfo) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for one := range w.list[a.ID] {
-		one.outcome <- a // it has room for the one that it gets
+		one.outcome <- a // it has room for its one outcome
 	}
 	delete(w.list, a.ID)
 }
 
-// Release ends all waits, also those that come later: who stops keeps nobody
-// waiting.
+// Release ends all waits, also those that begin later: a dispatcher that stops keeps
+// nobody waiting.
 func (w *Waiters) Release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,7 +156,7 @@ func (w *Waiters) Release() {
 	w.closed = true
 }
 
-// leave tells those who wait for a message that there is no attempt now.
+// leave tells the waiters of a message that no attempt is made now.
 func (w *Waiters) leave(id ID) {
 	for one := range w.list[id] {
 		close(one.outcome)
@@ -175,7 +174,7 @@ func (w *Waiters) postponed(id ID) {
 	w.leave(id)
 }
 
-// shutAll ends the waits for the destinations that are ours.
+// shutAll ends the waits for the destinations that ours reports.
 func (w *Waiters) shutAll(ours func(destination string) bool) {
 	if w == nil {
 		return
@@ -184,7 +183,7 @@ func (w *Waiters) shutAll(ours func(destination string) bool) {
 	defer w.mu.Unlock()
 	for id, waiting := range w.list {
 		for one := range waiting {
-			if ours(one.destination) { // all of one id have the same
+			if ours(one.destination) { // all waiters of one id have the same destination
 				w.leave(id)
 			}
 			break
@@ -192,19 +191,19 @@ func (w *Waiters) shutAll(ours func(destination string) bool) {
 	}
 }
 
-// shut ends the waits for a destination that is not tried now, but for
-// messages in hand: they get what their attempt comes to.
+// shut ends the waits for a destination that is not tried now. Waiters of messages in hand
+// stay: they get the outcome of the attempt.
 func (w *Waiters) shut(destination string, inHand func() map[ID]struct{}) {
 	if w == nil {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var hand map[ID]struct{} // made only where somebody waits
+	var hand map[ID]struct{} // made only if somebody waits
 	for id, waiting := range w.list {
 		for one := range waiting {
 			if one.destination != destination {
-				break // all of one id have the same
+				break // all waiters of one id have the same destination
 			}
 			if hand == nil {
 				hand = inHand()

@@ -2,28 +2,27 @@ package holdfast
 
 import "sync"
 
-// Wakes is how a store tells its dispatchers which destinations may have
-// messages to claim. The zero value has no subscriptions; its methods may be
-// called concurrently and do not block.
+// Wakes tells a store's dispatchers which destinations may have messages to claim. The
+// zero value has no subscriptions. Its methods may be called concurrently and do not block.
 type Wakes struct {
 	mu     sync.Mutex
 	list   map[*Wake]struct{}
 	asking chan struct{} // full while a dispatcher asks the store for its callbacks
 }
 
-// Wake is one subscription. What comes while nobody takes is kept, each name once.
+// Wake is one subscription. It keeps names until they are taken, each name once.
 type Wake struct {
 	C <-chan struct{} // gets a value when there is something to take
 
 	of    *Wakes
 	ring  chan struct{}
 	names map[string]struct{} // guarded by of
-	all   bool                // the same
-	asked callbacks           // that the dispatcher has; guarded by of
+	all   bool                // every destination may have messages; guarded by of
+	asked callbacks           // the dispatcher's callbacks; guarded by of
 }
 
-// Subscribe begins a subscription, which has all destinations to take at first:
-// what was there before.
+// Subscribe begins a subscription. At first every destination is to be taken: messages may
+// have come before.
 func (w *Wakes) Subscribe() *Wake {
 	ring := make(chan struct{}, 1)
 	one := &Wake{C: ring, of: w, ring: ring, names: map[string]struct{}{}}
@@ -37,7 +36,7 @@ func (w *Wakes) Subscribe() *Wake {
 	return one
 }
 
-// Ring tells that a destination may have messages to claim.
+// Ring says that a destination may have messages to claim.
 func (w *Wakes) Ring(destination string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -46,7 +45,7 @@ func (w *Wakes) Ring(destination string) {
 	}
 }
 
-// RingAll tells that any destination may have.
+// RingAll says that every destination may have messages to claim.
 func (w *Wakes) RingAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -55,7 +54,7 @@ func (w *Wakes) RingAll() {
 	}
 }
 
-// Some says whether there are subscriptions.
+// Some reports whether there are subscriptions.
 func (w *Wakes) Some() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -75,8 +74,8 @@ func (w *Wake) wake(destination string, all bool) {
 	}
 }
 
-// Take appends the destinations that may have messages to claim, and forgets
-// them; all says that any may have.
+// Take appends the destinations that may have messages to claim, and forgets them. all says
+// that every destination may have some.
 func (w *Wake) Take(into []string) (names []string, all bool) {
 	w.of.mu.Lock()
 	defer w.of.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// categoryOf is the category of a destination; empty: it has none, or is not
-// known any more. The lane of a channel has that of notifications.
+// categoryOf returns the category of a destination. Empty: it has none, or is unknown. The lane of a channel
+// has the category of notifications.
 func (s *Service) categoryOf(destination string) holdfast.Category {
 	if _, is := notify.ChannelOf(destination); is {
 		return holdfast.CategoryNotification
@@ -22,8 +22,8 @@ func (s *Service) categoryOf(destination string) holdfast.Category {
 	return d.Category
 }
 
-// toCentral says whether a request is a notification that this node forwards,
-// and fills in what such a request need not say.
+// toCentral reports whether a request is a notification that this node forwards. If so, it fills in the
+// fields that such a request may leave out.
 func (s *Service) toCentral(req *api.NewMessage) bool {
 	to := req.Destination
 	if to == "" && req.Category == string(holdfast.CategoryNotification) {
@@ -39,7 +39,7 @@ func (s *Service) toCentral(req *api.NewMessage) bool {
 	return true
 }
 
-// checkCategory compares what a request says with what its destination is.
+// checkCategory compares a request's category with that of its destination.
 func (s *Service) checkCategory(req *api.NewMessage) []api.Fault {
 	d, known := s.destination(req.Destination)
 	if req.Category == "" || !known || string(d.Category) == req.Category {
@@ -49,10 +49,10 @@ func (s *Service) checkCategory(req *api.NewMessage) []api.Fault {
 	if d.Category != "" {
 		is = "of category " + string(d.Category)
 	}
-	return []api.Fault{{Field: "category", Value: api.Clip(req.Category), Problem: fmt.Sprintf("is not that of destination %s, which is %s; leave it out, or name another destination", req.Destination, is)}}
+	return []api.Fault{{Field: "category", Value: api.Clip(req.Category), Problem: fmt.Sprintf("does not match destination %s, which is %s; leave it out, or name another destination", req.Destination, is)}}
 }
 
-// inCategory are the destinations of a category, by name.
+// inCategory lists the destinations of a category by name.
 func (s *Service) inCategory(category string) (names []string, faults []api.Fault) {
 	known := []string{string(holdfast.CategoryCachedDBWrite), string(holdfast.CategoryExternalSystem), string(holdfast.CategoryNotification)}
 	for _, d := range s.Destinations() {
@@ -72,24 +72,23 @@ func (s *Service) inCategory(category string) (names []string, faults []api.Faul
 		}
 	}
 	if slices.Sort(known); !slices.Contains(known, category) {
-		return nil, []api.Fault{{Field: "category", Value: api.Clip(category), Problem: "is not a category of this node; there are " + strings.Join(slices.Compact(known), ", ")}}
+		return nil, []api.Fault{{Field: "category", Value: api.Clip(category), Problem: "is not a category of this node; its categories are " + strings.Join(slices.Compact(known), ", ")}}
 	}
 	slices.Sort(names)
 	return names, nil
 }
 
-// pageOfCategory lists the messages of some destinations, one destination after
-// the other: each is a list of its own in the store. A position is the store's
-// with the destination's name after an @.
+// pageOfCategory lists the messages of several destinations, one destination after the other: the store lists
+// each by itself. A position is the store's position, an @ and the destination's name.
 func (m Messages) pageOfCategory(ctx context.Context, q holdfast.Query, names []string) (out api.MessagePage, err error) {
 	after, name, found := strings.Cut(q.After, "@")
 	if q.After != "" && (!found || name == "") {
-		return out, api.Faulty(api.Fault{Field: "after", Value: api.Clip(q.After), Problem: "is not a place that a page of this list gave; take next of the page before, as it is"})
+		return out, api.Faulty(api.Fault{Field: "after", Value: api.Clip(q.After), Problem: "is not a position in this list; use next of the previous page unchanged"})
 	}
 	var all holdfast.Page
-	limit := cmp.Or(q.Limit, 50) // as the store has it
+	limit := cmp.Or(q.Limit, 50) // the store's default
 	for _, d := range names {
-		if d < name { // it was listed, or is new since then
+		if d < name { // already listed, or new since then
 			continue
 		}
 		if d != name {

@@ -42,7 +42,7 @@ func channelVersion(c notify.Channel) string {
 	return versionOf(c)
 }
 
-// channelFrom reads a channel; what its adapter says of it comes later.
+// channelFrom reads a channel. The checks of its adapter come later.
 func channelFrom(spec *api.ChannelSpec, name string) (notify.Channel, []api.Fault) {
 	c := notify.Channel{Name: name, Kind: spec.Kind, Workers: spec.Workers, Disabled: spec.Disabled}
 	faults := api.FaultsOf(notify.CheckName("name", name))
@@ -57,7 +57,7 @@ func channelFrom(spec *api.ChannelSpec, name string) (notify.Channel, []api.Faul
 	}
 	settings, problem := settingsOf(spec.Settings)
 	if problem != "" {
-		faults = append(faults, api.Fault{Field: "settings", Problem: problem}) // not what they are: they may hold a secret in spite of all
+		faults = append(faults, api.Fault{Field: "settings", Problem: problem}) // not the value: it may hold a secret all the same
 	}
 	c.Settings = settings
 	if spec.Retry != nil {
@@ -80,13 +80,13 @@ func settingsOf(raw json.RawMessage) (json.RawMessage, string) {
 	case b.Len() > MostSettings:
 		return nil, fmt.Sprintf("has %d bytes; at most %d fit", b.Len(), MostSettings)
 	case bytes.Contains(b.Bytes(), []byte(`\u0000`)):
-		return nil, "has a NUL, which no setting needs and no database keeps"
+		return nil, "has a NUL, which the database cannot store"
 	}
 	return b.Bytes(), ""
 }
 
-// retryOfChannel reads how often a channel tries. What is not above zero is replaced, of
-// which retryWarnings tells (NO-10).
+// retryOfChannel reads how often a channel tries. It replaces values that are not above zero; retryWarnings
+// reports them (NO-10).
 func retryOfChannel(r *api.ChannelRetry) (out notify.Retry, faults []api.Fault) {
 	const mostAttempts = 1_000_000
 	if r.Attempts != nil && *r.Attempts > mostAttempts {
@@ -111,7 +111,7 @@ func retryOfChannel(r *api.ChannelRetry) (out notify.Retry, faults []api.Fault) 
 	for i, text := range r.Waits {
 		d, problem := parseDuration(text)
 		if problem == "" && d == 0 {
-			problem = "must be longer than nothing"
+			problem = "must be longer than 0"
 		}
 		if problem != "" {
 			faults = append(faults, api.Fault{Field: fmt.Sprintf("retry.waits[%d]", i), Value: api.Clip(text), Problem: problem})
@@ -121,7 +121,7 @@ func retryOfChannel(r *api.ChannelRetry) (out notify.Retry, faults []api.Fault) 
 	return notify.NewRetry(r.Attempts, interval, waits), faults
 }
 
-// retryWarnings names the settings for which another value is used (NO-10).
+// retryWarnings names the settings that were replaced by other values (NO-10).
 func retryWarnings(r *api.ChannelRetry) (list []string) {
 	if r.Attempts != nil && *r.Attempts <= 0 {
 		list = append(list, fmt.Sprintf("retry.attempts %d is not above zero: %d is used", *r.Attempts, notify.DefaultRetry().Attempts))
@@ -133,7 +133,7 @@ func retryWarnings(r *api.ChannelRetry) (list []string) {
 	return list
 }
 
-// channelStatusOf tells how a channel fares, and what waits for it.
+// channelStatusOf returns how a channel fares and what waits for it.
 func channelStatusOf(c *notify.Channel, lanes map[string]holdfast.LaneStatus, counts map[string]holdfast.LaneCounts) *api.ChannelStatus {
 	waiting := counts[notify.Lane(c.Name)]
 	s := &api.ChannelStatus{State: "unknown", Due: waiting.Pending, Parked: waiting.Parked}

@@ -15,7 +15,7 @@ import (
 // longestTest bounds a test: an adapter's own limits are shorter.
 const longestTest = 5 * time.Minute
 
-// Resume lets a held one go on at once.
+// Resume makes a held channel go on at once.
 func (s Channels) Resume(ctx context.Context, name string) (out api.Channel, err error) {
 	book, p := s.book(ctx)
 	if p != nil {
@@ -30,7 +30,7 @@ func (s Channels) Resume(ctx context.Context, name string) (out api.Channel, err
 		return out, noChannel(name, &book)
 	case errors.Is(err, holdfast.ErrState):
 		return out, api.WrongState.Problem(fmt.Sprintf("channel %s is disabled; enable it instead", name),
-			api.Fault{Field: "disabled", Value: "true", Problem: "is in the way of resuming"})
+			api.Fault{Field: "disabled", Value: "true", Problem: "is set, so there is nothing to resume"})
 	case err != nil:
 		return out, s.refuse(ctx, "resume the channel", err)
 	}
@@ -38,8 +38,7 @@ func (s Channels) Resume(ctx context.Context, name string) (out api.Channel, err
 	return s.show(&c), nil
 }
 
-// Test sends a notification of its own. That it was refused is no error: the
-// result says so.
+// Test sends a test notification. If the channel refuses it, that is not an error: the result says so.
 func (s Channels) Test(ctx context.Context, name string, req *api.TestRequest, wrong ...api.Fault) (out api.TestResult, err error) {
 	if faults := slices.Concat(wrong, checkLine("address", req.Address, mostAddress)); len(faults) > 0 {
 		return out, api.Faulty(withoutRepeats(faults)...)

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// Channels are the ways to people.
+// Channels offers the channels that bring notifications to people.
 type Channels struct{ *Service }
 
 // book reads all lists and channels.
@@ -31,7 +31,7 @@ func (s *Service) book(ctx context.Context) (notify.Book, *api.Problem) {
 	return book, nil
 }
 
-// List returns all, by name, with how each fares here.
+// List returns all channels by name, with how each fares here.
 func (s Channels) List(ctx context.Context) (out api.ChannelList, err error) {
 	book, p := s.book(ctx)
 	if p != nil {
@@ -48,7 +48,7 @@ func (s Channels) List(ctx context.Context) (out api.ChannelList, err error) {
 	return api.ChannelList{Channels: list}, nil
 }
 
-// Get returns one.
+// Get returns one channel.
 func (s Channels) Get(ctx context.Context, name string) (out api.Channel, err error) {
 	book, p := s.book(ctx)
 	if p != nil {
@@ -72,7 +72,7 @@ func noChannel(name string, book *notify.Book) *api.Problem {
 		api.Fault{Field: "name", Value: api.Clip(name), Problem: "is not the name of a channel"})
 }
 
-// knownAs lists the names that there are.
+// knownAs lists the names in a map.
 func knownAs[V any](all map[string]V) string {
 	if len(all) == 0 {
 		return "there are none"
@@ -84,7 +84,7 @@ func namesOf[V any](all map[string]V) string {
 	return brief.List(slices.Sorted(maps.Keys(all)))
 }
 
-// Put makes or replaces one, if the conditions hold.
+// Put makes or replaces a channel, if the conditions hold.
 func (s Channels) Put(ctx context.Context, name string, spec *api.ChannelSpec, only Conditions, wrong ...api.Fault) (out api.Channel, err error) {
 	if s.Book == nil {
 		return out, noNotify()
@@ -120,16 +120,16 @@ func (s Channels) replace(ctx context.Context, c notify.Channel, spec *api.Chann
 		}
 		s.noted(ctx, "channel changed", slog.String("channel", c.Name), slog.String("channel_kind", c.Kind))
 		for _, w := range warnings {
-			s.Log().WarnContext(ctx, "a setting of a channel is taken otherwise than it was sent", slog.String("channel", c.Name), slog.String("warning", w))
+			s.Log().WarnContext(ctx, "channel setting replaced", slog.String("channel", c.Name), slog.String("warning", w))
 		}
-		c.Changed, c.Version = time.Time{}, 0 // the store has set them
+		c.Changed, c.Version = time.Time{}, 0 // the store sets them
 	}
 	out = s.show(&c)
 	out.Warnings = warnings
 	return out, nil
 }
 
-// settingFaults are what an adapter says of settings.
+// settingFaults turns an adapter's error about settings into faults.
 func settingFaults(err error) []api.Fault {
 	if err == nil {
 		return nil
@@ -140,11 +140,10 @@ func settingFaults(err error) []api.Fault {
 	return []api.Fault{{Field: "settings", Problem: "do not work: " + api.Clip(err.Error())}}
 }
 
-// errMeanwhile says that another node has changed it since it was looked at.
+// errMeanwhile says that another node has changed the list or channel since it was read.
 var errMeanwhile = errors.New("changed meanwhile")
 
-// notStored also knows what a store says of a version that is not the present
-// one.
+// notStored explains why a store did not keep a list or channel. A version that is not the present one is errMeanwhile.
 func (s *Service) notStored(ctx context.Context, doing string, err error) error {
 	if errors.Is(err, holdfast.ErrState) {
 		return errMeanwhile
@@ -152,13 +151,12 @@ func (s *Service) notStored(ctx context.Context, doing string, err error) error 
 	return s.refuse(ctx, doing, err)
 }
 
-// mostTries bounds how often another node may be faster.
+// mostTries bounds how often a change is repeated because another node was faster.
 const mostTries = 20
 
-// anew makes a change of a list or channel, from the look at what there is until
-// it is stored. When another node was faster it looks again, as if the request
-// had come a moment later: a condition is then refused, and a recipient is added
-// to what the other has made.
+// anew makes a change of a list or channel, from reading it to storing it. If another node was faster, anew
+// reads again and repeats the change, as if the request had come a moment later. Then a condition may refuse
+// it, and a recipient is added to the other node's version.
 func anew[T any](s *Service, change func() (T, error)) (out T, err error) {
 	s.changing.Lock()
 	defer s.changing.Unlock()
@@ -167,10 +165,10 @@ func anew[T any](s *Service, change func() (T, error)) (out T, err error) {
 			return out, err
 		}
 	}
-	return out, api.Changed.Problem("others change it all the time; repeat the change")
+	return out, api.Changed.Problem("other requests keep changing it; repeat the change")
 }
 
-// Delete ends one; by force also while it is needed.
+// Delete removes a channel. force removes it even if it is needed.
 func (s Channels) Delete(ctx context.Context, name string, force bool, only Conditions) error {
 	_, err := anew(s.Service, func() (struct{}, error) { return struct{}{}, s.end(ctx, name, force, only) })
 	return err
@@ -201,7 +199,7 @@ func (s Channels) end(ctx context.Context, name string, force bool, only Conditi
 	return nil
 }
 
-// neededBy says who uses a channel.
+// neededBy names the users of a channel.
 func (s Channels) neededBy(name string, book *notify.Book) string {
 	users := map[string]bool{}
 	for _, l := range book.Lists {

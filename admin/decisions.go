@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/brief"
 )
 
-// Retry starts a new cycle of one that is parked, expired or discarded.
+// Retry starts a new cycle of a parked, expired or discarded message.
 func (m Messages) Retry(ctx context.Context, id string, req *api.RetryRequest, wrong ...api.Fault) (out api.Message, err error) {
 	requeue := holdfast.Requeue{Force: req.Force, Actor: Actor(ctx)}
 	if req.TTL == "none" {
@@ -28,19 +28,19 @@ func (m Messages) Retry(ctx context.Context, id string, req *api.RetryRequest, w
 	})
 }
 
-// Discard gives one up.
+// Discard gives up a message.
 func (m Messages) Discard(ctx context.Context, id string) (api.Message, error) {
 	return m.decide(ctx, id, holdfast.VerbDiscard, func(of holdfast.Outbox, id holdfast.ID) (holdfast.Record, error) {
 		return of.Discard(ctx, id, Actor(ctx))
 	})
 }
 
-// Run makes one due at once.
+// Run makes a message due at once.
 func (m Messages) Run(ctx context.Context, id string) (api.Message, error) {
 	return m.rescheduleIn(ctx, id, 0)
 }
 
-// Reschedule says when one is tried next.
+// Reschedule sets when a message is tried next.
 func (m Messages) Reschedule(ctx context.Context, id string, req *api.RescheduleRequest, wrong ...api.Fault) (out api.Message, err error) {
 	in, faults := waitUntil(req, time.Now())
 	if faults = append(wrong, faults...); len(faults) > 0 {
@@ -55,7 +55,7 @@ func (m Messages) rescheduleIn(ctx context.Context, id string, in time.Duration)
 	})
 }
 
-// waitUntil is how long from now the request says.
+// waitUntil returns how long from now the requested time is.
 func waitUntil(req *api.RescheduleRequest, now time.Time) (time.Duration, []api.Fault) {
 	switch {
 	case req.In == "" && req.At == "":
@@ -74,12 +74,12 @@ func waitUntil(req *api.RescheduleRequest, now time.Time) (time.Duration, []api.
 		return 0, []api.Fault{{Field: "at", Value: api.Clip(req.At), Problem: "is not an instant; write one such as 2026-11-30T06:00:00Z"}}
 	}
 	if at.Before(now) {
-		return 0, []api.Fault{{Field: "at", Value: api.Clip(req.At), Problem: "is over; write a later one, or run the message now"}}
+		return 0, []api.Fault{{Field: "at", Value: api.Clip(req.At), Problem: "is in the past; write a later one, or run the message now"}}
 	}
 	return at.Sub(now), nil
 }
 
-// done is the word for what a verb does.
+// done returns the past participle of a verb, for texts.
 func done(v holdfast.Verb) string {
 	switch v {
 	case holdfast.VerbRequeue:
@@ -91,7 +91,7 @@ func done(v holdfast.Verb) string {
 	return "rescheduled"
 }
 
-// decide runs a person's decision and explains why it was refused.
+// decide runs a person's decision. If it is refused, decide explains why.
 func (m Messages) decide(ctx context.Context, text string, verb holdfast.Verb, change func(of holdfast.Outbox, id holdfast.ID) (holdfast.Record, error)) (out api.Message, err error) {
 	id, p := parseID(text)
 	if p != nil {
@@ -99,7 +99,7 @@ func (m Messages) decide(ctx context.Context, text string, verb holdfast.Verb, c
 	}
 	r, err := change(m.outbox(), id)
 	if errors.Is(err, holdfast.ErrState) {
-		// Only to name the state: the decision itself has been made by the store.
+		// Read only to name the state: the store has already refused the decision.
 		if r, err = m.outbox().Get(ctx, id); err != nil {
 			return out, m.missing(ctx, "read the message", id, err)
 		}

@@ -14,10 +14,10 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// Destinations are where messages go.
+// Destinations offers the places that messages go to.
 type Destinations struct{ *Service }
 
-// Get returns one.
+// Get returns one destination.
 func (d Destinations) Get(name string) (api.DestinationStatus, error) {
 	list := d.List().Destinations
 	i := slices.IndexFunc(list, func(d api.DestinationStatus) bool { return d.Name == name })
@@ -27,12 +27,12 @@ func (d Destinations) Get(name string) (api.DestinationStatus, error) {
 	return list[i], nil
 }
 
-// Pause has nothing more begun there.
+// Pause stops new attempts at a destination.
 func (d Destinations) Pause(ctx context.Context, name string) (api.DestinationStatus, error) {
 	return d.decide(ctx, name, "paused", Control.Pause)
 }
 
-// Resume ends a pause, and has one that is held or down tried at once.
+// Resume ends a pause. A destination that is held or down is tried at once.
 func (d Destinations) Resume(ctx context.Context, name string) (api.DestinationStatus, error) {
 	return d.decide(ctx, name, "resumed", Control.Resume)
 }
@@ -51,7 +51,7 @@ func (d Destinations) decide(ctx context.Context, name, done string, decide func
 	return d.Get(name)
 }
 
-// List returns all, by name.
+// List returns all destinations by name.
 func (d Destinations) List() api.DestinationList {
 	counts := d.Outbox.Counts().Lanes
 	lanes := map[string]holdfast.LaneStatus{}
@@ -75,7 +75,7 @@ func (d Destinations) List() api.DestinationList {
 		seen[one.Name] = true
 	}
 	for name, c := range counts {
-		if !seen[name] && c != (holdfast.LaneCounts{}) && !strings.HasPrefix(name, notify.LanePrefix) { // GET /v1/channels has those
+		if !seen[name] && c != (holdfast.LaneCounts{}) && !strings.HasPrefix(name, notify.LanePrefix) { // GET /v1/channels lists the lanes of channels
 			list = append(list, statusOf(name, c, lanes))
 		}
 	}

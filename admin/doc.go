@@ -1,14 +1,14 @@
 // Package admin is what operators can ask of a node and do there, in plain Go:
 // messages, the inbox, destinations, notifications, channels, lists, tokens, sites
-// and the node itself, each a type over one Service. Package httpapi offers it over
+// and the node itself. Each is a type over one Service. Package httpapi offers it over
 // HTTP; pages and programs may call it as well.
 //
-// Promised: what a person decides (retry, discard, done) names the state that it
-// was seen in, and is refused rather than applied to another; the payload of a
-// message is stored and shown byte by byte as it was sent; a refusal is an
-// *api.Problem, which says all that is wrong at once. Who asks is in the context
-// (As), and stands in histories and in the log.
+// Promised: a person's decision (retry, discard, done) names the state that it starts
+// from, and is refused in any other state. The payload of a message is stored and shown
+// byte by byte as it was sent. A refusal is an *api.Problem, which reports all faults at
+// once. The context says who asks (As); histories and the log record it.
 //
-// Not promised: who may do what, which is whoever's who calls; order among
+// Not promised: access control, which is up to the caller; the order of requests
+// that overlap; that a page of a list is a snapshot.
 // questions that overlap; that a page of a list is a snapshot.
 package admin

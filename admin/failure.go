@@ -11,13 +11,13 @@ import (
 	"github.com/holdfast-mq/holdfast/link"
 )
 
-// refuse turns an error of the store into a problem. Its own text goes to the
-// log, not to the client, unless it is about what the client sent.
+// refuse turns an error of the store into a problem. The error's own text goes to the log; the client sees it
+// only if it is about the client's input.
 func (s *Service) refuse(ctx context.Context, doing string, err error) *api.Problem {
 	return s.Refusal(ctx, s.Log(), doing, err)
 }
 
-// Refusal is refuse with the log for the error's own text.
+// Refusal is refuse with an explicit log for the error's own text.
 func (s *Service) Refusal(ctx context.Context, log *slog.Logger, doing string, err error) *api.Problem {
 	return s.explain(ctx, log, doing, err).Of(err)
 }
@@ -41,7 +41,7 @@ func (s *Service) explain(ctx context.Context, log *slog.Logger, doing string, e
 		return api.DiskFull.Problem("nothing was accepted; free some space, then send the same request again")
 	case errors.Is(err, holdfast.ErrUnknown):
 		log.LogAttrs(ctx, slog.LevelError, "outcome of a request unknown", slog.String("doing", doing), slog.Any("error", err))
-		return api.Unknown.Problem("the store was asked, and nobody can tell now whether it has done it; send the same request again, with the same id: what was done is not done twice").
+		return api.Unknown.Problem("the store did not say whether it did this; send the same request again, with the same id: nothing is done twice").
 			With("Retry-After", "5")
 	case errors.Is(err, holdfast.ErrUnavailable):
 		return api.Unavailable.Problem("the store takes nothing just now, and the node's health says why; send the same request again later").
@@ -57,17 +57,17 @@ func (s *Service) explain(ctx context.Context, log *slog.Logger, doing string, e
 	return api.Internal.Problem("the node could not " + doing + "; its log says why")
 }
 
-// refuseAt tells what a site cannot do while this node is well.
+// refuseAt reports what a site could not do while this node is well.
 func (s *Service) refuseAt(ctx context.Context, doing string, at *link.ErrSite, err error) *api.Problem {
 	s.Log().LogAttrs(ctx, slog.LevelWarn, "site did not do it", slog.String("site", at.Site), slog.String("doing", doing), slog.Any("error", err))
 	switch name := api.Clip(at.Site); at.Trouble {
 	case link.Busy:
-		return api.SiteBusy.Problem(fmt.Sprintf("site %s has more commands than it works off; nothing was done: ask again in a moment", name)).
+		return api.SiteBusy.Problem(fmt.Sprintf("site %s has too many commands in hand; nothing was done: ask again in a moment", name)).
 			With("Retry-After", "5")
 	case link.DiskFull:
 		return api.DiskFull.Problem(fmt.Sprintf("the disk of site %s is full; nothing was done: free some space there, then ask again", name))
 	case link.Unavailable:
-		return api.SiteUnavailable.Problem(fmt.Sprintf("the store of site %s cannot do it now: run holdfast doctor there, look whether it was done, then ask again", name)).
+		return api.SiteUnavailable.Problem(fmt.Sprintf("the store of site %s cannot do it now: run holdfast doctor there, check whether it was done, then ask again", name)).
 			With("Retry-After", "30")
 	case link.TooLarge:
 		return api.SiteFailed.Problem(fmt.Sprintf("the answer of site %s is larger than the link carries: ask for fewer, or look at the site itself", name))
@@ -78,7 +78,7 @@ func (s *Service) refuseAt(ctx context.Context, doing string, at *link.ErrSite, 
 	return api.SiteFailed.Problem(fmt.Sprintf("site %s failed to %s; its log says why", api.Clip(at.Site), doing))
 }
 
-// missing says that a message is not kept, or what else went wrong.
+// missing reports that a message is not kept, or the other error that occurred.
 func (s *Service) missing(ctx context.Context, doing string, id holdfast.ID, err error) *api.Problem {
 	if errors.Is(err, holdfast.ErrNotFound) {
 		return api.NotFound.Problem(fmt.Sprintf("no message %s is kept here; it never was, or its retention is over", id),
@@ -87,7 +87,7 @@ func (s *Service) missing(ctx context.Context, doing string, id holdfast.ID, err
 	return s.refuse(ctx, doing, err)
 }
 
-// parseID reads an id of a path.
+// parseID reads an id from a path.
 func parseID(text string) (holdfast.ID, *api.Problem) {
 	id, err := holdfast.ParseID(text)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// message makes the library's message of a request; what it cannot read it
-// reports. The fields themselves are checked by holdfast.Normalize.
+// message turns a request into the library's message, and reports what it cannot read. holdfast.Normalize
+// checks the fields themselves.
 func (s *Service) message(req *api.NewMessage, key string) (holdfast.Message, []api.Fault) {
 	m := holdfast.Message{
 		ID: holdfast.ID(req.ID), Source: req.Source, Destination: req.Destination, Endpoint: req.Endpoint,
@@ -45,15 +45,15 @@ func (s *Service) message(req *api.NewMessage, key string) (holdfast.Message, []
 	return m, append(faults, fault...)
 }
 
-// originOf is where a request says that it comes from.
+// originOf returns the origin that a request gives.
 func originOf(req *api.NewMessage) notify.Origin {
 	return notify.Origin{Instance: req.OriginInstance, Script: req.SourceScript, Execution: req.ExecutionID, ParentExecution: req.ParentExecutionID}
 }
 
-// idOf takes the id of the body or of the Idempotency-Key header.
+// idOf returns the id from the body or from the Idempotency-Key header.
 func idOf(inBody, key string) (holdfast.ID, []api.Fault) {
 	if len(key) > 1 && key[0] == '"' && key[len(key)-1] == '"' {
-		key = key[1 : len(key)-1] // as the header's draft standard writes it
+		key = key[1 : len(key)-1] // quoted, as in the draft standard of the header
 	}
 	if key == "" {
 		return holdfast.ID(inBody), nil // Normalize checks it
@@ -71,7 +71,7 @@ func idOf(inBody, key string) (holdfast.ID, []api.Fault) {
 	return holdfast.ID(inBody), nil
 }
 
-// ttlOf reads a TTL; "none" is no expiry.
+// ttlOf reads a TTL; "none" means no expiry.
 func ttlOf(text string) (time.Duration, []api.Fault) {
 	if text == "none" {
 		return 0, nil

@@ -8,14 +8,14 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// entry is a recipient as a line of a text gives it.
+// entry is a recipient as a line of imported text gives it.
 type entry struct {
 	notify.Recipient
 	line int
 }
 
-// parseRecipients reads recipients, or says of each line what is wrong with
-// it. A name with a comma that is not in quotes is not taken for two addresses.
+// parseRecipients reads recipients, and reports the faults of each line. A name with an unquoted comma is a
+// fault, not two addresses.
 func parseRecipients(format, text string) ([]entry, []api.Fault) {
 	text = strings.TrimPrefix(text, "\ufeff")
 	switch format {
@@ -62,7 +62,7 @@ func parseLine(text string) (name, address, problem string) {
 	}
 	open := strings.LastIndexByte(rest, '<')
 	if open < 0 {
-		return "", "", `ends with > and has no <: write Jane <jane@example.com>`
+		return "", "", `ends with > and but no <: write Jane <jane@example.com>`
 	}
 	name, address = strings.TrimSpace(rest[:open]), strings.TrimSpace(rest[open+1:])
 	if strings.HasPrefix(name, `"`) {
@@ -81,7 +81,7 @@ func parseLine(text string) (name, address, problem string) {
 	return name, address, ""
 }
 
-// unquote reads "…" with \" and \\ in it, as mail programs write names.
+// unquote reads a quoted string with \" and \\ in it, as mail programs write names.
 func unquote(s string) (string, bool) {
 	var b strings.Builder
 	for i := 1; i < len(s); i++ {

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// parseCSV reads a table with a row of names above it. Programs that write
-// numbers with a comma separate cells by semicolons.
+// parseCSV reads a table whose first row names the columns. Programs that write numbers with a decimal comma
+// separate cells by semicolons.
 func parseCSV(text string) (list []entry, faults []api.Fault) {
 	r := csv.NewReader(strings.NewReader(text))
 	head, _, _ := strings.Cut(text, "\n")
@@ -30,10 +30,10 @@ func parseCSV(text string) (list []entry, faults []api.Fault) {
 	for i, name := range names {
 		names[i] = strings.ToLower(strings.TrimSpace(name))
 		if !slices.Contains(known, names[i]) {
-			faults = append(faults, api.Fault{Field: "line 1", Value: api.Clip(name), Problem: "is no column; the first row names the columns: " + strings.Join(known, ", ")})
+			faults = append(faults, api.Fault{Field: "line 1", Value: api.Clip(name), Problem: "is not a column; the first row names the columns: " + strings.Join(known, ", ")})
 		}
 		if slices.Contains(names[:i], names[i]) {
-			faults = append(faults, api.Fault{Field: "line 1", Value: api.Clip(name), Problem: "is a column a second time; keep one of them"})
+			faults = append(faults, api.Fault{Field: "line 1", Value: api.Clip(name), Problem: "names a column that an earlier cell names; keep one of them"})
 		}
 	}
 	if !slices.Contains(names, "address") {
@@ -54,7 +54,7 @@ func parseCSV(text string) (list []entry, faults []api.Fault) {
 		case errors.Is(err, csv.ErrFieldCount):
 			faults = append(faults, csvFault(err))
 		case err != nil:
-			return nil, append(faults, csvFault(err)) // where the next row begins is not clear
+			return nil, append(faults, csvFault(err)) // the beginning of the next row is unclear
 		case !e.fill(names, cells):
 			faults = append(faults, api.Fault{Field: fmt.Sprintf("line %d: disabled", e.line), Problem: "must be true or false"})
 		}
@@ -64,7 +64,7 @@ func parseCSV(text string) (list []entry, faults []api.Fault) {
 	}
 }
 
-// fill takes the cells of a row; what is disabled must be clear.
+// fill takes the cells of a row. ok is false if a cell for disabled is unclear.
 func (e *entry) fill(names, cells []string) (ok bool) {
 	ok = true
 	for i, cell := range cells {
@@ -85,7 +85,7 @@ func (e *entry) fill(names, cells []string) (ok bool) {
 
 func csvFault(err error) api.Fault {
 	if errors.Is(err, io.EOF) {
-		return api.Fault{Field: "text", Problem: "is empty; the first row names the columns, of which address is needed"}
+		return api.Fault{Field: "text", Problem: "is empty; the first row must name the columns, at least address"}
 	}
 	e, ok := errors.AsType[*csv.ParseError](err)
 	switch {
@@ -97,7 +97,7 @@ func csvFault(err error) api.Fault {
 	return api.Fault{Field: fmt.Sprintf("line %d", e.Line), Problem: fmt.Sprintf(`is not CSV (%v); put a cell with a comma in quotes, and double each quote in it: "Jane ""J"" Doe"`, e.Err)}
 }
 
-// yes reads what spreadsheets write.
+// yes reads the truth values that spreadsheets write.
 func yes(cell string) (value, ok bool) {
 	switch strings.ToLower(cell) {
 	case "", "false", "no", "0":

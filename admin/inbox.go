@@ -9,10 +9,10 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// Inbox has the received messages that wait to be fetched.
+// Inbox offers the received messages that wait to be fetched.
 type Inbox struct{ *Service }
 
-// Kept is a page of them, oldest first.
+// Kept returns a page of them, oldest first.
 func (i Inbox) Kept(ctx context.Context, q holdfast.KeptQuery) (out api.KeptPage, err error) {
 	page, err := i.Inbox.Kept(ctx, q)
 	if err != nil {
@@ -31,7 +31,7 @@ func (i Inbox) Kept(ctx context.Context, q holdfast.KeptQuery) (out api.KeptPage
 	return out, nil
 }
 
-// Done marks one done, with the response to its repeats.
+// Done marks a message done. Its repeats get the given response.
 func (i Inbox) Done(ctx context.Context, text string, req *api.DoneRequest, wrong ...api.Fault) (is api.Done, err error) {
 	id, p := parseID(text)
 	if p != nil {
@@ -68,10 +68,10 @@ func notKept(id holdfast.ID, source string) *api.Problem {
 	if source != "" {
 		detail = fmt.Sprintf("no message %s of source %s waits here", id, api.Clip(source))
 	}
-	return api.NotFound.Problem(detail+"; GET /v1/inbox lists what does", api.Fault{Field: "id", Value: string(id), Problem: "is not kept here"})
+	return api.NotFound.Problem(detail+"; GET /v1/inbox lists those that do", api.Fault{Field: "id", Value: string(id), Problem: "is not kept here"})
 }
 
-// sourceOf finds who sent the message, if that is clear.
+// sourceOf finds the sender of a message, if only one is possible.
 func (i Inbox) sourceOf(ctx context.Context, id holdfast.ID) (string, *api.Problem) {
 	sources, err := i.Inbox.Sources(ctx, id)
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// target is what makes a recipient another one than the rest of its list.
+// target identifies a recipient within its list.
 type target struct{ channel, address string }
 
 func targetOf(r notify.Recipient) target { return target{r.Channel, r.Address} }
@@ -50,7 +50,7 @@ func summaryOf(l notify.List, book *notify.Book) api.ListSummary {
 	return out
 }
 
-// listWarnings says why a notification for the list would not reach all.
+// listWarnings says why a notification for the list would not reach all recipients.
 func listWarnings(l *notify.List, book *notify.Book) (list []string) {
 	reached, lost := 0, map[string]int{}
 	for _, r := range l.Recipients {
@@ -71,12 +71,12 @@ func listWarnings(l *notify.List, book *notify.Book) (list []string) {
 	}
 	slices.Sort(list)
 	if reached == 0 {
-		list = append(list, "nobody is reached: what is sent to this list does not arrive")
+		list = append(list, "nobody is reached: notifications to this list do not arrive")
 	}
 	return list
 }
 
-// listFrom reads a list; its recipients are checked against the channels later.
+// listFrom reads a list. Its recipients are checked against the channels later.
 func listFrom(spec *api.ListSpec, name string) (notify.List, []api.Fault) {
 	l := notify.List{Name: name, Description: spec.Description, Partial: spec.Partial, Recipients: make([]notify.Recipient, len(spec.Recipients))}
 	faults := api.FaultsOf(notify.CheckName("name", name))
@@ -97,8 +97,7 @@ func tooMany(n int) []api.Fault {
 	return []api.Fault{{Field: "recipients", Value: fmt.Sprintf("more than %d recipients", MostRecipients), Problem: fmt.Sprintf("at most %d fit on a list; divide it", MostRecipients)}}
 }
 
-// recipientFaults says what is wrong with one recipient. field names it: its
-// place in a body, or a line.
+// recipientFaults reports the faults of one recipient. field names the recipient by its place in a body or by its line.
 func (s *Service) recipientFaults(r notify.Recipient, book *notify.Book, field func(part string) string) []api.Fault {
 	faults := checkLine(field("address"), r.Address, mostAddress)
 	faults = append(faults, checkLine(field("name"), r.Name, mostText)...)
@@ -114,7 +113,7 @@ func (s *Service) recipientFaults(r notify.Recipient, book *notify.Book, field f
 	return faults
 }
 
-// addressFaults are what a channel says of an address.
+// addressFaults turns a channel's error about an address into faults.
 func addressFaults(field, address string, err error) []api.Fault {
 	if err == nil {
 		return nil

@@ -14,10 +14,10 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// Lists are who gets notifications.
+// Lists offers the lists of who gets notifications.
 type Lists struct{ *Service }
 
-// List returns all, by name, without their recipients.
+// List returns all lists by name, without their recipients.
 func (s Lists) List(ctx context.Context) (out api.Lists, err error) {
 	book, p := s.book(ctx)
 	if p != nil {
@@ -31,7 +31,7 @@ func (s Lists) List(ctx context.Context) (out api.Lists, err error) {
 	return api.Lists{Lists: list}, nil
 }
 
-// Get returns one with its recipients.
+// Get returns one list with its recipients.
 func (s Lists) Get(ctx context.Context, name string) (out api.List, err error) {
 	book, p := s.book(ctx)
 	if p != nil {
@@ -49,7 +49,7 @@ func noList(name string, book *notify.Book) *api.Problem {
 		api.Fault{Field: "name", Value: api.Clip(name), Problem: "is not the name of a list"})
 }
 
-// Put makes or replaces one, if the conditions hold.
+// Put makes or replaces a list, if the conditions hold.
 func (s Lists) Put(ctx context.Context, name string, spec *api.ListSpec, only Conditions, wrong ...api.Fault) (out api.List, err error) {
 	if s.Book == nil {
 		return out, noNotify()
@@ -81,14 +81,14 @@ func (s Lists) replace(ctx context.Context, l notify.List, seen string, only Con
 	return listOf(l, &book), nil
 }
 
-// manyFaults says what is wrong with the recipients of a list.
+// manyFaults reports the faults of a list's recipients.
 func (s Lists) manyFaults(all []notify.Recipient, book *notify.Book) (faults []api.Fault) {
 	seen := make(map[target]int, len(all))
 	for i, r := range all {
 		field := func(part string) string { return fmt.Sprintf("recipients[%d].%s", i, part) }
 		faults = append(faults, s.recipientFaults(r, book, field)...)
 		if first, again := seen[targetOf(r)]; again {
-			faults = append(faults, api.Fault{Field: field("address"), Value: api.Clip(r.Address), Problem: fmt.Sprintf("stands on channel %s a second time, after recipients[%d]; keep one of them", r.Channel, first)})
+			faults = append(faults, api.Fault{Field: field("address"), Value: api.Clip(r.Address), Problem: fmt.Sprintf("is on channel %s already, as recipients[%d]; keep one of them", r.Channel, first)})
 			continue
 		}
 		seen[targetOf(r)] = i
@@ -96,17 +96,17 @@ func (s Lists) manyFaults(all []notify.Recipient, book *notify.Book) (faults []a
 	return faults
 }
 
-// storeList writes a list that was checked.
+// storeList writes a list that has been checked.
 func (s Lists) storeList(ctx context.Context, l *notify.List) error {
 	if err := s.Book.PutList(ctx, *l, Actor(ctx)); err != nil {
 		return s.notStored(ctx, "store the list", err)
 	}
-	l.Changed, l.Version = time.Time{}, 0 // the store has set them
+	l.Changed, l.Version = time.Time{}, 0 // the store sets them
 	s.noted(ctx, "list changed", slog.String("list", l.Name), slog.Int("recipients", len(l.Recipients)))
 	return nil
 }
 
-// Delete ends one, if the conditions hold.
+// Delete removes a list, if the conditions hold.
 func (s Lists) Delete(ctx context.Context, name string, only Conditions) error {
 	_, err := anew(s.Service, func() (struct{}, error) { return struct{}{}, s.end(ctx, name, only) })
 	return err

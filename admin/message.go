@@ -22,7 +22,7 @@ func (s *Service) messageOf(r *holdfast.Record) api.Message {
 	}
 }
 
-// instant leaves a zero time out.
+// instant returns nil for a zero time, so that JSON leaves it out.
 func instant(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -44,7 +44,7 @@ func (m Messages) detailOf(r *holdfast.Record) api.MessageDetail {
 		Message: m.show(r), Headers: ownHeaders(r.Message.Headers),
 		History: make([]api.Event, len(r.History)),
 	}
-	if m.there == nil { // the lanes are the site's own
+	if m.there == nil { // a site's lanes are not known here
 		d.WaitsFor = m.waitsFor(r)
 	}
 	for i, e := range r.History {
@@ -54,7 +54,7 @@ func (m Messages) detailOf(r *holdfast.Record) api.MessageDetail {
 	return d
 }
 
-// payloadOf shows a payload that is JSON as it is, any other in base64.
+// payloadOf shows a JSON payload as it is, and any other in base64.
 func payloadOf(payload []byte) (raw json.RawMessage, encoded string) {
 	switch {
 	case len(payload) == 0:
@@ -71,7 +71,7 @@ func eventOf(e holdfast.Entry) api.Event {
 		Cycle: e.Cycle, Attempt: e.Attempt, Charged: e.Charged, Code: e.Code, Error: e.Error,
 		MaybeReceived: e.Maybe, TookMs: float64(e.Took.Microseconds()) / 1000, Actor: e.Actor,
 	}
-	switch e.Kind { //nolint:exhaustive // the others have nothing of their own
+	switch e.Kind { //nolint:exhaustive // the other kinds have no fields of their own
 	case holdfast.Attempted:
 		out.Outcome = e.Outcome.String()
 	case holdfast.Rescheduled:

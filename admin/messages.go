@@ -8,10 +8,10 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// Messages are those of an outbox: the node's own, or a site's (Sites.At).
+// Messages offers the messages of an outbox: the node's own, or a site's (Sites.At).
 type Messages struct {
 	*Service
-	there holdfast.Outbox // of a site; nil: the node's own
+	there holdfast.Outbox // the outbox of a site; nil: the node's own
 }
 
 func (m Messages) outbox() holdfast.Outbox {
@@ -21,8 +21,8 @@ func (m Messages) outbox() holdfast.Outbox {
 	return m.Outbox
 }
 
-// show is how a message is shown in lists. What is at a site has the category that
-// its destination has there: this node may have another destination of that name.
+// show returns a message as lists show it. A site's message keeps the category that its destination has at
+// the site: this node may have another destination of the same name.
 func (m Messages) show(r *holdfast.Record) api.Message {
 	out := m.messageOf(r)
 	if m.there != nil {
@@ -33,15 +33,15 @@ func (m Messages) show(r *holdfast.Record) api.Message {
 
 // MessageQuery narrows a list of messages. Zero fields do not narrow.
 type MessageQuery struct {
-	States      []string // each one or several, separated by commas
+	States      []string // each entry holds one or several, separated by commas
 	Destination string
-	Category    string // excludes Destination; a site has none
+	Category    string // excludes Destination; a site's messages have none
 	Held        bool
-	After       string // MessagePage.Next of the page before
-	Limit       int    // zero: the store's
+	After       string // MessagePage.Next of the previous page
+	Limit       int    // zero: the store's default
 }
 
-// List is a page, newest first.
+// List returns a page, newest first.
 func (m Messages) List(ctx context.Context, of *MessageQuery) (page api.MessagePage, err error) {
 	states, faults := statesOf(of.States)
 	if len(faults) > 0 {
@@ -68,7 +68,7 @@ func (m Messages) List(ctx context.Context, of *MessageQuery) (page api.MessageP
 	return m.pageOfCategory(ctx, q, names)
 }
 
-// Get returns one with all that is known of it.
+// Get returns one message with everything that is known about it.
 func (m Messages) Get(ctx context.Context, text string) (d api.MessageDetail, err error) {
 	id, p := parseID(text)
 	if p != nil {

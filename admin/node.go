@@ -9,10 +9,10 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// Node is the node itself.
+// Node offers the node itself.
 type Node struct{ *Service }
 
-// Backup writes a copy of the database; it may take long.
+// Backup writes a copy of the database. It may take long.
 func (n Node) Backup(ctx context.Context, req *api.NewBackup, wrong ...api.Fault) (made api.Backup, err error) {
 	if req.Folder == "" && len(wrong) == 0 {
 		wrong = []api.Fault{{Field: "folder", Problem: "is missing; name a folder on the machine of the node"}}
@@ -35,10 +35,10 @@ func (n Node) Backup(ctx context.Context, req *api.NewBackup, wrong ...api.Fault
 	return api.Backup{Path: path, Size: size}, nil
 }
 
-// AcknowledgeHistory notes that people know of the database's history.
+// AcknowledgeHistory records that people know about the database's history.
 func (n Node) AcknowledgeHistory(ctx context.Context) error {
 	if n.Acknowledge == nil {
-		return api.Unsupported.Problem("this node keeps everything in a file of its own, which has one history")
+		return api.Unsupported.Problem("this node keeps everything in its own file, which has only one history")
 	}
 	if err := n.Acknowledge(ctx); err != nil {
 		return n.refuse(ctx, "acknowledge the history", err)
@@ -47,7 +47,7 @@ func (n Node) AcknowledgeHistory(ctx context.Context) error {
 	return nil
 }
 
-// Health is how the node fares.
+// Health returns how the node fares.
 func (n Node) Health() api.Health {
 	h := api.Health{Status: api.OK}
 	if n.Service.Health != nil {
@@ -59,13 +59,13 @@ func (n Node) Health() api.Health {
 	return h
 }
 
-// OutboxStats are the numbers of the outbox.
+// OutboxStats returns the numbers of the outbox.
 func (n Node) OutboxStats() api.OutboxStats {
 	c := n.Outbox.Counts()
 	return api.OutboxStats{Pending: c.Pending, Sending: c.Claimed, Failed: c.Parked, Expired: c.Expired}
 }
 
-// InboxStats are the numbers of the inbox.
+// InboxStats returns the numbers of the inbox.
 func (n Node) InboxStats() api.InboxStats {
 	c := n.Outbox.Counts()
 	stats := api.InboxStats{Size: c.Inbox, Kept: c.Kept, Received: c.Received, Duplicates: c.Duplicates}

@@ -37,8 +37,7 @@ func notificationPageOf(p *notify.Page) api.NotificationPage {
 	return page
 }
 
-// notificationOf joins the copies of a notification, of which there is one at
-// least.
+// notificationOf joins the copies of a notification. There is at least one copy.
 func notificationOf(copies []notify.Record) api.NotificationDetail {
 	n, is := &copies[0].Notification, notify.StandingOf(copies)
 	d := api.NotificationDetail{
@@ -89,5 +88,5 @@ func kpisOf(site string, k notify.KPIs) api.KPIs {
 	return api.KPIs{Site: site, Depth: k.Depth, Stuck: k.Stuck, Parked: k.Parked, Delivered: k.Delivered, OldestSeconds: k.Oldest.Round(time.Millisecond).Seconds()}
 }
 
-// statusOfRecord is the status of a copy by its message.
+// statusOfRecord returns the status of a copy from its message.
 func statusOfRecord(r *holdfast.Record) string { return string(notify.StatusOf(r.State, r.Tries)) }

@@ -15,23 +15,23 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// copyDecision is a person's decision about the copies of one notification: each is
-// a message, and the verb is that of messages.
+// copyDecision is a person's decision about the copies of one notification. Each copy is a message, and the
+// verb applies to messages.
 type copyDecision struct {
 	verb    holdfast.Verb
-	channel string // empty: all
+	channel string // empty: all channels
 	do      func(ctx context.Context, of holdfast.Outbox, id holdfast.ID) (holdfast.Record, error)
 }
 
-// Retry makes the parked and discarded copies of one pending again. The site may
-// be empty where only one has sent the id; so it is below.
+// Retry makes the parked and discarded copies of a notification pending again. site may be empty if only one
+// site has sent the id. This holds for the methods below, too.
 func (s Notifications) Retry(ctx context.Context, site, id string, req *api.RetryNotification, wrong ...api.Fault) (api.DecidedNotification, error) {
 	return s.decideCopies(ctx, site, id, wrong, copyDecision{holdfast.VerbRequeue, req.Channel, func(ctx context.Context, of holdfast.Outbox, id holdfast.ID) (holdfast.Record, error) {
 		return of.Requeue(ctx, id, holdfast.Requeue{Actor: Actor(ctx)})
 	}})
 }
 
-// Discard gives up the copies of one that are not delivered.
+// Discard gives up the copies of a notification that are not delivered.
 func (s Notifications) Discard(ctx context.Context, site, id string, req *api.DiscardNotification, wrong ...api.Fault) (api.DecidedNotification, error) {
 	wrong = withoutRepeats(append(wrong, checkLine("reason", req.Reason, mostLongText)...))
 	out, err := s.decideCopies(ctx, site, id, wrong, copyDecision{holdfast.VerbDiscard, req.Channel, func(ctx context.Context, of holdfast.Outbox, id holdfast.ID) (holdfast.Record, error) {
@@ -43,12 +43,12 @@ func (s Notifications) Discard(ctx context.Context, site, id string, req *api.Di
 	return out, err
 }
 
-// Run makes the pending copies of one due at once.
+// Run makes the pending copies of a notification due at once.
 func (s Notifications) Run(ctx context.Context, site, id string, req *api.RunNotification, wrong ...api.Fault) (api.DecidedNotification, error) {
 	return s.rescheduleCopies(ctx, site, id, wrong, req.Channel, 0)
 }
 
-// Reschedule says when the pending copies of one are tried next.
+// Reschedule sets when the pending copies of a notification are tried next.
 func (s Notifications) Reschedule(ctx context.Context, site, id string, req *api.RescheduleNotification, wrong ...api.Fault) (api.DecidedNotification, error) {
 	wait, faults := waitUntil(&api.RescheduleRequest{In: req.In, At: req.At}, time.Now())
 	return s.rescheduleCopies(ctx, site, id, append(wrong, faults...), req.Channel, wait)
@@ -60,8 +60,8 @@ func (s Notifications) rescheduleCopies(ctx context.Context, site, id string, wr
 	}})
 }
 
-// decideCopies runs a decision about each copy. The state in the store at that
-// moment counts: a copy of which it cannot be so is left as it is.
+// decideCopies applies a decision to each copy. The state in the store at that moment counts: a copy whose
+// state does not allow the decision is left as it is.
 func (s Notifications) decideCopies(ctx context.Context, site, id string, wrong []api.Fault, d copyDecision) (out api.DecidedNotification, err error) {
 	if len(wrong) > 0 {
 		return out, api.Faulty(wrong...)
@@ -96,22 +96,22 @@ func (s Notifications) decideCopies(ctx context.Context, site, id string, wrong 
 	return out, nil
 }
 
-// about says whether the decision is about this copy.
+// about reports whether the decision concerns this copy.
 func (d *copyDecision) about(c *notify.Record) bool { return d.channel == "" || d.channel == c.Channel }
 
 // standsAs says in words why nothing was changed.
 func standsAs(c *api.DecidedCopy, gone bool) string {
 	switch {
 	case gone:
-		return c.Status + " for so long that its message is not kept any more"
+		return c.Status + ", and its message has been purged"
 	case c.Discarding:
 		return c.Status + " and discarded with the attempt under way"
 	}
 	return c.Status
 }
 
-// decideCopy runs it about one, which says how it stands then; gone: its message
-// is purged.
+// decideCopy applies the decision to one copy, and returns how the copy stands then. gone says that its
+// message is purged.
 func (s Notifications) decideCopy(ctx context.Context, of *notify.Record, d *copyDecision) (c api.DecidedCopy, gone bool, err error) {
 	c = api.DecidedCopy{Channel: of.Channel, Message: string(of.Message), Status: string(of.Status), Discarding: of.Discarding, NextAttempt: instant(of.NextAttempt)}
 	if of.Status == notify.Delivered || !d.about(of) {
@@ -129,7 +129,7 @@ func (s Notifications) decideCopy(ctx context.Context, of *notify.Record, d *cop
 	return c, false, err
 }
 
-// StatusesFor are those of copies from which a verb starts.
+// StatusesFor returns the statuses of copies from which a verb starts.
 func StatusesFor(v holdfast.Verb) (list []notify.Status) {
 	for _, state := range v.States() {
 		for tries := range 2 {
@@ -141,7 +141,7 @@ func StatusesFor(v holdfast.Verb) (list []notify.Status) {
 	return list
 }
 
-// halfway says what was done before an error. To repeat the request is safe.
+// halfway says what was done before an error. The request can safely be repeated.
 func (s Notifications) halfway(ctx context.Context, id holdfast.ID, changed []string, done string, err error) *api.Problem {
 	p := s.missing(ctx, "change the notification", id, err)
 	if len(changed) > 0 {

@@ -14,8 +14,7 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// copies returns those of a notification, or why there are none. Without a site
-// the id alone has to name it.
+// copies returns the copies of a notification, or why there are none. Without a site, the id alone must be unique.
 func (s *Service) copies(ctx context.Context, site, text string) ([]notify.Record, *api.Problem) {
 	if s.Notify == nil {
 		return nil, noNotify()
@@ -46,7 +45,7 @@ func (s *Service) copies(ctx context.Context, site, text string) ([]notify.Recor
 	return copies, nil
 }
 
-// siteOf finds who sent a notification, if that is clear.
+// siteOf finds the sender of a notification, if only one is possible.
 func (s *Service) siteOf(ctx context.Context, id holdfast.ID) (string, *api.Problem) {
 	sites, err := s.Notify.NotificationSites(ctx, id)
 	switch {
@@ -75,8 +74,7 @@ func notNotified(id holdfast.ID, site string) *api.Problem {
 		api.Fault{Field: "id", Value: api.Clip(string(id)), Problem: "is not kept here"})
 }
 
-// ofID is a page of the notifications of one id, by site, of as many as the
-// query's limit has sites.
+// ofID returns a page of the notifications of one id, by site. The query's limit counts sites.
 func (s *Service) ofID(ctx context.Context, text string, q *notify.Query) (page notify.Page, p *api.Problem) {
 	id, p := parseID(text)
 	if p != nil {
@@ -94,7 +92,7 @@ func (s *Service) ofID(ctx context.Context, text string, q *notify.Query) (page 
 	shows := q.Filter()
 	for _, site := range sites {
 		copies, err := s.Notify.Notification(ctx, site, id)
-		if err != nil && !errors.Is(err, holdfast.ErrNotFound) { // its retention is over by now
+		if err != nil && !errors.Is(err, holdfast.ErrNotFound) { // its retention may have ended meanwhile
 			return page, s.refuse(ctx, "read the notification", err)
 		}
 		for i := range copies {

@@ -11,28 +11,28 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// Notifications are what people are told.
+// Notifications offers what people are told.
 type Notifications struct{ *Service }
 
 // NotificationQuery narrows a list of notifications. Zero fields do not narrow.
 // Times are RFC 3339, or a day in UTC.
 type NotificationQuery struct {
-	Status  []string // each one or several, separated by commas
-	ID      string   // of each site that has sent one
+	Status  []string // each entry holds one or several, separated by commas
+	ID      string   // of every site that has sent it
 	Channel string
 	List    string
 	Type    string
 	Site    string
 	Script  string
-	From    string // of when they came
-	To      string // excluded
-	Subject string // words
+	From    string // time of arrival, from
+	To      string // time of arrival, before
+	Subject string // words of the subject
 	Stuck   bool
-	After   string // NotificationPage.Next of the page before
-	Limit   int    // zero: the store's
+	After   string // NotificationPage.Next of the previous page
+	Limit   int    // zero: the store's default
 }
 
-// List is a page of copies, newest first.
+// List returns a page of copies, newest first.
 func (s Notifications) List(ctx context.Context, in *NotificationQuery) (out api.NotificationPage, err error) {
 	if s.Notify == nil {
 		return out, noNotify()
@@ -70,8 +70,9 @@ func (s Notifications) List(ctx context.Context, in *NotificationQuery) (out api
 	return notificationPageOf(&page), nil
 }
 
-// Get returns one with its copies, recipients and histories; of a node that
-// delivers none, how it stands. The site may be empty where only one has sent the id.
+// Get returns a notification with its copies, recipients and histories. On a node that delivers no
+// notifications, it returns only how the notification stands. site may be empty if only one site has sent the
+// id.
 func (s Notifications) Get(ctx context.Context, site, id string) (d api.NotificationDetail, err error) {
 	if s.Notify == nil {
 		return s.standing(ctx, id)
@@ -121,7 +122,7 @@ func instantOf(field, text string) (time.Time, []api.Fault) {
 	return time.Time{}, []api.Fault{{Field: field, Value: api.Clip(text), Problem: "is not an instant; write one such as 2026-11-28T08:00:00Z, or a day such as 2026-11-28"}}
 }
 
-// KPIs counts, in all and for each site.
+// KPIs returns the counts, in all and for each site.
 func (s Notifications) KPIs(ctx context.Context) (out api.NotificationKPIs, err error) {
 	if s.Notify == nil {
 		return out, noNotify()

@@ -13,14 +13,14 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// What lists and channels may hold.
+// Limits of lists and channels.
 const (
 	MostRecipients = 10_000 // of a list
 	MostSettings   = 64 << 10
 	mostWorkers    = 64
 	mostWaits      = 100
-	mostAddress    = 512  // bytes; it is a part of a key of the store
-	mostText       = 256  // bytes of a name for people, of a filter
+	mostAddress    = 512  // bytes; part of a key in the store
+	mostText       = 256  // bytes of a name for people, or of a filter
 	mostLongText   = 1024 // bytes of a description
 )
 
@@ -42,8 +42,7 @@ func (s *Service) kpiWindow() time.Duration {
 	return s.KPIWindow
 }
 
-// checkLine reports what a line of text must not hold: it is shown in tables
-// and written into headers.
+// checkLine reports what a line of text must not hold: it is shown in tables and written into headers.
 func checkLine(field, text string, most int) []api.Fault {
 	switch {
 	case len(text) > most:
@@ -58,21 +57,21 @@ func checkLine(field, text string, most int) []api.Fault {
 
 // Conditions keep two people from overwriting each other.
 type Conditions struct {
-	IfMatch     string `header:"If-Match" doc:"The version that was seen, as the header ETag had it: nothing is changed if it is another one by now."`
-	IfNoneMatch string `header:"If-None-Match" doc:"The star: nothing is changed if there is one of this name already."`
+	IfMatch     string `header:"If-Match" doc:"The version that you have seen, from the header ETag. If it is not the present version, nothing is changed."`
+	IfNoneMatch string `header:"If-None-Match" doc:"A star (*). If the name exists already, nothing is changed."`
 }
 
 // state is what conditions are compared with.
 type state struct {
 	what, name string
 	exists     bool
-	version    string // what there is now
+	version    string // the present version
 	seen       string // in the request's body
-	wanted     string // what it is to become
+	wanted     string // the version that the request leads to
 }
 
-// check compares the conditions with what there is now. What is so already was
-// perhaps made so by this request, whose answer was lost.
+// check compares the conditions with the present state. If the wanted state is there already, that is no
+// fault: this request may have made it, and its answer was lost.
 func (c Conditions) check(s state) *api.Problem {
 	changed := func(field, value, problem string) *api.Problem {
 		return api.Changed.Problem(fmt.Sprintf("%s %s %s; look at it again, then repeat the change", s.what, s.name, problem),
@@ -99,7 +98,7 @@ func (c Conditions) check(s state) *api.Problem {
 	return nil
 }
 
-// same says whether nothing is to be changed.
+// same reports whether the request changes nothing.
 func (s *state) same() bool { return s.exists && s.version == s.wanted }
 
 // tagged finds a version in a list of entity tags.
@@ -112,11 +111,11 @@ func tagged(list, version string) bool {
 	return false
 }
 
-// versionOf names a state of a list or channel: what is equal has the same.
+// versionOf returns the version of a list or channel. Equal content has the same version.
 func versionOf(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
-		data = fmt.Append(nil, v) // settings that are not JSON: they were not stored by us
+		data = fmt.Append(nil, v) // settings that are not JSON: not stored by us
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:8])

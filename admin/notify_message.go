@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// asNotification makes the message of a request one that central can read.
+// asNotification turns the message of a request into a notification that central can read.
 func (s *Service) asNotification(req *api.NewMessage, m *holdfast.Message) (faults []api.Fault) {
 	if req.Endpoint != notify.Endpoint {
 		faults = append(faults, api.Fault{Field: "endpoint", Value: api.Clip(req.Endpoint), Problem: "is not " + notify.Endpoint + ", which is all that central takes; leave it out"})
@@ -26,8 +26,8 @@ func (s *Service) asNotification(req *api.NewMessage, m *holdfast.Message) (faul
 	return faults
 }
 
-// notifyByMessage takes a notification that came as a message, on a node that
-// brings it to its channels by itself.
+// notifyByMessage takes a notification that came as a message, on a node that itself delivers notifications
+// to channels.
 func (m Messages) notifyByMessage(ctx context.Context, req *api.NewMessage, key string, faults []api.Fault) (sent Sent, err error) {
 	for _, f := range []struct {
 		name  string
@@ -65,7 +65,7 @@ func (m Messages) notifyByMessage(ctx context.Context, req *api.NewMessage, key 
 	return Sent{m.accepted(ctx, holdfast.Message{}, &holdfast.Submission{ID: r.ID, State: r.State, Duplicate: r.Duplicate}), true}, nil
 }
 
-// payloadFault is what is wrong with the payload of a notification.
+// payloadFault reports what is wrong with the payload of a notification.
 func payloadFault(err error) []api.Fault {
 	list := api.FaultsOf(err)
 	if len(list) == 0 {

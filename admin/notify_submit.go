@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// Tell takes a notification. key gives the id where the request does not.
+// Tell takes a notification. key gives the id if the request does not.
 func (s Notifications) Tell(ctx context.Context, req *api.NewNotification, key string, wrong ...api.Fault) (taken api.NotificationAccepted, err error) {
 	n := notify.Notification{
 		Type: req.Type, List: req.List, Subject: req.Subject, Body: req.Body, Data: req.Data,
@@ -33,7 +33,7 @@ func (s Notifications) Tell(ctx context.Context, req *api.NewNotification, key s
 	return api.NotificationAccepted{ID: string(r.ID), Accepted: true, Durability: s.durability(), Duplicate: r.Duplicate}, nil
 }
 
-// tell hands a notification over, unless there are faults.
+// tell hands a notification to the Notifier, unless there are faults.
 func (s *Service) tell(ctx context.Context, n notify.Notification, faults []api.Fault) (holdfast.Receipt, *api.Problem) {
 	if s.Notifier == nil {
 		return holdfast.Receipt{}, s.noNotifications()

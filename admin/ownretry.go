@@ -8,8 +8,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// longestInterval is the longest wait between two attempts that a message may
-// ask for.
+// longestInterval is the longest wait between two attempts that a message may ask for.
 const longestInterval = 365 * 24 * time.Hour
 
 const mostRetries = 1_000_000
@@ -19,7 +18,7 @@ func ownRetryOf(p *holdfast.RetryPolicy) (o api.OwnRetry) {
 		return o
 	}
 	if p.Attempts != 0 {
-		n := p.Attempts - 1 // the first attempt is no retry (SF-29)
+		n := p.Attempts - 1 // the first attempt is not a retry (SF-29)
 		switch p.Attempts {
 		case holdfast.Unlimited:
 			n = 0
@@ -34,8 +33,7 @@ func ownRetryOf(p *holdfast.RetryPolicy) (o api.OwnRetry) {
 	return o
 }
 
-// retryOf is the policy of a message that brings one, or parts of one; nil: all
-// is the destination's.
+// retryOf returns the policy of a message that brings a policy or parts of one. Nil: the destination's policy holds.
 func retryOf(req *api.NewMessage) (*holdfast.RetryPolicy, []api.Fault) {
 	var p holdfast.RetryPolicy
 	var faults []api.Fault
@@ -54,7 +52,7 @@ func retryOf(req *api.NewMessage) (*holdfast.RetryPolicy, []api.Fault) {
 	if req.RetryInterval != "" {
 		d, problem := parseDuration(req.RetryInterval)
 		if problem == "" && d == 0 {
-			problem = "would not wait at all; write a longer one"
+			problem = "is 0; write a longer one"
 		}
 		if problem == "" && d > longestInterval {
 			problem = "is longer than " + formatDuration(longestInterval)

@@ -9,29 +9,29 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// Destination is where messages may be sent to.
+// Destination is a place that messages may be sent to.
 type Destination struct {
 	Name     string
 	Category holdfast.Category    // empty: a peer
-	TTL      time.Duration        // of a message that gives none; zero: it never expires
-	Retry    holdfast.RetryPolicy // of a message that gives none; its zero fields: the default's
-	Wait     time.Duration        // for the first outcome, of a request that does not say; zero: none
+	TTL      time.Duration        // default of a message; zero: it never expires
+	Retry    holdfast.RetryPolicy // default of a message; its zero fields: DefaultRetry
+	Wait     time.Duration        // default time that a request waits for the first outcome; zero: it does not wait
 }
 
-// Control is what people may do to a destination; holdfast.Dispatcher does it.
+// Control is what people may do to a destination. holdfast.Dispatcher implements it.
 type Control interface {
 	Pause(ctx context.Context, destination, actor string) error
 	Resume(ctx context.Context, destination, actor string) error
 }
 
-// Notifier is the way of notifications out of a node: at a site to central,
-// elsewhere to their channels. Its methods are called concurrently.
+// Notifier is the way of notifications out of a node: at a site to central, elsewhere to their channels. Its
+// methods are called concurrently.
 type Notifier interface {
-	// Submit takes a notification durably; it has an id. An id that is known
-	// with the same content is a Duplicate, with other content ErrConflict.
+	// Submit takes a notification durably. The notification has an id. An id that is known with the same
+	// content is a Duplicate, with other content ErrConflict.
 	Submit(ctx context.Context, n notify.Notification) (holdfast.Receipt, error)
-	// Status says how a notification stands. An id that nobody knows is
-	// ErrNotFound. ErrUnavailable: it is at central, which cannot be asked now.
+	// Status returns how a notification stands. An unknown id is ErrNotFound. ErrUnavailable: the
+	// notification is at central, which cannot be asked now.
 	Status(ctx context.Context, id holdfast.ID) (notify.Standing, error)
 }
 
@@ -55,38 +55,34 @@ type BookStore interface {
 	DeleteList(ctx context.Context, name string, version int64, actor string) error
 }
 
-// ChannelOffice is who delivers over channels. Check and CheckRecipient block on
-// nothing: a list of ten thousand calls the latter for each.
+// ChannelOffice delivers over channels. Check and CheckRecipient do not block: a list of ten thousand calls
+// CheckRecipient for each recipient.
 type ChannelOffice interface {
 	// Check reports everything that is wrong with a channel, as FieldErrors.
 	Check(c notify.Channel) error
 	// CheckRecipient reports what is wrong with an address on a channel.
 	CheckRecipient(c notify.Channel, address string) error
-	// Status is how the channels fare in this process, by name. One that it
-	// does not serve has no entry.
+	// Status returns how the channels fare in this process, by name. A channel that it does not serve has no entry.
 	Status() map[string]holdfast.LaneStatus
-	// Resume lets a held channel go on at once. ErrNotFound: there is none of
-	// this name; ErrState: it is disabled.
+	// Resume makes a held channel go on at once. ErrNotFound: no channel has this name. ErrState: it is disabled.
 	Resume(ctx context.Context, name string) error
-	// Test sends a notification of its own, once, and keeps nothing of it. An
-	// error that wraps ErrNotFound or ErrInvalid is the caller's.
+	// Test sends one test notification and keeps nothing of it. An error that wraps ErrNotFound or ErrInvalid
+	// is the caller's mistake.
 	Test(ctx context.Context, name, address string) (notify.Report, error)
 }
 
-// TokenStore keeps tokens as hashes of their secrets. Its methods are atomic
-// and may be called concurrently. It speaks in plain types, so that a store
-// need not import this package.
+// TokenStore keeps tokens as hashes of their secrets. Its methods are atomic and may be called concurrently.
+// It uses plain types, so that a store need not import this package.
 type TokenStore interface {
-	// CreateToken keeps a token; a name that is taken is
-	// holdfast.ErrConflict.
+	// CreateToken keeps a token. If the name is taken, the error is holdfast.ErrConflict.
 	CreateToken(ctx context.Context, name, role string, hash [32]byte, actor string) error
-	// DeleteToken ends a token; holdfast.ErrNotFound if there is none.
+	// DeleteToken ends a token. If no token has the name, the error is holdfast.ErrNotFound.
 	DeleteToken(ctx context.Context, name string, actor string) error
-	// FindToken returns the token with this hash, or holdfast.ErrNotFound. It
-	// is called for every request, and may note the time.
+	// FindToken returns the token with this hash, or holdfast.ErrNotFound. It is called for every request,
+	// and may record the time.
 	FindToken(ctx context.Context, hash [32]byte) (name, role string, err error)
-	// EachToken calls yield for each token, by name. lastUsed is zero if the
-	// token was never used, or nobody noted it.
+	// EachToken calls yield for each token, by name. lastUsed is zero if the token was never used, or its use
+	// was not recorded.
 	EachToken(ctx context.Context, yield func(name, role string, created, lastUsed time.Time)) error
 }
 
@@ -95,8 +91,7 @@ type CallLog interface {
 	Append(ctx context.Context, entries ...holdfast.Entry) error
 }
 
-// Central is what a central node knows of its sites, and may ask them;
-// *link.Central is one.
+// Central is what a central node knows about its sites and may ask them. *link.Central implements it.
 type Central interface {
 	Add(ctx context.Context, name string, actor string) (token string, err error)
 	Rotate(ctx context.Context, name string, now bool, actor string) (token string, err error)

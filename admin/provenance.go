@@ -23,7 +23,7 @@ func withOrigin(headers map[string]string, o notify.Origin) map[string]string {
 	return all
 }
 
-// ownHeaders are the caller's, without those that are shown as fields.
+// ownHeaders returns the caller's headers, without those that are shown as fields.
 func ownHeaders(headers map[string]string) map[string]string {
 	own := maps.Clone(headers)
 	maps.DeleteFunc(own, func(name, _ string) bool { return strings.HasPrefix(name, notify.HeaderPrefix) })

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// PutRecipient adds one to a list, or changes the one of this channel and address.
+// PutRecipient adds a recipient to a list, or changes the one with this channel and address.
 func (s Lists) PutRecipient(ctx context.Context, name string, spec *api.RecipientSpec, wrong ...api.Fault) (out api.ListChange, err error) {
 	if len(wrong) > 0 {
 		return out, api.Faulty(wrong...)
@@ -24,7 +24,7 @@ func (s Lists) PutRecipient(ctx context.Context, name string, spec *api.Recipien
 	})
 }
 
-// DeleteRecipient removes one from a list.
+// DeleteRecipient removes a recipient from a list.
 func (s Lists) DeleteRecipient(ctx context.Context, name, channel, address string) (api.ListChange, error) {
 	gone := target{channel, address}
 	return s.changeList(ctx, name, func(l *notify.List, book *notify.Book, out *api.ListChange) *api.Problem {
@@ -65,7 +65,7 @@ func (s Lists) Import(ctx context.Context, name string, req *api.ImportRequest, 
 	})
 }
 
-// join adds recipients to a list, or changes those that it has.
+// join adds recipients to a list, or changes those that it already has.
 func join(l *notify.List, out *api.ListChange, news ...notify.Recipient) {
 	all := slices.Clone(l.Recipients)
 	at := make(map[target]int, len(all)+len(news))
@@ -89,7 +89,7 @@ func join(l *notify.List, out *api.ListChange, news ...notify.Recipient) {
 	l.Recipients = all
 }
 
-// changeList changes the recipients of a list that there is.
+// changeList changes the recipients of an existing list.
 func (s Lists) changeList(ctx context.Context, name string, change func(*notify.List, *notify.Book, *api.ListChange) *api.Problem) (out api.ListChange, err error) {
 	return anew(s.Service, func() (api.ListChange, error) { return s.changeListOnce(ctx, name, change) })
 }

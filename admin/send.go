@@ -12,16 +12,16 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// Sent is what became of a request to send.
+// Sent is the result of a request to send.
 type Sent struct {
 	api.Accepted
-	Notification bool // it was one, and is on its way to its channels
+	Notification bool // it was a notification, and is on its way to its channels
 }
 
-// Send takes a message. key gives the id where the request does not.
+// Send takes a message. key gives the id if the request does not.
 func (m Messages) Send(ctx context.Context, req *api.NewMessage, key string, wrong ...api.Fault) (sent Sent, err error) {
 	if m.there != nil {
-		return sent, api.Unsupported.Problem("a message is sent at the site itself; from here its messages are looked at and decided about")
+		return sent, api.Unsupported.Problem("messages of a site are sent at the site itself; from here you can only read them and decide about them")
 	}
 	if size := int64(len(req.Payload)); size > m.LargestPayload() {
 		return sent, api.TooLarge.Problem(
@@ -80,7 +80,7 @@ func (m Messages) accepted(ctx context.Context, msg holdfast.Message, sub *holdf
 	if sub.Attempt != nil {
 		firstOutcome(&out, sub.Attempt)
 	}
-	if log := m.Log(); !sub.Duplicate && log.Enabled(ctx, slog.LevelDebug) { // the store says that it is enqueued
+	if log := m.Log(); !sub.Duplicate && log.Enabled(ctx, slog.LevelDebug) { // the store logs that it is enqueued
 		log.LogAttrs(ctx, slog.LevelDebug, "message accepted", slog.String("message_id", string(sub.ID)),
 			slog.String("destination", msg.Destination), slog.String("endpoint", msg.Endpoint), slog.String("actor", Actor(ctx)))
 	}
@@ -89,12 +89,12 @@ func (m Messages) accepted(ctx context.Context, msg holdfast.Message, sub *holdf
 
 func (s *Service) durability() string { return cmp.Or(s.Durability, "local") }
 
-// withoutRepeats keeps the first fault of each field: what is said next about
-// a field that could not be read follows from it.
+// withoutRepeats keeps the first fault of each field: if a field could not be read, later faults of it follow
+// from that.
 func withoutRepeats(faults []api.Fault) []api.Fault {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(slices.Clone(faults), func(f api.Fault) bool {
-		again := seen[f.Field] && f.Problem != "" // else it is one of those that only count
+		again := seen[f.Field] && f.Problem != "" // else the fault only counts others
 		seen[f.Field] = true
 		return again
 	})

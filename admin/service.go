@@ -13,78 +13,68 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// DefaultMaxPayload is how many bytes a payload may have unless a Service says
-// otherwise.
+// DefaultMaxPayload is the largest payload in bytes, unless a Service sets another limit.
 const DefaultMaxPayload = 1 << 20
 
-// Service is what one node lets operators ask and do. Messages, Inbox,
-// Destinations, Notifications, Channels, Lists, Tokens, Sites and Node do it. Its
-// fields are set before it is used and not changed afterwards; functions in it
-// are called concurrently and, but for Backup, must not block.
+// Service is what operators may ask of one node and do there. Messages, Inbox, Destinations, Notifications,
+// Channels, Lists, Tokens, Sites and Node use it. Its fields are set before it is used and not changed
+// afterwards. Functions in it are called concurrently and must not block, except Backup.
 type Service struct {
 	Outbox   holdfast.Outbox
 	Enqueuer holdfast.Enqueuer
 	Inbox    holdfast.InboxLog
 	Tokens   TokenStore // nil: the node keeps no tokens
-	Central  Central    // nil: the node is no central, and has no sites
+	Central  Central    // nil: the node is not a central, and has no sites
 
 	// Notify keeps notifications, Book lists and channels, and Channels delivers:
 	// all of them, or none where that is another node's part.
 	Notify   NotificationLog
 	Book     BookStore
 	Channels ChannelOffice
-	// StuckAfter is how long a notification waits before it is shown as stuck,
-	// KPIWindow how far back delivered ones are counted. Zero: 10 min and 1 min.
+	// StuckAfter is how long a notification waits before it is shown as stuck; zero: 10 min. KPIWindow is how
+	// far back delivered ones are counted; zero: 1 min.
 	StuckAfter, KPIWindow time.Duration
 
-	// Calls is told of each call that may change something, but for what is sent. Nil:
-	// nobody is.
+	// Calls is told of each call that may change something, except of sent messages. Nil: nobody is told.
 	Calls CallLog
 
-	// Destinations are those that messages may be sent to, with what holds
-	// for a message that does not say otherwise.
+	// Destinations lists where messages may be sent to, with the defaults for a message.
 	Destinations func() []Destination
-	// Destination is one of them by name, for a node that has many. Nil: it is
-	// looked for among all.
+	// Destination finds one of them by name, for a node that has many. Nil: Destinations is searched.
 	Destination func(name string) (d Destination, known bool)
-	// Lanes tells how the lanes of the destinations fare; Dispatcher has it.
-	// Nil: nobody knows.
+	// Lanes tells how the lanes of the destinations fare; use Dispatcher.Status. Nil: unknown.
 	Lanes func() []holdfast.LaneStatus
-	// Lane is that of one destination, as Dispatcher.Lane is. Nil: it is looked
-	// for among all.
+	// Lane tells how one lane fares, as Dispatcher.Lane does. Nil: Lanes is searched.
 	Lane func(destination string) (l holdfast.LaneStatus, known bool)
-	// Health is what GET /_rf/health answers; Node adds node, version
-	// and counts. Nil: always ok.
+	// Health is the answer of GET /_rf/health; Node adds node, version and counts. Nil: always ok.
 	Health func() api.Health
-	// Backup writes a copy of the database into a folder of the node's
-	// machine. It returns when that is done, and may take long. Nil: the node
-	// cannot. What is wrong with the folder is a FieldError of the field folder.
+	// Backup writes a copy of the database into a folder of the node's machine. It returns when that is done,
+	// and may take long. A fault of the folder is a FieldError of the field folder. Nil: the node cannot make
+	// backups.
 	Backup func(ctx context.Context, folder string) (path string, size int64, err error)
 
-	// Acknowledge notes that people know of the present history of the database.
-	// Nil: there is only one.
+	// Acknowledge records that people know about the present history of the database. Nil: there is only one history.
 	Acknowledge func(ctx context.Context) error
 
 	Name       string // the node's id
-	Source     string // of messages that name none; empty: Name
+	Source     string // for messages that name none; empty: Name
 	Version    string // of the program
 	Durability string // the level that an acceptance reports; zero: "local"
 	MaxPayload int64  // bytes; zero: DefaultMaxPayload
 
-	// Waiters are told of each attempt by the dispatcher; then requests can wait
-	// for the first outcome of their message. Nil: none can.
+	// Waiters are told of each attempt by the dispatcher, so that requests can wait for the first outcome of
+	// their message. Nil: no request can wait.
 	Waiters *holdfast.Waiters
 
-	// Control pauses and resumes destinations; the dispatcher does. Nil: nobody can.
+	// Control pauses and resumes destinations; use the Dispatcher. Nil: nobody can.
 	Control Control
 
-	// Notifier takes notifications. Nil: this node has none.
+	// Notifier takes notifications. Nil: this node takes none.
 	Notifier Notifier
 
 	Logger *slog.Logger // nil: none
 
-	// changing is held by who changes a list or channel, from the look at what
-	// there is until it is stored.
+	// changing is held while a list or channel is changed, from reading it to storing it.
 	changing sync.Mutex
 }
 
@@ -107,7 +97,7 @@ func (s *Service) Check() error {
 	return errors.Join(faults...)
 }
 
-// Log is the Logger, or a silent one.
+// Log returns the Logger, or a silent one.
 func (s *Service) Log() *slog.Logger {
 	if s.Logger == nil {
 		return slog.New(slog.DiscardHandler)
@@ -115,16 +105,16 @@ func (s *Service) Log() *slog.Logger {
 	return s.Logger
 }
 
-// LargestPayload is how many bytes a payload may have.
+// LargestPayload returns the largest payload in bytes.
 func (s *Service) LargestPayload() int64 { return cmp.Or(s.MaxPayload, DefaultMaxPayload) }
 
-// Program is the version of the program, as it is shown.
+// Program returns the version of the program as it is shown.
 func (s *Service) Program() string { return cmp.Or(s.Version, "dev") }
 
-// From is who messages and notifications are from that do not say it.
+// From returns the source of messages and notifications that name none.
 func (s *Service) From() string { return cmp.Or(s.Source, s.Name) }
 
-// destination finds one by name.
+// destination finds a destination by name.
 func (s *Service) destination(name string) (Destination, bool) {
 	if s.Destination != nil {
 		return s.Destination(name)
@@ -148,8 +138,7 @@ func (s *Service) lane(name string) (holdfast.LaneStatus, bool) {
 	return l, known && l.Destination != ""
 }
 
-// laneNow is what Dispatcher.Lane says. Without any lane the dispatcher has yet
-// to run.
+// laneNow is Dispatcher.Lane. If no lane exists, the dispatcher has not run yet.
 func (s *Service) laneNow(name string) (l holdfast.LaneStatus, known bool) {
 	switch {
 	case s.Lane != nil:
@@ -169,11 +158,10 @@ func (s *Service) noted(ctx context.Context, what string, attrs ...slog.Attr) {
 	s.Log().LogAttrs(ctx, slog.LevelInfo, what, append(attrs, slog.String("actor", Actor(ctx)))...) //nolint:sloglint // constant at each call
 }
 
-// callBound is for how long an answer waits for the journal.
+// callBound is how long an answer waits for the journal.
 const callBound = 2 * time.Second
 
-// Called tells Calls of a call that has ended: which operation, about what, and what
-// came of it.
+// Called tells Calls about a call that has ended: its operation, its subject and its result.
 func (s *Service) Called(ctx context.Context, operation, subject string, result error) {
 	if s.Calls == nil {
 		return
@@ -191,18 +179,18 @@ func (s *Service) Called(ctx context.Context, operation, subject string, result 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callBound)
 	defer cancel()
 	if err := s.Calls.Append(ctx, e); err != nil {
-		s.Log().LogAttrs(ctx, slog.LevelWarn, "a call of the API is not in the journal", slog.String("operation", operation), slog.String("actor", e.Actor), slog.Any("error", err))
+		s.Log().LogAttrs(ctx, slog.LevelWarn, "API call not written to the journal", slog.String("operation", operation), slog.String("actor", e.Actor), slog.Any("error", err))
 	}
 }
 
 type actorKey struct{}
 
-// As is a context in which name asks: what it does is recorded as theirs.
+// As returns a context in which name asks. What name does is recorded under that name.
 func As(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, actorKey{}, name)
 }
 
-// Actor is who asks: api.Local where nobody is said.
+// Actor returns who asks; api.Local if the context does not say.
 func Actor(ctx context.Context) string {
 	name, _ := ctx.Value(actorKey{}).(string)
 	return cmp.Or(name, api.Local)

@@ -13,14 +13,14 @@ import (
 	"github.com/holdfast-mq/holdfast/link/sites"
 )
 
-// Sites are those of a central node.
+// Sites offers the sites of a central node.
 type Sites struct{ *Service }
 
 func noCentral() *api.Problem {
-	return api.Unsupported.Problem("this node is no central, and has no sites")
+	return api.Unsupported.Problem("this node is not a central and has no sites")
 }
 
-// List returns all, by name, with what each said last.
+// List returns all sites by name, with the last report of each.
 func (s Sites) List(ctx context.Context) (api.SiteList, error) {
 	if s.Central == nil {
 		return api.SiteList{}, noCentral()
@@ -53,7 +53,7 @@ func siteOf(s *link.SiteInfo) api.Site {
 	return out
 }
 
-// site finds one by name.
+// site finds a site by name.
 func (s Sites) site(ctx context.Context, name string) (link.SiteInfo, error) {
 	if s.Central == nil {
 		return link.SiteInfo{}, noCentral()
@@ -74,7 +74,7 @@ func noSite(name string) *api.Problem {
 	return api.NotFound.Problem(fmt.Sprintf("there is no site %q", api.Clip(name)), api.Fault{Field: "site", Value: api.Clip(name), Problem: "is not the name of a site"})
 }
 
-// Get returns one.
+// Get returns one site.
 func (s Sites) Get(ctx context.Context, name string) (api.Site, error) {
 	one, err := s.site(ctx, name)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s Sites) Get(ctx context.Context, name string) (api.Site, error) {
 	return siteOf(&one), nil
 }
 
-// Add makes one; the token with which it enrolls is in the answer, this once.
+// Add makes a site. The answer holds the token with which it enrolls, only this once.
 func (s Sites) Add(ctx context.Context, req *api.NewSite, wrong ...api.Fault) (t api.SiteToken, err error) {
 	if s.Central == nil {
 		return t, noCentral()
@@ -106,7 +106,7 @@ func tokenFor(name, token string) api.SiteToken {
 	return api.SiteToken{Name: name, Token: token, Expires: time.Now().Add(sites.TokenFor).UTC().Truncate(time.Second)}
 }
 
-// Rotate makes a token with which it enrolls again; now: its credentials end at once.
+// Rotate makes a token with which a site enrolls again. now ends its credentials at once.
 func (s Sites) Rotate(ctx context.Context, name string, now bool) (t api.SiteToken, err error) {
 	if s.Central == nil {
 		return t, noCentral()
@@ -121,7 +121,7 @@ func (s Sites) Rotate(ctx context.Context, name string, now bool) (t api.SiteTok
 	return tokenFor(name, token), nil
 }
 
-// Revoke shuts one out.
+// Revoke shuts a site out.
 func (s Sites) Revoke(ctx context.Context, name string) error {
 	if s.Central == nil {
 		return noCentral()
@@ -136,8 +136,8 @@ func (s Sites) Revoke(ctx context.Context, name string) error {
 	return nil
 }
 
-// At is the messages of a site that may be asked. They are looked at and decided
-// about from here; none is sent there, and categories are the site's own.
+// At returns the messages of a site that can be asked. People may read them and decide about them from here,
+// but cannot send any there. Categories are the site's own.
 func (s Sites) At(ctx context.Context, name string) (m Messages, err error) {
 	one, err := s.site(ctx, name)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// checkToken reports what is wrong with a new token's name and role.
+// checkToken reports the faults of a new token's name and role.
 func checkToken(t *api.NewToken) []api.Fault {
 	var faults []api.Fault
 	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@"

@@ -12,12 +12,12 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// Tokens are who may use the node.
+// Tokens offers the tokens that give access to the node.
 type Tokens struct{ *Service }
 
 func noTokens() *api.Problem { return api.Unsupported.Problem("this node keeps no tokens") }
 
-// List returns all, by name.
+// List returns all tokens by name.
 func (t Tokens) List(ctx context.Context) (api.TokenList, error) {
 	if t.Tokens == nil {
 		return api.TokenList{}, noTokens()
@@ -32,8 +32,7 @@ func (t Tokens) List(ctx context.Context) (api.TokenList, error) {
 	return api.TokenList{Tokens: list}, nil
 }
 
-// Create makes one. What is wrong with the request already is told beside what
-// else is.
+// Create makes a token. It reports the faults in wrong together with those that it finds.
 func (t Tokens) Create(ctx context.Context, req *api.NewToken, wrong ...api.Fault) (made api.CreatedToken, err error) {
 	if t.Tokens == nil {
 		return made, noTokens()
@@ -53,7 +52,7 @@ func (t Tokens) Create(ctx context.Context, req *api.NewToken, wrong ...api.Faul
 	return api.CreatedToken{Name: req.Name, Role: req.Role, Secret: secret}, nil
 }
 
-// Delete ends one; the last with the role admin by force only.
+// Delete removes a token. It removes the last one with the role admin only with force.
 func (t Tokens) Delete(ctx context.Context, name string, force bool) error {
 	if t.Tokens == nil {
 		return noTokens()
@@ -79,7 +78,7 @@ func (t Tokens) Delete(ctx context.Context, name string, force bool) error {
 	return nil
 }
 
-// isLastAdmin says whether there is no other token with the role admin.
+// isLastAdmin reports whether no other token has the role admin.
 func (t Tokens) isLastAdmin(ctx context.Context, name string) (bool, error) {
 	this, others := false, 0
 	err := t.Tokens.EachToken(ctx, func(one, role string, _, _ time.Time) {

@@ -7,11 +7,10 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// MaxWait is the longest that a request may wait for the first outcome of the
-// message that it brought.
+// MaxWait is the longest time that a request may wait for the first outcome of its message.
 const MaxWait = time.Minute
 
-// waitOf is for how long a request wants to wait.
+// waitOf returns how long a request wants to wait.
 func (s *Service) waitOf(req *api.NewMessage) (time.Duration, []api.Fault) {
 	d, _ := s.destination(req.Destination)
 	later := req.AttemptImmediately != nil && !*req.AttemptImmediately
@@ -27,7 +26,7 @@ func (s *Service) waitOf(req *api.NewMessage) (time.Duration, []api.Fault) {
 	case wait > MaxWait:
 		problem = "is longer than " + formatDuration(MaxWait) + "; ask GET /v1/messages/{id} for what takes longer"
 	case wait > 0 && later:
-		problem = "waits for an attempt, and attemptImmediately is false; leave one of them out"
+		problem = "waits for an attempt, but attemptImmediately is false; leave one of them out"
 	}
 	if problem != "" {
 		return 0, []api.Fault{{Field: "wait", Value: api.Clip(req.Wait), Problem: problem}}
@@ -35,7 +34,7 @@ func (s *Service) waitOf(req *api.NewMessage) (time.Duration, []api.Fault) {
 	return wait, nil
 }
 
-// firstOutcome puts into an answer what the first attempt came to.
+// firstOutcome puts the outcome of the first attempt into an answer.
 func firstOutcome(out *api.Accepted, a *holdfast.AttemptInfo) {
 	out.Outcome = a.Outcome.String()
 	if a.Failure != nil {
@@ -47,20 +46,18 @@ func firstOutcome(out *api.Accepted, a *holdfast.AttemptInfo) {
 	}
 }
 
-// What was wrong where a message was not taken or not kept up, for programs
-// that must tell one from the other (SF-03).
+// Causes of a refusal, for programs that must tell them apart (SF-03).
 const (
 	causeTarget      = "refused_by_target"
 	causeDestination = "unknown_destination"
 )
 
-// endedBefore is the answer to a repeat of what was ended without being
-// delivered.
+// endedBefore is the answer to a repeat of a message that ended without being delivered.
 func endedBefore(e *holdfast.EndedError) *api.Problem {
 	return api.WrongState.Problem(e.Error(), api.Fault{Field: "id", Value: string(e.ID), Problem: "belongs to a message that is " + e.State.String()}).Of(e)
 }
 
-// refusedBy is the answer to what the destination has refused for good.
+// refusedBy is the answer for a message that the destination has refused for good.
 func refusedBy(e *holdfast.RefusedError) *api.Problem {
 	p := api.Refused.Problem(e.Error()).Of(e)
 	p.Cause, p.Message, p.Code, p.TargetStatus = causeTarget, string(e.ID), e.Code, e.HTTPStatus()

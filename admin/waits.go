@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// waitsFor says in words why a message has not been sent, or what would make
-// it go on. It is empty where nothing is waited for.
+// waitsFor says in words why a message has not been sent, or what would make it go on. It is empty if the
+// message waits for nothing.
 func (s *Service) waitsFor(r *holdfast.Record) string {
 	if !r.HeldUntil.IsZero() && !r.Discarding {
 		verb := "run"
@@ -64,14 +64,14 @@ func (s *Service) pendingBecause(r *holdfast.Record) string {
 	return fmt.Sprintf("due now; waits for a free slot of destination %s", to)
 }
 
-// Unserved says what to do about messages for destinations that no configuration
-// names, at least one: the commands do it as they are printed.
+// Unserved says what to do about messages for destinations that no configuration names. There is at least one
+// destination. The printed commands can be run as they are.
 func Unserved(destinations []string) string {
 	look := "holdfast messages ls --state pending --destination " + shellWord(destinations[0])
-	return fmt.Sprintf("add them; or look with: %s; and give all of that up with: %s --all -q | xargs holdfast messages discard", look, look)
+	return fmt.Sprintf("add them; or look with: %s; and discard all of them with: %s --all -q | xargs holdfast messages discard", look, look)
 }
 
-// shellWord quotes what a shell would act on: names of destinations are any text.
+// shellWord quotes what a shell would interpret: a destination's name may hold any text.
 func shellWord(s string) string {
 	harmless := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.:/", r)
@@ -82,8 +82,8 @@ func shellWord(s string) string {
 	return s
 }
 
-// nextRetry numbers the retry to come against the budget. Attempts that are
-// not charged repeat a number: they do not use the budget up.
+// nextRetry numbers the next retry against the budget. Uncharged attempts repeat a number: they do not use up
+// the budget.
 func nextRetry(r *holdfast.Record, destination holdfast.RetryPolicy) string {
 	var policy holdfast.RetryPolicy
 	if r.Message.Retry != nil {
@@ -114,7 +114,7 @@ func laneBecause(l holdfast.LaneStatus) string {
 	return text
 }
 
-// laneState is the word for how a lane fares.
+// laneState returns the word for how a lane fares.
 func laneState(l holdfast.LaneStatus) string {
 	switch {
 	case l.Decision.Paused:
@@ -141,11 +141,11 @@ func (s *Service) channelBecause(channel string, due time.Time) string {
 	wait := time.Until(due)
 	switch {
 	case channel == "":
-		return "its list led nowhere when it came: it is looked up again"
+		return "its list had no channel when it came: it is looked up again"
 	case !served:
 		return fmt.Sprintf("channel %s is disabled or deleted, or this node does not serve it yet", channel)
 	case l.Held:
-		return fmt.Sprintf("channel %s is held (%s): mend that, then resume the channel", channel, l.Problem)
+		return fmt.Sprintf("channel %s is held (%s): fix that, then resume the channel", channel, l.Problem)
 	case !l.Up && l.NextProbe > 0:
 		return fmt.Sprintf("channel %s is in back-off (%s), next probe in %s", channel, l.Problem, inWords(l.NextProbe))
 	case !l.Up:

@@ -29,11 +29,11 @@ func TestFaultsOfBindings(t *testing.T) {
 	for text, want := range map[string]string{
 		"{secrets: s, bindings: {smtp: {hosts: [h]}}}":                          "notifications.bindings.smtp.kinds: is missing",
 		"{secrets: s, bindings: {smtp: {kinds: [mail]}}}":                       `notifications.bindings.smtp.kinds[0]: "mail" is not one of`,
-		"{secrets: s, bindings: {smtp: {kinds: [email], hosts: ['*']}}}":        `notifications.bindings.smtp.hosts[0]: "*" is no host`,
-		"{secrets: s, bindings: {smtp: {kinds: [email], hosts: ['h:25']}}}":     `"h:25" is no host`,
-		"{secrets: s, bindings: {smtp: {kinds: [email], hosts: ['*h']}}}":       `"*h" is no host`,
-		"{secrets: s, bindings: {smtp: {kinds: [email], hosts: ['http://h']}}}": `"http://h" is no host`,
-		"{bindings: {smtp: {kinds: [email], hosts: [h]}}}":                      "is about secrets of a folder, and none is named",
+		"{secrets: s, bindings: {smtp: {kinds: [email], hosts: ['*']}}}":        `notifications.bindings.smtp.hosts[0]: "*" is not a host`,
+		"{secrets: s, bindings: {smtp: {kinds: [email], hosts: ['h:25']}}}":     `"h:25" is not a host`,
+		"{secrets: s, bindings: {smtp: {kinds: [email], hosts: ['*h']}}}":       `"*h" is not a host`,
+		"{secrets: s, bindings: {smtp: {kinds: [email], hosts: ['http://h']}}}": `"http://h" is not a host`,
+		"{bindings: {smtp: {kinds: [email], hosts: [h]}}}":                      "needs a folder of secrets, but none is named",
 		"{secrets: s, bindings: {smtp: {kinds: [email], hosts: ['::1', h]}}}":   "",
 	} {
 		_, _, err := config.Parse("f", []byte("notifications: "+text), world(nil), config.Overrides{})

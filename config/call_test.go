@@ -68,7 +68,7 @@ func TestFaultsOfCalls(t *testing.T) {
 		`{url: "http://h", auth: {bearer: {env: PLAIN}, key: {value: {env: PLAIN}}}}`:                            "has several ways",
 		`{url: "http://h", auth: {oauth2: {client: c, secret: {env: PLAIN}}}}`:                                   "oauth2.url: is not set",
 		`{url: "http://h", auth: {oauth2: {url: "http://h", client: c, secret: {env: PLAIN}, scopes: ["a b"]}}}`: `"a b" is no scope`,
-		`{url: "http://h"}, url: "http://h"`:                                                                     "belongs to a peer, and this destination is a call",
+		`{url: "http://h"}, url: "http://h"`:                                                                     "belongs to a peer, but this destination is a call",
 		`{url: "http://h"}, secret: {env: GOOD}, hmac: v1`:                                                       "remove it, or remove call",
 	} {
 		_, _, err := config.Parse("holdfast.yaml", []byte("destinations: {erp: {call: "+text+"}}"), world(nil), config.Overrides{})

@@ -12,10 +12,9 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
-// Changes names the settings in which two configurations differ, as paths of the
-// file, sorted. A secret that has another value and stands where it stood is
-// named by the destination or the source that it belongs to, with "secret" behind
-// it. Values are not told: they may be nobody's business.
+// Changes names the settings in which two configurations differ, as sorted paths of the file. If only the
+// value of a secret differs, Changes names its destination or source, followed by "secret". It never returns
+// values: they may be confidential.
 func (c *Config) Changes(to *Config) []string {
 	was, is := c.leaves(), to.leaves()
 	changed := map[string]bool{}
@@ -45,8 +44,8 @@ func (c *Config) Changes(to *Config) []string {
 	return slices.Sorted(maps.Keys(changed))
 }
 
-// Renewed are the destinations of which nothing but secrets differs, or where they
-// stand, by name, as Changes names that.
+// Renewed returns, by name, the destinations in which only secrets, or where they come from, differ. The
+// values are the settings as Changes names them.
 func (c *Config) Renewed(to *Config) map[string]string {
 	changed := c.Changes(to)
 	renewed := map[string]string{}
@@ -64,16 +63,16 @@ func (c *Config) Renewed(to *Config) map[string]string {
 	return renewed
 }
 
-// isPlace says whether a setting of a destination tells where a secret stands.
+// isPlace reports whether a setting of a destination says where a secret comes from.
 func isPlace(path string) bool {
 	return strings.HasSuffix(path, ".file") || strings.HasSuffix(path, ".env")
 }
 
-// leaves are the values of the configuration, by path. They are not to be shown.
+// leaves returns the values of the configuration, by path. They must not be shown.
 func (c *Config) leaves() map[string]string {
 	var root yaml.Node
 	if err := yaml.Unmarshal(c.print(setting.Printer{Whole: true}), &root); err != nil || len(root.Content) == 0 {
-		return nil // it was printed by us
+		return nil // cannot happen: we have printed it
 	}
 	all := map[string]string{}
 	flatten(all, "", root.Content[0])

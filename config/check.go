@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/socket"
 )
 
-// Check finds the faults of a configuration that was made by hand; Load has
-// checked already what it returns. The error is an *Error with every fault.
+// Check finds the faults of a configuration that was made by hand; Load checks what it returns by itself. The
+// error is an *Error with every fault.
 func (c *Config) Check() ([]Warning, error) {
 	r := setting.NewReport()
 	check(r, c)
@@ -39,7 +39,7 @@ func checkListen(r *setting.Report, c *Config) {
 	secured := c.TLS.Cert != "" && c.TLS.Key != ""
 	if c.Tokens == TokensNever && c.TLS != (TLS{}) {
 		r.Fault("tokens", string(c.Tokens), setting.Problem{
-			What: "lets everybody who reaches the listener do everything, beside tls, which is for other machines",
+			What: "lets everybody who reaches the listener do everything, although tls lets other machines reach it",
 			Fix:  "write remote and make tokens with: holdfast tokens create",
 		})
 	}
@@ -69,13 +69,13 @@ func checkListen(r *setting.Report, c *Config) {
 		r.Fault("listen", c.Listen, setting.Problem{What: "has no port from 0 to 65535", Fix: "write host:port, such as 127.0.0.1:8420"})
 		return
 	}
-	// A fault of tls is reported already, and would be the cause of this one.
+	// A fault of tls is already reported, and would cause this one.
 	halfway := !secured && c.TLS != (TLS{}) || r.Bad["tls"] || r.Bad["tls.cert"] || r.Bad["tls.key"]
 	if setting.IsLoopback(host) || secured || halfway {
 		return
 	}
 	if c.ListenUnencrypted {
-		return // warned of with all that is given up
+		return // another warning covers all safeguards that are given up
 	}
 	r.Fault("listen", c.Listen, setting.Problem{
 		What: "can be reached from other machines, without TLS", Fix: "set tls.cert and tls.key, or listenUnencrypted: true if you trust everybody on that network",
@@ -84,8 +84,7 @@ func checkListen(r *setting.Report, c *Config) {
 
 func checkReceive(r *setting.Report, all *Config) {
 	c := all.Receive
-	// OI-10: an id that is forgotten while its sender still retries is new
-	// again, and its effect happens twice.
+	// OI-10: if an id is forgotten while its sender still retries, the id counts as new, and its effect happens twice.
 	if len(c.Endpoints) > 0 && all.Retention.Inbox < 2*c.Window {
 		r.Fault("retention.inbox", setting.FormatDuration(all.Retention.Inbox), setting.Problem{
 			What: "is shorter than twice receive.window, " + setting.FormatDuration(c.Window),
@@ -111,13 +110,13 @@ func checkEndpoint(r *setting.Report, path string, e Endpoint) {
 	forward := e.Forward != "" || r.Given(path+".forward")
 	switch {
 	case forward && e.Keep:
-		r.Fault(path, "", setting.Problem{What: "has both forward and keep", Fix: "keep one of them: forward calls a program, keep stores the message for one that asks"})
+		r.Fault(path, "", setting.Problem{What: "has both forward and keep", Fix: "keep one of them: forward calls a program, keep stores the message until a program fetches it"})
 		return
 	case !forward && !e.Keep:
 		r.Fault(path, "", setting.Problem{What: "has neither forward nor keep", Fix: "write {forward: URL} or {keep: true}"})
 		return
 	case e.Keep && (e.Timeout != 0 || r.Given(path+".timeout")):
-		r.Fault(path+".timeout", setting.FormatDuration(e.Timeout), setting.Problem{What: "has no meaning beside keep, which calls nobody", Fix: "remove it"})
+		r.Fault(path+".timeout", setting.FormatDuration(e.Timeout), setting.Problem{What: "has no meaning next to keep, which calls no program", Fix: "remove it"})
 	case forward:
 		r.CheckURL(path+".forward", e.Forward, true)
 		r.Between(path+".timeout", e.Timeout, time.Millisecond, time.Hour)

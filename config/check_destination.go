@@ -30,14 +30,14 @@ func checkForeign(r *setting.Report, path string, d Destination) {
 	d.Foreign.Check(r, path+"."+k.Key.Name)
 }
 
-// notOfPeer reports keys of a peer beside those of a kind.
+// notOfPeer reports keys of a peer next to those of a kind.
 func notOfPeer(r *setting.Report, path string, d Destination, k adapter.Kind) {
 	for _, f := range []struct {
 		key  string
 		used bool
 	}{{"url", d.URL != ""}, {"secret", !d.Secret.IsZero()}, {"hmac", d.HMAC == HMACv1}, {"to", d.To != ""}, {"ca", d.CA != ""}} {
 		if at := path + "." + f.key; f.used || r.Given(at) {
-			r.Fault(at, "", setting.Problem{What: "belongs to a peer, and this destination is " + k.Noun, Fix: "remove it, or remove " + k.Key.Name + "; " + k.Instead})
+			r.Fault(at, "", setting.Problem{What: "belongs to a peer, but this destination is " + k.Noun, Fix: "remove it, or remove " + k.Key.Name + "; " + k.Instead})
 		}
 	}
 }
@@ -68,7 +68,7 @@ func checkRetry(r *setting.Report, path string, t Retry) {
 			Fix:  "remove retries or the last waits",
 		})
 	}
-	noWaits := t.Policy == List && len(t.Waits) == 0 // and so no default for the retries
+	noWaits := t.Policy == List && len(t.Waits) == 0 // without waits, the retries have no default
 	if t.Retries != Unlimited && !noWaits && (t.Retries < 1 || t.Retries > maxRetries) {
 		r.Fault(path+".retries", strconv.Itoa(t.Retries), setting.Problem{What: "is out of bounds", Fix: fmt.Sprintf("write a number from 1 to %d, or 0 for no limit", maxRetries)})
 	}

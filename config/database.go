@@ -16,20 +16,18 @@ import (
 
 const addressFix = "write postgres://user@host:5432/database?sslmode=verify-full"
 
-// Database is the address of a PostgreSQL database, which may hold a password.
-// However it is printed, logged or marshalled, it shows without it; only DSN
-// returns all of it. The zero Database is none.
+// Database is the address of a PostgreSQL database, which may hold a password. Printed, logged or marshalled,
+// it leaves the password out. Only DSN returns all of it. The zero Database is no address.
 type Database struct {
-	dsn     func() string // a function for the reason that Secret has one
+	dsn     func() string // a function, for the same reason as in Secret
 	shown   string
 	hosts   []string
 	sslMode string
 	env     string // the variable, or
-	at      string // the file, that it was read from
+	at      string // the file; where the address was read from
 }
 
-// NewDatabase takes an address that was not in a configuration. The error does
-// not hold it.
+// NewDatabase parses an address that does not come from a configuration. The error does not hold the address.
 func NewDatabase(dsn string) (Database, error) {
 	d, p := parseDatabase(dsn)
 	if p != nil {
@@ -46,27 +44,26 @@ func (d Database) DSN() string {
 	return d.dsn()
 }
 
-// IsZero says that there is no such database.
+// IsZero reports whether there is no address.
 func (d Database) IsZero() bool { return d.dsn == nil }
 
-// Equal compares the addresses, and not where they came from.
+// Equal compares the addresses, not where they come from.
 func (d Database) Equal(other Database) bool {
 	return d.IsZero() == other.IsZero() && d.DSN() == other.DSN()
 }
 
-// File is the file that the address was read from; empty: it was none.
+// File returns the file that the address was read from; empty: no file.
 func (d Database) File() string { return d.at }
 
-// SSLMode is the word of the address that says how the connection is
-// protected; empty: it has none.
+// SSLMode returns the word of the address that says how the connection is protected; empty: the address does not say.
 func (d Database) SSLMode() string { return d.sslMode }
 
-// Remote says whether the address names a host that may be another machine.
+// Remote reports whether the address names a host that may be another machine.
 func (d Database) Remote() bool {
 	return slices.ContainsFunc(d.hosts, func(h string) bool { return !strings.HasPrefix(h, "/") && !setting.IsLoopback(h) })
 }
 
-// Encrypted says whether the connection is never made without TLS.
+// Encrypted reports whether the connection always uses TLS.
 func (d Database) Encrypted() bool {
 	return slices.Contains([]string{"require", "verify-ca", "verify-full"}, d.sslMode)
 }
@@ -91,11 +88,10 @@ var (
 	_ slog.LogValuer = Database{}
 )
 
-// HasPassword says whether a part of the address is not shown.
+// HasPassword reports whether String leaves a part of the address out.
 func (d Database) HasPassword() bool { return strings.Contains(d.shown, setting.Hidden) }
 
-// parseDatabase reads an address. The problem that it returns never holds a
-// part of it: nobody could say which one is the password.
+// parseDatabase reads an address. Its problem never holds a part of the address: any part may be the password.
 func parseDatabase(text string) (Database, *setting.Problem) {
 	const codes = "in user and password write %2F for /, %3A for :, %40 for @, %23 for #, %3F for ? and %25 for %"
 	switch scheme := setting.SchemeOf(text); {
@@ -104,18 +100,18 @@ func parseDatabase(text string) (Database, *setting.Problem) {
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
 		return Database{}, &setting.Problem{What: "holds a control character, or is not UTF-8", Fix: addressFix + "; " + codes}
 	case strings.Contains(text, setting.Hidden):
-		return Database{}, &setting.Problem{What: "has " + setting.Hidden + " in the place of its password", Fix: "write {env: NAME} for a variable or {file: PATH} for a file that holds the whole address"}
+		return Database{}, &setting.Problem{What: "has " + setting.Hidden + " in place of its password", Fix: "write {env: NAME} for a variable or {file: PATH} for a file that holds the whole address"}
 	case scheme != "postgres" && scheme != "postgresql":
-		return Database{}, &setting.Problem{What: "is no address of a PostgreSQL database", Fix: addressFix + ", or remove the key: then a SQLite database is kept in the folder of data"}
+		return Database{}, &setting.Problem{What: "is not an address of a PostgreSQL database", Fix: addressFix + ", or remove the key: then a SQLite database is kept in the folder of data"}
 	}
 	u, err := url.Parse(text)
 	if err != nil {
 		return Database{}, &setting.Problem{What: "is no URL", Fix: addressFix + "; " + codes}
 	}
 	query, err := url.ParseQuery(u.RawQuery)
-	// What stands behind a character that ends the password too early.
+	// Some character has ended the password too early, and these hold the rest of it.
 	if err != nil || u.Fragment != "" || u.Opaque != "" || strings.Contains(u.Path, "@") || slices.ContainsFunc(slices.Collect(maps.Keys(query)), notASetting) {
-		return Database{}, &setting.Problem{What: "is no URL of a database", Fix: addressFix + "; " + codes}
+		return Database{}, &setting.Problem{What: "is not a URL of a database", Fix: addressFix + "; " + codes}
 	}
 	d := Database{dsn: func() string { return text }, sslMode: query.Get("sslmode"), hosts: hostsOf(u, query)}
 	switch {
@@ -132,15 +128,14 @@ func parseDatabase(text string) (Database, *setting.Problem) {
 	return d, nil
 }
 
-// notASetting says that a name is none that an address or a server has.
+// notASetting reports whether a name cannot be a setting of an address or a server.
 func notASetting(name string) bool {
 	return name == "" || strings.ContainsFunc(name, func(c rune) bool {
 		return c != '_' && c != '.' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9')
 	})
 }
 
-// hostsOf are names, IP addresses and folders of sockets; those of the query
-// stand over those of the authority.
+// hostsOf returns names, IP addresses and folders of sockets. Those of the query replace those of the authority.
 func hostsOf(u *url.URL, query url.Values) (list []string) {
 	list = strings.Split(query.Get("host"), ",")
 	if query.Get("host") == "" {
@@ -154,7 +149,7 @@ func hostsOf(u *url.URL, query url.Values) (list []string) {
 		}
 	}
 	if slices.Contains(list, "") {
-		return nil // the environment would choose it
+		return nil // the environment would choose the host
 	}
 	return list
 }

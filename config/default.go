@@ -4,31 +4,29 @@ import (
 	"time"
 )
 
-// Default returns the configuration of a standalone node without a file. It
-// lacks only the node's id, for which Load takes the host name.
+// Default returns the configuration of a standalone node without a file. It lacks only the node's id; Load
+// takes the host name for it.
 func Default() *Config {
 	c := &Config{}
 	configKeys(nil).Reset(c)
 	return c
 }
 
-// DefaultDestination returns a destination that lacks its URL and its secret.
+// DefaultDestination returns a destination without its URL and its secret.
 func DefaultDestination() (d Destination) {
 	destinationKeys().Reset(&d)
 	return d
 }
 
-// DefaultForeign returns a destination that is no peer, and lacks its settings: it
-// is retried at fixed intervals, and its messages do not expire (SF-06, SF-07,
-// SF-32).
+// DefaultForeign returns a destination that is not a peer, without its settings. It retries at fixed
+// intervals, and its messages do not expire (SF-06, SF-07, SF-32).
 func DefaultForeign() Destination {
 	d := DefaultDestination()
 	d.Retry, d.TTL = DefaultRetry(Fixed), Never
 	return d
 }
 
-// DefaultRetry returns what a policy means when nothing else is said: OI-05
-// for Exponential, SF-32 for Fixed. A List lacks its waits.
+// DefaultRetry returns the defaults of a policy: OI-05 for Exponential, SF-32 for Fixed. A List lacks its waits.
 func DefaultRetry(p Policy) Retry {
 	switch p {
 	case Exponential:

@@ -26,7 +26,7 @@ func destinationsKey(kinds []adapter.Kind) setting.Entry[Config] {
 		return d
 	}
 	m.Check = func(r *setting.Report, path string, d Destination) {
-		if givenKinds(r, path, kinds) > 1 { // a fault already; which of them is meant nobody knows
+		if givenKinds(r, path, kinds) > 1 { // already a fault, and the intended kind is unknown
 			return
 		}
 		checkDestination(r, path, d)
@@ -44,7 +44,7 @@ func kindKeys(kinds []adapter.Kind) (keys setting.Section[Destination]) {
 	return keys
 }
 
-// givenKinds is how many kinds a destination has.
+// givenKinds returns how many kinds a destination has.
 func givenKinds(r *setting.Report, path string, kinds []adapter.Kind) (n int) {
 	for _, k := range kinds {
 		if r.Given(setting.Join(path, k.Key.Name)) {
@@ -63,12 +63,12 @@ func oneKind(r *setting.Report, path string, kinds []adapter.Kind) {
 		case first == "":
 			first = name
 		default:
-			r.Fault(setting.Join(path, name), "", setting.Problem{What: "stands beside " + first + ", and a destination is one of the two", Fix: "make two destinations of it"})
+			r.Fault(setting.Join(path, name), "", setting.Problem{What: "stands beside " + first + ", but a destination can only be one of the two", Fix: "make two destinations of it"})
 		}
 	}
 }
 
-// kinds are those of the destinations.
+// kinds returns the kinds of the destinations.
 func (c *Config) kinds() []adapter.Kind {
 	found := map[string]adapter.Kind{}
 	for _, d := range c.Destinations {
@@ -93,19 +93,19 @@ func destinationKeys() setting.Section[Destination] {
 			"Form of the signature. `v1` is `rf-hmac`, for peers that know no better: it does not cover the time.").Only(ofPeer),
 		setting.Maybe("to", func(d *Destination) *string { return &d.To }, setting.Name("central-a"),
 			"The receiver's `node.id` or `node.source`. It is signed: another receiver that has the same secret refuses what it did not get from here.").
-			Tells("", "none: not said").Only(ofPeer),
+			Tells("", "none: not signed").Only(ofPeer),
 		retryKey(),
 		setting.Key("ttl", func(d *Destination) *time.Duration { return &d.TTL }, setting.PeriodOr("none", time.Second, setting.MaxTime), setting.Day,
-			"Past it a message that has not arrived becomes expired."),
+			"A message that has not arrived after this time expires."),
 		setting.Key("timeout", func(d *Destination) *time.Duration { return &d.Timeout }, setting.Period(time.Millisecond, time.Hour), 30*time.Second, "Longest time of one attempt."),
 		setting.Key("concurrency", func(d *Destination) *int { return &d.Concurrency }, setting.Count(1, maxConcurrency, "", "20"), 20, "The most requests in flight."),
 		setting.Key("charge", func(d *Destination) *Charge { return &d.Charge }, setting.Word(ChargeConnected, ChargeConnected, ChargeEveryAttempt), ChargeConnected,
-			"Which failed attempts count against `retries`. `connected`: those that reached somebody; while the peer is away, messages wait without using them up. `every_attempt`: all."),
+			"Which failed attempts count against `retries`. `connected`: only attempts that reached the peer; while it is away, messages wait without using up retries. `every_attempt`: all."),
 		setting.Key("order", func(d *Destination) *Order { return &d.Order }, setting.Word(OrderNone, OrderNone, OrderStrict), OrderNone,
-			"What a parked message does to those with the same ordering key. `none`: nothing. `strict`: they wait until a person decides."),
+			"What a parked message does to later ones with the same ordering key. `none`: nothing. `strict`: they wait until a person decides."),
 		setting.Key("schedule", func(d *Destination) *Schedule { return &d.Schedule }, setting.Word(ScheduleLane, ScheduleLane, ScheduleMessage), ScheduleLane,
-			"When messages are tried while the destination is down. `lane`: one message at a time probes it, after 2 s at first and 5 min at most, sooner when a new one comes; the others wait. `message`: each keeps exactly its own schedule, as webhooks promise; up to `concurrency` requests at a time may fail."),
-		setting.Maybe("ca", func(d *Destination) *string { return &d.CA }, setting.File("ca.pem"), "Certificates of a further CA, PEM, for `https`.").
+			"When messages are tried while the destination is down. `lane`: one message at a time probes it, first after 2 s, then at most every 5 min, sooner if a new one comes; the others wait. `message`: each keeps exactly its own schedule, as webhooks promise; up to `concurrency` requests at a time may fail."),
+		setting.Maybe("ca", func(d *Destination) *string { return &d.CA }, setting.File("ca.pem"), "Certificates of an additional CA, PEM, for `https`.").
 			Tells("", "the system's CAs only").Only(ofPeer),
 	}
 }

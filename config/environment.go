@@ -8,8 +8,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
-// EnvConfig names the variable that a command takes the configuration file
-// from when no flag names it. Load does not read it.
+// EnvConfig is the variable that names the configuration file if no flag does. Commands read it; Load does not.
 const EnvConfig = "HOLDFAST_CONFIG"
 
 const envPrefix = "HOLDFAST_"
@@ -37,8 +36,8 @@ func settings(l *setting.Loader, c *Config) []given {
 	}
 }
 
-// environment puts the variables over the file. An empty variable counts as
-// none: container tools write it for a value that was left out.
+// environment puts the variables over the file. An empty variable counts as absent: container tools write it
+// for a value that was left out.
 func environment(l *setting.Loader, c *Config) {
 	for _, s := range settings(l, c) {
 		if text, ok := l.Lookup(s.env); ok && text != "" {
@@ -76,9 +75,9 @@ func override(l *setting.Loader, s given, origin, text string) {
 	s.set(text)
 }
 
-// noInsecure is said of the one switch that once gave up several things.
+// noInsecure is the problem of the switch that once gave up several safeguards at once.
 var noInsecure = setting.Problem{ //nolint:gochecknoglobals // a constant
-	What: "is no setting any more: it gave up several things at once",
+	What: "is not a setting any more: it gave up several safeguards at once",
 	Fix:  "name what you give up: listenUnencrypted: true (a listener without TLS), storeUnencrypted: true (a database without TLS), tokens: never (nobody needs a token)",
 }
 
@@ -93,7 +92,7 @@ func truth(l *setting.Loader, path, s string) bool {
 	return false
 }
 
-// unknownVariables warns of variables that were probably meant for us.
+// unknownVariables warns about variables that were probably meant for us.
 func unknownVariables(l *setting.Loader, env Env) {
 	if env.List == nil {
 		return
@@ -115,8 +114,8 @@ func unknownVariables(l *setting.Loader, env Env) {
 	}
 }
 
-// ofKubernetes says that a variable is one of those that Kubernetes sets in
-// every pod for a service called "holdfast".
+// ofKubernetes reports whether a variable is one of those that Kubernetes sets in every pod for a service
+// called "holdfast".
 func ofKubernetes(name string) bool {
 	rest := strings.TrimPrefix(name, envPrefix)
 	return rest == "PORT" || strings.HasPrefix(rest, "PORT_") || strings.HasPrefix(rest, "SERVICE_")

@@ -9,14 +9,14 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/socket"
 )
 
-// GivenUp is a safeguard that the configuration does without.
+// GivenUp is a safeguard that the configuration gives up.
 type GivenUp struct {
-	Key  string // of the file: what it is about
-	What string // others can do for it
+	Key  string // of the file: the setting concerned
+	What string // what others can do then
 }
 
-// GivenUp lists what the switches listenUnencrypted, storeUnencrypted, tokens and
-// those of destinations give away, as far as other machines are concerned. Check warns of the same.
+// GivenUp lists the safeguards against other machines that listenUnencrypted, storeUnencrypted, tokens and
+// the switches of destinations give up. Check warns about the same ones.
 func (c *Config) GivenUp() (list []GivenUp) {
 	for _, g := range c.givenUp() {
 		list = append(list, GivenUp{g.path, g.problem.What})
@@ -58,7 +58,7 @@ func (c *Config) givenUp() (list []givenUp) {
 	return list
 }
 
-// remote says whether other machines reach the listener.
+// remote reports whether other machines reach the listener.
 func (c *Config) remote() bool {
 	host, _, err := net.SplitHostPort(c.Listen)
 	return err == nil && setting.SchemeOf(c.Listen) != socket.Scheme && !setting.IsLoopback(host)

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
-// configKeys are the keys of the file.
+// configKeys returns the keys of the file.
 func configKeys(kinds []adapter.Kind) setting.Section[Config] {
 	ofFile := func(_ any, c *Config) bool { return c.Store.IsZero() }
 	ofStore := func(_ any, c *Config) bool { return !c.Store.IsZero() }
@@ -21,14 +21,14 @@ func configKeys(kinds []adapter.Kind) setting.Section[Config] {
 			"Address of the API and of the receiver. An empty host means all addresses.").
 			Tells("host:port, port 0 to 65535, 0 takes any free one; or `unix:///path/of/socket`", ""),
 		setting.Key("data", func(c *Config) *string { return &c.Data }, setting.Location("./holdfast-data"), "./holdfast-data",
-			"Folder of the database. It is made when it is missing.").Only(ofFile),
+			"Folder of the database. It is made if it is missing.").Only(ofFile),
 		storeKey(),
 		setting.Key("lease", func(c *Config) *time.Duration { return &c.Lease }, setting.Period(time.Second, 10*time.Minute), 15*time.Second,
-			"With `store`: a node that the database has not heard of for so long is taken for dead, and others take over what it had in hand.").Only(ofStore),
+			"With `store`: if the database has not heard of a node for this long, the node counts as dead, and others take over what it had in hand.").Only(ofStore),
 		setting.Key("tokens", func(c *Config) *Tokens { return &c.Tokens }, setting.Word(TokensAlways, TokensRemote, TokensAlways, TokensNever), TokensRemote,
-			"Who needs a token to ask the node. `remote`: who comes from another machine. `always`: everybody, on the loopback and a socket as well; take it where people or programs share the machine. `never`: nobody, so that everybody who reaches the port can send, read, retry and discard, and make tokens; not beside `tls`."),
+			"Who needs a token to call the node. `remote`: callers from other machines. `always`: everybody, even on the loopback and a socket; use it if people or programs share the machine. `never`: nobody, so that everybody who reaches the port can send, read, retry and discard, and make tokens; not allowed with `tls`."),
 		setting.Key("listenUnencrypted", func(c *Config) *bool { return &c.ListenUnencrypted }, setting.Truth(), false,
-			"Lets other machines reach `listen` without TLS. Everybody on the way can then read and change what is sent, tokens as well."),
+			"Lets other machines reach `listen` without TLS. Everybody on the way can then read and change what is sent, including tokens."),
 		setting.Key("storeUnencrypted", func(c *Config) *bool { return &c.StoreUnencrypted }, setting.Truth(), false,
 			"Lets `store` be on another machine without TLS. Everybody on the way can then read and change what is stored."),
 		{Name: "insecure", Read: func(l *setting.Loader, _ *Config) setting.Decode {
@@ -37,18 +37,18 @@ func configKeys(kinds []adapter.Kind) setting.Section[Config] {
 		setting.Group("tls", func(c *Config) *TLS { return &c.TLS }, tlsKeys(), 0).UnlessEmpty(),
 		setting.Group("log", func(c *Config) *Log { return &c.Log }, logKeys(), yaml.FlowStyle),
 		setting.Key("durability", func(c *Config) *Durability { return &c.Durability }, setting.Word(Full, Full, Normal), Full,
-			"When something counts as accepted. `full`: after it reached the disk. `normal`: faster, and a power cut may take the last seconds with it; the health report says so."),
+			"When a message counts as accepted. `full`: after it reached the disk. `normal`: faster, but a power cut may lose the last seconds; the health report says so."),
 		setting.Group("limits", func(c *Config) *Limits { return &c.Limits }, limitKeys(), yaml.FlowStyle),
 		setting.Group("retention", func(c *Config) *Retention { return &c.Retention }, retentionKeys(), 0),
 		setting.Key("stop", func(c *Config) *time.Duration { return &c.Stop }, setting.Period(0, time.Hour), 10*time.Second,
-			"How long a node that is told to stop may go on with what it has in hand, the drain included. Two seconds later it has ended, whatever hangs."),
+			"How long a node that is told to stop may go on with its work in hand, including the drain. Two seconds later it ends, whatever hangs."),
 		setting.Key("drain", func(c *Config) *time.Duration { return &c.Drain }, setting.Period(0, time.Hour), time.Second,
-			"How long of that it still serves requests as before, while `/readyz` says 503, so that a load balancer sends them elsewhere before the node stops taking them. Make it longer than the balancer's probes take to notice.").
+			"The part of `stop` in which it still serves requests while `/readyz` says 503. A load balancer then sends requests elsewhere before the node stops taking them. Make it longer than the balancer needs to notice.").
 			Tells("`0s` to the value of `stop`", "`1s`, or a tenth of `stop` if that is less"),
 		setting.Key("poll", func(c *Config) *time.Duration { return &c.Poll }, setting.Period(leastPoll, mostPoll), time.Second,
-			"How often it looks at least for messages that are due. What comes in, or falls due, wakes it at once; this is the backstop."),
+			"The longest time between two looks for due messages. A message that comes in or falls due wakes the node at once; this is the backstop."),
 		setting.Key("clockHold", func(c *Config) *time.Duration { return &c.ClockHold }, setting.Period(time.Minute, 30*setting.Day), setting.Day,
-			"How long messages, rows and ids are held, neither delivered nor ended, that would end because of time that [only the clock knows of](operations.md#a-clock-that-is-wrong)."),
+			"How long messages, rows and ids are held, neither delivered nor ended, if they would end because of time that [only the clock says has passed](operations.md#a-clock-that-is-wrong)."),
 		backupKey().Only(ofFile),
 		setting.Group("central", func(c *Config) *Central { return &c.Central }, centralKeys(), 0).
 			Only(func(_ any, c *Config) bool { return c.Role == Site }),

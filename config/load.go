@@ -8,27 +8,26 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
-// Env is what Load sees of the process around it. Its zero value has no
-// variables and no host name.
+// Env is what Load sees of its process. The zero value has no variables and no host name.
 type Env struct {
 	Lookup func(name string) (string, bool)
 	List   func() []string // NAME=value, as os.Environ
 	Host   func() (string, error)
-	// ReadFile reads the configuration, secrets and certificates. Nil: the
-	// regular files of the machine, up to 1 MiB.
+	// ReadFile reads the configuration, secrets and certificates. Nil: it reads regular files of the machine,
+	// up to 1 MiB.
 	ReadFile func(path string) ([]byte, error)
-	Kinds    []adapter.Kind // of destinations; none: all are peers
-	// Known names further HOLDFAST_ variables, which the caller reads itself.
+	Kinds    []adapter.Kind // of destinations; none: every destination is a peer
+	// Known names more HOLDFAST_ variables, which the caller reads itself.
 	Known []string
 }
 
-// Process returns the environment of this process, for a configuration that may have
-// these kinds of destinations; node.DestinationKinds are those of the binary.
+// Process returns the environment of this process, for a configuration that may have these kinds of
+// destinations. The binary passes node.DestinationKinds.
 func Process(kinds []adapter.Kind) Env {
 	return Env{Kinds: kinds, Lookup: os.LookupEnv, List: os.Environ, Host: os.Hostname, ReadFile: setting.ReadFile}
 }
 
-// Overrides holds the values of flags; a zero field was not given.
+// Overrides holds the values of flags. A zero field was not given.
 type Overrides struct {
 	NodeID    string // --node-id
 	Listen    string // --listen
@@ -40,12 +39,11 @@ type Overrides struct {
 
 	ListenUnencrypted *bool // --listen-unencrypted
 	StoreUnencrypted  *bool // --store-unencrypted
-	Insecure          *bool // --insecure, which is refused
+	Insecure          *bool // --insecure, which is always refused
 }
 
-// Load reads the file, puts the environment and the flags over it, and checks
-// the result. An empty file name means that there is no file. The error is an
-// *Error with every fault; the warnings are worth showing in either case.
+// Load reads the file, puts the environment and the flags over it, and checks the result. An empty file name
+// means that there is no file. The error is an *Error with every fault. Show the warnings in either case.
 func Load(file string, env Env, o Overrides) (*Config, []Warning, error) {
 	if file == "" {
 		return Parse("", nil, env, o)
@@ -58,14 +56,13 @@ func Load(file string, env Env, o Overrides) (*Config, []Warning, error) {
 	if err != nil {
 		return nil, nil, &Error{Faults: []Fault{{
 			File: file, Problem: "cannot be read: " + setting.Cause(err).Error(),
-			Fix: "name an existing file, or none to run with the defaults", Err: setting.Cause(err),
+			Fix: "name an existing file, or no file to run with the defaults", Err: setting.Cause(err),
 		}}}
 	}
 	return Parse(file, data, env, o)
 }
 
-// Parse is Load for a file that is in memory. Its name stands in faults, and
-// its folder is what the paths in it are relative to.
+// Parse is Load for a file in memory. Faults show its name; paths in it are relative to the folder of that name.
 func Parse(name string, data []byte, env Env, o Overrides) (*Config, []Warning, error) {
 	l := setting.NewLoader(name, env.Lookup, env.ReadFile)
 	c := Default()

@@ -8,11 +8,10 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
-// YAML returns the whole configuration, defaults included, as a file that
-// Parse reads back to an equal Config. Of a secret it shows where it comes
-// from. What may be one and stands in the configuration itself shows as
-// "[secret]", which Parse refuses: passwords and query values of URLs, values
-// of headers, and what was made by NewSecret.
+// YAML returns the whole configuration, defaults included, as a file that Parse reads back to an equal
+// Config. For a secret it shows where it comes from. It shows possible secrets that stand in the
+// configuration itself as "[secret]", which Parse refuses: passwords and query values of URLs, values of
+// headers, and secrets made by NewSecret.
 func (c *Config) YAML() []byte { return c.print(setting.Printer{}) }
 
 func (c *Config) print(p setting.Printer) []byte {
@@ -21,13 +20,12 @@ func (c *Config) print(p setting.Printer) []byte {
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
 	if err := enc.Encode(configKeys(c.kinds()).Node(p, c)); err != nil {
-		return nil // a buffer takes everything, and all nodes are made here
+		return nil // cannot happen: a buffer takes everything, and all nodes are made here
 	}
 	return out.Bytes()
 }
 
-// storeNode shows where the address comes from, and else the address without
-// its password.
+// storeNode shows where the address comes from, or else the address without its password.
 func storeNode(d Database) *yaml.Node {
 	switch {
 	case d.env != "":

@@ -4,24 +4,23 @@ import (
 	"time"
 )
 
-// Receive says what comes in and from whom.
+// Receive says which messages come in, and from whom.
 type Receive struct {
 	Window    time.Duration       // the longest that a sender may retry one message
 	Sources   map[string]Source   // by the node id of the sender; key "secrets" of the file
 	Endpoints map[string]Endpoint // by name
 }
 
-// Source is a peer whose messages are taken: the form of its signature and
-// the secrets that it may sign with, the newest first.
+// Source is a peer whose messages are accepted. It holds the form of its signature and the secrets that it
+// may sign with, the newest first.
 type Source struct {
 	HMAC    HMAC
 	Secrets []Secret
 }
 
-// Endpoint says what becomes of the messages for one endpoint: exactly one of
-// Forward and Keep.
+// Endpoint says what happens to the messages for one endpoint: exactly one of Forward and Keep.
 type Endpoint struct {
 	Forward string        // URL of a local program
 	Timeout time.Duration // of one call; zero with Keep
-	Keep    bool          // the row waits in the inbox until it is marked done
+	Keep    bool          // the message waits in the inbox until it is marked done
 }

@@ -18,11 +18,11 @@ func receiveKeys() setting.Section[Receive] {
 		Check: checkSource,
 		Place: "SOURCE",
 		Told: []setting.Row{
-			{Doc: "The secret of this source, or a list of them, of which any is accepted.", Values: "`{env: NAME}`, `{file: PATH}` or a list of these", Usual: "none: its messages are refused"},
+			{Doc: "The secret of this source, or a list of secrets, each of which is accepted.", Values: "`{env: NAME}`, `{file: PATH}` or a list of these", Usual: "none: its messages are refused"},
 			{Path: "env", Doc: "Variable that holds the secret.", Values: setting.VariableCell},
 			{Path: "file", Doc: "File that holds it.", Values: "path"},
 			{Path: "hmac", Doc: "Form of its signatures; `v1` only for old peers.", Values: "`v2`, `v1`", Usual: "`v2`"},
-			{Path: "secrets", Doc: "Several secrets, where `hmac` is given too.", Values: "list of `{env: NAME}` and `{file: PATH}`"},
+			{Path: "secrets", Doc: "Several secrets, if `hmac` is given too.", Values: "list of `{env: NAME}` and `{file: PATH}`"},
 		},
 		Schema: sourceSchema(),
 	})

@@ -9,27 +9,26 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
-// Retention says how long final rows are kept. Their ids are refused or
-// recognised as duplicates meanwhile.
+// Retention says how long final rows are kept. Meanwhile their ids are refused or recognised as duplicates.
 type Retention struct {
 	Delivered time.Duration
 	Discarded time.Duration
 	Expired   time.Duration
 	Inbox     time.Duration // how long a repeat of a received message is recognised
 	Parked    time.Duration // Never: until a person decides
-	Sweep     time.Duration // between two looks for rows to purge
+	Sweep     time.Duration // between two purges
 }
 
 // Backup says how often the database is copied, and how many copies stay
 // (OI-14). The newest copy always stays.
 type Backup struct {
-	Folder string        // empty: BackupFolder says
+	Folder string        // empty: see BackupFolder
 	Every  time.Duration // Never: no copies are made
-	Hourly int           // so many hours keep their last copy
-	Daily  int           // so many days keep their last copy
+	Hourly int           // how many hours keep their last copy
+	Daily  int           // how many days keep their last copy
 }
 
-// BackupFolder is where copies go: unless it was named, in the data folder.
+// BackupFolder returns where copies go: the named folder, or one in the data folder.
 func (c *Config) BackupFolder() string {
 	if c.Backup.Folder != "" {
 		return c.Backup.Folder
@@ -41,26 +40,26 @@ func retentionKeys() setting.Section[Retention] {
 	kept := setting.Period(time.Second, setting.MaxTime)
 	return setting.Section[Retention]{
 		setting.Key("delivered", func(t *Retention) *time.Duration { return &t.Delivered }, kept, 7*setting.Day,
-			"Messages that arrived. A site: `1d` at least, and what it has forwarded [may stay longer](sites.md#what-is-promised)."),
+			"Messages that arrived. At a site at least `1d`, and forwarded messages [may stay longer](sites.md#what-is-promised)."),
 		setting.Key("discarded", func(t *Retention) *time.Duration { return &t.Discarded }, kept, 7*setting.Day, "Messages that a person gave up."),
-		setting.Key("expired", func(t *Retention) *time.Duration { return &t.Expired }, kept, 7*setting.Day, "Messages whose `ttl` passed. Until then they can be requeued."),
+		setting.Key("expired", func(t *Retention) *time.Duration { return &t.Expired }, kept, 7*setting.Day, "Messages whose `ttl` passed. They can be requeued as long as they are kept."),
 		setting.Key("inbox", func(t *Retention) *time.Duration { return &t.Inbox }, kept, 7*setting.Day, "Ids of received messages."),
 		setting.Key("parked", func(t *Retention) *time.Duration { return &t.Parked }, setting.PeriodOr("forever", time.Second, setting.MaxTime), Never, "Messages that wait for a person."),
 		setting.Key("sweep", func(t *Retention) *time.Duration { return &t.Sweep }, setting.Period(time.Second, setting.Day), 5*time.Minute, "Time between two purges."),
 	}
 }
 
-// backupKey is a mapping, or the word off.
+// backupKey returns the key, which is a mapping or the word off.
 func backupKey() setting.Entry[Config] {
 	const most = 10_000
 	keys := setting.Section[Backup]{
 		setting.Key("folder", func(b *Backup) *string { return &b.Folder }, setting.Location("/mnt/backups"), "",
-			"Where the copies go. Give each node a folder of its own, best on another disk. It is made when it is missing.").
+			"Where the copies go. Give each node its own folder, best on another disk. It is made if it is missing.").
 			Tells("", "`backups` in the folder of `data`"),
 		setting.Key("every", func(b *Backup) *time.Duration { return &b.Every }, setting.Period(time.Minute, 30*setting.Day), time.Hour,
 			"Time between two copies. No copy is made when nothing has changed since the last one."),
-		setting.Key("hourly", func(b *Backup) *int { return &b.Hourly }, setting.Count(0, most, "", "24"), 24, "So many hours keep their last copy. `168` keeps a week of hourly copies."),
-		setting.Key("daily", func(b *Backup) *int { return &b.Daily }, setting.Count(0, most, "", "7"), 7, "So many days keep their last copy.").
+		setting.Key("hourly", func(b *Backup) *int { return &b.Hourly }, setting.Count(0, most, "", "24"), 24, "How many hours keep their last copy. `168` keeps a week of hourly copies."),
+		setting.Key("daily", func(b *Backup) *int { return &b.Daily }, setting.Count(0, most, "", "7"), 7, "How many days keep their last copy.").
 			Tells("`0` to `10000`; not `0` together with `hourly`", ""),
 	}
 	e := setting.Group("backup", func(c *Config) *Backup { return &c.Backup }, keys, 0)

@@ -14,8 +14,7 @@ const (
 	List        Policy = "list"        // Waits, the last of which repeats
 )
 
-// Retry says when and how often a failed message is tried again. Fields that
-// belong to another policy are zero.
+// Retry says when and how often a failed message is tried again. Fields that belong to another policy are zero.
 type Retry struct {
 	Policy   Policy
 	Base     time.Duration
@@ -23,7 +22,7 @@ type Retry struct {
 	Factor   float64
 	Interval time.Duration
 	Waits    []time.Duration
-	Jitter   time.Duration // each wait is longer by up to this much
+	Jitter   time.Duration // each wait is up to this much longer
 	Retries  int           // after the first attempt; Unlimited: no number ends them
 }
 

@@ -16,8 +16,7 @@ const (
 	maxWaits   = 100
 )
 
-// retryKeys are those of all policies; the policy decides which of them have a
-// meaning, and their defaults.
+// retryKeys returns the keys of all policies. The policy decides which of them have a meaning, and their defaults.
 func retryKeys() setting.Section[Retry] {
 	of := func(p Policy) func(any, *Retry) bool {
 		return func(_ any, r *Retry) bool { return r.Policy == p }
@@ -32,7 +31,7 @@ func retryKeys() setting.Section[Retry] {
 		setting.Key("factor", func(r *Retry) *float64 { return &r.Factor }, factor(), e.Factor, "`exponential`: what each wait is multiplied by to get the next.").Only(of(Exponential)),
 		setting.Key("interval", func(r *Retry) *time.Duration { return &r.Interval }, wait, f.Interval, "`fixed`: every wait.").Only(of(Fixed)),
 		waitsKey().Only(of(List)),
-		setting.Key("jitter", func(r *Retry) *time.Duration { return &r.Jitter }, setting.Period(0, setting.MaxTime), e.Jitter, "Each wait becomes longer by a random time of up to this.").
+		setting.Key("jitter", func(r *Retry) *time.Duration { return &r.Jitter }, setting.Period(0, setting.MaxTime), e.Jitter, "Each wait becomes longer by a random time up to this.").
 			Tells("", "`500ms`; `0s` for `fixed` and `list`"),
 		retriesKey(),
 	}
@@ -44,7 +43,7 @@ func retryKey() setting.Entry[Destination] {
 	e.Reset = func(d *Destination) { d.Retry = DefaultRetry(Exponential) }
 	e.Read = func(l *setting.Loader, d *Destination) setting.Decode {
 		return func(path string, n *yaml.Node) {
-			// The policy decides the defaults of the other keys, and may stand below them.
+			// The policy decides the defaults of the other keys, but may stand below them.
 			d.Retry = DefaultRetry(policyOf(n, d.Retry.Policy))
 			l.Object(path, n, keys.Decoders(l, &d.Retry))
 			if !l.Given(setting.Join(path, "retries")) && d.Retry.Policy == List {
@@ -53,7 +52,7 @@ func retryKey() setting.Entry[Destination] {
 		}
 	}
 	e.Check = func(r *setting.Report, path string, d *Destination) {
-		if slices.Contains([]Policy{Exponential, Fixed, List}, d.Retry.Policy) { // else nobody knows which keys belong to it
+		if slices.Contains([]Policy{Exponential, Fixed, List}, d.Retry.Policy) { // else it is unknown which keys belong to it
 			checkRetry(r, path, d.Retry)
 		}
 		keys.Check(r, path, &d.Retry)
@@ -66,7 +65,7 @@ func factor() setting.Form[float64] {
 		Read: func(l *setting.Loader, to *float64) setting.Decode { return setting.Number(l, to, "2") },
 		Show: func(f float64) *yaml.Node { return setting.Scalar("", formatFactor(f)) },
 		Check: func(r *setting.Report, path string, f float64) {
-			if !(f >= 1 && f <= maxFactor) { // so that NaN is refused
+			if !(f >= 1 && f <= maxFactor) { // in this form it refuses NaN
 				r.Fault(path, formatFactor(f), setting.Problem{What: "is out of bounds", Fix: "write a number from 1 (equal waits) to " + strconv.Itoa(maxFactor)})
 			}
 		},
@@ -91,7 +90,7 @@ func waitsKey() setting.Entry[Retry] {
 	}
 }
 
-// retriesKey is a number; the file's 0 is Unlimited.
+// retriesKey returns the key for a number. The file's 0 is Unlimited.
 func retriesKey() setting.Entry[Retry] {
 	return setting.Entry[Retry]{
 		Name: "retries",
@@ -103,7 +102,7 @@ func retriesKey() setting.Entry[Retry] {
 				case l.Bad[path]:
 				case retries == 0:
 					r.Retries = Unlimited
-				case retries < 0: // -1 must not pass for Unlimited
+				case retries < 0: // -1 must not be taken for Unlimited
 					l.Fault(path, strconv.Itoa(retries), setting.Problem{What: "is negative", Fix: "write 1 or more, or 0 for no limit"})
 					r.Retries = Unlimited
 				default:
@@ -122,7 +121,7 @@ func retriesKey() setting.Entry[Retry] {
 	}
 }
 
-// policyOf is the policy that a mapping names, wherever in it that stands.
+// policyOf returns the policy that a mapping names, at any place in it.
 func policyOf(n *yaml.Node, usual Policy) Policy {
 	if v := setting.ValueOf(n, "policy"); v != nil {
 		return Policy(v.Value)

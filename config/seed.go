@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
-// Seed is channels and lists to make where they do not exist.
+// Seed holds channels and lists to make if they do not exist.
 type Seed struct {
 	Channels map[string]SeedChannel
 	Lists    map[string]SeedList
@@ -19,19 +19,18 @@ type Seed struct {
 	report *setting.Report
 }
 
-// Fault says what is wrong with a value of the seed, which only an adapter
-// knows, with its line.
+// Fault returns the fault of a value of the seed that only an adapter can find, with its line.
 func (s *Seed) Fault(path, value, problem string) Fault {
 	f := s.report.At(path)
 	f.Value, f.Problem = value, problem
 	return f
 }
 
-// SeedChannel is one channel. What is zero is the channel's own default.
+// SeedChannel is one channel. A zero field means the channel's default.
 type SeedChannel struct {
 	Kind     string
 	Settings []byte // JSON
-	Attempts *int   // failed attempts in all; nil: it does not say
+	Attempts *int   // failed attempts in all; nil: not given
 	Interval *time.Duration
 	Waits    []time.Duration
 	Workers  int
@@ -51,8 +50,8 @@ type SeedRecipient struct {
 	Disabled               bool
 }
 
-// LoadSeed reads a seed. The error is an *Error with every fault; what only an
-// adapter knows of settings and addresses is not looked at.
+// LoadSeed reads a seed. The error is an *Error with every fault. Settings and addresses that only an adapter
+// can check are not checked.
 func LoadSeed(file string, env Env) (*Seed, error) {
 	l := setting.NewLoader(file, env.Lookup, env.ReadFile)
 	data, err := l.ReadFile(file)
@@ -127,7 +126,7 @@ func checkSeedList(l *setting.Loader, path string, s SeedList) {
 	}
 }
 
-// json reads any mapping, for those who know what it means.
+// asJSON reads any mapping. The caller knows what it means.
 func asJSON(l *setting.Loader, path string, n *yaml.Node) []byte {
 	n, ok := l.Value(path, n)
 	if !ok || !setting.IsMapping(l, path, n) {

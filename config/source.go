@@ -30,13 +30,13 @@ func source(l *setting.Loader, path string, n *yaml.Node) Source {
 	if !l.Given(many) {
 		s.Secrets = append(s.Secrets, l.Resolve(path, ref))
 	} else if ref != (setting.Reference{}) {
-		l.Fault(path, "", setting.Problem{What: "has secrets beside env or file", Fix: "put all of them into the list secrets"})
+		l.Fault(path, "", setting.Problem{What: "has secrets next to env or file", Fix: "put all of them into the list secrets"})
 	}
 	reported(l, path, s.Secrets)
 	return s
 }
 
-// reported keeps the checks from finding again that a secret is missing.
+// reported marks missing secrets as reported, so that the checks do not report them again.
 func reported(l *setting.Loader, path string, list []Secret) {
 	for i, s := range list {
 		l.Bad[setting.Element(path, i)] = s.IsZero()

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
-// shownAddress is what may be told of a text that should be an address.
+// shownAddress returns what may be shown of a text that should be an address.
 func shownAddress(text string) string {
 	if scheme := setting.SchemeOf(text); scheme != "" && strings.Contains(text, "://") {
 		return scheme + "://…"
@@ -19,7 +19,7 @@ func shownAddress(text string) string {
 	return text
 }
 
-// storeKey is the address of a database, or where it is.
+// storeKey returns the key for the address of a database, or for where the address is.
 func storeKey() setting.Entry[Config] {
 	return setting.Entry[Config]{
 		Name:  "store",
@@ -27,7 +27,7 @@ func storeKey() setting.Entry[Config] {
 		Show:  func(_ setting.Printer, c *Config) *yaml.Node { return storeNode(c.Store) },
 		Meets: func(_ any, c *Config) bool { return !c.Store.IsZero() },
 		Told: []setting.Row{
-			{Doc: "Address of a PostgreSQL database in which everything is kept instead, by any number of nodes: [postgres.md](postgres.md).", Values: "`postgres://user@host:5432/database?sslmode=verify-full`", Usual: "none: a SQLite database in the folder of `data`"},
+			{Doc: "Address of a PostgreSQL database that keeps everything instead, for any number of nodes: [postgres.md](postgres.md).", Values: "`postgres://user@host:5432/database?sslmode=verify-full`", Usual: "none: a SQLite database in the folder of `data`"},
 			{Path: "env", Doc: "Variable that holds the address with its password.", Values: setting.VariableCell, Usual: "none"},
 			{Path: "file", Doc: "File that holds it.", Values: "path", Usual: "none"},
 		},
@@ -35,7 +35,7 @@ func storeKey() setting.Entry[Config] {
 	}
 }
 
-// store reads the address of a database, or where it is.
+// store reads the address of a database, or where the address is.
 func store(l *setting.Loader, c *Config) setting.Decode {
 	return func(path string, n *yaml.Node) {
 		value, ok := l.Value(path, n)
@@ -47,7 +47,7 @@ func store(l *setting.Loader, c *Config) setting.Decode {
 			l.Unreadable(path, "", setting.Problem{What: "is not the address of a database", Fix: addressFix + ", or remove the key"})
 		default:
 			if c.Store = address(l, value.Value); c.Store.HasPassword() {
-				l.Warn(path, "", setting.Problem{What: "holds a password, which everybody sees who may read this file", Fix: storeFix})
+				l.Warn(path, "", setting.Problem{What: "holds a password, which everybody who may read this file can see", Fix: storeFix})
 			}
 		}
 	}
@@ -58,7 +58,7 @@ func storeElsewhere(l *setting.Loader, path string, n *yaml.Node) Database {
 	l.Object(path, n, setting.Keys{"env": setting.HiddenText(l, &ref.Env, storeFix), "file": setting.HiddenText(l, &ref.File, storeFix)})
 	f, ok := l.LookUp(path, ref, setting.Wanted{What: "the address of the database", None: "names neither a variable nor a file", Fix: storeFix, MakeFix: addressFix})
 	if !ok {
-		l.Bad[path] = true // the checks need not look
+		l.Bad[path] = true // the checks need not look at it
 		return Database{}
 	}
 	d, p := parseDatabase(f.Text)
@@ -71,7 +71,7 @@ func storeElsewhere(l *setting.Loader, path string, n *yaml.Node) Database {
 	return d
 }
 
-// address reads what was written in the place itself.
+// address parses an address that stands in the configuration itself.
 func address(l *setting.Loader, text string) Database {
 	d, p := parseDatabase(text)
 	if p != nil {
@@ -80,7 +80,7 @@ func address(l *setting.Loader, text string) Database {
 	return d
 }
 
-// checkStore is about the database, and about what only a file has.
+// checkStore checks the database, and settings that only a file store has.
 func checkStore(r *setting.Report, c *Config) {
 	const own = "a PostgreSQL database is not Holdfast's own file"
 	switch {
@@ -102,12 +102,12 @@ func checkStore(r *setting.Report, c *Config) {
 		r.Fault("durability", string(c.Durability), setting.Problem{What: "has no meaning with store: every commit there is made with synchronous_commit on", Fix: "remove it, or write full"})
 	}
 	if r.Given("data") {
-		r.Warn("data", c.Data, setting.Problem{What: "is not used: store names a database, in which everything is kept", Fix: "remove it, or store"})
+		r.Warn("data", c.Data, setting.Problem{What: "is not used: store names a database, which keeps everything", Fix: "remove it, or store"})
 	}
 	checkStoreTLS(r, c)
 }
 
-// plainStore says what is wrong with how the database is reached; empty: nothing.
+// plainStore says what is wrong with the way to the database; empty: nothing.
 func (c *Config) plainStore() string {
 	if c.Store.IsZero() || !c.Store.Remote() || c.Store.Encrypted() {
 		return ""
@@ -124,7 +124,7 @@ func checkStoreTLS(r *setting.Report, c *Config) {
 		return
 	}
 	if c.StoreUnencrypted {
-		return // warned of with all that is given up
+		return // another warning covers all safeguards that are given up
 	}
 	r.Fault("store", c.Store.String(), setting.Problem{What: c.plainStore(), Fix: "add sslmode=verify-full, or storeUnencrypted: true if you trust everybody on that network"})
 }

@@ -50,7 +50,7 @@ func TestFaultsOfDatabases(t *testing.T) {
 		`{driver: mysql, dsn: {env: PLAIN}, statements: {A: "select :a"}, types: {a: text, b: text}}`:    `types.b: is the type of no parameter`,
 		`{driver: mysql, dsn: {env: PLAIN}, statements: {A: "select :_id"}, types: {_id: text}}`:         `types._id: is the message's own`,
 		`{driver: mysql, dsn: {env: PLAIN}, statements: {A: "select :a"}, types: [a]}`:                   "types: is a list",
-		`{` + book + `}, url: "http://h"`:                                                                "belongs to a peer, and this destination is a database",
+		`{` + book + `}, url: "http://h"`:                                                                "belongs to a peer, but this destination is a database",
 		`{` + book + `}, secret: {env: GOOD}`:                                                            "remove it, or remove write",
 		`{` + book + `}, call: {url: "http://h"}`:                                                        "stands beside call",
 	} {

@@ -9,6 +9,6 @@ func isAlive(pid int) bool {
 	if err != nil {
 		return false
 	}
-	_ = p.Release() // it was only looked for
+	_ = p.Release() // it was only looked up
 	return true
 }

@@ -8,5 +8,5 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isAlive asks with the signal that does nothing.
+// isAlive sends the process signal 0, which has no effect.
 func isAlive(pid int) bool { return !errors.Is(unix.Kill(pid, 0), unix.ESRCH) }

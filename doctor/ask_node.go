@@ -16,8 +16,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/namedfile"
 )
 
-// askNode looks what happens at the node's address, and asks whoever answers
-// there.
+// askNode examines the node's address, and asks whatever answers there.
 func askNode(ctx context.Context, o Options) (l ListenFound, r RunningFound) {
 	url, conf := o.URL, o.TLS
 	if o.Config != nil {
@@ -40,7 +39,7 @@ func askNode(ctx context.Context, o Options) (l ListenFound, r RunningFound) {
 	return l, r
 }
 
-// reachable is the address at which a listener of this machine answers.
+// reachable returns the address at which a listener of this machine answers.
 func reachable(listen string) (address, port string) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -55,7 +54,7 @@ func reachable(listen string) (address, port string) {
 	return net.JoinHostPort(host, port), port
 }
 
-// isForeign says that an address belongs to no interface of this machine.
+// isForeign reports whether an address belongs to no interface of this machine.
 func isForeign(address string) bool {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || at.Addr().IsLoopback() {
@@ -80,25 +79,24 @@ func dial(ctx context.Context, o Options, address string) (taken bool, err error
 	switch {
 	case err == nil:
 		return true, c.Close()
-	case errors.Is(err, syscall.ECONNREFUSED), strings.Contains(err.Error(), "refused"): // Windows has a code of its own
+	case errors.Is(err, syscall.ECONNREFUSED), strings.Contains(err.Error(), "refused"): // Windows has its own code
 		return false, nil
 	}
 	return false, err
 }
 
-// onlyOurs takes the node's own certificate, and no other: it seldom is one
-// for the loopback.
+// onlyOurs accepts the node's own certificate and no other: that certificate is seldom valid for the loopback.
 func onlyOurs(cert, key string) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
-		InsecureSkipVerify: true, //nolint:gosec // VerifyConnection is stricter: one certificate is taken
+		InsecureSkipVerify: true, //nolint:gosec // VerifyConnection is stricter: it accepts one certificate
 		VerifyConnection: func(s tls.ConnectionState) error {
 			pair, err := namedfile.KeyPair(cert, key)
 			if err != nil {
 				return fmt.Errorf("read our certificate: %w", err)
 			}
 			if len(s.PeerCertificates) == 0 || !bytes.Equal(s.PeerCertificates[0].Raw, pair.Leaf.Raw) {
-				return errors.New("it does not show the certificate of the configuration: restart the node if that was renewed")
+				return errors.New("it does not show the configured certificate: restart the node if the certificate was renewed")
 			}
 			return nil
 		},
@@ -126,7 +124,7 @@ func askHealth(ctx context.Context, o Options, url string, conf *tls.Config) Run
 	if r.Err = err; err == nil {
 		r.Err = errors.New("it does not answer as a node does")
 	}
-	// Our API answers with problems of its own kinds, a stranger with anything.
+	// Our API answers with problems of its own types; a stranger may answer anything.
 	if p, ok := errors.AsType[*api.Problem](err); ok {
 		r.Node = p.Type != "about:blank" && p.Type != ""
 	}

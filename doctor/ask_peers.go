@@ -17,10 +17,10 @@ import (
 	"github.com/holdfast-mq/holdfast/wire"
 )
 
-// sideBySide bounds how many are asked at one time.
+// sideBySide bounds how many are asked at once.
 const sideBySide = 32
 
-// selfName is the destination of a node that was told of none.
+// selfName is the destination of a node without configured destinations.
 const selfName = "self"
 
 func askPeers(ctx context.Context, o Options, asking *sync.WaitGroup, f *Findings) {
@@ -81,7 +81,7 @@ func clientOf(o Options, d config.Destination) (*transport.Client, error) {
 	return transport.NewClient(conf)
 }
 
-// endOf is when the last of the chains ends, each with its first certificate.
+// endOf returns when the last of the chains ends. A chain ends with its first certificate.
 func endOf(chains [][]*x509.Certificate) time.Time {
 	var last time.Time
 	for _, chain := range chains {
@@ -98,8 +98,7 @@ func endOf(chains [][]*x509.Certificate) time.Time {
 	return last
 }
 
-// askLocal opens a connection to each program that messages are forwarded to,
-// and sends nothing.
+// askLocal opens a connection to each program that messages are forwarded to. It sends nothing.
 func askLocal(ctx context.Context, o Options, asking *sync.WaitGroup, f *Findings) {
 	endpoints := o.Config.Receive.Endpoints
 	for _, name := range slices.Sorted(maps.Keys(endpoints)) {

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-mq/holdfast/link"
 )
 
-// askCentral looks for the credential, and opens a connection. Central is not
-// asked anything: only a node that runs has something to ask.
+// askCentral checks the credential, and opens a connection. It asks central nothing: only a running node has
+// something to ask.
 func askCentral(ctx context.Context, o Options, asking *sync.WaitGroup, f *Findings) {
 	if o.Config.Central.URL == "" {
 		return
@@ -24,8 +24,7 @@ func askCentral(ctx context.Context, o Options, asking *sync.WaitGroup, f *Findi
 	asking.Go(func() { c.Err = exchange.TakesConnections(ctx, exchange.Address(c.URL), o.Timeout) })
 }
 
-// judgeCentral is about the link of a site. A central that is away is a
-// warning: notifications wait.
+// judgeCentral judges the link of a site. If central is away, that is a warning: notifications wait.
 func judgeCentral(f *Findings) []Check {
 	c := f.Central
 	if c == nil {
@@ -38,12 +37,12 @@ func judgeCentral(f *Findings) []Check {
 		checks = append(checks, g.failing("credential", c.File+" does not exist: this site is not enrolled",
 			"run holdfast sites add NAME at central, and here: "+c.Enroll))
 	case c.Identity != nil:
-		checks = append(checks, g.failing("credential", c.Identity.Error(), "mend that, or enroll anew with --force"))
+		checks = append(checks, g.failing("credential", c.Identity.Error(), "fix that, or enroll again with --force"))
 	default:
 		checks = append(checks, g.ok("credential", "enrolled as site "+c.Site))
 	}
 	if c.Err != nil {
-		return append(checks, g.warning("central", c.URL+": "+c.Err.Error(), "see whether central runs, and what is between; notifications wait here meanwhile"))
+		return append(checks, g.warning("central", c.URL+": "+c.Err.Error(), "check whether central runs, and what is between; notifications wait here meanwhile"))
 	}
 	return append(checks, g.ok("central", c.URL+" takes connections"))
 }

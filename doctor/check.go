@@ -8,32 +8,32 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/brief"
 )
 
-// Status is how one check, or all of them, ended.
+// Status is the result of one check, or of all of them.
 type Status string
 
-// The statuses, from the best to the worst. Skipped counts as ok: something
-// could not be asked, or there is nothing to ask.
+// The statuses, from the best to the worst. Skipped counts as ok: something could not be asked, or there was
+// nothing to ask.
 const (
 	OK      Status = "ok"
 	Skipped Status = "skipped"
-	Warning Status = "warning" // a node works, and something needs a look
+	Warning Status = "warning" // a node works, but something needs attention
 	Failing Status = "failing" // a node does not work, will not start, or loses what it should keep
 )
 
-// Check is one thing that was looked at.
+// Check is the result of one check.
 type Check struct {
 	Group  string             `json:"group"`
 	Name   string             `json:"name"`
 	Status Status             `json:"status"`
-	Detail string             `json:"detail"`           // what was found
-	Hint   string             `json:"hint,omitempty"`   // the way out
+	Detail string             `json:"detail"`           // what the check found
+	Hint   string             `json:"hint,omitempty"`   // what to do
 	Items  []string           `json:"items,omitempty"`  // one line each
 	Values map[string]float64 `json:"values,omitempty"` // what was measured, for programs
 }
 
-// Report is all that was looked at.
+// Report is the result of all checks.
 type Report struct {
-	Status  Status    `json:"status"` // the worst of the checks
+	Status  Status    `json:"status"` // the worst status of the checks
 	Node    string    `json:"node,omitempty"`
 	Data    string    `json:"data,omitempty"`
 	Store   string    `json:"store,omitempty"` // address of a database, without its password
@@ -70,8 +70,8 @@ func (r *Report) add(checks ...Check) {
 	}
 }
 
-// String is the report for a person: a line for each check, with a mark that
-// needs no colour, and below it what to do.
+// String returns the report for a person: a line for each check, with a mark that needs no colour, and below
+// it what to do.
 func (r *Report) String() string {
 	var b strings.Builder
 	group := ""
@@ -112,10 +112,10 @@ func mark(s Status) string {
 	return "?"
 }
 
-// flat keeps what others wrote in its line.
+// flat puts text of others into one line.
 func flat(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// in makes the checks of one group.
+// in makes the checks of its group.
 type in string
 
 func (g in) ok(name, detail string) Check {
@@ -147,7 +147,7 @@ func (c Check) listing(items []string) Check {
 	return c
 }
 
-// size writes bytes for a person.
+// size formats bytes for people.
 func size(n int64) string {
 	const unit = 1024
 	if n < unit {
@@ -160,7 +160,7 @@ func size(n int64) string {
 	return fmt.Sprintf("%.1f %s", value, [...]string{"KiB", "MiB", "GiB", "TiB", "PiB"}[i])
 }
 
-// span writes a duration for a person, in at most two units.
+// span formats a duration for people, in at most two units.
 func span(d time.Duration) string {
 	switch d = d.Abs(); {
 	case d >= 48*time.Hour:

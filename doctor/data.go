@@ -18,8 +18,7 @@ import (
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
-// lookAtData finds out what the disk can tell, in an order: the sync speed
-// first, before the database is read.
+// lookAtData examines the disk. The order matters: it measures the sync speed before it reads the database.
 func lookAtData(ctx context.Context, o Options, f *Findings) {
 	folder, err := os.Stat(f.Data)
 	if err != nil {
@@ -34,13 +33,13 @@ func lookAtData(ctx context.Context, o Options, f *Findings) {
 		return
 	}
 	if runtime.GOOS == "windows" {
-		f.Folder.Mode = 0 // its bits say nothing there
+		f.Folder.Mode = 0 // its bits mean nothing there
 	}
 	f.Owner = ownerFound(database(f.Data))
 	f.Disk = diskFound(f.Data)
 	f.Sync, f.Folder.Write = measureSync(ctx, f.Data, f.Disk)
 	f.Files = append(f.Files, fileModes(map[string]string{"the database": database(f.Data)})...)
-	f.Damaged, _ = sqlite.SetAside(f.Data) // a folder that cannot be listed is told of already
+	f.Damaged, _ = sqlite.SetAside(f.Data) // if the folder cannot be listed, that is already reported
 	backups := filepath.Join(f.Data, "backups")
 	if o.Config != nil {
 		backups = o.Config.BackupFolder()
@@ -61,7 +60,7 @@ func fileContent(ctx context.Context, path string, o Options) FileContent {
 	bounded, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if !o.Full {
-		// Twice: what it reads before the check is quick, and must not hang either.
+		// Twice: the reading before the check is quick, but must not hang either.
 		bounded, cancel = context.WithTimeout(ctx, 2*o.Timeout)
 		defer cancel()
 	}
@@ -92,7 +91,7 @@ func backupsFound(dir string) BackupsFound {
 	for _, e := range entries {
 		info, err := e.Info()
 		if err != nil || !info.Mode().IsRegular() || info.Size() == 0 || strings.HasPrefix(e.Name(), ".") {
-			continue // one that is only being made is none
+			continue // a backup that is still being written does not count
 		}
 		b.Count++
 		if info.ModTime().After(b.At) {
@@ -102,7 +101,7 @@ func backupsFound(dir string) BackupsFound {
 	return b
 }
 
-// secretFiles are the files of secrets and keys that the configuration names.
+// secretFiles returns the files of secrets and keys that the configuration names.
 func secretFiles(c *config.Config) []FileFound {
 	if c == nil {
 		return nil
@@ -154,8 +153,7 @@ func fileModes(what map[string]string) []FileFound {
 	return list
 }
 
-// shut says that users who neither own a folder above path nor are in its
-// group cannot get to it.
+// shut reports whether a folder above path keeps out every user who neither owns it nor is in its group.
 func shut(path string) bool {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&0o001 == 0 {
@@ -181,7 +179,7 @@ func certFound(t config.TLS) *CertFound {
 	return c
 }
 
-// cause leaves out the path, which is told beside it.
+// cause strips the path from an error; the caller names it.
 func cause(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err

@@ -18,7 +18,7 @@ func diskFound(dir string) DiskFound {
 	}
 }
 
-// kindOf names those of which there is something to say, and the usual ones.
+// kindOf names the usual kinds of file systems, and those that need a remark.
 func kindOf(magic uint32) string {
 	switch magic {
 	case unix.TMPFS_MAGIC:

@@ -5,5 +5,5 @@ package doctor
 import "errors"
 
 func diskFound(string) DiskFound {
-	return DiskFound{Err: errors.New("not known how to ask on this system")}
+	return DiskFound{Err: errors.New("cannot be asked on this system")}
 }

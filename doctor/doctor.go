@@ -12,35 +12,31 @@ import (
 	"github.com/holdfast-mq/holdfast/config"
 )
 
-// Options of Examine.
+// Options are the options of Examine.
 type Options struct {
-	// ConfigFile is the file that was read, empty for none; Config what it
-	// gave, nil if ConfigError says why not.
+	// ConfigFile is the file that was read; empty: none. Config is its content; nil if ConfigError says why not.
 	ConfigFile  string
 	Config      *config.Config
 	ConfigError error
 	Warnings    []config.Warning
-	// Data is the data folder where there is no Config.
+	// Data is the data folder if there is no Config.
 	Data string
-	// URL names the node that runs; empty: the one of the configuration. Token
-	// may be empty.
+	// URL names the running node; empty: the one of the configuration. Token may be empty.
 	URL, Token string
-	TLS        *tls.Config   // for URL; nil: the system's authorities
-	Timeout    time.Duration // of each thing that is asked; zero: 5 s
-	Full       bool          // check all of the database, whatever time it takes
+	TLS        *tls.Config   // for URL; nil: the system's CAs
+	Timeout    time.Duration // for each question; zero: 5 s
+	Full       bool          // check the whole database, however long it takes
 	Version    string
 	Commit     string
 }
 
-// Examine measures and judges. It returns when everything has answered, or
-// has been given up.
+// Examine measures and judges. It returns when everything has answered or was given up.
 func Examine(ctx context.Context, o Options) Report {
 	f := Measure(ctx, o)
 	return Judge(&f)
 }
 
-// Measure finds out. What is asked over the network is asked side by side,
-// and apart from what is measured on the disk.
+// Measure finds the facts. It asks over the network side by side, and separately from what it measures on the disk.
 func Measure(ctx context.Context, o Options) Findings {
 	if o.Timeout <= 0 {
 		o.Timeout = 5 * time.Second
@@ -87,5 +83,5 @@ func configFound(o Options) ConfigFound {
 	return c
 }
 
-// database is where a node keeps everything.
+// database returns the path of a node's database.
 func database(data string) string { return filepath.Join(data, "holdfast.db") }

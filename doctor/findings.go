@@ -12,25 +12,25 @@ import (
 	"github.com/holdfast-mq/holdfast/transport"
 )
 
-// Findings are what was measured.
+// Findings are the measured facts.
 type Findings struct {
 	Now     time.Time
 	Config  ConfigFound
-	Data    string       // folder; empty: nobody knows which
-	Server  *ServerFound // instead of a folder; nil: there is none
+	Data    string       // folder; empty: unknown
+	Server  *ServerFound // instead of a folder; nil: no server
 	Folder  FolderFound
-	Files   []FileFound // whose permissions matter
+	Files   []FileFound // files whose permissions matter
 	Owner   OwnerFound
 	File    FileContent
-	Damaged []sqlite.Damage // files that were set aside, and what was salvaged
+	Damaged []sqlite.Damage // files that were set aside, and what was salvaged from them
 	Disk    DiskFound
 	Sync    SyncFound
 	Listen  ListenFound
 	Running RunningFound
-	Cert    *CertFound // of this node's listener; nil: it has none
+	Cert    *CertFound // of this node's listener; nil: no certificate
 	Peers   []PeerFound
 	Local   []LocalFound
-	Central *CentralFound // nil: this node is no site
+	Central *CentralFound // nil: this node is not a site
 	Backups BackupsFound
 	Program Program
 }
@@ -41,13 +41,13 @@ type ServerFound struct {
 	Address string // without its password
 	SSLMode string
 	Remote  bool
-	Err     error // it could not be asked
+	Err     error // why it could not be asked
 }
 
-// Program is what this binary was built from.
+// Program tells what this binary was built from.
 type Program struct{ Version, Commit, Go, Platform string }
 
-// ConfigFound is what reading the configuration gave.
+// ConfigFound is the result of reading the configuration.
 type ConfigFound struct {
 	File     string
 	Config   *config.Config // nil: it has faults
@@ -60,9 +60,9 @@ type FolderFound struct {
 	Exists bool
 	IsDir  bool
 	Mode   fs.FileMode
-	Shut   bool  // a folder above keeps everybody else away
-	Err    error // it cannot be looked at
-	Write  error // a file cannot be made in it
+	Shut   bool  // a folder above keeps everybody else out
+	Err    error // why it cannot be examined
+	Write  error // why no file can be made in it
 }
 
 // FileFound is a file whose permissions matter.
@@ -70,15 +70,15 @@ type FileFound struct {
 	What string
 	Path string
 	Mode fs.FileMode
-	Shut bool // a folder above keeps everybody else away
+	Shut bool // a folder above keeps everybody else out
 	Err  error
 }
 
-// OwnerFound is who has the database.
+// OwnerFound tells who owns the database.
 type OwnerFound struct {
 	sqlite.Holder
 	Here  bool // on this host
-	Alive bool // its process can be seen, where Here
+	Alive bool // its process can be seen; only if Here
 	Err   error
 }
 
@@ -86,40 +86,40 @@ type OwnerFound struct {
 type FileContent struct {
 	sqlite.Inspection
 	Size, Log int64
-	Full      bool // the whole integrity was asked for
+	Full      bool // the whole database was to be checked
 	Err       error
 }
 
 // DiskFound is the file system of the data folder.
 type DiskFound struct {
-	Kind          string // empty: not known
+	Kind          string // empty: unknown
 	Free, Total   int64
-	Files, Inodes int64 // free ones and all; 0 of all: it does not count them
+	Files, Inodes int64 // free inodes and all; 0 of all: the file system does not count them
 	Err           error
 }
 
-// SyncFound is how long small synced writes took.
+// SyncFound tells how long small synced writes took.
 type SyncFound struct {
 	Count       int
 	Median, P99 time.Duration
-	Skipped     string // why it was not measured
+	Skipped     string // why nothing was measured
 	Err         error
 }
 
-// ListenFound is what happens at the node's address.
+// ListenFound is what was found at the node's address.
 type ListenFound struct {
 	Address string
-	AnyPort bool  // port 0: there is nothing to ask
+	AnyPort bool  // port 0: nothing can be asked
 	Foreign bool  // the address is not one of this machine
 	Taken   bool  // something listens
-	Err     error // neither answered nor refused
+	Err     error // neither an answer nor a refusal
 }
 
-// RunningFound is what a node said.
+// RunningFound is the answer of a running node.
 type RunningFound struct {
 	URL    string
 	Health *api.Health
-	Node   bool // a Holdfast answered, perhaps only that it wants a token
+	Node   bool // a Holdfast answered, perhaps only that it needs a token
 	Err    error
 }
 
@@ -134,10 +134,10 @@ type CertFound struct {
 type PeerFound struct {
 	Name, URL  string
 	V1         bool
-	Self       bool          // no other node
-	Kind       *adapter.Kind // no peer: URL is its address; nil: a peer
+	Self       bool          // this node itself
+	Kind       *adapter.Kind // of a foreign system, whose address is URL; nil: a peer
 	Probed     transport.Probed
-	Until      time.Time // when the first certificate of its chain ends
+	Until      time.Time // end of the first certificate of its chain
 	Sent, Came time.Time
 	Err        error
 }
@@ -157,11 +157,11 @@ type BackupsFound struct {
 	Err    error
 }
 
-// CentralFound is where a site forwards to.
+// CentralFound is the central that a site forwards to.
 type CentralFound struct {
 	URL, File string
-	Enroll    string // the command
-	Site      string // by which central knows this node
-	Identity  error  // the credential cannot be used
-	Err       error  // nobody takes connections
+	Enroll    string // the command that enrolls the site
+	Site      string // central's name for this node
+	Identity  error  // why the credential cannot be used
+	Err       error  // why no connection was accepted
 }

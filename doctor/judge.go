@@ -1,6 +1,6 @@
 package doctor
 
-// Judge says what is to be thought of what was found.
+// Judge judges the findings.
 func Judge(f *Findings) Report {
 	r := Report{Data: f.Data, Version: f.Program.Version, At: f.Now.UTC()}
 	if c := f.Config.Config; c != nil {

@@ -9,7 +9,7 @@ import (
 
 const (
 	clockOff    = 30 * time.Second
-	clockBehind = 5 * time.Second // less is a clock that was set, as they are
+	clockBehind = 5 * time.Second // a smaller step back is an ordinary correction of the clock
 )
 
 func judgeClock(f *Findings) []Check {
@@ -18,15 +18,14 @@ func judgeClock(f *Findings) []Check {
 	now := f.Now.UTC().Format(time.RFC3339)
 	switch behind := f.File.Latest.Sub(f.Now); {
 	case f.Now.Before(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)):
-		return []Check{g.failing("clock", now+": that time is long over; nothing expires, and no signature is taken", hint)}
+		return []Check{g.failing("clock", now+": that is far in the past; nothing expires, and no signature is accepted", hint)}
 	case !f.File.Latest.IsZero() && behind > clockBehind:
-		return []Check{g.warning("clock", fmt.Sprintf("%s: that is %s before what the database has seen", now, span(behind)), hint), judgeOffset(g, f)}
+		return []Check{g.warning("clock", fmt.Sprintf("%s: that is %s before a time that the database has seen", now, span(behind)), hint), judgeOffset(g, f)}
 	}
 	return []Check{g.ok("clock", now), judgeOffset(g, f)}
 }
 
-// judgeOffset takes the destination that is farthest away: signatures are
-// refused one by one.
+// judgeOffset judges the destination whose clock is farthest off: receivers check signatures one by one.
 func judgeOffset(g in, f *Findings) Check {
 	const name = "clock of the destinations"
 	worst, who := time.Duration(-1), ""
@@ -41,13 +40,13 @@ func judgeOffset(g in, f *Findings) Check {
 		}
 	}
 	if who == "" {
-		return g.skipped(name, "no destination has told its time")
+		return g.skipped(name, "no destination has sent its time")
 	}
 	side := "before"
 	if off > 0 {
 		side = "after"
 	}
-	detail := fmt.Sprintf("this clock is %s %s that of %s", span(worst), side, who)
+	detail := fmt.Sprintf("this clock is %s %s the clock of %s", span(worst), side, who)
 	hint := fmt.Sprintf("signatures are refused from %s on; set the clock of this machine or of %s, and keep both with NTP", span(wire.Tolerance), who)
 	c := g.ok(name, "all within "+span(max(worst, time.Second)))
 	switch {
@@ -59,8 +58,8 @@ func judgeOffset(g in, f *Findings) Check {
 	return c.with("offsetSeconds", off.Seconds())
 }
 
-// offset is how far this clock is after the peer's, and 0 where the answer's
-// own time and its whole seconds explain it.
+// offset returns how far this clock is ahead of the peer's. It is 0 if the duration of the call and the whole
+// seconds of the answer explain the difference.
 func offset(p PeerFound) time.Duration {
 	earliest, latest := p.Sent.Sub(p.Probed.Date.Add(time.Second)), p.Came.Sub(p.Probed.Date)
 	switch {

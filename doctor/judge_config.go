@@ -14,16 +14,16 @@ func judgeConfig(f *Findings) []Check {
 	const g = in("Configuration")
 	name := f.Config.File
 	if name == "" {
-		name = "no file, the defaults hold"
+		name = "no file; the defaults hold"
 	}
 	var checks []Check
 	switch faults, warnings := f.Config.Faults, f.Config.Warnings; {
 	case len(faults) > 0:
 		checks = append(checks, g.failing("configuration", fmt.Sprintf("%s: %s; a node does not start with it", name, brief.Count(len(faults), "fault", "faults")),
-			"mend these lines, and look again with: holdfast config check").listing(slices.Concat(faults, warnings)))
+			"fix these lines, and check again with: holdfast config check").listing(slices.Concat(faults, warnings)))
 	case len(warnings) > 0:
 		checks = append(checks, g.warning("configuration", name+": "+brief.Count(len(warnings), "warning", "warnings"),
-			"a node runs with it; see whether that is what you want").listing(warnings))
+			"a node runs with it; check whether that is what you want").listing(warnings))
 	default:
 		checks = append(checks, g.ok("configuration", name))
 	}
@@ -34,7 +34,7 @@ func judgeConfig(f *Findings) []Check {
 	return checks
 }
 
-// judgeFiles is about secrets that others can read.
+// judgeFiles judges secrets that others can read.
 func judgeFiles(f *Findings) []Check {
 	const g = in("Configuration")
 	var checks []Check
@@ -43,12 +43,12 @@ func judgeFiles(f *Findings) []Check {
 		switch {
 		case errors.Is(file.Err, fs.ErrNotExist):
 		case file.Err != nil:
-			checks = append(checks, g.warning(name, fmt.Sprintf("%s: %v", file.Path, file.Err), "look as the user of the node"))
+			checks = append(checks, g.warning(name, fmt.Sprintf("%s: %v", file.Path, file.Err), "run the doctor as the user of the node"))
 		case file.Mode.Perm()&0o007 != 0 && !file.Shut:
 			checks = append(checks, g.warning(name, fmt.Sprintf("%s has mode %04o: every user of this machine can read or change it", file.Path, file.Mode.Perm()),
 				fmt.Sprintf("chmod %s %s", lessMode(file.Mode), file.Path)))
 		case file.Shut:
-			checks = append(checks, g.ok(name, fmt.Sprintf("%s: its folder keeps others away", file.Path)))
+			checks = append(checks, g.ok(name, fmt.Sprintf("%s: its folder keeps others out", file.Path)))
 		default:
 			checks = append(checks, g.ok(name, fmt.Sprintf("%s has mode %04o", file.Path, file.Mode.Perm())))
 		}
@@ -58,7 +58,7 @@ func judgeFiles(f *Findings) []Check {
 
 func lessMode(m fs.FileMode) string { return fmt.Sprintf("%04o", m.Perm()&^0o007) }
 
-// soon is when the end of a certificate is worth a warning.
+// soon is how long before its end a certificate is worth a warning.
 const soon = 14 * 24 * time.Hour
 
 func judgeCert(g in, name, what string, until time.Time, err error, now time.Time) Check {

@@ -27,7 +27,7 @@ func judgeData(f *Findings) []Check {
 	return append(checks, judgeBackups(g, f))
 }
 
-// judgeSetAside: a file of which everything was salvaged only waits to be seen.
+// judgeSetAside judges files set aside. If everything in a file was salvaged, a person only needs to see it.
 func judgeSetAside(g in, files []sqlite.Damage) Check {
 	const name = "files set aside"
 	var list []string
@@ -45,22 +45,21 @@ func judgeSetAside(g in, files []sqlite.Damage) Check {
 		"a backup may hold what is lost; then move the files out of the data folder").listing(list)
 }
 
-// mend agrees with what a start does by itself: a backup has less in it than
-// what a salvage finds.
+// mend agrees with what a start does by itself. A backup holds less than what a salvage finds.
 const mend = "stop the node, keep a copy of the whole folder, and start it again: it sets the file aside and salvages what can be read; put a backup in its place only if too much was lost"
 
-const asItsUser = "look as the user of the node; if you do, give that user the folder"
+const asItsUser = "run the doctor as the user of the node; if you do, give that user the folder"
 
-// judgeFolder says also whether it makes sense to look further.
+// judgeFolder judges the data folder. further says whether it makes sense to look into it.
 func judgeFolder(g in, f *Findings) (c Check, further bool) {
 	const name = "data folder"
 	switch d := f.Folder; {
 	case errors.Is(d.Err, fs.ErrNotExist):
-		return g.warning(name, f.Data+" does not exist", "the first start makes it; if there was one, see whether its disk is mounted"), false
+		return g.warning(name, f.Data+" does not exist", "the first start makes it; if there was one, check whether its disk is mounted"), false
 	case errors.Is(d.Err, fs.ErrPermission):
 		return g.warning(name, fmt.Sprintf("%s: %v", f.Data, d.Err), asItsUser), false
 	case d.Err != nil:
-		return g.failing(name, fmt.Sprintf("%s: %v", f.Data, d.Err), "see what is wrong with the disk, or name another folder with --data"), false
+		return g.failing(name, fmt.Sprintf("%s: %v", f.Data, d.Err), "find out what is wrong with the disk, or name another folder with --data"), false
 	case !d.IsDir:
 		return g.failing(name, f.Data+" is not a folder", "name another with data or --data"), false
 	case errors.Is(d.Write, fs.ErrPermission):
@@ -84,19 +83,19 @@ func judgeFile(g in, f *Findings) []Check {
 	case errors.Is(c.Err, sqlite.ErrDamaged):
 		return []Check{g.failing(name, c.Err.Error(), mend).listing(c.Integrity.Problems)}
 	case errors.Is(c.Err, sqlite.ErrLogWaits):
-		return []Check{g.warning(name, c.Err.Error()+" ("+size(c.Log)+")", "start the node, and look again; do not delete the log: it holds accepted messages")}
+		return []Check{g.warning(name, c.Err.Error()+" ("+size(c.Log)+")", "start the node, and run the doctor again; do not delete the log: it holds accepted messages")}
 	case c.Err != nil:
-		return []Check{g.warning(name, c.Err.Error(), "look as the user of the node, or with a longer --timeout")}
+		return []Check{g.warning(name, c.Err.Error(), "run the doctor as the user of the node, or with a longer --timeout")}
 	}
 	checks := []Check{g.ok(name, sizes).with("databaseBytes", float64(c.Size)).with("logBytes", float64(c.Log))}
 	if c.Log > 256<<20 {
-		checks[0] = g.warning(name, sizes+": the log is not merged into the file", "something reads the file for long: another program, or a backup; look who has it open").
+		checks[0] = g.warning(name, sizes+": the log is not merged into the file", "something reads the file for long: another program, or a backup; find out who has it open").
 			with("databaseBytes", float64(c.Size)).with("logBytes", float64(c.Log))
 	}
 	return append(checks, judgeSchema(g, f), judgeIntegrity(g, f), judgeRows(g, f))
 }
 
-// judgeRows: what has changed inside a row SQLite does not see.
+// judgeRows judges changes inside a row, which SQLite does not notice.
 func judgeRows(g in, f *Findings) Check {
 	const name = "rows"
 	r := f.File.Rows
@@ -106,9 +105,9 @@ func judgeRows(g in, f *Findings) Check {
 	}
 	switch {
 	case len(f.File.Integrity.Problems) > 0:
-		return g.skipped(name, "the file is damaged: the hashes of its rows say nothing more")
+		return g.skipped(name, "the file is damaged: the hashes of its rows would add nothing")
 	case f.File.Schema != f.File.Newest:
-		return g.skipped(name, "their hashes are read in a database of this release")
+		return g.skipped(name, "hashes are only read in a database of this release")
 	case r.Broken > 0:
 		var list []string
 		for _, row := range r.Rows {
@@ -150,7 +149,7 @@ func judgeIntegrity(g in, f *Findings) Check {
 		return g.failing("integrity", kind+": "+brief.Count(len(i.Problems), "problem", "problems"),
 			mend).listing(first(i.Problems, 20))
 	case len(i.Left) > 0:
-		return g.ok("integrity", fmt.Sprintf("%s: no problem in %d of %d tables; in %s the time did not suffice for %s; --full takes the time it needs",
+		return g.ok("integrity", fmt.Sprintf("%s: no problem in %d of %d tables; %s was too short for %s; --full takes the time it needs",
 			kind, i.Checked, i.Tables, span(i.Took), brief.Join(i.Left, ", ", 5)))
 	}
 	return g.ok("integrity", fmt.Sprintf("%s: no problem in %s, in %s", kind, brief.Count(i.Tables, "table", "tables"), span(i.Took)))
@@ -161,21 +160,21 @@ func judgeBackups(g in, f *Findings) Check {
 	b := f.Backups
 	switch {
 	case b.Err != nil:
-		return g.warning(name, b.Err.Error(), "look as the user of the node")
+		return g.warning(name, b.Err.Error(), "run the doctor as the user of the node")
 	case !b.Exists:
 		return g.skipped(name, "there is no folder of backups")
 	case b.Count == 0:
-		return g.warning(name, "the folder of backups is empty", "make one, and see why none was made")
+		return g.warning(name, "the folder of backups is empty", "make one, and find out why there is none")
 	}
 	age := f.Now.Sub(b.At)
 	detail := fmt.Sprintf("%s; the newest, %s, is %s old", brief.Count(b.Count, "file", "files"), b.Newest, span(age))
 	if age > 26*time.Hour {
-		return g.warning(name, detail, "see why none was made since").with("ageSeconds", age.Seconds())
+		return g.warning(name, detail, "find out why there is no newer one").with("ageSeconds", age.Seconds())
 	}
 	return g.ok(name, detail).with("ageSeconds", age.Seconds())
 }
 
-// first bounds a list, and says what it leaves out.
+// first shortens a list, and says how many items it leaves out.
 func first(list []string, n int) []string {
 	if len(list) <= n {
 		return list

@@ -10,11 +10,11 @@ import (
 
 // Bounds of what a disk is expected to do and to have.
 const (
-	tooFast   = 20 * time.Microsecond // no disk writes a block in less
+	tooFast   = 20 * time.Microsecond // no disk writes a block faster
 	tooSlow   = 30 * time.Millisecond
 	fewFree   = 1 << 30
 	noneFree  = 64 << 20
-	manyFree  = 50 << 30 // below a tenth of a huge disk there may still be plenty
+	manyFree  = 50 << 30 // above this, even less than a tenth of a huge disk is plenty
 	fewInodes = 1000
 )
 
@@ -26,7 +26,7 @@ func judgeDurability(f *Findings) []Check {
 			checks = append(checks, g.ok("journal", "write-ahead log"))
 		} else {
 			checks = append(checks, g.warning("journal", "the file is not in the mode of a write-ahead log: another program has changed it",
-				"the next start sets it; find out which program opens the database, and keep it away"))
+				"the next start sets it; find out which program opens the database, and stop it"))
 		}
 	}
 	checks = append(checks, judgeLevel(g, f))
@@ -36,7 +36,7 @@ func judgeDurability(f *Findings) []Check {
 	return append(checks, judgeSync(g, f.Sync), judgeKind(g, f.Disk))
 }
 
-// judgeLevel asks the node that runs, and else the configuration.
+// judgeLevel judges the durability of the running node, or else of the configuration.
 func judgeLevel(g in, f *Findings) Check {
 	const name = "commits"
 	const hint = "set durability: full, unless the last seconds may be lost at a power cut"
@@ -44,9 +44,9 @@ func judgeLevel(g in, f *Findings) Check {
 		for _, c := range h.Checks {
 			if level, ok := strings.CutPrefix(c.Detail, "durability "); ok && c.Name == "store" {
 				if strings.Contains(level, "synchronous=NORMAL") {
-					return g.warning(name, "the node that runs says: "+level, hint)
+					return g.warning(name, "the running node says: "+level, hint)
 				}
-				return g.ok(name, "synced before a message is accepted; the node that runs says: "+level)
+				return g.ok(name, "synced before a message is accepted; the running node says: "+level)
 			}
 		}
 	}
@@ -82,16 +82,16 @@ func judgeSync(g in, s SyncFound) Check {
 func judgeKind(g in, d DiskFound) Check {
 	const name = "file system"
 	if d.Err != nil || d.Kind == "" {
-		return g.skipped(name, "it cannot be told which")
+		return g.skipped(name, "its kind is unknown")
 	}
 	why, hint := "", "keep the data on a disk of this machine"
 	switch d.Kind {
 	case "tmpfs", "ramfs":
 		why = "it is memory: everything is lost with the power"
 	case "overlay", "aufs":
-		why, hint = "it is the container's own layer, and is gone with the container", "mount a volume for the data"
+		why, hint = "it is the container's own layer, and disappears with the container", "mount a volume for the data"
 	case "nfs", "cifs", "smb", "9p", "fuse":
-		why = "over a network, or a program in between, locks and syncs may not hold what they promise"
+		why = "over a network or through another program, locks and syncs may not keep their promises"
 	}
 	if why != "" {
 		return g.warning(name, d.Kind+": "+why, hint)
@@ -104,7 +104,7 @@ func judgeDisk(f *Findings) []Check {
 	d := f.Disk
 	switch {
 	case f.Data == "" || f.Folder.Err != nil:
-		return nil // it is told already
+		return nil // already reported
 	case d.Err != nil:
 		return []Check{g.skipped("space", d.Err.Error())}
 	}

@@ -33,7 +33,7 @@ func judgeMessages(f *Findings) []Check {
 			items = append(items, name+": "+f.File.Held[name])
 		}
 		return append(checks, g.warning("lanes", brief.Count(len(items), "destination is held: its messages wait for a person", "destinations are held: their messages wait for a person"),
-			"remove the reason; the node tries one message from time to time, and goes on when it is taken").listing(items))
+			"remove the reason; the node tries one message from time to time, and goes on when one is accepted").listing(items))
 	}
 	return append(checks, g.ok("lanes", "none is held"))
 }
@@ -63,7 +63,7 @@ func judgeParked(g in, f *Findings, read bool) Check {
 func judgeUnrouted(g in, f *Findings) Check {
 	var lost []string
 	for _, name := range f.File.Waiting {
-		// Notices that nobody asks for any more are nobody's work, as for a node that runs.
+		// As in a running node, notices that no dispatcher has callbacks for are nobody's work.
 		if name != holdfast.EndedDestination && !f.Config.Config.Serves(name) {
 			lost = append(lost, name)
 		}

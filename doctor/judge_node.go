@@ -30,13 +30,13 @@ func judgeNode(f *Findings) []Check {
 		return append(checks, g.skipped("health", noHealth(f)))
 	}
 	if h.Version != p.Version {
-		checks = append(checks, g.warning("version of the node", fmt.Sprintf("the node that runs is %s, this program %s", h.Version, p.Version),
-			"restart the node, or look with the program that it was started with"))
+		checks = append(checks, g.warning("version of the node", fmt.Sprintf("the running node is %s, this program %s", h.Version, p.Version),
+			"restart the node, or run the doctor of the program that it was started with"))
 	}
 	return append(checks, judgeHealth(g, h))
 }
 
-// judgeTokens is about who can operate a node that asks for tokens.
+// judgeTokens judges who can operate a node that asks for tokens.
 func judgeTokens(g in, f *Findings) []Check {
 	const name = "tokens"
 	c := f.Config.Config
@@ -56,7 +56,7 @@ func judgeTokens(g in, f *Findings) []Check {
 func noHealth(f *Findings) string {
 	switch {
 	case f.Running.Node:
-		return fmt.Sprintf("the node does not tell it: %v; give a token with --token-file", f.Running.Err)
+		return fmt.Sprintf("the node does not say: %v; give a token with --token-file", f.Running.Err)
 	case f.Owner.Held:
 		return "the node that has the database did not answer"
 	case f.Running.Err != nil:
@@ -77,9 +77,9 @@ func judgeHealth(g in, h *api.Health) Check {
 	case api.OK:
 		return g.ok("health", detail)
 	case api.Degraded:
-		return g.warning("health", detail, "it works; see to what it lists").listing(items)
+		return g.warning("health", detail, "it works; take care of what it lists").listing(items)
 	}
-	return g.failing("health", detail, "see to what it lists; its log says more").listing(items)
+	return g.failing("health", detail, "take care of what it lists; its log says more").listing(items)
 }
 
 func judgeOwner(g in, f *Findings) Check {
@@ -93,15 +93,15 @@ func judgeOwner(g in, f *Findings) Check {
 	case f.Data == "":
 		return g.skipped(name, "the configuration does not say where the data is; name it with --data")
 	case errors.Is(o.Err, fs.ErrNotExist):
-		return g.ok(name, "no node has ever had the database")
+		return g.ok(name, "no node has ever owned the database")
 	case o.Err != nil:
-		return g.warning(name, o.Err.Error(), "look as the user of the node")
+		return g.warning(name, o.Err.Error(), "run the doctor as the user of the node")
 	case !o.Held && o.PID > 0:
-		return g.ok(name, "no node has the database; the last was "+who)
+		return g.ok(name, "no node owns the database; the last was "+who)
 	case !o.Held:
-		return g.ok(name, "no node has the database")
+		return g.ok(name, "no node owns the database")
 	case o.Here && o.PID > 0 && !o.Alive:
-		return g.warning(name, "the database is locked by "+who+", and there is no such process to be seen here",
+		return g.warning(name, "the database is locked by "+who+", but that process is not visible here",
 			"it may run in another container: look there, and give two nodes two folders")
 	case !o.Here && o.PID > 0:
 		return g.warning(name, "the database is locked by "+who+": that is another machine, or a container with its own name",
@@ -123,20 +123,20 @@ func judgeListen(g in, f *Findings) Check {
 	case l.Err != nil:
 		return g.warning(name, fmt.Sprintf("%s neither answers nor refuses: %v", l.Address, l.Err), "look for a packet filter, or a process that hangs")
 	case !l.Taken && f.Owner.Held:
-		return g.warning(name, l.Address+": nobody listens, though a process has the database",
+		return g.warning(name, l.Address+": nobody listens, although a process owns the database",
 			"it is starting or stopping, or was started with another address")
 	case !l.Taken:
 		return g.ok(name, l.Address+" is free")
 	case !r.Node && f.Owner.Held && errors.Is(r.Err, context.DeadlineExceeded):
-		return g.failing(name, l.Address+" takes connections and does not answer, and a process has the database",
-			"the node hangs, or has more to do than it can: see its log, and wait longer with --timeout; if nothing moves, restart it")
+		return g.failing(name, l.Address+" accepts connections but does not answer, and a process owns the database",
+			"the node hangs, or is overloaded: see its log, and wait longer with --timeout; if nothing moves, restart it")
 	case !r.Node:
 		return g.failing(name, fmt.Sprintf("%s: another program listens there: %v", l.Address, r.Err), "stop it, or set listen to another port")
 	case !f.Owner.Held && f.Owner.Err == nil, errors.Is(f.Owner.Err, fs.ErrNotExist):
-		return g.failing(name, l.Address+": a node answers there that does not have this database", "name its data folder with --data, or set listen to another port")
+		return g.failing(name, l.Address+": the node that answers there does not own this database", "name its data folder with --data, or set listen to another port")
 	case r.Health != nil && f.Config.Config != nil && r.Health.Node != f.Config.Config.Node.ID:
-		return g.warning(name, fmt.Sprintf("%s: node %s answers, and the configuration is that of %s", l.Address, r.Health.Node, f.Config.Config.Node.ID),
-			"look with the configuration that the node was started with")
+		return g.warning(name, fmt.Sprintf("%s: node %s answers, but the configuration is that of %s", l.Address, r.Health.Node, f.Config.Config.Node.ID),
+			"run the doctor with the configuration that the node was started with")
 	}
 	return g.ok(name, strings.TrimSpace(l.Address+": our node answers"))
 }

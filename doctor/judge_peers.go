@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-mq/holdfast/transport"
 )
 
-// judgePeers is about the destinations. What waiting cures is a warning: the
-// messages wait, too. What somebody must change is failing.
+// judgePeers judges the destinations. A problem that waiting solves is a warning: the messages wait, too. A
+// problem that somebody must solve is failing.
 func judgePeers(f *Findings) []Check {
 	const g = in("Destinations")
 	var checks []Check
@@ -44,11 +44,11 @@ func judgeUnreached(g in, p PeerFound, now time.Time) Check {
 	var hint string
 	switch f.Code {
 	case transport.CodeNoHost, transport.CodeDNS:
-		hint = "see whether the name is right, and whether this machine can ask its name server"
+		hint = "check whether the name is right, and whether this machine reaches its name server"
 	case transport.CodeRefused:
-		hint = "nobody listens there: see whether the other side runs, and whether the port is right"
+		hint = "nobody listens there: check whether the other side runs, and whether the port is right"
 	case transport.CodeNoRoute, transport.CodeConnectTime:
-		hint = "see whether the other side is up, and what is between: routes, packet filters"
+		hint = "check whether the other side is up, and what is between: routes, packet filters"
 	case transport.CodeCertificate:
 		if c, ok := errors.AsType[*tls.CertificateVerificationError](p.Err); ok && len(c.UnverifiedCertificates) > 0 &&
 			c.UnverifiedCertificates[0].NotAfter.Before(now) {
@@ -56,11 +56,11 @@ func judgeUnreached(g in, p PeerFound, now time.Time) Check {
 		}
 		hint = "name the CA of the other side with ca, or let it get a certificate for the name in the URL"
 	case transport.CodeTLS:
-		hint = "see whether the other side speaks TLS at this port, and TLS 1.2 or later"
+		hint = "check whether the other side speaks TLS 1.2 or later at this port"
 	case transport.CodeAccess:
 		hint = "give the user of the node access to the socket"
 	case transport.CodeTimeout:
-		hint = "it takes connections and does not answer: see whether it hangs; or wait longer with --timeout"
+		hint = "it accepts connections but does not answer: check whether it hangs, or wait longer with --timeout"
 	default:
 		if p.Kind != nil && p.Kind.Held != "" && f.Outcome == holdfast.LaneFault {
 			hint = p.Kind.Held
@@ -83,11 +83,11 @@ func judgeAnswer(g in, p PeerFound) Check {
 	case s >= 300 && s < 400:
 		c = g.failing(p.Name, detail+": redirects are never followed", "put the address that it leads to into url")
 	case s == http.StatusNotFound, s == http.StatusForbidden, s == http.StatusProxyAuthRequired:
-		c = g.failing(p.Name, detail+": nobody receives messages at this address, or somebody in between keeps them away", "see whether url is right, and what a proxy lets through")
+		c = g.failing(p.Name, detail+": nobody receives messages at this address, or something in between blocks them", "check whether url is right, and what a proxy lets through")
 	case s >= 500:
-		c = g.warning(p.Name, detail, "the other side, or a proxy before it, is in trouble; see its log")
+		c = g.warning(p.Name, detail, "the other side, or a proxy in front of it, has a problem; see its log")
 	case s >= 200 && s < 300:
-		c = g.warning(p.Name, detail+" to what is no message: that may be another program", "see whether url is right")
+		c = g.warning(p.Name, detail+" to a request that is not a message: it may be another program", "check whether url is right")
 	}
 	return c.with("answerSeconds", took.Seconds())
 }
@@ -96,9 +96,9 @@ func judgeCredentials(g in, p PeerFound) Check {
 	name := p.Name + " credentials"
 	switch {
 	case p.Probed.Credentials == transport.CredentialsAccepted:
-		return g.ok(name, "the signature is taken")
+		return g.ok(name, "the signature is accepted")
 	case p.Probed.Credentials == transport.CredentialsRefused:
-		detail, hint := "the signature is refused", "see that both sides have the same secret, that the other side knows this node by its id, and what it logs"
+		detail, hint := "the signature is refused", "check that both sides have the same secret and that the other side knows this node by its id, and see what it logs"
 		if off := offset(p).Abs(); off > clockOff {
 			detail += fmt.Sprintf("; the clocks are %s apart", span(off))
 		}
@@ -106,17 +106,17 @@ func judgeCredentials(g in, p PeerFound) Check {
 	case p.V1:
 		return g.skipped(name, "a signature of v1 cannot be tried without delivering a message")
 	}
-	return g.skipped(name, "the other side does not know probes: only a message tells")
+	return g.skipped(name, "the other side does not know probes: only a message can show it")
 }
 
-// judgeReceiving is about programs that messages are forwarded to. They are
-// not asked anything: a request could have an effect.
+// judgeReceiving judges the programs that messages are forwarded to. They get no request, because a request
+// could have an effect.
 func judgeReceiving(f *Findings) []Check {
 	const g = in("Endpoints")
 	var checks []Check
 	for _, l := range f.Local {
 		if l.Err != nil {
-			checks = append(checks, g.warning(l.Endpoint, fmt.Sprintf("%s: %v", l.Address, l.Err), "start the program; until then messages are refused for a while, and come again"))
+			checks = append(checks, g.warning(l.Endpoint, fmt.Sprintf("%s: %v", l.Address, l.Err), "start the program; until then messages are refused for now, and come again"))
 			continue
 		}
 		checks = append(checks, g.ok(l.Endpoint, l.Address+" takes connections"))

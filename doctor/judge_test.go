@@ -112,7 +112,7 @@ func TestEachFindingHasItsJudgement(t *testing.T) {
 			func(f *doctor.Findings) { f.Files[0].Mode = 0o644 }, "permissions of the secret of destination inventory", doctor.Warning, "chmod 0640 /etc/holdfast/inventory",
 		},
 		"the same in a shut folder": {
-			func(f *doctor.Findings) { f.Files[0].Mode, f.Files[0].Shut = 0o644, true }, "permissions of the secret of destination inventory", doctor.OK, "keeps others away",
+			func(f *doctor.Findings) { f.Files[0].Mode, f.Files[0].Shut = 0o644, true }, "permissions of the secret of destination inventory", doctor.OK, "keeps others out",
 		},
 		"a secret that cannot be looked at": {
 			func(f *doctor.Findings) { f.Files[0].Err = fs.ErrPermission }, "permissions of the secret of destination inventory", doctor.Warning, "permission",
@@ -121,7 +121,7 @@ func TestEachFindingHasItsJudgement(t *testing.T) {
 		"one that has ended":           {func(f *doctor.Findings) { f.Cert.Until = noon.Add(-time.Hour) }, "certificate of this node", doctor.Failing, "ended"},
 		"one that cannot be read":      {func(f *doctor.Findings) { f.Cert.Err = errors.New("no PEM") }, "certificate of this node", doctor.Failing, "no PEM"},
 
-		"stopped": {stopped, "ownership", doctor.OK, "no node has the database; the last was process 42"},
+		"stopped": {stopped, "ownership", doctor.OK, "no node owns the database; the last was process 42"},
 		"never started": {func(f *doctor.Findings) {
 			stopped(f)
 			f.Owner = doctor.OwnerFound{Err: fs.ErrNotExist}
@@ -134,7 +134,7 @@ func TestEachFindingHasItsJudgement(t *testing.T) {
 		"an owner on another machine":   {func(f *doctor.Findings) { f.Owner.Here = false }, "ownership", doctor.Warning, "two machines"},
 		"an owner without a name":       {func(f *doctor.Findings) { f.Owner.PID = 0 }, "ownership", doctor.OK, "no name"},
 		"another program at the port":   {func(f *doctor.Findings) { stopped(f); f.Listen.Taken = true; f.Running.Err = errors.New("odd") }, "address", doctor.Failing, "another program"},
-		"another node at the port":      {func(f *doctor.Findings) { f.Owner.Held = false }, "address", doctor.Failing, "does not have this database"},
+		"another node at the port":      {func(f *doctor.Findings) { f.Owner.Held = false }, "address", doctor.Failing, "does not own this database"},
 		"a node of another name":        {func(f *doctor.Findings) { f.Running.Health.Node = "plant-8" }, "address", doctor.Warning, "plant-8"},
 		"an owner that does not listen": {func(f *doctor.Findings) { stopped(f); f.Owner.Held = true }, "address", doctor.Warning, "nobody listens"},
 		"an address that is silent":     {func(f *doctor.Findings) { f.Listen.Err = os.ErrDeadlineExceeded }, "address", doctor.Warning, "neither"},
@@ -146,7 +146,7 @@ func TestEachFindingHasItsJudgement(t *testing.T) {
 		// F1-21: nobody can operate it, whether it starts or not.
 		"no token that operates": {func(f *doctor.Findings) {
 			f.Config.Config.Tokens, f.Config.Config.Role, f.File.Sites, f.File.Waiting = config.TokensAlways, config.CentralOfSites, 3, nil
-		}, "tokens", doctor.Failing, "sites and peers are served, and nobody can operate the node"},
+		}, "tokens", doctor.Failing, "sites and peers are served, but nobody can operate the node"},
 		"no token at all": {func(f *doctor.Findings) {
 			f.Config.Config.Tokens, f.File.Waiting = config.TokensAlways, nil
 		}, "tokens", doctor.Failing, "make one with: holdfast tokens create NAME --role admin --data "},
@@ -202,7 +202,7 @@ func TestEachFindingHasItsJudgement(t *testing.T) {
 		"normal, by the node": {
 			func(f *doctor.Findings) {
 				f.Running.Health.Checks[0].Detail = "durability local, synchronous=NORMAL: the last"
-			}, "commits", doctor.Warning, "the node that runs says",
+			}, "commits", doctor.Warning, "the running node says",
 		},
 		"normal, by the file":    {func(f *doctor.Findings) { stopped(f); f.Config.Config.Durability = config.Normal }, "commits", doctor.Warning, "durability: normal"},
 		"a disk that lies":       {func(f *doctor.Findings) { f.Sync.Median = 19 * time.Microsecond }, "sync speed", doctor.Warning, "acknowledges without writing"},
@@ -222,10 +222,10 @@ func TestEachFindingHasItsJudgement(t *testing.T) {
 		"few inodes":             {func(f *doctor.Findings) { f.Disk.Files = 999 }, "inodes", doctor.Warning, "999"},
 
 		"a clock of 1970":          {func(f *doctor.Findings) { f.Now = time.Unix(100, 0); f.Backups.At = f.Now }, "clock", doctor.Failing, "1970"},
-		"a clock that runs behind": {func(f *doctor.Findings) { f.File.Latest = noon.Add(time.Minute) }, "clock", doctor.Warning, "1m0s before what the database has seen"},
+		"a clock that runs behind": {func(f *doctor.Findings) { f.File.Latest = noon.Add(time.Minute) }, "clock", doctor.Warning, "1m0s before a time that the database has seen"},
 		"29 s after the peer's":    {clock(29 * time.Second), "clock of the destinations", doctor.OK, "within 28s"},
-		"32 s after":               {clock(32 * time.Second), "clock of the destinations", doctor.Warning, "31s after that of inventory"},
-		"32 s before":              {clock(-32 * time.Second), "clock of the destinations", doctor.Warning, "before that of inventory"},
+		"32 s after":               {clock(32 * time.Second), "clock of the destinations", doctor.Warning, "31s after the clock of inventory"},
+		"32 s before":              {clock(-32 * time.Second), "clock of the destinations", doctor.Warning, "before the clock of inventory"},
 		"6 min":                    {clock(6 * time.Minute), "clock of the destinations", doctor.Failing, "signatures are refused from 5m0s on"},
 		"no clock told":            {peer(func(p *doctor.PeerFound) { p.Probed.Date = time.Time{} }), "clock of the destinations", doctor.Skipped, ""},
 
@@ -245,9 +245,9 @@ func TestEachFindingHasItsJudgement(t *testing.T) {
 		"bad settings":    {unreached(holdfast.LaneFault, "settings"), "inventory", doctor.Failing, "settings"},
 		"a redirect":      {status(301), "inventory", doctor.Failing, "never followed"},
 		"no such path":    {status(404), "inventory", doctor.Failing, "url is right"},
-		"a proxy's 502":   {status(502), "inventory", doctor.Warning, "in trouble"},
+		"a proxy's 502":   {status(502), "inventory", doctor.Warning, "has a problem"},
 		"a web page":      {status(200), "inventory", doctor.Warning, "another program"},
-		"another peer":    {status(415), "inventory credentials", doctor.Skipped, "only a message tells"},
+		"another peer":    {status(415), "inventory credentials", doctor.Skipped, "only a message can show it"},
 		"a v1 peer":       {peer(func(p *doctor.PeerFound) { p.V1, p.Probed = true, transport.Probed{Status: 405, Peer: true} }), "inventory credentials", doctor.Skipped, "v1"},
 		"a wrong secret":  {peer(func(p *doctor.PeerFound) { p.Probed.Status, p.Probed.Credentials = 401, transport.CredentialsRefused }), "inventory credentials", doctor.Failing, "the same secret"},
 		"its certificate": {peer(func(p *doctor.PeerFound) { p.Until = noon.AddDate(0, 0, 3) }), "inventory certificate", doctor.Warning, "3 days"},

@@ -8,11 +8,10 @@ import (
 	"github.com/holdfast-mq/holdfast/postgres"
 )
 
-// errShared stands where a file would have an owner.
+// errShared stands in the place of a file's owner.
 var errShared = errors.New("the database is shared")
 
-// lookAtServer asks the database that nodes share. What it says of messages is
-// judged like that of a file.
+// lookAtServer asks the database that nodes share. Its messages are judged like those of a file.
 func lookAtServer(ctx context.Context, store config.Database, o Options, f *Findings) {
 	ctx, cancel := context.WithTimeout(ctx, 2*o.Timeout)
 	defer cancel()

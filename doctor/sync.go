@@ -13,12 +13,12 @@ import (
 const (
 	syncs     = 50
 	syncBlock = 4096
-	// syncsWithin bounds the measurement on a disk that is very slow.
+	// syncsWithin bounds the measurement on a very slow disk.
 	syncsWithin = 3 * time.Second
 )
 
-// measureSync appends blocks to a file of its own and syncs after each, as a
-// commit does. write says that no file could be made.
+// measureSync appends blocks to its own file and syncs after each, as a commit does. write says why no file
+// could be made.
 func measureSync(ctx context.Context, dir string, d DiskFound) (s SyncFound, write error) {
 	const full = "there is no room for it"
 	file, err := os.CreateTemp(dir, ".holdfast-doctor-*")
@@ -28,13 +28,13 @@ func measureSync(ctx context.Context, dir string, d DiskFound) (s SyncFound, wri
 	if err != nil {
 		return SyncFound{Skipped: "nothing can be written"}, cause(err)
 	}
-	// Where the system allows it the name is gone before the first block is
-	// written: then nothing stays, however this ends.
+	// Where the system allows it, remove the name before the first block is written: then nothing stays
+	// behind, however this ends.
 	gone := os.Remove(file.Name()) == nil
 	defer func() {
 		_ = file.Close() // nobody will read it
 		if !gone {
-			_ = os.Remove(file.Name()) // the next look at the folder shows what could not be removed
+			_ = os.Remove(file.Name()) // if it stays, the next look at the folder shows it
 		}
 	}()
 	if d.Err == nil && d.Free < noneFree {

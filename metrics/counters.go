@@ -13,14 +13,13 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// What is counted on the way of each message is counted here, in atomics, and
-// handed to OpenTelemetry when it asks: an instrument of its SDK normalizes
-// the attributes of each measurement, which takes ten times as long.
+// The counts of each message are kept here, in atomics, and handed to OpenTelemetry when it asks. An
+// instrument of its SDK would normalize the attributes of each measurement, which takes ten times as long.
 
 // histogram counts values per bucket.
 type histogram struct {
 	attributes attribute.Set
-	bounds     []float64 // shared; the last bucket has none
+	bounds     []float64 // shared; the last bucket has no bound
 	counts     []atomic.Uint64
 	sum        atomic.Uint64 // bits of a float64
 }
@@ -30,7 +29,7 @@ func newHistogram(bounds []float64, attributes ...attribute.KeyValue) *histogram
 }
 
 func (h *histogram) observe(v float64) {
-	i, _ := slices.BinarySearch(h.bounds, v) // a bound belongs to the bucket below it
+	i, _ := slices.BinarySearch(h.bounds, v) // a value equal to a bound belongs to the bucket below it
 	h.counts[i].Add(1)
 	for {
 		old := h.sum.Load()
@@ -52,18 +51,18 @@ func (h *histogram) point(start, now time.Time) metricdata.HistogramDataPoint[fl
 	return p
 }
 
-// counters are all of it.
+// counters holds all counters.
 type counters struct {
 	start      time.Time
 	expired    atomic.Int64
 	duplicates atomic.Int64
 	results    [len(resultNames)]*histogram
 	each       func(yield func(d *destination))
-	requests   func() map[string]int64 // that were refused, by reason; nil: nobody counts
-	messages   sync.Map                // the same of messages: code → *atomic.Int64
+	requests   func() map[string]int64 // refused requests, by reason; nil: nobody counts them
+	messages   sync.Map                // refused messages: code → *atomic.Int64
 }
 
-// refused are the numbers of what was turned away.
+// refused returns the numbers of refused requests and messages.
 func (t *counters) refused(now time.Time) (requests, messages metricdata.Sum[int64]) {
 	requests = metricdata.Sum[int64]{Temporality: metricdata.CumulativeTemporality, IsMonotonic: true}
 	messages = requests
@@ -82,7 +81,7 @@ func (t *counters) refused(now time.Time) (requests, messages metricdata.Sum[int
 	return requests, messages
 }
 
-// Produce hands the numbers over; it is the sdk's Producer.
+// Produce returns the numbers. It implements the SDK's Producer.
 func (t *counters) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	now := time.Now()
 	send := metricdata.Histogram[float64]{Temporality: metricdata.CumulativeTemporality}

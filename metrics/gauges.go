@@ -12,8 +12,7 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// gauges are read with one callback, so that the numbers of one page belong
-// together.
+// gauges registers gauges that one callback reads, so that the numbers of one page belong together.
 func gauges(meter metric.Meter, o Options) error {
 	var err error
 	var all []metric.Observable
@@ -30,10 +29,10 @@ func gauges(meter metric.Meter, o Options) error {
 	laneExpired := gauge("holdfast_outbox_expired", "Messages whose TTL ended and that are still kept, per destination.")
 	claimed := gauge("holdfast_outbox_claimed", "Messages that are being tried.")
 	kept := gauge("holdfast_inbox_kept", "Incoming messages that wait to be fetched.")
-	oldest := gauge("holdfast_oldest_due_seconds", "For how long the oldest due message of the destination has waited: since it was due, or first tried if nothing has got anywhere since. 0: nothing is due.")
+	oldest := gauge("holdfast_oldest_due_seconds", "How long the oldest due message of the destination has waited: since it was due, or first tried if nothing has got anywhere since. 0: nothing is due.")
 	laneUp := gauge("holdfast_lane_up", "1 while attempts at the destination succeed, 0 while it is down, held or paused.")
 	lanes := gauge("holdfast_lanes", "Destinations whose lane is in this state.")
-	build := gauge("holdfast_build_info", "Always 1; its labels say what runs.")
+	build := gauge("holdfast_build_info", "Always 1; its labels name the running program.")
 	if err != nil {
 		return fmt.Errorf("make gauges: %w", err)
 	}

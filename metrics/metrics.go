@@ -21,22 +21,19 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Options say what is counted beside what an Observer is told.
+// Options say what Metrics shows in addition to what an Observer is told.
 type Options struct {
-	// Counts returns the gauges kept in memory; Outbox has it. It is called
-	// for each request of the metrics.
+	// Counts returns the gauges kept in memory; use Outbox.Counts. It is called for each request of the metrics.
 	Counts func() holdfast.Counts
-	// Lanes tells how the lanes of the destinations fare; Dispatcher has it.
-	// Nil: nobody knows.
+	// Lanes tells how the lanes of the destinations fare; use Dispatcher.Status. Nil: unknown.
 	Lanes func() []holdfast.LaneStatus
-	// Oldest tells for how long the oldest due message of each destination has
-	// waited; Progress has it. Nil: nobody knows.
+	// Oldest tells how long the oldest due message of each destination has waited; use Progress.Oldest. Nil: unknown.
 	Oldest func() map[string]time.Duration
-	// Refused tells how many requests and connections were refused since the
-	// start, by reason; the reasons are few and fixed. Nil: nobody counts.
+	// Refused returns how many requests and connections were refused since the start, by reason. The reasons
+	// are few and fixed. Nil: nobody counts them.
 	Refused func() map[string]int64
 
-	// Sources have numbers of their own.
+	// Sources are parts of the node with their own metrics.
 	Sources []Source
 
 	Version, Commit string // of the program
@@ -63,8 +60,7 @@ const (
 	outcomes = int(holdfast.Succeeded) + 1
 )
 
-// Bounds of the buckets in milliseconds: from a local call to an endpoint that
-// uses its whole time-out.
+// Bounds of the buckets in milliseconds, from a local call to an endpoint that uses its whole time-out.
 var durationBounds = [...]float64{0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000}
 
 // Bounds of the buckets in retries: up to the largest usual budget.
@@ -101,7 +97,7 @@ func New(o Options) (*Metrics, error) {
 	}
 	exporter, err := otelprom.New(
 		otelprom.WithRegisterer(registry),
-		// Names stay as they are: no unit, no _total (OI-16).
+		// Names stay as they are, without unit and _total (OI-16).
 		otelprom.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithoutSuffixes),
 		otelprom.WithoutScopeInfo(), otelprom.WithoutTargetInfo(), otelprom.WithProducer(m.tally),
 	)
@@ -124,10 +120,10 @@ func New(o Options) (*Metrics, error) {
 // Handler answers GET /metrics.
 func (m *Metrics) Handler() http.Handler { return m.handler }
 
-// MeterProvider lets other parts of a node count on the same page.
+// MeterProvider lets other parts of a node show metrics on the same page.
 func (m *Metrics) MeterProvider() metric.MeterProvider { return m.provider }
 
-// Shutdown ends the counting; what is observed afterwards is lost.
+// Shutdown ends the counting. Later observations are lost.
 func (m *Metrics) Shutdown(ctx context.Context) error {
 	if err := m.provider.Shutdown(ctx); err != nil {
 		return fmt.Errorf("shut metrics down: %w", err)
@@ -135,8 +131,7 @@ func (m *Metrics) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// ObserveAttempt records an attempt, and the retries of a message that is
-// delivered or parked.
+// ObserveAttempt records an attempt. For a message that is delivered or parked, it also records the retries.
 func (m *Metrics) ObserveAttempt(a holdfast.AttemptInfo) {
 	d := m.destination(a.Destination)
 	if int(a.Outcome) < outcomes {
@@ -155,8 +150,7 @@ func (m *Metrics) ObserveAttempt(a holdfast.AttemptInfo) {
 // ObserveExpired counts messages whose TTL ended.
 func (m *Metrics) ObserveExpired(n int) { m.tally.expired.Add(int64(n)) }
 
-// ObserveReceived records an incoming message. Its source and endpoint are no
-// labels: the sender chooses them.
+// ObserveReceived records an incoming message. Its source and endpoint are not labels, because the sender chooses them.
 func (m *Metrics) ObserveReceived(r holdfast.ReceivedInfo) {
 	result := processed
 	switch {
@@ -169,8 +163,8 @@ func (m *Metrics) ObserveReceived(r holdfast.ReceivedInfo) {
 	m.tally.results[result].observe(milliseconds(r.Took))
 }
 
-// ObserveRefused counts an incoming message that did not get as far as the
-// inbox. The code is one of package transport or wire, never a sender's.
+// ObserveRefused counts an incoming message that did not reach the inbox. The code comes from package
+// transport or wire, never from a sender.
 func (m *Metrics) ObserveRefused(code string) {
 	n, ok := m.tally.messages.Load(code)
 	if !ok {

@@ -23,8 +23,8 @@ type keeper interface {
 	Counts() holdfast.Counts
 }
 
-// authRequired says whether requests need a token, and fails where nobody could
-// be let in. Who is served without one is not cut off for that (F1-21).
+// authRequired reports whether requests need a token. It fails if nobody could be let in. It does not stop a
+// node that serves without tokens for that reason (F1-21).
 func authRequired(ctx context.Context, c *config.Config, in keeper, log *slog.Logger) (bool, error) {
 	if !c.AsksForTokens() {
 		return false, nil
@@ -42,7 +42,7 @@ func authRequired(ctx context.Context, c *config.Config, in keeper, log *slog.Lo
 	return true, nil
 }
 
-// access is what the open store tells of who may use the node.
+// access returns what the open store knows about who may use the node.
 func access(ctx context.Context, in keeper) (a config.Access, err error) {
 	kept := nodestore.New(in, nil)
 	if err := kept.Tokens.EachToken(ctx, func(_, role string, _, _ time.Time) {
@@ -63,9 +63,9 @@ func access(ctx context.Context, in keeper) (a config.Access, err error) {
 	return a, err
 }
 
-// CheckAccess says what a start would say of tokens, by a look at the store
-// that changes nothing; empty where there is nothing to say, or the store cannot
-// be looked at. It must not be called by a process that has the store open.
+// CheckAccess returns what a start would say about tokens. It reads the store and changes nothing. It returns
+// an empty text if there is nothing to say or the store cannot be read. A process that has the store open
+// must not call it.
 func CheckAccess(ctx context.Context, c *config.Config) string {
 	if !c.AsksForTokens() {
 		return ""

@@ -28,22 +28,21 @@ const (
 	backupStamp  = "20060102T150405Z"
 )
 
-// firstBackup is when a node that has no backup makes its first one, and
-// retryBackup how soon one that failed is tried again, unless the interval is
-// shorter.
+// firstBackup is when a node without backups makes its first one. retryBackup is how soon a failed backup is
+// tried again. Both are at most the interval.
 const (
 	firstBackup = time.Minute
 	retryBackup = 10 * time.Minute
 )
 
-// copied is a backup that stands in its folder.
+// copied is a backup in its folder.
 type copied struct {
 	path string
 	at   time.Time
 	size int64
 }
 
-// backups copies the database by the clock, and keeps so many copies.
+// backups copies the database at intervals, and keeps a limited number of copies.
 type backups struct {
 	store  *sqlite.DB
 	folder string
@@ -55,15 +54,15 @@ type backups struct {
 
 // backupState is what health and metrics show.
 type backupState struct {
-	last    copied    // zero: there is none
-	current time.Time // when the last one was known to hold everything
-	problem string    // why there is no later one; empty: there is none needed
+	last    copied    // zero: no backup exists
+	current time.Time // when the last one was last known to be complete
+	problem string    // why there is no later one; empty: none is needed
 }
 
 func newBackups(store *sqlite.DB, folder string, conf config.Backup, log *slog.Logger) *backups {
 	b := &backups{store: store, folder: folder, conf: conf, log: log}
 	s := &backupState{}
-	if list, err := listBackups(folder); err == nil && len(list) > 0 { // an error shows again at the first pass
+	if list, err := listBackups(folder); err == nil && len(list) > 0 { // the first pass reports an error again
 		s.last = list[len(list)-1]
 		s.current = s.last.at
 	}
@@ -93,8 +92,7 @@ func (b *backups) run(ctx context.Context) error {
 	}
 }
 
-// first is how long to wait after a start: restarts neither put backups off
-// nor add to them.
+// first returns how long to wait after a start. Restarts neither put backups off nor add to them.
 func (b *backups) first(now time.Time) time.Duration {
 	least := min(b.conf.Every, firstBackup)
 	last := b.state.Load().last.at
@@ -105,7 +103,7 @@ func (b *backups) first(now time.Time) time.Duration {
 	return max(b.conf.Every-since, least)
 }
 
-// pass makes a backup if something has changed, and removes what is too many.
+// pass makes a backup if something has changed, and removes surplus ones.
 func (b *backups) pass(ctx context.Context) error {
 	was := b.state.Load()
 	is, err := b.make(ctx, *was)
@@ -113,7 +111,7 @@ func (b *backups) pass(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		if is.problem = err.Error(); is.problem != was.problem { // told once; health goes on saying it
+		if is.problem = err.Error(); is.problem != was.problem { // logged once; health repeats it
 			b.log.WarnContext(ctx, "no backup was made", slog.Any("error", err))
 		}
 	case was.problem != "":
@@ -153,7 +151,7 @@ func (b *backups) make(ctx context.Context, s backupState) (backupState, error) 
 	return s, b.rotate(ctx, append(list, made), made)
 }
 
-// rotate removes what is too many, but never the copy that was just made.
+// rotate removes surplus backups, but never the copy that was just made.
 func (b *backups) rotate(ctx context.Context, list []copied, made copied) error {
 	var faults []error
 	for _, c := range tooMany(list, b.conf.Hourly, b.conf.Daily) {
@@ -169,9 +167,8 @@ func (b *backups) rotate(ctx context.Context, list []copied, made copied) error 
 	return errors.Join(faults...)
 }
 
-// tooMany are those that are neither the last of one of so many hours, nor of
-// one of so many days, nor the last of all. Hours and days without a backup do
-// not count: where nothing changes, old backups stay.
+// tooMany returns the backups to remove. It keeps the last one of each of the given number of hours and days,
+// and the last of all. Hours and days without a backup do not count: if nothing changes, old backups stay.
 func tooMany(list []copied, hourly, daily int) (remove []copied) {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b copied) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare(b.path, a.path)) })
@@ -192,8 +189,7 @@ func tooMany(list []copied, hourly, daily int) (remove []copied) {
 	return remove
 }
 
-// listBackups reads a folder, the oldest first. Without the folder there are
-// none.
+// listBackups lists the backups in a folder, the oldest first. A missing folder has none.
 func listBackups(folder string) (list []copied, err error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -213,7 +209,7 @@ func listBackups(folder string) (list []copied, err error) {
 	return list, nil
 }
 
-// measured are the numbers of the backups: none before the first one (OI-14).
+// measured returns the numbers of the backups. Before the first backup it has none (OI-14).
 func (b *backups) measured() metrics.Source {
 	const at, size = "holdfast_backup_last_success_timestamp_seconds", "holdfast_backup_size_bytes"
 	return metrics.Source{
@@ -230,13 +226,13 @@ func (b *backups) measured() metrics.Source {
 	}
 }
 
-// newest is for metrics.
+// newest returns the values for metrics.
 func (b *backups) newest() (current time.Time, size int64) {
 	s := b.state.Load()
 	return s.current, s.last.size
 }
 
-// health says how old the last backup is, and why there is no later one.
+// health reports how old the last backup is, and why there is no later one.
 func (b *backups) health() (name, status, detail string) {
 	if b.conf.Every == config.Never {
 		return "", "", ""
@@ -252,7 +248,7 @@ func (b *backups) health() (name, status, detail string) {
 	return "backup", api.OK, last
 }
 
-// backUp makes a copy under a name of its own in the folder.
+// backUp makes a copy under a new name in the folder.
 func backUp(ctx context.Context, to func(ctx context.Context, path string) error, folder string) (c copied, err error) {
 	for at := time.Now().UTC().Truncate(time.Second); ; at = at.Add(time.Second) {
 		c = copied{at: at, path: filepath.Join(folder, at.Format(backupPrefix+backupStamp+backupSuffix))}
@@ -271,8 +267,7 @@ func backUp(ctx context.Context, to func(ctx context.Context, path string) error
 	return c, nil
 }
 
-// backUpTo answers the operator API: the folder is the caller's choice, and
-// what is wrong with it the caller's to mend.
+// backUpTo serves the operator API. The caller chooses the folder and must fix what is wrong with it.
 func backUpTo(to func(ctx context.Context, path string) error) func(ctx context.Context, folder string) (string, int64, error) {
 	return func(ctx context.Context, folder string) (string, int64, error) {
 		if !filepath.IsAbs(folder) {
@@ -285,7 +280,7 @@ func backUpTo(to func(ctx context.Context, path string) error) func(ctx context.
 		case errors.Is(err, fs.ErrPermission):
 			err = badFolder(folder, "cannot be written to by the user that the node runs as")
 		case errors.Is(err, fs.ErrInvalid):
-			err = badFolder(folder, "is no folder")
+			err = badFolder(folder, "is not a folder")
 		}
 		return c.path, c.size, err
 	}

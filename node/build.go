@@ -21,9 +21,8 @@ import (
 	"github.com/holdfast-mq/holdfast/wire"
 )
 
-// self is the destination of a node that was told of none: its own inbox, in
-// which every message is kept. It lets a newcomer see a message arrive with
-// one node and no configuration.
+// self is the destination of a node without configured destinations: its own inbox, which keeps every
+// message. It shows a newcomer a message arriving with one node and no configuration.
 const self = "self"
 
 func (n *Node) destinationNames() []string {
@@ -33,7 +32,7 @@ func (n *Node) destinationNames() []string {
 	return slices.Sorted(maps.Keys(n.cfg.Destinations))
 }
 
-// destinations are what the API accepts messages for.
+// destinations lists what the API accepts messages for.
 func (n *Node) destinations() []admin.Destination {
 	names := n.destinationNames()
 	if n.site.Forwarder() != nil {
@@ -47,7 +46,7 @@ func (n *Node) destinations() []admin.Destination {
 	return list
 }
 
-// destination is one of them: each message asks for its own, however many there are.
+// destination finds one of them. Each message looks only its own up, however many there are.
 func (n *Node) destination(name string) (to admin.Destination, known bool) {
 	d, known := n.cfg.Destinations[name]
 	switch {
@@ -72,7 +71,7 @@ func (n *Node) destination(name string) (to admin.Destination, known bool) {
 func retryPolicy(r config.Retry) holdfast.RetryPolicy {
 	p := holdfast.RetryPolicy{Jitter: r.Jitter, Attempts: r.Retries + 1}
 	if r.Jitter == 0 {
-		p.Jitter = -1 // none, rather than the default
+		p.Jitter = -1 // no jitter; zero would mean the default
 	}
 	if r.Retries == config.Unlimited {
 		p.Attempts = holdfast.Unlimited
@@ -88,11 +87,11 @@ func retryPolicy(r config.Retry) holdfast.RetryPolicy {
 	return p
 }
 
-// peer is the category of destinations that are nodes, to the site: to the API they have none.
+// peer is the category of destinations that are nodes, inside the site. The API shows no category for them.
 const peer holdfast.Category = "peer"
 
-// buildSite makes what delivers and sweeps, which is what a program has that is a site.
-// central is the way there, and ask who asks it; a node without one is alone.
+// buildSite makes the part that delivers and sweeps, which is a site as programs have it. central is the
+// route to central, and ask asks central. A node without central leaves both empty.
 func (n *Node) buildSite(ctx context.Context, central holdfast.Route, ask func(ctx context.Context, id holdfast.ID) (notify.Standing, error)) error {
 	destinations, err := n.routes(ctx)
 	if err != nil {
@@ -108,7 +107,7 @@ func (n *Node) buildSite(ctx context.Context, central holdfast.Route, ask func(c
 	return err
 }
 
-// routes are the destinations of the configuration.
+// routes returns the configured destinations.
 func (n *Node) routes(ctx context.Context) (map[string]site.Destination, error) {
 	all := map[string]site.Destination{}
 	n.renewals = renewals{}
@@ -186,8 +185,8 @@ func (n *Node) buildEndpoints() (*holdfast.Endpoints, error) {
 	return e, nil
 }
 
-// buildReceiver makes the way in for peers; none where nobody could sign, so
-// that nothing is there to be asked.
+// buildReceiver makes the routes for messages of peers. It makes none if no peer has a secret: then nobody
+// could sign, and nothing is there to be asked.
 func (n *Node) buildReceiver() ([]httpapi.Mount, error) {
 	if len(n.cfg.Receive.Sources) == 0 {
 		return nil, nil
@@ -197,7 +196,7 @@ func (n *Node) buildReceiver() ([]httpapi.Mount, error) {
 	}
 	h, err := transport.NewServer(transport.ServerConfig{
 		Receiver: n.endpoints, Destination: n.cfg.Node.ID, Names: slices.Compact([]string{n.cfg.Node.ID, n.cfg.Source()}), MaxPayload: int(n.cfg.Limits.Payload), Logger: n.log,
-		// The endpoints have bounds of their own; this one is for memory.
+		// The endpoints have their own bounds; this one limits memory.
 		Concurrency: 512, Timeout: n.patience(), Refused: n.refused, Heard: n.store.HearTime,
 		Peer: func(source string) (transport.Peer, bool) {
 			p, ok := (*n.peers.Load())[source]
@@ -207,7 +206,7 @@ func (n *Node) buildReceiver() ([]httpapi.Mount, error) {
 	return []httpapi.Mount{{Pattern: "POST " + wire.ReceivePath, Handler: h, Signed: true}}, err
 }
 
-// admit makes these the sources that may send, each with its secrets.
+// admit sets the sources that may send, each with its secrets.
 func (n *Node) admit(sources map[string]config.Source) error {
 	peers := map[string]transport.Peer{}
 	for name, s := range sources {
@@ -225,5 +224,5 @@ func (n *Node) admit(sources map[string]config.Source) error {
 	return nil
 }
 
-// refused counts what did not get as far as the inbox.
+// refused counts messages that did not reach the inbox.
 func (n *Node) refused(r transport.Refused) { n.metrics.ObserveRefused(r.Code) }

@@ -12,8 +12,7 @@ import (
 	"github.com/holdfast-mq/holdfast/link"
 )
 
-// asCentral is a node that brings the notifications of its sites to people, and listens
-// to them.
+// asCentral makes the role of a node that brings its sites' notifications to people, and listens to the sites.
 func (n *Node) asCentral(ctx context.Context) (role, error) {
 	if err := n.buildSite(ctx, holdfast.Route{}, nil); err != nil {
 		return role{}, err
@@ -46,7 +45,7 @@ func (n *Node) asCentral(ctx context.Context) (role, error) {
 	return r, nil
 }
 
-// siteLimits are what each site may send; nil: anything.
+// siteLimits returns what each site may send. Nil: no limits.
 func siteLimits(of map[string]config.SiteLimits) func(site string) link.Limits {
 	if len(of) == 0 {
 		return nil
@@ -60,7 +59,7 @@ func siteLimits(of map[string]config.SiteLimits) func(site string) link.Limits {
 	}
 }
 
-// clientCerts is what sites have to show beside their credentials.
+// clientCerts returns what sites must show in addition to their credentials.
 func clientCerts(c config.TLS) link.ClientCerts {
 	switch {
 	case c.Clients == "":

@@ -15,9 +15,9 @@ import (
 )
 
 type (
-	// CopyReport is what a copy of a store has done.
+	// CopyReport is the result of copying a store.
 	CopyReport = move.Report
-	// CopyStatus is how far one is.
+	// CopyStatus is the progress of a copy.
 	CopyStatus = move.Status
 	// Moved is where everything of a store went.
 	Moved = move.Moved
@@ -29,7 +29,7 @@ type StorePlace struct {
 	database config.Database
 }
 
-// HasPassword says whether a part of it is not shown.
+// HasPassword reports whether String leaves a password out.
 func (p StorePlace) HasPassword() bool { return p.database.HasPassword() }
 
 // ParsePlace reads sqlite:FOLDER or the address of a PostgreSQL database.
@@ -41,7 +41,7 @@ func ParsePlace(text string) (p StorePlace, err error) {
 		return StorePlace{folder: folder}, nil
 	}
 	if !strings.HasPrefix(text, "postgres:") && !strings.HasPrefix(text, "postgresql:") {
-		return p, errors.New("it is neither sqlite:FOLDER nor postgres://user@host:5432/database") // it may hold a password
+		return p, errors.New("it is neither sqlite:FOLDER nor postgres://user@host:5432/database") // without the text: it may hold a password
 	}
 	if p.database, err = config.NewDatabase(text); err != nil {
 		return p, err
@@ -52,7 +52,7 @@ func ParsePlace(text string) (p StorePlace, err error) {
 	return p, nil
 }
 
-// String is the place for people, without a password.
+// String returns the place for people, without a password.
 func (p StorePlace) String() string {
 	if p.folder != "" {
 		return "sqlite:" + p.folder
@@ -92,8 +92,8 @@ func (p StorePlace) target(ctx context.Context, from move.Origin, log *slog.Logg
 	return t, nil
 }
 
-// Copy moves everything from one store into another that is empty, while no
-// node uses either, or goes on with a copy that did not end.
+// Copy moves everything from one store into another that is empty, or continues a copy that did not end. No
+// node may use either store meanwhile.
 func Copy(ctx context.Context, from, to StorePlace, log *slog.Logger, watch func(CopyStatus)) (r CopyReport, err error) {
 	if sameFile(from, to) {
 		return r, fmt.Errorf("%w: %s", move.ErrSame, to)
@@ -115,8 +115,7 @@ func Copy(ctx context.Context, from, to StorePlace, log *slog.Logger, watch func
 	return move.Copy(ctx, s, t, move.Options{From: from.String(), To: to.String(), Watch: watch})
 }
 
-// sameFile says whether both are one file: its owner's lock would only say
-// that this process has it.
+// sameFile reports whether both are one file. Its owner's lock would not tell: this process holds it.
 func sameFile(a, b StorePlace) bool {
 	if a.folder == "" || b.folder == "" {
 		return false
@@ -129,8 +128,9 @@ func sameFile(a, b StorePlace) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// UndoCopy takes a copy back: nodes can use the source again, and not the
-// target any more, which they must not have used. No target is one that is lost. It tells where the source had been moved to.
+// UndoCopy takes a copy back: nodes can use the source again, and can no longer use the target. No node may
+// have used the target. A nil target means that the target is lost. UndoCopy returns where the source had
+// been moved to.
 func UndoCopy(ctx context.Context, from StorePlace, to *StorePlace) (m Moved, err error) {
 	s, err := from.source(ctx)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package node puts the parts together: a store, a site, which delivers and sweeps, the
-// receiver, the HTTP listener, and what the node's role has beside that, started in
-// order and stopped in reverse. It promises that a node that does not start
-// says why in one error and leaves everything as it was, and that a stop
-// takes in nothing more, lets work in hand end, and then closes the file.
+// receiver, the HTTP listener, and the parts of the node's role. It starts them in order
+// and stops them in reverse. It promises two things. A node that does not start says why
+// in one error and leaves everything as it was. A stop takes nothing more in, lets work
+// in hand end, and then closes the store.
 package node

@@ -14,19 +14,19 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/setting"
 )
 
-// DestinationKinds are the kinds of destinations that are no peers.
+// DestinationKinds returns the kinds of destinations that are not peers.
 func DestinationKinds() []adapter.Kind {
 	return []adapter.Kind{call.Kind(), write.Kind()}
 }
 
-// shownOfRefusal is how much of a target's refusal people get to see.
+// shownOfRefusal is how much of a target's refusal people see, in bytes.
 const shownOfRefusal = 300
 
-// foreignWait is how long a request waits for the outcome at a destination that is
-// no peer unless it says otherwise (SF-03: what can be answered at once is).
+// foreignWait is how long a request waits by default for the outcome at a destination that is not a peer
+// (SF-03: answer at once what can be answered at once).
 const foreignWait = 10 * time.Second
 
-// foreign makes the way to a destination that is no peer.
+// foreign makes the deliverer of a destination that is not a peer.
 func foreign(all renewals, name string, d config.Destination, c *config.Config) (adapter.Deliverer, error) {
 	create := func(d config.Destination) (adapter.Deliverer, error) { return open(d, c) }
 	if d.Foreign.Kind().Renewed {
@@ -39,8 +39,8 @@ func open(d config.Destination, c *config.Config) (adapter.Deliverer, error) {
 	return d.Foreign.Open(adapter.Options{Own: database(c.Data), Connections: d.Concurrency, Excerpt: shownOfRefusal})
 }
 
-// checkForeign looks at destinations as a start would make them, and connects to
-// none. What is wrong stands in the place of the key that its kind blames.
+// checkForeign checks destinations as a start would make them, without connecting. A fault names the key that
+// the kind blames.
 func checkForeign(c *config.Config) (faults []config.Fault) {
 	for _, name := range slices.Sorted(maps.Keys(c.Destinations)) {
 		d := c.Destinations[name]

@@ -14,22 +14,21 @@ import (
 	"github.com/holdfast-mq/holdfast/link"
 )
 
-// front is the server of the node's address: of the node, and before that of a
-// start that waits for its database.
+// front is the HTTP server at the node's address. It also serves while a start waits for its database.
 type front struct {
 	srv     *http.Server
 	serve   func() error
 	handler atomic.Pointer[http.Handler]
 	once    sync.Once
 	ended   chan struct{} // closed when it serves no more
-	err     error         // why, from then on
+	err     error         // why it ended; set before ended is closed
 }
 
-// waiting is what /readyz says of such a start. Nobody has shown a token: the log
-// says what it waits for.
+// waiting is what /readyz says during such a start. It does not say more, because the caller has shown no
+// token: the log says what the start waits for.
 const waiting = "starting: waits for the database"
 
-// buildFront makes the server, which does not serve yet.
+// buildFront makes the server. It does not serve yet.
 func (n *Node) buildFront(ctx context.Context) (err error) {
 	if n.cfg.TLS.Cert != "" {
 		files := link.Files{CA: n.cfg.TLS.Clients, Cert: n.cfg.TLS.Cert, Key: n.cfg.TLS.Key}
@@ -53,10 +52,10 @@ func (n *Node) buildFront(ctx context.Context) (err error) {
 	return nil
 }
 
-// answer has a handler answer from now on.
+// answer sets the handler that answers from now on.
 func (f *front) answer(h http.Handler) { f.handler.Store(&h) }
 
-// begin serves, if it does not yet.
+// begin starts serving, if it has not started yet.
 func (f *front) begin() {
 	f.once.Do(func() {
 		go func() {
@@ -66,10 +65,10 @@ func (f *front) begin() {
 	})
 }
 
-// close ends what is still served.
+// close ends all connections.
 func (f *front) close() {
-	_ = f.srv.Close() // its connections are nobody's any more
-	f.begin()         // it ends at once, if it never has begun
+	_ = f.srv.Close() // nobody needs the connections any more
+	f.begin()         // if it has never begun, it begins and ends at once
 	<-f.ended
 }
 
@@ -81,7 +80,7 @@ func (f *front) stopped() error {
 	return f.err
 }
 
-// waits answers for a start that waits. It is alive: a restart helps nothing.
+// waits answers while a start waits. /healthz says alive: a restart would not help.
 func waits() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", httpapi.Unavailable("the node starts, and waits for its database; nothing was done: send the same request again"))

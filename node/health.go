@@ -16,17 +16,17 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// seen is what the node's own looks found last.
+// seen is what the node's own checks found last.
 type seen struct {
-	unfit []string // recipients of the seed's new lists who are not reached
-	gone  error    // the file was taken away
+	unfit []string // recipients of the seed's new lists who cannot be reached
+	gone  error    // the file was removed
 
 	closed string // why nobody can operate the node; empty: somebody can
 
 	followers []holdfast.FollowerInfo // of the journal
 }
 
-// buildProgress makes the watch of what makes no progress.
+// buildProgress makes the watch for messages that make no progress.
 func (n *Node) buildProgress() {
 	n.progress = &holdfast.Progress{
 		Store: patient{n.store, n.special.away}, Lanes: n.lanes, Logger: n.log,
@@ -35,10 +35,10 @@ func (n *Node) buildProgress() {
 	}
 }
 
-// lanes are how destinations and channels fare; none before the dispatcher runs.
+// lanes returns how destinations and channels fare. It returns none before the dispatcher runs.
 func (n *Node) lanes() []holdfast.LaneStatus { return n.site.Lanes() }
 
-// patient asks a store that may be away for a moment, which its own checks tell.
+// patient reads a store that may be away for a moment; the store's own checks report that.
 type patient struct {
 	store
 	away func(err error) bool
@@ -86,7 +86,7 @@ func (n *Node) watchFile(ctx context.Context) error {
 	}
 }
 
-// limit is how many requests a lane may have at most.
+// limit returns the most requests that a lane may have.
 func (n *Node) limit(lane string) int {
 	if route, ok := n.site.Dispatcher().Routes[lane]; ok {
 		return route.Limit
@@ -94,7 +94,7 @@ func (n *Node) limit(lane string) int {
 	return notify.DefaultWorkers
 }
 
-// health is the node's own judgement, for people and for probes.
+// health returns the node's own judgement, for people and for probes.
 func (n *Node) health() api.Health {
 	h := api.Health{Status: api.OK, Role: string(n.role.name), Started: n.started}
 	add := func(name, status, detail string) {
@@ -125,7 +125,7 @@ func (n *Node) health() api.Health {
 	return h
 }
 
-// logHealth tells while lines are lost, and for a while after.
+// logHealth reports lost log lines, while lines are lost and for a while after.
 func (n *Node) logHealth(add addCheck) {
 	if lines, last := n.lines.lost(); lines > 0 && time.Since(last) < 5*time.Minute {
 		add("log", api.Degraded, fmt.Sprintf("%s could not be written, the last %s ago: see who reads the node's output, and whether its disk is full",
@@ -133,7 +133,7 @@ func (n *Node) logHealth(add addCheck) {
 	}
 }
 
-// progressHealth adds what the looks have found.
+// progressHealth adds what the progress watch has found.
 func (n *Node) progressHealth(add addCheck) {
 	standing, err := n.progress.Standstills()
 	if err != nil {
@@ -141,7 +141,7 @@ func (n *Node) progressHealth(add addCheck) {
 	}
 	var stuck []string
 	for _, s := range standing {
-		if s.Cause == holdfast.CauseStuck { // of all others the lane's own check tells
+		if s.Cause == holdfast.CauseStuck { // the check of the lane reports all other causes
 			stuck = append(stuck, s.Destination)
 		}
 	}
@@ -167,7 +167,7 @@ func (n *Node) progressHealth(add addCheck) {
 	}
 }
 
-// lanesHealth adds destinations and channels that do not fare well.
+// lanesHealth adds destinations and channels that have a problem.
 func (n *Node) lanesHealth(add addCheck) {
 	for _, s := range n.lanes() {
 		name := "destination " + s.Destination
@@ -178,7 +178,7 @@ func (n *Node) lanesHealth(add addCheck) {
 	}
 }
 
-// laneHealth adds a lane that does not fare well.
+// laneHealth adds a lane that has a problem.
 func laneHealth(name string, s holdfast.LaneStatus, add addCheck) {
 	since := ""
 	if s.Standstill != nil {
@@ -186,7 +186,7 @@ func laneHealth(name string, s holdfast.LaneStatus, add addCheck) {
 	}
 	switch {
 	case s.Owner != "":
-		add(name, api.Degraded, "nothing is delivered from here, the store is another's: "+s.Owner+since)
+		add(name, api.Degraded, "nothing is delivered from here: another process owns the store: "+s.Owner+since)
 	case s.Decision.Paused:
 		add(name, api.Degraded, fmt.Sprintf("paused by %s at %s; when it may go on: holdfast destinations resume %s",
 			s.Decision.Actor, s.Decision.At.UTC().Format(time.RFC3339), s.Destination))
@@ -204,7 +204,7 @@ func laneHealth(name string, s holdfast.LaneStatus, add addCheck) {
 	}
 }
 
-// clockHealth tells of time that only the clock knows of.
+// clockHealth reports time that only the clock says has passed.
 func (n *Node) clockHealth(add addCheck) {
 	d := n.store.Doubt()
 	if d.Claimed == 0 {
@@ -214,7 +214,7 @@ func (n *Node) clockHealth(add addCheck) {
 	if d.Held > 0 {
 		status, held = api.Degraded, brief.Count(d.Held, "message is", "messages are")+" held because of it: past the time if the clock is right; if it is wrong, set it"
 	}
-	add("clock", status, fmt.Sprintf("%s have passed that only the clock knows of, believed in %s at the latest; %s",
+	add("clock", status, fmt.Sprintf("the clock says that %s have passed, which nothing else confirms; it is believed in at most %s; %s",
 		d.Claimed.Round(time.Second), d.Left.Round(time.Second), held))
 }
 

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// patience is how long the answer to a message that comes in may take: as
-// long as the slowest endpoint's own time-out.
+// patience is how long the answer to an incoming message may take: as long as the longest time-out of an endpoint.
 func (n *Node) patience() time.Duration {
 	longest := time.Minute
 	for _, e := range n.cfg.Receive.Endpoints {
@@ -40,8 +39,8 @@ func (n *Node) serveHTTP(ctx context.Context) error {
 		n.role.close()
 	}
 	err := shutDown(ctx, srv, n.halt.left(n.grace()))
-	// What the store has given up is answered now. Shutdown looks less and less often
-	// whether all is, at last every half second: it begins anew.
+	// Requests that the store has given up on are answered now. Shutdown checks less and less often whether
+	// all are answered, in the end every half second, so start it anew.
 	for end := time.Now().Add(lastWords * 3 / 4); errors.Is(err, context.DeadlineExceeded) && time.Now().Before(end); {
 		err = shutDown(ctx, srv, min(lookAgain, time.Until(end)))
 	}
@@ -52,7 +51,7 @@ func (n *Node) serveHTTP(ctx context.Context) error {
 	return errors.Join(err, n.front.stopped())
 }
 
-// shutDown waits for requests in hand, for so long after ctx has ended.
+// shutDown waits for requests in hand, at most for d after ctx has ended.
 func shutDown(ctx context.Context, srv *http.Server, d time.Duration) error {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), d)
 	defer cancel()

@@ -10,14 +10,13 @@ import (
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
-// When the whole database file is read in the background.
+// When the node reads the whole database file in the background.
 const (
-	integrityAfter = 5 * time.Minute // a check never delays a start
+	integrityAfter = 5 * time.Minute // late enough that a check never delays a start
 	integrityEvery = 24 * time.Hour
 )
 
-// checkIntegrity reads the file now and then, so that damage is found before
-// the message is needed that it has hit.
+// checkIntegrity reads the file now and then, to find damage before the damaged message is needed.
 func (f *file) checkIntegrity(ctx context.Context) error {
 	for wait := integrityAfter; ; wait = integrityEvery {
 		t := time.NewTimer(wait)

@@ -8,11 +8,10 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// mail is the kind of channel that is a mail server.
+// mail is the channel kind of a mail server.
 const mail = "email"
 
-// kinds are the ways to people that a channel may be, with who may use which
-// secret.
+// kinds returns the kinds of channels. mayUse says who may use which secret.
 func (f *folder) kinds(mayUse func(notify.SecretUse) error, log *slog.Logger) map[string]notify.Kind {
 	all := map[string]notify.Kind{mail: {
 		New: func(c notify.Channel) (notify.Adapter, error) {

@@ -12,15 +12,15 @@ import (
 	"github.com/holdfast-mq/holdfast/wire"
 )
 
-// newGuard bounds what strangers cost. The largest message that is taken fits
-// twice into what they may hold, and into one address's share of it.
+// newGuard bounds what strangers cost. Twice the largest accepted message fits into what they may hold, and
+// into the share of one address.
 func newGuard(l config.Limits, log *slog.Logger) *serve.Guard {
 	return serve.NewGuard(serve.Limits{
 		Connections: l.Connections, Bytes: max(l.Strangers, 2*(l.Payload+wire.Overhead)),
 	}, log)
 }
 
-// listen takes the address, or says who may have it.
+// listen takes the address. If it cannot, the error says who may have it.
 func listen(ctx context.Context, to string) (net.Listener, error) {
 	network, address := "tcp", to
 	if path, ok := socket.Parse(address); ok {

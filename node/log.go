@@ -9,16 +9,16 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/logs"
 )
 
-// logging is the node's log: no line of it is waited for.
+// logging is the node's log. Nobody waits for a line to be written.
 type logging struct {
 	*slog.Logger
-	told  *slog.Logger // whatever the level: for somebody who asked
+	told  *slog.Logger // ignores the level: for answers that somebody asked for
 	level slog.LevelVar
-	lines *logs.Writer // nil: there is none
-	own   bool         // lines is ours to close
+	lines *logs.Writer // nil: no log
+	own   bool         // lines is closed by this node
 }
 
-// lastLines is how long the end of a node waits for its last lines to be read.
+// lastLines is how long the end of a node waits until its last lines are written.
 const lastLines = 300 * time.Millisecond
 
 func newLogging(c config.Log, to io.Writer) *logging {
@@ -42,7 +42,7 @@ func newLogging(c config.Log, to io.Writer) *logging {
 
 func (l *logging) setLevel(to config.LogLevel) {
 	var level slog.Level
-	if err := level.UnmarshalText([]byte(to)); err == nil { // it was checked; else Info
+	if err := level.UnmarshalText([]byte(to)); err == nil { // it was checked; on error the level stays Info
 		l.level.Set(level)
 	}
 }
@@ -53,13 +53,13 @@ func (l *logging) close() {
 	}
 }
 
-// dropped is how many lines could not be written.
+// dropped returns how many lines could not be written.
 func (l *logging) dropped() int64 {
 	lines, _ := l.lost()
 	return lines
 }
 
-// lost is how many lines could not be written, and when the last of them.
+// lost returns how many lines could not be written, and when the last of them was lost.
 func (l *logging) lost() (lines int64, last time.Time) {
 	if l.lines == nil {
 		return 0, time.Time{}

@@ -16,7 +16,7 @@ func (n *Node) measured() metrics.Source {
 	const held, lost = "holdfast_outbox_held", "holdfast_log_lines_lost"
 	return metrics.Source{
 		Metrics: []metrics.Metric{
-			{Name: held, Help: "Messages whose TTL is over by a clock that is doubted: neither delivered nor ended until it is believed or put right."},
+			{Name: held, Help: "Messages whose TTL is over by a clock that is doubted. They are neither delivered nor ended until the clock is believed or set right."},
 			{Name: lost, Help: "Lines of the log that could not be written since the start, because nobody read them or the disk was full.", Counter: true},
 		},
 		Read: func(see func(name string, value int64, label ...string)) {

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
-// SchemaStatus tells which schema the configured store has, 0 for none, and
-// which one this release has. It changes nothing.
+// SchemaStatus returns the schema of the configured store, 0 for none, and the schema of this release. It
+// changes nothing.
 func SchemaStatus(ctx context.Context, c *config.Config) (have, want int, err error) {
 	if !c.Store.IsZero() {
 		have, want, err = postgres.SchemaStatus(ctx, c.Store.DSN())
@@ -30,7 +30,7 @@ func Migrate(ctx context.Context, c *config.Config, log *slog.Logger) (from, to 
 	return sqlite.Migrate(ctx, database(c.Data), fileOptions(c, nil, log))
 }
 
-// ofStore says which database an error is about.
+// ofStore adds the database to an error.
 func ofStore(c *config.Config, err error) error {
 	if err == nil {
 		return nil

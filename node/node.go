@@ -32,20 +32,19 @@ import (
 	"github.com/holdfast-mq/holdfast/transport"
 )
 
-// Options are what a node needs beside its configuration.
+// Options are what a node needs in addition to its configuration.
 type Options struct {
 	Version, Commit string
-	// Out gets what a person who starts the node reads, unless the log is for
-	// programs (JSON); nil: nothing.
+	// Out gets the text for the person who starts the node. It gets nothing if the log is for programs
+	// (JSON). Nil: nothing is written.
 	Out io.Writer
-	// Log gets the log lines; nil: none. Nobody waits for it: lines that it does
-	// not take in time are dropped and counted.
+	// Log gets the log lines. Nil: no log. Nobody waits for it: lines that it does not take in time are
+	// dropped and counted.
 	Log io.Writer
-	// Ready is told the address, host:port or the path of the socket, once
-	// requests are answered; nil: nobody.
+	// Ready is told the address, host:port or the path of the socket, once requests are answered. Nil: nobody is told.
 	Ready func(address string)
-	// Reload brings a configuration that was read again, checked, to take over
-	// what can be changed while the node runs. Nil: none comes.
+	// Reload brings configurations that were read again and checked. The node takes over what can change
+	// while it runs. Nil: no configuration comes.
 	Reload <-chan *config.Config
 }
 
@@ -75,7 +74,7 @@ type Node struct {
 	front     *front
 	guard     *serve.Guard
 	state     atomic.Int32
-	gaveUp    atomic.Bool // what waited for the store
+	gaveUp    atomic.Bool // calls that waited for the store were broken off
 	progress  *holdfast.Progress
 	seen      atomic.Pointer[seen]
 	secrets   *folder                                   // of channels
@@ -89,8 +88,7 @@ const (
 	stopping
 )
 
-// Serve runs a node until ctx ends, which is a stop without error, also while
-// the node is still starting.
+// Serve runs a node until ctx ends. That is a stop without error, even if the node is still starting.
 func Serve(ctx context.Context, cfg *config.Config, o Options) error {
 	n := &Node{cfg: cfg, opts: o, started: time.Now(), halt: newHalt(ctx), lines: newLogging(cfg.Log, o.Log), secrets: &folder{conf: &cfg.Notifications}}
 	n.log = n.lines.Logger
@@ -113,12 +111,12 @@ func (n *Node) serve(ctx context.Context) (err error) {
 		return err
 	}
 	n.log.InfoContext(ctx, "listening", slog.String("address", n.url()))
-	defer n.listener.Close() //nolint:errcheck // closed by the server already, unless the start failed
+	defer n.listener.Close() //nolint:errcheck // the server has closed it already, unless the start failed
 	if err := n.buildFront(ctx); err != nil {
 		return err
 	}
 	defer n.front.close()
-	// Metrics need the store's counts, and the store an observer of expiry.
+	// Metrics need the store's counts, and the store needs an observer of expiry.
 	if n.store, n.special, err = n.openWaiting(ctx); err != nil {
 		return err
 	}
@@ -157,9 +155,8 @@ func (n *Node) serve(ctx context.Context) (err error) {
 	return nil
 }
 
-// leave is an error of a node that was told to stop. What a store that hangs did not
-// take any more, once it was given up, is no fault of the stop: it is left to the
-// lease, and nothing is lost.
+// leave returns the error of a node that was told to stop. If the store hung and was given up, what it did
+// not take is not a fault of the stop: the lease ends its claims, and nothing is lost.
 func (n *Node) leave(ctx context.Context, what string, err error) error {
 	if err == nil || ctx.Err() == nil || !n.gaveUp.Load() || !n.special.leaves(err) {
 		return err
@@ -168,9 +165,8 @@ func (n *Node) leave(ctx context.Context, what string, err error) error {
 	return nil
 }
 
-// atOnce stops parts as soon as the node is told to stop, and not only when
-// their turn comes: the parts before them take their grace meanwhile, and the
-// whole stop takes one grace rather than their sum.
+// atOnce stops parts as soon as the node is told to stop, not only when their turn comes. They use the grace
+// of the parts before them, so that the whole stop takes one grace and not their sum.
 func atOnce(stop context.Context, parts ...run.Part) (list []run.Part) {
 	for _, p := range parts {
 		list = append(list, run.Part{Name: p.Name, Run: func(ctx context.Context) error {
@@ -179,7 +175,7 @@ func atOnce(stop context.Context, parts ...run.Part) (list []run.Part) {
 			defer context.AfterFunc(stop, cancel)()
 			err := p.Run(both)
 			if err == nil && stop.Err() != nil {
-				<-ctx.Done() // it is no early end
+				<-ctx.Done() // not an early end
 			}
 			return err
 		}})
@@ -187,8 +183,7 @@ func atOnce(stop context.Context, parts ...run.Part) (list []run.Part) {
 	return list
 }
 
-// finishForwards waits at the stop for calls of local programs that are under
-// way: what they did is still to be written down.
+// finishForwards waits at the stop for calls of local programs under way: their results must still be recorded.
 func (n *Node) finishForwards(ctx context.Context) error {
 	<-ctx.Done()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.halt.left(n.grace()))
@@ -199,7 +194,7 @@ func (n *Node) finishForwards(ctx context.Context) error {
 	return nil
 }
 
-// build makes the parts out of the configuration.
+// build makes the parts from the configuration.
 func (n *Node) build(ctx context.Context) (err error) {
 	n.kept = nodestore.New(n.store, n.log)
 	n.buildProgress()
@@ -243,8 +238,8 @@ func (n *Node) build(ctx context.Context) (err error) {
 	return err
 }
 
-// ownNames are those by which other machines ask a node that wants no token. A
-// web page elsewhere cannot make its own name one of them (DNS rebinding).
+// ownNames returns the names by which other machines reach a node that needs no token. A web page elsewhere
+// cannot make its own name one of them (DNS rebinding).
 func (n *Node) ownNames() (names []string) {
 	if host, _, err := net.SplitHostPort(n.cfg.Listen); err == nil && host != "" {
 		names = append(names, host)
@@ -255,8 +250,7 @@ func (n *Node) ownNames() (names []string) {
 	return names
 }
 
-// isLoopback says whether only this machine reaches the address: a socket's
-// file has an owner and a mode besides.
+// isLoopback reports whether only this machine reaches the address. A socket's file has an owner and a mode as well.
 func isLoopback(a net.Addr) bool {
 	tcp, ok := a.(*net.TCPAddr)
 	return !ok || tcp.IP.IsLoopback()
@@ -272,7 +266,7 @@ func (n *Node) watchStore(ctx context.Context) error {
 	}
 }
 
-// banner tells a person what was started and what to try first.
+// banner tells a person what has started and what to try first.
 func (n *Node) banner() {
 	if n.opts.Out == nil || n.cfg.Log.Format == config.LogJSON {
 		return
@@ -294,7 +288,7 @@ func (n *Node) banner() {
 		n.role.invite(&b)
 	}
 	b.WriteString("\nStop with Ctrl-C.\n")
-	// Nobody is served worse if it cannot be read.
+	// If it cannot be written, nobody is served worse.
 	_, _ = io.WriteString(n.opts.Out, b.String())
 }
 
@@ -309,8 +303,8 @@ func (n *Node) url() string {
 	return scheme + "://" + n.listener.Addr().String()
 }
 
-// asked are the flags with which a command of this machine reaches the node. A
-// certificate has names: who asks a node of TLS uses one of them.
+// asked returns the flags that a command on this machine needs to reach the node. With TLS the certificate
+// has names, and the command must use one of them.
 func (n *Node) asked() string {
 	flags := ""
 	switch at := n.url(); {
@@ -326,7 +320,7 @@ func (n *Node) asked() string {
 	return flags
 }
 
-// curl is a command that lacks the rest of a path.
+// curl returns a command that only lacks the rest of a path.
 func (n *Node) curl() string {
 	if path, ok := socket.Parse(n.cfg.Listen); ok {
 		return "curl -s --unix-socket '" + strings.ReplaceAll(path, "'", `'\''`) + "' http://localhost"

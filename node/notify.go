@@ -22,7 +22,7 @@ type office struct {
 	sown []string // lists that the seed has made since this start
 }
 
-// newOffice makes it, with what the seed adds.
+// newOffice makes the office, and adds what the seed holds.
 func (n *Node) newOffice(ctx context.Context) (*office, error) {
 	books := notify.NewBooks(n.kept.Book)
 	ingester := &notify.Ingester{Store: n.store, Books: books, Logger: n.log}
@@ -44,8 +44,8 @@ func (n *Node) newOffice(ctx context.Context) (*office, error) {
 	return o, n.lookAtChannels(ctx)
 }
 
-// lookAtChannels tells of channels that will be held at their next delivery,
-// as where a binding has narrowed since they were stored.
+// lookAtChannels logs the channels that will be held at their next delivery, for example because a binding
+// has become narrower since they were stored.
 func (n *Node) lookAtChannels(ctx context.Context) error {
 	book, err := n.kept.Book.Book(ctx)
 	if err != nil {

@@ -18,13 +18,12 @@ import (
 	"github.com/holdfast-mq/holdfast/nodestore"
 )
 
-// Offline answers the operator API over the store of a node that does not run,
-// or of nodes that share one, on a socket in a folder that only this user can
-// enter, until stop is called. It delivers nothing. It is how the first token
-// of a node comes into being that other machines can reach.
+// Offline serves the operator API on the store of a node that does not run, or of nodes that share one. It
+// listens on a socket in a folder that only this user can enter, until stop is called. It delivers nothing.
+// It is the way to create the first token of a node that other machines can reach.
 func Offline(ctx context.Context, c *config.Config) (url string, stop func() error, err error) {
 	own := *c
-	own.Node = config.Node{Source: c.Source()} // beside the node of that id
+	own.Node = config.Node{Source: c.Source()} // it may run next to the node with that id
 	db, _, err := openStore(ctx, &own, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return "", nil, err
@@ -37,7 +36,7 @@ func Offline(ctx context.Context, c *config.Config) (url string, stop func() err
 	if err != nil {
 		return "", nil, errors.Join(err, db.Close())
 	}
-	dir, err := os.MkdirTemp("", "holdfast") // a socket's path is short; the data folder's may not be
+	dir, err := os.MkdirTemp("", "holdfast") // a socket's path must be short; the data folder's may be long
 	if err != nil {
 		return "", nil, errors.Join(err, db.Close())
 	}

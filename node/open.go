@@ -10,8 +10,7 @@ import (
 	"github.com/holdfast-mq/holdfast/config"
 )
 
-// openStore opens the store that the configuration names. It is the one place
-// that knows which kinds there are.
+// openStore opens the configured store. Only this function knows which kinds of stores exist.
 func openStore(ctx context.Context, c *config.Config, o holdfast.Observer, log *slog.Logger) (store, special, error) {
 	if c.Store.IsZero() {
 		return openFile(ctx, c, o, log)
@@ -19,13 +18,12 @@ func openStore(ctx context.Context, c *config.Config, o holdfast.Observer, log *
 	return openPostgres(ctx, c, o, log)
 }
 
-// startPause is how long a start waits before it looks again for its database.
+// startPause is how long a start waits before it tries its database again.
 const startPause = time.Second
 
-// openWaiting opens the store, and waits for a database that may come by itself,
-// saying what for: it is away, starts, is a standby, takes no writes or no
-// connection, or its commits hang. What a person has to mend ends the start, with
-// an exit code of its own. Meanwhile the node answers that it waits.
+// openWaiting opens the store. It waits for a database that may come back by itself, and logs the reason: it
+// is away, starts, is a standby, takes no writes or no connection, or its commits hang. A fault that a person
+// must fix ends the start, with its own exit code. Meanwhile the node answers that it waits.
 func (n *Node) openWaiting(ctx context.Context) (store, special, error) {
 	told := ""
 	if !n.cfg.Store.IsZero() {
@@ -52,7 +50,7 @@ func (n *Node) openWaiting(ctx context.Context) (store, special, error) {
 	}
 }
 
-// late passes on what the store observes once there is somebody to tell.
+// late is the store's observer. It passes calls on once the metrics exist.
 type late struct{ n *Node }
 
 func (l late) ObserveAttempt(a holdfast.AttemptInfo) {

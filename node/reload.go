@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-mq/holdfast/config"
 )
 
-// watchReload takes over what can be changed of each configuration that comes.
+// watchReload takes over what can change at run time, from each new configuration.
 func (n *Node) watchReload(ctx context.Context) error {
-	now := *n.cfg // what is in effect
+	now := *n.cfg // the configuration in effect
 	for {
 		select {
 		case <-ctx.Done():
@@ -22,8 +22,7 @@ func (n *Node) watchReload(ctx context.Context) error {
 	}
 }
 
-// reload says of each setting that differs whether it counts from now on, or
-// from the next start on.
+// reload logs for each setting that differs whether it takes effect now or at the next start.
 func (n *Node) reload(ctx context.Context, now, c *config.Config) {
 	log := n.lines.told
 	log.InfoContext(ctx, "reloading")
@@ -52,8 +51,8 @@ func (n *Node) reload(ctx context.Context, now, c *config.Config) {
 	log.InfoContext(ctx, "reload ended")
 }
 
-// readmit takes over who may send, and by which secrets. Where nobody could, or
-// nobody may any more, there is another set of doors, which takes a restart.
+// readmit takes over who may send, and their secrets. If nobody could send before, or nobody may any more,
+// the receiver's routes change, which takes a restart.
 func (n *Node) readmit(ctx context.Context, now, c *config.Config) {
 	const setting = "receive.secrets"
 	changed := slices.ContainsFunc(now.Changes(c), func(path string) bool { return strings.HasPrefix(path, setting) })

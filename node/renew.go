@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-mq/holdfast/transport"
 )
 
-// renewed is a deliverer that a reload replaces by one with other secrets. What is
-// in hand ends with those that it began with.
+// renewed is a deliverer that a reload replaces by one with other secrets. Attempts in hand end with the
+// secrets that they began with.
 type renewed[D adapter.Deliverer] struct{ now atomic.Pointer[D] }
 
 func (r *renewed[D]) Deliver(ctx context.Context, m holdfast.Message) (holdfast.Receipt, error) {
@@ -23,7 +23,7 @@ func (r *renewed[D]) Deliver(ctx context.Context, m holdfast.Message) (holdfast.
 
 func (r *renewed[D]) Close() { (*r.now.Load()).Close() }
 
-// renewedPeer takes batches besides.
+// renewedPeer also takes batches.
 type renewedPeer struct {
 	*renewed[*transport.Client]
 }
@@ -36,10 +36,10 @@ func (r renewedPeer) DeliverBatch(ctx context.Context, ms []holdfast.Message) []
 	return (*r.now.Load()).DeliverBatch(ctx, ms)
 }
 
-// renewals take over the secrets of a destination, by its name.
+// renewals holds, by destination name, the functions that take over new secrets.
 type renewals map[string]func(config.Destination) error
 
-// renewable makes the deliverer of a destination, and the way to replace it.
+// renewable makes the deliverer of a destination, and registers how to replace it.
 func renewable[D adapter.Deliverer](all renewals, name string, d config.Destination, create func(config.Destination) (D, error)) (*renewed[D], error) {
 	first, err := create(d)
 	if err != nil {
@@ -57,21 +57,21 @@ func renewable[D adapter.Deliverer](all renewals, name string, d config.Destinat
 	return r, nil
 }
 
-// renew takes over the secrets of destinations in which nothing else differs. A
-// destination that is held because of them goes on with its next probe.
+// renew takes over the secrets of destinations in which nothing else differs. A destination that is held
+// because of its secrets goes on with its next probe.
 func (all renewals) renew(ctx context.Context, now, c *config.Config, log *slog.Logger) {
 	renewed := now.Renewed(c)
 	for _, name := range slices.Sorted(maps.Keys(renewed)) {
 		setting := renewed[name]
 		renewal, ok := all[name]
 		if !ok {
-			continue // its kind takes no others
+			continue // its kind cannot take new secrets
 		}
 		if err := renewal(c.Destinations[name]); err != nil {
 			log.ErrorContext(ctx, "not reloaded", slog.String("setting", setting), slog.Any("error", err))
 			continue
 		}
-		now.Destinations = maps.Clone(now.Destinations) // others read the node's own
+		now.Destinations = maps.Clone(now.Destinations) // others read the node's own map
 		now.Destinations[name] = c.Destinations[name]
 		log.InfoContext(ctx, "reloaded", slog.String("setting", setting))
 	}

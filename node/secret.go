@@ -12,19 +12,18 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// folder is the secrets that channels use: files by name, bound by the configuration,
-// or by what the channels of the seed use.
+// folder holds the secrets of channels: one file per name. The configuration binds them, or else the channels
+// of the seed do by what they use.
 type folder struct {
 	conf     *config.Notifications
 	seedUses atomic.Pointer[[]notify.SecretUse]
 }
 
-// longestSecret is far more than any is.
+// longestSecret is far longer than any real secret, in bytes.
 const longestSecret = 64 << 10
 
-// secret reads what a channel names as a secret: the file of that name. It is
-// read at each use, so that a new one needs no restart, and given only to whom
-// the configuration has bound it.
+// secret reads the file that a channel names as a secret. It reads the file at each use, so that a new secret
+// needs no restart. It gives a secret only to uses that the configuration allows.
 func (f *folder) secret(use notify.SecretUse) ([]byte, error) {
 	path := f.conf.Secrets
 	if path == "" {
@@ -43,10 +42,9 @@ func (f *folder) secret(use notify.SecretUse) ([]byte, error) {
 	return text, nil
 }
 
-// mayUse says why a secret must not be used so. Who may write channels names
-// secrets and hosts as he likes; which of them belong together, only the
-// configuration says: a binding, or without one the seed, by what its channels
-// use. A URL that is a secret itself leads where whoever wrote it wanted.
+// mayUse says why a secret must not be used in this way. Somebody who may write channels can name any secrets
+// and hosts. Only the configuration says which of them belong together: by a binding, or else by what the
+// seed's channels use. A URL that is itself a secret leads where its author wanted.
 func (f *folder) mayUse(use notify.SecretUse) error {
 	b, bound := f.conf.Bindings[use.Secret]
 	itself := use.URL == use.Secret
@@ -62,12 +60,11 @@ func (f *folder) mayUse(use notify.SecretUse) error {
 	if host == "" {
 		host = "HOST"
 	}
-	return fmt.Errorf("secret %q is not bound to channels of kind %s and to %s; where the node is configured, set notifications: {bindings: {%s: {kinds: [%s], hosts: [%s]}}}",
+	return fmt.Errorf("secret %q is not bound to channels of kind %s and to %s; in the node's configuration, set notifications: {bindings: {%s: {kinds: [%s], hosts: [%s]}}}",
 		use.Secret, use.Kind, host, use.Secret, use.Kind, host)
 }
 
-// seedUse is a use as the settings tell it: of a URL that is a secret, the host
-// is not known there.
+// seedUse is a use as the settings tell it. If a URL is a secret, the settings do not show its host.
 func seedUse(use notify.SecretUse) notify.SecretUse {
 	if use.URL != "" {
 		use.Host = ""
@@ -80,7 +77,7 @@ func (f *folder) seedUsesIt(use notify.SecretUse) bool {
 	return uses != nil && slices.Contains(*uses, use)
 }
 
-// bindSeed notes what the channels of the seed use.
+// bindSeed records what the channels of the seed use.
 func (f *folder) bindSeed(channels []notify.Channel) {
 	var uses []notify.SecretUse
 	note := func(use notify.SecretUse) error {
@@ -90,7 +87,7 @@ func (f *folder) bindSeed(channels []notify.Channel) {
 	kinds := f.kinds(note, slog.New(slog.DiscardHandler))
 	for _, c := range channels {
 		if k, ok := kinds[c.Kind]; ok {
-			if a, err := k.New(c); err == nil { // what is wrong is told by the check
+			if a, err := k.New(c); err == nil { // the check reports an error
 				a.Close()
 			}
 		}

@@ -15,12 +15,11 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// sow makes the channels and lists of a seed that do not exist. Nothing of what
-// people have changed since is touched, nor is the seed held against it: it is
-// checked as it is written. A new list is made even where it does not fit what
-// there is by now, as where it names a channel that was deleted: whom it can
-// reach is reached, and the rest is told until it is mended. To refuse the start
-// would stop what does fit.
+// sow makes the channels and lists of a seed that do not exist yet. It does not touch what people have
+// changed since, and does not check the seed against it: the seed is checked as it is written. sow makes a
+// new list even if it does not fit the present channels, for example because it names a deleted one. The
+// recipients that can be reached are reached, and the others are reported until that is fixed. Refusing the
+// start would also stop the recipients that can be reached.
 func (n *Node) sow(ctx context.Context, o *office, file string) error {
 	seed, err := n.readSeed(file, o.channels)
 	if err != nil {
@@ -64,10 +63,9 @@ func (n *Node) sow(ctx context.Context, o *office, file string) error {
 	return nil
 }
 
-// Preflight checks what a configuration names beside itself and a start would
-// refuse, without a store: how databases are written to, and the seed, with its
-// channels' settings and addresses. serve, config check and the doctor ask it.
-// The error is a *config.Error.
+// Preflight checks what a start would refuse in the things that a configuration names: how databases are
+// written to, and the seed with its channels' settings and addresses. It needs no store. serve, config check
+// and the doctor call it. The error is a *config.Error.
 func Preflight(c *config.Config) error {
 	if faults := checkForeign(c); len(faults) > 0 {
 		return &config.Error{Faults: faults}
@@ -80,8 +78,8 @@ func Preflight(c *config.Config) error {
 	return err
 }
 
-// readSeed reads a seed and reports all that is wrong with it by itself.
-// Channels that are not in it may have been made by people.
+// readSeed reads a seed and reports its own faults. A list may name channels that are not in the seed: people
+// may have made them.
 func (n *Node) readSeed(file string, kinds *notify.Channels) (*config.Seed, error) {
 	seed, err := config.LoadSeed(file, config.Process(nil))
 	if err != nil {
@@ -114,7 +112,7 @@ func (n *Node) readSeed(file string, kinds *notify.Channels) (*config.Seed, erro
 	return seed, nil
 }
 
-// seedFaults is each fault of several with its place.
+// seedFaults turns an error into faults with their places in the seed.
 func seedFaults(seed *config.Seed, path string, err error) []config.Fault {
 	if err == nil {
 		return nil
@@ -132,34 +130,33 @@ func seedFaults(seed *config.Seed, path string, err error) []config.Fault {
 	return []config.Fault{seed.Fault(path, "", err.Error())}
 }
 
-// grew notes a list that the seed has made.
+// grew records a list that the seed has made.
 func (o *office) grew(name string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.sown = append(o.sown, name)
 }
 
-// grown are the lists that the seed has made since the start.
+// grown returns the lists that the seed has made since the start.
 func (o *office) grown() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.sown)
 }
 
-// look is unfit by the book of now.
+// look returns unfit for the present channels and lists.
 func (o *office) look(ctx context.Context) []string {
 	if len(o.grown()) == 0 {
 		return nil
 	}
 	book, err := o.books.Book(ctx)
 	if err != nil {
-		return nil // the look at what is overdue tells
+		return nil // another check reports the error
 	}
 	return o.unfit(&book)
 }
 
-// unfit names the recipients of lists that the seed has made who are not
-// reached, as it is by now.
+// unfit names the recipients of lists made by the seed who cannot be reached now.
 func (o *office) unfit(book *notify.Book) (texts []string) {
 	for _, name := range o.grown() {
 		for i, r := range book.Lists[name].Recipients {
@@ -197,7 +194,7 @@ func seedBook(s *config.Seed) (channels []notify.Channel, lists []notify.List) {
 	return channels, lists
 }
 
-// seedRetryWarnings names what NewRetry has replaced (NO-10).
+// seedRetryWarnings names the values that NewRetry has replaced (NO-10).
 func seedRetryWarnings(c config.SeedChannel) (list []string) {
 	if c.Attempts != nil && *c.Attempts <= 0 {
 		list = append(list, fmt.Sprintf("retry.attempts: %d", *c.Attempts))

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-mq/holdfast/link"
 )
 
-// asSite is a node that forwards notifications to central, and dials it.
+// asSite makes the role of a node that forwards notifications to central, and dials it.
 func (n *Node) asSite(ctx context.Context) (role, error) {
 	c := n.cfg.Central
 	central, err := link.NewSite(link.SiteConfig{
@@ -31,8 +31,8 @@ func (n *Node) asSite(ctx context.Context) (role, error) {
 	return role{
 		name:  config.Site,
 		links: []run.Part{{Name: "link", Run: central.Run}},
-		// Its notifications have the name of the configuration, which stays the same when it
-		// is enrolled anew, so that a repeat is the same message; central goes by the credential.
+		// Its notifications have the name from the configuration. That name stays when the site enrolls
+		// again, so a repeat is the same message. Central goes by the credential.
 		operate: func(s *admin.Service) { s.Notifier = n.site.Forwarder() },
 		health:  func(add addCheck) { linkHealth(central.Status(), add) },
 		greet: func(b *strings.Builder) {
@@ -47,9 +47,9 @@ func (n *Node) asSite(ctx context.Context) (role, error) {
 	}, nil
 }
 
-// forward is the lane of what a site forwards. What central takes badly for now is tried
-// for as long as it takes: a full disk at central is no reason to keep people at each
-// site busy. Only what can never be taken parks (SF-19, SF-20).
+// forward is the route of what a site forwards. It retries without limit while central cannot take a message:
+// a full disk at central is no reason for work at each site. Only a message that can never be taken parks
+// (SF-19, SF-20).
 func (n *Node) forward(central *link.Site) holdfast.Route {
 	return holdfast.Route{
 		Deliverer: forwards{central, n.special.full}, Timeout: link.RouteTimeout(n.cfg.Central.Timeout, int(n.cfg.Limits.Payload)), Limit: link.AtOnce,
@@ -57,16 +57,16 @@ func (n *Node) forward(central *link.Site) holdfast.Route {
 	}
 }
 
-// forwards is the way to central of a node with a disk.
+// forwards delivers to central from a node with a disk.
 type forwards struct {
 	*link.Site
-	full func() bool // nil: nobody knows
+	full func() bool // nil: unknown
 }
 
 var _ holdfast.BatchDeliverer = forwards{}
 
-// Held is what a site keeps for a central that may come back with less. On a full disk
-// what is new is worth more than what has arrived once.
+// Held says how long a site keeps delivered messages for a central that may come back with less. If the disk
+// is full, new messages are worth more than those that have arrived once.
 func (f forwards) Held() map[string]time.Duration {
 	if f.full != nil && f.full() {
 		return nil
@@ -74,13 +74,13 @@ func (f forwards) Held() map[string]time.Duration {
 	return f.Site.Held()
 }
 
-// categoryOf is the category of a destination of this node.
+// categoryOf returns the category of a destination of this node.
 func (n *Node) categoryOf(destination string) holdfast.Category {
 	d, _ := n.destination(destination)
 	return d.Category
 }
 
-// linkHealth adds how the link fares.
+// linkHealth reports how the link fares.
 func linkHealth(s link.Status, add addCheck) {
 	switch {
 	case s.Site == "":

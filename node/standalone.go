@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/run"
 )
 
-// asStandalone is a node by itself: it brings notifications to people, and has no link.
+// asStandalone makes the role of a node that works alone: it brings notifications to people, and has no link.
 func (n *Node) asStandalone(ctx context.Context) (role, error) {
 	if err := n.buildSite(ctx, holdfast.Route{}, nil); err != nil {
 		return role{}, err
@@ -35,7 +35,7 @@ func (n *Node) asStandalone(ctx context.Context) (role, error) {
 	return r, nil
 }
 
-// withOffice is what every node has that brings notifications to people.
+// withOffice is the role of every node that brings notifications to people.
 func (n *Node) withOffice(o *office) role {
 	return role{
 		parts: []run.Part{{Name: "notifications", Run: o.channels.Run}, {Name: "notification sweeper", Run: o.sweeper.Run}},

@@ -24,16 +24,16 @@ import (
 //	         a store that hangs is given up
 //	     ──► cut off: whatever still hangs is left behind, and ends with the process
 //
-// Drain and grace together are Config.Stop. A mail whose answer is awaited is
-// waited for (NO-12), up to notify.LastAnswer.
+// Drain and grace together are Config.Stop. A mail whose answer is still expected is waited for (NO-12), up
+// to notify.LastAnswer.
 const (
-	lastWords = time.Second             // for attempts to return that were cut off
-	allWords  = 1500 * time.Millisecond // for all that comes after the grace; 2 s with the log's last lines
-	lookAgain = 100 * time.Millisecond  // after the grace: whether the store hangs, whether all is answered
+	lastWords = time.Second             // for cut-off attempts to return
+	allWords  = 1500 * time.Millisecond // for everything after the grace; with the log's last lines it is 2 s
+	lookAgain = 100 * time.Millisecond  // after the grace: interval of checks whether the store hangs and whether all requests are answered
 )
 
-// ErrCutOff says that a node was told to stop, and parts of it did not end in
-// time. What they had in hand is found at the next start.
+// ErrCutOff says that a node was told to stop, but some of its parts did not end in time. The next start
+// finds what they had in hand.
 var ErrCutOff = errors.New("the stop was cut off")
 
 // halt is the stop of a node.
@@ -42,7 +42,7 @@ type halt struct {
 	begin context.CancelFunc
 	fails chan struct{} // closed when a part has ended by itself
 	once  sync.Once
-	until atomic.Pointer[time.Time] // when the grace is over; nil: nobody has told
+	until atomic.Pointer[time.Time] // when the grace is over; nil: nobody has told it to stop
 
 	mu   sync.Mutex
 	live map[string]bool // parts that run
@@ -54,7 +54,7 @@ func newHalt(ctx context.Context) *halt {
 	return h
 }
 
-// watch notes which parts run, and when one fails.
+// watch records which parts run, and when one fails.
 func (h *halt) watch(parts []run.Part) []run.Part {
 	for i, p := range parts {
 		parts[i].Run = func(ctx context.Context) error {
@@ -80,7 +80,7 @@ func (h *halt) note(part string, runs bool) {
 	}
 }
 
-// hanging names what has not ended.
+// hanging names the parts that have not ended.
 func (h *halt) hanging() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -90,7 +90,7 @@ func (h *halt) hanging() string {
 	return strings.Join(slices.Sorted(maps.Keys(h.live)), ", ")
 }
 
-// left is what a part may still take at a stop.
+// left returns how much time a part may still take at a stop.
 func (h *halt) left(grace time.Duration) time.Duration {
 	if until := h.until.Load(); until != nil {
 		return max(time.Until(*until), time.Millisecond)
@@ -98,8 +98,7 @@ func (h *halt) left(grace time.Duration) time.Duration {
 	return grace
 }
 
-// bounded runs f until it returns; once the node is told to stop, for so long
-// as a stop may take.
+// bounded runs f until it returns. Once the node is told to stop, it waits only as long as a stop may take.
 func (n *Node) bounded(ctx context.Context, f func(context.Context) error) error {
 	ended := make(chan error, 1)
 	go func() { ended <- f(ctx) }()
@@ -136,19 +135,18 @@ func (n *Node) bounded(ctx context.Context, f func(context.Context) error) error
 					n.log.WarnContext(ctx, "the stop waits for the answer to a mail that has left", slog.String("at_most", notify.LastAnswer.String()))
 				}
 				awaited = now
-				last.Reset(allWords) // to be answered, and once more to be written down
+				last.Reset(allWords) // for the answer, and then for the record of it
 				continue
 			}
-			return fmt.Errorf("%w %s after the node was told to: %s had not ended; what was in hand is looked after at the next start",
+			return fmt.Errorf("%w %s after the node was told to: %s had not ended; the next start takes care of what was in hand",
 				ErrCutOff, time.Since(told).Round(100*time.Millisecond), n.halt.hanging())
 		}
 	}
 }
 
-// letGo gives up what waits for the store, once the grace of a stop is over, for as
-// long as the store hangs. One that takes commits still gets what cut-off attempts
-// have done, and a mail whose answer is awaited is to be written down. The function
-// that it returns ends that.
+// letGo breaks off what waits for the store, once the grace of a stop is over and as long as the store hangs.
+// A store that takes commits still gets the outcomes of cut-off attempts. A mail whose answer is still
+// expected must be recorded too. The returned function ends letGo.
 func (n *Node) letGo(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var looks sync.WaitGroup
@@ -176,7 +174,7 @@ func (n *Node) giveUp(ctx context.Context) {
 		case <-next.C:
 		}
 		if !n.answers.Awaited() && n.special.hangs(ctx) && !n.answers.Awaited() {
-			n.gaveUp.Store(true) // first: errors come at once
+			n.gaveUp.Store(true) // set first: errors come at once
 			n.special.giveUp()
 			return
 		}

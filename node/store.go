@@ -14,8 +14,7 @@ import (
 	"github.com/holdfast-mq/holdfast/notify"
 )
 
-// store is what a node asks of the place where it keeps everything, whichever
-// that is.
+// store is what a node needs of its store, of whichever kind.
 type store interface {
 	holdfast.Store
 	holdfast.Lanes
@@ -29,44 +28,42 @@ type store interface {
 	side.Base
 
 	Durability() string
-	Failed() <-chan struct{} // closed when it has stopped itself
-	Err() error              // why
+	Failed() <-chan struct{} // closed when the store has stopped itself
+	Err() error              // why it stopped
 	Close() error
 }
 
-// special is what is particular to one kind of store.
+// special is what differs between the kinds of stores.
 type special struct {
 	place string     // where everything is kept, for people
-	parts []run.Part // that run beside the node's own
-	// present notices a store that was taken away where nothing moves.
+	parts []run.Part // parts that run next to the node's own
+	// present notices that the store was removed while nothing moves.
 	present func() error
-	// checks adds to a health report; it must not block.
+	// checks adds to a health report. It must not block.
 	checks func(add addCheck)
-	// busy says why requests should go elsewhere for now; empty: they need not.
+	// busy says why requests should go elsewhere for now. Empty: no reason.
 	busy func() string
-	// full says that the disk has no room for what is new. Nil: it is not known.
+	// full reports whether the disk has no room for new data. Nil: unknown.
 	full func() bool
-	// away says that err is about the way to the store, which may mend by
-	// itself: checks tells of it, and no restart of the node helps.
+	// away reports whether err is about the connection to the store, which may recover by itself. Then checks
+	// reports it, and a restart of the node does not help.
 	away func(err error) bool
-	// giveUp breaks off what waits for the store. Nil: nothing does.
+	// giveUp breaks off what waits for the store. Nil: nothing waits.
 	giveUp func()
-	// hangs says that the store does not come back with what was written to it, once
-	// the grace of a stop is over.
+	// hangs reports whether the store does not answer writes, once the grace of a stop is over.
 	hangs func(ctx context.Context) bool
-	// elsewhere says that another node delivers for a destination, and that this
-	// one has no part of the requests that it bears, limit in all.
+	// elsewhere reports whether another node delivers to a destination and has all of the limit requests that it bears.
 	elsewhere func(destination string, limit int) bool
-	// measured are its numbers for the metrics.
+	// measured are its sources of metrics.
 	measured []metrics.Source
-	// acknowledge notes that people know of the store's history. Nil: it has one.
+	// acknowledge records that people know about the store's history. Nil: it has only one history.
 	acknowledge func(ctx context.Context) error
 	// backUp copies the store into a folder.
 	backUp func(ctx context.Context, folder string) (path string, size int64, err error)
 }
 
-// leaves says whether an error, or each that was joined to it, is about the way to
-// the store, or about what became of a commit.
+// leaves reports whether an error, or each error joined to it, is about the connection to the store or about
+// the fate of a commit.
 func (s *special) leaves(err error) bool {
 	if list := joined(err); list != nil {
 		return !slices.ContainsFunc(list, func(err error) bool { return !s.leaves(err) })
@@ -74,7 +71,7 @@ func (s *special) leaves(err error) bool {
 	return s.away(err) || errors.Is(err, holdfast.ErrUnknown)
 }
 
-// joined are the errors that stand beside each other. One that has two meanings is one.
+// joined returns the errors that errors.Join put together. One error with two meanings stays one.
 func joined(err error) []error {
 	several, prefixed := reflect.TypeOf(errors.Join(holdfast.ErrUnknown)), reflect.TypeOf(fmt.Errorf("%w", holdfast.ErrUnknown))
 	for reflect.TypeOf(err) == prefixed {

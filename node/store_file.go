@@ -18,7 +18,7 @@ import (
 // database is the file of a node in its data folder.
 func database(data string) string { return filepath.Join(data, "holdfast.db") }
 
-// file is a node's own SQLite database, and what a node does for it.
+// file is a node's own SQLite database, and the node's work for it.
 type file struct {
 	db      *sqlite.DB
 	data    string // its folder
@@ -35,7 +35,7 @@ func openFile(ctx context.Context, c *config.Config, o holdfast.Observer, log *s
 		place:   c.Data,
 		parts:   []run.Part{{Name: "backup", Run: f.backups.run}, {Name: "integrity", Run: f.checkIntegrity}},
 		present: db.Present, checks: f.checks, busy: f.busy, full: db.Full, measured: []metrics.Source{f.measured(), f.backups.measured()}, backUp: backUpTo(db.Backup),
-		away:      func(error) bool { return false }, // what is wrong with a file may be mended by opening it again
+		away:      func(error) bool { return false }, // opening a faulty file again may help
 		elsewhere: func(string, int) bool { return false },
 	}, nil
 }
@@ -43,7 +43,7 @@ func openFile(ctx context.Context, c *config.Config, o holdfast.Observer, log *s
 func fileOptions(c *config.Config, o holdfast.Observer, log *slog.Logger) sqlite.Options {
 	opts := sqlite.Options{Source: c.Source(), Normal: c.Durability == config.Normal, Reserve: c.Limits.Reserve, ClockHold: c.ClockHold, Observer: o, Logger: log}
 	if opts.Reserve == 0 {
-		opts.Reserve = -1 // the configuration says none
+		opts.Reserve = -1 // the configuration says no reserve
 	}
 	return opts
 }
@@ -76,7 +76,7 @@ func (f *file) busy() string {
 	return ""
 }
 
-// measured are the numbers of a store in a file.
+// measured returns the numbers of a store in a file.
 func (f *file) measured() metrics.Source {
 	const wal, free, reserve = "holdfast_wal_bytes", "holdfast_disk_free_bytes", "holdfast_disk_reserve_bytes"
 	return metrics.Source{
@@ -96,12 +96,10 @@ func (f *file) measured() metrics.Source {
 	}
 }
 
-// longLog is what the log never reaches as long as it can be written into the
-// database now and then.
+// longLog is a size that the log never reaches as long as it can be copied into the database now and then.
 const longLog = 256 << 20
 
-// diskCheck is what health says of the disk: how much is free, and what to do
-// when that is too little.
+// diskCheck reports how much of the disk is free, and what to do if that is too little.
 func (f *file) diskCheck() (status, detail string) {
 	d := f.db.Disk()
 	free := "free space unknown"
@@ -126,7 +124,7 @@ func (f *file) diskCheck() (status, detail string) {
 	return api.OK, free
 }
 
-// size rounds bytes to what a person reads.
+// size formats bytes for people, rounded.
 func size(n int64) string {
 	for _, unit := range []int64{1 << 30, 1 << 20, 1 << 10} {
 		if n >= unit {

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-mq/holdfast/postgres"
 )
 
-// askEvery is how often the server is asked about itself, for health and metrics.
+// askEvery is how often the node asks the server about itself, for health and metrics.
 const askEvery = 5 * time.Second
 
 // shared is a PostgreSQL database that other nodes may use at the same time.
@@ -27,11 +27,11 @@ type shared struct {
 	seen atomic.Pointer[serverSeen] // nil: not asked yet
 }
 
-// serverSeen is what the server told last.
+// serverSeen is the server's last answer.
 type serverSeen struct {
 	server postgres.ServerInfo
 	nodes  []postgres.NodeInfo
-	err    error // it did not tell
+	err    error // why it did not answer
 }
 
 func openPostgres(ctx context.Context, c *config.Config, o holdfast.Observer, log *slog.Logger) (store, special, error) {
@@ -45,7 +45,7 @@ func openPostgres(ctx context.Context, c *config.Config, o holdfast.Observer, lo
 	return db, special{
 		place:   c.Store.String(),
 		parts:   []run.Part{{Name: "database", Run: s.watch}},
-		present: func() error { return nil }, // an answer to any question says so
+		present: func() error { return nil }, // every call to the server shows whether it is there
 		checks:  s.checks, busy: s.busy, full: db.Full, away: isAway, elsewhere: s.elsewhere, measured: []metrics.Source{s.measured()}, acknowledge: db.Acknowledge, giveUp: db.GiveUp, hangs: db.Hangs,
 		backUp: func(context.Context, string) (string, int64, error) {
 			return "", 0, fmt.Errorf("%w: the database is PostgreSQL: back it up with its own tools, such as pg_basebackup or pg_dump", errors.ErrUnsupported)
@@ -79,7 +79,7 @@ func (s *shared) ask(ctx context.Context) {
 	}
 }
 
-// Dead rows of the queue cost each claim; below these numbers nobody notices.
+// Dead rows of the queue make each claim slower; below these numbers nobody notices.
 const (
 	manyDead = 100_000
 	heldFor  = 15 * time.Minute
@@ -110,9 +110,9 @@ func (s *shared) checks(add addCheck) {
 		case i.Oldest() > heldFor:
 			detail += fmt.Sprintf("they cannot be removed because of a transaction that is open for %s: %s; end it", i.Oldest().Round(time.Second), i.Holders[0].Who)
 		case i.Blind && i.Hidden > 0:
-			detail += fmt.Sprintf("other roles have transactions open (%d), of which this one may not see how old they are; let it: GRANT pg_read_all_stats TO %s", i.Hidden, i.Role)
+			detail += fmt.Sprintf("other roles have %d transactions open, whose age this role may not see; allow it with GRANT pg_read_all_stats TO %s", i.Hidden, i.Role)
 		default:
-			detail += "autovacuum does not keep up: see whether it is switched off, or give it more"
+			detail += "autovacuum does not keep up: check whether it is switched off, or give it more resources"
 		}
 		add("dead rows", api.Degraded, detail)
 	}
@@ -121,8 +121,7 @@ func (s *shared) checks(add addCheck) {
 	}
 }
 
-// database judges the server: it answers, its commits come back, and it is the
-// only one.
+// database judges the server: whether it answers, its commits come back, and it is the only one.
 func (s *shared) database(is *serverSeen) (status, detail string) {
 	if since := s.db.Stalled(); since > 0 {
 		return api.Failing, fmt.Sprintf("no commit has come back for %s%s", since.Round(time.Second), is.why())
@@ -131,13 +130,13 @@ func (s *shared) database(is *serverSeen) (status, detail string) {
 		return api.Failing, is.err.Error()
 	}
 	if rivals := s.db.Primaries(); len(rivals) > 0 {
-		return api.Failing, fmt.Sprintf("several servers of the address take writes: %s; end all but one, and what was written to those is gone: this node goes with the latest timeline of its system, and of two with the same timeline it may write to either", strings.Join(rivals, ", "))
+		return api.Failing, fmt.Sprintf("several servers of the address take writes: %s; end all but one; what was written to the ended ones is lost. This node follows the latest timeline of its system; if two have the same timeline, it may write to either", strings.Join(rivals, ", "))
 	}
 	i := &is.server
 	return api.OK, fmt.Sprintf("PostgreSQL %s at %s, database %s", i.Version, i.Address, i.Database)
 }
 
-// why says what commits wait for.
+// why returns what commits wait for.
 func (is *serverSeen) why() string {
 	switch i := &is.server; {
 	case is.err != nil:
@@ -148,8 +147,7 @@ func (is *serverSeen) why() string {
 	return ", though the server answers: see what its sessions wait for (pg_stat_activity)"
 }
 
-// databaseCheck is the one check that is failing while the database is away,
-// which no restart of the node mends.
+// databaseCheck is the only check that fails while the database is away. A restart of the node does not help then.
 const databaseCheck = "database"
 
 func (is *serverSeen) alive() (names []string) {
@@ -166,7 +164,7 @@ func (s *shared) busy() string {
 		return "disk full"
 	}
 	if is := s.seen.Load(); is != nil && is.err != nil {
-		return "database not to be had"
+		return "database not available"
 	}
 	if s.db.Stalled() > 0 {
 		return "database takes no commits"
@@ -174,8 +172,7 @@ func (s *shared) busy() string {
 	return ""
 }
 
-// elsewhere says whether another node delivers for a destination, and this one
-// has no part of the limit.
+// elsewhere reports whether another node delivers to a destination and this one has no share of the limit.
 func (s *shared) elsewhere(destination string, limit int) bool {
 	is := s.seen.Load()
 	return is != nil && s.db.Share(destination, limit) == 0 && slices.ContainsFunc(is.nodes, func(n postgres.NodeInfo) bool {
@@ -183,7 +180,7 @@ func (s *shared) elsewhere(destination string, limit int) bool {
 	})
 }
 
-// measured are the numbers of a database server, shown while it answers.
+// measured returns the numbers of a database server, while it answers.
 func (s *shared) measured() metrics.Source {
 	const (
 		oldest, dead   = "holdfast_postgres_oldest_transaction_seconds", "holdfast_postgres_dead_rows"
@@ -193,7 +190,7 @@ func (s *shared) measured() metrics.Source {
 		Metrics: []metrics.Metric{
 			{Name: oldest, Help: "Age of the oldest open transaction on the PostgreSQL server that keeps dead rows from being removed."},
 			{Name: dead, Help: "Rows of the queue's table in PostgreSQL that are dead and not removed yet. Claims slow down where there are many."},
-			{Name: history, Help: "1 while the PostgreSQL database has another history than the one that people know of, as after a failover or a restore: acknowledged messages may be gone."},
+			{Name: history, Help: "1 while the PostgreSQL database has a history that nobody has acknowledged, as after a failover or a restore: acknowledged messages may be gone."},
 			{Name: nodes, Help: "Nodes that share the PostgreSQL database and are alive."},
 		},
 		Read: func(see func(name string, value int64, label ...string)) {

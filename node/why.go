@@ -10,30 +10,30 @@ import (
 	"github.com/holdfast-mq/holdfast/sqlite"
 )
 
-// Reason is why a store cannot be used, for a caller who branches on it.
+// Reason says why a store cannot be used, for a caller that branches on it.
 type Reason int
 
 // The reasons.
 const (
-	Unexplained Reason = iota // also what may mend by itself
+	Unexplained Reason = iota // includes faults that may go away by themselves
 	InUse                     // a node has it, or has this node's name
-	Absent                    // a file, folder or database that is named is not there
-	Unfit                     // it is damaged, somebody else's, of a newer release, or does not keep what it must
+	Absent                    // a named file, folder or database does not exist
+	Unfit                     // it is damaged, not ours, of a newer release, or does not keep what it must
 	Forbidden                 // this user may not use it
 	Barred                    // a move forbids it, or what it holds does not allow one
 )
 
-// ErrRunning says that a node has the data folder.
+// ErrRunning says that a node uses the data folder.
 var ErrRunning = sqlite.ErrOwned
 
-// ranError is of a node that was running: whatever ended it, the next start
-// looks at the store anew, sets aside what is damaged and goes on.
+// ranError is the error of a node that was running. Whatever ended it, the next start examines the store
+// anew, sets damage aside and goes on.
 type ranError struct{ error }
 
 func (e *ranError) Unwrap() error { return e.error }
 
-// Why sorts an error of opening, copying or migrating a store. That of a node
-// which was running already is Unexplained: to start it again may help.
+// Why sorts an error of opening, copying or migrating a store. The error of a node that was already running
+// is Unexplained: starting it again may help.
 func Why(err error) Reason {
 	if _, ran := errors.AsType[*ranError](err); ran {
 		return Unexplained

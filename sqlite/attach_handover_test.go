@@ -78,8 +78,8 @@ func (c *courier) logged(t testing.TB, want map[string]int) {
 }
 
 const (
-	warnsOfOwner = `level=WARN msg="another process has the store`
-	tellsOfOwner = `level=INFO msg="this process has the store now`
+	warnsOfOwner = `level=WARN msg="another process owns the store`
+	tellsOfOwner = `level=INFO msg="this process owns the store now`
 )
 
 // owners fails unless the first store has the file and the others know it.

@@ -4,7 +4,7 @@ import "time"
 
 // Health is how a node fares.
 type Health struct {
-	Status  string    `json:"status" enum:"ok,degraded,failing" doc:"degraded: it works, and something needs a look; failing: due messages make no progress, or nothing can be stored."`
+	Status  string    `json:"status" enum:"ok,degraded,failing" doc:"degraded: it works, but something needs attention; failing: due messages make no progress, or nothing can be stored."`
 	Node    string    `json:"node" doc:"The node's id."`
 	Version string    `json:"version" doc:"Of the program."`
 	Role    string    `json:"role,omitempty" doc:"site, central or standalone."`
@@ -14,14 +14,14 @@ type Health struct {
 	Checks  []Check   `json:"checks,omitempty" nullable:"false"`
 }
 
-// Check is one thing that was looked at.
+// Check is the result of one check.
 type Check struct {
 	Name   string `json:"name" example:"disk"`
 	Status string `json:"status" enum:"ok,degraded,failing"`
-	Detail string `json:"detail,omitempty" doc:"What was seen, and what to do."`
+	Detail string `json:"detail,omitempty" doc:"What the check found, and what to do."`
 }
 
-// The values of a status.
+// The values of Status.
 const (
 	OK       = "ok"
 	Degraded = "degraded"

@@ -15,8 +15,8 @@ type KeptMessage struct {
 	CorrelationID string            `json:"correlationId,omitempty"`
 	Headers       map[string]string `json:"headers,omitempty"`
 	Received      time.Time         `json:"received"`
-	Damaged       bool              `json:"damaged,omitempty" doc:"What the store holds is not what was accepted; payload and headers are left out. It can be marked done."`
-	PayloadBase64 string            `json:"payloadBase64,omitempty" doc:"The payload, where it is not JSON."`
+	Damaged       bool              `json:"damaged,omitempty" doc:"The stored content is not what was accepted; payload and headers are left out. It can be marked done."`
+	PayloadBase64 string            `json:"payloadBase64,omitempty" doc:"The payload, if it is not JSON."`
 	Payload       json.RawMessage   `json:"payload,omitempty" doc:"The payload, byte by byte as it was received."`
 }
 
@@ -28,18 +28,18 @@ type KeptPage struct {
 
 // DoneRequest is what POST /v1/inbox/{id}/done takes.
 type DoneRequest struct {
-	Source   string          `json:"source,omitempty" doc:"Who sent the message. Absent: it is found, if only one message that still waits has this id."`
-	Response json.RawMessage `json:"response,omitempty" doc:"Any JSON: what a repeat of the message is answered with."`
+	Source   string          `json:"source,omitempty" doc:"Who sent the message. May be absent if only one waiting message has this id."`
+	Response json.RawMessage `json:"response,omitempty" doc:"Any JSON: the answer to a repeat of the message."`
 }
 
-// Done is the answer to a message that was marked done.
+// Done is the answer after a message was marked done.
 type Done struct {
 	ID     string `json:"id"`
 	Source string `json:"source"`
 	Done   bool   `json:"done" doc:"Always true."`
 }
 
-// AppendJSON writes it, and keeps the payloads' bytes.
+// AppendJSON writes the page as JSON, and keeps the payloads' bytes.
 func (p KeptPage) AppendJSON() ([]byte, error) {
 	list := bytes.NewBufferString("[")
 	for i, m := range p.Messages {

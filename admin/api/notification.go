@@ -2,12 +2,12 @@ package api
 
 import "time"
 
-// CopyStatus is how one copy of a notification stands. There is one for each
-// channel that its list used when it came.
+// CopyStatus is how one copy of a notification stands. There is one copy for each channel that the list used
+// when the notification came.
 type CopyStatus struct {
-	Channel     string     `json:"channel" doc:"How it goes to people. Empty: its list led nowhere when it came."`
-	Message     string     `json:"message" doc:"The id of the copy's message, which is made of the notification's id, its site and, but for the first copy, the channel."`
-	Status      string     `json:"status" enum:"pending,retrying,delivered,parked,discarded" doc:"pending was not tried yet; retrying failed and is tried again; parked waits for a person."`
+	Channel     string     `json:"channel" doc:"The channel that it goes over. Empty: its list had no channel when it came."`
+	Message     string     `json:"message" doc:"The id of the copy's message. It is made of the notification's id, its site and, except for the first copy, the channel."`
+	Status      string     `json:"status" enum:"pending,retrying,delivered,parked,discarded" doc:"pending: not tried yet; retrying: failed, and will be tried again; parked: waits for a person."`
 	Reason      string     `json:"reason,omitempty" doc:"Why it is parked: exhausted, permanent or another; or discarded: operator."`
 	Failures    int        `json:"failures" doc:"Failed attempts of this cycle that count against the budget."`
 	Tries       int        `json:"tries" doc:"Attempts of this cycle, counted or not; those after the first are its retries."`
@@ -16,9 +16,9 @@ type CopyStatus struct {
 	Created     time.Time  `json:"created" doc:"When it came to central."`
 	LastAttempt *time.Time `json:"lastAttempt,omitempty" doc:"Absent: never tried."`
 	NextAttempt *time.Time `json:"nextAttempt,omitempty" doc:"Absent: none is planned."`
-	Discarding  bool       `json:"discarding,omitempty" doc:"It was discarded while it was being tried, and ends with that attempt, unless the attempt delivers it."`
+	Discarding  bool       `json:"discarding,omitempty" doc:"It was discarded while it was being tried. It ends with that attempt, unless the attempt delivers it."`
 	Ended       *time.Time `json:"ended,omitempty" doc:"When it was delivered, parked or discarded."`
-	Stuck       bool       `json:"stuck,omitempty" doc:"It waits for longer than is usual. For people: nothing follows from it."`
+	Stuck       bool       `json:"stuck,omitempty" doc:"It has waited longer than usual. For people only: the node does nothing about it."`
 }
 
 // Notification is one copy of a notification, as lists show it.
@@ -40,17 +40,17 @@ type NotificationPage struct {
 	Next          string         `json:"next,omitempty" doc:"Pass it as after to get the next page; absent: no more."`
 }
 
-// KPIs are the numbers of NO-17, computed when they are asked for.
+// KPIs are the numbers of NO-17, computed at the time of the request.
 type KPIs struct {
 	Site          string  `json:"site,omitempty" doc:"Absent: all together."`
 	Depth         int64   `json:"depth" doc:"Pending and retrying."`
-	Stuck         int64   `json:"stuck" doc:"Of them, those that wait for longer than stuckAfter."`
+	Stuck         int64   `json:"stuck" doc:"The pending and retrying ones that have waited longer than stuckAfter."`
 	Parked        int64   `json:"parked" doc:"They wait for a person."`
 	Delivered     int64   `json:"delivered" doc:"Within the window."`
-	OldestSeconds float64 `json:"oldestSeconds" doc:"How long the oldest pending or retrying one has waited; 0: there is none."`
+	OldestSeconds float64 `json:"oldestSeconds" doc:"How long the oldest pending or retrying one has waited; 0: none is."`
 }
 
-// NotificationKPIs are the numbers of all sites together and of each.
+// NotificationKPIs are the numbers for all sites together and for each site.
 type NotificationKPIs struct {
 	StuckAfter string `json:"stuckAfter" example:"10m"`
 	Window     string `json:"window" example:"1m"`

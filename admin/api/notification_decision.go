@@ -6,17 +6,17 @@ import "time"
 type DecidedNotification struct {
 	ID     string        `json:"id"`
 	Site   string        `json:"site"`
-	Copies []DecidedCopy `json:"copies" nullable:"false" doc:"All of them, also those that were left as they were."`
+	Copies []DecidedCopy `json:"copies" nullable:"false" doc:"All copies, including those that were left as they were."`
 }
 
-// DecidedCopy is what a decision has done to one copy.
+// DecidedCopy is the effect of a decision on one copy.
 type DecidedCopy struct {
 	Channel string `json:"channel"`
 	Message string `json:"message"`
 	Status  string `json:"status" enum:"pending,retrying,delivered,parked,discarded" doc:"Now."`
-	Changed bool   `json:"changed" doc:"By this request. Copies of which it cannot be so are left as they are."`
+	Changed bool   `json:"changed" doc:"Changed by this request. Copies whose state does not allow it are left as they are."`
 
-	Discarding  bool       `json:"discarding,omitempty" doc:"It is being tried, and is discarded when that attempt has ended, unless it is delivered."`
+	Discarding  bool       `json:"discarding,omitempty" doc:"It is being tried. It is discarded when that attempt has ended, unless it is delivered."`
 	NextAttempt *time.Time `json:"nextAttempt,omitempty" doc:"Absent: none is planned, or it is being tried."`
 }
 
@@ -28,7 +28,7 @@ type RetryNotification struct {
 // DiscardNotification is what POST /v1/notifications/{id}/discard takes.
 type DiscardNotification struct {
 	Channel string `json:"channel,omitempty" doc:"Only the copy over this channel. Absent: all that are neither delivered nor discarded." example:"mail"`
-	Reason  string `json:"reason,omitempty" maxLength:"1024" doc:"Why, in one line. It goes into the node's log, with who decided." example:"the alarm is over"`
+	Reason  string `json:"reason,omitempty" maxLength:"1024" doc:"The reason, in one line. It goes into the node's log with the name of the person." example:"the alarm is over"`
 }
 
 // RunNotification is what POST /v1/notifications/{id}/run takes.
@@ -36,8 +36,7 @@ type RunNotification struct {
 	Channel string `json:"channel,omitempty" doc:"Only the copy over this channel. Absent: all that are pending or retrying." example:"mail"`
 }
 
-// RescheduleNotification is what POST /v1/notifications/{id}/reschedule takes:
-// in or at.
+// RescheduleNotification is what POST /v1/notifications/{id}/reschedule takes. It has one of In and At.
 type RescheduleNotification struct {
 	Channel string `json:"channel,omitempty" doc:"Only the copy over this channel. Absent: all that are pending or retrying." example:"mail"`
 	In      string `json:"in,omitempty" doc:"How long from now, as a duration." example:"2h"`

@@ -9,14 +9,13 @@ import (
 type NotificationStatus struct {
 	ID        string     `json:"id"`
 	Status    string     `json:"status" enum:"forwarding,pending,retrying,delivered,parked,discarded" doc:"forwarding: it is still at its site. Of several copies: parked if one is, else retrying, pending or discarded if one is, else delivered."`
-	Retries   int        `json:"retries" doc:"Attempts after the first, since the last decision of a person to retry: on the way to central while it is forwarding, of the copy that the status is of from then on."`
-	LastError string     `json:"lastError,omitempty" doc:"What the last attempt that failed said."`
+	Retries   int        `json:"retries" doc:"Attempts after the first, since a person last retried it. While it is forwarding, attempts to reach central; afterwards, attempts of the copy that gives the status."`
+	LastError string     `json:"lastError,omitempty" doc:"The error of the last failed attempt."`
 	Enqueued  *time.Time `json:"enqueued,omitempty" doc:"When it was taken from its author."`
-	Delivered *time.Time `json:"delivered,omitempty" doc:"When the last of its copies was. Absent: the status is another."`
+	Delivered *time.Time `json:"delivered,omitempty" doc:"When the last of its copies was delivered. Absent: the status is not delivered."`
 }
 
-// NotificationDetail is a notification with all that the node knows of it. At a
-// site that is its status.
+// NotificationDetail is a notification with everything that the node knows about it. A site knows only its status.
 type NotificationDetail struct {
 	NotificationStatus
 	Created *time.Time `json:"created,omitempty" doc:"When it came to central."`
@@ -31,8 +30,8 @@ type NotificationDetail struct {
 	ExecutionID       string `json:"executionId,omitempty" doc:"Which run of the script."`
 	ParentExecutionID string `json:"parentExecutionId,omitempty" doc:"Which run started that run."`
 
-	Copies []NotificationCopy `json:"copies,omitempty" nullable:"false" doc:"One for each channel, the first one first."`
-	Data   json.RawMessage    `json:"data,omitempty" doc:"What a program that receives it may read, byte by byte as it was sent."`
+	Copies []NotificationCopy `json:"copies,omitempty" nullable:"false" doc:"One for each channel, the first copy first."`
+	Data   json.RawMessage    `json:"data,omitempty" doc:"Data for programs that receive it, byte by byte as it was sent."`
 }
 
 // NotificationCopy is one copy with its recipients and its history.
@@ -44,16 +43,16 @@ type NotificationCopy struct {
 	History    []Event           `json:"history" nullable:"false" doc:"What happened to it, oldest first."`
 }
 
-// RecipientStatus is what became of one recipient.
+// RecipientStatus is the result for one recipient.
 type RecipientStatus struct {
-	Channel   string     `json:"channel" doc:"Another than the copy's, where the list was changed after the notification came."`
+	Channel   string     `json:"channel" doc:"Differs from the copy's if the list was changed after the notification came."`
 	Address   string     `json:"address"`
 	Name      string     `json:"name,omitempty"`
-	Result    string     `json:"result" enum:"waiting,accepted,deferred,refused" doc:"accepted: the other side has taken it, and is not asked again; deferred may work later; refused will not, unless a person retries."`
+	Result    string     `json:"result" enum:"waiting,accepted,deferred,refused" doc:"accepted: the other side has taken it, and is not asked again; deferred: it may work later; refused: it will not work, unless a person retries."`
 	Code      string     `json:"code,omitempty" doc:"The other side's, such as 550 5.1.1 or http_429, or one of this program."`
 	Text      string     `json:"text,omitempty" doc:"What it said."`
-	Receipt   string     `json:"receipt,omitempty" doc:"What the other side calls what it has taken."`
-	Maybe     bool       `json:"maybe,omitempty" doc:"The answer was lost after the data had left: it may have been delivered."`
+	Receipt   string     `json:"receipt,omitempty" doc:"The other side's own id for what it has taken."`
+	Maybe     bool       `json:"maybe,omitempty" doc:"The data was sent but the answer was lost: it may have been delivered."`
 	Attempts  int        `json:"attempts"`
 	Server    string     `json:"server,omitempty" doc:"Who was asked."`
 	TLS       string     `json:"tls,omitempty" doc:"How safely."`
@@ -61,7 +60,7 @@ type RecipientStatus struct {
 	At        *time.Time `json:"at,omitempty" doc:"Of the last attempt."`
 }
 
-// AppendJSON writes it, and keeps the bytes of the data.
+// AppendJSON writes the notification as JSON, and keeps the bytes of the data.
 func (d NotificationDetail) AppendJSON() ([]byte, error) {
 	raw := d.Data
 	d.Data = nil

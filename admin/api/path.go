@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Segment escapes an id for a path; a browser or proxy would resolve dots.
+// Segment escapes an id for a path. Browsers and proxies would resolve plain dots.
 func Segment(id string) string {
 	if id == "." || id == ".." {
 		return strings.ReplaceAll(id, ".", "%2E")

@@ -13,36 +13,35 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
-// Problem is a refusal, as RFC 9457 writes it. It is what a node answers
-// and the error that its client returns.
+// Problem is a refusal as in RFC 9457. A node answers with it, and its client returns it as an error.
 type Problem struct { //nolint:errname // the name of RFC 9457, and of the schema
 	Type   string  `json:"type" format:"uri" doc:"What sort of problem it is; stable, for programs." example:"urn:holdfast:problem:invalid"`
-	Title  string  `json:"title" doc:"The sort of problem in words; the same for each of its sort." example:"a field is wrong"`
+	Title  string  `json:"title" doc:"The sort of problem in words; the same for each problem of the sort." example:"a field is wrong"`
 	Status int     `json:"status" doc:"The HTTP status." example:"422"`
 	Detail string  `json:"detail" doc:"What went wrong this time." example:"destination \"inventroy\" is not known here; known: inventory, billing"`
 	Errors []Fault `json:"errors,omitempty" nullable:"false" doc:"Each field that is wrong."`
 
-	Message      string `json:"message,omitempty" doc:"Where the destination refused it, or the outcome is unknown: the id of the message."`
-	Code         string `json:"code,omitempty" doc:"Where the destination refused it: what it answered, in a short, stable name." example:"http_422"`
-	Cause        string `json:"cause,omitempty" enum:"refused_by_target,unknown_destination" doc:"Of a message that was sent: whether its destination has refused it, or there is no such destination."`
-	TargetStatus int    `json:"targetStatus,omitempty" doc:"Where the destination refused it: the HTTP status that it answered; detail has the beginning of what it said. Absent: it does not speak HTTP, or was not asked." example:"422"`
+	Message      string `json:"message,omitempty" doc:"If the destination refused it, or the outcome is unknown: the id of the message."`
+	Code         string `json:"code,omitempty" doc:"If the destination refused it: its answer as a short, stable name." example:"http_422"`
+	Cause        string `json:"cause,omitempty" enum:"refused_by_target,unknown_destination" doc:"For a message that was sent: whether its destination refused it, or does not exist."`
+	TargetStatus int    `json:"targetStatus,omitempty" doc:"If the destination refused it: its HTTP status; detail has the beginning of its answer. Absent: it does not speak HTTP, or was not asked." example:"422"`
 
 	header http.Header // sent along
-	err    error       // of the library; not sent
+	err    error       // the library's error; not sent
 }
 
 // Fault names a field of the request, the value found and what to do about it.
 type Fault struct {
 	Field   string `json:"field" doc:"The field of the body, the parameter or the header." example:"ttl"`
-	Value   string `json:"value" doc:"What it held, shortened. Empty where it may be a secret." example:"1 day"`
+	Value   string `json:"value" doc:"Its value, shortened. Empty if it may be a secret." example:"1 day"`
 	Problem string `json:"problem" doc:"What is wrong with it, and what to do." example:"has no unit; write a number with a unit, such as 30s, 5m, 24h or 7d, or none"`
 }
 
 // Error returns the detail.
 func (p *Problem) Error() string { return p.Detail }
 
-// Unwrap returns the error that was refused, or the library's of this sort, such as
-// holdfast.ErrNotFound. One that came over the wire has none.
+// Unwrap returns the error that was refused, or the library's error for this sort, such as
+// holdfast.ErrNotFound. A problem that came over the wire has neither.
 func (p *Problem) Unwrap() error { return p.err }
 
 // Of keeps the error that p explains.
@@ -79,15 +78,14 @@ func (p *Problem) Answer(w http.ResponseWriter) {
 	w.WriteHeader(p.Status)
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(p) // the client is gone: nobody to tell
+	_ = enc.Encode(p) // if this fails, the client is gone
 }
 
-// MostFaults is how many faults a problem names: more help nobody, and a small
-// request must not get a large answer.
+// MostFaults is how many faults a problem names. More would help nobody, and a small request must not get a
+// large answer.
 const MostFaults = 20
 
-// Faulty is the refusal of a request with faults, which it sums up in one line.
-// Those without a problem only count.
+// Faulty refuses a request with faults, and sums them up in one line. Faults without a problem are only counted.
 func Faulty(faults ...Fault) *Problem {
 	named := make([]Fault, 0, MostFaults)
 	for _, f := range faults {
@@ -127,10 +125,10 @@ func FaultsOf(err error) []Fault {
 	return FaultsOf(errors.Unwrap(err))
 }
 
-// Clip shortens a value that is shown again.
+// Clip shortens a value before it is shown again.
 func Clip(s string) string { return shown.Clip(s, 80) }
 
-// TooLong is the refusal of a request that has more bytes than are taken.
+// TooLong refuses a request that has more bytes than the limit.
 func TooLong(size string, limit int64) *Problem {
 	return TooLarge.Problem(fmt.Sprintf("the request has %s bytes; this route takes at most %d", size, limit),
 		Fault{Field: "body", Value: size + " bytes", Problem: fmt.Sprintf("at most %d bytes are taken", limit)})

@@ -7,10 +7,10 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Sort is a sort of problem.
+// Sort is the sort of a problem.
 type Sort uint8
 
-// The sorts; what each is in words, sorts says.
+// The sorts. The table sorts describes them.
 const (
 	Unreadable Sort = iota
 	Unauthorized
@@ -76,10 +76,10 @@ var sorts = [...]struct {
 	DiskFull:        {http.StatusInsufficientStorage, "disk-full", "the disk is full"},
 }
 
-// Status is the HTTP status of each of the sort.
+// Status returns the HTTP status of the sort.
 func (s Sort) Status() int { return sorts[s].status }
 
-// Problem makes one of the sort.
+// Problem makes a problem of the sort.
 func (s Sort) Problem(detail string, faults ...Fault) *Problem {
 	return &Problem{
 		Type: "urn:holdfast:problem:" + sorts[s].slug, Title: sorts[s].title,
@@ -87,8 +87,7 @@ func (s Sort) Problem(detail string, faults ...Fault) *Problem {
 	}
 }
 
-// is what Go callers branch on; nil: the sort is about a request of HTTP, or about a
-// site.
+// is returns the error that Go callers branch on. Nil: the sort is about an HTTP request, or about a site.
 func (s Sort) is() error {
 	switch s { //nolint:exhaustive // as the comment says
 	case NotFound:

@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// Spliced writes v, which must become an object, with a member more whose
-// bytes stay as they are: Marshal would compact and escape them, and a hash
-// over what is shown would not be the one over what is stored.
+// Spliced writes v, which must become an object, with one more member whose bytes stay as they are. Marshal
+// would compact and escape them, and then a hash over the shown bytes would differ from one over the stored
+// bytes.
 func Spliced(v any, name string, raw []byte) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

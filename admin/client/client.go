@@ -16,18 +16,17 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/socket"
 )
 
-// ErrUnreachable is wrapped by the error of a request that found no node.
+// ErrUnreachable is wrapped by the error of a request that reached no node.
 var ErrUnreachable = errors.New("cannot reach the node")
 
-// ErrScheme is wrapped beside it where only one side speaks TLS.
+// ErrScheme is wrapped together with ErrUnreachable if only one side speaks TLS.
 var ErrScheme = errors.New("only one side speaks TLS")
 
-// Client asks a node. Its methods may be called concurrently; they return a
-// *api.Problem where the node refuses, and wrap ErrUnreachable where it does not
-// answer. They set no deadline of their own: the context does.
+// Client sends requests to a node. Its methods may be called concurrently. They return a *api.Problem if the
+// node refuses, and wrap ErrUnreachable if it does not answer. They set no deadline; the context may.
 type Client struct {
 	base  *url.URL
-	at    string // as it was given, for errors
+	at    string // the address as it was given, for errors
 	token string
 	conf  exchange.Settings
 	http  *exchange.Client
@@ -35,9 +34,8 @@ type Client struct {
 	outbox string // path of a site's messages; empty: the node's own
 }
 
-// New returns a client of the node at address: http://host:port,
-// https://host:port, or unix:///path/of/socket. The token may be empty; it is
-// sent over http:// to this machine only.
+// New returns a client of the node at address: http://host:port, https://host:port, or
+// unix:///path/of/socket. The token may be empty. Over http:// it is sent only to this machine.
 func New(address, token string) (*Client, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -69,7 +67,7 @@ func New(address, token string) (*Client, error) {
 	return &Client{base: u, at: address, token: token, conf: conf, http: exchange.NewClient(conf)}, nil
 }
 
-// isLoopback does not resolve names: whoever answers for one could change it.
+// isLoopback does not resolve names: whoever answers for a name could change it.
 func isLoopback(host string) bool {
 	if host = strings.ToLower(host); host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
@@ -78,7 +76,7 @@ func isLoopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// WithTLS returns a client that uses conf towards a node of https.
+// WithTLS returns a client that uses conf for a node at https.
 func (c *Client) WithTLS(conf *tls.Config) *Client {
 	own := *c
 	own.conf.TLS = conf

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// Destinations are where messages go, with their lanes.
+// Destinations offers the destinations of messages with their lanes.
 type Destinations struct{ c *Client }
 
 // Destinations returns the destinations of the node.
@@ -25,12 +25,12 @@ func (d Destinations) Get(ctx context.Context, name string) (api.DestinationStat
 	return get[api.DestinationStatus](ctx, d.c, destinationPath(name), nil)
 }
 
-// Pause has nothing more begun at a destination.
+// Pause stops new attempts at a destination.
 func (d Destinations) Pause(ctx context.Context, name string) (api.DestinationStatus, error) {
 	return send[api.DestinationStatus](ctx, d.c, http.MethodPost, destinationPath(name)+"/pause", nil, nil)
 }
 
-// Resume ends a pause, and has a destination tried at once.
+// Resume ends a pause. The destination is tried at once.
 func (d Destinations) Resume(ctx context.Context, name string) (api.DestinationStatus, error) {
 	return send[api.DestinationStatus](ctx, d.c, http.MethodPost, destinationPath(name)+"/resume", nil, nil)
 }

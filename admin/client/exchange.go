@@ -16,10 +16,10 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/exchange"
 )
 
-// maxAnswer bounds what is read of an answer: a page of the largest payloads.
+// maxAnswer bounds the bytes read of an answer: a page of the largest payloads.
 const maxAnswer = 1 << 30
 
-// do asks, and decodes the answer into out. path is escaped already.
+// do sends a request and decodes the answer into out. path is escaped already.
 func (c *Client) do(ctx context.Context, method, path string, query url.Values, body []byte, out any) error {
 	resp, err := c.roundTrip(ctx, method, path, query, body)
 	if err != nil {
@@ -72,8 +72,7 @@ func decodeAnswer(resp *http.Response, out any) error {
 	return nil
 }
 
-// problemOf reads a refusal, also one that something between us and the node
-// has written.
+// problemOf reads a refusal. Something between us and the node may have written it.
 func (c *Client) problemOf(resp *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil {
@@ -95,14 +94,13 @@ func (c *Client) problemOf(resp *http.Response) error {
 	}
 }
 
-// get asks for a T.
+// get requests a T.
 func get[T any](ctx context.Context, c *Client, path string, query url.Values) (answer T, err error) {
 	err = c.do(ctx, http.MethodGet, path, query, nil, &answer)
 	return answer, err
 }
 
-// send asks with req as JSON, or with no body where it is nil, and returns the T of
-// the answer.
+// send sends req as JSON, or no body if req is nil, and returns the T of the answer.
 func send[T any](ctx context.Context, c *Client, method, path string, query url.Values, req any) (answer T, err error) {
 	var body []byte
 	if req != nil {
@@ -114,8 +112,7 @@ func send[T any](ctx context.Context, c *Client, method, path string, query url.
 	return answer, err
 }
 
-// withRaw encodes req with raw as one of its fields, to the byte as the caller has
-// written it.
+// withRaw encodes req with raw as one of its fields, and keeps the caller's bytes of raw.
 func withRaw(what string, req any, field string, raw json.RawMessage) ([]byte, error) {
 	if raw != nil && !json.Valid(raw) {
 		return nil, fmt.Errorf("%s: the %s is not JSON", what, field)

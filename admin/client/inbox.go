@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// Inbox is what was received and waits to be fetched.
+// Inbox offers the received messages that wait to be fetched.
 type Inbox struct{ c *Client }
 
 // Inbox returns the inbox of the node.
@@ -17,7 +17,7 @@ func (c *Client) Inbox() Inbox { return Inbox{c} }
 // InboxQuery narrows a list of received messages. Zero fields do not narrow.
 type InboxQuery struct {
 	Endpoint string
-	After    int64 // KeptPage.Next of the page before
+	After    int64 // KeptPage.Next of the previous page
 	Limit    int   // 1 to 500; zero: 50
 }
 
@@ -34,8 +34,7 @@ func (b Inbox) List(ctx context.Context, q InboxQuery) (api.KeptPage, error) {
 	return get[api.KeptPage](ctx, b.c, "/v1/inbox", query)
 }
 
-// Done marks a received message done; calling it again with the same response
-// is no error.
+// Done marks a received message done. A repeat with the same response is not an error.
 func (b Inbox) Done(ctx context.Context, id string, r api.DoneRequest) (d api.Done, err error) {
 	raw := r.Response
 	r.Response = nil

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// Lists are the lists of recipients.
+// Lists offers the lists of recipients.
 type Lists struct{ c *Client }
 
 // Lists returns the lists of the node.
@@ -27,19 +27,17 @@ func (l Lists) Get(ctx context.Context, name string) (api.List, error) {
 	return get[api.List](ctx, l.c, listPath(name), nil)
 }
 
-// Put makes or replaces a list. With a Version it replaces only the one that was
-// seen.
+// Put makes or replaces a list. With a Version it replaces only that version.
 func (l Lists) Put(ctx context.Context, name string, spec api.ListSpec) (api.List, error) {
 	return send[api.List](ctx, l.c, http.MethodPut, listPath(name), nil, spec)
 }
 
-// Delete ends a list.
+// Delete removes a list.
 func (l Lists) Delete(ctx context.Context, name string) error {
 	return l.c.do(ctx, http.MethodDelete, listPath(name), nil, nil, nil)
 }
 
-// PutRecipient adds a recipient to a list, or changes the one of this channel
-// and address.
+// PutRecipient adds a recipient to a list, or changes the one with this channel and address.
 func (l Lists) PutRecipient(ctx context.Context, list string, r api.RecipientSpec) (api.ListChange, error) {
 	return send[api.ListChange](ctx, l.c, http.MethodPut, listPath(list)+"/recipients", nil, r)
 }

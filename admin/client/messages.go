@@ -9,14 +9,13 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// Messages are the messages of an outbox: the node's own, or that of a site
-// (Client.At).
+// Messages offers the messages of an outbox: the node's own, or a site's (Client.At).
 type Messages struct {
 	c    *Client
 	path string
 }
 
-// Messages returns the messages of the outbox that the client is about.
+// Messages returns the messages of the client's outbox.
 func (c *Client) Messages() Messages {
 	if c.outbox == "" {
 		return Messages{c, "/v1/messages"}
@@ -29,14 +28,13 @@ type MessageQuery struct {
 	States      []string
 	Destination string
 	Category    string // excludes Destination
-	Held        bool   // only those with a HeldUntil
-	After       string // MessagePage.Next of the page before
+	Held        bool   // only messages with a HeldUntil
+	After       string // MessagePage.Next of the previous page
 	Limit       int    // 1 to 500; zero: 50
 }
 
-// Send sends a message of the node's own, also through a client of a site. It is
-// safe to call again with the same ID when an error leaves open whether the
-// message was taken.
+// Send sends a message from the node itself, even through the client of a site. If an error leaves open
+// whether the message was taken, it is safe to call Send again with the same ID.
 func (m Messages) Send(ctx context.Context, n api.NewMessage) (a api.Accepted, err error) {
 	raw := n.Payload
 	n.Payload = nil
@@ -97,13 +95,12 @@ func (m Messages) Run(ctx context.Context, id string) (api.Message, error) {
 	return m.decide(ctx, id, "/run", nil)
 }
 
-// Reschedule says when a pending message is tried next.
+// Reschedule sets when a pending message is tried next.
 func (m Messages) Reschedule(ctx context.Context, id string, r api.RescheduleRequest) (api.Message, error) {
 	return m.decide(ctx, id, "/reschedule", r)
 }
 
-// Discard gives up a message that is not delivered; one that is being tried ends
-// with that attempt.
+// Discard gives up a message that is not delivered. A message that is being tried ends with that attempt.
 func (m Messages) Discard(ctx context.Context, id string) (api.Message, error) {
 	return m.decide(ctx, id, "/discard", nil)
 }

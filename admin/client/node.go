@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// Health asks how the node fares. A node that is failing is no error.
+// Health asks how the node fares. A failing node is not an error.
 func (c *Client) Health(ctx context.Context) (api.Health, error) {
 	var h api.Health
 	resp, err := c.roundTrip(ctx, http.MethodGet, "/_rf/health", nil, nil)
@@ -34,13 +34,13 @@ func (c *Client) InboxStats(ctx context.Context) (api.InboxStats, error) {
 	return get[api.InboxStats](ctx, c, "/_rf/inbox/stats", nil)
 }
 
-// Backup makes the node write a copy of its database into a folder of its
-// machine. It takes as long as the database is large.
+// Backup makes the node write a copy of its database into a folder on its machine. The time it takes grows
+// with the database.
 func (c *Client) Backup(ctx context.Context, folder string) (api.Backup, error) {
 	return send[api.Backup](ctx, c, http.MethodPost, "/v1/backups", nil, api.NewBackup{Folder: folder})
 }
 
-// AcknowledgeHistory says that people know that the database has another history.
+// AcknowledgeHistory records that people know that the database has another history.
 func (c *Client) AcknowledgeHistory(ctx context.Context) error {
 	return c.do(ctx, http.MethodPost, "/v1/history/acknowledge", nil, nil, nil)
 }

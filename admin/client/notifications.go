@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// Notifications are what people are told.
+// Notifications offers what people are told.
 type Notifications struct{ c *Client }
 
 // Notifications returns the notifications of the node.
@@ -17,8 +17,8 @@ func (c *Client) Notifications() Notifications { return Notifications{c} }
 
 func notificationPath(id string) string { return "/v1/notifications/" + api.Segment(id) }
 
-// Send tells people. It is safe to call again with the same ID when an error
-// leaves open whether the notification was taken.
+// Send sends a notification. If an error leaves open whether the notification was taken, it is safe to call
+// Send again with the same ID.
 func (o Notifications) Send(ctx context.Context, n api.NewNotification) (a api.NotificationAccepted, err error) {
 	raw := n.Data
 	n.Data = nil
@@ -30,7 +30,7 @@ func (o Notifications) Send(ctx context.Context, n api.NewNotification) (a api.N
 	return a, err
 }
 
-// Status says how a notification stands, by its id alone.
+// Status returns how a notification stands, by its id alone.
 func (o Notifications) Status(ctx context.Context, id string) (api.NotificationStatus, error) {
 	return get[api.NotificationStatus](ctx, o.c, notificationPath(id), nil)
 }
@@ -38,11 +38,11 @@ func (o Notifications) Status(ctx context.Context, id string) (api.NotificationS
 // NotificationQuery narrows a list of notifications. Zero fields do not narrow.
 type NotificationQuery struct {
 	Statuses                                   []string
-	ID                                         string // of each site that has sent one
+	ID                                         string // of every site that has sent it
 	Channel, List, Type, Site, Script, Subject string
-	From, To                                   time.Time // of when they came; To is excluded
+	From, To                                   time.Time // time of arrival; To is excluded
 	Stuck                                      bool
-	After                                      string // NotificationPage.Next of the page before
+	After                                      string // NotificationPage.Next of the previous page
 	Limit                                      int    // 1 to 500; zero: 50
 }
 
@@ -70,13 +70,13 @@ func (o Notifications) List(ctx context.Context, q NotificationQuery) (api.Notif
 	return get[api.NotificationPage](ctx, o.c, "/v1/notifications", query)
 }
 
-// Get returns one notification with its copies, recipients and histories. The
-// site may be empty where only one has sent the id.
+// Get returns one notification with its copies, recipients and histories. site may be empty if only one site
+// has sent the id.
 func (o Notifications) Get(ctx context.Context, site, id string) (api.NotificationDetail, error) {
 	return get[api.NotificationDetail](ctx, o.c, notificationPath(id), ofSite(site))
 }
 
-// ofSite names the site of a notification.
+// ofSite is the query that names the site of a notification.
 func ofSite(site string) url.Values {
 	if site == "" {
 		return nil
@@ -84,28 +84,28 @@ func ofSite(site string) url.Values {
 	return url.Values{"site": {site}}
 }
 
-// KPIs returns the numbers of all sites and of each.
+// KPIs returns the numbers for all sites together and for each site.
 func (o Notifications) KPIs(ctx context.Context) (api.NotificationKPIs, error) {
 	return get[api.NotificationKPIs](ctx, o.c, "/v1/notifications/kpis", nil)
 }
 
-// Retry makes its parked and discarded copies pending again. The site may be empty
-// where only one has sent the id; this holds for the decisions below, too.
+// Retry makes the parked and discarded copies of a notification pending again. site may be empty if only one
+// site has sent the id. This holds for the decisions below, too.
 func (o Notifications) Retry(ctx context.Context, site, id string, r api.RetryNotification) (api.DecidedNotification, error) {
 	return o.decide(ctx, site, id, "/retry", r)
 }
 
-// Discard gives up its copies that are not delivered.
+// Discard gives up the copies of a notification that are not delivered.
 func (o Notifications) Discard(ctx context.Context, site, id string, r api.DiscardNotification) (api.DecidedNotification, error) {
 	return o.decide(ctx, site, id, "/discard", r)
 }
 
-// Run makes its pending copies due at once.
+// Run makes the pending copies of a notification due at once.
 func (o Notifications) Run(ctx context.Context, site, id string, r api.RunNotification) (api.DecidedNotification, error) {
 	return o.decide(ctx, site, id, "/run", r)
 }
 
-// Reschedule says when its pending copies are tried next.
+// Reschedule sets when the pending copies of a notification are tried next.
 func (o Notifications) Reschedule(ctx context.Context, site, id string, r api.RescheduleNotification) (api.DecidedNotification, error) {
 	return o.decide(ctx, site, id, "/reschedule", r)
 }

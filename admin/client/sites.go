@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// Sites are the sites of a central node.
+// Sites offers the sites of a central node.
 type Sites struct{ c *Client }
 
 // Sites returns the sites of a central node.
@@ -20,13 +20,12 @@ func (s Sites) List(ctx context.Context) ([]api.Site, error) {
 	return list.Sites, err
 }
 
-// Add makes a site; the token with which it enrolls is in the answer, this once.
+// Add makes a site. The answer holds the token with which it enrolls, only this once.
 func (s Sites) Add(ctx context.Context, name string) (api.SiteToken, error) {
 	return send[api.SiteToken](ctx, s.c, http.MethodPost, "/v1/sites", nil, api.NewSite{Name: name})
 }
 
-// Rotate makes a token with which a site enrolls again. With now its credentials
-// end at once.
+// Rotate makes a token with which a site enrolls again. now ends its credentials at once.
 func (s Sites) Rotate(ctx context.Context, name string, now bool) (api.SiteToken, error) {
 	return send[api.SiteToken](ctx, s.c, http.MethodPost, "/v1/sites/"+api.Segment(name)+"/rotate", flag("now", now), nil)
 }
@@ -36,15 +35,14 @@ func (s Sites) Revoke(ctx context.Context, name string) error {
 	return s.c.do(ctx, http.MethodDelete, "/v1/sites/"+api.Segment(name), nil, nil, nil)
 }
 
-// At returns a client whose Messages are those of a site's outbox. Central asks the
-// site.
+// At returns a client whose Messages are those of a site's outbox. Central asks the site.
 func (c *Client) At(site string) *Client {
 	own := *c
 	own.outbox = "/v1/sites/" + api.Segment(site) + "/messages"
 	return &own
 }
 
-// flag is a query that says one thing, or nothing.
+// flag returns a query with the one parameter name, or an empty query.
 func flag(name string, set bool) url.Values {
 	if !set {
 		return nil

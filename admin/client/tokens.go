@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// Tokens are what opens the API.
+// Tokens offers the tokens that give access to the API.
 type Tokens struct{ c *Client }
 
 // Tokens returns the tokens of the node.
@@ -19,13 +19,12 @@ func (t Tokens) List(ctx context.Context) ([]api.Token, error) {
 	return list.Tokens, err
 }
 
-// Create makes a token; its secret is in the answer, this once.
+// Create makes a token. The answer holds its secret, only this once.
 func (t Tokens) Create(ctx context.Context, n api.NewToken) (api.CreatedToken, error) {
 	return send[api.CreatedToken](ctx, t.c, http.MethodPost, "/v1/tokens", nil, n)
 }
 
-// Delete ends a token. The last one with the role admin is kept unless force is
-// said.
+// Delete removes a token. It removes the last one with the role admin only with force.
 func (t Tokens) Delete(ctx context.Context, name string, force bool) error {
 	return t.c.do(ctx, http.MethodDelete, "/v1/tokens/"+api.Segment(name), flag("force", force), nil, nil)
 }

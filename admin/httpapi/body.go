@@ -17,18 +17,17 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/serve"
 )
 
-// smallBody is how many bytes a request may have, beside its payload.
+// smallBody is the most bytes that a request may have, without its payload.
 const smallBody = 64 << 10
 
-// body is the request's content, read by us rather than by huma: it is
-// bounded with an answer that names the limit, and decoded without a change
-// to a payload's bytes.
+// body is the content of a request. We read it instead of huma, for two reasons: if it is too long, the
+// answer names the limit; and a payload's bytes stay as they are.
 type body struct {
 	data  []byte
 	fault *api.Problem
 }
 
-// Resolve reads the body; what goes wrong is told by decode.
+// Resolve reads the body. decode reports what went wrong.
 func (b *body) Resolve(ctx huma.Context) []error {
 	r, w := humago.Unwrap(ctx)
 	b.data, b.fault = readBody(w, r, ctx.Operation().MaxBodyBytes)
@@ -60,8 +59,8 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *api
 	return data, nil
 }
 
-// isJSON also keeps pages of other sites out: a browser sends this type only
-// after asking, and nobody here answers that question.
+// isJSON also keeps pages of other sites out. A browser sends this type only after a preflight request, and
+// nothing here answers one.
 func isJSON(contentType string) bool {
 	t, _, err := mime.ParseMediaType(contentType)
 	return err == nil && (t == "application/json" || strings.HasSuffix(t, "+json"))

@@ -117,9 +117,9 @@ func TestTheListOfACategory(t *testing.T) {
 		}
 	}
 	for query, want := range map[string]string{
-		"category=calls":                        "is not a category of this node; there are cached-db-write, external-system, notification",
-		"category=external-system&after=3":      "is not a place",
-		"category=external-system&after=%40":    "is not a place", // F1-47: the first page again, once
+		"category=calls":                        "is not a category of this node; its categories are cached-db-write, external-system, notification",
+		"category=external-system&after=3":      "is not a position",
+		"category=external-system&after=%40":    "is not a position", // F1-47: the first page again, once
 		"category=notification&destination=erp": "leave one of them out",
 	} {
 		w := f.do(t, call{method: "GET", path: "/v1/messages?" + query})
@@ -134,7 +134,7 @@ func TestAWrongRequestOfASite(t *testing.T) {
 	t.Parallel()
 	f := serve(t, aSite)
 	for body, want := range map[string]string{
-		`{"category":"cached-db-write","destination":"erp","endpoint":"x"}`:                      `category "cached-db-write" is not that of destination erp, which is of category external-system`,
+		`{"category":"cached-db-write","destination":"erp","endpoint":"x"}`:                      `category "cached-db-write" does not match destination erp, which is of category external-system`,
 		`{"category":"external-system","destination":"billing","endpoint":"x"}`:                  "which is a peer",
 		`{"category":"external-system","destination":"epr","endpoint":"x"}`:                      "known are",
 		`{"category":"external-system","endpoint":"x"}`:                                          "destination",
@@ -142,7 +142,7 @@ func TestAWrongRequestOfASite(t *testing.T) {
 		`{"destination":"erp","endpoint":"x","originInstance":"a\nb"}`:                           "originInstance",
 		`{"destination":"erp","endpoint":"x","sourceScript":"` + strings.Repeat("x", 257) + `"}`: "at most 256 bytes",
 		`{"destination":"erp","endpoint":"x","retryInterval":"30"}`:                              "has no unit",
-		`{"destination":"erp","endpoint":"x","retryInterval":"0s"}`:                              "would not wait at all",
+		`{"destination":"erp","endpoint":"x","retryInterval":"0s"}`:                              "is 0",
 		`{"destination":"erp","endpoint":"x","retryInterval":"5000d"}`:                           "is longer than",
 		`{"destination":"erp","endpoint":"x","attemptImmediately":"no"}`:                         "must be true or false",
 		`{"destination":"erp","endpoint":"x","attemptImmediately":false,"wait":"5s"}`:            "leave one of them out",
@@ -151,7 +151,7 @@ func TestAWrongRequestOfASite(t *testing.T) {
 		`{"category":"notification","payload":{"list":"l","to":"x"}}`:                            "payload is not a notification",
 		`{"category":"notification","payload":{"list":"a b","subject":"s"}}`:                     "payload.list",
 		`{"category":"notification"}`:                                                            "payload.list",
-		`{"category":"notification","destination":"erp","endpoint":"x","payload":{}}`:            "is not that of destination erp",
+		`{"category":"notification","destination":"erp","endpoint":"x","payload":{}}`:            "does not match destination erp",
 	} {
 		w := f.do(t, call{method: "POST", path: "/v1/messages", body: body})
 		p := problem(t, w)

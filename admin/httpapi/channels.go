@@ -22,7 +22,7 @@ type putChannelInput struct {
 type deleteChannelInput struct {
 	admin.Conditions
 	Name  string `path:"name" doc:"The channel's name."`
-	Force bool   `query:"force" doc:"Also while lists use it or notifications wait for it. Those wait until there is a channel of this name again."`
+	Force bool   `query:"force" doc:"Delete it even if lists use it or notifications wait for it. Those wait until a channel of this name exists again."`
 }
 
 type channelOutput struct {
@@ -47,14 +47,14 @@ func channels(b *builder) {
 	none := "There is no such channel."
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/channels", id: "list-channels", tag: "channels", role: api.Read,
-		summary: "List channels", description: "With how each fares on the node that is asked.",
+		summary: "List channels", description: "With how each fares on this node.",
 		problems: map[api.Sort]string{api.Unsupported: unsupportedNotify},
 	}, func(ctx context.Context, _ *struct{}) (*answer[api.ChannelList], error) {
 		return answerOf(all.List(ctx))
 	})
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/channels/{name}", id: "get-channel", tag: "channels", role: api.Read,
-		summary: "Show a channel", description: "Its settings, and how it fares on the node that is asked.",
+		summary: "Show a channel", description: "Its settings, and how it fares on this node.",
 		problems: map[api.Sort]string{api.NotFound: none, api.Unsupported: unsupportedNotify},
 	}, func(ctx context.Context, in *channelInput) (*channelOutput, error) {
 		return channelAnswer(all.Get(ctx, in.Name))
@@ -62,9 +62,9 @@ func channels(b *builder) {
 	asked(b, route{
 		method: http.MethodPut, path: "/v1/channels/{name}", id: "put-channel", tag: "channels", role: api.Admin,
 		summary:     "Make or replace a channel",
-		description: "It is used within about a second, on all nodes, without a restart. What GET answers can be changed and sent back; the version in it keeps two people from overwriting each other.",
+		description: "It is used within about a second, on all nodes, without a restart. You can change the answer of GET and send it back; its version keeps two people from overwriting each other.",
 		problems: map[api.Sort]string{
-			api.Changed: "It is another one by now than that which the condition or the version names.", api.Unsupported: unsupportedNotify,
+			api.Changed: "It is not the version that the condition or the body names.", api.Unsupported: unsupportedNotify,
 			api.DiskFull: "The disk is full; nothing was changed.",
 		},
 		bodyRequired: true, bodyLimit: 2 * admin.MostSettings,
@@ -76,7 +76,7 @@ func channels(b *builder) {
 		method: http.MethodDelete, path: "/v1/channels/{name}", id: "delete-channel", tag: "channels", role: api.Admin,
 		summary: "Delete a channel", description: "Refused while lists use it or notifications wait for it, unless force says otherwise.",
 		problems: map[api.Sort]string{
-			api.NotFound: none, api.WrongState: "Lists use it, or notifications wait for it.", api.Changed: "It is another one by now than that which the condition names.",
+			api.NotFound: none, api.WrongState: "Lists use it, or notifications wait for it.", api.Changed: "It is not the version that the condition names.",
 			api.DiskFull: "The disk is full; nothing was changed.", api.Unsupported: unsupportedNotify,
 		},
 	}, func(ctx context.Context, in *deleteChannelInput) (*struct{}, error) {
@@ -85,7 +85,7 @@ func channels(b *builder) {
 	handle(b, route{
 		method: http.MethodPost, path: "/v1/channels/{name}/resume", id: "resume-channel", tag: "channels", role: api.Operate,
 		summary:     "Resume a held channel",
-		description: "It is tried at once, instead of at its next probe. On a store with several nodes the others find out by theirs.",
+		description: "It is tried at once, instead of at its next probe. If several nodes share the store, the others try it at their next probes.",
 		problems: map[api.Sort]string{
 			api.NotFound: none, api.WrongState: "It is disabled.", api.DiskFull: "The disk is full; nothing was changed.", api.Unsupported: unsupportedNotify,
 		},
@@ -95,7 +95,7 @@ func channels(b *builder) {
 	asked(b, route{
 		method: http.MethodPost, path: "/v1/channels/{name}/test", id: "test-channel", tag: "channels", role: api.Operate,
 		summary:       "Test a channel",
-		description:   "Sends a notification of its own to one address, once, also over a channel that is held or disabled. The answer is what the other side said; nothing is kept.",
+		description:   "Sends a test notification to one address, once, even over a channel that is held or disabled. The answer holds what the other side said; nothing is kept.",
 		problems:      map[api.Sort]string{api.NotFound: none, api.Unsupported: unsupportedNotify},
 		requestSample: json.RawMessage(`{"address":"jane@example.com"}`), slow: true,
 	}, func(ctx context.Context, in *testChannelInput, req *api.TestRequest, wrong []api.Fault) (*answer[api.TestResult], error) {

@@ -124,7 +124,7 @@ func TestRetrySettingsThatAreNotAboveZeroAreWarnedOf(t *testing.T) {
 	})
 	ok[api.Channel](t, f, call{method: "PUT", path: "/v1/channels/mail", body: `{"kind":"email","settings":{"host":"mx"},"retry":{"attempts":-1,"interval":"-5m"}}`})
 	for _, want := range []string{"retry.attempts -1 is not above zero: 10 is used", "retry.interval -5m is not above zero: 1m is used"} { // NO-21, F1-99
-		if line := `level=WARN msg="a setting of a channel is taken otherwise than it was sent" channel=mail warning="` + want + `"`; !strings.Contains(log.String(), line) {
+		if line := `level=WARN msg="channel setting replaced" channel=mail warning="` + want + `"`; !strings.Contains(log.String(), line) {
 			t.Errorf("the log lacks %s:\n%s", line, log.String())
 		}
 	}
@@ -226,7 +226,7 @@ func TestAChannelThatIsNeededIsDeletedByForceOnly(t *testing.T) {
 		problem(t, f.do(t, call{method: "DELETE", path: "/v1/channels/" + name}))
 	}
 	// Now the list reaches nobody, and says so.
-	want := []string{`recipients on channel "mail", which does not exist: 1`, "nobody is reached: what is sent to this list does not arrive"}
+	want := []string{`recipients on channel "mail", which does not exist: 1`, "nobody is reached: notifications to this list do not arrive"}
 	if diff := cmp.Diff(want, ok[api.List](t, f, call{method: "GET", path: "/v1/lists/ops"}).Warnings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -12,13 +12,13 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/brief"
 )
 
-// decisionInput is a decision about a message, with what the request says of it.
+// decisionInput is a decision about a message, as the request gives it.
 type decisionInput struct {
 	ID      string `path:"id" doc:"The message id; a UUID in any form."`
 	Content body
 }
 
-// decisionProblems are what a person's decision about a message can meet.
+// decisionProblems lists the refusals of a person's decision about a message.
 func decisionProblems(verb holdfast.Verb) map[api.Sort]string {
 	return map[api.Sort]string{
 		api.NotFound:   "No such message is kept.",
@@ -27,20 +27,19 @@ func decisionProblems(verb holdfast.Verb) map[api.Sort]string {
 	}
 }
 
-// What the routes of decisions say, here and at a site.
+// Descriptions of the routes of decisions, for this node and for a site.
 const (
 	retryText   = "Starts a new cycle of a parked, expired or discarded message: failures count from zero, it is due at once, and its TTL begins anew."
-	discardText = "Gives up a message that is not delivered. One that is being tried ends with that attempt, unless the attempt delivers it: discarding, until then. Its row is kept for its retention."
-	runText     = "Makes a pending message due at once, whatever it waits for but its destination and its ordering key. Of one that is being tried it holds for the retry."
-	laterText   = "Says when a pending message is tried next. Of one that is being tried it holds for the retry, whatever that attempt comes to."
+	discardText = "Gives up a message that is not delivered. A message that is being tried is discarding until that attempt ends, and is then discarded unless the attempt delivered it. Its row is kept for its retention."
+	runText     = "Makes a pending message due at once. It still waits for its destination and its ordering key. For a message that is being tried, this applies to the retry."
+	laterText   = "Sets when a pending message is tried next. For a message that is being tried, this applies to the retry, whatever the outcome of that attempt."
 )
 
-// decided is one thing that a person may do about a message, of this node's
-// outbox or of a site's.
+// decided is one decision that a person may make about a message, in this node's outbox or in a site's.
 type decided struct {
 	name, summary, text string
 	verb                holdfast.Verb
-	request             reflect.Type // nil: it has no body
+	request             reflect.Type // nil: no body
 	sample              string
 	do                  func(ctx context.Context, m admin.Messages, id string, content *body) (api.Message, error)
 }
@@ -78,7 +77,7 @@ func allDecided() []decided {
 	}
 }
 
-// deciding reads what a decision says.
+// deciding reads the body of a decision and makes the decision.
 func deciding[Req any](content *body, do func(req *Req, wrong []api.Fault) (api.Message, error)) (m api.Message, err error) {
 	var req Req
 	wrong, p := content.decode(&req)
@@ -88,7 +87,7 @@ func deciding[Req any](content *body, do func(req *Req, wrong []api.Fault) (api.
 	return do(&req, wrong)
 }
 
-// route is that of this node's messages.
+// route returns the route for this node's messages.
 func (d *decided) route() route {
 	r := route{
 		method: http.MethodPost, path: "/v1/messages/{id}/" + d.name, id: d.name + "-message", tag: "messages", role: api.Operate,
@@ -108,7 +107,7 @@ func decisions(b *builder) {
 	}
 }
 
-// siteDecisions are the same about messages of a site.
+// siteDecisions adds the same routes for messages of a site.
 func siteDecisions(b *builder) {
 	for _, d := range allDecided() {
 		there := d.route()

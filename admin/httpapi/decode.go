@@ -27,12 +27,12 @@ func (b *body) decode(req any) ([]api.Fault, *api.Problem) {
 	}
 	var f filler
 	f.fill(reflect.ValueOf(req).Elem(), "", members)
-	return append(f.faults, make([]api.Fault, f.more)...), nil // those that no problem names count
+	return append(f.faults, make([]api.Fault, f.more)...), nil // count the faults that no problem names
 }
 
 // filler stores members in the fields of structs.
 type filler struct {
-	faults []api.Fault // mostFaults at most
+	faults []api.Fault // at most mostFaults
 	more   int
 }
 
@@ -44,8 +44,7 @@ func (f *filler) fault(field, value, problem string) {
 	f.faults = append(f.faults, api.Fault{Field: field, Value: value, Problem: problem})
 }
 
-// fill stores the members of one object. path goes before their names in
-// faults.
+// fill stores the members of one object. In faults, path precedes their names.
 func (f *filler) fill(target reflect.Value, path string, members []member) {
 	names := jsonNames(target.Type())
 	seen := map[string]bool{}
@@ -53,10 +52,10 @@ func (f *filler) fill(target reflect.Value, path string, members []member) {
 		i := slices.Index(names, m.name)
 		switch {
 		case i < 0:
-			f.fault(path+api.Clip(m.name), "", unknownField(m.name, names)) // without the value: a password in the wrong place is one, too
+			f.fault(path+api.Clip(m.name), "", unknownField(m.name, names)) // without the value: a password in the wrong place is an unknown field, too
 			continue
 		case seen[m.name]:
-			f.fault(path+m.name, plain(target.Field(i).Type(), m.value), "is given a second time; keep one of them")
+			f.fault(path+m.name, plain(target.Field(i).Type(), m.value), "is given twice; keep one of them")
 		default:
 			f.fillField(target.Field(i), path+m.name, m.value)
 		}
@@ -64,8 +63,7 @@ func (f *filler) fill(target reflect.Value, path string, members []member) {
 	}
 }
 
-// fillField stores a value. Objects of ours, alone or in a list, are as strict
-// as the request itself.
+// fillField stores a value. Objects of package api, alone or in a list, are checked as strictly as the request itself.
 func (f *filler) fillField(field reflect.Value, path string, value json.RawMessage) {
 	t := field.Type()
 	null := string(value) == "null"
@@ -96,7 +94,7 @@ func (f *filler) fillField(field reflect.Value, path string, value json.RawMessa
 	}
 }
 
-// ours says whether a type is an object with fields of its own.
+// ours reports whether a type is an object of package api.
 func ours(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && t.PkgPath() == reflect.TypeFor[api.Fault]().PkgPath()
 }
@@ -110,7 +108,7 @@ func (f *filler) fillObject(target reflect.Value, path string, value json.RawMes
 	f.fill(target, path+".", members)
 }
 
-// mostItems is how long a list of objects may be.
+// mostItems is the longest list of objects.
 const mostItems = admin.MostRecipients
 
 type member struct {
@@ -138,7 +136,7 @@ func readObject(data []byte) ([]member, *api.Problem) {
 		if err != nil {
 			return nil, notJSON(data, dec, err)
 		}
-		m.name, _ = name.(string) // the decoder takes no other names
+		m.name, _ = name.(string) // the decoder accepts no other names
 		if err := dec.Decode(&m.value); err != nil {
 			return nil, notJSON(data, dec, err)
 		}
@@ -181,7 +179,7 @@ func jsonNames(t reflect.Type) []string {
 	return names
 }
 
-// assign decodes a value into a field, or says what it should have been.
+// assign decodes a value into a field. If it cannot, it says what the value must be.
 func assign(field reflect.Value, value json.RawMessage) string {
 	if field.Type() == reflect.TypeFor[json.RawMessage]() {
 		field.SetBytes(value)
@@ -194,7 +192,7 @@ func assign(field reflect.Value, value json.RawMessage) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	switch t.Kind() { //nolint:exhaustive // what fields of requests are
+	switch t.Kind() { //nolint:exhaustive // requests have fields of these kinds only
 	case reflect.String:
 		return `must be a text in quotes, such as "…"`
 	case reflect.Int:
@@ -219,9 +217,9 @@ func unknownField(given string, names []string) string {
 	return "is not a field of this request; the fields are " + strings.Join(names, ", ")
 }
 
-// plain is what an error shows again of a value: a number, a text or a word,
-// of a field whose meaning is known. What is kept as it is, such as settings and
-// payloads, and any object or list may hold a secret.
+// plain returns the part of a value that an error may show: a number, a text or a word, of a field whose
+// meaning is known. Objects, lists, and values that are kept as they are, such as settings and payloads, may
+// hold a secret.
 func plain(t reflect.Type, value json.RawMessage) string {
 	if t == reflect.TypeFor[json.RawMessage]() || t.Kind() == reflect.Map || bytes.ContainsAny(value[:min(1, len(value))], "{[") {
 		return ""
@@ -229,7 +227,7 @@ func plain(t reflect.Type, value json.RawMessage) string {
 	return api.Clip(string(value))
 }
 
-// letters drops what people put between words: max_retries is maxRetries.
+// letters drops the separators that people put between words: max_retries means maxRetries.
 func letters(r rune) rune {
 	if r == '_' || r == '-' || r == ' ' {
 		return -1

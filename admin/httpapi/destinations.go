@@ -20,7 +20,7 @@ func destinations(b *builder) {
 	}, func(context.Context, *struct{}) (*answer[api.DestinationList], error) {
 		return answerOf(all.List(), nil)
 	})
-	none := "There is no such destination, and no message for one."
+	none := "There is no such destination, and no message for it."
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/destinations/{name}", id: "get-destination", tag: "destinations", role: api.Read,
 		summary: "Show a destination", description: "What waits for it, how its lane fares, and who paused or resumed it last.", problems: map[api.Sort]string{api.NotFound: none},
@@ -30,15 +30,15 @@ func destinations(b *builder) {
 	handle(b, route{
 		method: http.MethodPost, path: "/v1/destinations/{name}/pause", id: "pause-destination", tag: "destinations", role: api.Operate,
 		summary: "Pause a destination",
-		description: "Nothing more is begun there, at any node of the store and over restarts, until somebody resumes it. Attempts under way end; " +
-			"messages wait uncharged, and their TTL runs on. Other nodes see it within seconds. One that is paused already stays as it is.",
+		description: "No node of the store begins anything more there, also after restarts, until somebody resumes it. Attempts under way end; " +
+			"messages wait uncharged, and their TTL runs on. Other nodes see it within seconds. A paused one stays as it is.",
 		problems: map[api.Sort]string{api.NotFound: none},
 	}, func(ctx context.Context, in *destinationInput) (*answer[api.DestinationStatus], error) {
 		return answerOf(all.Pause(ctx, in.Name))
 	})
 	handle(b, route{
 		method: http.MethodPost, path: "/v1/destinations/{name}/resume", id: "resume-destination", tag: "destinations", role: api.Operate,
-		summary: "Resume a destination", description: "Ends a pause, and has a destination that is held or down tried at once.",
+		summary: "Resume a destination", description: "Ends a pause. A destination that is held or down is tried at once.",
 		problems: map[api.Sort]string{api.NotFound: none},
 	}, func(ctx context.Context, in *destinationInput) (*answer[api.DestinationStatus], error) {
 		return answerOf(all.Resume(ctx, in.Name))

@@ -13,11 +13,11 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// document finishes the OpenAPI document and answers with it. Its text is made when
-// it is first asked for: it costs more than the rest of a start.
+// document completes the OpenAPI document and serves it. It writes the text at the first request: that costs
+// more than the rest of a start.
 func (b *builder) document() http.Handler {
 	doc := b.api.OpenAPI()
-	doc.Info.Description = "What programs and people ask of a Holdfast node: send messages, see what became of them, decide about those that wait. " +
+	doc.Info.Description = "For programs and people: send messages through a Holdfast node, see what became of them, decide about those that wait. " +
 		"Every refusal is a problem document (RFC 9457) that names field, value and what to do. Durations are texts such as 90s, 24h, 7d or 2w; times are RFC 3339 in UTC."
 	doc.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
 	doc.Info.Contact = &huma.Contact{Name: "Holdfast", URL: "https://github.com/holdfast-mq/holdfast"}
@@ -25,9 +25,9 @@ func (b *builder) document() http.Handler {
 	doc.Tags = []*huma.Tag{
 		{Name: "messages", Description: "The outbox: what is to be sent, and what became of it."},
 		{Name: "inbox", Description: "Received messages that wait to be fetched."},
-		{Name: "destinations", Description: "Where messages go, and how that fares."},
-		{Name: "notifications", Description: "What people are told, and whether it reached them. A node that delivers none answers unsupported; so it does below."},
-		{Name: "channels", Description: "The ways to people: mail servers, chat rooms, webhooks."},
+		{Name: "destinations", Description: "Where messages go, and how each destination fares."},
+		{Name: "notifications", Description: "What people are told, and whether it reached them. A node that delivers no notifications answers unsupported. This also holds for channels and lists."},
+		{Name: "channels", Description: "How notifications reach people: mail servers, chat rooms, webhooks."},
 		{Name: "lists", Description: "Who gets a notification."},
 		{Name: "backups", Description: "Copies of the database."},
 		{Name: "tokens", Description: "Who may use this API."},
@@ -37,9 +37,9 @@ func (b *builder) document() http.Handler {
 	}
 	doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {
 		Type: "http", Scheme: "bearer",
-		Description: "A token of POST /v1/tokens. A listener on the loopback may ask for none. The roles are read, operate and admin; each includes those before it. x-role of an operation is the one that it needs.",
+		Description: "A token of POST /v1/tokens. A listener on the loopback may ask for none. The roles are read, operate and admin; each includes those before it. x-role of an operation names the role that it needs.",
 	}}
-	// Left behind by Register; our routes answer with Problem.
+	// Register leaves these behind. Our routes answer with Problem.
 	schemas := doc.Components.Schemas.Map()
 	delete(schemas, "ErrorModel")
 	delete(schemas, "ErrorDetail")
@@ -60,14 +60,14 @@ func (b *builder) document() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		b, err := text()
 		if err != nil {
-			panic(fmt.Errorf("encode the OpenAPI document: %w", err)) // a fault of ours: the gate logs it and answers
+			panic(fmt.Errorf("encode the OpenAPI document: %w", err)) // a bug: the gate logs it and answers
 		}
 		w.Header().Set("Content-Type", "application/openapi+json")
-		_, _ = w.Write(b) // the client is gone: nobody to tell
+		_, _ = w.Write(b) // an error here means that the client is gone
 	})
 }
 
-// receive is the way in for peers, where a node has one.
+// receive is the route for messages of peers, if a node has it.
 const receive = http.MethodPost + " /_rf/receive"
 
 // others documents routes that other packages serve on the same listener.
@@ -78,14 +78,14 @@ func others(b *builder, receives bool) {
 	if receives {
 		b.receiving()
 	}
-	b.open(http.MethodGet, "/healthz", "alive", "Is the process alive?", "For whoever would restart it. It asks for no token.",
+	b.open(http.MethodGet, "/healthz", "alive", "Is the process alive?", "For supervisors that restart it. No token is needed.",
 		map[int]*huma.Response{http.StatusOK: plain("It is.")})
-	b.open(http.MethodGet, "/readyz", "ready", "Can the node take messages?", "For whoever would send it requests. It asks for no token.",
+	b.open(http.MethodGet, "/readyz", "ready", "Can the node take messages?", "For load balancers and others that send it requests. No token is needed.",
 		map[int]*huma.Response{
 			http.StatusOK:                 plain("It can."),
-			http.StatusServiceUnavailable: plain("It cannot now: it starts, stops, or cannot store."),
+			http.StatusServiceUnavailable: plain("Not now: it is starting or stopping, or cannot store."),
 		})
-	b.open(http.MethodGet, "/openapi.json", "openapi", "This document", "OpenAPI 3.1. It asks for no token.",
+	b.open(http.MethodGet, "/openapi.json", "openapi", "This document", "OpenAPI 3.1. No token is needed.",
 		map[int]*huma.Response{http.StatusOK: {
 			Description: "The document.",
 			Content:     map[string]*huma.MediaType{"application/openapi+json": {Schema: &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}}},
@@ -93,7 +93,7 @@ func others(b *builder, receives bool) {
 	b.other(http.MethodGet, "/metrics", "metrics", "Metrics", "In the text format of Prometheus.",
 		map[int]*huma.Response{
 			http.StatusOK:              plain("The metrics."),
-			http.StatusUnauthorized:    b.problem("A token is needed, or the one given is not known."),
+			http.StatusUnauthorized:    b.problem("The token is missing or unknown."),
 			http.StatusForbidden:       b.problem("The node does not answer to this name without a token."),
 			http.StatusTooManyRequests: b.problem("Too many unknown tokens came from this address; Retry-After says how long to wait."),
 		})
@@ -101,10 +101,10 @@ func others(b *builder, receives bool) {
 	metrics.Security, metrics.Extensions = byToken(), map[string]any{"x-role": api.Read}
 }
 
-// receiving documents the way in for peers.
+// receiving documents the route for messages of peers.
 func (b *builder) receiving() {
 	b.other(http.MethodPost, "/_rf/receive", "receive", "Receive messages of a peer",
-		"The wire protocol between nodes: one envelope or a batch of them, signed by the peer's secret rather than by a token. The guide on the wire protocol has its form. "+
+		"The wire protocol between nodes: one envelope or a batch of them, signed by the peer's secret rather than by a token. The guide on the wire protocol describes it. "+
 			"Only a node whose configuration names a source, in receive.secrets, has this route.",
 		map[int]*huma.Response{
 			http.StatusOK:           {Description: "Each message is stored or done; the answer names each."},
@@ -115,9 +115,9 @@ func (b *builder) receiving() {
 	}
 }
 
-// open documents a route that asks for no token.
+// open documents a route that needs no token.
 func (b *builder) open(method, path, id, summary, description string, responses map[int]*huma.Response) {
-	responses[http.StatusForbidden] = b.problem("Where nobody needs a token, the node answers to names of its own machine only.")
+	responses[http.StatusForbidden] = b.problem("If no token is needed, the node only answers requests to names of its own machine.")
 	b.other(method, path, id, summary, description, responses)
 }
 

@@ -12,8 +12,8 @@ import (
 
 type inboxInput struct {
 	Endpoint string `query:"endpoint" doc:"Only this endpoint."`
-	After    int64  `query:"after" minimum:"0" doc:"The next of the page before."`
-	Limit    int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"How many at most."`
+	After    int64  `query:"after" minimum:"0" doc:"The value next of the previous page."`
+	Limit    int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"The largest number of entries."`
 }
 
 type doneInput struct {

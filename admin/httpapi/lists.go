@@ -29,7 +29,7 @@ type listOutput struct {
 	Body api.List
 }
 
-// bookBody is how many bytes a list may have, or a text with recipients.
+// bookBody is the most bytes of a list, or of a text with recipients.
 const bookBody = 8 << 20
 
 func listAnswer(l api.List, err error) (*listOutput, error) {
@@ -42,7 +42,7 @@ func listAnswer(l api.List, err error) (*listOutput, error) {
 func lists(b *builder) {
 	all := admin.Lists{Service: b.Service}
 	none, full := "There is no such list.", "The disk is full; nothing was changed."
-	changed := "It is another one by now than that which the condition or the version names."
+	changed := "It is not the version that the condition or the body names."
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/lists", id: "list-lists", tag: "lists", role: api.Read,
 		summary: "List lists", description: "Without their recipients, by name.",
@@ -58,7 +58,7 @@ func lists(b *builder) {
 	asked(b, route{
 		method: http.MethodPut, path: "/v1/lists/{name}", id: "put-list", tag: "lists", role: api.Admin,
 		summary:      "Make or replace a list",
-		description:  "It counts for all notifications that are delivered from now on. What GET answers can be changed and sent back; the version in it keeps two people from overwriting each other.",
+		description:  "It applies to all notifications that are delivered from now on. You can change the answer of GET and send it back; its version keeps two people from overwriting each other.",
 		problems:     map[api.Sort]string{api.Changed: changed, api.DiskFull: full, api.Unsupported: unsupportedNotify},
 		bodyRequired: true, bodyLimit: bookBody,
 		requestSample: json.RawMessage(`{"description":"Who is on call","recipients":[{"channel":"mail","address":"jane@example.com","name":"Doe, Jane"}]}`),
@@ -67,7 +67,7 @@ func lists(b *builder) {
 	})
 	handle(b, route{
 		method: http.MethodDelete, path: "/v1/lists/{name}", id: "delete-list", tag: "lists", role: api.Admin,
-		summary: "Delete a list", description: "Notifications for it park, with that reason.",
+		summary: "Delete a list", description: "Notifications for it park; their reason says so.",
 		problems: map[api.Sort]string{api.NotFound: none, api.Changed: changed, api.DiskFull: full, api.Unsupported: unsupportedNotify},
 	}, func(ctx context.Context, in *deleteListInput) (*struct{}, error) {
 		return nil, all.Delete(ctx, in.Name, in.Conditions)

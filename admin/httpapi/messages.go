@@ -14,10 +14,10 @@ import (
 type listInput struct {
 	State       []string `query:"state,explode" doc:"Only these states: repeat the parameter, or separate by commas."`
 	Destination string   `query:"destination" doc:"Only this destination."`
-	Held        bool     `query:"held" doc:"Only messages that are held, because their TTL is over by a clock that the node doubts: heldUntil. Pages are in no order of time."`
+	Held        bool     `query:"held" doc:"Only held messages (see heldUntil): the node doubts its clock, which says that their TTL is over. Pages are not ordered by time."`
 	Category    string   `query:"category" maxLength:"128" doc:"Only destinations of this category, one after the other; excludes destination."`
-	After       string   `query:"after" maxLength:"512" doc:"The next of the page before."`
-	Limit       int      `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"How many at most."`
+	After       string   `query:"after" maxLength:"512" doc:"The value next of the previous page."`
+	Limit       int      `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"The largest number of entries."`
 }
 
 type idInput struct {
@@ -46,7 +46,7 @@ func messages(b *builder) {
 
 type sendInput struct {
 	WithBody
-	Key string `header:"Idempotency-Key" doc:"Gives the id, where the body does not."`
+	Key string `header:"Idempotency-Key" doc:"Gives the id if the body does not."`
 }
 
 type sendOutput struct {
@@ -55,7 +55,7 @@ type sendOutput struct {
 	Body     api.Accepted
 }
 
-// envelopeRoom is how many bytes all fields but the payload may have, escaped.
+// envelopeRoom is the most bytes of all fields without the payload, escaped.
 const envelopeRoom = 128 << 10
 
 func send(b *builder) {
@@ -64,21 +64,21 @@ func send(b *builder) {
 		summary: "Send a message",
 		description: "The answer comes after the message is on disk. The same id with the same content (kind, destination, endpoint, " +
 			"payload; never headers) is the same message: sending it again is safe and changes nothing. With wait the answer comes " +
-			"after the first attempt: what the destination refuses for good is a problem, everything else is tried again.",
+			"after the first attempt: a refusal for good is a problem; after any other failure the message is tried again.",
 		status: http.StatusAccepted,
 		problems: map[api.Sort]string{
 			api.Conflict:   "The id belongs to a message with other content.",
 			api.TooLarge:   fmt.Sprintf("The payload is larger than this node takes: %d bytes.", b.LargestPayload()),
 			api.DiskFull:   "The disk is full; nothing was accepted.",
-			api.Refused:    "The request waited, or one of the same id did before, and the destination has refused the message for good.",
-			api.WrongState: "The id is that of a message that was discarded or has expired: it is not sent again unless a person retries it.",
+			api.Refused:    "The destination has refused the message for good. This request, or an earlier one with the same id, waited for the outcome.",
+			api.WrongState: "The message with this id was discarded or has expired. It is not sent again unless a person retries it.",
 		},
 		bodyRequired: true, bodyLimit: b.LargestPayload() + envelopeRoom,
 		requestSample: json.RawMessage(`{"destination":"inventory","endpoint":"OrderApproved","payload":{"order":42}}`),
 	}, b.sent)
 	responses := b.operation(http.MethodPost, "/v1/messages").Responses
 	repeat := *responses["202"]
-	repeat.Description = "Delivered, where the request waited; or the id was known with the same content, and this request changed nothing."
+	repeat.Description = "The request waited and the message was delivered; or the id was known with the same content, and this request changed nothing."
 	responses["200"] = &repeat
 	responses["202"].Description = "The message is new, and on disk."
 }

@@ -127,10 +127,10 @@ func TestWhenAMessageIsToBeTried(t *testing.T) {
 	for body, says := range map[string]string{
 		`{}`:                              "is missing; say in",
 		`{"in":"soon"}`:                   "is not a duration",
-		`{"in":"-2h"}`:                    "without a sign",
+		`{"in":"-2h"}`:                    "without one",
 		`{"in":"1h","at":"x"}`:            "excludes in",
 		`{"at":"tomorrow"}`:               "is not an instant",
-		`{"at":"2020-01-01T00:00:00Z"}`:   "is over",
+		`{"at":"2020-01-01T00:00:00Z"}`:   "is in the past",
 		`{"when":"2020-01-01T00:00:00Z"}`: "is not a field of this request",
 	} {
 		f := serve(t)

@@ -11,12 +11,12 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// node has the routes of the node itself.
+// node adds the routes of the node itself.
 func node(b *builder) {
 	asked(b, route{
 		method: http.MethodPost, path: "/v1/backups", id: "create-backup", tag: "backups", role: api.Admin,
 		summary: "Make a backup",
-		description: "Writes a copy of the database to a new file in the folder, while the node works on. The answer comes when the copy has been " +
+		description: "Writes a copy of the database to a new file in the folder, while the node works on. The answer comes after the copy has been " +
 			"checked and is on disk, which takes as long as the database is large; a request that ends earlier ends the copy.",
 		status: http.StatusCreated, slow: true,
 		problems: map[api.Sort]string{
@@ -30,8 +30,8 @@ func node(b *builder) {
 	handle(b, route{
 		method: http.MethodPost, path: "/v1/history/acknowledge", id: "acknowledge-history", tag: "diagnostics", role: api.Operate,
 		summary: "Acknowledge the history of the database",
-		description: "Says that people know that the database has another history, as after a failover or a restore, and have seen to what may be missing " +
-			"in it. No node's health tells of it any more.",
+		description: "Says that people know about the database's other history, for example after a failover or a restore, and have handled what may be missing " +
+			"in it. No node's health reports it any more.",
 		problems: map[api.Sort]string{api.Unsupported: unsupported, api.DiskFull: "The disk is full; nothing was changed."},
 	}, func(ctx context.Context, _ *struct{}) (*struct{}, error) {
 		return nil, admin.Node{Service: b.Service}.AcknowledgeHistory(ctx)
@@ -44,8 +44,8 @@ type healthOutput struct {
 }
 
 type failedInput struct {
-	After string `query:"after" maxLength:"256" doc:"The next of the page before."`
-	Limit int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"How many at most."`
+	After string `query:"after" maxLength:"256" doc:"The value next of the previous page."`
+	Limit int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"The largest number of entries."`
 }
 
 func diagnostics(b *builder) {

@@ -14,19 +14,19 @@ import (
 type decideInput struct {
 	WithBody
 	ID   string `path:"id" doc:"The notification id; a UUID in any form."`
-	Site string `query:"site" doc:"The site that sent it. Absent: it is found, if only one site has sent this id."`
+	Site string `query:"site" doc:"The site that sent it. May be absent if only one site has sent this id."`
 }
 
-// copyDecisions are the routes of what a person may do about a notification.
+// copyDecisions adds the routes of decisions about a notification.
 func copyDecisions(b *builder) {
 	all := admin.Notifications{Service: b.Service}
-	decideCopies(b, "retry", "Retry a notification", "Its parked and discarded copies are pending again: due at once, and failures count from zero. Recipients who have accepted are not asked again; those who refused are.",
+	decideCopies(b, "retry", "Retry a notification", "Makes its parked and discarded copies pending again: they are due at once, and failures count from zero. Recipients who have accepted are not asked again; those who refused are.",
 		holdfast.VerbRequeue, `{"channel":"mail"}`, all.Retry)
-	decideCopies(b, "discard", "Discard a notification", "Gives up its copies that are not delivered. One that is being tried ends with that attempt, unless the attempt delivers it: discarding, until then. Their rows are kept for their retention.",
+	decideCopies(b, "discard", "Discard a notification", "Gives up its copies that are not delivered. A copy that is being tried is discarding until that attempt ends, and is then discarded unless the attempt delivered it. The rows are kept for their retention.",
 		holdfast.VerbDiscard, `{"reason":"the alarm is over"}`, all.Discard)
-	decideCopies(b, "run", "Run a notification now", "Makes its pending copies due at once; failures count on. A channel that is held or in back-off is waited for. Of a copy that is being tried it holds for the retry.",
+	decideCopies(b, "run", "Run a notification now", "Makes its pending copies due at once; the count of failures goes on. Copies still wait for a channel that is held or in back-off. For a copy that is being tried, this applies to the retry.",
 		holdfast.VerbReschedule, `{"channel":"mail"}`, all.Run)
-	decideCopies(b, "reschedule", "Reschedule a notification", "Says when its pending copies are tried next. Of one that is being tried it holds for the retry, whatever that attempt comes to.",
+	decideCopies(b, "reschedule", "Reschedule a notification", "Sets when its pending copies are tried next. For a copy that is being tried, this applies to the retry, whatever the outcome of that attempt.",
 		holdfast.VerbReschedule, `{"in":"2h"}`, all.Reschedule)
 }
 

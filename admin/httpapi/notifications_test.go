@@ -119,7 +119,7 @@ func TestANotificationIsShownWithItsCopies(t *testing.T) {
 		notify.Target{Channel: "mail", Address: "b@x", Result: notify.Refused, Code: "550 5.1.1", Maybe: true, Attempts: 1},
 		notify.Target{Channel: "mail", Address: "c@x"})
 	d := ok[api.NotificationDetail](t, f, call{method: "GET", path: "/v1/notifications/n1"})
-	if len(d.Copies) != 2 || d.Copies[0].WaitsFor != "" || d.Copies[1].WaitsFor != "channel teams is held (http_403): mend that, then resume the channel" {
+	if len(d.Copies) != 2 || d.Copies[0].WaitsFor != "" || d.Copies[1].WaitsFor != "channel teams is held (http_403): fix that, then resume the channel" {
 		t.Fatalf("got %+v", d.Copies)
 	}
 	mail := d.Copies[0]
@@ -298,7 +298,7 @@ func TestACopyWhoseMessageIsPurged(t *testing.T) {
 	f.put(t, "n", stands(holdfast.Discarded, 1))
 	f.put(t, "n.teams", stands(holdfast.Parked, 1))
 	p := problem(t, f.do(t, call{method: "POST", path: "/v1/notifications/n/retry", body: `{"channel":"mail"}`}))
-	if p.Status != 409 || p.Errors[0].Value != "discarded for so long that its message is not kept any more" {
+	if p.Status != 409 || p.Errors[0].Value != "discarded, and its message has been purged" {
 		t.Errorf("got %+v", p)
 	}
 	got := ok[api.DecidedNotification](t, f, call{method: "POST", path: "/v1/notifications/n/retry"}).Copies

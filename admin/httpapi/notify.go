@@ -13,7 +13,7 @@ import (
 
 type notifyInput struct {
 	WithBody
-	Key string `header:"Idempotency-Key" doc:"Gives the id, where the body does not."`
+	Key string `header:"Idempotency-Key" doc:"Gives the id if the body does not."`
 }
 
 type notifyOutput struct {
@@ -57,10 +57,10 @@ func (b *builder) notified(ctx context.Context, in *notifyInput, req *api.NewNot
 	return out, nil
 }
 
-// notificationAt is where a notification of this node's programs can be watched.
+// notificationAt returns where to watch a notification of this node's programs.
 func (b *builder) notificationAt(id string) string {
 	at := "/v1/notifications/" + api.Segment(id)
-	if b.Notify != nil { // others may have sent the same id
+	if b.Notify != nil { // other sites may have sent the same id
 		at += "?site=" + url.QueryEscape(b.From())
 	}
 	return at

@@ -48,7 +48,7 @@ func TestEveryRefusalIsAProblem(t *testing.T) {
 		"nothing at all":   {call: post(""), status: 422, sort: "invalid", fields: []string{"destination", "endpoint"}, says: "destination must not be empty"},
 		"unknown field":    {call: post(`{"destination":"inventory","endpoint":"x","max_retries":3}`), status: 422, sort: "invalid", fields: []string{"max_retries"}, says: "it is written maxRetries"},
 		"other case":       {call: post(`{"Destination":"inventory","endpoint":"x"}`), status: 422, sort: "invalid", fields: []string{"Destination", "destination"}, says: "it is written destination"},
-		"field twice":      {call: post(`{"destination":"inventory","destination":"billing","endpoint":"x"}`), status: 422, sort: "invalid", fields: []string{"destination"}, says: "second time"},
+		"field twice":      {call: post(`{"destination":"inventory","destination":"billing","endpoint":"x"}`), status: 422, sort: "invalid", fields: []string{"destination"}, says: "given twice"},
 		"wrong types":      {call: post(`{"destination":"inventory","endpoint":"x","id":7,"maxRetries":"3","headers":["a"]}`), status: 422, sort: "invalid", fields: []string{"id", "maxRetries", "headers"}},
 		"unknown to":       {call: post(`{"destination":"inventroy","endpoint":"x"}`), status: 422, sort: "invalid", fields: []string{"destination"}, says: "known are billing, inventory"},
 		"many at once":     {call: post(`{"destination":"inventory","endpoint":"x y","kind":"Note","ttl":"1 day","delay":"soon","maxRetries":-1,"id":"a b"}`), status: 422, sort: "invalid", fields: []string{"ttl", "delay", "maxRetries", "id", "kind", "endpoint"}},

@@ -35,10 +35,10 @@ func changeAnswer(c api.ListChange, err error) (*listChangeOutput, error) {
 func recipients(b *builder) {
 	all := admin.Lists{Service: b.Service}
 	none, full := "There is no such list.", "The disk is full; nothing was changed."
-	problems := map[api.Sort]string{api.NotFound: none, api.Changed: "Other nodes change the list all the time.", api.DiskFull: full, api.Unsupported: unsupportedNotify}
+	problems := map[api.Sort]string{api.NotFound: none, api.Changed: "Other requests keep changing the list.", api.DiskFull: full, api.Unsupported: unsupportedNotify}
 	asked(b, route{
 		method: http.MethodPut, path: "/v1/lists/{name}/recipients", id: "put-recipient", tag: "lists", role: api.Admin,
-		summary: "Add or change a recipient", description: "The one with this channel and address. Doing it again changes nothing.",
+		summary: "Add or change a recipient", description: "The recipient with this channel and address. A repeat changes nothing.",
 		problems: problems, bodyRequired: true,
 		requestSample: json.RawMessage(`{"channel":"mail","address":"jane@example.com","name":"Doe, Jane"}`),
 	}, func(ctx context.Context, in *putRecipientInput, req *api.RecipientSpec, wrong []api.Fault) (*listChangeOutput, error) {
@@ -46,16 +46,16 @@ func recipients(b *builder) {
 	})
 	handle(b, route{
 		method: http.MethodDelete, path: "/v1/lists/{name}/recipients", id: "delete-recipient", tag: "lists", role: api.Admin,
-		summary: "Remove a recipient", description: "The one with this channel and address.",
+		summary: "Remove a recipient", description: "The recipient with this channel and address.",
 		problems: map[api.Sort]string{
-			api.NotFound: "There is no such list, or nobody of this channel and address on it.", api.Changed: problems[api.Changed], api.DiskFull: full, api.Unsupported: unsupportedNotify,
+			api.NotFound: "There is no such list, or it has no recipient with this channel and address.", api.Changed: problems[api.Changed], api.DiskFull: full, api.Unsupported: unsupportedNotify,
 		},
 	}, func(ctx context.Context, in *deleteRecipientInput) (*listChangeOutput, error) {
 		return changeAnswer(all.DeleteRecipient(ctx, in.Name, in.Channel, in.Address))
 	})
 	asked(b, route{
 		method: http.MethodPost, path: "/v1/lists/{name}/recipients/import", id: "import-recipients", tag: "lists", role: api.Admin,
-		summary: "Import recipients", description: "Adds those that are not on the list yet, and changes those that are. A line that is wrong is named, and nothing is changed then.",
+		summary: "Import recipients", description: "Adds recipients that are not on the list yet, and changes those that are. If a line is wrong, the problem names it and nothing is changed.",
 		problems: problems, bodyRequired: true, bodyLimit: bookBody,
 		requestSample: json.RawMessage(`{"channel":"mail","text":"john@example.com\n\"Doe, Jane\" <jane@example.com>"}`),
 	}, func(ctx context.Context, in *putRecipientInput, req *api.ImportRequest, wrong []api.Fault) (*listChangeOutput, error) {

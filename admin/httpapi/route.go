@@ -20,8 +20,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/gate"
 )
 
-// route describes one operation: for the router, for the token check and for
-// the OpenAPI document.
+// route describes one operation for the router, the token check and the OpenAPI document.
 type route struct {
 	method, path  string
 	id            string // operation id
@@ -30,16 +29,16 @@ type route struct {
 	description   string
 	role          api.Role
 	status        int                 // of success; zero: 200
-	problems      map[api.Sort]string // what it may refuse besides what every route may
-	request       reflect.Type        // of its JSON body; nil: it reads none
+	problems      map[api.Sort]string // refusals in addition to those of every route
+	request       reflect.Type        // of its JSON body; nil: it has no body
 	bodyRequired  bool
 	bodyLimit     int64 // bytes; zero: smallBody
 	requestSample any
 	slow          bool // the answer may take longer than the server's deadline
-	sends         bool // what it enqueues is in the journal; the call is not
+	sends         bool // the journal has the message that it enqueues, not the call
 }
 
-// answer is a whole answer of status 200, or of the route's.
+// answer is a complete answer with status 200, or with the route's status.
 type answer[T any] struct{ Body T }
 
 func answerOf[T any](body T, err error) (*answer[T], error) {
@@ -49,13 +48,13 @@ func answerOf[T any](body T, err error) (*answer[T], error) {
 	return &answer[T]{body}, nil
 }
 
-// WithBody is in what asks with a body.
+// WithBody is embedded in the input of routes that take a body.
 type WithBody struct{ Content body }
 
 func (c *WithBody) body() *body { return &c.Content }
 
-// asked registers a route that takes a body. wrong is what its reader found wrong
-// with it: whoever answers tells that beside what else is.
+// asked registers a route that takes a body. wrong holds the faults that the reader of the body found; the
+// handler reports them together with its own.
 func asked[In, Req, Out any, P interface {
 	*In
 	body() *body
@@ -72,8 +71,7 @@ func asked[In, Req, Out any, P interface {
 	})
 }
 
-// handle registers a route. In's parameters are read and checked by huma, its
-// body by type body.
+// handle registers a route. huma reads and checks In's parameters; type body reads its body.
 func handle[In, Out any](b *builder, r route, h func(context.Context, *In) (*Out, error)) {
 	if r.role.Rank() == 0 {
 		panic("httpapi: " + r.id + " has no role, and would be open to everybody")
@@ -100,8 +98,7 @@ func handle[In, Out any](b *builder, r route, h func(context.Context, *In) (*Out
 	}
 	b.adding = gate.Route{Role: r.role, Long: r.slow, MaxBody: limit}
 	huma.Register(b.api, op, h)
-	// Afterwards: with a schema of the body in sight, huma would read, check
-	// and decode it too.
+	// Set this afterwards: if huma saw a schema of the body, it would read, check and decode the body too.
 	if r.request != nil {
 		b.strict[r.request.Name()] = true
 		registered := b.operation(r.method, r.path)
@@ -114,7 +111,7 @@ func handle[In, Out any](b *builder, r route, h func(context.Context, *In) (*Out
 	}
 }
 
-// subjectOf returns what tells from a request what it is about: its path's parameters.
+// subjectOf returns a function that names the subject of a request: its path's parameters.
 func subjectOf[In any]() func(in *In) string {
 	var fields [][]int
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[In]()) {
@@ -131,9 +128,8 @@ func subjectOf[In any]() func(in *In) string {
 	}
 }
 
-// byToken says that a token may be asked for: whether it is, the node's settings
-// say. Which role it needs is said by x-role, since the scopes of a bearer token
-// mean nothing to OpenAPI.
+// byToken says that a token may be needed; the node's settings decide whether it is. x-role says which role
+// it needs, since the scopes of a bearer token mean nothing to OpenAPI.
 func byToken() []map[string][]string { return []map[string][]string{{}, {"token": {}}} }
 
 func (b *builder) schema(t reflect.Type) *huma.Schema {
@@ -153,7 +149,7 @@ func (b *builder) operation(method, path string) *huma.Operation {
 	return item.Get
 }
 
-// responses documents what the route answers beside its success.
+// responses documents the answers of a route other than success.
 func (b *builder) responses(r route) map[string]*huma.Response {
 	all := map[string]*huma.Response{}
 	texts := map[int][]string{}
@@ -163,15 +159,15 @@ func (b *builder) responses(r route) map[string]*huma.Response {
 	for k, text := range r.problems {
 		add(k, text)
 	}
-	add(api.Unauthorized, "A token is needed, or the one given is not known.")
-	add(api.RoleLacking, fmt.Sprintf("The token's role does not include %s; or a web page of another site asks.", r.role))
+	add(api.Unauthorized, "The token is missing or unknown.")
+	add(api.RoleLacking, fmt.Sprintf("The token's role does not include %s, or the request comes from a web page of another site.", r.role))
 	add(api.TooMany, "Too many unknown tokens came from this address; Retry-After says how long to wait.")
-	add(api.Busy, "More requests are in hand than there is room for; nothing was done.")
+	add(api.Busy, "The node has too many requests in hand; nothing was done.")
 	add(api.Unavailable, "The store is closed; send the same request again later.")
 	add(api.Internal, "The node failed; its log says why.")
 	if r.request != nil {
 		add(api.Unreadable, "The body is not a JSON object.")
-		add(api.MediaType, "The body must come as application/json.")
+		add(api.MediaType, "The content type must be application/json.")
 		add(api.TimedOut, "The body did not arrive in time.")
 		if _, ok := r.problems[api.TooLarge]; !ok {
 			add(api.TooLarge, "The body is larger than this route takes.")
@@ -187,18 +183,18 @@ func (b *builder) responses(r route) map[string]*huma.Response {
 	return all
 }
 
-// problem documents an answer that is a problem.
+// problem documents an answer that is a problem document.
 func (b *builder) problem(text string) *huma.Response {
 	return &huma.Response{Description: text, Content: map[string]*huma.MediaType{api.ProblemType: {Schema: b.schema(reflect.TypeFor[api.Problem]())}}}
 }
 
-// builder adds routes to the API while it is made. To huma it is a mux.
+// builder adds routes to the API while it is built. huma sees it as a mux.
 type builder struct {
 	*admin.Service
 	api    huma.API
-	strict map[string]bool // schemas of requests: what they do not list is refused
+	strict map[string]bool // schemas of requests, which allow no other fields
 	routes []gate.Route
-	adding gate.Route // what holds of the route that huma is given
+	adding gate.Route // properties of the route that huma is given
 }
 
 func newBuilder(s *admin.Service) *builder {
@@ -207,22 +203,21 @@ func newBuilder(s *admin.Service) *builder {
 	return b
 }
 
-// HandleFunc takes from huma the route that handle gives it, and no other.
+// HandleFunc takes a route from huma: the one that handle gives it, and no other.
 func (b *builder) HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request)) {
 	r := b.adding
 	b.adding = gate.Route{}
 	if r.Role == "" {
-		panic("httpapi: huma adds " + pattern + ", which nobody gave a role")
+		panic("httpapi: huma adds " + pattern + ", which has no role")
 	}
 	r.Pattern, r.Handler = pattern, http.HandlerFunc(handler)
 	b.routes = append(b.routes, r)
 }
 
-// ServeHTTP is a mux's, and not asked: the gate has the mux.
+// ServeHTTP makes builder a mux. It is never called: the gate has the mux.
 func (*builder) ServeHTTP(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) }
 
-// config is huma without its routes for documentation, with our form of JSON
-// and of problems.
+// config is a huma configuration without documentation routes. JSON and problems have our form.
 func config(version string) huma.Config {
 	format := huma.Format{Marshal: writeJSON, Unmarshal: json.Unmarshal}
 	c := huma.DefaultConfig("Holdfast operator API", version)
@@ -237,8 +232,7 @@ func config(version string) huma.Config {
 // verbatim is an answer that writes its own JSON.
 type verbatim interface{ AppendJSON() ([]byte, error) }
 
-// writeJSON writes an answer. That the client is gone is no error: there is
-// nobody to tell, and huma would panic.
+// writeJSON writes an answer. It reports no error if the client is gone: nobody can be told, and huma would panic.
 func writeJSON(w io.Writer, v any) error {
 	if own, ok := v.(verbatim); ok {
 		data, err := own.AppendJSON()
@@ -248,7 +242,7 @@ func writeJSON(w io.Writer, v any) error {
 		_, _ = w.Write(append(data, '\n'))
 		return nil
 	}
-	var b bytes.Buffer // whole or not at all: an error must not leave half an answer
+	var b bytes.Buffer // all or nothing: an error must not leave half an answer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
@@ -258,8 +252,7 @@ func writeJSON(w io.Writer, v any) error {
 	return nil
 }
 
-// translate turns huma's own refusals, all of which are about parameters,
-// into ours.
+// translate turns huma's own refusals into ours. All of them are about parameters.
 func translate(ctx huma.Context, _ string, v any) (any, error) {
 	e, ok := v.(*huma.ErrorModel)
 	if !ok {
@@ -289,7 +282,7 @@ func translate(ctx huma.Context, _ string, v any) (any, error) {
 	return api.Faulty(faults...), nil
 }
 
-// bounds says between what a parameter has to lie.
+// bounds returns the limits of a parameter in words.
 func bounds(op *huma.Operation, name, message string) string {
 	at := slices.IndexFunc(op.Parameters, func(p *huma.Param) bool { return p.Name == name })
 	if at < 0 || op.Parameters[at].Schema == nil {

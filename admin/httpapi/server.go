@@ -10,44 +10,42 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/gate"
 )
 
-// Server answers the operator API of one node. One whose literal does not say
-// AuthRequired lets everybody in who can connect. Its fields are set before Handler
-// is called and not changed afterwards.
+// Server answers the operator API of one node. The zero AuthRequired lets in everybody who can connect. Its
+// fields are set before Handler is called and not changed afterwards.
 type Server struct {
 	*admin.Service
 
-	MaxBodies int64 // bytes of all requests' bodies in hand; zero: 64 MiB
+	MaxBodies int64 // bytes of the bodies of all requests in hand; zero: 64 MiB
 
-	// AuthRequired asks every request for a token. Without it whoever can
-	// connect may do everything, as "local": for a loopback listener or a
-	// socket only. Requests of foreign web pages are refused then.
+	// AuthRequired makes every request need a token. Without it, whoever can connect may do everything, as
+	// "local": use that only for a loopback listener or a socket. Requests of foreign web pages are refused
+	// then.
 	AuthRequired bool
-	// AllowedHosts are names, beside those of the loopback, that a request
-	// without a token may be addressed to. Where there is one, any IP address is
-	// allowed as well: a name of a foreign page is none.
+	// AllowedHosts are names that a request without a token may be addressed to, in addition to those of the
+	// loopback. If there is one, any IP address is allowed as well: the name of a foreign page is never an IP
+	// address.
 	AllowedHosts []string
-	// Anybody, without AuthRequired, takes also what a proxy has passed on.
-	// Otherwise that needs a token: it only looks as if it came from this machine.
+	// Anybody, without AuthRequired, also accepts what a proxy has passed on. Otherwise such a request needs
+	// a token: it only looks as if it came from this machine.
 	Anybody bool
 
-	// Mounts are routes of other packages on the same listener, behind the
-	// same gate, with the same answers to a wrong path or method.
+	// Mounts are routes of other packages on the same listener, behind the same gate. A wrong path or method
+	// gets the same answers.
 	Mounts []Mount
 }
 
-// Mount is a route of another package. It says who may ask, by exactly one of
-// Role, Signed and Open.
+// Mount is a route of another package. Exactly one of Role, Signed and Open says who may ask.
 type Mount struct {
 	Pattern string // as http.ServeMux reads it: "GET /metrics"
 	Handler http.Handler
-	Role    api.Role // what a token must be allowed to
-	// Signed requests prove where they come from, to the handler. The guard against
-	// web pages does not ask by which name they came: a proxy passes on its own.
+	Role    api.Role // the role that a token needs
+	// Signed requests prove their origin to the handler. The guard against web pages does not check the name
+	// that they are addressed to: a proxy passes on its own.
 	Signed bool
-	// Open is for anybody, and no token is asked.
+	// Open is for everybody, without a token.
 	Open bool
-	// Long is an answer that goes on for as long as it takes, such as a stream of
-	// events: the server's times for a request do not end it. It is not for Open.
+	// Long is an answer that takes as long as it needs, such as a stream of events: the server's time limits
+	// for a request do not end it. It cannot be used with Open.
 	Long bool
 }
 

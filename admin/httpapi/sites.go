@@ -15,7 +15,7 @@ type siteInput struct {
 
 type siteRotateInput struct {
 	Site string `path:"site" doc:"The site's name."`
-	Now  bool   `query:"now" doc:"End its credentials at once, as for one that was stolen: the site is out until it enrolls again."`
+	Now  bool   `query:"now" doc:"End its credentials at once, for example if one was stolen: the site is shut out until it enrolls again."`
 }
 
 type siteListInput struct {
@@ -38,10 +38,10 @@ type siteDecisionInput struct {
 	Content body
 }
 
-// relayed are what a question to a site can meet beside what this node can.
+// relayed adds to problems the refusals that a request to a site can meet.
 func relayed(problems map[api.Sort]string) map[api.Sort]string {
-	problems[api.SiteAway] = "The site does not poll here; nothing was done. The problem says when it was last seen."
-	problems[api.SiteSilent] = "The site has taken the question and not answered in time: it may have been done."
+	problems[api.SiteAway] = "The site does not poll this node; nothing was done. The problem says when it was last seen."
+	problems[api.SiteSilent] = "The site took the request but did not answer in time: it may have done it."
 	problems[api.SiteBusy] = "Too many commands wait for the site; nothing was done."
 	problems[api.SiteUnavailable] = "The site's store cannot do it now."
 	problems[api.SiteFailed] = "The site failed, or its answer is larger than the link carries."
@@ -57,13 +57,13 @@ func sites(b *builder) {
 	sites := admin.Sites{Service: b.Service}
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/sites", id: "list-sites", tag: "sites", role: api.Read,
-		summary: "List sites", description: "By name, with what each said last.",
+		summary: "List sites", description: "By name, with the last report of each.",
 	}, func(ctx context.Context, _ *struct{}) (*answer[api.SiteList], error) {
 		return answerOf(sites.List(ctx))
 	})
 	asked(b, route{
 		method: http.MethodPost, path: "/v1/sites", id: "add-site", tag: "sites", role: api.Admin, status: http.StatusCreated,
-		summary: "Add a site", description: "The answer holds the token with which it enrolls, this once.",
+		summary: "Add a site", description: "The answer holds the token with which it enrolls. It is shown only once.",
 		problems:     map[api.Sort]string{api.Conflict: "The name is taken.", api.DiskFull: "The disk is full; nothing was changed."},
 		bodyRequired: true, requestSample: json.RawMessage(`{"name":"plant-7"}`),
 	}, func(ctx context.Context, _ *WithBody, req *api.NewSite, wrong []api.Fault) (*answer[api.SiteToken], error) {
@@ -72,19 +72,19 @@ func sites(b *builder) {
 	changes := map[api.Sort]string{api.NotFound: "There is no such site, or it is revoked.", api.DiskFull: "The disk is full; nothing was changed."}
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/sites/{site}", id: "get-site", tag: "sites", role: api.Read,
-		summary: "Show a site", description: "With what it said last.",
+		summary: "Show a site", description: "With its last report.",
 		problems: map[api.Sort]string{api.NotFound: "There is no such site."},
 	}, func(ctx context.Context, in *siteInput) (*answer[api.Site], error) {
 		return answerOf(sites.Get(ctx, in.Site))
 	})
 	handle(b, route{
 		method: http.MethodDelete, path: "/v1/sites/{site}", id: "revoke-site", tag: "sites", role: api.Admin,
-		summary: "Revoke a site", description: "Its credential and its token end at once. What waits there waits on. Its name is free again.",
+		summary: "Revoke a site", description: "Its credential and its token end at once. Messages that wait there go on waiting. Its name is free again.",
 		problems: changes,
 	}, func(ctx context.Context, in *siteInput) (*struct{}, error) { return nil, sites.Revoke(ctx, in.Site) })
 	handle(b, route{
 		method: http.MethodPost, path: "/v1/sites/{site}/rotate", id: "rotate-site", tag: "sites", role: api.Admin,
-		summary: "Rotate a site's credential", description: "The answer holds a token with which it enrolls again, this once. Its credential is good until then, and for a day after, unless now is asked for.",
+		summary: "Rotate a site's credential", description: "The answer holds a token with which it enrolls again. It is shown only once. The old credential stays valid until then and for a day after, unless now is set.",
 		problems: changes,
 	}, func(ctx context.Context, in *siteRotateInput) (*answer[api.SiteToken], error) {
 		return answerOf(sites.Rotate(ctx, in.Site, in.Now))
@@ -102,7 +102,7 @@ func sites(b *builder) {
 	})
 	handle(b, route{
 		method: http.MethodGet, path: "/v1/sites/{site}/messages/{id}", id: "get-site-message", tag: "sites", role: api.Read,
-		summary: "Show a message of a site", description: "The site is asked. With its payload and its history. An operation's id is that of its call's message.",
+		summary: "Show a message of a site", description: "With its payload and its history. The node asks the site. The id of an operation is the id of its call's message.",
 		problems: relayed(map[api.Sort]string{api.NotFound: "There is no such site, or it keeps no such message."}),
 	}, func(ctx context.Context, in *siteMessageInput) (*answer[api.MessageDetail], error) {
 		there, err := sites.At(ctx, in.Site)

@@ -11,7 +11,7 @@ import (
 
 type deleteTokenInput struct {
 	Name  string `path:"name" doc:"The token's name."`
-	Force bool   `query:"force" doc:"Also the last one with the role admin."`
+	Force bool   `query:"force" doc:"Delete even the last one with the role admin."`
 }
 
 func tokens(b *builder) {
@@ -26,7 +26,7 @@ func tokens(b *builder) {
 	})
 	asked(b, route{
 		method: http.MethodPost, path: "/v1/tokens", id: "create-token", tag: "tokens", role: api.Admin,
-		summary: "Create a token", description: "The answer holds its secret, this once.",
+		summary: "Create a token", description: "The answer holds its secret. It is shown only once.",
 		status: http.StatusCreated,
 		problems: map[api.Sort]string{
 			api.Conflict: "The name is taken.", api.Unsupported: unsupported, api.DiskFull: "The disk is full; no token was made.",
@@ -37,7 +37,7 @@ func tokens(b *builder) {
 	})
 	handle(b, route{
 		method: http.MethodDelete, path: "/v1/tokens/{name}", id: "delete-token", tag: "tokens", role: api.Admin,
-		summary: "Delete a token", description: "Requests that use it are refused from now on. The last one with the role admin stays unless force is said.",
+		summary: "Delete a token", description: "Requests that use it are refused from now on. The last one with the role admin stays unless force is set.",
 		problems: map[api.Sort]string{
 			api.NotFound: "There is no such token.", api.Conflict: "It is the last token with the role admin.", api.Unsupported: unsupported, api.DiskFull: "The disk is full; nothing was changed.",
 		},

@@ -11,10 +11,10 @@ import (
 func (a *app) acknowledgeCommand(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "acknowledge",
-		Short: "Say that you know of the new history of the database",
+		Short: "Say that you know about the new history of the database",
 		Long: `Say that you know that the PostgreSQL database of the nodes has another history,
-as after a failover or a restore, and have seen to what may be missing in it.
-No node's health tells of it any more. "holdfast status" says what it is about.`,
+as after a failover or a restore, and that you have handled what may be missing in
+it. No node's health reports it any more. "holdfast status" shows what it is about.`,
 		Example: `  holdfast status
   holdfast acknowledge`,
 		Args: args(0, 0, "none"),

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/logs"
 )
 
-// app is the process around the commands, so that a test can give another.
+// app is the process around the commands. A test can use another one.
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -21,19 +21,19 @@ type app struct {
 	demo           func(ctx context.Context, o demo.Options) (*demo.Counts, error)
 	notify         func(c chan<- os.Signal, of ...os.Signal) (stop func())
 	ignore         func(of ...os.Signal)
-	exit           func(code int) // at once
+	exit           func(code int) // ends the process at once
 
-	log   atomic.Pointer[slog.Logger] // of serve, where lines are for programs; nil: they are for people
+	log   atomic.Pointer[slog.Logger] // of serve, if lines are for programs; nil: they are for people
 	lines []*logs.Writer              // of serve
 }
 
-// getenv returns a variable, empty where it is not set.
+// getenv returns a variable; empty if it is not set.
 func (a *app) getenv(name string) string {
 	value, _ := a.env.Lookup(name)
 	return value
 }
 
-// ServeOptions is what a node is started with.
+// ServeOptions are the options of a node's start.
 type ServeOptions struct {
 	Config         *config.Config
 	Version        string

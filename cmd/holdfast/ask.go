@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/namedfile"
 )
 
-// Variables that stand for flags.
+// Variables that replace flags.
 const (
 	envURL   = "HOLDFAST_URL"
 	envToken = "HOLDFAST_TOKEN"
@@ -34,7 +34,7 @@ type global struct {
 	timeout                   time.Duration
 }
 
-// group is what a command does that only holds others.
+// group is the action of a command that only holds other commands.
 func group(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
@@ -47,8 +47,7 @@ func group(cmd *cobra.Command, args []string) error {
 	return usage(errors.New(text))
 }
 
-// args makes a wrong number of arguments a usage error that says what is
-// expected.
+// args turns a wrong number of arguments into a usage error that says what is expected.
 func args(least, most int, expected string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, given []string) error {
 		if len(given) < least || most >= 0 && len(given) > most {
@@ -58,10 +57,10 @@ func args(least, most int, expected string) cobra.PositionalArgs {
 	}
 }
 
-// ask runs f with a client of the node and one answer's time.
+// ask runs f with a client of the node, within the time-out of one answer.
 func (a *app) ask(cmd *cobra.Command, g *global, f func(ctx context.Context, c *client.Client) error) error {
 	if g.timeout <= 0 {
-		return usage(fmt.Errorf("--timeout %s: must be longer than nothing", g.timeout))
+		return usage(fmt.Errorf("--timeout %s: must be longer than 0", g.timeout))
 	}
 	c, err := a.client(cmd, g)
 	if err != nil {
@@ -95,11 +94,11 @@ func (a *app) client(cmd *cobra.Command, g *global) (*client.Client, error) {
 	return c, nil
 }
 
-// trust is nil where the system's authorities are all.
+// trust returns the CAs to trust; nil if the system's CAs are enough.
 func (a *app) trust(g *global) (*tls.Config, error) {
 	name := cmp.Or(g.ca, a.getenv(envCA))
 	if name == "" {
-		return nil, nil //nolint:nilnil // the defaults are meant
+		return nil, nil //nolint:nilnil // nil means the defaults
 	}
 	roots, err := namedfile.Authorities(name)
 	if err != nil {

@@ -21,12 +21,12 @@ func (a *app) backupCommand(g *global) *cobra.Command {
 		Short: "Copy the database into a folder",
 		Long: `Copy the database of the node into a new file in the folder, while the node
 works on. The copy is checked, and is on disk when its name is printed. The
-folder is one of the machine that the node runs on, and must exist.
+folder must exist on the machine that the node runs on.
 
-With --data the database of a node that does not run is copied.
+With --data it copies the database of a node that does not run.
 
-A node makes backups by itself, too; see "backup" in the configuration. It
-takes as long as the database is large; --timeout ends it.`,
+A node makes backups by itself, too; see "backup" in the configuration. A copy
+of a large database takes long; --timeout ends it.`,
 		Example: `  holdfast backup /mnt/backups
   holdfast backup . --json
   holdfast backup /mnt/backups --data /var/lib/holdfast`,
@@ -43,7 +43,7 @@ takes as long as the database is large; --timeout ends it.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&data, "data", "", "data folder of a node that does not run, instead of asking one that does")
+	cmd.Flags().StringVar(&data, "data", "", "data folder of a node that does not run, instead of asking a running node")
 	return cmd
 }
 
@@ -69,12 +69,12 @@ func (a *app) backup(cmd *cobra.Command, g global, data, folder string) (made ap
 		return err
 	})
 	if errors.Is(err, node.ErrRunning) {
-		err = fmt.Errorf("%w; a node that runs is asked without --data", err)
+		err = fmt.Errorf("%w; to ask a running node, leave --data out", err)
 	}
 	return made, ofStores(err)
 }
 
-// restored is what a restore prints as JSON.
+// restored is the JSON output of a restore.
 type restored struct {
 	Path string `json:"path"`
 	Kept string `json:"kept,omitempty"`
@@ -126,7 +126,7 @@ after that is delivered again, with the same ids.`,
 	return cmd
 }
 
-// named lists the messages for which a restore was refused, and says the way out.
+// named lists the messages because of which a restore was refused, and says what to do.
 func (a *app) named(err error) error {
 	broken, ok := errors.AsType[*node.BrokenError](err)
 	if !ok {

@@ -52,7 +52,7 @@ func TestOI14ANodeIsBroughtBackFromItsBackup(t *testing.T) {
 	receiver.ready()
 	drained()
 	refused(t, exitConflict, []string{"owned by another process", "process "}, "restore", made.Path, "--data", shop.data)
-	refused(t, exitConflict, []string{"a node that runs is asked without --data"}, "backup", folder, "--data", shop.data)
+	refused(t, exitConflict, []string{"to ask a running node, leave --data out"}, "backup", folder, "--data", shop.data)
 
 	shop.kill()
 	out, stderr, code = command(t, "restore", made.Path, "--data", shop.data)

@@ -24,13 +24,13 @@ func (c *channels) set() *cobra.Command {
 	var f channelFlags
 	cmd := &cobra.Command{
 		Use:   "set NAME",
-		Short: "Make a channel, or change what the flags say of one",
-		Long: `Make a channel, or change what the flags say of one; the rest stays as it is.
-It is used within about a second, without a restart. If somebody else changes it
+		Short: "Make a channel, or change the settings whose flags are given",
+		Long: `Make a channel, or change the settings whose flags are given; the rest stays as it
+is. It is used within about a second, without a restart. If somebody else changes it
 at the same moment, nothing is changed, and the exit code is 4.
 
-Settings are an object in YAML or JSON: the guides on e-mail and on chat have
-its fields. Secrets stand in it by name: files of the folder notifications.secrets.`,
+Settings are an object in YAML or JSON: the guides on e-mail and on chat list its
+fields. It names secrets, which are files in the folder notifications.secrets.`,
 		Example: `  holdfast channels set mail --kind email --settings mail.yaml
   echo '{url: https://ntfy.example, topic: alarms}' | holdfast channels set push --kind ntfy --settings -
   holdfast channels set mail --attempts 10 --waits 1m,5m,15m,1h
@@ -44,9 +44,9 @@ its fields. Secrets stand in it by name: files of the folder notifications.secre
 	flags.StringVar(&f.settings, "settings", "", `file that holds the settings, in YAML or JSON; "-" for standard input`)
 	flags.IntVar(&f.attempts, "attempts", 0, "failed attempts until a notification parks (default 10)")
 	flags.StringVar(&f.interval, "interval", "", "between two attempts: 30s, 5m (default 1m)")
-	flags.StringSliceVar(&f.waits, "waits", nil, "instead of --interval: one wait after another, the last repeats: 1m,5m,15m,1h")
+	flags.StringSliceVar(&f.waits, "waits", nil, "instead of --interval: the waits one after another, the last one repeats: 1m,5m,15m,1h")
 	flags.IntVar(&f.workers, "workers", 0, "the most deliveries at once, up to 64 (default 4)")
-	flags.BoolVar(&f.disabled, "disabled", false, "deliver nothing over it; what comes for it waits")
+	flags.BoolVar(&f.disabled, "disabled", false, "deliver nothing over it; notifications for it wait")
 	return cmd
 }
 
@@ -83,13 +83,13 @@ func (c *channels) change(cmd *cobra.Command, name string, f *channelFlags) erro
 	})
 }
 
-// absent says whether nothing is kept under a name.
+// absent reports whether the error says that nothing is kept under the name.
 func absent(err error) bool {
 	p, ok := errors.AsType[*api.Problem](err)
 	return ok && p.Status == http.StatusNotFound
 }
 
-// over changes what flags were given for.
+// over changes the fields whose flags were given.
 func (f *channelFlags) over(cmd *cobra.Command, spec *api.ChannelSpec) {
 	given := cmd.Flags().Changed
 	if given("kind") {

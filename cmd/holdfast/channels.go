@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/brief"
 )
 
-// channels are the commands about channels, at central.
+// channels holds the commands about channels, at central.
 type channels struct {
 	*app
 	*global
@@ -27,7 +27,7 @@ func (a *app) channelsCommand(g *global) *cobra.Command {
 	c := &channels{a, g}
 	cmd := &cobra.Command{
 		Use: "channels", Aliases: []string{"channel"},
-		Short: "List, show, set, test, resume and remove the ways to people",
+		Short: "List, show, set, test, resume and remove channels, which bring notifications to people",
 		Args:  cobra.ArbitraryArgs, RunE: group,
 	}
 	cmd.AddCommand(c.list(), c.show(), c.set(), c.test(), c.resume(), c.remove())
@@ -116,7 +116,7 @@ func printChannel(w io.Writer, c *api.Channel) error {
 	return err
 }
 
-// retryOf is how often a channel tries, in words.
+// retryOf says in words how often a channel tries.
 func retryOf(r *api.ChannelRetry) string {
 	attempts, waits := 10, "1m"
 	if r != nil {
@@ -130,24 +130,24 @@ func retryOf(r *api.ChannelRetry) string {
 			waits = strings.Join(r.Waits, ", ")
 		}
 	}
-	return fmt.Sprintf("%s, with a wait between of %s", brief.Count(attempts, "attempt", "attempts"), waits)
+	return fmt.Sprintf("%s, with a wait of %s between them", brief.Count(attempts, "attempt", "attempts"), waits)
 }
 
 func (c *channels) test() *cobra.Command {
 	return &cobra.Command{
 		Use:   "test NAME [ADDRESS]",
-		Short: "Send a test over a channel, and tell what the other side says",
-		Long: `Send a notification of its own over a channel to one address, once, and tell
-what the other side says. Nothing is kept of it. It works over a channel that is
-held or disabled, too. The exit code is 0 if the other side has taken it, 4 if it
-refused the address or the credentials, and 1 if it may work later.`,
+		Short: "Send a test over a channel, and print what the other side says",
+		Long: `Send a test notification over a channel to one address, once, and print what the
+other side says. The node keeps nothing of it. This works over a channel that is held
+or disabled, too. The exit code is 0 if the other side has taken it, 4 if it refused
+the address or the credentials, and 1 if it may work later.`,
 		Example: `  holdfast channels test mail jane@example.com
   holdfast channels test push`,
 		Args: args(1, 2, "the channel's name and at most one address"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			g := *c.global
 			if !cmd.Flags().Changed("timeout") {
-				g.timeout = 6 * time.Minute // the node bounds it
+				g.timeout = 6 * time.Minute // longer than the node's own limit
 			}
 			address := strings.Join(given[1:], "")
 			return c.ask(cmd, &g, func(ctx context.Context, node *client.Client) error {
@@ -193,7 +193,7 @@ func printTest(w io.Writer, r *api.TestResult) error {
 func (c *channels) resume() *cobra.Command {
 	return &cobra.Command{
 		Use:     "resume NAME",
-		Short:   "Let a held channel go on at once, after what held it was mended",
+		Short:   "Make a held channel go on at once, after its fault was fixed",
 		Example: `  holdfast channels resume mail`,
 		Args:    args(1, 1, "the channel's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
@@ -230,6 +230,6 @@ func (c *channels) remove() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "also while lists use it or notifications wait for it; those wait until there is a channel of this name again")
+	cmd.Flags().BoolVar(&force, "force", false, "remove it even if lists use it or notifications wait for it; those wait until a channel of this name exists again")
 	return cmd
 }

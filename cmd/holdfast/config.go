@@ -15,25 +15,25 @@ import (
 	"github.com/holdfast-mq/holdfast/node"
 )
 
-// configFlags are the flags that stand over the configuration file.
+// configFlags are the flags that override the configuration file.
 type configFlags struct {
 	file     string
 	over     config.Overrides
-	insecure bool // refused, with a word on what to say instead
+	insecure bool // always refused; the error says what to write instead
 
 	listenUnencrypted, storeUnencrypted bool
 }
 
 func (f *configFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVarP(&f.file, "config", "c", "", "configuration file (env "+config.EnvConfig+"); without one the defaults hold")
+	flags.StringVarP(&f.file, "config", "c", "", "configuration file (env "+config.EnvConfig+"); without it the defaults hold")
 	flags.StringVar(&f.over.NodeID, "node-id", "", "id of the node; default: the host's name")
 	flags.StringVar(&f.over.Data, "data", "", "folder of the database")
-	flags.StringVar(&f.over.Store, "store", "", "address of a PostgreSQL database instead of --data; with a password in it prefer HOLDFAST_STORE, which other users of the machine cannot see")
+	flags.StringVar(&f.over.Store, "store", "", "address of a PostgreSQL database instead of --data; if it holds a password, prefer HOLDFAST_STORE, which other users of the machine cannot see")
 	flags.StringVar(&f.over.Listen, "listen", "", "address to listen on, host:port or unix:///path/of/socket")
 	flags.StringVar(&f.over.Tokens, "tokens", "", "who needs a token: remote (other machines), always (everybody), never (nobody)")
-	flags.BoolVar(&f.listenUnencrypted, "listen-unencrypted", false, "let other machines reach the listener without TLS: everybody on the way reads and changes what is sent")
-	flags.BoolVar(&f.storeUnencrypted, "store-unencrypted", false, "use a database on another machine without TLS: everybody on the way reads and changes what is stored")
+	flags.BoolVar(&f.listenUnencrypted, "listen-unencrypted", false, "let other machines reach the listener without TLS: everybody on the way can read and change what is sent")
+	flags.BoolVar(&f.storeUnencrypted, "store-unencrypted", false, "use a database on another machine without TLS: everybody on the way can read and change what is stored")
 	flags.BoolVar(&f.insecure, "insecure", false, "refused: name what you give up with --tokens never, --listen-unencrypted or --store-unencrypted")
 	flags.StringVar(&f.over.LogLevel, "log-level", "", "debug, info, warn or error")
 	flags.StringVar(&f.over.LogFormat, "log-format", "", "text or json")
@@ -56,7 +56,7 @@ func (a *app) warn(list []config.Warning) {
 	}
 }
 
-// read reads the configuration, from the file that it returns.
+// read reads the configuration, and returns the name of its file.
 func (a *app) read(cmd *cobra.Command, f *configFlags) (string, *config.Config, []config.Warning, error) {
 	file, over := f.file, f.over
 	if file == "" {
@@ -80,8 +80,8 @@ func (a *app) read(cmd *cobra.Command, f *configFlags) (string, *config.Config, 
 	return file, c, warnings, err
 }
 
-// readWhole is read with what the configuration names beside itself, for those
-// who start a node or say whether one would start.
+// readWhole is read, and also checks what the configuration names. It is for commands that start a
+// node, or say whether one would start.
 func (a *app) readWhole(cmd *cobra.Command, f *configFlags) (string, *config.Config, []config.Warning, error) {
 	file, c, warnings, err := a.read(cmd, f)
 	if err == nil {
@@ -103,9 +103,9 @@ func (a *app) configCommand() *cobra.Command {
 	checkCommand := &cobra.Command{
 		Use:   "check",
 		Short: "Check the configuration, as serve would read it",
-		Long: `Check the configuration as serve would read it: file, environment, flags and
-the seed that it names. What the store says of tokens is told, too. All faults are printed, each with its place; the exit
-code is 2 then.`,
+		Long: `Check the configuration as serve would read it: file, environment, flags and the
+seed that it names. It also checks the tokens in the store. All faults are printed,
+each with its place, and the exit code is 2 then.`,
 		Example: `  holdfast config check --config holdfast.yaml`,
 		Args:    args(0, 0, "none; the file is given by --config"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -126,9 +126,9 @@ code is 2 then.`,
 	showCommand := &cobra.Command{
 		Use:   "show",
 		Short: "Print the whole configuration, defaults included, without secrets",
-		Long: `Print the whole configuration, defaults included. What may be a secret and
-stands in the file itself shows as [secret]: passwords and query values of URLs,
-and values of headers. A file that holds [secret] is refused.`,
+		Long: `Print the whole configuration, defaults included. Possible secrets that stand in
+the file itself show as [secret]: passwords and query values of URLs, and values of
+headers. A file that holds [secret] is refused.`,
 		Example: `  holdfast config show --config holdfast.yaml
   holdfast config show >holdfast.yaml`,
 		Args: args(0, 0, "none; the file is given by --config"),
@@ -150,10 +150,10 @@ and values of headers. A file that holds [secret] is refused.`,
 func (a *app) keysCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "keys [PART]",
-		Short: "Tell the keys of the file, what they take and their defaults",
-		Long: `Tell the keys of the file: what each means, which values it takes, and its
-default. With a part of a key, those that have it. Words in capitals stand for
-names that you choose.`,
+		Short: "List the keys of the file, their values and their defaults",
+		Long: `List the keys of the file: what each means, which values it takes, and its default.
+With a part of a key, list only the keys that contain it. Words in capitals stand
+for names that you choose.`,
 		Example: `  holdfast config keys retry
   holdfast config keys limits.payload`,
 		Args: args(0, 1, "a part of a key, or nothing"),
@@ -184,9 +184,9 @@ func (a *app) schemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print a JSON Schema of the configuration file",
-		Long: `Print a JSON Schema of the configuration file, by which an editor completes keys
-and tells mistakes while you write. What only this machine knows, such as whether
-a file is there, config check tells.`,
+		Long: `Print a JSON Schema of the configuration file, with which an editor completes keys
+and shows mistakes while you write. It does not know this machine: only config check
+finds out such things as whether a file exists.`,
 		Example: `  holdfast config schema >holdfast.schema.json
   # in the first line of holdfast.yaml, for editors with the YAML language server:
   # yaml-language-server: $schema=holdfast.schema.json`,

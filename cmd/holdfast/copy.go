@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-mq/holdfast/node"
 )
 
-// copied is what copy prints as JSON.
+// copied is the JSON output of copy.
 type copied struct {
 	From string `json:"from"`
 	To   string `json:"to"`
@@ -35,18 +35,18 @@ func (a *app) copyCommand(g *global) *cobra.Command {
 		Short: "Move everything from one store into another, such as SQLite to PostgreSQL",
 		Long: `Move everything from one store into another that is empty: messages in every
 state with their history and the order of their keys, the inbox, lanes, tokens,
-channels, lists and notifications. A store is sqlite:FOLDER, the data folder of a node, or the address of a
-PostgreSQL database, or env:NAME for a variable that holds either of them. Stop
-all nodes and programs that use one of the two first.
+channels, lists and notifications. A store is sqlite:FOLDER for the data folder of a
+node, the address of a PostgreSQL database, or env:NAME for a variable that holds
+either of them. First stop all nodes and programs that use one of the two stores.
 
-A copy that is cut off goes on where it was when the same command is given
-again. At the end both stores are compared, row by row; then nodes refuse the
-source, so that nothing is delivered twice. Nothing else is changed in it.
-Positions of followers of the journal are not copied: a follower begins anew.
+If a copy is cut off, give the same command again, and it goes on where it was. At
+the end both stores are compared, row by row. Then nodes refuse the source, so that
+nothing is delivered twice. Nothing else is changed in it. Positions of followers of
+the journal are not copied: a follower begins anew.
 
---undo, with the same two stores, takes a copy back that no node has used yet:
-nodes can use the source again, and refuse the other one. --undo --lost is for
-one that is lost; that nobody uses it, nobody can find out then.`,
+--undo, with the same two stores, takes a copy back that no node has used yet: nodes
+can use the source again, and refuse the target. --undo --lost is for a target that
+is lost. Nobody can check then that no node uses it.`,
 		Example: `  holdfast copy --from sqlite:/var/lib/holdfast --to 'postgres://holdfast@db.example/holdfast?sslmode=verify-full'
   TARGET=postgres://… holdfast copy --from sqlite:/var/lib/holdfast --to env:TARGET --json
   holdfast copy --undo --from sqlite:/var/lib/holdfast --to 'postgres://holdfast@db.example/holdfast?sslmode=verify-full'`,
@@ -114,7 +114,7 @@ func (a *app) undoCopy(ctx context.Context, g *global, from, to string, lost boo
 	}
 	what := "and refuse " + plain(m.To)
 	if lost {
-		what = fmt.Sprintf("what was moved to %s at %s must not be used any more, or everything is delivered twice", plain(m.To), plain(m.At))
+		what = fmt.Sprintf("the copy at %s, moved there at %s, must not be used any more, or everything is delivered twice", plain(m.To), plain(m.At))
 	}
 	_, err = fmt.Fprintf(a.stdout, "nodes can use %s again; %s\n", plain(p.String()), what)
 	return err
@@ -139,7 +139,7 @@ func (a *app) copy(ctx context.Context, g *global, from, to string) error {
 	})
 	line.end()
 	if errors.Is(err, context.Canceled) {
-		return fmt.Errorf("%w: give the same command again, and the copy goes on where it was", err)
+		return fmt.Errorf("%w: to go on with the copy, give the same command again", err)
 	}
 	if err != nil {
 		return ofStores(err)
@@ -167,13 +167,13 @@ func (a *app) printCopied(c *copied) error {
 	return err
 }
 
-// isScreen says whether w is a terminal on which a line can be drawn again.
+// isScreen reports whether w is a terminal, on which a line can be drawn again.
 func isScreen(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && demo.CanRedraw(f)
 }
 
-// progressLine is one line of a terminal that is drawn again and again.
+// progressLine is a line on a terminal that is drawn again and again.
 type progressLine struct {
 	out    io.Writer
 	redraw bool
@@ -181,7 +181,7 @@ type progressLine struct {
 	drawn  bool
 }
 
-// show draws, a few times a second.
+// show draws the line, at most a few times a second.
 func (l *progressLine) show(s node.CopyStatus) {
 	if !l.redraw || s.Done < s.All && time.Since(l.last) < 100*time.Millisecond {
 		return

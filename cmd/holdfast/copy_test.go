@@ -71,7 +71,7 @@ func TestANodeMovesIntoADatabase(t *testing.T) {
 	}
 	refused(t, exitConflict, []string{"moved to postgres://"}, "serve", "--data", back)
 	refused(t, exitConflict, []string{"was used since the copy ended", "the way back is a copy"}, undo("sqlite:"+data, "--to", dsn)...)
-	if got := succeeds(t, undo("sqlite:"+data, "--lost")...); !strings.Contains(got, "can use sqlite:"+data+" again; what was moved to postgres://") {
+	if got := succeeds(t, undo("sqlite:"+data, "--lost")...); !strings.Contains(got, "can use sqlite:"+data+" again; the copy at postgres://") {
 		t.Errorf("copy --undo said %q", got)
 	}
 	refused(t, exitNotFound, []string{"was not moved"}, undo("sqlite:"+data, "--lost")...)

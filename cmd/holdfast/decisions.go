@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/client"
 )
 
-// decisions are the commands that decide about messages: of the node, or of the
+// decisions returns the commands that decide about messages: those of the node, or those of the
 // site that is the first argument of each.
 func (a *app) decisions(g *global, group string, atSite func(site string) func(*client.Client) *client.Client) []*cobra.Command {
 	d := &deciding{a, g, group, atSite}
@@ -23,10 +23,10 @@ type deciding struct {
 	*app
 	*global
 	group  string
-	atSite func(site string) func(*client.Client) *client.Client // nil: the node's own
+	atSite func(site string) func(*client.Client) *client.Client // nil: the node's own messages
 }
 
-// command makes one of them. Each id is tried.
+// command makes one of these commands. It tries every id.
 func (d *deciding) command(name, short, long, flags string, change func(context.Context, *client.Client, string) (api.Message, error)) *cobra.Command {
 	use, site, ids, least := " ID...", "", "one or more message ids", 1
 	if d.atSite != nil {
@@ -52,18 +52,18 @@ func (d *deciding) command(name, short, long, flags string, change func(context.
 func (d *deciding) retry() *cobra.Command {
 	var r api.RetryRequest
 	cmd := d.command("retry", "Retry messages that are parked, expired or discarded",
-		"Failures count from zero,\nthey are due at once, and their TTL begins anew. Of an ordering key, whichever was\naccepted first goes first.", " --ttl 7d",
+		"Failures count from zero,\nthey are due at once, and their TTL begins anew. Within an ordering key,\nthe message that was accepted first goes first.", " --ttl 7d",
 		func(ctx context.Context, c *client.Client, id string) (api.Message, error) {
 			return c.Messages().Retry(ctx, id, r)
 		})
 	cmd.Flags().StringVar(&r.TTL, "ttl", "", "a new TTL: 90s, 24h, 7d; default: as long as the message had at first")
-	cmd.Flags().BoolVar(&r.Force, "force", false, "send it even where the receiver may have forgotten the id, and might do it a second time")
+	cmd.Flags().BoolVar(&r.Force, "force", false, "send it even if the receiver may have forgotten the id and might do it a second time")
 	return cmd
 }
 
 func (d *deciding) discard() *cobra.Command {
 	return d.command("discard", "Give up messages that are not delivered",
-		"One that is being tried\nends with that attempt, unless the attempt delivers it. They are not deleted: their\nrows are kept for their retention, and retry takes them up again.", "",
+		"A message that is\nbeing tried ends with that attempt, unless the attempt delivers it. The rows are kept\nfor their retention, and retry takes the messages up again.", "",
 		func(ctx context.Context, c *client.Client, id string) (api.Message, error) {
 			return c.Messages().Discard(ctx, id)
 		})
@@ -71,7 +71,7 @@ func (d *deciding) discard() *cobra.Command {
 
 func (d *deciding) run() *cobra.Command {
 	return d.command("run", "Make pending messages due at once",
-		"Failures count on. One\nthat is being tried is tried again at once, if it has to be. A destination that is\ndown or held, and an earlier message of the ordering key, are waited for.", "",
+		"The count of failures\ngoes on. A message that is being tried is tried again at once if the attempt fails.\nMessages still wait for a destination that is down or held, and for earlier messages\nof their ordering key.", "",
 		func(ctx context.Context, c *client.Client, id string) (api.Message, error) {
 			return c.Messages().Run(ctx, id)
 		})
@@ -79,8 +79,8 @@ func (d *deciding) run() *cobra.Command {
 
 func (d *deciding) reschedule() *cobra.Command {
 	var r api.RescheduleRequest
-	cmd := d.command("reschedule", "Say when pending messages are tried next",
-		"Of one that is being\ntried it holds for the retry. It has to be before the message's TTL ends.", " --in 2h",
+	cmd := d.command("reschedule", "Set when pending messages are tried next",
+		"For a message that\nis being tried, this applies to the retry. The time must be before the message's TTL\nends.", " --in 2h",
 		func(ctx context.Context, c *client.Client, id string) (api.Message, error) {
 			if err := timed(&r); err != nil {
 				return api.Message{}, err
@@ -91,8 +91,7 @@ func (d *deciding) reschedule() *cobra.Command {
 	return cmd
 }
 
-// timeFlags add the flags that say when something is tried next; timed wants one of
-// them.
+// timeFlags adds the flags that say when something is tried next. timed demands one of them.
 func timeFlags(cmd *cobra.Command, r *api.RescheduleRequest) {
 	cmd.Flags().StringVar(&r.In, "in", "", "how long from now: 90s, 2h, 1d")
 	cmd.Flags().StringVar(&r.At, "at", "", "when, as an instant: 2026-11-30T06:00:00Z")
@@ -105,7 +104,7 @@ func timed(r *api.RescheduleRequest) error {
 	return nil
 }
 
-// decide changes each message, and tells how it stands.
+// decide changes each message, and prints its new state.
 func (a *app) decide(cmd *cobra.Command, g *global, ids []string, change func(context.Context, *client.Client, string) (api.Message, error)) error {
 	return a.each(cmd, g, ids, "a message id is empty", func(ctx context.Context, c *client.Client, id string) error {
 		m, err := change(ctx, c, id)
@@ -120,7 +119,7 @@ func (a *app) decide(cmd *cobra.Command, g *global, ids []string, change func(co
 	})
 }
 
-// afterwards is what becomes of a message after a decision.
+// afterwards says what happens to a message after a decision.
 func afterwards(discarding bool, due *time.Time) string {
 	switch {
 	case discarding:
@@ -131,8 +130,7 @@ func afterwards(discarding bool, due *time.Time) string {
 	return ""
 }
 
-// each does the same with each id; one that is refused does not stop the
-// others, a node that is gone does.
+// each calls f for each id. If one is refused, it goes on with the others; if the node is gone, it stops.
 func (a *app) each(cmd *cobra.Command, g *global, ids []string, empty string, f func(context.Context, *client.Client, string) error) error {
 	var faults several
 	for _, id := range ids {

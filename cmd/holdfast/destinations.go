@@ -52,7 +52,7 @@ func destinationTable(w io.Writer, list []api.DestinationStatus) error {
 	return table(w, []string{"NAME", "LANE", "PENDING", "PARKED", "IN FLIGHT", "NO PROGRESS FOR", "REASON"}, rows)
 }
 
-// reasonOf is why a destination does not deliver, in words.
+// reasonOf says in words why a destination does not deliver.
 func reasonOf(d *api.DestinationStatus) string {
 	switch {
 	case d.Lane == "paused":
@@ -79,9 +79,9 @@ func (a *app) destinationPause(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "pause NAME",
 		Short: "Leave a destination alone until it is resumed",
-		Long: `Leave a destination alone until it is resumed: nothing more is begun there, at
-any node of the store and over restarts. Attempts under way end; messages wait
-uncharged, and their TTL runs on.`,
+		Long: `Leave a destination alone until it is resumed: no node of the store begins anything
+more there, also after restarts. Attempts under way end; messages wait uncharged,
+and their TTL runs on.`,
 		Example: `  holdfast destinations pause inventory`,
 		Args:    args(1, 1, "the destination's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
@@ -137,8 +137,8 @@ func printDestination(w io.Writer, d *api.DestinationStatus) error {
 func (a *app) statusCommand(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
-		Short: "Tell how a node fares, what waits, and what needs a look",
-		Long: `Tell how a node fares, what waits, and what needs a look. The exit code is 0 if
+		Short: "Show how a node fares, what waits, and what needs attention",
+		Long: `Show how a node fares, what waits, and what needs attention. The exit code is 0 if
 the node is ok or degraded, and 1 if it is failing.`,
 		Example: `  holdfast status
   holdfast status --json`,

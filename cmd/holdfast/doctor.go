@@ -17,24 +17,24 @@ func (a *app) doctorCommand(g *global) *cobra.Command {
 	var full bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look for what is wrong with a node, and say what to do",
-		Long: `Look at the node of this machine, whether it runs or not: its configuration, who
-owns its data, whether the database is sound and commits are durable, disk,
-clock, and whether each destination can be reached and takes this node's
-signature. Give it the flags that serve is given.
+		Short: "Find what is wrong with a node, and say what to do",
+		Long: `Examine the node of this machine, whether it runs or not: its configuration, who
+owns its data, whether the database is sound and commits are durable, the disk, the
+clock, and whether each destination can be reached and accepts this node's signature.
+Give it the flags of serve.
 
-It changes nothing, delivers nothing and does not disturb a node that runs; to
-measure the disk it writes a small file into the data folder that is gone when
-it ends. Run it as the user of the node.
+It changes nothing, delivers nothing and does not disturb a running node. To measure
+the disk, it writes a small file into the data folder, which is gone when it ends.
+Run it as the user of the node.
 
-The exit code is 0 if all is well, 7 if something needs a look, and 8 if
-something does not work.`,
+The exit code is 0 if all is well, 7 if something needs attention, and 8 if something
+does not work.`,
 		Example: `  holdfast doctor --config /etc/holdfast/holdfast.yaml
   holdfast doctor --config /etc/holdfast/holdfast.yaml --full --json`,
 		Args: args(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if timeout <= 0 {
-				return usage(fmt.Errorf("--timeout %s: must be longer than nothing", timeout))
+				return usage(fmt.Errorf("--timeout %s: must be longer than 0", timeout))
 			}
 			o, err := a.doctorOptions(cmd, g, f)
 			if err != nil {
@@ -51,8 +51,8 @@ something does not work.`,
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "longest time for each thing that is asked, and for the quick check of the database")
-	cmd.Flags().BoolVar(&full, "full", false, "check all of the database, whatever time it takes")
+	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "longest time for each question, and for the quick check of the database")
+	cmd.Flags().BoolVar(&full, "full", false, "check the whole database, however long it takes")
 	return cmd
 }
 
@@ -73,7 +73,7 @@ func (a *app) doctorOptions(cmd *cobra.Command, g *global, f *configFlags) (doct
 	if o.Data == "" {
 		o.Data = a.getenv("HOLDFAST_DATA")
 	}
-	// Faults are among what it tells.
+	// Faults are part of the report.
 	o.ConfigFile, o.Config, o.Warnings, o.ConfigError = a.readWhole(cmd, f)
 	return o, nil
 }

@@ -23,11 +23,11 @@ func (a *app) enrollCommand(g *global) *cobra.Command {
 		Short: "Enroll this machine as a site at a central node",
 		Long: `Enroll this machine as a site at a central node: exchange the token that
 "holdfast sites add" printed there for a credential of the site's own, and keep
-that in a file that only this user can read. Without TOKEN it is read from
+that in a file that only this user can read. Without TOKEN, it reads the token from
 standard input, where other users of the machine cannot see it.
 
-The address is https://; http:// is good for the loopback only. When the answer
-is lost, the same command with the same token works again.`,
+The address is https://; http:// works for the loopback only. If the answer is lost,
+the same command with the same token works again.`,
 		Example: `  holdfast enroll https://central.example:8420 --file /var/lib/holdfast/credential
   holdfast enroll https://central.example:8420 --ca ca.pem --force <token`,
 		Args: args(1, 2, "the address of central, and the token unless it comes on standard input"),
@@ -48,7 +48,7 @@ is lost, the same command with the same token works again.`,
 	f := cmd.Flags()
 	f.StringVar(&conf.File, "file", filepath.Join(config.Default().Data, "credential"), "where the credential is kept")
 	f.BoolVar(&conf.Force, "force", false, "replace the credential that the file holds")
-	f.StringVar(&conf.TLS.CA, "ca", "", "file with the authority of central's certificate, beside those that the system trusts")
+	f.StringVar(&conf.TLS.CA, "ca", "", "file with the CA of central's certificate, in addition to those that the system trusts")
 	f.StringVar(&conf.TLS.Cert, "cert", "", "file with a client certificate, if central asks for one")
 	f.StringVar(&conf.TLS.Key, "key", "", "file with its key")
 	return cmd
@@ -66,7 +66,7 @@ func (a *app) readToken() (string, error) {
 		return "", fmt.Errorf("read the token from standard input: %w", err)
 	}
 	if line = strings.TrimSpace(line); line == "" {
-		return "", usage(errors.New("no token: give it on standard input, or behind the address"))
+		return "", usage(errors.New("no token: give it on standard input, or after the address"))
 	}
 	return line, nil
 }
@@ -91,7 +91,7 @@ func (a *app) enroll(cmd *cobra.Command, g *global, conf link.EnrollConfig) erro
 	return err
 }
 
-// ofEnrolment gives an error its exit code.
+// ofEnrolment gives an error of an enrolment its exit code.
 func ofEnrolment(err error) error {
 	switch {
 	case errors.Is(err, link.ErrEnrolled):

@@ -22,19 +22,19 @@ const (
 	exitFailure     = 1 // may succeed later
 	exitUsage       = 2 // the command line, the configuration or a value is wrong
 	exitNotFound    = 3
-	exitConflict    = 4 // the present state, or a name that is taken, does not allow it
+	exitConflict    = 4 // the present state does not allow it, or the name is taken
 	exitUnreachable = 5
-	exitRefused     = 6 // no token, or one that does not allow it
-	exitWarnings    = 7 // doctor found what needs a look
-	exitFailing     = 8 // doctor found what does not work
+	exitRefused     = 6 // the token is missing, or its role does not allow it
+	exitWarnings    = 7 // doctor found something that needs attention
+	exitFailing     = 8 // doctor found something that does not work
 )
 
-// verdict is the end of a command that has said everything itself.
+// verdict is the exit code of a command that has already printed everything.
 type verdict int
 
-func (verdict) Error() string { return "something needs a look" }
+func (verdict) Error() string { return "something needs attention" }
 
-// usageError is an error of whoever wrote the command line.
+// usageError is a fault of the command line.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
@@ -51,13 +51,13 @@ type codedError struct {
 func (e *codedError) Error() string { return e.err.Error() }
 func (e *codedError) Unwrap() error { return e.err }
 
-// several are errors of which each is reported by itself.
+// several holds errors that are each reported separately.
 type several []error
 
 func (s several) Error() string   { return errors.Join(s...).Error() }
 func (s several) Unwrap() []error { return s }
 
-// exitCode is that of the first of several errors.
+// exitCode returns the exit code of an error. For several errors, the first one counts.
 func exitCode(err error) int {
 	if all, ok := errors.AsType[several](err); ok {
 		err = all[0]
@@ -66,7 +66,7 @@ func exitCode(err error) int {
 		return c.code
 	}
 	if p, ok := errors.AsType[*api.Problem](err); ok {
-		if p.Message != "" { // the destination has refused it
+		if p.Message != "" { // the destination refused it
 			return exitConflict
 		}
 		return problemCode(p.Status)
@@ -103,7 +103,7 @@ func problemCode(status int) int {
 // ofStores gives an error about a store its exit code.
 func ofStores(err error) error {
 	if _, ok := errors.AsType[*config.Error](err); ok {
-		return err // a file of the configuration that is missing is no store that is
+		return err // a missing file of the configuration, not a missing store
 	}
 	switch node.Why(err) {
 	case node.InUse, node.Barred:
@@ -119,7 +119,7 @@ func ofStores(err error) error {
 	return err
 }
 
-// report prints an error in one line, and below it what to do.
+// report prints an error in one line, and what to do in the line below.
 func report(w io.Writer, cmd *cobra.Command, err error) {
 	if all, ok := errors.AsType[several](err); ok {
 		for _, one := range all {
@@ -149,7 +149,7 @@ func adviceFor(cmd *cobra.Command, err error) string {
 		case errors.Is(err, client.ErrScheme):
 			return ""
 		case isUnknown && unknown.Cert != nil:
-			return "name the file with the authority of its certificate, or the certificate itself, with --ca or " + envCA
+			return "name the file with the CA of its certificate, or the certificate itself, with --ca or " + envCA
 		case errors.Is(err, context.DeadlineExceeded):
 			return "the node did not answer in time; wait longer with --timeout"
 		}

@@ -37,7 +37,7 @@ are marked done. With --json each has its payload.`,
 	f := cmd.Flags()
 	f.StringVar(&q.Endpoint, "endpoint", "", "only this endpoint")
 	f.IntVar(&q.Limit, "limit", 50, "messages per page, 1 to 500")
-	f.Int64Var(&q.After, "after", 0, "begin after this place, which the page before named")
+	f.Int64Var(&q.After, "after", 0, "begin after this position, which the previous page gave")
 	f.BoolVar(&all, "all", false, "follow the pages to the end")
 	return cmd
 }
@@ -76,7 +76,7 @@ func (a *app) doneCommand(g *global) *cobra.Command {
 		Short: "Mark a received message done",
 		Long: `Mark a received message done. It leaves the list; its id is remembered, so that
 a repeat of it is answered with the response. Doing it again with the same
-response is no error.`,
+response is not an error.`,
 		Example: `  holdfast inbox done order-42
   holdfast inbox done order-42 --source engine --response '{"reserved":true}'
   holdfast inbox done order-42 --response-file - <answer.json`,
@@ -104,8 +104,8 @@ response is no error.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&source, "source", "", "who sent the message; needed where several sent the same id")
-	f.StringVar(&response, "response", "", "what a repeat of the message is answered with, as JSON")
+	f.StringVar(&source, "source", "", "who sent the message; needed if several sent the same id")
+	f.StringVar(&response, "response", "", "the answer to a repeat of the message, as JSON")
 	f.StringVar(&file, "response-file", "", `file that holds the response; "-" for standard input`)
 	return cmd
 }

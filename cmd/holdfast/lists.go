@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/brief"
 )
 
-// lists are the commands about lists, at central.
+// lists holds the commands about lists, at central.
 type lists struct {
 	*app
 	*global
@@ -89,7 +89,7 @@ func printList(w io.Writer, l *api.List) error {
 	s.line("name", l.Name)
 	s.line("description", l.Description)
 	if l.Partial {
-		s.line("partial", "delivered, with a mark, when some refused for good")
+		s.line("partial", "delivered, with a mark, if some refused for good")
 	}
 	s.line("recipients", fmt.Sprint(len(l.Recipients)))
 	s.line("version", l.Version)
@@ -119,11 +119,11 @@ func (l *lists) set() *cobra.Command {
 	var partial bool
 	cmd := &cobra.Command{
 		Use:   "set NAME",
-		Short: "Make a list, or change what the flags say of one",
-		Long: `Make a list, or change what the flags say of one; the rest stays as it is. With
---file the whole list is what stands in the file, in YAML or JSON; what "show
---json" prints can be edited and given back, and is refused with exit code 4 if
-the list was changed meanwhile.`,
+		Short: "Make a list, or change the fields whose flags are given",
+		Long: `Make a list, or change the fields whose flags are given; the rest stays as it is.
+With --file, the file in YAML or JSON holds the whole list. You can edit the output of
+"show --json" and give it back; if the list was changed meanwhile, it is refused with
+exit code 4.`,
 		Example: `  holdfast lists set operators --description 'Who is on call'
   holdfast lists set operators --partial
   holdfast lists set operators --file operators.yaml`,
@@ -165,7 +165,7 @@ the list was changed meanwhile.`,
 	}
 	cmd.Flags().StringVar(&file, "file", "", `file that holds the whole list, in YAML or JSON; "-" for standard input`)
 	cmd.Flags().StringVar(&description, "description", "", "what it is for, in one line")
-	cmd.Flags().BoolVar(&partial, "partial", false, "a notification that some have refused for good is delivered, with a mark, instead of parked")
+	cmd.Flags().BoolVar(&partial, "partial", false, "if some recipients refuse a notification for good, it is delivered, with a mark, instead of parked")
 	return cmd
 }
 

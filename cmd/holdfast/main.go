@@ -1,7 +1,7 @@
 // Holdfast is the one binary: a node, and the commands that ask a node.
 //
-// It is thin: what a node does is in package node, what its API answers in
-// package admin. docs/guide/cli.md describes it.
+// It is thin: package node does the work of a node, and package admin answers its API.
+// docs/guide/cli.md describes it.
 package main
 
 import (

@@ -44,13 +44,13 @@ func (a *app) listCommand(g *global) *cobra.Command {
 	f.StringVar(&q.Category, "category", "", "only destinations of this category, one after the other: external-system, cached-db-write, notification")
 	f.BoolVar(&q.Held, "held", false, "only messages that are held because the clock is doubted")
 	f.IntVar(&q.Limit, "limit", 50, "messages per page, 1 to 500")
-	f.StringVar(&q.After, "after", "", "begin after this place, which the page before named")
+	f.StringVar(&q.After, "after", "", "begin after this position, which the previous page gave")
 	f.BoolVar(&all, "all", false, "follow the pages to the end")
 	f.BoolVarP(&quiet, "quiet", "q", false, "print message ids only, oldest first")
 	return cmd
 }
 
-// own is the client of the node's own messages; sites have others.
+// own returns the client of the node's own messages.
 func own(c *client.Client) *client.Client { return c }
 
 func (a *app) listMessages(cmd *cobra.Command, g *global, of func(*client.Client) *client.Client, q client.MessageQuery, all, quiet bool) error {
@@ -80,8 +80,8 @@ func (a *app) listMessages(cmd *cobra.Command, g *global, of func(*client.Client
 	})
 }
 
-// printIDs prints what pages list newest first the other way round: who decides
-// about all of them does so in the order in which they were accepted.
+// printIDs prints ids in the reverse order of the pages, which list the newest first. So a decision
+// about all of them follows the order in which they were accepted.
 func printIDs(w io.Writer, ids []string) error {
 	for _, id := range slices.Backward(ids) {
 		if _, err := fmt.Fprintln(w, id); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-mq/holdfast/node"
 )
 
-// schemaStatus is what migrate prints as JSON.
+// schemaStatus is the JSON output of migrate.
 type schemaStatus struct {
 	Store  string `json:"store"`
 	Schema int    `json:"schema"` // 0: none
@@ -22,21 +22,21 @@ type schemaStatus struct {
 func (a *app) migrateCommand(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Show or bring up to date the tables of a node's store",
+		Short: "Show the tables of a node's store, or bring them up to date",
 		Long: `Show which tables the store of a configuration has, or bring them up to those
 of this program.
 
 A node does this by itself at its start. "up" is for those who do not let a node
-change tables: run it with the rights that it takes, and give the node's own
-user fewer.`,
+change tables: run it with the rights that it needs, and give the node's own user
+fewer.`,
 		Args: cobra.ArbitraryArgs, RunE: group,
 	}
 	status, up := &configFlags{}, &configFlags{}
 	statusCommand := &cobra.Command{
 		Use:   "status",
-		Short: "Tell which tables the store has, and which this program makes",
-		Long: `Tell the number of the last migration that the store has, and of the last that
-this program has. Nothing is changed; a node may run.
+		Short: "Show which tables the store has, and which this program makes",
+		Long: `Show the number of the last migration of the store, and of the last one that this
+program has. Nothing is changed; a node may run.
 
 The exit code is 7 if the store has older tables than this program's, or none.`,
 		Example: `  holdfast migrate status --config /etc/holdfast/holdfast.yaml
@@ -58,11 +58,11 @@ The exit code is 7 if the store has older tables than this program's, or none.`,
 		Use:   "up",
 		Short: "Bring the tables of the store up to those of this program",
 		Long: `Bring the tables of the store up to those of this program, each step in a
-transaction of its own: what is cut short is done by the next try. Where there
-is nothing to do, nothing is changed.
+transaction of its own. If it is cut off, the next try goes on. If there is nothing
+to do, nothing is changed.
 
-A PostgreSQL database may have nodes that run, of this release and the one
-before. A data folder may not.`,
+A PostgreSQL database may have running nodes, of this release and the one before. A
+data folder may not.`,
 		Example: `  holdfast migrate up --config /etc/holdfast/holdfast.yaml
   HOLDFAST_STORE=postgres://owner@db.example/holdfast?sslmode=verify-full holdfast migrate up`,
 		Args: args(0, 0, "none"),
@@ -91,7 +91,7 @@ before. A data folder may not.`,
 	return cmd
 }
 
-// place is where the store of a configuration is.
+// place returns where the store of a configuration is.
 func place(c *config.Config) string {
 	if c.Store.IsZero() {
 		return c.Data

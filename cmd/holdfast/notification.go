@@ -39,12 +39,12 @@ func (n *notifications) show() *cobra.Command {
 	return cmd
 }
 
-// siteFlag adds the flag that says whose notification an id names.
+// siteFlag adds the flag that says which site's notification an id names.
 func siteFlag(cmd *cobra.Command, site *string) {
-	cmd.Flags().StringVar(site, "site", "", "the site that sent it; needed where several have sent the same id")
+	cmd.Flags().StringVar(site, "site", "", "the site that sent it; needed if several have sent the same id")
 }
 
-// sheet prints names with values; empty values are left out.
+// sheet prints names with values. It leaves empty values out.
 type sheet struct{ *tabwriter.Writer }
 
 func newSheet(w io.Writer) sheet { return sheet{tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)} }
@@ -61,7 +61,7 @@ func (s sheet) when(name string, t *time.Time) {
 	}
 }
 
-// end tells what the writes before it could not.
+// end reports the errors of earlier writes.
 func (s sheet) end() error {
 	if err := s.Flush(); err != nil {
 		return fmt.Errorf("print: %w", err)

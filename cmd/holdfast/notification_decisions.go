@@ -10,8 +10,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/client"
 )
 
-// notificationDecision is what the commands that decide about notifications have in
-// common.
+// notificationDecision describes a command that decides about notifications.
 type notificationDecision struct {
 	name, short, long, example string
 	copies                     string // which copies it is about
@@ -53,9 +52,9 @@ func (n *notifications) discard() *cobra.Command {
 	var reason string
 	cmd := n.command(&notificationDecision{
 		name: "discard", short: "Give up notifications that are not delivered", copies: "neither delivered nor discarded",
-		long: `One that is being tried ends
-with that attempt, unless the attempt delivers it. They are not deleted: their
-rows are kept for their retention, and retry takes them up again.`,
+		long: `A copy that is being tried ends
+with that attempt, unless the attempt delivers it. The rows are kept for their
+retention, and retry takes them up again.`,
 		example: "alarm-42 --reason 'the alarm is over'",
 		change: func(ctx context.Context, c *client.Client, site, id, channel string) (api.DecidedNotification, error) {
 			return c.Notifications().Discard(ctx, site, id, api.DiscardNotification{Channel: channel, Reason: reason})
@@ -68,9 +67,9 @@ rows are kept for their retention, and retry takes them up again.`,
 func (n *notifications) run() *cobra.Command {
 	return n.command(&notificationDecision{
 		name: "run", short: "Make pending notifications due at once", copies: "pending or retrying",
-		long: `Failures count on. One that is being
-tried is tried again at once, if it has to be. A channel that is held or in
-back-off is waited for.`,
+		long: `The count of failures goes on. A copy
+that is being tried is tried again at once if the attempt fails. Copies still wait for
+a channel that is held or in back-off.`,
 		example: "alarm-42",
 		change: func(ctx context.Context, c *client.Client, site, id, channel string) (api.DecidedNotification, error) {
 			return c.Notifications().Run(ctx, site, id, api.RunNotification{Channel: channel})
@@ -81,8 +80,8 @@ back-off is waited for.`,
 func (n *notifications) reschedule() *cobra.Command {
 	var r api.RescheduleRequest
 	cmd := n.command(&notificationDecision{
-		name: "reschedule", short: "Say when pending notifications are tried next", copies: "pending or retrying",
-		long:    "Of one that is being\ntried it holds for the retry.",
+		name: "reschedule", short: "Set when pending notifications are tried next", copies: "pending or retrying",
+		long:    "For a copy that is\nbeing tried, this applies to the retry.",
 		example: "alarm-42 --in 2h",
 		change: func(ctx context.Context, c *client.Client, site, id, channel string) (api.DecidedNotification, error) {
 			if err := timed(&r); err != nil {
@@ -114,7 +113,7 @@ func (n *notifications) decide(cmd *cobra.Command, ids []string, change func(con
 	})
 }
 
-// copyAfterwards is what becomes of a copy next.
+// copyAfterwards says what happens to a copy next.
 func copyAfterwards(c *api.DecidedCopy) string {
 	if !c.Changed {
 		return ", and was left"

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/span"
 )
 
-// notifications are the commands about notifications, at central.
+// notifications holds the commands about notifications, at central.
 type notifications struct {
 	*app
 	*global
@@ -41,8 +41,8 @@ func (n *notifications) list() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ls", Aliases: []string{"list"},
 		Short: "List notifications, newest first",
-		Long: `List notifications, newest first. One that goes over several channels has a
-line for each of them.`,
+		Long: `List notifications, newest first. A notification that goes over several channels has
+a line for each of them.`,
 		Example: `  holdfast notifications ls --status parked,retrying
   holdfast notifications ls --site plant-7 --from 24h --subject 'pump hot'
   holdfast notifications ls --id alarm-42
@@ -61,7 +61,7 @@ line for each of them.`,
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.q.Statuses, "status", nil, "only these statuses: pending, retrying, delivered, parked, discarded")
-	flags.StringVar(&f.q.ID, "id", "", "only of this id, of each site that has sent one")
+	flags.StringVar(&f.q.ID, "id", "", "only with this id, of every site that has sent it")
 	flags.StringVar(&f.q.Channel, "channel", "", "only over this channel")
 	flags.StringVar(&f.q.List, "list", "", "only to this list")
 	flags.StringVar(&f.q.Type, "type", "", "only of this type")
@@ -70,15 +70,15 @@ line for each of them.`,
 	flags.StringVar(&f.from, "from", "", "only those that came since: 24h, 2026-11-28 or 2026-11-28T08:00:00Z")
 	flags.StringVar(&f.to, "to", "", "only those that came before: 24h, 2026-11-28 or 2026-11-28T08:00:00Z")
 	flags.StringVar(&f.q.Subject, "subject", "", "only with all these words in the subject")
-	flags.BoolVar(&f.q.Stuck, "stuck", false, "only those that wait for longer than is usual")
+	flags.BoolVar(&f.q.Stuck, "stuck", false, "only those that have waited longer than usual")
 	flags.IntVar(&f.q.Limit, "limit", 50, "lines per page, 1 to 500")
-	flags.StringVar(&f.q.After, "after", "", "begin after this place, which the page before named")
+	flags.StringVar(&f.q.After, "after", "", "begin after this position, which the previous page gave")
 	flags.BoolVar(&f.all, "all", false, "follow the pages to the end")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print notification ids only, oldest first")
 	return cmd
 }
 
-// ago reads an instant, a day in UTC, or how long ago something was.
+// ago reads an instant, a day in UTC, or how long ago something happened.
 func ago(flag, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -110,7 +110,7 @@ func (n *notifications) pages(cmd *cobra.Command, f notificationFlags) error {
 			err = printJSON(n.stdout, page)
 		case f.quiet:
 			for _, x := range page.Notifications {
-				if x.ID != "" && (x.ID != last.ID || x.Site != last.Site) { // one that goes over several channels once
+				if x.ID != "" && (x.ID != last.ID || x.Site != last.Site) { // a notification that goes over several channels counts once
 					ids = append(ids, x.ID)
 				}
 				last = x
@@ -133,7 +133,7 @@ func notificationTable(w io.Writer, list []api.Notification) error {
 	return table(w, []string{"ID", "STATUS", "CHANNEL", "LIST", "SITE", "TRIES", "CREATED", "SUBJECT", "LAST ERROR"}, rows)
 }
 
-// copyState is the status with what a person looks for.
+// copyState returns the status, with marks that matter to a person.
 func copyState(c api.CopyStatus) string {
 	switch {
 	case c.Stuck:
@@ -154,7 +154,7 @@ func orDash(s string) string {
 func (n *notifications) kpis() *cobra.Command {
 	return &cobra.Command{
 		Use:   "kpis",
-		Short: "Count notifications: waiting, stuck, parked, delivered just now; of all sites and of each",
+		Short: "Count notifications: waiting, stuck, parked, delivered just now; for all sites and for each",
 		Example: `  holdfast notifications kpis
   holdfast notifications kpis --json`,
 		Args: args(0, 0, "none"),

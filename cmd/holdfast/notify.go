@@ -22,15 +22,15 @@ func (a *app) notifyCommand(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "notify LIST --subject SUBJECT",
 		Short: "Tell the people on a list",
-		Long: `Tell the people on a list through the node. It returns when the notification is
-on the node's disk, and prints its id. A site forwards it to central, which knows
-who is on the list and how they are reached.
+		Long: `Send a notification to the people on a list, through the node. The command returns
+when the notification is on the node's disk, and prints its id. A site forwards it to
+central, which knows who is on the list and how to reach them.
 
 Give --id to be able to repeat the command: the same id with the same content is
 the same notification, and is sent once.
 
-With --status the argument is the id of a notification, and the command tells how
-it stands.`,
+With --status the argument is the id of a notification, and the command shows how it
+stands.`,
 		Example: `  holdfast notify operators --subject 'Tank 4 is full' --body 'Level 98 %.'
   df -h | holdfast notify admins --subject 'Disk of plant 7' --body - --id disk-2026-03-01
   holdfast notify operators --subject Alarm --type alarm --data '{"level":98}' --instance tank-4
@@ -46,12 +46,12 @@ it stands.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.n.Subject, "subject", "", "one line of at most 1000 bytes")
 	flags.StringVar(&f.n.Body, "body", "", "plain text; -: standard input")
-	flags.StringVar(&f.n.Type, "type", "", "what you call this sort of notification; for people and rules")
+	flags.StringVar(&f.n.Type, "type", "", "your name for this sort of notification; for people and rules")
 	flags.StringVar(&f.data, "data", "", "JSON for programs that receive it")
 	flags.StringVar(&f.n.ID, "id", "", "notification id; default: the node mints one")
 	originFlags(flags, &f.n.OriginInstance, &f.n.SourceScript, &f.n.ExecutionID, &f.n.ParentExecutionID)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print the id only")
-	flags.BoolVar(&f.asks, "status", false, "tell how the notification with this id stands")
+	flags.BoolVar(&f.asks, "status", false, "show how the notification with this id stands")
 	return cmd
 }
 
@@ -59,7 +59,7 @@ func (a *app) tell(cmd *cobra.Command, g *global, f *notifyFlags, list string) e
 	n := f.n
 	n.List = list
 	if n.Subject == "" && n.Body == "" {
-		return usage(errors.New("there is nothing to say; give --subject"))
+		return usage(errors.New("the subject is missing; give --subject"))
 	}
 	if n.Body == "-" {
 		text, err := a.readInput("-")
@@ -113,7 +113,7 @@ func (a *app) notificationStatus(cmd *cobra.Command, g *global, id string) error
 			text += fmt.Sprintf("; retries: %d", is.Retries)
 		}
 		if is.LastError != "" {
-			text += "; the last said: " + oneLine(is.LastError)
+			text += "; last error: " + oneLine(is.LastError)
 		}
 		_, err = fmt.Fprintln(a.stdout, text)
 		return err

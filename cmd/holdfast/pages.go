@@ -2,10 +2,10 @@ package main
 
 import "errors"
 
-// eachPage shows pages until there are no more or, without all, the first one.
-// show prints the page that begins after a place and returns where the next
-// one begins; the zero value: nowhere. A next page that is the one just shown
-// is an error: whoever answered would be asked for ever.
+// eachPage shows pages until there are no more, or only the first one without all.
+// show prints the page that begins at a position, and returns where the next page
+// begins; the zero value means that there is none. A next page that is the one just
+// shown is an error: otherwise eachPage would never end.
 func eachPage[C comparable](a *app, after C, all, silent bool, show func(after C) (next C, err error)) error {
 	var end C
 	for {
@@ -19,7 +19,7 @@ func eachPage[C comparable](a *app, after C, all, silent bool, show func(after C
 			a.note("there are more; continue with --after %v, or take all with --all\n", next)
 			return nil
 		case next == after:
-			return errors.New("list: the next page is the same again; the node's answer cannot be followed")
+			return errors.New("list: the node answers with the same page again")
 		}
 		after = next
 	}

@@ -276,7 +276,7 @@ func TestADatabaseThatIsAway(t *testing.T) {
 	if err := server.Stop(pgtest.Immediate); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "readiness fails", func() bool { return strings.Contains(get(t, n.url()+"/readyz"), "database not to be had") })
+	eventually(t, "readiness fails", func() bool { return strings.Contains(get(t, n.url()+"/readyz"), "database not available") })
 	if got := get(t, n.url()+"/healthz"); got != "ok\n" {
 		t.Errorf("/healthz said %q", got)
 	}

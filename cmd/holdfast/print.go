@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
-// note tells a person something beside the output.
+// note prints a line for people, beside the output.
 func (a *app) note(format string, args ...any) {
 	_, _ = io.WriteString(a.stderr, plain(fmt.Sprintf(format, args...)))
 }
@@ -37,14 +37,14 @@ func table(w io.Writer, head []string, rows [][]string) error {
 		}
 		_, _ = fmt.Fprintln(t, strings.TrimRight(strings.Join(row, "\t"), "\t"))
 	}
-	if err := t.Flush(); err != nil { // tells what the writes before it could not
+	if err := t.Flush(); err != nil { // reports the errors of earlier writes
 		return fmt.Errorf("print: %w", err)
 	}
 	return nil
 }
 
-// plain replaces what a terminal would act on: much of what is printed here
-// was written by other systems.
+// plain replaces characters that a terminal would interpret: other systems wrote much of what is
+// printed here.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		if shown.Acts(r) && r != '\n' && r != '\t' {
@@ -54,7 +54,7 @@ func plain(s string) string {
 	}, s)
 }
 
-// oneLine is plain text of bounded length without breaks.
+// oneLine returns plain text of bounded length without line breaks.
 func oneLine(s string) string {
 	s = strings.Join(strings.Fields(plain(s)), " ")
 	const most = 60
@@ -64,5 +64,5 @@ func oneLine(s string) string {
 	return s
 }
 
-// at writes an instant.
+// at formats an instant.
 func at(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/brief"
 )
 
-// changed tells what became of a list.
+// changed prints the change of a list.
 func (l *lists) changed(c *api.ListChange) error {
 	if l.json {
 		return printJSON(l.stdout, c)
@@ -31,7 +31,7 @@ func (l *lists) add() *cobra.Command {
 	var r api.RecipientSpec
 	cmd := &cobra.Command{
 		Use:   "add NAME [ADDRESS]",
-		Short: "Add a recipient to a list, or change the one of this channel and address",
+		Short: "Add a recipient to a list, or change the one with this channel and address",
 		Example: `  holdfast lists add operators jane@example.com --channel mail --name 'Doe, Jane'
   holdfast lists add operators jane@example.com --channel mail --disabled
   holdfast lists add operators --channel team-room`,
@@ -49,7 +49,7 @@ func (l *lists) add() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&r.Channel, "channel", "", "how the recipient is reached; needed")
 	cmd.Flags().StringVar(&r.Name, "name", "", "the recipient's name, for people")
-	cmd.Flags().BoolVar(&r.Disabled, "disabled", false, "the recipient is on the list and gets nothing")
+	cmd.Flags().BoolVar(&r.Disabled, "disabled", false, "the recipient is on the list but gets nothing")
 	return cmd
 }
 
@@ -79,14 +79,14 @@ func (l *lists) imports() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import NAME FILE",
 		Short: "Add recipients of a file to a list, all of them or none",
-		Long: `Add the recipients of a file to a list: those that it has not yet, and changed
-names of those that it has. If a line is not clear, it is named, and nothing is
-changed. A file is one of
+		Long: `Add the recipients of a file to a list, and change the names of those that are on it
+already. If a line is unclear, the command names it and changes nothing. A file is
+one of
 
   lines  one recipient a line: jane@example.com, Jane <jane@example.com>, or,
          with a comma in the name, "Doe, Jane" <jane@example.com>
-  csv    a first row that names the columns address, name, channel, disabled, of
-         which address is needed; with commas, or with semicolons`,
+  csv    a first row that names the columns address, name, channel, disabled, at
+         least address; with commas, or with semicolons`,
 		Example: `  holdfast lists import operators team.txt --channel mail
   holdfast lists import operators team.csv
   holdfast lists import operators - --channel mail <team.txt`,
@@ -115,13 +115,12 @@ changed. A file is one of
 			})
 		},
 	}
-	cmd.Flags().StringVar(&r.Channel, "channel", "", "how those are reached for which the file does not say it")
+	cmd.Flags().StringVar(&r.Channel, "channel", "", "the channel of recipients for which the file names none")
 	cmd.Flags().StringVar(&r.Format, "format", "", "lines or csv (default: csv for a file that ends in .csv, else lines)")
 	return cmd
 }
 
-// foreignLine finds the first line that is in another encoding: JSON would
-// turn its letters into others.
+// foreignLine finds the first line that has another encoding: JSON would change its letters.
 func foreignLine(text []byte) (line int, found bool) {
 	for part := range bytes.Lines(text) {
 		line++

@@ -33,12 +33,12 @@ func (a *app) root() *cobra.Command {
 	g := &global{}
 	root := &cobra.Command{
 		Use:   "holdfast",
-		Short: "Store messages durably, deliver them when the other side is there",
+		Short: "Store messages durably, and deliver them when the other side is there",
 		Long: `Holdfast takes messages, makes them durable, delivers them when the other side
 is there, and shows what became of them.
 
-"holdfast serve" runs a node, and "holdfast demo" shows two of them. The other commands ask a running node over its
-HTTP API: the one at ` + defaultURL + ` unless --url or HOLDFAST_URL
+"holdfast serve" runs a node, and "holdfast demo" shows three of them at work. The
+other commands ask a running node over its HTTP API: the one at ` + defaultURL + ` unless --url or HOLDFAST_URL
 names another.`,
 		Example: `  holdfast demo
   holdfast serve --config holdfast.yaml
@@ -51,7 +51,7 @@ names another.`,
 	f.StringVar(&g.url, "url", defaultURL, "address of the node: http://, https:// or unix:///path/of/socket (env "+envURL+")")
 	f.StringVar(&g.token, "token", "", "token for the node (env "+envToken+"); other users of the machine can see it here: prefer --token-file")
 	f.StringVar(&g.tokenFile, "token-file", "", "file that holds the token")
-	f.StringVar(&g.ca, "ca", "", "file with the authority of the node's certificate, beside those that the system trusts (env "+envCA+")")
+	f.StringVar(&g.ca, "ca", "", "file with the CA of the node's certificate, in addition to those that the system trusts (env "+envCA+")")
 	f.BoolVar(&g.json, "json", false, "print JSON, one document per line")
 	f.DurationVar(&g.timeout, "timeout", 30*time.Second, "longest time to wait for each answer of the node")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })

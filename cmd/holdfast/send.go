@@ -59,12 +59,12 @@ with exit code 4 if the destination has refused it for good.`,
 	flags.StringVar(&f.m.CorrelationID, "correlation-id", "", "ties the messages of one conversation together")
 	flags.StringVar(&f.m.OrderingKey, "ordering-key", "", "at most one message of a key is in flight")
 	flags.StringVar(&f.m.Source, "source", "", "who sends it; default: the node")
-	flags.StringVar(&f.m.TTL, "ttl", "", "how long it is worth delivering: 90s, 24h, 7d, or none; default: the destination's")
+	flags.StringVar(&f.m.TTL, "ttl", "", "how long to try to deliver it: 90s, 24h, 7d, or none; default: the destination's")
 	flags.StringVar(&f.m.Delay, "delay", "", "earliest first attempt, from now: 90s, 24h, 7d")
-	flags.StringVar(&f.m.Wait, "wait", "", "wait so long for the first attempt, at most 1m; 0s: not; default: 10s for a call or a database, else not")
+	flags.StringVar(&f.m.Wait, "wait", "", "how long to wait for the first attempt, at most 1m; 0s: do not wait; default: 10s for a call or a database, else 0s")
 	flags.IntVar(&f.retries, "max-retries", 0, "retries after the first attempt; 0: without limit; default: the destination's")
 	flags.StringVar(&f.m.RetryInterval, "retry-interval", "", "fixed wait between two attempts: 30s, 5m; default: the destination's retries")
-	flags.BoolVar(&f.later, "no-attempt", false, "return when it is on disk, and wait for no attempt")
+	flags.BoolVar(&f.later, "no-attempt", false, "return when it is on disk, without waiting for an attempt")
 	flags.StringVar(&f.m.Category, "category", "", "refuse a destination of another category: external-system, cached-db-write, notification")
 	originFlags(flags, &f.m.OriginInstance, &f.m.SourceScript, &f.m.ExecutionID, &f.m.ParentExecutionID)
 	flags.StringArrayVar(&f.headers, "header", nil, "header NAME=VALUE to send along; may be repeated")
@@ -73,7 +73,7 @@ with exit code 4 if the destination has refused it for good.`,
 	return cmd
 }
 
-// originFlags say where a message or notification comes from.
+// originFlags adds the flags that say where a message or notification comes from.
 func originFlags(flags *pflag.FlagSet, instance, script, execution, parent *string) {
 	flags.StringVar(instance, "instance", "", "which instance of a program it comes from")
 	flags.StringVar(script, "script", "", "which script or program part it comes from")
@@ -100,7 +100,7 @@ func (a *app) send(cmd *cobra.Command, g *global, f *sendFlags, given []string) 
 		}
 		m.Headers[name] = value
 	}
-	// The node answers after the wait, and this command must not be gone by then.
+	// The node answers after the wait, so this command must not give up before.
 	if wait, p := span.Parse(m.Wait); m.Wait != "" && p == nil {
 		g.timeout = max(g.timeout, wait+10*time.Second)
 	}
@@ -126,7 +126,7 @@ func (a *app) send(cmd *cobra.Command, g *global, f *sendFlags, given []string) 
 	})
 }
 
-// said is what the first attempt has brought, where it was waited for.
+// said describes the outcome of the first attempt, if the command waited for it.
 func said(sent api.Accepted) string {
 	switch {
 	case sent.LastError != "":
@@ -139,7 +139,7 @@ func said(sent api.Accepted) string {
 	return ""
 }
 
-// payload takes JSON from the argument, the file or standard input.
+// payload reads JSON from the argument, the file or standard input.
 func (a *app) payload(file string, arg []string) (json.RawMessage, error) {
 	var text []byte
 	from := "the payload"

@@ -19,10 +19,10 @@ import (
 
 // serveNode runs a node until ctx ends, and returns when it has stopped.
 //
-// It is the one place that joins the command to package node.
+// Only this function joins the command to package node.
 func serveNode(ctx context.Context, o ServeOptions) error {
-	// A panic ends a Go program with code 2, which here means wrong use, and keeps
-	// a supervisor from starting it again; so it ends by a signal, SIGABRT.
+	// A panic ends a Go program with code 2. Here that code means wrong use, and a supervisor would
+	// not start the program again. With this setting it ends by a signal, SIGABRT.
 	debug.SetTraceback("crash")
 	return node.Serve(ctx, o.Config, node.Options{Version: o.Version, Commit: o.Commit, Out: o.Stdout, Log: o.Stderr, Reload: o.Reload})
 }
@@ -34,12 +34,13 @@ func (a *app) serveCommand() *cobra.Command {
 		Short: "Run a node",
 		Long: `Run a node until it is told to stop.
 
-The first SIGINT or SIGTERM stops it gracefully: it is drained, takes no more
-work, and what is in hand may end, for as long as the configuration says. A
-second one ends the process at once; nothing that was accepted is lost by that
-either. SIGHUP has it read its configuration again.
+The first SIGINT or SIGTERM stops it gracefully: it drains, takes no more work, and
+lets work in hand end, for as long as the configuration says. A second one ends the
+process at once; nothing that was accepted is lost then, either. SIGHUP makes it read
+its configuration again.
 
-Flags stand over the environment (HOLDFAST_...), the environment over the file.`,
+Flags override the environment (HOLDFAST_...), and the environment overrides the
+file.`,
 		Example: `  holdfast serve
   holdfast serve --config /etc/holdfast/holdfast.yaml
   holdfast serve --data /var/lib/holdfast --listen 127.0.0.1:8420`,
@@ -54,12 +55,12 @@ Flags stand over the environment (HOLDFAST_...), the environment over the file.`
 	return cmd
 }
 
-// serveRun is the command serve while it runs.
+// serveRun is the running command serve.
 type serveRun struct {
 	*app
 	flags     configFlags
 	withStdin bool
-	hup       chan struct{} // of one: read the configuration again
+	hup       chan struct{} // of one entry: read the configuration again
 	reload    chan *config.Config
 }
 
@@ -85,8 +86,8 @@ func (s *serveRun) run(ctx context.Context, cmd *cobra.Command) error {
 	return s.serve(ctx, ServeOptions{Config: c, Version: b.Version, Commit: b.Commit, Stdout: s.stdout, Stderr: s.stderr, Reload: s.reload})
 }
 
-// reloads reads the configuration each time that it is asked for, and hands it
-// to the node. One with faults changes nothing.
+// reloads reads the configuration each time it is asked to, and hands it to the node. A
+// configuration with faults changes nothing.
 func (s *serveRun) reloads(ctx context.Context, cmd *cobra.Command) {
 	for {
 		select {
@@ -105,7 +106,7 @@ func (s *serveRun) reloads(ctx context.Context, cmd *cobra.Command) {
 			continue
 		}
 		select {
-		case <-s.reload: // the node has not come to it, and need not
+		case <-s.reload: // the node has not taken the previous one, and need not
 		default:
 		}
 		s.reload <- c
@@ -121,11 +122,11 @@ func (s *serveRun) cancelWithStdin(cancel context.CancelCauseFunc) {
 	cancel(errors.New("standard input has ended"))
 }
 
-// lastLines is how long the end of serve waits for its last lines to be read.
+// lastLines is how long the end of serve waits until its last lines are written.
 const lastLines = 200 * time.Millisecond
 
-// unbind lets nobody who reads what this process writes hold it up, or end it by
-// going away.
+// unbind makes the process independent of the reader of its output: the reader can neither hold it
+// up, nor end it by going away.
 func (a *app) unbind() {
 	a.ignore(syscall.SIGPIPE)
 	for _, w := range []*io.Writer{&a.stdout, &a.stderr} {
@@ -142,13 +143,13 @@ func (a *app) flush() {
 	}
 }
 
-// untilTold runs f with a context that the first signal to stop ends; the second
-// ends the process.
+// untilTold runs f with a context. The first signal to stop ends the context, and the second ends
+// the process.
 func (a *app) untilTold(ctx context.Context, f func(context.Context) error) error {
 	return a.told(ctx, nil, f)
 }
 
-// told is untilTold for who can also be told to reload: SIGHUP rings.
+// told is untilTold for a command that can also be told to reload: SIGHUP rings.
 func (a *app) told(ctx context.Context, ring chan<- struct{}, f func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -178,7 +179,7 @@ func (a *app) told(ctx context.Context, ring chan<- struct{}, f func(context.Con
 				return errors.New("ended before work in hand was done")
 			default:
 				told = true
-				if a.log.Load() == nil { // else the node says so
+				if a.log.Load() == nil { // else the node logs it
 					a.note("holdfast: %s: stopping; a second one ends it at once\n", s)
 				}
 				cancel(errors.New(s.String()))

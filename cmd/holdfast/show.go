@@ -102,7 +102,7 @@ func printMessage(w io.Writer, m api.MessageDetail) error {
 	return err
 }
 
-// ownRetries says what a message asks for in place of its destination's retries.
+// ownRetries describes the retries that a message asks for instead of its destination's.
 func ownRetries(m *api.Message) string {
 	var parts []string
 	if n := m.MaxRetries; n != nil {

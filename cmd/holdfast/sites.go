@@ -26,7 +26,7 @@ when it was last seen.`,
 	return cmd
 }
 
-// of names the client of a site's messages.
+// of returns a function that makes the client of a site's messages.
 func of(site string) func(*client.Client) *client.Client {
 	return func(c *client.Client) *client.Client { return c.At(site) }
 }
@@ -37,7 +37,7 @@ func (a *app) siteAdd(g *global) *cobra.Command {
 		Use:   "add NAME",
 		Short: "Add a site, and print the token with which it enrolls",
 		Long: `Add a site, and print the token with which it enrolls, and the command to run
-there. The token is good once, for a day; central keeps only a hash of it.`,
+there. The token can be used once, within a day; central keeps only a hash of it.`,
 		Example: `  holdfast sites add plant-7 --central https://central.example:8420`,
 		Args:    args(1, 1, "the site's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
@@ -51,7 +51,7 @@ there. The token is good once, for a day; central keeps only a hash of it.`,
 }
 
 func centralFlag(cmd *cobra.Command, central *string) {
-	cmd.Flags().StringVar(central, "central", "", "address of central as the site sees it, for the command that is printed; default: that of --url")
+	cmd.Flags().StringVar(central, "central", "", "central's address as the site sees it, for the printed command; default: that of --url")
 }
 
 // siteToken prints a token, and on standard error what to do with it.
@@ -64,9 +64,9 @@ func (a *app) siteToken(cmd *cobra.Command, g *global, central string, ask func(
 		case g.json:
 			return printJSON(a.stdout, t)
 		}
-		a.note("token for site %s, good once, until %s; it cannot be shown again. Run at the site:\n", t.Name, at(t.Expires))
+		a.note("token for site %s, for one use until %s; it cannot be shown again. Run at the site:\n", t.Name, at(t.Expires))
 		ca := ""
-		if g.ca != "" || a.getenv(envCA) != "" { // what this machine does not trust by itself, the site hardly will
+		if g.ca != "" || a.getenv(envCA) != "" { // if this machine needs an extra CA, the site will probably need one, too
 			ca = " --ca FILE"
 		}
 		a.note("  holdfast enroll %s%s\nand give it the token on standard input:\n", a.seenFrom(cmd, g, central), ca)
@@ -75,7 +75,7 @@ func (a *app) siteToken(cmd *cobra.Command, g *global, central string, ask func(
 	})
 }
 
-// seenFrom is central's address for a site, as far as it can be known here.
+// seenFrom returns central's address as a site sees it, as far as this machine can know it.
 func (a *app) seenFrom(cmd *cobra.Command, g *global, central string) string {
 	address := g.url
 	if given := a.getenv(envURL); given != "" && !cmd.Flags().Changed("url") {
@@ -96,9 +96,10 @@ func (a *app) siteRotate(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rotate NAME",
 		Short: "Print a token with which a site enrolls again",
-		Long: `Print a token with which a site enrolls again, also one whose token is spent or
-too old. Its credential is good until then, and for a day after. A credential
-that was stolen ends at once with --now; the site is out until it enrolls again.`,
+		Long: `Print a token with which a site enrolls again, even if its first token is spent or
+too old. The old credential stays valid until then, and for a day after. Use --now if
+a credential was stolen: it ends at once, and the site is shut out until it enrolls
+again.`,
 		Example: `  holdfast sites rotate plant-7
   holdfast sites rotate plant-7 --now
   holdfast enroll https://central.example:8420 --force    # at the site`,
@@ -117,7 +118,7 @@ that was stolen ends at once with --now; the site is out until it enrolls again.
 func (a *app) siteRevoke(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:     "revoke NAME",
-		Short:   "Shut a site out: its credential ends at once, what waits there waits on",
+		Short:   "Shut a site out: its credential ends at once, and messages there go on waiting",
 		Example: `  holdfast sites revoke plant-7`,
 		Args:    args(1, 1, "the site's name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
@@ -160,7 +161,7 @@ func (a *app) siteList(g *global) *cobra.Command {
 	}
 }
 
-// siteRow leaves out what only a connected site tells.
+// siteRow leaves out the fields that only a connected site reports.
 func siteRow(s *api.Site) []string {
 	row := []string{s.Name, s.State, optional(s.LastSeen), "-", "-", "-", s.Version}
 	if s.State == "connected" {
@@ -200,7 +201,7 @@ func (a *app) siteMessages(g *global, q client.MessageQuery, cmd *cobra.Command)
 	f := cmd.Flags()
 	f.StringVar(&q.Destination, "destination", "", "only this destination")
 	f.IntVar(&q.Limit, "limit", 50, "messages per page, 1 to 500")
-	f.StringVar(&q.After, "after", "", "begin after this place, which the page before named")
+	f.StringVar(&q.After, "after", "", "begin after this position, which the previous page gave")
 	f.BoolVar(&all, "all", false, "follow the pages to the end")
 	f.BoolVarP(&quiet, "quiet", "q", false, "print message ids only, oldest first")
 	return cmd

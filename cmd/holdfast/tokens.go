@@ -19,8 +19,8 @@ func (a *app) tokensCommand(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "tokens", Aliases: []string{"token"},
 		Short: "Create, list and remove tokens",
-		Long: `Create, list and remove the tokens that programs and people use towards the
-node. A node that listens on the loopback asks for none.
+		Long: `Create, list and remove the tokens with which programs and people call the node. A
+node that listens on the loopback needs none.
 
 A node that other machines can reach does not start before it has one with the
 role admin, unless it has sites or peers to serve, or something waits. With
@@ -30,14 +30,14 @@ PostgreSQL database, whose nodes may run meanwhile.`,
 		Args: cobra.ArbitraryArgs, RunE: group,
 	}
 	flags := cmd.PersistentFlags()
-	flags.StringVar(&t.over.Data, "data", "", "data folder of a node that does not run, instead of asking one that does")
+	flags.StringVar(&t.over.Data, "data", "", "data folder of a node that does not run, instead of asking a running node")
 	flags.StringVar(&t.file, "config", "", "configuration file whose store is used, instead of asking a node")
 	flags.StringVar(&t.over.Store, "store", "", "address of a PostgreSQL database, instead of asking a node")
 	cmd.AddCommand(t.create(), t.list(), t.remove())
 	return cmd
 }
 
-// tokens are the commands about tokens, of a running node or of a store.
+// tokens holds the commands about tokens, of a running node or of a store.
 type tokens struct {
 	*app
 	*global
@@ -67,8 +67,8 @@ func (t *tokens) ask(cmd *cobra.Command, f func(ctx context.Context, c *client.C
 	return errors.Join(err, stop())
 }
 
-// store is the configuration of the store. A folder that is named alone is
-// that folder, whatever the environment says.
+// store returns the configuration of the store. If only a folder is named, it is that folder,
+// whatever the environment says.
 func (t *tokens) store(cmd *cobra.Command) (*config.Config, error) {
 	if t.file == "" && t.over.Store == "" {
 		c := config.Default()
@@ -86,12 +86,12 @@ func (t *tokens) create() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Create a token",
-		Long: `Create a token and print its secret, this once: the node keeps only a hash of
-it. The roles are
+		Long: `Create a token and print its secret. It cannot be shown again: the node keeps only
+a hash of it. The roles are
 
   read     look
   operate  look, send, retry, discard, mark done
-  admin    all of it, tokens and backups, channels and lists`,
+  admin    all of these, and tokens, backups, channels and lists`,
 		Example: `  holdfast tokens create erp --role operate
   holdfast tokens create backup --role read >token && chmod 600 token
   holdfast tokens create first --role admin --data /var/lib/holdfast
@@ -169,6 +169,6 @@ node that asks for tokens.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "remove also the last token with the role admin")
+	cmd.Flags().BoolVar(&force, "force", false, "remove even the last token with the role admin")
 	return cmd
 }

@@ -51,7 +51,7 @@ func TestTheAdviceAboutADestinationThatIsGoneWorks(t *testing.T) {
 		t.Errorf("doctor says %q, and health %q", hint, advice)
 	}
 	_, look, found := strings.Cut(advice, "look with: ")
-	look, discard, both := strings.Cut(look, "; and give all of that up with: ")
+	look, discard, both := strings.Cut(look, "; and discard all of them with: ")
 	if !found || !both {
 		t.Fatalf("the advice is %q", advice)
 	}

@@ -9,12 +9,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// What a release is built with: -ldflags "-X main.version=1.2.3".
+// The version of a release, set by -ldflags "-X main.version=1.2.3".
 //
 //nolint:gochecknoglobals // the linker sets them
 var version, commit, date string
 
-// buildInfo says what this binary was made of.
+// buildInfo tells what this binary was built from.
 type buildInfo struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit,omitempty"`
@@ -23,7 +23,7 @@ type buildInfo struct {
 	Platform string `json:"platform"`
 }
 
-// build takes what the linker set, and what Go noted for the rest.
+// build returns what the linker has set, and for the rest what Go has recorded.
 func build() buildInfo {
 	b := buildInfo{Version: version, Commit: commit, Date: date, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

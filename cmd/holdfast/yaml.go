@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// readObject reads an object that a person wrote, as YAML or JSON, from a file
-// or from standard input for "-".
+// readObject reads an object that a person wrote as YAML or JSON, from a file, or from standard
+// input for "-".
 func (a *app) readObject(file string) (json.RawMessage, error) {
 	text, err := a.readInput(file)
 	if err != nil {
@@ -19,7 +19,7 @@ func (a *app) readObject(file string) (json.RawMessage, error) {
 	if file == "-" {
 		file = "standard input"
 	}
-	if text = bytes.TrimSpace(text); json.Valid(text) { // its numbers stay as they are written
+	if text = bytes.TrimSpace(text); json.Valid(text) { // keeps its numbers as they are written
 		if text[0] != '{' {
 			return nil, usage(fmt.Errorf("%s: must be an object: names with values", file))
 		}

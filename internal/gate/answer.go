@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// recover answers for a handler that panicked.
+// recover answers a request whose handler panicked.
 func (g *gate) recover(w *trackedWriter, r *http.Request) {
 	v := recover()
 	if v == nil {
@@ -25,7 +25,7 @@ func (g *gate) recover(w *trackedWriter, r *http.Request) {
 	api.Internal.Problem("the node failed; its log says why").Answer(w)
 }
 
-// trackedWriter knows whether an answer has begun.
+// trackedWriter records whether an answer has begun.
 type trackedWriter struct {
 	http.ResponseWriter
 	begun bool
@@ -41,8 +41,8 @@ func (w *trackedWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// FlushError sends the header, at least: without it a handler that has flushed and
-// then panics would end an answer that looks whole.
+// FlushError sends at least the header, and records that. Otherwise, if a handler flushes and then panics,
+// its answer would end as if it were complete.
 func (w *trackedWriter) FlushError() error {
 	w.begun = true
 	return http.NewResponseController(w.ResponseWriter).Flush()
@@ -54,8 +54,7 @@ func (w *trackedWriter) Flush() { _ = w.FlushError() }
 // Unwrap lets http.ResponseController reach the connection.
 func (w *trackedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// answerAll answers with a problem where the mux would answer with a line of
-// text.
+// answerAll answers with a problem where the mux would answer with a line of text.
 func answerAll(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h, pattern := mux.Handler(r)

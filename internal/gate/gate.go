@@ -13,59 +13,56 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/serve"
 )
 
-// DefaultMaxBodies is how many bytes the bodies of requests may have together
-// unless Settings say otherwise.
+// DefaultMaxBodies is the most bytes of the bodies of all requests in hand, unless Settings say otherwise.
 const DefaultMaxBodies = 64 << 20
 
 // Settings say who is let in.
 type Settings struct {
-	MaxBodies int64 // bytes of all requests' bodies in hand; zero: 64 MiB
+	MaxBodies int64 // bytes of the bodies of all requests in hand; zero: 64 MiB
 
-	// AuthRequired asks every request for a token. Without it whoever can
-	// connect may do everything, as "local": for a loopback listener or a
-	// socket only. Requests of foreign web pages are refused then.
+	// AuthRequired makes every request need a token. Without it, whoever can connect may do everything, as
+	// "local": use that only for a loopback listener or a socket. Requests of foreign web pages are refused
+	// then.
 	AuthRequired bool
-	// AllowedHosts are names, beside those of the loopback, that a request
-	// without a token may be addressed to. Where there is one, any IP address is
-	// allowed as well: a name of a foreign page is none.
+	// AllowedHosts are names that a request without a token may be addressed to, in addition to those of the
+	// loopback. If there is one, any IP address is allowed as well: the name of a foreign page is never an IP
+	// address.
 	AllowedHosts []string
-	// Anybody, without AuthRequired, takes also what a proxy has passed on.
-	// Otherwise that needs a token: it only looks as if it came from this machine.
+	// Anybody, without AuthRequired, also accepts what a proxy has passed on. Otherwise such a request needs
+	// a token: it only looks as if it came from this machine.
 	Anybody bool
 }
 
-// Keys is what a gate knows of those who ask.
+// Keys is what a gate knows about callers.
 type Keys struct {
-	// Find returns the token with this hash, or holdfast.ErrNotFound; it is called
-	// for every request. Nil: there are no tokens.
+	// Find returns the token with this hash, or holdfast.ErrNotFound. It is called for every request. Nil: no
+	// tokens exist.
 	Find func(ctx context.Context, hash [32]byte) (name, role string, err error)
-	// Refuse tells, and logs, why Find could not.
+	// Refuse turns an error of Find into a problem, and logs it.
 	Refuse func(ctx context.Context, log *slog.Logger, doing string, err error) *api.Problem
-	// As is a context in which name asks.
+	// As returns a context in which name asks.
 	As func(ctx context.Context, name string) context.Context
 }
 
-// Route is what is behind the gate. It says who may ask, by exactly one of Role,
-// Signed and Open.
+// Route is a route behind the gate. Exactly one of Role, Signed and Open says who may ask.
 type Route struct {
 	Pattern string // as http.ServeMux reads it: "GET /metrics"
 	Handler http.Handler
-	Role    api.Role // what a token must be allowed to
-	// Signed requests prove where they come from, to the handler. The guard against
-	// web pages does not ask by which name they came: a proxy passes on its own.
+	Role    api.Role // the role that a token needs
+	// Signed requests prove their origin to the handler. The guard against web pages does not check the name
+	// that they are addressed to: a proxy passes on its own.
 	Signed bool
-	// Open is for anybody, and no token is asked.
+	// Open is for everybody, without a token.
 	Open bool
-	// Long is an answer that goes on for as long as it takes, such as a stream of
-	// events: the server's times for a request do not end it. Strangers get none.
+	// Long is an answer that takes as long as it needs, such as a stream of events: the server's time limits
+	// for a request do not end it. It cannot be used with Open.
 	Long bool
-	// MaxBody is how many bytes a body may have, for which room is held until the
-	// answer, or until it was read where that is Long; zero: no room is held.
+	// MaxBody is the most bytes of a body. Room for it is held until the answer, or with Long until the body
+	// was read. Zero: no room is held.
 	MaxBody int64
 }
 
-// check refuses what would be open to everybody because somebody forgot to say
-// for whom it is.
+// check refuses a route that would be open to everybody because somebody forgot to say who may ask.
 func (r *Route) check() error {
 	said := 0
 	for _, way := range []bool{r.Role != "", r.Signed, r.Open} {
@@ -84,20 +81,19 @@ func (r *Route) check() error {
 	return nil
 }
 
-// gate is one listener's.
+// gate is the gate of one listener.
 type gate struct {
 	Settings
 	Keys
 	Logger *slog.Logger
-	few    *slog.Logger // for what anybody can cause
-	watch  serve.Watch  // over tokens that are refused
+	few    *slog.Logger // for lines that anybody can cause
+	watch  serve.Watch  // limits refused tokens
 	bodies *serve.Room
 	routes []Route
 }
 
-// New is a handler of routes behind a gate. Nil log: silent. The error holds every
-// fault of the routes; patterns that exclude each other panic, as http.ServeMux
-// has it.
+// New returns a handler of routes behind a gate. Nil log: silent. The error holds every fault of the routes.
+// Patterns that exclude each other panic, as in http.ServeMux.
 func New(s Settings, k Keys, routes []Route, log *slog.Logger) (http.Handler, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -124,12 +120,11 @@ func New(s Settings, k Keys, routes []Route, log *slog.Logger) (http.Handler, er
 	return g.guard(answerAll(mux)), nil
 }
 
-// patient takes the server's time for an answer off a request. Reading needs no such
-// thing: a body has times of its own (serve.TimedBody), and once it is read, net/http
-// waits for as long as it takes.
+// patient removes the server's time limit for an answer from a request. Reading needs nothing like it: a body
+// has its own time limits (serve.TimedBody), and once it is read, net/http waits as long as it takes.
 func patient(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // a recorder in a test has none
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // fails only for a recorder in a test
 		next.ServeHTTP(w, r)
 	})
 }

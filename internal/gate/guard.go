@@ -11,10 +11,9 @@ import (
 	"github.com/holdfast-mq/holdfast/admin/api"
 )
 
-// guard keeps web pages of other sites away from a listener that asks for no
-// token: those that a browser sends here by a name which resolves to the
-// loopback (DNS rebinding), and those that post here across sites. It also
-// turns a panic into an answer.
+// guard keeps web pages of other sites away from a listener that needs no token. A browser may send them here
+// by a name that resolves to the loopback (DNS rebinding), or post here across sites. guard also turns a
+// panic into an answer.
 func (g *gate) guard(next http.Handler) http.Handler {
 	var foreign http.CrossOriginProtection
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -39,7 +38,7 @@ func (g *gate) guard(next http.Handler) http.Handler {
 	})
 }
 
-// signed says whether the request goes to a route that proves its sender.
+// signed reports whether the request goes to a route that proves its sender.
 func (g *gate) signed(r *http.Request) bool {
 	return slices.ContainsFunc(g.routes, func(m Route) bool {
 		return m.Signed && m.Pattern == r.Method+" "+r.URL.Path

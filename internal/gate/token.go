@@ -16,8 +16,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/serve"
 )
 
-// allow asks a route's requests for what the route needs, and holds room for their
-// bodies.
+// allow demands from requests what the route needs, and holds room for their bodies.
 func (g *gate) allow(to Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, p := g.authorize(r, to.Role)
@@ -44,8 +43,8 @@ func (g *gate) allow(to Route) http.Handler {
 	})
 }
 
-// heldBody gives its room back when it was read: an answer that goes on for hours
-// would keep it from others.
+// heldBody gives its room back once it was read. Otherwise an answer that goes on for hours would keep the
+// room from others.
 type heldBody struct {
 	io.ReadCloser
 	leave func()
@@ -64,8 +63,8 @@ func (b *heldBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// authorize says who asks, or why the request is refused. A token that is
-// given counts even where none is needed: so its name is recorded.
+// authorize returns who asks, or why the request is refused. If a token is given where none is needed, it is
+// checked all the same, so that its name is recorded.
 func (g *gate) authorize(r *http.Request, need api.Role) (string, *api.Problem) {
 	header := r.Header.Get("Authorization")
 	if !g.AuthRequired && (header == "" || g.Find == nil) {
@@ -100,9 +99,8 @@ func (g *gate) authorize(r *http.Request, need api.Role) (string, *api.Problem) 
 	return name, nil
 }
 
-// refuseToken answers a request whose token is none of ours. Too many from one
-// address are told to wait, and the log is silent; who has a token always
-// passes.
+// refuseToken answers a request whose token is not ours. After too many from one address, callers are told to
+// wait, and the log stays silent. A caller with a valid token always passes.
 func (g *gate) refuseToken(r *http.Request, problem string) *api.Problem {
 	from := serve.Address(r)
 	within, tell := g.watch.Refuse(from)
@@ -117,7 +115,7 @@ func (g *gate) refuseToken(r *http.Request, problem string) *api.Problem {
 	return unauthorized("invalid_token", problem)
 }
 
-// passedOnBy is the header by which a proxy says that the request is another's.
+// passedOnBy returns the header by which a proxy says that it passes the request on.
 func passedOnBy(r *http.Request) string {
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "Via"} {
 		if len(r.Header.Values(name)) > 0 {
@@ -135,7 +133,7 @@ func unauthorized(code, detail string) *api.Problem {
 	return api.Unauthorized.Problem(detail).With("WWW-Authenticate", challenge)
 }
 
-// Crowded is said to somebody for whom there is no room now.
+// Crowded is the answer to a caller for whom there is no room now.
 func Crowded() *api.Problem {
 	return api.Busy.Problem("the node has more requests in hand than it has room for; nothing was done: send the same request again in a moment").
 		With("Retry-After", "1")

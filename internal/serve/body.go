@@ -8,39 +8,35 @@ import (
 )
 
 const (
-	// LeastRate is how many bytes a second of a request's body are waited for.
+	// LeastRate is the slowest rate of a request's body that is waited for, in bytes per second.
 	LeastRate = 1 << 10
-	// bodyTime is how long the beginning of a request's body may take, and each
-	// bodyPart of it after that, so that a slow line is told from a sender that
-	// only holds a place.
+	// bodyTime is how long the beginning of a request's body may take, and each bodyPart after that. It tells
+	// a slow line from a sender that only holds a place.
 	bodyTime = 20 * time.Second
 	bodyPart = int(bodyTime/time.Second) * LeastRate
-	// atOnce is how much of a stranger's body is read at one time.
+	// atOnce is how many bytes of a stranger's body are read at one time.
 	atOnce = 32 << 10
 )
 
-// ErrCrowded ends a body that had to give way: nothing of it was taken, and its
-// sender may come again.
+// ErrCrowded ends a body that had to give way. Nothing of it was taken, and its sender may come again.
 var ErrCrowded = errors.New("the node has more to do than it has room for")
 
-// TimedBody is a request's body with a deadline that moves on while bytes come in.
+// TimedBody is a request's body whose deadline moves on while bytes come in.
 type TimedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
-	answer  time.Duration // for the answer, once the body is there; zero: no bound
+	answer  time.Duration // time for the answer, once the body is there; zero: no bound
 	part    int           // bytes since the deadline was set
 }
 
-// ReadInTime sets the first deadline of a body, and leaves that of the answer
-// as it is.
+// ReadInTime sets the first deadline of a body. It leaves the deadline of the answer as it is.
 func ReadInTime(w http.ResponseWriter, r *http.Request) *TimedBody {
 	b := &TimedBody{ReadCloser: r.Body, control: http.NewResponseController(w)}
 	b.goOn(time.Now().Add(bodyTime))
 	return b
 }
 
-// InTime is ReadInTime where the answer has its whole time from the end of the
-// body on.
+// InTime is ReadInTime, and gives the answer its whole time from the end of the body.
 func InTime(w http.ResponseWriter, r *http.Request) *TimedBody {
 	b := &TimedBody{ReadCloser: r.Body, control: http.NewResponseController(w)}
 	if srv, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok {
@@ -50,10 +46,10 @@ func InTime(w http.ResponseWriter, r *http.Request) *TimedBody {
 	return b
 }
 
-// goOn sets the deadlines; zero: none for reading. The server's own for the
-// answer counts from the request's head, which may be long ago.
+// goOn sets the deadlines. Zero: no deadline for reading. The server's own deadline for the answer counts
+// from the request's head, which may be long ago.
 func (b *TimedBody) goOn(until time.Time) {
-	_ = b.control.SetReadDeadline(until) // a recorder in a test has none
+	_ = b.control.SetReadDeadline(until) // fails only for a recorder in a test
 	if until.IsZero() {
 		until = time.Now()
 	}
@@ -70,7 +66,7 @@ func (b *TimedBody) Read(p []byte) (int, error) {
 	b.part += n
 	switch {
 	case errors.Is(err, io.EOF):
-		b.goOn(time.Time{}) // a deadline would end the request, and the connection's next, later on
+		b.goOn(time.Time{}) // otherwise the deadline would later end the request, and the connection's next one
 	case b.part >= bodyPart:
 		b.part = 0
 		b.goOn(time.Now().Add(bodyTime))
@@ -78,8 +74,8 @@ func (b *TimedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// countedBody is the body of a stranger: what is read of it is held against the
-// crowd until the sender is known or the request ends.
+// countedBody is the body of a stranger. What is read of it counts against the crowd until the sender is
+// known or the request ends.
 type countedBody struct {
 	io.ReadCloser
 	guest *guest

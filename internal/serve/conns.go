@@ -14,9 +14,8 @@ const (
 	leastConnections = 16
 )
 
-// connections says how many there may be, and how many of them are for this
-// machine alone. Half of the files that a process may have open are for what is
-// ours: the store, backups, deliveries.
+// connections returns how many connections there may be, and how many of them are reserved for this machine.
+// Half of the files that a process may have open stay for our own use: the store, backups, deliveries.
 func connections(wanted int) (most, ours int) {
 	most = wanted
 	if most == 0 {
@@ -28,30 +27,30 @@ func connections(wanted int) (most, ours int) {
 	return most, min(max(most/8, 1), 64)
 }
 
-// conns is all connections, of all listeners.
+// conns holds all connections of all listeners.
 type conns struct {
 	most, ours int
 
 	mu      sync.Mutex
 	all     map[*conn]struct{}
 	by      map[netip.Addr]int
-	distant int // of other machines
+	distant int // from other machines
 
 	refused func(reason string)
 }
 
-// conn is one of them. The lock of conns guards what changes.
+// conn is one connection. The lock of conns guards the fields that change.
 type conn struct {
 	net.Conn
 	of    *conns
 	from  netip.Addr
-	used  time.Time // when it came, or its last request ended
+	used  time.Time // when it came, or when its last request ended
 	known int       // requests in hand whose senders are known
-	asked bool      // what it brought last was a request
+	asked bool      // its last bytes were a request
 	gone  bool
 }
 
-// listener hands out connections while there is room.
+// listener hands out connections as long as there is room.
 type listener struct {
 	net.Listener
 	conns *conns
@@ -67,12 +66,12 @@ func (l *listener) Accept() (net.Conn, error) {
 			return in, nil
 		}
 		l.conns.refused(refusedConnection)
-		_ = c.Close() // nothing was said
+		_ = c.Close() // nothing was sent
 	}
 }
 
-// add makes room for a connection by closing the one that has been idle for
-// longest, of the address that has the most; nil: none is.
+// add makes room for a connection. It closes the one that has been idle for longest, of the address with the
+// most. Nil: no connection is idle.
 func (s *conns) add(c net.Conn) *conn {
 	in := &conn{Conn: c, of: s, from: group(parseAddress(c.RemoteAddr().String())), used: time.Now()}
 	s.mu.Lock()
@@ -95,15 +94,14 @@ func (s *conns) add(c net.Conn) *conn {
 	s.enter(in)
 	s.mu.Unlock()
 	s.refused(refusedConnection)
-	_ = victim.Conn.Close() // its request, if it has one, ends with an error of its own
+	_ = victim.Conn.Close() // its request, if any, ends with its own error
 	return in
 }
 
-// distant says that it comes from another machine.
+// distant reports whether the connection comes from another machine.
 func (c *conn) distant() bool { return c.from.IsValid() }
 
-// idle finds the connection that gives way: one with nothing of a sender that
-// is known in hand.
+// idle finds the connection that gives way: one without a request of a known sender in hand.
 func (s *conns) idle(distant bool) *conn {
 	var victim *conn
 	for c := range s.all {
@@ -139,7 +137,7 @@ func (s *conns) drop(c *conn) {
 	}
 }
 
-// Close closes the connection, and gives its place back.
+// Close closes the connection and gives its place back.
 func (c *conn) Close() error {
 	c.of.mu.Lock()
 	mute := !c.gone && !c.asked
@@ -151,8 +149,8 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// serves notes that a request has come or ended, and how many more there are
-// now whose senders are known. A nil one is of a listener that is not ours.
+// serves records that a request has come or ended. known is how many more requests of known senders there are
+// now. A nil conn comes from a listener that is not ours.
 func (c *conn) serves(known int) {
 	if c == nil {
 		return
@@ -163,7 +161,7 @@ func (c *conn) serves(known int) {
 	c.used, c.asked = time.Now(), true
 }
 
-// begins notes that something comes that may be a request.
+// begins records that something comes that may be a request.
 func (c *conn) begins() {
 	if c == nil {
 		return
@@ -175,7 +173,7 @@ func (c *conn) begins() {
 
 type connKey struct{}
 
-// connOf finds ours in what the server has of a connection, which may be TLS.
+// connOf finds our connection inside the server's, which may be TLS.
 func connOf(c net.Conn) *conn {
 	if inner, ok := c.(interface{ NetConn() net.Conn }); ok {
 		c = inner.NetConn()

@@ -8,52 +8,50 @@ import (
 )
 
 const (
-	// hurry is how long a request of a stranger may take before it gives way to
-	// others where there is no room.
+	// hurry is how long a request of a stranger may take before it gives way to others that need its room.
 	hurry = 500 * time.Millisecond
-	// roomWait is how long it waits for room itself.
+	// roomWait is how long a request waits for room itself.
 	roomWait = 5 * time.Second
 )
 
-// crowd is all requests in hand whose senders are not known: what their bodies
-// hold, and how many they are.
+// crowd holds all requests in hand whose senders are unknown. It counts them, and the bytes of their bodies.
 type crowd struct {
-	bytes int64 // of bodies, at most; one address may have three quarters
-	most  int   // requests; one address may have three quarters
+	bytes int64 // of bodies, at most; one address may have three quarters of them
+	most  int   // requests, at most; one address may have three quarters of them
 
 	mu    sync.Mutex
 	count int
 	all   holding
 	by    map[netip.Addr]*company
-	freed chan struct{} // closed when somebody has left, and made anew
-	waits int           // for that
-	last  int64         // number of a guest
+	freed chan struct{} // closed when a guest has left, and then made anew
+	waits int           // how many wait for freed
+	last  int64         // number of the last guest
 }
 
-// holding is what bodies have in memory.
+// holding counts the bytes of bodies in memory.
 type holding struct {
 	held    int64
-	leaving int64 // of it, that of requests which had to give way and have not ended yet
+	leaving int64 // part of held that belongs to requests which had to give way but have not ended yet
 }
 
 func (h *holding) stays() int64 { return h.held - h.leaving }
 
-// company is those of one address, the oldest first.
+// company holds the guests of one address, the oldest first.
 type company struct {
 	holding
 	guests []*guest
 }
 
-// guest is one request of the crowd. The crowd's lock guards what changes.
+// guest is one request of the crowd. The crowd's lock guards the fields that change.
 type guest struct {
 	crowd   *crowd
 	from    netip.Addr
 	company *company
-	number  int64 // those that came later have larger ones
+	number  int64 // grows with each guest
 	came    time.Time
-	cut     func() // ends its reading; called at most once, and not after it has left
+	cut     func() // ends its reading; called at most once, and never after it has left
 	held    int64
-	left    bool // it is known, has ended, or had to give way
+	left    bool // its sender is known, it has ended, or it had to give way
 	out     bool // it had to give way
 }
 
@@ -61,7 +59,7 @@ func newCrowd(bytes int64, most int) *crowd {
 	return &crowd{bytes: bytes, most: most, by: map[netip.Addr]*company{}, freed: make(chan struct{})}
 }
 
-// enter lets a request in; nil: there are too many that hurry as much.
+// enter lets a request in. Nil: too many requests are there, none for longer than hurry.
 func (c *crowd) enter(from netip.Addr, cut func()) *guest {
 	g := &guest{crowd: c, from: from, came: time.Now(), cut: cut}
 	c.mu.Lock()
@@ -90,8 +88,7 @@ func (c *crowd) enter(from netip.Addr, cut func()) *guest {
 
 func share(all int) int { return max(all*3/4, 1) }
 
-// grow takes room for n bytes more. It waits for it a while; false: the guest
-// had to give way.
+// grow takes room for n more bytes, and waits a while for it. False: the guest had to give way.
 func (g *guest) grow(n int64) bool {
 	c := g.crowd
 	until := time.Now().Add(roomWait)
@@ -108,7 +105,7 @@ func (g *guest) grow(n int64) bool {
 			c.mu.Unlock()
 			return true
 		}
-		// What is leaving is waited for.
+		// Wait for what is leaving.
 		tooMuch := of.stays()+n > own
 		if (tooMuch || c.all.stays()+n > c.bytes) && c.makeWay(g, tooMuch, func(of *company) int64 { return of.stays() }) {
 			c.mu.Unlock()
@@ -125,7 +122,7 @@ func (g *guest) grow(n int64) bool {
 		t := time.NewTimer(min(hurry, time.Until(until)))
 		select {
 		case <-freed:
-		case <-t.C: // somebody may have been there for long by now
+		case <-t.C: // by now, another guest may have been there for long
 		}
 		t.Stop()
 		c.mu.Lock()
@@ -134,12 +131,12 @@ func (g *guest) grow(n int64) bool {
 	}
 }
 
-// shrink gives back what was not needed.
+// shrink gives back room that was not needed.
 func (g *guest) shrink(n int64) {
 	c := g.crowd
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if g.left || n == 0 { // then end has all to give back
+	if g.left || n == 0 { // if it has left, its room was given back
 		return
 	}
 	g.held -= n
@@ -148,9 +145,9 @@ func (g *guest) shrink(n int64) {
 	c.tell()
 }
 
-// makeWay ends the oldest request of the address that has the most, or of the
-// guest's own, for a guest that came later. It reports false if none has been
-// there for long. Who has less than others need not go.
+// makeWay makes room for a guest. It ends the oldest request of the address that has the most, or, with here,
+// of the guest's own address. That request must have come before the guest. makeWay returns false if no
+// request has been there for long. An address that has less than the average need not give way.
 func (c *crowd) makeWay(g *guest, here bool, has func(of *company) int64) bool {
 	var victim *company
 	all := int64(0)
@@ -173,8 +170,7 @@ func (c *crowd) makeWay(g *guest, here bool, has func(of *company) int64) bool {
 	return true
 }
 
-// giveWay ends a request's reading. What it holds is free when the request has
-// ended.
+// giveWay ends a request's reading. Its room is free when the request has ended.
 func (g *guest) giveWay() {
 	g.out = true
 	c := g.crowd
@@ -184,8 +180,7 @@ func (g *guest) giveWay() {
 	g.cut()
 }
 
-// leave ends the stay of a sender who is known. It reports false if the guest
-// had to give way.
+// leave ends the stay of a guest whose sender is known. It returns false if the guest had to give way.
 func (g *guest) leave() bool {
 	g.crowd.mu.Lock()
 	defer g.crowd.mu.Unlock()
@@ -219,7 +214,7 @@ func (c *crowd) remove(g *guest) {
 	c.count--
 }
 
-// release gives back what a guest holds.
+// release gives back the room of a guest.
 func (g *guest) release() {
 	c, of := g.crowd, g.company
 	of.held -= g.held
@@ -231,7 +226,7 @@ func (g *guest) release() {
 	c.tell()
 }
 
-// wasCut says whether the guest had to give way.
+// wasCut reports whether the guest had to give way.
 func (g *guest) wasCut() bool {
 	g.crowd.mu.Lock()
 	defer g.crowd.mu.Unlock()

@@ -1,18 +1,17 @@
-// Package serve bounds what strangers cost a node: whoever connects and is not
-// known yet, over all listeners together.
+// Package serve bounds what strangers cost a node. A stranger is any caller who is not
+// known yet. The bounds hold over all listeners together.
 //
-// Promised: what the bodies of unknown senders hold in memory is bounded in
-// bytes, in all and for each address, as is how many of their requests and
-// connections there are. Where room is short, those who came lately and
-// hurry are let in, and what has been there longest, of the address that holds
-// the most, gives way; who is known gives way to nobody. Connections from this
-// machine have some that no other address can take. Every refusal is counted;
-// log lines about them are bounded in number and length.
+// Promised: the bytes that the bodies of unknown senders hold in memory are bounded, in
+// all and for each address. So are the numbers of their requests and connections. If
+// room is short, new and quick requests are let in. The request that has been there
+// longest gives way, of the address that holds the most. A known sender gives way to
+// nobody. Some connections are reserved for this machine. Every refusal is counted. Log
+// lines about refusals are bounded in number and length.
 //
-// Not promised: fairness between strangers of one address, which nobody can
-// tell apart.
+// Not promised: fairness between strangers of one address, because nobody can tell
+// them apart.
 //
-// A Guard stands around the handler of a node's listeners. Whoever finds out
-// who sends a request says so with Known. A Watch bounds how often one address
-// may guess at a secret.
+// A Guard stands around the handler of a node's listeners. The code that finds out who
+// sends a request says so with Known. A Watch bounds how often one address may guess at
+// a secret.
 package serve

@@ -12,11 +12,10 @@ import (
 	"time"
 )
 
-// Limits bound what strangers cost. Zero fields: the default.
+// Limits bound what strangers cost. A zero field means the default.
 type Limits struct {
-	// Connections are at one time, over all listeners; an eighth of them, 64 at
-	// most, is for this machine alone. Zero: half of the files that the process
-	// may have open, 4096 at most.
+	// Connections is the most connections at one time, over all listeners. An eighth of them, at most 64, is
+	// reserved for this machine. Zero: half of the files that the process may have open, at most 4096.
 	Connections int
 	Bytes       int64 // of the bodies of unknown senders in hand; zero: 16 MiB
 	Requests    int   // of unknown senders in hand; zero: 1024
@@ -25,8 +24,7 @@ type Limits struct {
 const (
 	defaultBytes    = 16 << 20
 	defaultRequests = 1024
-	// Bounds of net/http's own: of headers, and of what HTTP/2 keeps of bodies
-	// that nobody reads yet.
+	// Bounds for net/http itself: of headers, and of what HTTP/2 keeps of bodies that nobody reads yet.
 	headerBytes = 32 << 10
 	headerTime  = 10 * time.Second
 	idleTime    = 2 * time.Minute
@@ -35,15 +33,14 @@ const (
 	unreadBytes = 128 << 10 // of one connection
 )
 
-// The reasons by which refusals are counted, beside "http_" and a status.
+// The reasons by which refusals are counted, in addition to "http_" and a status.
 const (
-	refusedConnection = "connection" // closed for want of room
-	refusedMute       = "no_request" // ended without one, or with what is none: of HTTP, or of TLS
+	refusedConnection = "connection" // closed because there was no room
+	refusedMute       = "no_request" // ended without a request of HTTP, or without a handshake of TLS
 	refusedCrowded    = "crowded"    // requests that had to give way
 )
 
-// Guard stands around the handler of a node's listeners. It may be used
-// concurrently.
+// Guard stands around the handler of a node's listeners. It is safe for concurrent use.
 type Guard struct {
 	crowd *crowd
 	conns *conns
@@ -53,7 +50,7 @@ type Guard struct {
 	refused map[string]int64
 }
 
-// NewGuard makes the one guard of a node. Nil log: silent.
+// NewGuard makes a guard; a node has one. Nil log: silent.
 func NewGuard(l Limits, log *slog.Logger) *Guard {
 	if l.Bytes == 0 {
 		l.Bytes = defaultBytes
@@ -67,13 +64,11 @@ func NewGuard(l Limits, log *slog.Logger) *Guard {
 	return g
 }
 
-// Listener bounds the connections of a listener together with those of all
-// others of this guard.
+// Listener bounds the connections of a listener, together with those of all other listeners of this guard.
 func (g *Guard) Listener(l net.Listener) net.Listener { return &listener{l, g.conns} }
 
-// Server is an http.Server with the bounds of a stranger: of headers, of
-// streams and what they hold, and of its own log lines. Times for bodies and
-// answers are the caller's to set.
+// Server returns an http.Server with the bounds for strangers: of headers, of streams and what they hold, and
+// of its log lines. The caller sets the time limits of bodies and answers.
 func (g *Guard) Server(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           g.Handler(h),
@@ -95,7 +90,7 @@ func (g *Guard) Server(h http.Handler) *http.Server {
 
 type guestKey struct{}
 
-// Handler counts each request as one of a stranger until Known says otherwise.
+// Handler counts each request as a stranger's until Known says otherwise.
 func (g *Guard) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := &countedAnswer{ResponseWriter: w}
@@ -107,7 +102,7 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 		v.guest = g.crowd.enter(group(Address(r)), func() {
 			g.count(refusedCrowded)
 			_ = control.SetReadDeadline(time.Now())
-			_ = control.SetWriteDeadline(time.Now().Add(time.Second)) // to say so
+			_ = control.SetWriteDeadline(time.Now().Add(time.Second)) // time to answer that
 		})
 		if v.guest == nil {
 			answer.Header().Set("Retry-After", "1")
@@ -118,8 +113,8 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 		defer v.end()
 		own := r.WithContext(context.WithValue(r.Context(), guestKey{}, v))
 		if r.ContentLength != 0 {
-			// Not in r, where net/http looks whether the body was asked for: it would
-			// wait for it before it sends a refusal.
+			// Not in r: there net/http checks whether the body was asked for, and would wait for it before it
+			// sends a refusal.
 			own.Body = &countedBody{ReadInTime(w, r), v.guest}
 		}
 		next.ServeHTTP(answer, own)
@@ -129,7 +124,7 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 // visit is one request behind the guard.
 type visit struct {
 	guest *guest
-	conn  *conn // nil: it did not come by a listener of ours
+	conn  *conn // nil: it did not come through a listener of ours
 	known bool
 }
 
@@ -142,10 +137,9 @@ func (v *visit) end() {
 	v.conn.serves(-known)
 }
 
-// Known says that the sender of a request is known: nothing of it counts as a
-// stranger's from now on, and its connection stays. It reports false if the
-// request had to give way before. It is called by the goroutine that serves the
-// request; without a Guard it does nothing.
+// Known says that the sender of a request is known. From now on nothing of it counts as a stranger's, and its
+// connection stays. Known returns false if the request had to give way before. The goroutine that serves the
+// request calls it. Without a Guard it does nothing.
 func Known(r *http.Request) bool {
 	v, ok := r.Context().Value(guestKey{}).(*visit)
 	if !ok || v.known {
@@ -159,7 +153,7 @@ func Known(r *http.Request) bool {
 	return true
 }
 
-// Refused tells how many requests and connections were refused, by reason.
+// Refused returns how many requests and connections were refused, by reason.
 func (g *Guard) Refused() map[string]int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -172,14 +166,14 @@ func (g *Guard) count(reason string) {
 	g.refused[reason]++
 }
 
-// countAnswer counts what was answered with a refusal, of which sort ever.
+// countAnswer counts refusals of every sort.
 func (g *Guard) countAnswer(a *countedAnswer) {
 	if a.status >= http.StatusBadRequest {
 		g.count("http_" + strconv.Itoa(a.status))
 	}
 }
 
-// countedAnswer remembers the status of an answer.
+// countedAnswer records the status of an answer.
 type countedAnswer struct {
 	http.ResponseWriter
 	status int

@@ -4,7 +4,7 @@ package serve
 
 import "golang.org/x/sys/unix"
 
-// descriptors is how many files the process may have open; 0: nobody says.
+// descriptors returns how many files the process may have open; 0: unknown.
 func descriptors() uint64 {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {

@@ -1,4 +1,4 @@
 package serve
 
-// descriptors is how many files the process may have open: nobody says.
+// descriptors returns how many files the process may have open, which is unknown here.
 func descriptors() uint64 { return 0 }

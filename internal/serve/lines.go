@@ -8,13 +8,11 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// longestLine is how much is shown of the message of a line that anybody can
-// cause.
+// longestLine is the most bytes of the message of a line that anybody can cause.
 const longestLine = 300
 
-// FewLines is a log for what anybody can cause who connects, once for each
-// request or more: of its lines 200 are written at once and two a second, over
-// all callers, and the beginning of a long message. Nil log: silent.
+// FewLines returns a log for lines that every caller can cause, once for each request or more. It writes 200
+// lines at once and two a second, over all callers, and shortens long messages. Nil log: silent.
 func FewLines(log *slog.Logger) *slog.Logger {
 	if log == nil {
 		return slog.New(slog.DiscardHandler)
@@ -27,7 +25,7 @@ type fewLines struct {
 	lines *rate.Limiter
 }
 
-// Handle writes the record if there were not too many.
+// Handle writes the record unless there were too many.
 func (h fewLines) Handle(ctx context.Context, r slog.Record) error {
 	if !h.lines.Allow() {
 		return nil

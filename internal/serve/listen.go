@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// Listen takes an address, "tcp" or that of a socket's file ("unix"), or says
-// who may have it.
+// Listen takes an address: "tcp", or the path of a socket ("unix"). Its error says who may have the address.
 func Listen(ctx context.Context, network, address string) (net.Listener, error) {
 	if network == "unix" {
 		return listenSocket(ctx, address)
@@ -25,12 +24,12 @@ func Listen(ctx context.Context, network, address string) (net.Listener, error) 
 	return l, err //nolint:wrapcheck // it names the address; the caller says what was wanted
 }
 
-// socketMode lets the node's user and group in. Who may connect may do
-// everything, as on the loopback, where it is everybody on the machine.
+// socketMode lets the node's user and group in. Whoever may connect may do everything; on the loopback, that
+// is everybody on the machine.
 const socketMode = 0o660
 
-// listenSocket makes a Unix socket, which is removed when the listener is
-// closed. What a process left behind that died is replaced.
+// listenSocket makes a Unix socket, which is removed when the listener is closed. It replaces a socket that a
+// dead process has left behind.
 func listenSocket(ctx context.Context, path string) (net.Listener, error) {
 	dir := filepath.Dir(path)
 	unlock, err := lockFolder(ctx, dir)
@@ -49,14 +48,14 @@ func listenSocket(ctx context.Context, path string) (net.Listener, error) {
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it names the path; the caller says what was wanted
 	}
-	// Until here the umask decides, which as a rule lets nobody else connect.
+	// Until here the umask decides; as a rule, it lets nobody else connect.
 	if err := os.Chmod(path, socketMode); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
 }
 
-// removeStale removes a socket file on which nobody listens, and nothing else.
+// removeStale removes a socket file that nobody listens on, and nothing else.
 func removeStale(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -70,7 +69,7 @@ func removeStale(ctx context.Context, path string) error {
 	conn, err := (&net.Dialer{Timeout: 2 * time.Second}).DialContext(ctx, "unix", path)
 	switch {
 	case err == nil:
-		_ = conn.Close() // nothing was said
+		_ = conn.Close() // nothing was sent
 		return errors.New("another program listens there; stop it, or choose another path with --listen")
 	case !isRefused(err):
 		return fmt.Errorf("cannot tell whether another program listens there: %w", err)

@@ -12,7 +12,7 @@ func isInUse(err error) bool { return errors.Is(err, windows.WSAEADDRINUSE) }
 
 func isRefused(err error) bool { return errors.Is(err, windows.WSAECONNREFUSED) }
 
-// lockFolder only looks for the folder: Windows does not lock one.
+// lockFolder only checks that the folder exists: Windows does not lock folders.
 func lockFolder(_ context.Context, dir string) (unlock func(), err error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, err

@@ -11,20 +11,19 @@ import (
 )
 
 const (
-	// refusalsPerSecond and refusalBurst bound, for each remote address, how
-	// many refused proofs are answered as such and logged. Beyond them the
-	// answer is to wait and the log is silent; good proofs always pass.
+	// refusalsPerSecond and refusalBurst bound, for each remote address, how many refused proofs are answered
+	// as such and logged. Beyond that the answer is to wait, and the log is silent. Valid proofs always pass.
 	refusalsPerSecond = 1
 	refusalBurst      = 20
-	// linesPerSecond and lineBurst bound the log lines over all addresses, here and
-	// in FewLines: who has many of them must not fill a disk.
+	// linesPerSecond and lineBurst bound the log lines over all addresses, here and in FewLines: a caller
+	// with many addresses must not fill a disk.
 	linesPerSecond = 2
 	lineBurst      = 200
 	// maxWatched bounds the memory of the limiter.
 	maxWatched = 4096
 )
 
-// RefusedWait is what an address that tries too many proofs is told to wait.
+// RefusedWait is how long an address that tries too many proofs must wait.
 const RefusedWait = 30 * time.Second
 
 // Watch limits refused proofs (signatures, credentials, tokens) for each remote
@@ -35,8 +34,8 @@ type Watch struct {
 	lines *rate.Limiter
 }
 
-// Refuse counts one refusal and says whether it is within the limit of its
-// address, and whether it may be logged.
+// Refuse counts one refusal. within says whether it is within the limit of its address, and tell whether it
+// may be logged.
 func (w *Watch) Refuse(from netip.Addr) (within, tell bool) {
 	from = group(from)
 	w.mu.Lock()
@@ -56,9 +55,8 @@ func (w *Watch) Refuse(from netip.Addr) (within, tell bool) {
 	return within, within && w.lines.Allow()
 }
 
-// shrink forgets who has been quiet, or else half of all: a full map is an
-// attack from many addresses, which no limit for each of them can stop, and
-// which must not be able to make every call walk through the map.
+// shrink forgets quiet addresses, or else half of all. A full map is an attack from many addresses. No limit
+// for each of them can stop it, and it must not make every call walk through the map.
 func (w *Watch) shrink() {
 	now := time.Now()
 	for a, l := range w.seen {
@@ -74,8 +72,7 @@ func (w *Watch) shrink() {
 	}
 }
 
-// Address returns the address of whoever makes a request; sockets without one
-// share the zero.
+// Address returns the address of a request's sender. Sockets without an address share the zero Addr.
 func Address(r *http.Request) netip.Addr { return parseAddress(r.RemoteAddr) }
 
 func parseAddress(hostport string) netip.Addr {
@@ -90,8 +87,8 @@ func parseAddress(hostport string) netip.Addr {
 	return a.Unmap()
 }
 
-// group is what counts as one address: of IPv6, one caller owns a whole /64. A
-// machine is one, by whatever address of its own it calls.
+// group returns what counts as one address. With IPv6, one caller owns a whole /64. A machine counts as one,
+// by whichever of its own addresses it calls.
 func group(a netip.Addr) netip.Addr {
 	switch {
 	case a.IsLoopback():

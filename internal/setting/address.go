@@ -10,8 +10,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/socket"
 )
 
-// CheckURL accepts http and https. The value in a fault is without anything
-// that could be a password or a token.
+// CheckURL accepts http and https URLs. The value in a fault leaves out everything that could be a password or a token.
 func (r *Report) CheckURL(path, raw string, query bool) {
 	shown := secrets.URL(raw)
 	bad := func(what, fix string) { r.Fault(path, shown, Problem{what, fix}) }
@@ -24,7 +23,7 @@ func (r *Report) CheckURL(path, raw string, query bool) {
 		return
 	}
 	u, err := url.Parse(raw)
-	if err != nil { // its text holds the URL
+	if err != nil { // the error's text holds the URL
 		bad("is not a URL", "write one such as http://127.0.0.1:8421")
 		return
 	}
@@ -75,7 +74,7 @@ func (r *Report) CheckSocket(path, raw string) {
 	}
 }
 
-// SchemeOf is the scheme of a URL, in lower case.
+// SchemeOf returns the scheme of a URL, in lower case.
 func SchemeOf(raw string) string {
 	scheme, _, _ := strings.Cut(raw, ":")
 	return strings.ToLower(scheme)

@@ -50,8 +50,8 @@ func (r *Report) checkName(path, name string) {
 	}
 }
 
-// NameProblem holds names to what the library accepts in a message, and to
-// what can stand in the path of a URL.
+// NameProblem checks that the library accepts a name in a message, and that the name can stand in the path of
+// a URL. Nil: it is fine.
 func NameProblem(s string) *Problem {
 	fix := "use 1 to 128 printable ASCII characters without space and slash"
 	switch {
@@ -69,14 +69,14 @@ func NameProblem(s string) *Problem {
 	return nil
 }
 
-// checkPath refuses what no file system takes and no log line should show.
+// checkPath refuses what no file system accepts and no log line should show.
 func (r *Report) checkPath(path, file string) {
 	if !utf8.ValidString(file) || strings.ContainsFunc(file, unicode.IsControl) {
 		r.Fault(path, file, Problem{"holds a control character, or is not UTF-8", "use another name"})
 	}
 }
 
-// CheckSecret finds what is wrong with a secret that was not read by a loader.
+// CheckSecret checks a secret that no loader has read.
 func (r *Report) CheckSecret(path string, s Secret) {
 	if r.Bad[path] {
 		return
@@ -88,8 +88,7 @@ func (r *Report) CheckSecret(path string, s Secret) {
 	}
 }
 
-// IsLoopback does not resolve names: an answer of today says nothing about
-// tomorrow's.
+// IsLoopback does not resolve names: the answer of today may change tomorrow.
 func IsLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true
@@ -98,7 +97,7 @@ func IsLoopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// NotShown is said of what was printed for people and not written by one.
+// NotShown is the problem of a value that was copied from a printed configuration.
 var NotShown = Problem{"has " + Hidden + " in the place of what was not shown", "write the value itself"} //nolint:gochecknoglobals // a constant
 
 // Wants reports a text that is missing.
@@ -108,7 +107,7 @@ func (r *Report) Wants(path, value string) {
 	}
 }
 
-// WantsSecret reports a secret that is missing and was not reported yet.
+// WantsSecret reports a secret that is missing, unless that is reported already.
 func (r *Report) WantsSecret(path string, s Secret) {
 	if s.IsZero() && !r.Bad[path] {
 		r.Fault(path, "", Problem{"is missing", passwordFix})

@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxNodes bounds the work that aliases can make of a small file.
+// maxNodes bounds the work that aliases in a small file can cause.
 const maxNodes = 50_000
 
 // Decode reads one value and stores it.
@@ -27,7 +27,7 @@ func (l *Loader) Document(data []byte, known Keys) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	doc, err := next(dec)
 	if errors.Is(err, io.EOF) {
-		return // nothing but comments
+		return // only comments
 	}
 	if err == nil {
 		var second *yaml.Node
@@ -48,7 +48,7 @@ func (l *Loader) syntax(line int, p Problem) {
 	l.faults = append(l.faults, Fault{File: l.File, Line: line, Problem: p.What, Fix: p.Fix})
 }
 
-// next returns the next document. The parser panics on some broken input.
+// next returns the next document. It turns a panic of the parser, which some broken input causes, into an error.
 func next(dec *yaml.Decoder) (doc *yaml.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -65,9 +65,8 @@ func next(dec *yaml.Decoder) (doc *yaml.Node, err error) {
 	return doc, nil
 }
 
-// syntaxError takes the line out of the library's "yaml: line 3: did not find
-// expected key". Its scanner counts lines from 1, its parser from 0 and
-// leaves the first out; the texts tell them apart.
+// syntaxError takes the line out of the library's "yaml: line 3: did not find expected key". Its scanner
+// counts lines from 1. Its parser counts from 0 and leaves the first one out. The texts tell the two apart.
 func syntaxError(err error) (line int, text string) {
 	text = strings.TrimPrefix(err.Error(), "yaml: ")
 	if after, ok := strings.CutPrefix(text, "line "); ok {
@@ -86,7 +85,7 @@ func syntaxError(err error) (line int, text string) {
 	return line, text
 }
 
-// Value follows an alias and refuses what no configuration needs.
+// Value follows an alias, and refuses YAML features that no configuration needs.
 func (l *Loader) Value(path string, n *yaml.Node) (*yaml.Node, bool) {
 	if l.nodes++; l.nodes > maxNodes {
 		if l.nodes == maxNodes+1 {
@@ -104,11 +103,11 @@ func (l *Loader) Value(path string, n *yaml.Node) (*yaml.Node, bool) {
 	return n, true
 }
 
-// IsNull says that a key has no value.
+// IsNull reports whether a key has no value.
 func IsNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
-// Object reads a mapping with known keys. A key without a value is an empty
-// mapping: its content may all be commented out.
+// Object reads a mapping with known keys. A key without a value counts as an empty mapping: all of its
+// content may be commented out.
 func (l *Loader) Object(path string, n *yaml.Node, known Keys) {
 	l.entries(path, n, func(name string, key, value *yaml.Node) {
 		read, ok := known[name]
@@ -127,7 +126,7 @@ func (l *Loader) Mapping(known Keys) Decode {
 	return func(path string, n *yaml.Node) { l.Object(path, n, known) }
 }
 
-// Names reads a mapping whose keys are names given by people.
+// Names reads a mapping whose keys are names chosen by people.
 func Names(l *Loader, read func(name, path string, n *yaml.Node)) Decode {
 	return func(path string, n *yaml.Node) {
 		l.entries(path, n, func(name string, key, value *yaml.Node) {
@@ -144,8 +143,7 @@ func Names(l *Loader, read func(name, path string, n *yaml.Node)) Decode {
 	}
 }
 
-// entries calls each for every entry of a mapping, and refuses keys that are
-// written twice, merged or no text.
+// entries calls each for every entry of a mapping. It refuses keys that are written twice, merged or not text.
 func (l *Loader) entries(path string, n *yaml.Node, each func(name string, key, value *yaml.Node)) {
 	n, ok := l.Value(path, n)
 	if !ok || IsNull(n) {
@@ -194,7 +192,7 @@ func (l *Loader) unknownKey(path, name string, line int, known []string) {
 	l.faults = append(l.faults, f)
 }
 
-// keyName returns a key or name as it may be printed.
+// keyName returns a key or name in a form that may be printed.
 func keyName(name string) string {
 	if LooksSecret(name) {
 		return Hidden
@@ -231,10 +229,10 @@ func typeOf(n *yaml.Node) string {
 	return "text"
 }
 
-// HasKey says whether a mapping has a key: it decides the defaults of the others.
+// HasKey reports whether a mapping has a key. Some keys decide the defaults of others.
 func HasKey(n *yaml.Node, key string) bool { return ValueOf(n, key) != nil }
 
-// ValueOf is what a key of a mapping holds; nil: the key is not there.
+// ValueOf returns the value of a key of a mapping. Nil: the key is absent.
 func ValueOf(n *yaml.Node, key string) *yaml.Node {
 	if n = behind(n); n.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(n.Content); i += 2 {

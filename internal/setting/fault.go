@@ -7,16 +7,16 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/shown"
 )
 
-// Fault is one thing that is wrong, where it stands and what to do about it.
+// Fault is one fault with its place and what to do about it.
 type Fault struct {
-	File    string // as it was given to Load; empty when the value is not from the file
+	File    string // as it was given to Load; empty if the value is not from the file
 	Line    int    // from 1; 0: no line
-	Origin  string // variable or flag that the value is from, instead of File
+	Origin  string // variable or flag that the value comes from, instead of File
 	Path    string // destinations.inventory.retry.base
 	Value   string // as it was written; empty for secrets
-	Problem string // goes on after the value: "is longer than cap, 5m"
+	Problem string // completes a sentence that begins with the value: "is longer than cap, 5m"
 	Fix     string
-	Err     error // the cause, where there is one
+	Err     error // the cause; nil: none
 }
 
 // String returns the fault in one line, with its place first:
@@ -45,14 +45,13 @@ func (f Fault) String() string {
 	return b.String()
 }
 
-// Warning is a Fault with which a node can run.
+// Warning is a Fault that does not keep a node from running.
 type Warning Fault
 
 // String returns the warning in one line, as Fault does.
 func (w Warning) String() string { return Fault(w).String() }
 
-// Error holds every fault of a configuration: those of the file in the order
-// of its lines, then the others.
+// Error holds every fault of a configuration: the faults of the file in the order of its lines, then the others.
 type Error struct {
 	Faults []Fault
 }
@@ -66,8 +65,7 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap returns the causes of the faults, so that errors.Is finds
-// fs.ErrNotExist.
+// Unwrap returns the causes of the faults, so that errors.Is finds fs.ErrNotExist.
 func (e *Error) Unwrap() []error {
 	var causes []error
 	for _, f := range e.Faults {

@@ -10,12 +10,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Form is how values of one type are written.
+// Form says how to read, show and check values of one type.
 type Form[V any] struct {
 	Read   func(l *Loader, to *V) Decode
 	Show   func(v V) *yaml.Node
-	Check  func(r *Report, path string, v V) // nil: whatever can be read is right
-	Values string                            // as the guide tells them
+	Check  func(r *Report, path string, v V) // nil: every value that can be read is right
+	Values string                            // as the guide describes them
 	Schema Schema
 }
 
@@ -29,7 +29,7 @@ func (s Schema) With(key string, value any) Schema {
 	return s
 }
 
-// json is v as the JSON Schema writes it.
+// json returns v as it stands in the JSON Schema.
 func (f Form[V]) json(v V) any {
 	n := f.Show(v)
 	var value any
@@ -39,13 +39,13 @@ func (f Form[V]) json(v V) any {
 	return value
 }
 
-// What durations and sizes look like.
+// Patterns of durations and sizes.
 const (
 	DurationPattern = `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h|d|w))+$`
 	sizePattern     = `^[0-9]+ *(B|[KMGTP]i?B)$`
 )
 
-// Period is a time within bounds.
+// Period is a duration within bounds.
 func Period(least, most time.Duration) Form[time.Duration] {
 	return Form[time.Duration]{
 		Read:   (*Loader).Duration,
@@ -56,7 +56,7 @@ func Period(least, most time.Duration) Form[time.Duration] {
 	}
 }
 
-// PeriodOr is a period, or the word that means Never.
+// PeriodOr is a Period, or the word that means Never.
 func PeriodOr(never string, least, most time.Duration) Form[time.Duration] {
 	f := Period(least, most)
 	f.Read = func(l *Loader, to *time.Duration) Decode { return l.durationOr(to, never) }
@@ -71,8 +71,7 @@ func PeriodOr(never string, least, most time.Duration) Form[time.Duration] {
 	return f
 }
 
-// Size is a number of bytes within bounds; zero is what 0B means, empty: it is
-// out of them.
+// Size is a number of bytes within bounds. zero says what 0B means; empty: 0B is out of bounds.
 func Size(least, most int64, zero string) Form[int64] {
 	fix := fmt.Sprintf("write a size from %s to %s", FormatSize(least), FormatSize(most))
 	values := "`" + FormatSize(least) + "` to `" + FormatSize(most) + "`"
@@ -92,8 +91,7 @@ func Size(least, most int64, zero string) Form[int64] {
 	}
 }
 
-// Count is a whole number within bounds; zero is what 0 means, empty: it is as
-// any other number.
+// Count is a whole number within bounds. zero says what 0 means; empty: 0 is like any other number.
 func Count(least, most int, zero, example string) Form[int] {
 	fix := fmt.Sprintf("write a number from %d to %d", least, most)
 	values := fmt.Sprintf("`%d` to `%d`", least, most)
@@ -150,7 +148,7 @@ func Words[T ~string](example T, check func(r *Report, path string, s T)) Form[T
 	}
 }
 
-// Name is what nodes and sources are called.
+// Name is the name of a node or a source.
 func Name(example string) Form[string] {
 	f := Words(example, func(r *Report, path, s string) {
 		if p := NameProblem(s); p != nil {
@@ -170,7 +168,7 @@ func Location(example string) Form[string] {
 	return f
 }
 
-// File is a location that can be read when the configuration is.
+// File is a Location that must be readable when the configuration is read.
 func File(example string) Form[string] {
 	f := Location(example)
 	f.Read = func(l *Loader, to *string) Decode {
@@ -184,7 +182,7 @@ func File(example string) Form[string] {
 	return f
 }
 
-// List is a key that holds a list of texts, and is printed where it has some.
+// List is a key that holds a list of texts. It is printed if the list is not empty.
 func List[S any](name string, at func(s *S) *[]string, example string, check func(r *Report, path, item string), doc string) Entry[S] {
 	return Entry[S]{
 		Name: name,
@@ -207,10 +205,10 @@ func List[S any](name string, at func(s *S) *[]string, example string, check fun
 	}
 }
 
-// VariableCell tells in the guide what the name of a variable is.
+// VariableCell is what the guide says about the name of a variable.
 const VariableCell = "upper-case letters, digits and `_`"
 
-// PlaceSchema is that of a mapping that says where something is.
+// PlaceSchema returns the schema of a mapping that says where something is.
 func PlaceSchema() Schema {
 	variable, file := Schema{"type": "string", "pattern": "^[A-Z_][A-Z0-9_]*$"}, Schema{"type": "string"}
 	return Schema{

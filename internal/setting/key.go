@@ -9,10 +9,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Section is the keys of a mapping that is read into an S, in the order in which
-// they are printed. It is all that is known of them: how they are read, printed
-// and checked, what they are by default, and what the guide and the JSON Schema
-// tell of them.
+// Section holds the keys of a mapping that is read into an S, in the order in which they are printed. It
+// holds everything that is known about them: how they are read, printed and checked, their defaults, and the
+// texts of the guide and the JSON Schema.
 type Section[S any] []Entry[S]
 
 // Entry is one key of a section. A nil function does nothing.
@@ -21,13 +20,13 @@ type Entry[S any] struct {
 	Read   func(l *Loader, s *S) Decode
 	Show   func(p Printer, s *S) *yaml.Node // nil: the key is left out
 	Check  func(r *Report, path string, s *S)
-	Reset  func(s *S)                // to the default
-	Meets  func(root any, s *S) bool // says that the key has a meaning; nil: always
-	Told   []Row                     // by the guide, with paths from here
+	Reset  func(s *S)                // sets the default
+	Meets  func(root any, s *S) bool // reports whether the key has a meaning; nil: always
+	Told   []Row                     // rows of the guide, with paths relative to this key
 	Schema Schema
 }
 
-// Row is what the guide tells of a key.
+// Row is one row of the guide: a key and its description.
 type Row struct {
 	Path, Doc, Values, Usual string
 }
@@ -53,7 +52,7 @@ func Key[S, V any](name string, at func(s *S) *V, f Form[V], usual V, doc string
 	}
 }
 
-// Maybe is a key that is printed where it is not zero, which is its default.
+// Maybe is a key whose default is zero. It is printed if it is not zero.
 func Maybe[S any, V comparable](name string, at func(s *S) *V, f Form[V], doc string) Entry[S] {
 	var zero V
 	e := Key(name, at, f, zero, doc)
@@ -73,8 +72,7 @@ func Maybe[S any, V comparable](name string, at func(s *S) *V, f Form[V], doc st
 	return e.Tells("", "none")
 }
 
-// Tells replaces what the guide tells of the values and the default; empty: it
-// stays.
+// Tells replaces the guide's texts for the values and the default. An empty text keeps the old one.
 func (e Entry[S]) Tells(values, usual string) Entry[S] {
 	e.Told = slices.Clone(e.Told)
 	if values != "" {
@@ -86,7 +84,7 @@ func (e Entry[S]) Tells(values, usual string) Entry[S] {
 	return e
 }
 
-// Only keeps the key from being printed and checked where it has no meaning.
+// Only keeps the key from being printed and checked if it has no meaning.
 func (e Entry[S]) Only(meets func(root any, s *S) bool) Entry[S] {
 	e.Meets = meets
 	return e
@@ -121,18 +119,18 @@ func (e Entry[S]) UnlessEmpty() Entry[S] {
 	return e
 }
 
-// Many is what is read for each name of a mapping whose keys are names.
+// Many describes the values of a mapping whose keys are names.
 type Many[V any] struct {
 	Read  func(l *Loader, path string, n *yaml.Node) V
 	Show  func(p Printer, v V) *yaml.Node
 	Check func(r *Report, path string, v V)
 
-	Place  string // of the name, in the guide
+	Place  string // stands for the name, in the guide
 	Told   []Row
 	Schema Schema
 }
 
-// Each is many of a section's mappings.
+// Each is a Many whose values are mappings of a section.
 func Each[V any](place string, keys Section[V]) Many[V] {
 	return Many[V]{
 		Read: func(l *Loader, path string, n *yaml.Node) (v V) {
@@ -176,7 +174,7 @@ func Named[S, V any](name string, at func(s *S) *map[string]V, of Many[V]) Entry
 	}
 }
 
-// below puts a key before the paths of rows.
+// below prefixes the paths of rows with a key.
 func below(name string, rows []Row) []Row {
 	list := slices.Clone(rows)
 	for i, r := range list {
@@ -187,7 +185,7 @@ func below(name string, rows []Row) []Row {
 	return list
 }
 
-// Decoders read the keys into s.
+// Decoders returns functions that read the keys into s.
 func (k Section[S]) Decoders(l *Loader, s *S) Keys {
 	known := make(Keys, len(k))
 	for _, e := range k {
@@ -207,7 +205,7 @@ func (k Section[S]) Node(p Printer, s *S) *yaml.Node {
 	return n
 }
 
-// Check finds the faults of s that each key has by itself.
+// Check finds the faults of s that concern one key each.
 func (k Section[S]) Check(r *Report, path string, s *S) {
 	for _, e := range k {
 		if e.Check != nil && (e.Meets == nil || e.Meets(r.Root, s)) {
@@ -225,7 +223,7 @@ func (k Section[S]) Reset(s *S) {
 	}
 }
 
-// Rows are what the guide tells.
+// Rows returns the rows of the guide.
 func (k Section[S]) Rows() (list []Row) {
 	for _, e := range k {
 		list = append(list, below(e.Name, e.Told)...)
@@ -233,7 +231,7 @@ func (k Section[S]) Rows() (list []Row) {
 	return list
 }
 
-// Schema is the JSON Schema of the mapping.
+// Schema returns the JSON Schema of the mapping.
 func (k Section[S]) Schema() Schema {
 	properties := Schema{}
 	for _, e := range k {
@@ -248,7 +246,7 @@ func (k Section[S]) Schema() Schema {
 	return Schema{"type": []string{"object", "null"}, "properties": properties, "additionalProperties": false}
 }
 
-// Pointed is a group that is there or not.
+// Pointed is a Group that may be absent.
 func Pointed[S, G any](name string, at func(s *S) **G, keys Section[G]) Entry[S] {
 	return Entry[S]{
 		Name: name,
@@ -268,7 +266,7 @@ func Pointed[S, G any](name string, at func(s *S) **G, keys Section[G]) Entry[S]
 	}
 }
 
-// SecretKey is a key that says where a secret is.
+// SecretKey is a key that says where a secret comes from.
 func SecretKey[S any](name string, at func(s *S) *Secret, read func(l *Loader, path string, n *yaml.Node) Secret, told ...Row) Entry[S] {
 	return Entry[S]{
 		Name: name,
@@ -281,15 +279,14 @@ func SecretKey[S any](name string, at func(s *S) *Secret, read func(l *Loader, p
 	}
 }
 
-// Password is the key of a secret that others have made.
+// Password is the key of a secret that somebody else has made.
 func Password[S any](name string, at func(s *S) *Secret, told ...Row) Entry[S] {
 	return SecretKey(name, at, (*Loader).password, told...)
 }
 
 var linked = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 
-// Plain returns a text of a Key without its Markdown: code is shown as it is, and
-// of links only the text.
+// Plain returns the text of a Key without its Markdown. Code is shown as it is, and links without their targets.
 func Plain(text string) string {
 	return strings.ReplaceAll(linked.ReplaceAllString(text, "$1"), "`", "")
 }

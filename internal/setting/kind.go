@@ -2,8 +2,7 @@ package setting
 
 import "go.yaml.in/yaml/v3"
 
-// Case is a key that makes an I a *S, and has the keys of that. It has a meaning
-// where I is one.
+// Case is a key that makes an I a *S, and whose mapping has the keys of S. It has a meaning if I is a *S.
 func Case[I, S any](name string, keys Section[S]) Entry[I] {
 	of := func(i *I) *S { return any(*i).(*S) }
 	return Entry[I]{
@@ -27,7 +26,7 @@ func Case[I, S any](name string, keys Section[S]) Entry[I] {
 	}
 }
 
-// Within is a key of an I that is a part of an S.
+// Within makes a key of an I a key of an S that contains the I.
 func Within[S, I any](at func(s *S) *I, e Entry[I]) Entry[S] {
 	return Entry[S]{
 		Name:   e.Name,

@@ -15,13 +15,13 @@ type Loader struct {
 	Lookup   func(name string) (string, bool)
 	ReadFile func(path string) ([]byte, error)
 	File     string
-	dir      string // what paths in the file are relative to
+	dir      string // folder of the file's relative paths
 	nodes    int    // YAML nodes visited
 	Secrets  map[string]bool
 }
 
-// NewLoader returns a loader of a file; nil functions know no variables, and read the
-// regular files of the machine.
+// NewLoader returns a loader of a file. A nil lookup knows no variables; a nil read reads the regular files
+// of the machine.
 func NewLoader(file string, lookup func(string) (string, bool), read func(string) ([]byte, error)) *Loader {
 	l := &Loader{Report: NewReport(), Lookup: lookup, ReadFile: read, File: file, Secrets: map[string]bool{}}
 	if l.Lookup == nil {
@@ -36,8 +36,8 @@ func NewLoader(file string, lookup func(string) (string, bool), read func(string
 	return l
 }
 
-// Absolute makes a path independent of the working directory, so that a
-// printed configuration means the same wherever it is read.
+// Absolute makes a path independent of the working directory, so that a printed configuration means the same
+// everywhere.
 func (l *Loader) Absolute(at, dir, path string) string {
 	switch {
 	case path == "":
@@ -57,14 +57,14 @@ func (l *Loader) Absolute(at, dir, path string) string {
 	return abs
 }
 
-// Unreadable reports a value that the checks need not look at any more.
+// Unreadable reports a value, and exempts it from the checks.
 func (l *Loader) Unreadable(path, value string, p Problem) {
 	l.Fault(path, value, p)
 	l.Bad[path] = true
 }
 
-// readable tries to read what the node will need later, so that a mistyped path
-// is told together with all other faults.
+// readable tries to read a file that the node will need later, so that a mistyped path is reported together
+// with all other faults.
 func (l *Loader) readable(path, file string) {
 	if file == "" {
 		return
@@ -85,8 +85,7 @@ func (l *Loader) cannotRead(path, file string, err error) {
 // ReadFile reads a regular file of up to 1 MiB.
 func ReadFile(path string) ([]byte, error) { return namedfile.Read(path, maxFile) }
 
-// Cause strips what fs adds to an error: the path, which the fault names
-// already unless it must not be shown.
+// Cause strips the path that fs adds to an error. The fault already names the path, unless it must not be shown.
 func Cause(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
@@ -94,5 +93,5 @@ func Cause(err error) error {
 	return err
 }
 
-// maxFile bounds what is read of a file; a configuration has a few KiB.
+// maxFile bounds the bytes read of a file; a configuration has a few KiB.
 const maxFile = 1 << 20

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
-// SecretNode shows where a secret is.
+// SecretNode shows where a secret comes from.
 func SecretNode(s Secret) *yaml.Node {
 	switch {
 	case s.env != "":
@@ -20,7 +20,7 @@ func SecretNode(s Secret) *yaml.Node {
 	return Str(Hidden)
 }
 
-// Pair is a key with what is shown of it.
+// Pair is a key with its shown value.
 type Pair struct {
 	Key   string
 	Value *yaml.Node // nil: the key is left out
@@ -61,7 +61,7 @@ func Scalar(tag, value string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
 }
 
-// timeNode writes a duration, or the word that stands for Never.
+// timeNode shows a duration, or the word that stands for Never.
 func timeNode(d time.Duration, never string) *yaml.Node {
 	if d == Never && never != "" {
 		return Str(never)
@@ -69,10 +69,10 @@ func timeNode(d time.Duration, never string) *yaml.Node {
 	return Str(FormatDuration(d))
 }
 
-// Printer decides what is printed of values that may hold a secret.
+// Printer decides how to print values that may hold a secret.
 type Printer struct {
-	Root  any  // whose keys are printed
-	Whole bool // all of them, which nobody is shown: to compare
+	Root  any  // the struct whose keys are printed
+	Whole bool // prints secrets as well, for comparisons only; nobody is shown the result
 }
 
 func (p Printer) url(text string) string {
@@ -82,7 +82,7 @@ func (p Printer) url(text string) string {
 	return secrets.URL(text)
 }
 
-// Header is the value of a header, unless it may be a secret.
+// Header returns the value of a header, or Hidden if it may be a secret.
 func (p Printer) Header(name, value string) string {
 	if p.Whole || value == "" || secrets.Plain(name) {
 		return value

@@ -10,7 +10,7 @@ const (
 	passwordFix = "write {env: NAME} for a variable or {file: PATH} for a file that holds it" //nolint:gosec // no password
 )
 
-// Headers reads headers, of which no value is told: each may be a secret.
+// Headers reads headers. No fault shows a value: each may be a secret.
 func Headers(l *Loader, path string, n *yaml.Node) map[string]string {
 	headers := map[string]string{}
 	l.entries(path, n, func(name string, key, value *yaml.Node) {
@@ -18,7 +18,7 @@ func Headers(l *Loader, path string, n *yaml.Node) map[string]string {
 		l.Places[at] = Place{File: l.File, Line: key.Line}
 		var s string
 		if v, ok := l.Value(at, value); ok && v.Kind == yaml.ScalarNode && !IsNull(v) && v.Tag != "!!str" && v.Tag != "!!timestamp" {
-			l.Unreadable(at, "", Problem{"is " + typeOf(v) + ", not text", "put the value in quotes"}) // which may be a secret
+			l.Unreadable(at, "", Problem{"is " + typeOf(v) + ", not text", "put the value in quotes"}) // the value may be a secret
 		} else if ok {
 			Text(l, &s, "plant 7")(at, value)
 		}
@@ -27,8 +27,7 @@ func Headers(l *Loader, path string, n *yaml.Node) map[string]string {
 	return headers
 }
 
-// password reads where a secret is that others have made: it is taken as it
-// stands there.
+// password reads where a secret comes from that somebody else has made. It takes the secret as it stands there.
 func (l *Loader) password(path string, n *yaml.Node) Secret {
 	n, ok := l.Value(path, n)
 	if !ok || !IsMapping(l, path, n) {

@@ -7,10 +7,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ReferenceFix tells how one writes where a secret of ours is.
+// ReferenceFix says how to write where one of our secrets comes from.
 const ReferenceFix = "write {env: NAME} for a variable or {file: PATH} for a file that holds it in base64"
 
-// Secret reads where one secret is, and the secret itself.
+// Secret reads where a secret comes from, and the secret itself.
 func (l *Loader) Secret(path string, n *yaml.Node) Secret {
 	n, ok := l.Value(path, n)
 	if !ok || !IsMapping(l, path, n) {
@@ -23,8 +23,7 @@ func (l *Loader) Secret(path string, n *yaml.Node) Secret {
 	return s
 }
 
-// IsMapping reports anything else without its value, which is likely to be
-// the secret itself.
+// IsMapping reports a value that is not a mapping, without the value itself: it is probably the secret.
 func IsMapping(l *Loader, path string, n *yaml.Node) bool {
 	if n.Kind == yaml.MappingNode || IsNull(n) {
 		return true
@@ -33,7 +32,7 @@ func IsMapping(l *Loader, path string, n *yaml.Node) bool {
 	return false
 }
 
-// HiddenText reads a text, and keeps it out of the fault if it is none.
+// HiddenText reads a text. If the value is not text, the fault does not show it.
 func HiddenText(l *Loader, to *string, fix string) Decode {
 	return func(path string, n *yaml.Node) {
 		n, ok := l.Value(path, n)
@@ -48,7 +47,7 @@ func HiddenText(l *Loader, to *string, fix string) Decode {
 	}
 }
 
-// Reference says where a secret is.
+// Reference says where a secret comes from.
 type Reference struct {
 	Env, File string
 }
@@ -56,15 +55,15 @@ type Reference struct {
 // Wanted says what a reference should lead to.
 type Wanted struct {
 	What    string // "the secret in base64"
-	None    string // what is said of a mapping that names no place
-	Fix     string // how a reference is written
-	MakeFix string // how such a thing is made
+	None    string // problem of a mapping that names no place
+	Fix     string // how to write a reference
+	MakeFix string // how to make what it leads to
 }
 
-// Found is what a reference leads to, and which place it is about.
+// Found is the content that a reference leads to, and its place.
 type Found struct {
 	Text, path string
-	Env, File  string // one of them
+	Env, File  string // one of the two
 }
 
 // Resolve reads a secret in base64.
@@ -82,7 +81,7 @@ func (l *Loader) Resolve(path string, ref Reference) Secret {
 	return s
 }
 
-// WrongContent reports what a reference leads to.
+// WrongContent reports a problem of the content that a reference leads to.
 func (l *Loader) WrongContent(f Found, p Problem) {
 	kind := "a file"
 	if f.Env != "" {
@@ -102,7 +101,7 @@ func (l *Loader) LookUp(path string, ref Reference, w Wanted) (Found, bool) {
 	case ref.File != "":
 		return l.fromFile(file, ref.File)
 	default:
-		// An empty env or file is reported already, as is a wrong key.
+		// An empty env or file, or a wrong key, is already reported.
 		if !l.Given(env) && !l.Given(file) {
 			l.Fault(path, "", Problem{w.None, w.Fix})
 		}
@@ -127,8 +126,8 @@ func (l *Loader) fromVariable(path, name string, w Wanted) (Found, bool) {
 	return Found{Text: text, path: path, Env: name}, ok
 }
 
-// isVariable accepts only the usual upper-case names: a secret that was put
-// in the place of one must not pass, since the name is printed.
+// isVariable accepts only the usual upper-case names. A secret that was put in the place of a name must not
+// pass, because names are printed.
 func isVariable(s string) bool {
 	for i, r := range s {
 		if r != '_' && (r < 'A' || r > 'Z') && (r < '0' || r > '9' || i == 0) {

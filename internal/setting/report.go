@@ -14,9 +14,9 @@ type Place struct {
 	Origin string
 }
 
-// Report collects faults and warnings, and knows where each value was given.
+// Report collects faults and warnings, and knows the place of each value.
 type Report struct {
-	Root     any              // that is checked
+	Root     any              // the struct that is checked
 	Places   map[string]Place // by path
 	Bad      map[string]bool  // paths whose value could not be read
 	faults   []Fault
@@ -28,14 +28,14 @@ func NewReport() *Report {
 	return &Report{Places: map[string]Place{}, Bad: map[string]bool{}}
 }
 
-// Given says that a key was written, whatever its value.
+// Given reports whether a key was written, with or without a value.
 func (r *Report) Given(path string) bool {
 	_, ok := r.Places[path]
 	return ok
 }
 
-// find returns the place of path, or of the nearest thing around it: a key
-// that is missing is reported where its mapping begins.
+// find returns the place of path, or of the nearest mapping around it: a missing key is reported where its
+// mapping begins.
 func (r *Report) find(path string) Place {
 	for ; path != ""; path = parent(path) {
 		if p, ok := r.Places[path]; ok {
@@ -45,14 +45,13 @@ func (r *Report) find(path string) Place {
 	return Place{}
 }
 
-// At is a fault that stands at a path.
+// At returns an empty fault with the place of a path.
 func (r *Report) At(path string) Fault {
 	p := r.find(path)
 	return Fault{File: p.File, Line: p.Line, Origin: p.Origin, Path: path}
 }
 
-// Fault reports what a check found, unless the value could not even be read,
-// which is reported already.
+// Fault reports the finding of a check, unless the value could not even be read: then that is already reported.
 func (r *Report) Fault(path, value string, p Problem) {
 	for around := path; around != ""; around = parent(around) {
 		if r.Bad[around] {
@@ -64,14 +63,14 @@ func (r *Report) Fault(path, value string, p Problem) {
 	r.faults = append(r.faults, f)
 }
 
-// Warn reports what a node can run with.
+// Warn reports a problem that does not keep a node from running.
 func (r *Report) Warn(path, value string, p Problem) {
 	f := r.At(path)
 	f.Value, f.Problem, f.Fix = value, p.What, p.Fix
 	r.Warnings = append(r.Warnings, Warning(f))
 }
 
-// Err returns the faults in the order in which a person goes through them.
+// Err returns the faults, in the order in which a person goes through them.
 func (r *Report) Err() error {
 	if len(r.faults) == 0 {
 		return nil
@@ -88,8 +87,7 @@ func (r *Report) Err() error {
 	return &Error{Faults: r.faults}
 }
 
-// Join adds a key to a path; a key that a reader could mistake for more than
-// one, or that would break the line, is quoted.
+// Join adds a key to a path. It quotes a key that could be mistaken for several keys or that would break the line.
 func Join(path, key string) string {
 	quoted := strconv.Quote(key)
 	if key == "" || strings.ContainsAny(key, `.[" `) || quoted != `"`+key+`"` {
@@ -101,7 +99,7 @@ func Join(path, key string) string {
 	return path + "." + key
 }
 
-// Element is the path of an element of a list.
+// Element returns the path of an element of a list.
 func Element(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
 func parent(path string) string {
@@ -112,7 +110,7 @@ func parent(path string) string {
 func Nearest(s string, known []string) (string, bool) {
 	best, found := "", 3
 	for _, k := range known {
-		// A third of the letters may be wrong, in a word of any length one.
+		// A third of the letters may be wrong, and one letter in every word.
 		if d := distance(s, k); d < found && d <= max(1, len(k)/3) {
 			best, found = k, d
 		}
@@ -120,8 +118,8 @@ func Nearest(s string, known []string) (string, bool) {
 	return best, best != ""
 }
 
-// distance counts the letters to insert, remove, replace or swap with their
-// neighbour. Long words are far from everything: they are not worth the time.
+// distance counts the letters to insert, remove, replace or swap with their neighbour. Long words are far
+// from everything, because they are not worth the time.
 func distance(a, b string) int {
 	const most = 64
 	a, b = strings.ToLower(a), strings.ToLower(b)

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/secrets"
 )
 
-// Hidden stands in the place of a secret.
+// Hidden is shown in the place of a secret.
 const Hidden = secrets.Mark
 
 const (
@@ -18,17 +18,17 @@ const (
 	makeSecret = "make one with: openssl rand -base64 32"
 )
 
-// Secret is a key that signs or verifies messages. However it is printed,
-// logged or marshalled, it shows as "[secret]"; only Bytes returns it.
+// Secret is a key that signs or verifies messages. Printed, logged or marshalled, it shows as "[secret]".
+// Only Bytes returns the key.
 type Secret struct {
-	// A function, because fmt prints an unexported field of somebody's struct
-	// without calling its methods, and follows pointers for a wrong verb.
+	// A function, because fmt prints an unexported field of somebody's struct without calling its methods,
+	// and follows pointers for a wrong verb.
 	key func() []byte
 	env string // the variable, or
-	at  string // the file, that it was read from
+	at  string // the file; where the secret was read from
 }
 
-// NewSecret returns a secret of a copy of key.
+// NewSecret returns a secret with a copy of key.
 func NewSecret(key []byte) Secret {
 	key = bytes.Clone(key)
 	return Secret{key: func() []byte { return bytes.Clone(key) }}
@@ -42,14 +42,13 @@ func (s Secret) Bytes() []byte {
 	return s.key()
 }
 
-// File is the file that the key was read from; empty: it was a variable, or
-// the program itself made it.
+// File returns the file that the key was read from. Empty: it came from a variable, or the program made it.
 func (s Secret) File() string { return s.at }
 
-// IsZero says that there is no secret.
+// IsZero reports whether there is no secret.
 func (s Secret) IsZero() bool { return s.key == nil }
 
-// Equal compares the keys in constant time, and not where they came from.
+// Equal compares the keys in constant time. It does not compare where they come from.
 func (s Secret) Equal(other Secret) bool {
 	return s.IsZero() == other.IsZero() && subtle.ConstantTimeCompare(s.Bytes(), other.Bytes()) == 1
 }
@@ -60,8 +59,7 @@ func (Secret) String() string { return Hidden }
 // GoString returns "[secret]".
 func (Secret) GoString() string { return Hidden }
 
-// Format writes "[secret]" for every verb, also for those that would not ask
-// String.
+// Format writes "[secret]" for every verb, even those that would not call String.
 func (Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(Hidden)) }
 
 // MarshalText returns "[secret]".
@@ -75,8 +73,7 @@ var (
 	_ slog.LogValuer = Secret{}
 )
 
-// parseSecret decodes a secret as it stands in a variable or a file. The
-// problem that it returns never holds a part of it.
+// parseSecret decodes a secret as it stands in a variable or a file. Its problem never holds a part of the secret.
 func parseSecret(text string) (Secret, *Problem) {
 	if text == "" {
 		return Secret{}, &Problem{What: "the secret is empty", Fix: makeSecret}
@@ -101,8 +98,8 @@ func shortSecret(key []byte) *Problem {
 	}
 }
 
-// LooksSecret says that a text which should be a name may be a secret that
-// was written in the wrong place, so that nobody prints it.
+// LooksSecret reports whether a text that should be a name may be a secret in the wrong place, so that nobody
+// prints it.
 func LooksSecret(s string) bool {
 	for _, enc := range []*base64.Encoding{
 		base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding,

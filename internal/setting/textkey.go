@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Texts is a key that holds a mapping of texts, and is printed where it has some.
+// Texts is a key that holds a mapping of texts. It is printed if the mapping is not empty.
 func Texts[S any](name string, at func(s *S) *map[string]string, example string, told Row) Entry[S] {
 	return Entry[S]{
 		Name: name,
@@ -29,7 +29,7 @@ func Texts[S any](name string, at func(s *S) *map[string]string, example string,
 	}
 }
 
-// named are the texts of a mapping whose keys are names.
+// named returns the texts of a mapping whose keys are names.
 func (l *Loader) named(path string, n *yaml.Node, example string) map[string]string {
 	texts := map[string]string{}
 	l.entries(path, n, func(name string, key, value *yaml.Node) {
@@ -42,8 +42,7 @@ func (l *Loader) named(path string, n *yaml.Node, example string) map[string]str
 	return texts
 }
 
-// Address is a key that holds a URL, of which is not printed what may be a
-// secret.
+// Address is a key that holds a URL. Parts of the URL that may be a secret are not printed.
 func Address[S any](name string, at func(s *S) *string, example, doc string) Entry[S] {
 	e := Key(name, at, Words[string](example, nil), "", doc)
 	e.Show = func(p Printer, s *S) *yaml.Node { return Str(p.url(*at(s))) }

@@ -18,14 +18,13 @@ const (
 	sizeFix = "write a whole number with a unit, such as 512KiB or 1MiB"
 )
 
-// Problem is what is wrong with a value, apart from where it stands.
+// Problem says what is wrong with a value, without its place.
 type Problem struct {
-	What string // goes on after the value: "has no unit"
+	What string // completes a sentence that begins with the value: "has no unit"
 	Fix  string
 }
 
-// ParseDuration reads Go's form of a duration, with d for 24 hours and w for
-// 7 days besides: 1w2d, 1.5d, 90s.
+// ParseDuration reads Go's form of a duration, and also d for 24 hours and w for 7 days: 1w2d, 1.5d, 90s.
 func ParseDuration(s string) (time.Duration, error) {
 	d, p := parseDuration(s)
 	if p != nil {
@@ -42,8 +41,7 @@ func parseDuration(s string) (time.Duration, *Problem) {
 	return d, nil
 }
 
-// FormatDuration writes d in the shortest form that ParseDuration reads back:
-// 7d, 24h, 5m, 1h30m.
+// FormatDuration writes d in the shortest form that ParseDuration reads back: 7d, 24h, 5m, 1h30m.
 func FormatDuration(d time.Duration) string { return span.Format(d) }
 
 type unit struct {
@@ -58,8 +56,7 @@ func sizeUnits() []unit {
 	}
 }
 
-// ParseSize reads a number of bytes with its unit: B, KB, KiB, MB, MiB and so on
-// up to PB and PiB.
+// ParseSize reads a number of bytes with its unit: B, KB, KiB, MB, MiB and so on up to PB and PiB.
 func ParseSize(s string) (int64, error) {
 	n, p := parseSize(s)
 	if p != nil {

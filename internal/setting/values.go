@@ -22,7 +22,7 @@ func (l *Loader) Scalar(path string, n *yaml.Node, want, example string, tags ..
 	return n.Value, true
 }
 
-// Text reads a text. Dates look like text to everybody but YAML.
+// Text reads a text. A date counts as text too: only YAML sees a date in it.
 func Text[T ~string](l *Loader, to *T, example string) Decode {
 	return func(path string, n *yaml.Node) {
 		if s, ok := l.Scalar(path, n, "text", "text, such as "+example, "!!str", "!!timestamp"); ok {
@@ -129,14 +129,13 @@ func (l *Loader) durationOr(to *time.Duration, never string) Decode {
 	}
 }
 
-// Never as a TTL or a retention means that no time ends it, as Backup.Every
-// that its time never comes. The file says "none" for a TTL, "forever" for a
-// retention and "off" for backups.
+// Never in a TTL or a retention means that no time ends it; in Backup.Every, that no backup is made. The
+// file says "none" for a TTL, "forever" for a retention and "off" for backups.
 const Never time.Duration = -1
 
-// Bounds that many settings have.
+// Bounds of many settings.
 const (
 	Day     = 24 * time.Hour
-	MaxTime = 3650 * Day // that a setting takes
+	MaxTime = 3650 * Day // the longest that a setting accepts
 	maxName = 128
 )

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// places makes what is around the nodes, and their files.
+// places makes everything around the nodes, and their files.
 func (d *demo) places(ctx context.Context) (err error) {
 	d.network, d.target = newNetwork(d.book), &target{book: d.book}
 	var p places
@@ -42,14 +42,14 @@ func (d *demo) listen(ctx context.Context, h http.Handler) (url string, err erro
 	}
 	server := &http.Server{
 		Handler: h, ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug), // connections that die are the point of it
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug), // dying connections are part of the demo
 	}
 	d.servers = append(d.servers, server)
 	d.serving.Go(func() { _ = server.Serve(l) }) // ends with close
 	return "http://" + l.Addr().String(), nil
 }
 
-// close frees what the demo itself holds; the nodes do not run any more.
+// close frees what the demo itself holds. The nodes no longer run.
 func (d *demo) close() error {
 	var all []error
 	for _, s := range d.servers {

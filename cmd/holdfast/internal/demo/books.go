@@ -2,7 +2,7 @@ package demo
 
 import "strings"
 
-// The sorts of what sites take. An id begins with its sort.
+// The sorts of things that sites take. An id begins with its sort.
 const (
 	order        = "order"
 	notification = "notification"
@@ -10,16 +10,14 @@ const (
 	write        = "write"
 )
 
-// account finds the book of an id, which begins with its sort. Orders have
-// none.
+// account finds the book of an id by its sort. Orders have no book.
 func (l *ledger) account(id string) (account, bool) {
 	kind, _, _ := strings.Cut(id, "-")
 	a, ok := l.accounts[kind]
 	return a, ok
 }
 
-// try is called before something is sent for the first time; to says who is
-// to get it, if it is a notification.
+// try is called before something is sent for the first time. to names the recipients of a notification.
 func (l *ledger) try(id string, to ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -34,7 +32,7 @@ func (l *ledger) try(id string, to ...string) {
 	}
 }
 
-// accept is called when the site has answered.
+// accept is called after the site has answered.
 func (l *ledger) accept(id string) {
 	if _, ok := l.account(id); !ok {
 		l.mu.Lock()
@@ -45,22 +43,20 @@ func (l *ledger) accept(id string) {
 	l.each(id, func(i *item) { i.accepted = true })
 }
 
-// refuse books that something is refused for good by who was to do it. Only
-// then a node may park it.
+// refuse books that the receiver of a thing has refused it for good. Only then may a node park it.
 func (l *ledger) refuse(id string) {
 	l.each(id, func(i *item) { i.refused = true })
 }
 
-// park books that a node says of something that it has set it aside, and why.
-// What no reason is given for is not parked, but lost.
+// park books that a node has set a thing aside, and why. Without a reason, the thing does not count
+// as parked, but as lost.
 func (l *ledger) park(id, reason string) {
 	if reason != "" {
 		l.each(id, func(i *item) { i.parked = true })
 	}
 }
 
-// each changes a thing that is no order and that somebody has heard of, and
-// the mails of it.
+// each changes a known thing that is not an order, and its mails.
 func (l *ledger) each(id string, f func(i *item)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,7 +70,7 @@ func (l *ledger) each(id string, f func(i *item)) {
 	}
 }
 
-// forwarded books that central has acknowledged a notification once more.
+// forwarded books one more acknowledgement of a notification by central.
 func (l *ledger) forwarded(duplicate bool) {
 	if duplicate {
 		l.mu.Lock()
@@ -83,9 +79,8 @@ func (l *ledger) forwarded(duplicate bool) {
 	}
 }
 
-// mail books a mail that the server has taken for one recipient. Its key is
-// the Message-ID, by which a mailbox knows a repeat. A notification has its
-// effect with the last of its mails.
+// mail books a mail that the server has taken for one recipient. Its key is the Message-ID, by
+// which a mailbox recognises a repeat. A notification has its effect with the last of its mails.
 func (l *ledger) mail(key, id, address string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,7 +100,7 @@ func (l *ledger) mail(key, id, address string) error {
 	return nil
 }
 
-// recipients are none where nobody has heard of the notification.
+// recipients returns the recipients of a notification; none if the notification is unknown.
 func (i *item) recipients() []string {
 	if i == nil {
 		return nil
@@ -115,7 +110,7 @@ func (i *item) recipients() []string {
 
 func mailID(id, address string) string { return id + " " + address }
 
-// called books a call of the target; a repeat has no effect.
+// called books a call of the target. A repeat has no effect.
 func (l *ledger) called(key, id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,14 +122,14 @@ func (l *ledger) called(key, id string) error {
 	return nil
 }
 
-// knows says whether the target has carried a call out.
+// knows reports whether the target has carried a call out.
 func (l *ledger) knows(id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.accounts[call].done(id)
 }
 
-// row books a row of the database, which says how often it was written.
+// row books a row of the database. times is how often the row was written.
 func (l *ledger) row(key, id string, times int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

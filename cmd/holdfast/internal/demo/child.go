@@ -18,24 +18,24 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/exchange"
 )
 
-// child is a node: a process of this program that can be killed and started
-// again, on an address that the system chooses each time.
+// child is a node: a process of this program that can be killed and started again. The system
+// chooses its address each time.
 type child struct {
 	name   string
 	argv   []string
 	dir    string
 	client *exchange.Client
-	fail   context.CancelCauseFunc // told when the process ends by itself
+	fail   context.CancelCauseFunc // called if the process ends by itself
 
 	cmd   *exec.Cmd
 	stdin io.Closer
 	ended chan struct{}
 	out   *output
 	mu    sync.Mutex
-	told  bool // its end is our doing
+	told  bool // we caused its end
 }
 
-// startWait bounds the start of a node, on a slow machine too.
+// startWait bounds the start of a node, even on a slow machine.
 const startWait = time.Minute
 
 // start runs the node, waits until it answers, and returns its URL.
@@ -45,7 +45,7 @@ func (c *child) start(ctx context.Context) (url string, err error) {
 		return "", fmt.Errorf("start %s: %w", c.name, err)
 	}
 	c.out = &output{log: log, address: make(chan string, 1)}
-	c.cmd = exec.Command(c.argv[0], c.argv[1:]...) //nolint:gosec,noctx // this program itself; it outlives no context, it is killed
+	c.cmd = exec.Command(c.argv[0], c.argv[1:]...) //nolint:gosec,noctx // this program itself; no context ends it, it is killed
 	c.cmd.Stdout, c.cmd.Stderr, c.cmd.Env = c.out, c.out, plainEnvironment()
 	apart(c.cmd)
 	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
@@ -74,10 +74,10 @@ func (c *child) start(ctx context.Context) (url string, err error) {
 	return url, nil
 }
 
-// wait ends with the process, for whose end kill and end wait.
+// wait waits for the end of the process. kill and end wait for it.
 func (c *child) wait(cmd *exec.Cmd, out *output, log io.Closer, ended chan<- struct{}) {
 	defer close(ended)
-	_ = cmd.Wait() // its state says it
+	_ = cmd.Wait() // its state tells
 	_ = log.Close()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,7 +101,7 @@ func (c *child) ready(ctx context.Context, url string) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// expect says that the process is about to end, and whether it runs.
+// expect records that the process is about to end, and reports whether it runs.
 func (c *child) expect() bool {
 	if c.ended == nil {
 		return false
@@ -112,14 +112,14 @@ func (c *child) expect() bool {
 	return true
 }
 
-// runs says whether there is a process that was not told to end.
+// runs reports whether a process runs that was not told to end.
 func (c *child) runs() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ended != nil && !c.told
 }
 
-// kill is kill -9: nothing of the process runs any more.
+// kill is kill -9: nothing of the process runs afterwards.
 func (c *child) kill() {
 	if c.expect() {
 		_ = c.cmd.Process.Kill() // it may be gone already
@@ -127,8 +127,7 @@ func (c *child) kill() {
 	}
 }
 
-// end lets the process stop as when its terminal is gone, and kills it if it
-// does not.
+// end makes the process stop as if its terminal were gone. If it does not stop, end kills it.
 func (c *child) end() error {
 	if !c.expect() {
 		return nil
@@ -150,7 +149,7 @@ func (c *child) end() error {
 
 const stopWait = 20 * time.Second
 
-// plainEnvironment is this process's without the settings of another node.
+// plainEnvironment returns this process's environment without settings for a node.
 func plainEnvironment() []string {
 	var env []string
 	for _, pair := range os.Environ() {
@@ -161,7 +160,7 @@ func plainEnvironment() []string {
 	return env
 }
 
-// output is what a node prints: it goes to a log, and holds the address.
+// output takes what a node prints: it writes a log, and finds the address in it.
 type output struct {
 	log     io.Writer
 	address chan string
@@ -170,7 +169,7 @@ type output struct {
 	found   bool
 }
 
-// Write never fails: a log that cannot be written must not stop the node.
+// Write never fails: if the log cannot be written, the node must not stop.
 func (o *output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -188,7 +187,7 @@ func (o *output) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// tail is the end of what was printed.
+// tail returns the end of the output.
 func (o *output) tail() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

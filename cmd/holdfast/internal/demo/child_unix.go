@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// apart keeps Ctrl-C for the demo: it stops the nodes when it has counted.
+// apart keeps Ctrl-C for the demo, which stops the nodes after it has counted.
 func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

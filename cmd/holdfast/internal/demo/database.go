@@ -11,35 +11,34 @@ import (
 	"strings"
 	"sync"
 
-	_ "modernc.org/sqlite" // the driver by which the demo looks into the file
+	_ "modernc.org/sqlite" // the driver with which the demo reads the file
 )
 
-// database is the foreign database that sites write to. A row says how often
-// it was written: the site's statement counts a repeat.
+// database is the foreign database that sites write to. Each row counts how often it was written:
+// the site's statement counts repeats.
 type database struct {
 	book *ledger
 	pool *sql.DB
 
 	mu     sync.Mutex
-	conn   *sql.Conn // the only one, which locks and can read all the same
+	conn   *sql.Conn // the only one; it locks the database and can still read
 	locked bool
 	seen   int64 // the last row that was booked
 }
 
 const (
-	// schema takes no value below zero: a sensor that is broken.
+	// schema accepts no value below zero, which a broken sensor would send.
 	schema = `create table readings (
   id text primary key, reading text not null, value real not null check (value >= 0), times integer not null default 1)`
-	// statement is the site's.
+	// statement is the site's statement.
 	statement = "insert into readings (id, reading, value) values (:_id, :reading, :value) on conflict (id) do update set times = times + 1"
 )
 
-// newDatabase makes the file readings.db, and the file that tells sites where
-// it is.
+// newDatabase makes the file readings.db, and the file that tells sites where it is.
 func newDatabase(ctx context.Context, dir string, book *ledger) (*database, error) {
 	path := filepath.Join(dir, "readings.db")
 	slashed := filepath.ToSlash(path)
-	if !strings.HasPrefix(slashed, "/") { // a drive's letter
+	if !strings.HasPrefix(slashed, "/") { // a drive letter
 		slashed = "/" + slashed
 	}
 	name := url.URL{Scheme: "file", Path: slashed, RawQuery: "_pragma=busy_timeout(5000)"}
@@ -60,7 +59,7 @@ func newDatabase(ctx context.Context, dir string, book *ledger) (*database, erro
 	return d, nil
 }
 
-// lock begins or ends a time in which nobody else can write.
+// lock begins or ends a period in which nobody else can write.
 func (d *database) lock(ctx context.Context, on bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -78,7 +77,7 @@ func (d *database) lock(ctx context.Context, on bool) error {
 	return nil
 }
 
-// look books the rows that came, and with all, how often each was written.
+// look books new rows. With all, it books how often every row was written.
 func (d *database) look(ctx context.Context, all bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -90,7 +89,7 @@ func (d *database) look(ctx context.Context, all bool) error {
 	if err != nil {
 		return fmt.Errorf("look into the database: %w", err)
 	}
-	defer rows.Close() //nolint:errcheck // Err says it
+	defer rows.Close() //nolint:errcheck // Err reports it
 	for rows.Next() {
 		var key, reading string
 		var times int

@@ -29,12 +29,12 @@ const (
 // Options say how a demo runs.
 type Options struct {
 	Program []string      // the command holdfast, before its arguments
-	Length  time.Duration // how long something is sent; zero: DefaultLength
-	Rate    int           // messages per second, from both sites together; zero: DefaultRate
-	Keep    string        // folder for the files, which stay; empty: a temporary one
-	Wait    time.Duration // how long to wait, without any progress, for what must come; zero: 30 s
+	Length  time.Duration // how long the demo sends; zero: DefaultLength
+	Rate    int           // messages per second of both sites together; zero: DefaultRate
+	Keep    string        // folder for the files, which are kept; empty: a temporary folder
+	Wait    time.Duration // how long to wait, without any progress, for what must still come; zero: 30 s
 
-	Out    io.Writer // what a person sees; nil: nothing
+	Out    io.Writer // output for people; nil: none
 	Redraw bool      // Out is a terminal, whose lines can be drawn again
 	Color  bool
 }
@@ -58,15 +58,15 @@ type demo struct {
 	began      time.Time
 }
 
-// Run runs a demo to its end, or until ctx ends, and then to the end of what
-// is under way. The counts are nil if it did not begin. The error says what
-// went wrong, the promises that were broken above all.
+// Run runs a demo to its end. If ctx ends, it ends what is under way, and then stops. The counts
+// are nil if the demo did not begin. The error says what went wrong, above all which promises were
+// broken.
 func Run(ctx context.Context, o Options) (*Counts, error) {
 	d, err := prepare(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	run, fail := context.WithCancelCause(context.WithoutCancel(ctx)) // ended by a fault only
+	run, fail := context.WithCancelCause(context.WithoutCancel(ctx)) // only a fault ends it
 	defer fail(nil)
 	for _, c := range d.nodes() {
 		c.fail = fail
@@ -81,7 +81,7 @@ func Run(ctx context.Context, o Options) (*Counts, error) {
 	return &counts, err
 }
 
-// prepare makes all that is needed before the first process.
+// prepare makes everything that is needed before the first process starts.
 func prepare(ctx context.Context, o Options) (_ *demo, err error) {
 	if o.Length == 0 {
 		o.Length = DefaultLength
@@ -121,8 +121,8 @@ func prepare(ctx context.Context, o Options) (_ *demo, err error) {
 	return d, nil
 }
 
-// run is the demo between its preparation and its account. It ends early with
-// stop; with work only if something is broken.
+// run is the demo between its preparation and its final counts. stop ends it early; work ends it
+// only if something is broken.
 func (d *demo) run(stop, work context.Context) (err error) {
 	d.began = time.Now()
 	d.view.phase("central starts, and two sites enroll there", Counts{}, 0)
@@ -172,8 +172,7 @@ func (d *demo) keepDrawing(ctx context.Context) {
 	}
 }
 
-// keepLooking is for whoever watches: faults are told by the drain, which
-// looks at everything again.
+// keepLooking updates the view. The drain looks at everything again, and reports faults.
 func (d *demo) keepLooking(ctx context.Context) {
 	for pause(ctx, lookEvery) == nil {
 		_ = d.look(ctx, false)
@@ -182,8 +181,7 @@ func (d *demo) keepLooking(ctx context.Context) {
 
 func (d *demo) phase(text string) { d.view.phase(text, d.book.now(), time.Since(d.began)) }
 
-// farewell removes the files, unless they are wanted or tell what went wrong,
-// and says which.
+// farewell removes the files, unless they are wanted or show what went wrong. It says which of these applies.
 func (d *demo) farewell(err error) string {
 	switch {
 	case d.o.Keep != "":

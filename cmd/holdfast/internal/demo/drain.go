@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// drain waits until every accepted thing has arrived or is refused, and the
-// sites hold nothing that waits, as long as there is progress.
+// drain waits until every accepted thing has arrived or was refused, and nothing waits at the
+// sites. It waits as long as there is progress.
 func (d *demo) drain(ctx context.Context) error {
 	seen, since := Counts{}, time.Now()
 	for {
@@ -35,7 +35,7 @@ func (d *demo) drain(ctx context.Context) error {
 	}
 }
 
-// waiting says what waits, sort by sort.
+// waiting says what waits, by sort.
 func waiting(c Counts) string {
 	var all []string
 	for _, t := range append([]named{{"orders", &Tally{Waiting: c.Waiting}}}, c.tallies()...) {
@@ -46,8 +46,7 @@ func waiting(c Counts) string {
 	return cmp.Or(strings.Join(all, ", "), "none")
 }
 
-// look books what is to be seen in the database and with the nodes only. What
-// a node does not answer now is asked again.
+// look books what only the database and the nodes show. If a node does not answer now, look asks again later.
 func (d *demo) look(ctx context.Context, all bool) error {
 	_ = d.lookParked(ctx, all)
 	return d.database.look(ctx, all)
@@ -62,7 +61,7 @@ func (d *demo) lastProblem(left int) string {
 	return ""
 }
 
-// sitesAreEmpty asks the sites whether anything waits with them.
+// sitesAreEmpty reports whether nothing waits at the sites.
 func (d *demo) sitesAreEmpty(ctx context.Context) bool {
 	for _, p := range d.plants {
 		var stats struct {

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// ErrFolder is the error of a folder in which no demo can begin.
+// ErrFolder says that no demo can begin in the folder.
 var ErrFolder = errors.New("the folder must be new or empty")
 
 // makeFolder returns the folder of the demo's files, which is empty.
@@ -41,10 +41,10 @@ func makeFolder(keep string) (string, error) {
 // The lists of central.
 const (
 	operators = "operators"
-	formers   = "formers" // nobody has the address any more
+	formers   = "formers" // nobody has this address any more
 )
 
-// places are where nodes find what is the demo's.
+// places tells nodes where the demo's own servers are.
 type places struct {
 	network, program, target string // URLs
 	mail                     int    // a port

@@ -8,28 +8,27 @@ import (
 	"sync"
 )
 
-// Counts are what the ledger has seen: those of orders first, and beside them a
-// tally for each other sort.
+// Counts are what the ledger has seen: the counts of orders, and a tally for each other sort.
 type Counts struct {
 	Sent              int `json:"sent"`               // ids that a site accepted
-	Waiting           int `json:"waiting"`            // of these, without an ack that came through
+	Waiting           int `json:"waiting"`            // of these, those whose ack has not come through
 	Delivered         int `json:"delivered"`          // ids whose ack came through to the site
 	Effects           int `json:"effects"`            // ids that took effect exactly once
 	DuplicatesRefused int `json:"duplicates_refused"` // repeats without an effect, RepeatedCalls among them
 	RepeatedCalls     int `json:"repeated_calls"`     // repeats that only the program recognised, by their key
 	AcksLost          int `json:"acks_lost"`          // acks of central that the network lost
 	Kills             int `json:"kills"`              // of a node, by SIGKILL
-	Lost              int `json:"lost"`               // ids without an effect: acknowledged ones, at the end all accepted ones
+	Lost              int `json:"lost"`               // ids without an effect: so far the acknowledged ones, at the end all accepted ones
 	Doubled           int `json:"doubled"`            // ids that took effect more than once
-	Foreign           int `json:"foreign"`            // ids that took effect and were never sent
+	Foreign           int `json:"foreign"`            // ids that took effect but were never sent
 
-	Notifications Tally `json:"notifications"` // an effect: all its mails have come
+	Notifications Tally `json:"notifications"` // an effect means that all its mails have come
 	Mails         Tally `json:"mails"`         // a notification for one recipient
 	Calls         Tally `json:"calls"`
 	Writes        Tally `json:"writes"`
 }
 
-// Err says what was promised and is not so.
+// Err lists the broken promises.
 func (c *Counts) Err() error {
 	var all []error
 	for _, f := range []struct {
@@ -50,12 +49,11 @@ func (c *Counts) Err() error {
 	return errors.Join(all...)
 }
 
-// ledger is the demo's own book, outside of both nodes. An order is known by
-// its message id, and an effect by the order that the payload names, so that
-// neither side's word is taken for the other's.
+// ledger is the demo's own book, outside of all nodes. It knows an order by its message id, and an
+// effect by the order that the payload names. So it takes neither side's word for the other's.
 type ledger struct {
 	mu     sync.Mutex
-	file   io.Writer // one line of JSON per call; nil: none
+	file   io.Writer // one line of JSON per call; nil: no file
 	orders map[string]*ordered
 	keys   map[string]struct{} // Idempotency-Keys that the program has seen
 	counts Counts
@@ -78,7 +76,7 @@ func newLedger(file io.Writer) *ledger {
 	return l
 }
 
-// change books one order, and keeps the counts with it.
+// change books one order, and updates the counts.
 func (l *ledger) change(id string, f func(o *ordered)) {
 	o, ok := l.orders[id]
 	if !ok {
@@ -109,8 +107,7 @@ func (l *ledger) weigh(o *ordered, by int) {
 	}
 }
 
-// reply books what central answered about an order. It is passed when
-// the answer goes on to the site.
+// reply books central's answer about an order. passed says whether the answer goes on to the site.
 func (l *ledger) reply(id string, ack, duplicate, passed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,8 +122,8 @@ func (l *ledger) reply(id string, ack, duplicate, passed bool) {
 	}
 }
 
-// call books a call of the program: an effect if the key is new. It is the
-// program's promise to have one effect per key (a forward is at least once).
+// call books a call of the program. It is an effect if the key is new. The program promises one
+// effect per key, because a forward happens at least once.
 func (l *ledger) call(key, id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,7 +141,7 @@ func (l *ledger) call(key, id string) error {
 	return nil
 }
 
-// note writes a line into the file, first: what is not there has not happened.
+// note writes a line into the file before anything is counted: what is not in the file has not happened.
 func (l *ledger) note(id string, entry map[string]any) error {
 	if l.file == nil {
 		return nil
@@ -165,14 +162,14 @@ func (l *ledger) kill() {
 	l.counts.Kills++
 }
 
-// now returns the counts as they are.
+// now returns the present counts.
 func (l *ledger) now() Counts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.counts
 }
 
-// unanswered is how much was sent and not yet accepted.
+// unanswered returns how many ids were sent but not accepted yet.
 func (l *ledger) unanswered() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -188,8 +185,8 @@ func (l *ledger) unanswered() int {
 	return n
 }
 
-// final returns the counts when nothing more will come: then whatever was
-// accepted and has no effect is lost, acknowledged or not.
+// final returns the counts when nothing more will come. Then an accepted id without an effect is
+// lost, acknowledged or not.
 func (l *ledger) final() Counts {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// The recipients on central's lists; nobody has the last address.
+// The recipients on central's lists. The last address does not exist.
 const (
 	jane   = "jane@plant.example"
 	john   = "john@plant.example"
 	nobody = "nobody@plant.example"
 )
 
-// mailServer takes mails, by as much of SMTP (RFC 5321) as a client needs that
-// asks for no extension, and books each recipient.
+// mailServer takes mails and books each recipient. It speaks as much SMTP (RFC 5321) as a client
+// without extensions needs.
 type mailServer struct {
 	book     *ledger
 	listener net.Listener
@@ -50,7 +50,7 @@ func newMailServer(ctx context.Context, book *ledger) (*mailServer, error) {
 
 func (s *mailServer) port() int { return s.listener.Addr().(*net.TCPAddr).Port }
 
-// be changes the mood. One that fails ends all connections.
+// be changes the mood. A failing server ends all connections.
 func (s *mailServer) be(m mood) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +100,7 @@ func (s *mailServer) away() bool {
 	return s.mood == failing
 }
 
-// forgets says whether the answer to a mail is lost: that to the first one is.
+// forgets reports whether the answer to a mail is lost. The first answer is.
 func (s *mailServer) forgets() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

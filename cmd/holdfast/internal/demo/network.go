@@ -16,10 +16,9 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/exchange"
 )
 
-// network stands between sites and central. It passes requests on, reads
-// central's answers for the ledger, and loses some of the acks while it
-// is lossy: the request went through and was carried out, then the connection
-// breaks before the answer.
+// network stands between the sites and central. It passes requests on, and reads central's answers
+// for the ledger. While it is lossy, it loses some acks: central gets the request and carries it
+// out, but the connection breaks before the answer.
 type network struct {
 	book *ledger
 	to   *exchange.Client
@@ -27,23 +26,22 @@ type network struct {
 	target atomic.Pointer[string] // http://host:port of central
 	mu     sync.Mutex
 	lossy  bool
-	first  map[string]bool // by path: the next ack is lost for certain
+	first  map[string]bool // by path; if absent, the next ack is lost for certain
 }
 
-// lossShare of the answers with acks do not arrive while the network is lossy.
+// lossShare is the share of acks that are lost while the network is lossy.
 const lossShare = 0.3
 
 func newNetwork(book *ledger) *network {
 	n := &network{book: book, to: exchange.NewClient(exchange.Settings{Idle: 32})}
-	n.send("http://127.0.0.1:0") // nobody, so far
+	n.send("http://127.0.0.1:0") // nobody yet
 	return n
 }
 
-// send makes url central's.
+// send sets the URL of central.
 func (n *network) send(url string) { n.target.Store(&url) }
 
-// lose begins or ends the loss of acks; the first answer on each path is
-// always lost.
+// lose begins or ends the loss of acks. The first answer on each path is always lost.
 func (n *network) lose(on bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -72,7 +70,7 @@ func (n *network) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err != nil {
-		panic(http.ErrAbortHandler) // central has died with the request
+		panic(http.ErrAbortHandler) // central died during the request
 	}
 	if strings.HasPrefix(r.URL.Path, linkPath) && r.URL.Path != linkPath+"messages" {
 		answer.write(w)
@@ -96,12 +94,12 @@ func (n *network) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if lost {
-		panic(http.ErrAbortHandler) // net/http cuts the connection, without a word
+		panic(http.ErrAbortHandler) // net/http cuts the connection without an answer
 	}
 	answer.write(w)
 }
 
-// linkPath is where sites forward to and are asked, below central's address
+// linkPath is the path below central's address where sites forward and receive questions
 // (docs/guide/sites.md).
 const linkPath = "/v1/link/"
 
@@ -149,15 +147,14 @@ func (n *network) pass(r *http.Request, body []byte) (answer, error) {
 func copyHeader(to, from http.Header) {
 	for name, values := range from {
 		switch name {
-		case "Connection", "Content-Length", "Date", "Transfer-Encoding": // each connection's own
+		case "Connection", "Content-Length", "Date", "Transfer-Encoding": // these belong to each connection
 		default:
 			to[name] = values
 		}
 	}
 }
 
-// reply is what the ledger reads of central's answer to one message
-// (docs/guide/wire-protocol.md).
+// reply is the part of central's answer to one message that the ledger reads (docs/guide/wire-protocol.md).
 type reply struct {
 	ID           string `json:"messageId"`
 	Acknowledged bool   `json:"acknowledged"`
@@ -166,8 +163,8 @@ type reply struct {
 
 const batchType = "application/vnd.holdfast.batch"
 
-// parseReplies reads the answer to a message or to a batch. An answer that is
-// none, as that of a stopping node may be, holds no replies.
+// parseReplies reads the answer to a message or to a batch. It finds no replies in an answer that
+// has another form, such as that of a stopping node.
 func parseReplies(contentType string, request, answer []byte) ([]reply, error) {
 	switch kind, _, _ := strings.Cut(contentType, ";"); kind {
 	case batchType:
@@ -187,7 +184,7 @@ func parseReplies(contentType string, request, answer []byte) ([]reply, error) {
 		if err := json.Unmarshal(answer, &got); err != nil {
 			return nil, fmt.Errorf("reply: %w", err)
 		}
-		if err := json.Unmarshal(request, &sent); err == nil { // else a batch that was refused as a whole
+		if err := json.Unmarshal(request, &sent); err == nil { // else the whole batch was refused
 			got.ID = sent.ID
 		}
 		return []reply{got}, nil

@@ -21,7 +21,7 @@ func (d *demo) nodes() []*child {
 	return list
 }
 
-// open starts the nodes, as somebody does who sets them up.
+// open starts the nodes in the way a person sets them up.
 func (d *demo) open(ctx context.Context) error {
 	if err := d.startCentral(ctx); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (d *demo) open(ctx context.Context) error {
 func (d *demo) end() error {
 	var all []error
 	for _, p := range d.plants {
-		// A connection that nothing was ever sent on would delay a node's stop.
+		// A connection on which nothing was ever sent would delay a node's stop.
 		p.producer.client.Close()
 		all = append(all, p.end())
 	}

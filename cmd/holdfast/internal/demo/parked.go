@@ -11,7 +11,7 @@ import (
 	"net/url"
 )
 
-// lookParked asks the nodes what they have set aside, and why: the newest, or all.
+// lookParked asks the nodes what they have set aside, and why: the newest entries, or all.
 func (d *demo) lookParked(ctx context.Context, all bool) error {
 	var faults []error
 	for _, p := range d.plants {
@@ -46,7 +46,7 @@ func (d *demo) lookParkedAt(ctx context.Context, list string, all bool) error {
 	}
 }
 
-// get asks a node something.
+// get sends a GET request to a node.
 func (d *demo) get(ctx context.Context, url string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

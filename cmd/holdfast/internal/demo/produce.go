@@ -14,12 +14,12 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/exchange"
 )
 
-// producer is the programs at one site. What gets no answer is sent again,
-// with the same id, until there is one.
+// producer stands for the programs at one site. If it gets no answer, it sends the thing again with
+// the same id until it gets one.
 type producer struct {
 	book    *ledger
 	site    string
-	every   time.Duration // between two of what it sends
+	every   time.Duration // between two things that it sends
 	client  *exchange.Client
 	url     atomic.Pointer[string] // of the site: http://host:port
 	problem atomic.Pointer[string] // of the last attempt that was not accepted
@@ -27,11 +27,10 @@ type producer struct {
 
 const submitters = 16
 
-// course is what is sent, one after the other: half of it orders.
+// course is the sequence of things that are sent: half of them are orders.
 var course = [...]string{order, call, write, order, notification, order, call, order, write, order}
 
-// run sends until intake ends, and then finishes what was begun, until work
-// ends as well.
+// run sends until intake ends. Then it finishes what it has begun, until work ends as well.
 func (p *producer) run(intake, work context.Context) {
 	things := make(chan thing)
 	var all sync.WaitGroup
@@ -52,22 +51,22 @@ func (p *producer) run(intake, work context.Context) {
 			all.Wait()
 			return
 		}
-		select { // waits while all are busy: a slow machine sends more slowly
+		select { // waits while all workers are busy: a slow machine sends more slowly
 		case things <- p.thing(n):
 		case <-intake.Done():
 		}
 	}
 }
 
-// thing is what a program hands in.
+// thing is what a program hands in to a site.
 type thing struct {
 	id, path, body string
-	to             []string // who is to get a notification
+	to             []string // recipients of a notification
 	hopeless       bool     // it can never be done
 }
 
-// thing makes the nth one. Of notifications and writes some are hopeless:
-// nobody has the address, the database takes no value below zero.
+// thing makes the nth thing. Some notifications and writes are hopeless: the address does not
+// exist, or the database takes no value below zero.
 func (p *producer) thing(n int) thing {
 	kind := course[n%len(course)]
 	t := thing{id: fmt.Sprintf("%s-%s-%d", kind, p.site, n+1), path: "/v1/messages"}
@@ -94,7 +93,7 @@ func (p *producer) thing(n int) thing {
 	return t
 }
 
-// submit hands one thing in until the site has accepted it.
+// submit hands a thing in until the site has accepted it.
 func (p *producer) submit(ctx context.Context, t thing) {
 	p.book.try(t.id, t.to...)
 	if t.hopeless {
@@ -124,7 +123,7 @@ func (p *producer) post(ctx context.Context, t thing) error {
 	if f != nil {
 		return fmt.Errorf("send %s: %w", t.id, f)
 	}
-	defer resp.Body.Close() //nolint:errcheck // the status is all that counts
+	defer resp.Body.Close() //nolint:errcheck // only the status counts
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
 	switch {
 	case err != nil:
@@ -132,12 +131,12 @@ func (p *producer) post(ctx context.Context, t thing) error {
 	case resp.StatusCode == http.StatusAccepted, resp.StatusCode == http.StatusOK: // 200: it was known already, or is done
 		return nil
 	case resp.StatusCode == http.StatusUnprocessableEntity && refusedByTarget(answer):
-		return nil // it was taken, and has ended
+		return nil // it was taken and has ended
 	}
 	return fmt.Errorf("send %s: %s answered %d: %s", t.id, p.site, resp.StatusCode, strings.TrimSpace(string(answer[:min(len(answer), 300)])))
 }
 
-// refusedByTarget tells a refusal of the target from one of the site.
+// refusedByTarget reports whether the target refused the call, and not the site.
 func refusedByTarget(answer []byte) bool {
 	var problem struct {
 		Cause string `json:"cause"`

@@ -8,8 +8,7 @@ import (
 
 const maxBody = 8 << 20
 
-// program is what the receiver's endpoint calls: it carries out an order once
-// per Idempotency-Key.
+// program is what the receiver's endpoint calls. It carries out an order once per Idempotency-Key.
 type program struct{ book *ledger }
 
 func (p program) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -26,7 +25,7 @@ func (p program) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := p.book.call(r.Header.Get("Idempotency-Key"), payload.Order); err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable) // it comes again
+		http.Error(w, err.Error(), http.StatusServiceUnavailable) // the call comes again
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CanRedraw says whether f is a terminal that is wide enough to draw on.
+// CanRedraw reports whether f is a terminal that is wide enough to draw on.
 func CanRedraw(f *os.File) bool {
 	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	return err == nil && size.Col >= Width

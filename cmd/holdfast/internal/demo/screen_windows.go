@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// CanRedraw says whether f is a terminal that is wide enough to draw on, and
-// makes it obey the sequences that do.
+// CanRedraw reports whether f is a terminal that is wide enough to draw on. It also makes the
+// terminal obey the sequences for drawing.
 func CanRedraw(f *os.File) bool {
 	handle := windows.Handle(f.Fd())
 	var mode uint32

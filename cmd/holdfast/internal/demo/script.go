@@ -7,16 +7,15 @@ import (
 	"time"
 )
 
-// round is how long one course of events takes; a longer demo has several.
+// round is how long one sequence of events takes; a longer demo has several rounds.
 const round = 30 * time.Second
 
-// event is a part of a round: what happens at its beginning, what a person
-// reads meanwhile, and its share of the time.
+// event is a part of a round: what happens at its beginning, its text for people, and its share of the time.
 type event struct {
 	text  string
 	share float64
 	begin func(ctx context.Context) error
-	// until, if it is set, prolongs the event on a slow machine.
+	// until, if set, prolongs the event on a slow machine.
 	until func() bool
 }
 
@@ -24,7 +23,7 @@ func (d *demo) events() []event {
 	return append(d.linkEvents(), d.placeEvents()...)
 }
 
-// linkEvents are what happens to the nodes and between them.
+// linkEvents are the events at the nodes and between them.
 func (d *demo) linkEvents() []event {
 	before := Counts{}
 	return []event{
@@ -55,7 +54,7 @@ func (d *demo) linkEvents() []event {
 	}
 }
 
-// placeEvents are what happens to those whom the nodes deliver to.
+// placeEvents are the events at the places that the nodes deliver to.
 func (d *demo) placeEvents() []event {
 	be := func(mail, target mood) func(context.Context) error {
 		return func(context.Context) error {
@@ -75,8 +74,8 @@ func (d *demo) placeEvents() []event {
 	}
 }
 
-// script lets things happen until the time is over or stop ends, and leaves
-// all nodes running and the rest whole. Its error is a fault.
+// script runs the events until the time is over or stop ends. It leaves all nodes running and
+// everything else working. Its error is a fault.
 func (d *demo) script(stop, work context.Context) error {
 	rounds := max(1, int((d.o.Length+round/2)/round))
 	until, cancel := context.WithDeadline(stop, d.began.Add(d.o.Length))
@@ -91,7 +90,7 @@ func (d *demo) script(stop, work context.Context) error {
 			}
 			d.phase(e.text)
 			share += e.share
-			// From the beginning: what one event takes too long, the next ones lack.
+			// Counted from the beginning: if one event takes too long, the next ones are shorter.
 			end := d.began.Add(time.Duration((float64(n) + share) / float64(rounds) * float64(d.o.Length)))
 			if err := d.last(stop, work, e, time.Until(end)); err != nil {
 				return err
@@ -105,7 +104,7 @@ func (d *demo) script(stop, work context.Context) error {
 	return d.whole(work)
 }
 
-// whole ends all troubles, also when the demo is interrupted in one.
+// whole ends all troubles, even if the demo was interrupted in one.
 func (d *demo) whole(work context.Context) error {
 	d.network.lose(false)
 	d.mail.be(fine)
@@ -128,7 +127,7 @@ func (d *demo) whole(work context.Context) error {
 	return nil
 }
 
-// last lets an event last for about that long; kills come at no round time.
+// last makes an event last for about the given time. A random part keeps kills from coming at regular times.
 func (d *demo) last(stop, work context.Context, e event, length time.Duration) error {
 	length += time.Duration((rand.Float64() - 0.5) * 0.3 * e.share * float64(min(round, d.o.Length))) //nolint:gosec // no secret
 	both, cancel := context.WithCancelCause(stop)

@@ -30,7 +30,7 @@ func newPlant(c *child, book *ledger, rate int) *plant {
 	}}
 }
 
-// startNode starts the node, and tells the programs where it is.
+// startNode starts the node, and tells the programs its URL.
 func (p *plant) startNode(ctx context.Context) error {
 	url, err := p.start(ctx)
 	if err == nil {
@@ -39,8 +39,7 @@ func (p *plant) startNode(ctx context.Context) error {
 	return err
 }
 
-// enroll makes the site known at central, as a person does it: with a token
-// that central prints and the site gives back.
+// enroll makes the site known at central as a person does: central prints a token, and the site uses it.
 func (d *demo) enroll(ctx context.Context, name, centralURL, networkURL string) error {
 	printed, err := d.command(ctx, "", "sites", "add", name, "--json", "--url", centralURL)
 	if err != nil {
@@ -56,8 +55,7 @@ func (d *demo) enroll(ctx context.Context, name, centralURL, networkURL string) 
 	return err
 }
 
-// command runs a command of the program to its end, and returns what it
-// printed.
+// command runs a command of the program to its end, and returns its output.
 func (d *demo) command(ctx context.Context, input string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, startWait)
 	defer cancel()

@@ -5,19 +5,19 @@ import (
 	"fmt"
 )
 
-// Tally is what became of one sort of thing.
+// Tally counts one sort of thing.
 type Tally struct {
 	Sent       int `json:"sent"`       // accepted by a site
-	Waiting    int `json:"waiting"`    // of these, without an effect so far, and not refused
-	Delivered  int `json:"delivered"`  // of these, with an effect
-	Refused    int `json:"refused"`    // of these, refused for good, and set aside by a node that says why
+	Waiting    int `json:"waiting"`    // of these, those without an effect so far that were not refused
+	Delivered  int `json:"delivered"`  // of these, those with an effect
+	Refused    int `json:"refused"`    // of these, those that were refused for good, and set aside by a node that says why
 	Duplicates int `json:"duplicates"` // repeats that were recognised
 	Lost       int `json:"lost"`       // at the end: neither delivered nor refused
 	Doubled    int `json:"doubled"`    // with more than one effect
-	Foreign    int `json:"foreign"`    // with an effect, and never sent
+	Foreign    int `json:"foreign"`    // with an effect, but never sent
 }
 
-// err says what was promised and is not so.
+// err lists the broken promises.
 func (t *Tally) err(what string) error {
 	var all []error
 	for _, f := range []struct {
@@ -45,7 +45,7 @@ func (c *Counts) tallies() []named {
 	return []named{{"notifications", &c.Notifications}, {"mails", &c.Mails}, {"calls", &c.Calls}, {"writes", &c.Writes}}
 }
 
-// sum adds one number of all tallies to that of the orders.
+// sum adds one number of all tallies to the number of the orders.
 func (c *Counts) sum(orders int, of func(t *Tally) int) int {
 	for _, t := range c.tallies() {
 		orders += of(t.tally)
@@ -58,16 +58,14 @@ func (c *Counts) waiting() int { return c.sum(c.Waiting, func(t *Tally) int { re
 func (c *Counts) doubled() int { return c.sum(c.Doubled, func(t *Tally) int { return t.Doubled }) }
 func (c *Counts) foreign() int { return c.sum(c.Foreign, func(t *Tally) int { return t.Foreign }) }
 
-// refused is how much was refused for good: a mail counts with its
-// notification.
+// refused returns how many things were refused for good. A mail counts with its notification.
 func (c *Counts) refused() int { return c.Notifications.Refused + c.Calls.Refused + c.Writes.Refused }
 
 func (c *Counts) duplicates() int {
 	return c.sum(c.DuplicatesRefused, func(t *Tally) int { return t.Duplicates })
 }
 
-// account is the book of one sort, and keeps its tally. The ledger's lock
-// guards it.
+// account is the book of one sort, with its tally. The ledger's lock guards it.
 type account struct {
 	items map[string]*item
 	tally *Tally
@@ -75,11 +73,11 @@ type account struct {
 
 type item struct {
 	tried, accepted bool
-	refused, parked bool // by who was to do it; by a node
+	refused, parked bool // by its receiver; by a node
 	effects         int
-	key             string   // by which a repeat of the effect is recognised
-	times           int      // how often the effect came, as its place says
-	to              []string // who is to get a notification
+	key             string   // identifies a repeat of the effect
+	times           int      // how often the effect came, as its place reports
+	to              []string // recipients of a notification
 }
 
 func newAccount(t *Tally) account { return account{map[string]*item{}, t} }
@@ -115,7 +113,7 @@ func (a account) weigh(i *item, by int) {
 	}
 }
 
-// effect books an effect, unless it is a repeat under the same key.
+// effect books an effect, unless it repeats the same key.
 func (a account) effect(id, key string) (repeat bool) {
 	a.change(id, func(i *item) {
 		if repeat = i.effects > 0 && i.key == key; repeat {
@@ -127,13 +125,13 @@ func (a account) effect(id, key string) (repeat bool) {
 	return repeat
 }
 
-// done says whether there was an effect.
+// done reports whether there was an effect.
 func (a account) done(id string) bool {
 	i, ok := a.items[id]
 	return ok && i.effects > 0
 }
 
-// unanswered is how many were sent and not yet accepted.
+// unanswered returns how many were sent but not accepted yet.
 func (a account) unanswered() (n int) {
 	for _, i := range a.items {
 		if i.tried && !i.accepted {

@@ -7,24 +7,23 @@ import (
 	"sync"
 )
 
-// mood is how a place that sites or central deliver to behaves.
+// mood is the behaviour of a place that sites or central deliver to.
 type mood int
 
 const (
 	fine      mood = iota
 	failing        // 500 for everything; the mail server turns everybody away
 	refusing       // 422 for some, for good
-	forgetful      // does the work, and some answers are lost
+	forgetful      // does the work, but some answers are lost
 )
 
-// target is the foreign system that sites call. It carries a call out once
-// per Idempotency-Key.
+// target is the foreign system that sites call. It carries out a call once per Idempotency-Key.
 type target struct {
 	book *ledger
 
 	mu    sync.Mutex
 	mood  mood
-	asked int // since the mood began
+	asked int // calls since the mood began
 }
 
 func (t *target) be(m mood) {
@@ -33,8 +32,8 @@ func (t *target) be(m mood) {
 	t.mood, t.asked = m, 0
 }
 
-// now returns the mood towards a call, and whether it shows this time: at
-// first, and then every third time. What was done is not refused any more.
+// now returns the mood for a call, and whether it shows this time: it shows for the first call, and
+// then for every third. A call that was carried out is no longer refused.
 func (t *target) now(done bool) (m mood, shows bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -46,7 +45,7 @@ func (t *target) now(done bool) (m mood, shows bool) {
 	return t.mood, shows
 }
 
-// shown says whether the mood has met a call.
+// shown reports whether any call has met the mood.
 func (t *target) shown() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,11 +76,11 @@ func (t *target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := t.book.called(r.Header.Get("Idempotency-Key"), payload.Call); err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable) // it comes again
+		http.Error(w, err.Error(), http.StatusServiceUnavailable) // the call comes again
 		return
 	}
 	if m == forgetful && shows {
-		panic(http.ErrAbortHandler) // net/http cuts the connection, without a word
+		panic(http.ErrAbortHandler) // net/http cuts the connection without an answer
 	}
 	w.WriteHeader(http.StatusNoContent)
 }

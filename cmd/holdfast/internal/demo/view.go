@@ -18,11 +18,11 @@ const (
 	plain = "\x1b[0m"
 )
 
-// plainEvery is the time between two lines where nothing can be drawn again.
+// plainEvery is the time between two lines if nothing can be drawn again.
 const plainEvery = 5 * time.Second
 
-// view is what a person sees: a table that is drawn in place, or a line for
-// each event and every few seconds.
+// view shows the demo to a person: as a table that is drawn in place, or as a line for each event
+// and every few seconds.
 type view struct {
 	out           io.Writer
 	redraw, color bool
@@ -35,7 +35,7 @@ type view struct {
 	printed time.Time
 }
 
-// phase tells what happens from now on.
+// phase shows what happens from now on.
 func (v *view) phase(text string, c Counts, elapsed time.Duration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -43,15 +43,14 @@ func (v *view) phase(text string, c Counts, elapsed time.Duration) {
 	v.show(c, elapsed, true)
 }
 
-// draw brings the numbers up to date.
+// draw updates the numbers.
 func (v *view) draw(c Counts, elapsed time.Duration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.show(c, elapsed, false)
 }
 
-// interrupt stops the bar and begins a new table: a terminal has written into
-// the old one.
+// interrupt stops the bar and begins a new table, because a terminal has written into the old one.
 func (v *view) interrupt(elapsed time.Duration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -72,7 +71,7 @@ func (v *view) show(c Counts, elapsed time.Duration, event bool) {
 	}
 }
 
-// summary is the last thing on the screen.
+// summary prints the last lines on the screen.
 func (v *view) summary(c Counts, good bool, farewell string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -101,7 +100,7 @@ func (v *view) replace(lines []string) {
 	v.write(b.String())
 }
 
-// write cannot do anything about a screen that is gone.
+// write ignores errors: nothing can be done about a screen that is gone.
 func (v *view) write(s string) { _, _ = io.WriteString(v.out, s) }
 
 func (v *view) paint(s, color string) string {
@@ -131,7 +130,7 @@ func bar(done, all time.Duration, width int) string {
 	return "[" + strings.Repeat("#", n) + strings.Repeat(".", width-n) + "]"
 }
 
-// rows are a row for each sort, and what happened to all.
+// rows returns a row for each sort, and the counts of everything that happened.
 func rows(c Counts, paint func(s, color string) string) []string {
 	lines := []string{fmt.Sprintf("  %-13s %9s %10s %8s %8s %8s", "", "sent", "delivered", "waiting", "refused", "repeats")}
 	orders := Tally{
@@ -162,7 +161,7 @@ func rows(c Counts, paint func(s, color string) string) []string {
 	return lines
 }
 
-// line is the table in one line: delivered of sent.
+// line returns the table in one line: delivered of sent.
 func line(c Counts) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "orders %d/%d", c.Delivered, c.Sent)
@@ -179,7 +178,7 @@ func line(c Counts) string {
 	return b.String()
 }
 
-// story says what was shown.
+// story says what the demo has shown.
 func story(c Counts) string {
 	if c.sum(c.Sent, func(t *Tally) int { return t.Sent }) == 0 {
 		return "It ended before a site had accepted anything."
