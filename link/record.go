@@ -16,7 +16,7 @@ type record struct {
 	ID            holdfast.ID           `json:"id"`
 	Source        string                `json:"source"`
 	Destination   string                `json:"destination"`
-	Category      holdfast.Category     `json:"category,omitempty"` // of the destination; empty: none, or a site that is older than this field
+	Category      holdfast.Category     `json:"category,omitempty"` // of the destination; empty: it has none, or the site's program is older than this field
 	Endpoint      string                `json:"endpoint"`
 	Kind          holdfast.Kind         `json:"kind"`
 	CorrelationID string                `json:"correlationId,omitempty"`
@@ -82,7 +82,7 @@ func recordOf(r *holdfast.Record) record {
 	return out
 }
 
-// Bounds of what a site says of itself and its messages.
+// Limits of what a site says about itself and its messages.
 const (
 	pageLimit    = 500 // records of a page, as of holdfast.Query
 	cursorLen    = 256
@@ -90,9 +90,9 @@ const (
 	headersShown = holdfast.MaxHeaders
 )
 
-// whole is the page as the library has it. A site answers as it was asked: no
-// more records than that, newest first, and a next page only behind a full one,
-// so that whoever follows the pages gets on.
+// whole converts the page to the library's form. It checks what the request asked for: at most
+// limit records, newest first, and a next page only after records. So a caller that follows the
+// pages always gets on.
 func (p *page) whole(limit int) (holdfast.Page, error) {
 	if limit <= 0 || limit > pageLimit {
 		limit = pageLimit
@@ -113,8 +113,8 @@ func (p *page) whole(limit int) (holdfast.Page, error) {
 	return out, nil
 }
 
-// whole is the record as the library has it. All text of it is the site's: it
-// is bounded and made fit to be shown here, once, for all who show it.
+// whole converts the record to the library's form. The site wrote all of its text. It is bounded
+// and made fit to show here, once for every caller.
 func (r *record) whole() holdfast.Record {
 	out := holdfast.Record{
 		Message: holdfast.Message{
@@ -136,7 +136,7 @@ func (r *record) whole() holdfast.Record {
 	return out
 }
 
-// ownRetry is a policy of another machine: none, if no message could have it.
+// ownRetry returns the policy that another machine sent, or nil if no message could have it.
 func ownRetry(p *holdfast.RetryPolicy) *holdfast.RetryPolicy {
 	if p == nil || p.Validate() != nil {
 		return nil
@@ -144,7 +144,7 @@ func ownRetry(p *holdfast.RetryPolicy) *holdfast.RetryPolicy {
 	return p
 }
 
-// name is a short text of another machine.
+// name bounds a short text from another machine.
 func name[T ~string](s T) T { return T(shown.Line(string(s), holdfast.MaxNameLen)) }
 
 func headers(h map[string]string) map[string]string {
