@@ -8,9 +8,8 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Normalized returns the messages in normal form, with source where they name
-// none, or ErrInvalid where they are not those of one notification. Stores call
-// it first.
+// Normalized returns the messages in normal form. Messages without a source get the given one. It
+// returns ErrInvalid if they are not the messages of one notification. Stores call it first.
 func (in *Incoming) Normalized(source string) ([]holdfast.Message, error) {
 	fault := func(field string, value any, problem string) error {
 		return fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{Field: field, Value: fmt.Sprint(value), Problem: problem})
@@ -42,14 +41,14 @@ func (in *Incoming) Normalized(source string) ([]holdfast.Message, error) {
 	return ms, nil
 }
 
-// Validate checks what a store must rely on: the name.
+// Validate checks what a store relies on: the name.
 func (c *Channel) Validate() error { return CheckName("name", c.Name) }
 
-// MaxAddressLen bounds an address, in bytes: it is a part of a key.
+// MaxAddressLen is the longest address, in bytes: an address is part of a key.
 const MaxAddressLen = 512
 
-// Validate checks what a store must rely on: the name, and that each recipient
-// is there once and fits.
+// Validate checks what a store relies on: the name, and that each recipient is listed once and
+// fits.
 func (l *List) Validate() error {
 	type key struct{ channel, address string }
 	seen := make(map[key]bool, len(l.Recipients))
@@ -71,8 +70,8 @@ func (l *List) Validate() error {
 	return CheckName("name", l.Name)
 }
 
-// CheckName reports what is wrong with the name of a channel or list, which is a
-// part of message ids, lanes and paths. The error wraps ErrInvalid.
+// CheckName returns an error if name is no valid name of a channel or list. Names are part of
+// message ids, lanes and paths. The error wraps ErrInvalid.
 func CheckName(field, name string) error {
 	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 	f := &holdfast.FieldError{Field: field}
@@ -87,7 +86,7 @@ func CheckName(field, name string) error {
 	return fmt.Errorf("%w: %w", holdfast.ErrInvalid, f)
 }
 
-// Add counts another's as well.
+// Add adds the numbers of o.
 func (k *KPIs) Add(o KPIs) {
 	k.Depth += o.Depth
 	k.Stuck += o.Stuck

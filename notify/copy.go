@@ -11,25 +11,25 @@ import (
 	"github.com/holdfast-mq/holdfast"
 )
 
-// Lane is the destination of a channel's messages. Without a channel it is
-// where notifications wait whose list led nowhere.
+// Lane returns the destination of a channel's messages. With an empty channel it is the lane for
+// notifications whose list has no channel.
 func Lane(channel string) string { return LanePrefix + channel }
 
-// ChannelOf is the channel of a lane.
+// ChannelOf returns the channel of a lane.
 func ChannelOf(lane string) (channel string, ok bool) { return strings.CutPrefix(lane, LanePrefix) }
 
-// What a copy's message says of itself, in headers.
+// Headers of a copy's message.
 const (
-	headerNotification = "hf-notification" // the notification's id
-	headerCopies       = "hf-copies"       // channels of all copies, with commas between, the first copy's first; absent: there is one copy
+	headerNotification = "hf-notification" // id of the notification
+	headerCopies       = "hf-copies"       // channels of all copies, separated by commas, the first copy's first; absent: there is one copy
 )
 
-// copies makes the messages of one notification: one for each channel that its
-// list uses, in the order of their names, each in the lane of its channel.
+// copies makes the messages of one notification: one for each channel of its list, sorted by
+// channel, each in its channel's lane.
 func copies(m *holdfast.Message, n *Notification, book *Book) (messages []holdfast.Message, channels []string) {
 	channels = channelsOf(n.List, book)
 	if len(channels) == 0 {
-		channels = []string{""} // it parks with the reason, or finds its list at the first attempt
+		channels = []string{""} // the message parks with the reason, or finds its list at the first attempt
 	}
 	for i, channel := range channels {
 		c := holdfast.Message{
@@ -50,14 +50,14 @@ func copies(m *holdfast.Message, n *Notification, book *Book) (messages []holdfa
 	return messages, channels
 }
 
-// Key names a notification among those of all sites, by one id: two sites may
-// use the same. It is that of the first copy's message.
+// Key identifies a notification among those of all sites, since two sites may use the same id. It
+// is the id of the first copy's message.
 func (n *Notification) Key() holdfast.ID { return MessageID(n.Origin.Site, n.ID, "") }
 
-// MessageID is the id of a copy's message: always the same one for a site, the
-// id of its notification in canonical form, and a channel, which the first copy
-// leaves out. It is a UUID of version 8. One of version 7 gives it its instant, so
-// that rows stand in an index in the order in which they came.
+// MessageID returns the id of a copy's message. It is derived from the site, the notification's id
+// in canonical form, and the channel, which the first copy leaves out. It is a UUID of version 8.
+// If the notification's id is of version 7, the result has its time, so that index entries are in
+// order of arrival.
 func MessageID(site string, id holdfast.ID, channel string) holdfast.ID {
 	var text []byte
 	for _, s := range []string{site, string(id), channel} {
@@ -72,7 +72,7 @@ func MessageID(site string, id holdfast.ID, channel string) holdfast.ID {
 	return holdfast.IDOf(u)
 }
 
-// channelsOf are those that a list's recipients are on.
+// channelsOf returns the channels of a list's recipients.
 func channelsOf(list string, book *Book) []string {
 	var names []string
 	for _, r := range book.Lists[list].Recipients {
@@ -84,7 +84,7 @@ func channelsOf(list string, book *Book) []string {
 	return slices.Compact(names)
 }
 
-// notificationID is whose copy a message is.
+// notificationID returns the id of the notification of which m is a copy.
 func notificationID(m *holdfast.Message) holdfast.ID {
 	if id := m.Headers[headerNotification]; id != "" {
 		return holdfast.ID(id)

@@ -2,8 +2,8 @@ package rows
 
 import "github.com/holdfast-mq/holdfast"
 
-// Message is one message, wherever it stands. It is never claimed: what a process had in
-// hand that died is pending.
+// Message is one message. It is never claimed: a message that was in hand when a process died is
+// pending.
 type Message struct {
 	Seq           int64          `row:"seq,key,split"`
 	ID            holdfast.ID    `row:"id"`
@@ -15,26 +15,26 @@ type Message struct {
 	OrderingKey   string         `row:"okey,exact"`
 	Payload       []byte         `row:"payload"`
 	Headers       string         `row:"headers,exact"` // JSON, as stored
-	Retry         string         `row:"retry,exact"`   // the same
+	Retry         string         `row:"retry,exact"`   // JSON, as stored
 	TTL           int64          `row:"ttl"`           // microseconds; 0: none
-	Broken        bool           `row:"-"`             // the content is not what was accepted; it is final
+	Broken        bool           `row:"-"`             // the content differs from what was accepted; this is final
 	State         holdfast.State `row:"state"`
 	Created       Instant        `row:"created"`
-	Due           Instant        `row:"due"` // of one that is pending and does not wait
+	Due           Instant        `row:"due"` // of a pending message that does not wait for its key
 	Expires       Instant        `row:"expires"`
 	FirstTry      Instant        `row:"first_try"`
 	Settled       Instant        `row:"settled"`
-	Start         Instant        `row:"start"` // of one that waits for its key: not before
+	Start         Instant        `row:"start"` // of a message that waits for its key: not due earlier
 	Failures      int64          `row:"failures"`
 	Tries         int64          `row:"tries"`
 	Cycle         int64          `row:"cycle"`
 	Reason        string         `row:"reason"`
-	Waits         bool           `row:"blocked"` // for another one of its ordering key
+	Waits         bool           `row:"blocked"` // for another message with its ordering key
 	Force         bool           `row:"force"`
-	GivenUp       bool           `row:"given_up"` // discarded while it was in hand: the next owner ends it
+	GivenUp       bool           `row:"given_up"` // discarded while in hand: the next owner ends it
 }
 
-// Event is one row of the journal, of a message that there is.
+// Event is one row of the journal, for a message that exists.
 type Event struct {
 	Seq     int64   `row:"seq,key,split"`
 	Message int64   `row:"message"`
@@ -52,13 +52,13 @@ type Event struct {
 	Error   string  `row:"error"`
 	Actor   string  `row:"actor"`
 
-	// Of entries that a copy leaves out: it takes messages' own.
+	// Only of entries that a copy leaves out: it takes those of messages.
 	Subject string      `row:"subject,null"`
 	ID      holdfast.ID `row:"id,null"`
 	Detail  string      `row:"detail,null"`
 }
 
-// Incoming is an id that the inbox remembers, and the message if it is kept.
+// Incoming is an id that the inbox remembers, and its message if that is kept.
 type Incoming struct {
 	Seq       int64       `row:"seq,key,split"`
 	Source    string      `row:"source,exact"`
@@ -71,7 +71,7 @@ type Incoming struct {
 	Expires   Instant     `row:"expires"`
 	Response  []byte      `row:"response"`
 
-	// Of a kept one.
+	// Of a kept message.
 	Kind          string `row:"kind,exact"`
 	Payload       []byte `row:"payload"`
 	Headers       string `row:"headers,exact"`

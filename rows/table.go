@@ -12,11 +12,11 @@ import (
 // Table describes the rows of one table.
 type Table struct {
 	Name    string
-	Columns []Column // those of the key first
+	Columns []Column // key columns first
 	Key     []Column
-	Of      []string // tables with the row of the same number that this one goes with; nil: none
-	Book    bool     // people have set it: a few rows, which a salvage brings first
-	Split   bool     // it stands in several tables of a store, which reads and writes it by hand
+	Of      []string // tables that have the row to which this one belongs, with the same number; nil: none
+	Book    bool     // people have set the rows; there are few, and a salvage reads them first
+	Split   bool     // spread over several tables of a store, which reads and writes it with code of its own
 
 	made reflect.Type
 }
@@ -25,11 +25,11 @@ type Table struct {
 type Column struct {
 	Name   string
 	Null   bool   // a zero value is NULL
-	Grows  bool   // a row that replaces another gets a higher value
+	Grows  bool   // a row that replaces another must have a higher value
 	Secret bool   // the SHA-256 of a secret: 32 bytes
 	Exact  bool   // the text must not be changed
-	Field  string // the struct's: for people
-	Final  int64  // a row with this value is not replaced; zero: each is
+	Field  string // name of the struct's field, for people
+	Final  int64  // a row with this value is not replaced; zero: every row may be
 
 	field int
 }
@@ -37,11 +37,11 @@ type Column struct {
 // New returns an empty row.
 func (t *Table) New() Row { return reflect.New(t.made).Interface().(Row) } //nolint:forcetypeassert // of it the table is made
 
-// Fields are pointers to the fields of a row, one for each column: *string, *[]byte,
-// *int64, *bool, *Instant or *holdfast.ID, and *holdfast.State in a split table.
+// Fields returns pointers to the fields of a row, one for each column: *string, *[]byte, *int64,
+// *bool, *Instant or *holdfast.ID, and in a split table *holdfast.State.
 func (t *Table) Fields(r Row) []any { return fields(r, t.Columns) }
 
-// Field is one of them.
+// Field returns the pointer to field i; see Fields.
 func (t *Table) Field(r Row, i int) any { return fields(r, t.Columns[i:i+1])[0] }
 
 // Clone returns a row with the same fields.
@@ -51,7 +51,7 @@ func (t *Table) Clone(r Row) Row {
 	return c
 }
 
-// KeyFields are those of the columns of the key.
+// KeyFields returns the pointers to the fields of the key; see Fields.
 func (t *Table) KeyFields(r Row) []any { return fields(r, t.Key) }
 
 func fields(r Row, columns []Column) []any {
@@ -63,7 +63,7 @@ func fields(r Row, columns []Column) []any {
 	return list
 }
 
-// Final says whether a row is not to be replaced.
+// Final reports whether a row must not be replaced.
 func (t *Table) Final(r Row) bool {
 	for i, f := range t.Fields(r) {
 		if n, ok := f.(*int64); ok && t.Columns[i].Final != 0 && *n == t.Columns[i].Final {
@@ -73,8 +73,7 @@ func (t *Table) Final(r Row) bool {
 	return false
 }
 
-// Place is the key of a row as a text, which two rows have alike if one replaces the
-// other.
+// Place returns the key of a row as a text. Two rows have the same Place if one replaces the other.
 func (t *Table) Place(r Row) string {
 	var b strings.Builder
 	for i, f := range t.KeyFields(r) {
@@ -91,7 +90,7 @@ func (t *Table) Place(r Row) string {
 	return b.String()
 }
 
-// At returns a row that has the key of a Place, and nothing else.
+// At returns a row with the key of a Place, and otherwise empty.
 func (t *Table) At(place string) (Row, error) {
 	r, rest := t.New(), place
 	for _, f := range t.KeyFields(r) {
@@ -116,17 +115,17 @@ func (t *Table) At(place string) (Row, error) {
 	return r, nil
 }
 
-// Tables lists the tables in the order in which they are copied: what a row goes with is
-// before it.
+// Tables lists the tables in the order in which they are copied: a row comes after the row to which
+// it belongs.
 func Tables() []*Table { return registered().list }
 
-// Plain lists those of Tables whose rows stand in one table as they are described.
+// Plain lists the tables of Tables that are not split.
 func Plain() []*Table { return registered().plain }
 
-// ErrNotPlain says that a row is of no plain table of this package: no store can put it.
+// ErrNotPlain means that a row is not of a plain table of this package: no store can put it.
 var ErrNotPlain = errors.New("no plain table of package rows")
 
-// CheckPlain returns ErrNotPlain unless each row is one, and of a table that Plain lists.
+// CheckPlain returns ErrNotPlain unless every row is of a table that Plain lists.
 func CheckPlain(list ...Row) error {
 	for _, r := range list {
 		if t := Of(r); t == nil || t.Split || reflect.ValueOf(r).IsNil() {
@@ -136,7 +135,7 @@ func CheckPlain(list ...Row) error {
 	return nil
 }
 
-// Of is the table of a row; nil: its type is none of this package.
+// Of returns the table of a row, or nil if its type is not of this package.
 func Of(r Row) *Table { return registered().byType[reflect.TypeOf(r)] }
 
 type registry struct {
@@ -157,7 +156,7 @@ var registered = sync.OnceValue(func() (all registry) { //nolint:gochecknoglobal
 	return all
 })
 
-// describe reads the tags of a row's struct. TestTables finds what is wrong in them.
+// describe reads the tags of a row's struct. TestTables finds faults in them.
 func describe(r Row) *Table {
 	made := reflect.TypeOf(r).Elem()
 	t := &Table{Name: r.Table(), made: made}
@@ -199,16 +198,16 @@ func describe(r Row) *Table {
 	return t
 }
 
-// Range is which rows of a table are read, in the order of their keys.
+// Range selects rows of a table, in the order of their keys.
 type Range struct {
 	Table *Table
-	Base  int64  // the instant from which instants are distances
-	After string // Place of the row before the first; empty: there is none
+	Base  int64  // the instant from which Instants are distances
+	After string // Place of the row before the first; empty: none
 	Limit int64  // of rows; zero: all
-	Bytes int64  // of what they hold; the last may go over it; zero: all
+	Bytes int64  // of contents; the last row may exceed it; zero: no limit
 }
 
-// Behind is the number of the row before the first, of a table whose key is a number.
+// Behind returns the number of the row before the first, for a table whose key is a number.
 func (w *Range) Behind() (seq int64, err error) {
 	if w.After != "" {
 		seq, err = strconv.ParseInt(w.After, 10, 64)
@@ -216,7 +215,7 @@ func (w *Range) Behind() (seq int64, err error) {
 	return seq, err
 }
 
-// Size is how many bytes a row holds, about.
+// Size returns about how many bytes a row holds.
 func (t *Table) Size(r Row) (n int) {
 	for _, f := range t.Fields(r) {
 		switch f := f.(type) {
