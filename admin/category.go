@@ -49,7 +49,7 @@ func (s *Service) checkCategory(req *api.NewMessage) []api.Fault {
 	if d.Category != "" {
 		is = "of category " + string(d.Category)
 	}
-	return []api.Fault{{Field: "category", Value: api.Clip(req.Category), Problem: fmt.Sprintf("is not that of destination %s, which is %s; leave it out, or name another destination", req.Destination, is)}}
+	return []api.Fault{{Field: "category", Value: api.Clip(req.Category), Problem: fmt.Sprintf("does not match destination %s, which is %s; leave it out, or name another destination", req.Destination, is)}}
 }
 
 // inCategory are the destinations of a category, by name.

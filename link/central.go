@@ -80,7 +80,7 @@ const (
 func NewCentral(conf CentralConfig) (*Central, error) {
 	var faults []error
 	if conf.Store == nil {
-		faults = append(faults, errors.New("store: there is none"))
+		faults = append(faults, errors.New("store: must be set"))
 	}
 	if conf.AtWork < 0 {
 		faults = append(faults, errors.New("atWork: must not be negative"))
@@ -201,7 +201,7 @@ func (c *Central) serveEnroll(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, sites.ErrDoubted):
 		c.few.LogAttrs(r.Context(), slog.LevelWarn, "site not enrolled", slog.String("remote", serve.Address(r).String()), slog.Any("error", err))
 		refuse(w, http.StatusServiceUnavailable, wire.Reply{
-			Outcome: holdfast.NotStarted.String(), Code: codeDoubted, Error: "central doubts its clock, by which the token has ended",
+			Outcome: holdfast.NotStarted.String(), Code: codeDoubted, Error: "the token has expired by central's clock, which central doubts",
 		})
 		return
 	case err != nil:
@@ -227,7 +227,7 @@ func read(w http.ResponseWriter, r *http.Request, most int64, into any) bool {
 	if _, over := errors.AsType[*http.MaxBytesError](err); over {
 		status = http.StatusRequestEntityTooLarge
 	}
-	refuse(w, status, wire.Reply{Outcome: holdfast.Permanent.String(), Code: "unreadable", Error: "the body is not what this path takes"})
+	refuse(w, status, wire.Reply{Outcome: holdfast.Permanent.String(), Code: "unreadable", Error: "the body is not valid for this path"})
 	return false
 }
 
@@ -256,5 +256,5 @@ func send(w http.ResponseWriter, status int, body []byte) {
 // unavailable answers that the store cannot be read or written now.
 func unavailable(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", retryafter.Seconds(5*time.Second))
-	refuse(w, http.StatusServiceUnavailable, wire.Reply{Outcome: holdfast.NotStarted.String(), Code: "unavailable", Error: "central cannot do this now"})
+	refuse(w, http.StatusServiceUnavailable, wire.Reply{Outcome: holdfast.NotStarted.String(), Code: "unavailable", Error: "central is unavailable now"})
 }

@@ -22,7 +22,7 @@ var (
 	// ErrEnrolled means that the file already holds a credential.
 	ErrEnrolled = errors.New("the site is enrolled")
 	// ErrToken means that central refuses the token.
-	ErrToken = errors.New("central does not take the token")
+	ErrToken = errors.New("central refuses the token")
 	// ErrUnreachable means that central cannot be reached, or does not answer as it should.
 	ErrUnreachable = errors.New("cannot reach central")
 )
@@ -88,7 +88,7 @@ func enroll(ctx context.Context, conf *EnrollConfig) (Identity, error) {
 		return Identity{}, explain(hidden.Error(err))
 	}
 	if err := CheckName(out.Site); err != nil {
-		return Identity{}, fmt.Errorf("central answers with a site that cannot be: %w", hidden.Error(err))
+		return Identity{}, fmt.Errorf("central answers with an invalid site: %w", hidden.Error(err))
 	}
 	id := Identity{Site: out.Site, Central: conf.URL, Credential: credential}
 	if err := writeFile(conf.File, id); err != nil {
@@ -107,7 +107,7 @@ func explain(err error) error {
 	case f.Code == transport.CodeCredential:
 		return fmt.Errorf("%w: it is spent, older than a day, or of another central; ask for a new one with holdfast sites rotate", ErrToken)
 	case f.Code == codeDoubted:
-		return fmt.Errorf("%w: central doubts its clock, by which the token has ended: enroll when central believes its clock (holdfast status says when), or with a new token of holdfast sites rotate", sites.ErrDoubted)
+		return fmt.Errorf("%w: the token has expired by central's clock, which central doubts: enroll when central believes its clock (holdfast status says when), or with a new token of holdfast sites rotate", sites.ErrDoubted)
 	case f.Outcome == holdfast.Unreachable, f.Outcome == holdfast.LaneFault:
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}

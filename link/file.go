@@ -30,14 +30,14 @@ func ReadIdentity(path string) (Identity, error) {
 		return id, fmt.Errorf("read credential: %w; enroll the site first: holdfast enroll", err)
 	}
 	if loose := info.Mode().Perm() & 0o077; loose != 0 && runtime.GOOS != "windows" {
-		return id, fmt.Errorf("read credential: other users may read %s (mode %04o): chmod 600 it, and enroll anew if that was so for long", path, info.Mode().Perm())
+		return id, fmt.Errorf("read credential: other users may read %s (mode %04o): chmod 600 it, and enroll again if others could read it for long", path, info.Mode().Perm())
 	}
 	text, err := namedfile.Read(path, ownFile)
 	if err != nil {
 		return id, fmt.Errorf("read credential: %w", err)
 	}
 	if err := json.Unmarshal(text, &id); err != nil || CheckName(id.Site) != nil || id.Credential == "" {
-		return Identity{}, fmt.Errorf("read credential: %s is none that holdfast enroll has written; enroll anew", path)
+		return Identity{}, fmt.Errorf("read credential: %s was not written by holdfast enroll; enroll again", path)
 	}
 	return id, nil
 }

@@ -111,7 +111,7 @@ func pass(ctx context.Context, places *semaphore.Weighted) (leave func(), ok boo
 // tooBusy asks a site to come again, each site at another time. The request was not begun, so the
 // site counts no attempt.
 func tooBusy(w http.ResponseWriter) {
-	comeAgain(w, http.StatusServiceUnavailable, "central lets others in first")
+	comeAgain(w, http.StatusServiceUnavailable, "central is serving other sites first; come again")
 }
 
 // tooSlow asks a site to come again with less: a 408 makes its batches smaller.

@@ -199,7 +199,7 @@ func (s *admission) end() {
 	}
 }
 
-var errCutOff = errors.New("the body took long, and others needed the room")
+var errCutOff = errors.New("the body took too long, and others needed the room")
 
 // Read reads the body. It returns io.EOF only when there is room to work on the request.
 func (s *admission) Read(p []byte) (int, error) {

@@ -115,7 +115,7 @@ func (l *limited) admit(ctx context.Context, m *holdfast.Message) error {
 			l.tell(ctx, m.Source, codeList)
 			return &holdfast.Failure{
 				Outcome: holdfast.Permanent, Code: codeList, Reason: holdfast.ReasonPermanent,
-				Err: fmt.Errorf("site %s may not write to list %s: central's configuration names the lists that it may", m.Source, clip(n.List)),
+				Err: fmt.Errorf("site %s may not notify list %s: central's configuration names the allowed lists", m.Source, clip(n.List)),
 			}
 		}
 	}
@@ -123,7 +123,7 @@ func (l *limited) admit(ctx context.Context, m *holdfast.Message) error {
 		l.tell(ctx, m.Source, codeDaily)
 		return &holdfast.Failure{
 			Outcome: holdfast.Permanent, Code: codeDaily, Reason: holdfast.ReasonTooLarge,
-			Err: fmt.Errorf("the payload has %d bytes, and central lets site %s send %d in a whole day", len(m.Payload), m.Source, most.Daily),
+			Err: fmt.Errorf("the payload has %d bytes; central allows site %s %d a day", len(m.Payload), m.Source, most.Daily),
 		}
 	}
 	code, wait := l.spend(m, &most, time.Now())
@@ -131,9 +131,9 @@ func (l *limited) admit(ctx context.Context, m *holdfast.Message) error {
 		return nil
 	}
 	l.tell(ctx, m.Source, code)
-	text := fmt.Sprintf("site %s sends more than the %d messages in a second that central lets it", m.Source, most.Rate)
+	text := fmt.Sprintf("site %s sends more than the %d messages a second that central allows", m.Source, most.Rate)
 	if code == codeDaily {
-		text = fmt.Sprintf("site %s has sent the %d bytes of today that central lets it", m.Source, most.Daily)
+		text = fmt.Sprintf("site %s has sent the %d bytes that central allows today", m.Source, most.Daily)
 	}
 	return &holdfast.Failure{Outcome: holdfast.NotStarted, Code: code, RetryAfter: wait, Err: errors.New(text)}
 }

@@ -119,7 +119,7 @@ type Command struct {
 // kept.
 func (c *Command) check() error {
 	if _, err := holdfast.ParseID(c.ID); err != nil {
-		return &holdfast.Failure{Outcome: holdfast.LaneFault, Code: transport.CodeNoAck, Err: fmt.Errorf("central sends a command whose id is none: %w", err)}
+		return &holdfast.Failure{Outcome: holdfast.LaneFault, Code: transport.CodeNoAck, Err: fmt.Errorf("central sends a command with an invalid id: %w", err)}
 	}
 	return nil
 }

@@ -98,15 +98,15 @@ func (p *page) whole(limit int) (holdfast.Page, error) {
 		limit = pageLimit
 	}
 	if len(p.Records) > limit {
-		return holdfast.Page{}, fmt.Errorf("it has %d messages, more than the %d that were asked for", len(p.Records), limit)
+		return holdfast.Page{}, fmt.Errorf("it has %d messages, more than the requested %d", len(p.Records), limit)
 	}
 	if len(p.Next) > cursorLen || strings.ContainsFunc(p.Next, shown.Acts) || p.Next != "" && len(p.Records) == 0 {
-		return holdfast.Page{}, errors.New("its next page cannot be asked for")
+		return holdfast.Page{}, errors.New("its cursor for the next page is invalid")
 	}
 	out := holdfast.Page{Records: make([]holdfast.Record, len(p.Records)), Next: p.Next}
 	for i := range p.Records {
 		if i > 0 && p.Records[i].Seq >= p.Records[i-1].Seq {
-			return holdfast.Page{}, errors.New("its messages are in no order")
+			return holdfast.Page{}, errors.New("its messages are out of order")
 		}
 		out.Records[i] = p.Records[i].whole()
 	}

@@ -24,7 +24,7 @@ type ErrNotReachable struct { //nolint:errname // it is branched on as a sentine
 
 func (e *ErrNotReachable) Error() string {
 	if e.LastSeen.IsZero() {
-		return fmt.Sprintf("site %s is not reachable: it has never been here", e.Site)
+		return fmt.Sprintf("site %s is not reachable: never seen", e.Site)
 	}
 	return fmt.Sprintf("site %s is not reachable: last seen %s", e.Site, e.LastSeen.UTC().Format(time.RFC3339))
 }
@@ -87,7 +87,7 @@ func (c *Central) ask(ctx context.Context, site string, command Command) (json.R
 	command.ID = string(holdfast.NewID())
 	o := &relayedCommand{command: command, answer: make(chan Answer, 1)}
 	if there, room := b.put(o); !room {
-		return nil, &ErrSite{Site: info.Name, Trouble: Busy, Text: fmt.Sprintf("%d commands wait for it already", maxOrders)}
+		return nil, &ErrSite{Site: info.Name, Trouble: Busy, Text: fmt.Sprintf("%d commands already wait for it", maxOrders)}
 	} else if !there {
 		return nil, b.away(info)
 	}

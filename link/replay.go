@@ -39,7 +39,7 @@ func (s *Site) remember() memo {
 		err = json.Unmarshal(text, &m)
 	}
 	if err != nil && !isAbsent(err) {
-		s.log.Warn("what the site knew of central is not readable: it sends again what may be lost", slog.Any("error", err))
+		s.log.Warn("the file about central is not readable: sending again what central may have lost", slog.Any("error", err))
 		return memo{}
 	}
 	return m
@@ -89,7 +89,7 @@ func (s *Site) replays(ctx context.Context, said <-chan memo) {
 func (s *Site) replay(ctx context.Context, known memo) bool {
 	since := s.since(known)
 	if known.Incarnation == "" {
-		s.log.InfoContext(ctx, "first met this central: sending again what it may lack", slog.Time("since", since))
+		s.log.InfoContext(ctx, "connected to this central for the first time: sending again what it may lack", slog.Time("since", since))
 	} else {
 		s.log.WarnContext(ctx, "central has another history: sending again what it may have lost",
 			slog.String("was", known.Incarnation), slog.Time("since", since))
@@ -107,7 +107,7 @@ func (s *Site) replay(ctx context.Context, known memo) bool {
 			return false
 		}
 		if after = p.Next; after == "" {
-			s.log.InfoContext(ctx, "central has all again", slog.Int("messages", sent))
+			s.log.InfoContext(ctx, "central has everything again", slog.Int("messages", sent))
 			return true
 		}
 	}
@@ -209,7 +209,7 @@ func (s *Site) push(ctx context.Context, batch []holdfast.Message) bool {
 			switch f := holdfast.AsFailure(r.Err); {
 			case r.Err == nil:
 			case f.Outcome == holdfast.Permanent:
-				s.log.ErrorContext(ctx, "replay: central does not take a message that it had taken", slog.String("message_id", string(batch[i].ID)), slog.Any("error", r.Err))
+				s.log.ErrorContext(ctx, "replay: central refuses a message that it had accepted", slog.String("message_id", string(batch[i].ID)), slog.Any("error", r.Err))
 			default:
 				left, worst = append(left, batch[i]), f
 			}

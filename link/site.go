@@ -104,10 +104,10 @@ var _ holdfast.BatchDeliverer = (*Site)(nil)
 func NewSite(conf SiteConfig) (*Site, error) {
 	var faults []error
 	if conf.Outbox == nil {
-		faults = append(faults, errors.New("outbox: there is none"))
+		faults = append(faults, errors.New("outbox: must be set"))
 	}
 	if conf.File == "" {
-		faults = append(faults, errors.New("file: name that of the credential"))
+		faults = append(faults, errors.New("file: must name the credential's file"))
 	}
 	if conf.Window < 0 {
 		faults = append(faults, errors.New("window: must not be negative"))

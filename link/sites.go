@@ -26,7 +26,7 @@ func (c *Central) Add(ctx context.Context, name string, actor string) (token str
 	}
 	if name == c.conf.Own {
 		return "", fmt.Errorf("add site: %w: %w", holdfast.ErrInvalid, &holdfast.FieldError{
-			Field: "name", Value: name, Problem: "is that of this node, whose own messages bear it; take another",
+			Field: "name", Value: name, Problem: "is the name of this node's own messages; choose another",
 		})
 	}
 	token = bearer.New(tokenPrefix)

@@ -33,7 +33,7 @@ func (c *copying) compare(ctx context.Context) (r Report, err error) {
 				return r, fmt.Errorf("compare %s, read target: %w", t.Name, err)
 			}
 			if err := differ(t, x, y); err != nil {
-				return r, fmt.Errorf("%w: %w; nothing was changed in the source: empty the target and begin again", ErrDiffers, err)
+				return r, fmt.Errorf("%w: %w; the source is unchanged: empty the target and begin again", ErrDiffers, err)
 			}
 			if x == nil {
 				break

@@ -239,7 +239,7 @@ func (c *copying) end(ctx context.Context) error {
 	}
 	c.progress.Done, c.progress.Ended = true, there.Use
 	if err := c.to.End(ctx, c.progress); err != nil {
-		return errors.Join(fmt.Errorf("let the target go: %w", err), errors.New("the source is marked as moved already; run the same command again"))
+		return errors.Join(fmt.Errorf("release the target: %w", err), errors.New("the source is marked as moved already; run the same command again"))
 	}
 	return nil
 }
@@ -264,9 +264,9 @@ func (m *Moved) refusal() error {
 
 func (p *Progress) refusal() error {
 	if p.Table == "" {
-		return fmt.Errorf("%w: it comes from %s, and another release has begun it; remove this store and begin anew", ErrUnfinished, p.From)
+		return fmt.Errorf("%w: it comes from %s, and another release has begun it; remove this store and start over", ErrUnfinished, p.From)
 	}
-	return fmt.Errorf("%w: it comes from %s; run the same holdfast copy again, which goes on with it, or remove this store and begin anew", ErrUnfinished, p.From)
+	return fmt.Errorf("%w: it comes from %s; run the same holdfast copy again to continue it, or remove this store and start over", ErrUnfinished, p.From)
 }
 
 // Refusal returns why no node may open a store with these marks, as Mark and Write have stored

@@ -29,7 +29,7 @@ var (
 	// ErrSchema means that a store has the tables of another release.
 	ErrSchema = errors.New("tables of another release")
 	// ErrDiffers means that the target differs from the source.
-	ErrDiffers = errors.New("the copy is not what the source is")
+	ErrDiffers = errors.New("the copy differs from the source")
 	// ErrContent means that a message cannot be copied without change.
 	ErrContent = errors.New("a message cannot be copied")
 )

@@ -44,7 +44,7 @@ func giveUp(ctx context.Context, target Source, source *Origin, from string) err
 	case !there.Copy.Done:
 		return nil // nodes refuse it already: the copy has not released it
 	case there.Use != there.Copy.Ended:
-		return fmt.Errorf("%w: go on with it; the way back is a copy from there into a new folder or an empty database", ErrUsed)
+		return fmt.Errorf("%w: keep using it; the way back is a copy from there into a new folder or an empty database", ErrUsed)
 	}
 	if err := target.Mark(ctx, Moved{To: from, Store: source.Store, At: time.Now().UTC().Format(time.RFC3339)}); err != nil {
 		return fmt.Errorf("mark the target: %w", err)

@@ -91,6 +91,6 @@ func (r Result) Outcome() holdfast.Outcome {
 // Texts for a file that a channel names and that cannot be used. Each is the same for every cause, so that a
 // person who may write channels does not learn which files the node's machine has.
 const (
-	BadCertificates = "is no file of certificates in PEM form that the node may read: check the path and its permissions on the node's machine"
-	BadKeyPair      = "is no certificate in PEM form that the node may read and that fits its key: check both paths and their permissions on the node's machine"
+	BadCertificates = "is not a readable file of certificates in PEM form: check the path and its permissions on the node's machine"
+	BadKeyPair      = "is not a readable certificate in PEM form that matches its key: check both paths and their permissions on the node's machine"
 )

@@ -85,9 +85,9 @@ func Seen(found bool, present, seen int64, end bool) error {
 	case !found && seen != 0:
 		return fmt.Errorf("it does not exist any more: %w", holdfast.ErrState)
 	case found && seen == 0:
-		return fmt.Errorf("it exists by now: %w", holdfast.ErrState)
+		return fmt.Errorf("it exists already: %w", holdfast.ErrState)
 	case found && seen != present:
-		return fmt.Errorf("it was changed meanwhile: %w", holdfast.ErrState)
+		return fmt.Errorf("somebody else has changed it: %w", holdfast.ErrState)
 	}
 	return nil
 }

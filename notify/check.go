@@ -32,9 +32,9 @@ func (in *Incoming) Normalized(source string) ([]holdfast.Message, error) {
 		case i == 0 && ms[i].ID != in.Notification.Key():
 			return nil, fault("id", ms[i].ID, "of the first message must be the notification's Key")
 		case ms[i].Source != in.Notification.Origin.Site:
-			return nil, fault("source", ms[i].Source, "must be the notification's site, by which it is found")
+			return nil, fault("source", ms[i].Source, "must be the notification's site")
 		case seen[ms[i].ID]:
-			return nil, fault("id", ms[i].ID, "is that of two messages")
+			return nil, fault("id", ms[i].ID, "appears in two messages")
 		}
 		seen[ms[i].ID] = true
 	}
@@ -59,7 +59,7 @@ func (l *List) Validate() error {
 		k := key{r.Channel, r.Address}
 		switch {
 		case seen[k]:
-			return fault(r.Address, "is there twice on channel "+r.Channel)
+			return fault(r.Address, "appears twice on channel "+r.Channel)
 		case len(r.Address) > MaxAddressLen:
 			return fault(r.Address, fmt.Sprintf("has %d bytes; at most %d fit", len(r.Address), MaxAddressLen))
 		case len(r.Channel) > holdfast.MaxNameLen:

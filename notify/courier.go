@@ -168,7 +168,7 @@ func (r *round) nobody() error {
 	own, _ := ChannelOf(r.m.Destination)
 	switch {
 	case len(r.list.Recipients) > 0 && own != "":
-		text = fmt.Sprintf("list %q has nobody any more who is reached by channel %s and not disabled", r.n.List, own)
+		text = fmt.Sprintf("list %q has no enabled recipient on channel %s any more", r.n.List, own)
 	case len(r.list.Recipients) > 0:
 		text = fmt.Sprintf("all recipients of list %q are disabled", r.n.List)
 	}

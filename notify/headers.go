@@ -72,7 +72,7 @@ func CheckHeaders(h map[string]string) error {
 	for name := range h {
 		if len(name) >= len(HeaderPrefix) && strings.EqualFold(name[:len(HeaderPrefix)], HeaderPrefix) {
 			return fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{
-				Field: "headers." + cut(name), Problem: "begins with " + HeaderPrefix + ", which is kept for the product's own; use another name",
+				Field: "headers." + cut(name), Problem: "begins with " + HeaderPrefix + ", which is reserved for Holdfast; use another name",
 			})
 		}
 	}

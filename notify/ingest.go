@@ -61,7 +61,7 @@ func (g *Ingester) read(ctx context.Context, m *holdfast.Message) (Incoming, err
 	if m.Endpoint != Endpoint {
 		return Incoming{}, &holdfast.Failure{
 			Outcome: holdfast.Permanent, Code: "no_endpoint",
-			Err: fmt.Errorf("endpoint %q is not taken here: only %s is", m.Endpoint, Endpoint),
+			Err: fmt.Errorf("endpoint %q is not accepted here: only %s is", m.Endpoint, Endpoint),
 		}
 	}
 	n, err := Decode(*m)

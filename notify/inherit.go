@@ -104,7 +104,7 @@ func (r *round) awaits() error {
 	}
 	return &holdfast.Failure{
 		Outcome: holdfast.Unreachable, Served: true, Code: "list_gained",
-		Err: fmt.Errorf("the list has gained channel %s, which the copy of channel %s is to serve: it is under way", r.list.Recipients[i].Channel, r.before),
+		Err: fmt.Errorf("the list has gained channel %s; the copy of channel %s, which is under way, will serve it", r.list.Recipients[i].Channel, r.before),
 	}
 }
 

@@ -43,7 +43,7 @@ func (a *adapters) create(c Channel) (Adapter, error) {
 	k, ok := a.kinds[c.Kind]
 	if !ok {
 		return nil, &holdfast.FieldError{
-			Field: "kind", Value: clip(c.Kind), Problem: "is no kind of channel; there are " + strings.Join(slices.Sorted(maps.Keys(a.kinds)), ", "),
+			Field: "kind", Value: clip(c.Kind), Problem: "is not a kind of channel; the kinds are " + strings.Join(slices.Sorted(maps.Keys(a.kinds)), ", "),
 		}
 	}
 	return k.New(c)

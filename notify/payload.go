@@ -48,7 +48,7 @@ func (p *payload) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	case is == jsontext.KindBeginArray:
 		return errors.New("it is an array, not an object")
 	case is != jsontext.KindBeginObject:
-		return errors.New("it is no object")
+		return errors.New("it is not an object")
 	}
 	var seen [5]bool
 	for d.PeekKind() != jsontext.KindEndObject {
@@ -112,7 +112,7 @@ func Encode(n Notification) ([]byte, error) {
 	out := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 	if len(out) > MaxPayload {
 		return nil, fmt.Errorf("%w: %w", holdfast.ErrInvalid, &holdfast.FieldError{
-			Field: "body", Value: fmt.Sprint(len(out), " bytes"), Problem: fmt.Sprintf("is too long; a notification may have %d bytes with all that belongs to it", MaxPayload),
+			Field: "body", Value: fmt.Sprint(len(out), " bytes"), Problem: fmt.Sprintf("is too long; a notification may have %d bytes in all", MaxPayload),
 		})
 	}
 	return out, nil
@@ -170,7 +170,7 @@ func (p *payload) check() error {
 	case len(p.Subject) > MaxSubject:
 		bad("subject", fmt.Sprint(len(p.Subject), " bytes"), fmt.Sprintf("is too long; at most %d bytes are sent", MaxSubject))
 	case p.Subject == "" && strings.TrimSpace(p.Body) == "":
-		bad("subject", "", "is empty, and so is the body; say something")
+		bad("subject", "", "is empty, and so is the body; at least one must be set")
 	}
 	switch {
 	case len(p.Data) == 0, string(p.Data) == "null":

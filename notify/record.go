@@ -67,7 +67,7 @@ func (s *sending) take(report *Report) {
 			}
 		}
 		if d.Outcome == Waiting {
-			d = Delivery{Outcome: Deferred, Code: "no_result", Text: "the channel did not say what became of it", Maybe: true}
+			d = Delivery{Outcome: Deferred, Code: "no_result", Text: "the channel did not report an outcome", Maybe: true}
 		}
 		list = append(list, s.target(i, d, report))
 	}
@@ -155,7 +155,7 @@ func (c *courier) catchUp(ctx context.Context, id holdfast.ID) error {
 func unrecorded(err error, accepted bool) error {
 	f := &holdfast.Failure{
 		Outcome: holdfast.NotStarted, Code: "not_recorded", MaybeDelivered: accepted,
-		Err: fmt.Errorf("record what became of recipients: %w", err),
+		Err: fmt.Errorf("record outcomes of recipients: %w", err),
 	}
 	if final(err) {
 		f.Outcome = holdfast.Transient

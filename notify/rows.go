@@ -53,7 +53,7 @@ func (b *Book) Add(r rows.Row, wall func(at int64) time.Time) error {
 		var waits []int64
 		if r.Waits != "" {
 			if err := json.Unmarshal([]byte(r.Waits), &waits); err != nil {
-				return fmt.Errorf("waits of channel %q: %w", c.Name, err)
+				return fmt.Errorf("retry waits of channel %q: %w", c.Name, err)
 			}
 		}
 		for _, w := range waits {

@@ -123,7 +123,7 @@ func Tables() []*Table { return registered().list }
 func Plain() []*Table { return registered().plain }
 
 // ErrNotPlain means that a row is not of a plain table of this package: no store can put it.
-var ErrNotPlain = errors.New("no plain table of package rows")
+var ErrNotPlain = errors.New("not a row of a plain table of package rows")
 
 // CheckPlain returns ErrNotPlain unless every row is of a table that Plain lists.
 func CheckPlain(list ...Row) error {

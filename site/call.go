@@ -104,13 +104,13 @@ func (s *Site) message(category holdfast.Category, c *Call) (holdfast.Message, e
 	case !known:
 		bad("destination", fmt.Sprintf("%.80s", c.Destination), "is not a destination of this site; known are "+strings.Join(slices.Sorted(maps.Keys(s.conf.Destinations)), ", "))
 	case d.Category != category:
-		bad("category", string(category), "is not that of destination "+c.Destination+", which is "+string(d.Category))
+		bad("category", string(category), "does not match destination "+c.Destination+", which is "+string(d.Category))
 	}
 	switch {
 	case c.Wait < 0:
 		bad("wait", c.Wait.String(), "must not be negative; set Later to wait for nothing")
 	case c.Later && c.Wait > 0:
-		bad("wait", c.Wait.String(), "waits for an attempt, and Later says not to; leave one of them out")
+		bad("wait", c.Wait.String(), "must not be set with Later, which waits for no attempt")
 	}
 	if c.Retries < holdfast.Unlimited {
 		bad("retries", fmt.Sprint(c.Retries), "must be positive, 0 for the destination's or Unlimited")

@@ -69,7 +69,7 @@ func (f *Forwarder) Status(ctx context.Context, id holdfast.ID) (notify.Standing
 	case err != nil:
 		return notify.Standing{}, err
 	case r.Message.Destination != notify.Central:
-		return notify.Standing{}, fmt.Errorf("notification %s: the id is that of a message for %s: %w", id, r.Message.Destination, holdfast.ErrNotFound)
+		return notify.Standing{}, fmt.Errorf("notification %s: the id belongs to a message for %s: %w", id, r.Message.Destination, holdfast.ErrNotFound)
 	case r.State == holdfast.Delivered:
 		return f.ask(ctx, id, &r)
 	}
@@ -80,7 +80,7 @@ func (f *Forwarder) Status(ctx context.Context, id holdfast.ID) (notify.Standing
 // central may have lost it, and will get it again.
 func (f *Forwarder) ask(ctx context.Context, id holdfast.ID, left *holdfast.Record) (notify.Standing, error) {
 	if f.Ask == nil {
-		return notify.Standing{}, fmt.Errorf("notification %s: central cannot be asked by this program: %w", id, holdfast.ErrUnavailable)
+		return notify.Standing{}, fmt.Errorf("notification %s: this program cannot ask central: %w", id, holdfast.ErrUnavailable)
 	}
 	is, err := f.Ask(ctx, id)
 	switch {
@@ -89,7 +89,7 @@ func (f *Forwarder) ask(ctx context.Context, id holdfast.ID, left *holdfast.Reco
 	case errors.Is(err, holdfast.ErrNotFound) && left == nil:
 		return notify.Standing{}, fmt.Errorf("notification %s: %w", id, holdfast.ErrNotFound)
 	case errors.Is(err, holdfast.ErrNotFound):
-		return notify.Standing{}, fmt.Errorf("notification %s: central has taken it and does not show it now: %w", id, holdfast.ErrUnavailable)
+		return notify.Standing{}, fmt.Errorf("notification %s: central has accepted it but does not show it now: %w", id, holdfast.ErrUnavailable)
 	case errors.Is(err, holdfast.ErrUnavailable):
 		return notify.Standing{}, fmt.Errorf("notification %s: %w", id, err)
 	}

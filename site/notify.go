@@ -71,7 +71,7 @@ func (s *Site) NotificationStatus(ctx context.Context, id holdfast.ID) (notify.S
 	return s.forwarder.Status(ctx, id)
 }
 
-var errAlone = fmt.Errorf("notify: %w: the site is Alone, and forwards nothing", holdfast.ErrState)
+var errAlone = fmt.Errorf("notify: %w: the site is Alone and forwards nothing", holdfast.ErrState)
 
 // forwards reports whether a destination is the lane to central.
 func (s *Site) forwards(to string) bool { return to == notify.Central && s.forwarder != nil }

@@ -170,11 +170,11 @@ func (c *Config) check() error {
 	for name, d := range c.Destinations {
 		switch {
 		case name == notify.Central && !c.Alone:
-			bad("destinations."+name, "", "has the name of the way to central; use another name, or the field Central")
+			bad("destinations."+name, "", "has the name of the lane to central; use another name, or the field Central")
 		case d.Category == "":
 			bad("destinations."+name+".category", "", "is empty; say what is called there, such as "+string(holdfast.CategoryExternalSystem))
 		case d.Category == holdfast.CategoryNotification:
-			bad("destinations."+name+".category", string(d.Category), "is that of the way to central; set the field Central")
+			bad("destinations."+name+".category", string(d.Category), "is reserved for the lane to central; set the field Central")
 		}
 	}
 	if err := errors.Join(faults...); err != nil {
@@ -227,7 +227,7 @@ func (s *Site) newBeforeOld(ctx context.Context) bool {
 	defer cancel()
 	err := s.conf.Store.ConfigureLane(bounded, notify.Central, holdfast.LaneSettings{LiveFirst: true, Strict: s.conf.CentralStrict})
 	if err != nil && ctx.Err() == nil {
-		s.log.WarnContext(ctx, "what is new goes to central behind what waits, for now", slog.Any("error", err))
+		s.log.WarnContext(ctx, "new messages go to central behind waiting ones, for now", slog.Any("error", err))
 	}
 	return err == nil
 }

@@ -92,7 +92,7 @@ func (c *ClientConfig) client(e endpoint) (*exchange.Client, error) {
 		conf.RootCAs = pool
 	}
 	if e.dial != nil && c.Dial != nil {
-		return nil, errors.New("dial: a unix address has its own")
+		return nil, errors.New("dial: must not be set for a unix address")
 	}
 	dial := c.Dial
 	if e.dial != nil {

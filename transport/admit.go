@@ -59,7 +59,7 @@ func (s *Server) open(r *http.Request, data []byte, from string) incoming {
 	if len(m.Payload) > s.conf.MaxPayload {
 		err := &holdfast.Failure{
 			Outcome: holdfast.Permanent, Code: wire.CodeTooLarge, Reason: holdfast.ReasonTooLarge,
-			Err: fmt.Errorf("payload has %d bytes; %d are taken", len(m.Payload), s.conf.MaxPayload),
+			Err: fmt.Errorf("payload has %d bytes; at most %d are accepted", len(m.Payload), s.conf.MaxPayload),
 		}
 		s.note(r.Context(), m, err)
 		in.reply = wire.ReplyTo(holdfast.Receipt{}, err)

@@ -28,7 +28,7 @@ func (c *Client) Ask(ctx context.Context, path string, in, out any) error {
 	}
 	c.confirmClockBy(a)
 	if err := json.Unmarshal(a.body, out); err != nil {
-		return &holdfast.Failure{Code: CodeNoAck, MaybeDelivered: true, Err: fmt.Errorf("ask %s: the answer is none of ours: %w", path, err)}
+		return &holdfast.Failure{Code: CodeNoAck, MaybeDelivered: true, Err: fmt.Errorf("ask %s: the answer is not one of this protocol: %w", path, err)}
 	}
 	return nil
 }

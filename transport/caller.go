@@ -81,7 +81,7 @@ func (s *Server) TurnAway(w http.ResponseWriter, r *http.Request, status int, re
 func (s *Server) refuseSource(r *http.Request, in *incoming, from string) {
 	err := &holdfast.Failure{
 		Outcome: holdfast.Permanent, Code: CodeWrongSource, Reason: holdfast.ReasonPermanent,
-		Err: fmt.Errorf("the credential is that of %q", from),
+		Err: fmt.Errorf("the credential belongs to %q", from),
 	}
 	in.reply = wire.ReplyTo(holdfast.Receipt{}, err)
 	in.refused = &refusal{http.StatusForbidden}

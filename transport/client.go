@@ -106,7 +106,7 @@ func NewClient(conf ClientConfig) (*Client, error) {
 		faults = append(faults, errors.New("v1: a signature needs a secret"))
 	}
 	if len(conf.Secrets) > 0 && (conf.Credential != nil || conf.Path != "") {
-		faults = append(faults, errors.New("secrets: with a credential, or another path, messages are not signed; leave the secrets out"))
+		faults = append(faults, errors.New("secrets: must not be set with a credential or another path, where messages are not signed"))
 	}
 	to, err := parseAddress(conf.URL)
 	faults = append(faults, err)
@@ -200,7 +200,7 @@ func (c *Client) eachSecret(try func(wire.Seal) (refused bool)) {
 		if !try(wire.Seal{Secret: all[i], V1: c.conf.V1, To: c.conf.To, Now: time.Now()}) {
 			if n > 0 {
 				c.current.Store(int32(i))
-				c.log.Info("peer took another secret", slog.String("key_id", all[i].ID()))
+				c.log.Info("peer accepted another secret", slog.String("key_id", all[i].ID()))
 			}
 			return
 		}
@@ -228,7 +228,7 @@ func (c *Client) judge(a answer, id holdfast.ID) holdfast.Result {
 // message.
 func (c *Client) bare(a answer) *holdfast.Failure {
 	if strings.HasPrefix(c.base, "http://") && exchange.PlainToTLS(a.status, a.body) {
-		return &holdfast.Failure{Outcome: holdfast.LaneFault, Code: CodeTLS, Err: errors.New("the other side speaks TLS: write https:// in place of http://")}
+		return &holdfast.Failure{Outcome: holdfast.LaneFault, Code: CodeTLS, Err: errors.New("the other side speaks TLS: write https:// instead of http://")}
 	}
 	return statusFailure(a.status)
 }
@@ -252,7 +252,7 @@ func clockHint(h http.Header) string {
 		return ""
 	}
 	if off := time.Since(at).Round(time.Second); off > wire.Tolerance || off < -wire.Tolerance {
-		return fmt.Sprintf("; this clock is %s off the peer's, signatures allow %s", off, wire.Tolerance)
+		return fmt.Sprintf("; this clock differs from the peer's by %s, signatures allow %s", off, wire.Tolerance)
 	}
 	return ""
 }

@@ -153,7 +153,7 @@ func (c *Client) judgeBatch(a answer, b parcel, ms []holdfast.Message, results [
 				return withHeaders(r, a)
 			}
 			return failed(id, &holdfast.Failure{
-				Code: CodeNoResult, MaybeDelivered: true, Err: errors.New("the batch's reply leaves it out"),
+				Code: CodeNoResult, MaybeDelivered: true, Err: errors.New("the batch's reply leaves the message out"),
 			})
 		})
 		return b.taken, a.status == http.StatusUnauthorized

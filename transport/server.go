@@ -112,16 +112,16 @@ func NewServer(conf ServerConfig) (*Server, error) {
 func (c *ServerConfig) faults() []error {
 	var faults []error
 	if c.Receiver == nil {
-		faults = append(faults, errors.New("receiver: nothing would take the messages"))
+		faults = append(faults, errors.New("receiver: must be set"))
 	}
 	if c.Peer == nil && c.Authenticate == nil && !c.Insecure {
-		faults = append(faults, errors.New("peer: nobody could send; give secrets, or say insecure"))
+		faults = append(faults, errors.New("peer: must be set; otherwise nobody could send"))
 	}
 	if c.Peer != nil && c.Insecure {
-		faults = append(faults, errors.New("insecure: secrets are configured; leave one of the two out"))
+		faults = append(faults, errors.New("insecure: must not be set together with peer"))
 	}
 	if c.Authenticate != nil && (c.Peer != nil || c.Insecure) {
-		faults = append(faults, errors.New("authenticate: it replaces peer and insecure; leave them out"))
+		faults = append(faults, errors.New("authenticate: must not be set together with peer or insecure"))
 	}
 	for name, n := range map[string]int64{
 		"maxPayload": int64(c.MaxPayload), "maxBatch": int64(c.MaxBatch), "maxBatchBytes": int64(c.MaxBatchBytes),

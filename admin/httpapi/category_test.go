@@ -134,7 +134,7 @@ func TestAWrongRequestOfASite(t *testing.T) {
 	t.Parallel()
 	f := serve(t, aSite)
 	for body, want := range map[string]string{
-		`{"category":"cached-db-write","destination":"erp","endpoint":"x"}`:                      `category "cached-db-write" is not that of destination erp, which is of category external-system`,
+		`{"category":"cached-db-write","destination":"erp","endpoint":"x"}`:                      `category "cached-db-write" does not match destination erp, which is of category external-system`,
 		`{"category":"external-system","destination":"billing","endpoint":"x"}`:                  "which is a peer",
 		`{"category":"external-system","destination":"epr","endpoint":"x"}`:                      "known are",
 		`{"category":"external-system","endpoint":"x"}`:                                          "destination",
@@ -151,7 +151,7 @@ func TestAWrongRequestOfASite(t *testing.T) {
 		`{"category":"notification","payload":{"list":"l","to":"x"}}`:                            "payload is not a notification",
 		`{"category":"notification","payload":{"list":"a b","subject":"s"}}`:                     "payload.list",
 		`{"category":"notification"}`:                                                            "payload.list",
-		`{"category":"notification","destination":"erp","endpoint":"x","payload":{}}`:            "is not that of destination erp",
+		`{"category":"notification","destination":"erp","endpoint":"x","payload":{}}`:            "does not match destination erp",
 	} {
 		w := f.do(t, call{method: "POST", path: "/v1/messages", body: body})
 		p := problem(t, w)

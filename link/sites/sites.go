@@ -10,7 +10,7 @@ import (
 
 // ErrDoubted means that an enrolment token has expired if the store's clock is right, but the store
 // doubts its clock. The token is then neither accepted nor expired.
-var ErrDoubted = errors.New("by the clock the token has ended, and the clock is doubted")
+var ErrDoubted = errors.New("the token has expired by a clock that is doubted")
 
 // How long central accepts a site's proof of identity. The store counts time that it has seen pass,
 // whatever its clock shows.
